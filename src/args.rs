@@ -16,10 +16,10 @@ pub struct Args {
     /// Options valid everywhere.
     #[command(flatten)]
     pub globals: Globals,
-    /// Open a recording in the dashboard; no server is asked for anything
+    /// Open a recording in the dashboard, without network
     #[arg(long, value_name = "FILE")]
     pub replay: Option<PathBuf>,
-    /// What to do; nothing opens the dashboard.
+    /// The command. Without one, the dashboard opens.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
@@ -30,8 +30,8 @@ impl Args {
         Args::checked(std::env::args_os().collect()).unwrap_or_else(|error| error.exit())
     }
 
-    /// Parses arguments. Of an option that is valid everywhere clap uses those before or those after the command, and looks for
-    /// conflicts on each side by itself; what it would drop or not see is an error here.
+    /// Parses arguments. clap uses global options either before or after the command and checks for conflicts on each side
+    /// separately, so options that it would drop and conflicts that it would miss are errors here.
     fn checked(words: Vec<OsString>) -> Result<Args, clap::Error> {
         let args = Args::try_parse_from(&words)?;
         let is_profile =
@@ -76,7 +76,7 @@ pub struct Globals {
     /// When to use colors (NO_COLOR is honored)
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
     pub color: Color,
-    /// The configuration of the simulator that runs inside this process
+    /// The configuration of the simulator in this process
     #[arg(skip)]
     pub simulated: Option<runtail_core::config::Config>,
     /// Write diagnostics to this file
@@ -85,21 +85,23 @@ pub struct Globals {
 }
 
 impl Globals {
-    /// Options that rule each other out.
+    /// Returns why two options conflict.
     fn conflict(&self) -> Option<&'static str> {
         let url = self.url.is_some();
         match self {
-            _ if url && !self.profiles.is_empty() => Some("--url names one agent server, and --profile others"),
-            _ if url && self.deployment.is_some() => Some("--url and --deployment name an agent server each"),
-            _ if url && self.demo => Some("--url names an agent server, and --demo brings its own"),
-            _ if self.read_only && self.write => Some("--read-only and --write rule each other out"),
+            _ if url && !self.profiles.is_empty() => {
+                Some("--url names one agent server and can't be combined with --profile")
+            }
+            _ if url && self.deployment.is_some() => Some("--url and --deployment both name an agent server; use one"),
+            _ if url && self.demo => Some("--url can't be combined with --demo, which has its own servers"),
+            _ if self.read_only && self.write => Some("--read-only and --write exclude each other"),
             _ => None,
         }
     }
 }
 
 impl Globals {
-    /// The options that lead to the same server, for a command that is suggested: empty, or with a blank before it.
+    /// Returns the options that select the same server, for a suggested command: empty, or starting with a space.
     pub fn where_to(&self) -> String {
         let mut words = String::new();
         let mut option = |name: &str, value: &str| {
@@ -156,7 +158,7 @@ pub enum Command {
     /// GitHub accounts that deployments are built from
     #[command(subcommand)]
     Integrations(integrations::Command),
-    /// Listeners of an organisation that hosts deployments itself
+    /// Listeners of an organization that hosts its own deployments
     #[command(subcommand)]
     Listeners(listeners::Command),
     /// OAuth providers, tokens and connections of agents
@@ -177,34 +179,34 @@ pub enum Command {
     Join(join::Options),
     /// Follow everything that runs on a thread
     Tail(tail::Options),
-    /// Print a recording as the stream was, without network
+    /// Print a recording, without network
     Replay(replay::Options),
-    /// Check that a recording is whole and agrees with itself
+    /// Check that a recording is complete and was not changed
     Verify(verify::Options),
-    /// Copy a recording without secrets, and without what --path and --pattern name
+    /// Write a copy of a recording without secrets, and without what --path and --pattern match
     Redact(redact::Options),
-    /// What stands between you and your deployments; holds no secret, and can be pasted anywhere
+    /// Diagnose connection problems; the output contains no secrets and is safe to share
     Doctor(doctor::Options),
     /// The configuration file
     #[command(subcommand)]
     Config(config::Command),
-    /// The simulator, as servers for other programs
+    /// Run the simulator as servers for other programs
     Sim(sim::Options),
-    /// Completions for a shell, to stdout
+    /// Print completions for a shell
     Completions(completions::Options),
-    /// The manual page, to stdout
+    /// Print the manual page
     Man,
 }
 
 impl Args {
-    /// Whether all that is to be done is to print one stream.
+    /// Whether the command only prints one stream.
     pub fn follows_one_stream(&self) -> bool {
         matches!(self.command, Some(Command::Run(_) | Command::Join(_) | Command::Tail(_) | Command::Replay(_)))
     }
 }
 
 impl Command {
-    /// Whether it needs to end in order when it is interrupted, and sees to that itself.
+    /// Whether the command handles interrupts itself, because it has to finish its output.
     pub(crate) fn hears_signals(&self) -> bool {
         use Command::*;
         match self {

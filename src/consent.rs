@@ -1,4 +1,4 @@
-//! Consent to destructive commands: asked for on a terminal, given by an option in a script.
+//! Confirmation of destructive commands: a question on a terminal, an option in a script.
 
 use crate::exit::{Exit, Failure};
 use crate::input;
@@ -9,20 +9,20 @@ use std::io::{IsTerminal, Write};
 /// The option of commands that delete, cancel, interrupt or roll back.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct Yes {
-    /// Do not ask for confirmation; required where there is no terminal to ask on
+    /// Skip the confirmation; required without a terminal
     #[arg(long)]
     pub yes: bool,
 }
 
-/// Whether there is a user to ask.
+/// Whether a user can be asked.
 pub(crate) fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Asks whether to do something, unless the user has agreed already. `what` is a question without its question mark.
+/// Asks for confirmation unless the user has given it. `what` is a question without its question mark.
 ///
 /// # Errors
-/// The answer is not yes, or there is no terminal to ask on.
+/// The answer is not yes, or there is no terminal.
 pub(crate) async fn yes(what: &str, given: Yes) -> Result<(), Failure> {
     if given.yes {
         return Ok(());
@@ -37,10 +37,10 @@ pub(crate) async fn yes(what: &str, given: Yes) -> Result<(), Failure> {
     }
 }
 
-/// Asks for the exact name of what a change destroys.
+/// Asks for the exact name of what a change deletes.
 ///
 /// # Errors
-/// Another name was typed.
+/// The typed name is different.
 pub(crate) async fn name(name: &str) -> Result<(), Failure> {
     let answer = ask(&format!("Type {} to confirm: ", text::clean(name))).await?;
     if answer.trim_end_matches(['\r', '\n']) == name { Ok(()) } else { Err(not_confirmed()) }

@@ -1,4 +1,4 @@
-//! What a command works with: the configuration, the chosen profiles, and their clients.
+//! The context of a command: the configuration, the chosen profiles, and their clients.
 
 use crate::args::Globals;
 use crate::exit::Failure;
@@ -10,12 +10,12 @@ use runtail_core::text;
 use serde_json::Value;
 use std::sync::LazyLock;
 
-/// The configuration as the arguments chose from it.
+/// The configuration and what the arguments chose from it.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// All of it.
+    /// The whole configuration.
     pub config: Config,
-    /// The profiles that were chosen; at least one.
+    /// The chosen profiles, at least one.
     pub profiles: Vec<Profile>,
     /// The arguments.
     pub globals: Globals,
@@ -27,12 +27,12 @@ pub struct Site {
     pub profile: Profile,
     /// Its HTTP client.
     pub http: Http,
-    /// Its control plane, where it has one.
+    /// Its control plane, if it has one.
     pub control: Option<ControlPlane>,
 }
 
 impl Context {
-    /// Loads the configuration that the arguments name and chooses from it. Warnings go to stderr.
+    /// Loads the configuration and the profiles that the arguments name. Warnings go to stderr.
     pub fn load(globals: &Globals) -> Result<Context, Failure> {
         let config = load_config(globals)?;
         let profiles = config.choose(&globals.profiles)?;
@@ -42,7 +42,7 @@ impl Context {
         Ok(Context { config, profiles, globals: globals.clone() })
     }
 
-    /// Refuses to write where that is ruled out.
+    /// Returns an error if a profile is read-only.
     pub fn check_write(&self, profile: &Profile) -> Result<(), Failure> {
         match &profile.sealed {
             None => Ok(()),
@@ -54,15 +54,15 @@ impl Context {
 }
 
 impl Site {
-    /// Opens a profile. Its keys may come from a command that takes its time, so that happens on a thread of its own.
+    /// Opens a profile, on a thread of its own because its key may come from a slow command.
     pub async fn open(profile: Profile) -> Result<Site, ApiError> {
         let owned = profile.clone();
-        // A process runs one command.
+        // A process runs only one command.
         static CONNECTIONS: LazyLock<Connections> = LazyLock::new(Connections::default);
         let http = |profile: &Profile| Http::sharing(profile, Journal::default(), CONNECTIONS.clone());
         let http = match tokio::task::spawn_blocking(move || http(&owned)).await {
             Ok(made) => made?,
-            // The task neither panics nor is cancelled; if it did, trying here is as good.
+            // The task neither panics nor is cancelled; if it ever did, open the profile here.
             Err(_) => http(&profile)?,
         };
         let control = profile.control_plane.clone();
@@ -70,38 +70,37 @@ impl Site {
         Ok(Site { profile, http, control })
     }
 
-    /// The time on the control plane's clock, as far as its answers told it until now.
+    /// Returns the time on the control plane's clock, as far as known from its responses.
     pub(crate) fn server_time(&self) -> Timestamp {
         let skew = self.control.as_ref().map(ControlPlane::skew).unwrap_or_default();
         Timestamp::now().saturating_add(skew).unwrap_or(Timestamp::MAX)
     }
 
-    /// Takes out of a list of the control plane what is no record of anything: an entry without an id. Gives what is to be
-    /// said of it, where there was one.
+    /// Removes entries without an id from a list of the control plane and returns a warning about them.
     pub(crate) fn keep_records(&self, rows: &mut Vec<Value>, what: &str) -> Option<ApiError> {
         let all = rows.len();
         rows.retain(|row| row["id"].as_str().is_some_and(|id| !id.is_empty()));
         let detail = match all - rows.len() {
             0 => return None,
-            1 => format!("1 entry of the server's list is no {what}, and is left out"),
-            n => format!("{n} entries of the server's list are no {what}s, and are left out"),
+            1 => format!("1 {what} in the server's list has no id and was skipped"),
+            n => format!("{n} {what}s in the server's list have no id and were skipped"),
         };
         let at = Place { profile: self.profile.name.clone(), ..Place::default() };
         Some(ApiError { kind: Kind::Protocol, at, detail, hint: None })
     }
 }
 
-/// Nothing is configured: what exactly can be done.
+/// Returns the error for a missing configuration, with what to do.
 pub(crate) fn no_profile() -> Failure {
     let path = Config::default_path().map(|p| format!(" ({})", p.display())).unwrap_or_default();
     Failure::usage(format!(
-        "there is no profile to work with: no configuration file{path}, and neither LANGSMITH_API_KEY nor \
+        "no profile configured: there is no configuration file{path}, and neither LANGSMITH_API_KEY nor \
          LANGSMITH_BEARER_TOKEN is set\n  \
-         `runtail config init` writes a commented example; --url takes one agent server; --demo needs nothing"
+         try `runtail config init`, `--url URL` for a single agent server, or `--demo`"
     ))
 }
 
-/// The configuration that the arguments name: `--url`, `--config`, or what is found; sealed as they say.
+/// Loads the configuration that the arguments name: `--url`, `--config`, or the default; sealed as they require.
 pub(crate) fn load_config(globals: &Globals) -> Result<Config, Failure> {
     let mut config = unsealed(globals)?;
     config.seal(globals.read_only, globals.write);
@@ -116,7 +115,7 @@ fn unsealed(globals: &Globals) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// The same without a word on what is odd in it: whoever takes it says that.
+/// The same without printing warnings; the caller prints them.
 pub(crate) fn unwarned(globals: &Globals) -> Result<Config, ConfigError> {
     if let Some(config) = &globals.simulated {
         return Ok(config.clone());

@@ -1,4 +1,4 @@
-//! The way from parsed arguments to an exit code.
+//! Dispatches parsed arguments and returns the exit code.
 
 use crate::args::{Args, Command};
 use crate::commands::{
@@ -12,21 +12,21 @@ use crate::signals::Interrupts;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// How long a command that was interrupted has to end in order.
+/// How long an interrupted command may take to exit.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Runs one command, or the dashboard. Data goes to stdout, everything else to stderr.
 pub async fn run(args: Args) -> ExitCode {
-    // The dashboard has its own way with signals: the terminal comes first.
+    // The dashboard handles signals itself, because it has to restore the terminal first.
     let ended = if args.command.as_ref().is_none_or(Command::hears_signals) {
         dispatch(args).await
     } else {
-        // Before the command does anything that somebody could wait for.
+        // Listen before the command does anything that takes time.
         let mut interrupts = Interrupts::listen();
         tokio::spawn(end_what_does_not(Interrupts::listen()));
         tokio::select! {
             ended = dispatch(args) => ended,
-            // Nothing that the others hold needs more than being dropped.
+            // Dropping the other commands is enough to clean them up.
             () = interrupts.next() => Ok(Exit::Interrupted),
         }
     };
@@ -39,8 +39,8 @@ pub async fn run(args: Args) -> ExitCode {
     }
 }
 
-/// Ends a command that Ctrl-C does not: one that reads a file is not asked while it unpacks what a small one may hold, or
-/// while a pipe that it opens has no other end.
+/// Ends a command that does not react to Ctrl-C, for example because it decompresses a file or opens a pipe without a
+/// writer.
 async fn end_what_does_not(mut interrupts: Interrupts) {
     interrupts.next().await;
     tokio::time::sleep(PATIENCE).await;
@@ -53,7 +53,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
     if replay.is_some() && command.is_some() {
         return Err(Failure::usage("--replay opens the dashboard; `runtail replay FILE` prints a recording"));
     }
-    // The simulator lives as long as the command that is run against it.
+    // The simulator runs until the command ends.
     let simulator = if globals.demo { Some(demo().await?) } else { None };
     globals.simulated = simulator.as_ref().map(sim::demo_config).transpose()?;
     log::start(&globals)?;
@@ -84,5 +84,5 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
 
 async fn demo() -> Result<runtail_sim::Sim, Failure> {
     let started = runtail_sim::Sim::demo().await;
-    started.map_err(|e| Failure::new(Exit::Failed, format!("the simulator cannot listen on loopback: {e}")))
+    started.map_err(|e| Failure::new(Exit::Failed, format!("the simulator can't listen on loopback: {e}")))
 }

@@ -1,4 +1,4 @@
-//! The failure card of a revision, for the commands that explain.
+//! The failure card of a revision, for `explain` and `wait`.
 
 use crate::args::Globals;
 use crate::output::complain;
@@ -7,7 +7,7 @@ use runtail_api::{CardOf, ControlPlane};
 use runtail_core::model::{FailureCard, StatusTime};
 use serde_json::Value;
 
-/// The card of a revision. What cannot be read is missing from it, and said; nothing here fails.
+/// Returns the card of a revision. Parts that can't be read are listed on it; this never fails.
 pub(crate) async fn card(
     globals: &Globals,
     found: &Found,

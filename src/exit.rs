@@ -20,19 +20,19 @@ pub enum Exit {
     Deadline,
     /// 5: the network gave up.
     Network,
-    /// 130: interrupted by the person.
+    /// 130: interrupted by the user.
     Interrupted,
-    /// 128 and the number of the signal that ended it.
+    /// 128 plus the number of the signal.
     Signal(u8),
 }
 
 impl Exit {
-    /// 129: its terminal is gone (SIGHUP).
+    /// 129: the terminal closed (SIGHUP).
     pub const HANGUP: Exit = Exit::Signal(1);
-    /// 143: told to end (SIGTERM).
+    /// 143: terminated (SIGTERM).
     pub const TERMINATED: Exit = Exit::Signal(15);
 
-    /// The number.
+    /// Returns the number.
     pub fn code(self) -> u8 {
         match self {
             Exit::Done => 0,
@@ -46,7 +46,7 @@ impl Exit {
         }
     }
 
-    /// The code of a failed request. A server that is busy or broken for now counts as the network.
+    /// Returns the code of a failed request. Temporary server errors count as network errors.
     pub fn of(error: &ApiError) -> Exit {
         match error.kind {
             Kind::Unauthorized | Kind::Forbidden | Kind::ReadOnly => Exit::Forbidden,
@@ -63,37 +63,37 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command did not do what it was asked to.
+/// Why a command failed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
     /// The exit code.
     pub exit: Exit,
-    /// What the person reads on stderr.
+    /// The message for stderr.
     pub message: String,
 }
 
 impl Failure {
-    /// A failure with its code.
+    /// Creates a failure.
     pub fn new(exit: Exit, message: impl Into<String>) -> Failure {
         Failure { exit, message: message.into() }
     }
 
-    /// A mistake in the arguments or the configuration.
+    /// Creates a usage or configuration error.
     pub fn usage(message: impl Into<String>) -> Failure {
         Failure::new(Exit::Usage, message)
     }
 
-    /// Something that is not there.
+    /// Creates a "not found" error.
     pub fn not_found(message: impl Into<String>) -> Failure {
         Failure::new(Exit::Failed, message)
     }
 
-    /// The failure of a call that not every server has: a missing route means that it is not offered.
+    /// Creates the error of an optional call: a missing route means "not offered".
     pub fn of_optional(error: ApiError, what: &str) -> Failure {
         if !error.may_lack_call() {
             return error.into();
         }
-        // Its hint is for calls that every agent server has.
+        // The error's own hint is for calls that every agent server has.
         let error = ApiError { hint: None, ..error };
         Failure::new(Exit::Failed, format!("{what}: not offered by this server ({error})"))
     }
@@ -107,11 +107,11 @@ impl Failure {
     }
 }
 
-/// The answer to a call that every known agent server has. The contract does not name it, so a server of an unknown kind
+/// Returns the result of a call that every known agent server has. It is not part of the contract, so an unknown server
 /// may not offer it.
 ///
 /// # Errors
-/// The call's own, or that the server does not offer it.
+/// The call's own error, or "not offered".
 pub(crate) async fn offered<T>(server: &AgentServer, answer: Result<T, ApiError>, what: &str) -> Result<T, Failure> {
     match answer {
         Ok(answer) => Ok(answer),

@@ -1,4 +1,4 @@
-//! JSON that a person gives: on the command line, in a file, or on stdin. What is wrong with it is shown at its place.
+//! JSON input from the command line, a file or stdin. Errors show the position.
 
 use crate::exit::Failure;
 use runtail_core::config::files;
@@ -6,10 +6,10 @@ use runtail_core::text;
 use serde_json::Value;
 use std::io::Read;
 
-/// Columns shown on either side of a mistake.
+/// Columns shown on either side of an error.
 const AROUND: usize = 36;
 
-/// Reads `JSON`, `@FILE` or `-`. `option` names where it came from.
+/// Reads `JSON`, `@FILE` or `-`. `option` is the option's name for errors.
 pub(crate) async fn json(option: &str, given: &str) -> Result<Value, Failure> {
     if given == "-" {
         return parse(&format!("{option} (stdin)"), &stdin().await?);
@@ -24,12 +24,12 @@ pub(crate) async fn json(option: &str, given: &str) -> Result<Value, Failure> {
     }
 }
 
-/// All of stdin as text.
+/// Reads stdin as text.
 pub(crate) async fn stdin_text() -> Result<String, Failure> {
     String::from_utf8(stdin().await?).map_err(|_| Failure::usage("stdin is not UTF-8"))
 }
 
-/// One line of stdin; empty at its end. On a thread of its own, like [`stdin`].
+/// Reads one line of stdin; empty at the end. Uses a thread of its own, like [`stdin`].
 pub(crate) async fn line() -> Result<String, Failure> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
@@ -44,7 +44,7 @@ pub(crate) async fn line() -> Result<String, Failure> {
     }
 }
 
-/// All of stdin. On a thread of its own: a read that waits for a person must not hold up the end of the program.
+/// Reads stdin on a thread of its own, because a blocked read must not delay the program's exit.
 pub(crate) async fn stdin() -> Result<Vec<u8>, Failure> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
@@ -66,13 +66,13 @@ fn parse(title: &str, bytes: &[u8]) -> Result<Value, Failure> {
         Failure::usage(format!("{title} is not JSON: it is not UTF-8 from byte {} on", e.valid_up_to() + 1))
     })?;
     if json.trim().is_empty() {
-        return Err(Failure::usage(format!("{title} is empty; JSON such as {{\"messages\": []}} was expected")));
+        return Err(Failure::usage(format!("{title} is empty; expected JSON such as {{\"messages\": []}}")));
     }
     serde_json::from_str(json).map_err(|e| {
         let (line, column) = (e.line(), e.column());
         let what = e.to_string();
         let what = what.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&what);
-        // A line's end counts as the beginning of the next line; a person sees it where it is.
+        // serde_json counts a line's end as the start of the next line; show it at the end of its line.
         let (line, column) = match (line, column) {
             (2.., 0) => (line - 1, json.split('\n').nth(line - 2).unwrap_or_default().len() + 1),
             place => place,
@@ -82,7 +82,7 @@ fn parse(title: &str, bytes: &[u8]) -> Result<Value, Failure> {
     })
 }
 
-/// The line with a caret below the place. `column` counts bytes from 1, as serde_json does.
+/// Returns the line with a caret below the position. `column` counts bytes from 1, as serde_json does.
 fn place(json: &str, line: usize, column: usize) -> String {
     let whole = json.split('\n').nth(line.saturating_sub(1)).unwrap_or_default().trim_end_matches('\r');
     let mut at = column.saturating_sub(1).min(whole.len());

@@ -1,4 +1,4 @@
-//! The file of `--log`: diagnostics of this program alone. Libraries below it might tell of headers.
+//! The file of `--log`. It has only this program's own diagnostics, because libraries might log headers.
 
 use crate::args::Globals;
 use crate::exit::Failure;
@@ -10,7 +10,7 @@ use tracing::Level;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 
-/// Writes diagnostics from now on, where they were asked for.
+/// Starts writing diagnostics if `--log` was given.
 pub(crate) fn start(globals: &Globals) -> Result<(), Failure> {
     let Some(path) = &globals.log else { return Ok(()) };
     let shown = text::clean(&path.to_string_lossy()).into_owned();
@@ -20,7 +20,7 @@ pub(crate) fn start(globals: &Globals) -> Result<(), Failure> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = files::open_with(&options, path).map_err(|e| failed(&e))?;
-    // One that is there already may have been made by other rules.
+    // An existing file may have other permissions.
     #[cfg(unix)]
     if file.metadata().is_ok_and(|found| found.is_file()) {
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600)).map_err(|e| failed(&e))?;

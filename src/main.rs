@@ -16,7 +16,7 @@ mod signals;
 
 use std::process::ExitCode;
 
-/// Files that must be free to begin: those of the runtime, the terminal and a first connection. Libraries panic without theirs.
+/// File descriptors needed to start: for the runtime, the terminal and a first connection. Libraries panic without them.
 #[cfg(unix)]
 const FILES: usize = 32;
 
@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     }
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if args.follows_one_stream() {
-        // Its connection and who reads it ahead take turns at every chunk: on two threads they would wake each other.
+        // The connection and its reader alternate at every chunk; on two threads they would wake each other.
         builder.worker_threads(1);
     }
     let runtime = match builder.enable_all().build() {
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         }
     };
     let exit = runtime.block_on(dispatch::run(args));
-    // What still waits for a server or for stdin must not hold the shell's prompt back.
+    // Tasks that wait for a server or for stdin must not delay the exit.
     runtime.shutdown_background();
     exit
 }

@@ -1,4 +1,4 @@
-//! The file of `--record`. Trouble with it is told once and ends the recording, never the stream.
+//! The file of `--record`. An error is reported once and ends the recording, never the stream.
 
 use crate::exit::Failure;
 use crate::output;
@@ -7,26 +7,26 @@ use runtail_stream::RecordingFile;
 use std::io;
 use std::path::Path;
 
-/// A recording that is being written.
+/// An open recording.
 pub(crate) struct Recorder {
     name: String,
     file: Option<RecordingFile>,
 }
 
 impl Recorder {
-    /// Opens the file. One that holds something already is left alone.
+    /// Opens the file. A file that has content is not overwritten.
     pub fn create(path: &Path) -> Result<Recorder, Failure> {
         let name = text::clean(&path.to_string_lossy()).into_owned();
         match RecordingFile::create(path) {
             Ok(file) => Ok(Recorder { name, file: Some(file) }),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(Failure::usage(format!("--record: {name} is there already and was left alone")))
+                Err(Failure::usage(format!("--record: {name} already exists and was not changed")))
             }
             Err(error) => Err(Failure::usage(format!("--record: cannot write {name}: {error}"))),
         }
     }
 
-    /// Appends whole lines, and brings them to the file.
+    /// Appends whole lines and flushes them.
     pub fn write(&mut self, lines: &[u8]) {
         if let Some(file) = &mut self.file {
             let written = file.write(lines);
@@ -34,7 +34,7 @@ impl Recorder {
         }
     }
 
-    /// Whether it is still being written.
+    /// Whether the recording is still open.
     pub fn is_on(&self) -> bool {
         self.file.is_some()
     }
@@ -49,7 +49,7 @@ impl Recorder {
     fn check(&mut self, done: io::Result<()>) {
         if let Err(error) = done {
             let name = &self.name;
-            output::complain(&format!("runtail: the recording {name} ends here, the stream goes on: {error}"));
+            output::complain(&format!("runtail: the recording {name} ends here; the stream continues: {error}"));
             self.file = None;
         }
     }

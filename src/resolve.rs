@@ -1,5 +1,4 @@
-//! What D, `-d` and A mean: one deployment, or one agent server, out of all that the chosen profiles have, and one of
-//! its assistants.
+//! Resolves D, `-d` and A: a deployment or an agent server among those of the chosen profiles, and one of its assistants.
 
 use crate::context::{Context, Site};
 use crate::exit::Failure;
@@ -13,19 +12,19 @@ use serde_json::Value;
 use std::time::Duration;
 use url::Url;
 
-/// Most rows that are read to find a name.
+/// Maximum number of rows to read when looking for a name.
 const MOST: usize = 1000;
-/// How long the look for what was probably meant may take.
+/// Time limit for finding a similar name.
 const HINT: Duration = Duration::from_secs(5);
 
-/// A deployment that was found.
+/// A resolved deployment.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// Whose it is.
+    /// Its site.
     pub site: Site,
     /// Its identifier.
     pub id: String,
-    /// What the server says of it, secrets included.
+    /// The server's record, secrets included.
     pub row: Value,
 }
 
@@ -35,7 +34,7 @@ impl Found {
         format!("{}/{}", self.site.profile.name, text::clean(self.row["name"].as_str().unwrap_or(&self.id)))
     }
 
-    /// A row of one of its revisions to print: placed, and without the deployment's secrets in what the server says of it.
+    /// Returns a printable row of one of its revisions: with profile and region, and without the deployment's secrets.
     pub(crate) fn revision(&self, mut row: Value) -> Value {
         Secrets::of_records(&[&self.row, &row]).mask(&mut row);
         output::placed(&self.site.profile, row)
@@ -45,9 +44,9 @@ impl Found {
 /// Why a deployment was not found.
 #[derive(Debug)]
 pub(crate) enum Unresolved {
-    /// A server could not be asked, or refused.
+    /// A request failed.
     Asked(ApiError),
-    /// All were asked; this is what is to be said.
+    /// No profile has it; the message says so.
     Said(Failure),
 }
 
@@ -66,17 +65,17 @@ impl From<ApiError> for Unresolved {
     }
 }
 
-/// Finds the one deployment that is meant: by id, name, or PROFILE/NAME.
+/// Finds a deployment by id, name, or PROFILE/NAME.
 ///
 /// # Errors
-/// None or several; several are listed. Where a profile could not be asked and no other has it, that profile's error.
+/// None or several match; several are listed. If no profile has it and one could not be asked, that profile's error.
 pub async fn deployment(context: &Context, wanted: &str) -> Result<Found, Failure> {
     let (profiles, name) = narrowed(context, wanted);
     let sites = join_all(profiles.into_iter().filter(|p| p.control_plane.is_some()).map(Site::open)).await;
     Ok(among(&sites, wanted, name).await?)
 }
 
-/// The same on sites that are open already, or could not be opened. `name` is what was wanted without its profile.
+/// The same for sites that are open or failed to open. `name` is the requested name without its profile.
 pub(crate) async fn among(sites: &[Result<Site, ApiError>], wanted: &str, name: &str) -> Result<Found, Unresolved> {
     if sites.is_empty() {
         return Err(Unresolved::Said(Failure::usage("none of the chosen profiles has a control plane")));
@@ -96,7 +95,7 @@ pub(crate) async fn among(sites: &[Result<Site, ApiError>], wanted: &str, name: 
             Err(error) => failed.push(error),
         }
     }
-    // An identifier is exact, whatever else bears it as a name.
+    // An id match wins over names.
     if found.iter().any(|f| f.id == name) {
         found.retain(|f| f.id == name);
     }
@@ -107,7 +106,7 @@ pub(crate) async fn among(sites: &[Result<Site, ApiError>], wanted: &str, name: 
             }
             Ok(found.remove(0))
         }
-        // Where asking again may help, that is what the caller should know.
+        // A temporary failure says more than "not found".
         0 => Err(match failed.iter().find(|e| e.is_transient()).or(failed.first()) {
             Some(error) => Unresolved::Asked(error.clone()),
             None => {
@@ -127,7 +126,7 @@ pub(crate) async fn among(sites: &[Result<Site, ApiError>], wanted: &str, name: 
     }
 }
 
-/// The agent server that the arguments name: `--url`, `-d`, or the only one there is.
+/// Returns the agent server that the arguments name: `--url`, `-d`, or the only one.
 pub async fn agent_server(context: &Context) -> Result<(Site, AgentServer), Failure> {
     if let Some(wanted) = &context.globals.deployment {
         let (profiles, name) = narrowed(context, wanted);
@@ -155,12 +154,12 @@ pub async fn agent_server(context: &Context) -> Result<(Site, AgentServer), Fail
         let record = serde_json::from_value::<runtail_core::model::Deployment>(found.row.clone()).unwrap_or_default();
         let Some(url) = record.agent_url() else {
             return Err(Failure::not_found(format!(
-                "{} has no agent server yet: its record names no URL",
+                "{} has no agent server yet: its record has no URL",
                 found.title()
             )));
         };
         let url = Url::parse(url).map_err(|e| {
-            Failure::not_found(format!("{}: the record names {:?} as its URL ({e})", found.title(), text::clean(url)))
+            Failure::not_found(format!("{}: the record's URL {:?} is invalid ({e})", found.title(), text::clean(url)))
         })?;
         let server = server(&found.site, url);
         return Ok((found.site, server));
@@ -177,8 +176,8 @@ pub async fn agent_server(context: &Context) -> Result<(Site, AgentServer), Fail
             let server = server(&site, url);
             Ok((site, server))
         }
-        0 => Err(Failure::usage("which agent server? Give -d DEPLOYMENT or --url URL")),
-        _ => Err(Failure::usage(format!("which agent server? Give -d NAME or --url URL{}", known_servers(context)))),
+        0 => Err(Failure::usage("which agent server? Use -d DEPLOYMENT or --url URL")),
+        _ => Err(Failure::usage(format!("which agent server? Use -d NAME or --url URL{}", known_servers(context)))),
     }
 }
 
@@ -195,7 +194,7 @@ fn known_servers(context: &Context) -> String {
     if names.is_empty() { String::new() } else { format!("; there are:{}", names.concat()) }
 }
 
-/// PROFILE/NAME narrows to that profile, chosen or not; names themselves never hold a slash.
+/// PROFILE/NAME narrows to that profile, chosen or not; names never contain a slash.
 pub(crate) fn narrowed<'w>(context: &Context, wanted: &'w str) -> (Vec<runtail_core::config::Profile>, &'w str) {
     if let Some((profile, name)) = wanted.split_once('/')
         && let Some(profile) = context.config.profiles.iter().find(|p| p.name == profile)
@@ -205,7 +204,7 @@ pub(crate) fn narrowed<'w>(context: &Context, wanted: &'w str) -> (Vec<runtail_c
     (context.profiles.clone(), wanted)
 }
 
-/// PROFILE/NAME of the deployment that a mistyped name probably means. What goes wrong here is not told: it only helps.
+/// Returns the PROFILE/NAME that is nearest to a mistyped name. Errors are ignored, because this is only a hint.
 async fn nearest_title(sites: &[Result<Site, ApiError>], name: &str) -> Option<String> {
     if uuid::Uuid::parse_str(name).is_ok() {
         return None;
@@ -220,7 +219,7 @@ async fn nearest_title(sites: &[Result<Site, ApiError>], name: &str) -> Option<S
             let rows = rows.iter().filter_map(|row| control.read_row(row).ok());
             titles.extend(rows.filter_map(|row| Some(row["name"].as_str()?.to_string())).map(|own| {
                 let title = format!("{}/{own}", site.profile.name);
-                // What holds a slash began with a profile, which may be what was mistyped.
+                // With a slash, the profile may be what was mistyped.
                 (if name.contains('/') { title.clone() } else { own }, title)
             }));
         }
@@ -232,7 +231,7 @@ async fn nearest_title(sites: &[Result<Site, ApiError>], name: &str) -> Option<S
     known.iter().find(|(word, _)| word == near).map(|(_, title)| text::clean(title).into_owned())
 }
 
-/// Everything on one control plane that has this name or id.
+/// Finds everything on one control plane that has this name or id.
 async fn candidates(site: &Site, name: &str) -> Result<Vec<Found>, ApiError> {
     let Some(control) = &site.control else { return Ok(Vec::new()) };
     let found = |row: Value| {
@@ -242,7 +241,7 @@ async fn candidates(site: &Site, name: &str) -> Result<Vec<Found>, ApiError> {
     let by_id = |id: String| async move {
         match control.deployment_row(&id).await {
             Ok(row) => Ok(Some(row)),
-            // 422 is how the server says that a name is no UUID; a name that cannot be a path part is refused here.
+            // The server answers 422 if the name is not a UUID; a name that can't be a path segment is refused here.
             Err(e) if matches!(e.kind, Kind::NotFound | Kind::Invalid(_) | Kind::Refused) => Ok(None),
             Err(e) => Err(e),
         }
@@ -265,13 +264,13 @@ async fn candidates(site: &Site, name: &str) -> Result<Vec<Found>, ApiError> {
     let is_meant = |f: &Found| !f.id.is_empty() && (f.id == name || f.row["name"] == name);
     let mut matching: Vec<Found> = rows.into_iter().map(found).filter(is_meant).collect();
     if matching.is_empty() {
-        // Installations with identifiers of another form.
+        // For installations whose ids are not UUIDs.
         matching.extend(by_id(name.to_string()).await?.map(found));
     }
     Ok(matching)
 }
 
-/// What the server calls the assistant that a person means.
+/// Returns the server's name of the assistant that the user named.
 pub async fn assistant(server: &AgentServer, wanted: &str) -> Result<String, Failure> {
     let shown = text::clean(wanted);
     if uuid::Uuid::parse_str(wanted).is_ok() {
@@ -284,7 +283,7 @@ pub async fn assistant(server: &AgentServer, wanted: &str) -> Result<String, Fai
             Err(e) => Err(e.into()),
         };
     }
-    // Where the server has no list, it will say itself what it thinks of the name.
+    // Without a list, the server itself reports an unknown name.
     let Some(rows) = assistant_rows(server).await? else { return Ok(wanted.to_string()) };
     if rows.iter().any(|row| row["graph_id"] == wanted) {
         return Ok(wanted.to_string());
@@ -301,8 +300,8 @@ pub async fn assistant(server: &AgentServer, wanted: &str) -> Result<String, Fai
     }
 }
 
-/// The id of the assistant that the user means, for calls that have it in their path: there some servers know assistants by
-/// id only (Aegra everywhere, Python for schemas). A graph's name means the assistant that the server made for the graph.
+/// Returns the id of the assistant that the user named, for calls that have it in their path: there some servers accept
+/// only ids (Aegra everywhere, Python for schemas). A graph's name means the assistant that the server created for it.
 pub async fn assistant_id(server: &AgentServer, wanted: &str) -> Result<String, Failure> {
     let name = assistant(server, wanted).await?;
     if uuid::Uuid::parse_str(&name).is_ok() {
@@ -316,7 +315,7 @@ pub async fn assistant_id(server: &AgentServer, wanted: &str) -> Result<String, 
     Ok(id.map_or(name.clone(), str::to_string))
 }
 
-/// The assistants, up to a number; nothing where the server has no such list.
+/// Returns the assistants, up to a limit; nothing if the server has no such list.
 async fn assistant_rows(server: &AgentServer) -> Result<Option<Vec<Value>>, Failure> {
     match server.assistant_rows(MOST, 0).await {
         Ok(rows) => Ok(Some(rows)),
@@ -325,7 +324,7 @@ async fn assistant_rows(server: &AgentServer) -> Result<Option<Vec<Value>>, Fail
     }
 }
 
-/// A list of assistants for a message.
+/// Formats a list of assistants for a message.
 fn names(rows: &[Value]) -> String {
     if rows.is_empty() {
         return "; the server has none".into();

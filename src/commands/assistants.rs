@@ -8,7 +8,7 @@ use crate::output::{Output, cell, column, time};
 use crate::resolve;
 use clap::{Args, Subcommand};
 
-/// What can be done with assistants.
+/// Commands for assistants.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List the assistants of an agent server
@@ -20,10 +20,10 @@ pub enum Command {
 /// Options of `assistants list`.
 #[derive(Debug, Args)]
 pub struct List {
-    /// At most so many
+    /// Maximum number
     #[arg(long, default_value_t = 100)]
     limit: usize,
-    /// Leave out so many
+    /// Skip this many
     #[arg(long, default_value_t = 0)]
     offset: usize,
     #[command(flatten)]

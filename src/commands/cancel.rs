@@ -40,10 +40,10 @@ pub struct Options {
 }
 
 const NOTES: &str = "\
-A row's status is `stopped`, `stopping` (accepted, but the run is still active), `finished` (it was over before, or ended by \
+A row's status is `stopped`, `stopping` (accepted, but the run is still active), `finished` (it had ended before, or ended by \
 itself), `not_found` or `failed`; `run_status` is the run's own status, or `deleted` after a rollback.
 
-Exit codes: 0 every run has stopped, is stopping or was over · 1 a run was not found, or could not be cancelled · 2 not \
+Exit codes: 0 every run has stopped, is stopping or had already ended · 1 a run was not found or could not be cancelled · 2 not \
 confirmed · 3 not allowed, or read-only · 4 with --wait: a run had not stopped at the deadline.";
 
 /// How a run is cancelled.
@@ -89,7 +89,7 @@ pub(crate) async fn run(
     report(&call, &targets, &options)
 }
 
-/// What all requests have in common.
+/// Parameters of all requests.
 struct Call<'a> {
     server: &'a AgentServer,
     thread: &'a str,
@@ -111,7 +111,7 @@ impl Call<'_> {
             }
             targets.push(match self.server.run(self.thread, id).await {
                 Ok(run) => CancelTarget::new(id, Some(&run)),
-                // 422: the id is no UUID.
+                // 422: the id is not a UUID.
                 Err(error) if matches!(error.kind, Kind::NotFound | Kind::Invalid(_)) => CancelTarget::new(id, None),
                 Err(error) => return Err(error),
             });
@@ -148,7 +148,7 @@ fn report(call: &Call<'_>, targets: &[CancelTarget], options: &Options) -> Resul
     options.output.rows(&rows, &columns)?;
     let thread = text::clean(call.thread);
     if targets.is_empty() {
-        complain(&format!("thread {thread} has no active runs: nothing was sent"));
+        complain(&format!("thread {thread} has no active runs; nothing was sent"));
     }
     let mut exit = Exit::Done;
     for target in targets {
@@ -158,7 +158,7 @@ fn report(call: &Call<'_>, targets: &[CancelTarget], options: &Options) -> Resul
             CancelState::Stopped => continue,
             CancelState::Finished => {
                 let how = text::clean(target.run_status.as_deref().unwrap_or_default()).into_owned();
-                let what = if target.was_active { "ended before it was cancelled" } else { "is already over" };
+                let what = if target.was_active { "ended before it was cancelled" } else { "had already ended" };
                 (Exit::Done, format!("run {run} {what} ({how})"))
             }
             CancelState::Stopping if options.wait => {

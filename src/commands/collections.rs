@@ -1,4 +1,4 @@
-//! The lists beside the deployments, over all chosen profiles at once, and single records of them.
+//! The other lists of the control plane, over all chosen profiles at once, and single records of them.
 
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
@@ -20,9 +20,8 @@ pub(crate) fn columns(of: &Collection) -> Vec<Column> {
     place.into_iter().chain(own).collect()
 }
 
-/// Prints a collection. Asks all profiles at once: the rows of those that answer are printed whatever happens to the
-/// others; each failure is a message on stderr, and the first one's code is the command's. Where the list is a part of
-/// something, only one of the profiles has to know that.
+/// Prints a collection. Requests all profiles at once and prints the rows of those that answer; each failure is a message
+/// on stderr, and the first one sets the exit code. If the list belongs to a parent, only one of the profiles has to know it.
 pub(crate) async fn list(context: &Context, of: &Collection, output: &Output) -> Result<Exit, Failure> {
     let (profiles, of) = narrowed(context, of);
     let answers = join_all(with_control_plane(profiles)?.into_iter().map(|profile| async {
@@ -49,7 +48,7 @@ pub(crate) async fn list(context: &Context, of: &Collection, output: &Output) ->
     if !known {
         failures.append(&mut unknown);
     }
-    // Nothing to show is no reason for an empty table above the errors.
+    // Don't print an empty table above the errors.
     if known {
         output.rows(&all, &columns(&of))?;
     }
@@ -59,7 +58,7 @@ pub(crate) async fn list(context: &Context, of: &Collection, output: &Output) ->
     Ok(failures.first().map_or(Exit::Done, Exit::of))
 }
 
-/// Prints one record by its id: of whichever profile knows it.
+/// Prints one record by its id, from the profile that has it.
 pub(crate) async fn get(context: &Context, of: &Collection, id: &str, output: &Output) -> Result<Exit, Failure> {
     let (profiles, id) = resolve::narrowed(context, id);
     let mut found = members(with_control_plane(profiles)?, of, id).await?;
@@ -72,19 +71,19 @@ pub(crate) async fn get(context: &Context, of: &Collection, id: &str, output: &O
     Ok(Exit::Done)
 }
 
-/// The profiles that know a record: one at least.
+/// Returns the profiles that have a record, at least one.
 pub(crate) async fn knowing(profiles: Vec<Profile>, of: &Collection, id: &str) -> Result<Vec<Profile>, Failure> {
     Ok(members(profiles, of, id).await?.into_iter().map(|(profile, _)| profile).collect())
 }
 
-/// Several profiles know it, and one was meant.
+/// Returns the error for an id that several profiles have.
 pub(crate) fn ambiguous(of: &Collection, id: &str, profiles: &[Profile]) -> Failure {
     let list: String = profiles.iter().map(|profile| format!("\n  {}/{}", profile.name, text::clean(id))).collect();
     let (shown, what) = (text::clean(id), of.plural());
-    Failure::usage(format!("\"{shown}\" is ambiguous: {} {what} are called so:{list}", profiles.len()))
+    Failure::usage(format!("\"{shown}\" is ambiguous: {} {what} have this id:{list}", profiles.len()))
 }
 
-/// A record by its id, of each profile that knows it: of one at least.
+/// Fetches a record by its id from each profile that has it, at least one.
 async fn members(profiles: Vec<Profile>, of: &Collection, id: &str) -> Result<Vec<(Profile, Value)>, Failure> {
     let answers = join_all(profiles.into_iter().map(|profile| async {
         let site = Site::open(profile).await?;
@@ -99,7 +98,7 @@ async fn members(profiles: Vec<Profile>, of: &Collection, id: &str) -> Result<Ve
             Err(error) => failed.push(error),
         }
     }
-    // Where asking again may help, or a key is wrong, that is what the caller should know.
+    // A temporary failure or a rejected key says more than "not found".
     failed.sort_by_key(is_unknown);
     match (found.is_empty(), failed.into_iter().next()) {
         (false, _) => Ok(found),
@@ -108,19 +107,19 @@ async fn members(profiles: Vec<Profile>, of: &Collection, id: &str) -> Result<Ve
     }
 }
 
-/// The one profile that a request is meant for, where it cannot be meant for several.
+/// Returns the only profile with a control plane, for requests that need exactly one.
 pub(crate) async fn only_site(context: &Context) -> Result<(Site, ControlPlane), Failure> {
     let mut profiles = with_control_plane(context.profiles.clone())?;
     if profiles.len() > 1 {
         let names: Vec<&str> = profiles.iter().map(|profile| profile.name.as_str()).collect();
-        return Err(Failure::usage(format!("which profile? Give -p with one of: {}", names.join(", "))));
+        return Err(Failure::usage(format!("which profile? Choose one with -p: {}", names.join(", "))));
     }
     let site = Site::open(profiles.remove(0)).await?;
     let control = control_of(&site)?;
     Ok((site, control))
 }
 
-/// Those of the profiles that have a control plane.
+/// Returns the profiles that have a control plane.
 pub(crate) fn with_control_plane(mut profiles: Vec<Profile>) -> Result<Vec<Profile>, Failure> {
     profiles.retain(|profile| profile.control_plane.is_some());
     match profiles.is_empty() {
@@ -138,19 +137,19 @@ pub(crate) fn control_of(site: &Site) -> Result<ControlPlane, ApiError> {
     })
 }
 
-/// PROFILE/ID of what a list is a part of narrows it to that profile.
+/// Narrows a list to one profile if its parent is given as PROFILE/ID.
 fn narrowed(context: &Context, of: &Collection) -> (Vec<Profile>, Collection) {
     let Some(owner) = of.owner() else { return (context.profiles.clone(), of.clone()) };
     let (profiles, id) = resolve::narrowed(context, owner);
     (profiles, of.owned_by(id))
 }
 
-/// Whether a server only said that it does not know what was asked about.
+/// Whether an error only means "not found".
 fn is_unknown(error: &ApiError) -> bool {
     matches!(error.kind, Kind::NotFound | Kind::Invalid(_))
 }
 
-/// Takes out of a list what is no record of anything, and gives what is to be said of it.
+/// Removes rows without an id and returns a warning about them.
 fn keep_records(profile: &Profile, of: &Collection, rows: &mut Vec<Value>) -> Option<ApiError> {
     let all = rows.len();
     rows.retain(|row| of.id_of(row).is_some());
@@ -158,7 +157,7 @@ fn keep_records(profile: &Profile, of: &Collection, rows: &mut Vec<Value>) -> Op
     (odd > 0).then(|| ApiError {
         kind: Kind::Protocol,
         at: Place { profile: profile.name.clone(), ..Place::default() },
-        detail: format!("{odd} of the server's {all} {} have no id, and are left out", of.plural()),
+        detail: format!("{odd} of the server's {all} {} have no id and were skipped", of.plural()),
         hint: None,
     })
 }

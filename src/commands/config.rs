@@ -11,14 +11,14 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// What can be done with the configuration file.
+/// Commands for the configuration file.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Write a commented example, where there is no file yet
+    /// Write a commented example, unless the file exists
     Init,
-    /// Say where the file is looked for
+    /// Print the path of the file
     Path,
-    /// Show what is in force, without secrets
+    /// Print the configuration in use, without secrets
     Show,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn run(globals: &Globals, command: Command) -> Result<Exit, Failure> 
 }
 
 fn place(globals: &Globals) -> Result<PathBuf, Failure> {
-    let usual = || Config::default_path().ok_or_else(|| Failure::usage("no home folder is known; give --config FILE"));
+    let usual = || Config::default_path().ok_or_else(|| Failure::usage("no home directory found; use --config FILE"));
     globals.config.clone().map_or_else(usual, Ok)
 }
 
@@ -48,21 +48,21 @@ fn init(path: &PathBuf) -> Result<(), Failure> {
     match options.open(path) {
         Ok(mut file) => file.write_all(Config::EXAMPLE.as_bytes()).map_err(failed)?,
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
-            return Err(Failure::usage(format!("{} is there already and was left alone", path.display())));
+            return Err(Failure::usage(format!("{} already exists and was not changed", path.display())));
         }
         Err(e) => return Err(failed(e)),
     }
     tell(path)
 }
 
-/// Prints a path: as it is where a program reads it, and so that nothing in it acts where a person does.
+/// Prints a path: unchanged in a pipe, sanitized on a terminal.
 fn tell(path: &Path) -> Result<(), Failure> {
     let path = path.display().to_string();
     let shown = if std::io::stdout().is_terminal() { text::clean(&path) } else { (&path).into() };
     output::print(&format!("{shown}\n"), false)
 }
 
-/// The configuration in force, in the form of the file.
+/// Returns the configuration in use, in the format of the file.
 fn show(config: &Config) -> String {
     let mut out = String::new();
     let source = match &config.path {
@@ -126,7 +126,7 @@ fn show_profile(out: &mut String, profile: &Profile) {
         match source {
             Some(SecretSource::Env(name)) => line(&format!("{kind}_env"), Some(quoted(name))),
             Some(SecretSource::File(path)) => line(&format!("{kind}_file"), Some(quoted(&path.display().to_string()))),
-            // Arguments may hold what should not be shown.
+            // Arguments may contain secrets.
             Some(SecretSource::Command(words)) => {
                 let program = words.first().map_or("", |w| w);
                 line(&format!("{kind}_command"), Some(format!("[{}, …]", quoted(program))));
@@ -146,7 +146,7 @@ fn show_profile(out: &mut String, profile: &Profile) {
     line("agent_server", (!servers.is_empty()).then(|| format!("{{ {} }}", servers.join(", "))));
 }
 
-/// A text as TOML writes it; JSON's form is a subset.
+/// Quotes a text for TOML; a JSON string is valid TOML.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text::clean(text).as_ref()).to_string()
 }

@@ -1,4 +1,4 @@
-//! The dashboard: from arguments and configuration to the loop.
+//! Starts the dashboard from arguments and configuration.
 
 use crate::args::Globals;
 use crate::context::load_config;
@@ -12,12 +12,12 @@ use runtail_tui::runtime::{Ended, Options, Surroundings};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-/// Opens the dashboard and says how it ended.
+/// Runs the dashboard and returns its exit code.
 pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>) -> Result<Exit, Failure> {
     if !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(Failure::usage(
-            "the dashboard needs a terminal on stdin and stdout, and one of them is none\n  \
-             in a pipe or in CI use a command such as `runtail deployments list` or `runtail tail`: see `runtail --help`",
+            "the dashboard needs a terminal on stdin and stdout\n  \
+             in a pipe or in CI, use a command such as `runtail deployments list` or `runtail tail`; see `runtail --help`",
         ));
     }
     if std::env::var("TERM").is_ok_and(|t| t == "dumb") {
@@ -25,7 +25,7 @@ pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>) -> Result<Ex
             "TERM is \"dumb\": this terminal cannot show a dashboard; `runtail --help` lists commands",
         ));
     }
-    // The file is followed where it says what is shown.
+    // Watch the file if it decides what is shown.
     let is_followed = !globals.demo && globals.url.is_none() && globals.deployment.is_none() && replay.is_none();
     let file = globals.config.clone().or_else(Config::default_path);
     let watch = file.clone().filter(|_| is_followed).map(Watch::new);
@@ -38,7 +38,7 @@ pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>) -> Result<Ex
         Some(_) => Vec::new(),
         None => config.choose(&globals.profiles)?,
     };
-    // Where nothing is configured the dashboard says what to do.
+    // Without configuration, the dashboard shows the first-run screen.
     if profiles.is_empty() && !is_followed && replay.is_none() {
         return Err(crate::context::no_profile());
     }
@@ -46,7 +46,7 @@ pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>) -> Result<Ex
     let mut options = Options::new(&config, profiles, tz);
     options.settings.demo = globals.demo;
     if let Some(file) = replay {
-        // What cannot be read is said where it is typed.
+        // A recording that can't be read is an error before the terminal is taken.
         drop(crate::commands::replay::lines(&file)?);
         options.replay = Some(file);
     }
@@ -66,20 +66,20 @@ pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>) -> Result<Ex
     match runtime::run(options).await {
         Ok(Ended::Quit) => Ok(Exit::Done),
         Ok(Ended::Signal(number)) => Ok(Exit::Signal(u8::try_from(number).unwrap_or(1))),
-        // As if the hang-up had been signalled.
+        // As if SIGHUP had been received.
         Ok(Ended::TerminalGone) => Ok(Exit::Signal(1)),
         Err(e) => Err(Failure::new(Exit::Failed, format!("the terminal failed: {e}"))),
     }
 }
 
-/// The zone of the person's clock. Where no `TZ` names one it is the system's, which is one file; to learn its name, which
-/// is shown nowhere, jiff reads the folders of all zones there are.
+/// Returns the local time zone. Without `TZ` it reads only the system's zone file; jiff would scan all zones to learn its
+/// name, which is never shown.
 fn time_zone() -> TimeZone {
     let unnamed = || TimeZone::tzif("", &std::fs::read("/etc/localtime").ok()?).ok();
     std::env::var_os("TZ").map_or_else(unnamed, |_| None).unwrap_or_else(TimeZone::system)
 }
 
-/// With `-d` the dashboard is that of one agent server.
+/// With `-d`, the dashboard shows one agent server.
 async fn only_server(globals: &Globals, config: Config) -> Result<Config, Failure> {
     let context = crate::context::Context::load(globals)?;
     let (site, server) = resolve::agent_server(&context).await?;

@@ -1,4 +1,4 @@
-//! `deployments list` and `deployments get`; what changes one has a place of its own.
+//! `deployments list` and `deployments get`; changes are in `change/`.
 
 use crate::args::Globals;
 use crate::commands::{change, revisions::UNSORTED};
@@ -14,10 +14,10 @@ use runtail_core::text;
 use serde_json::{Value, json};
 use std::pin::pin;
 
-/// Requests that one profile's server gets at once.
-const AT_ONCE: usize = ControlPlane::AT_ONCE;
+/// Maximum number of concurrent requests to one profile's server.
+const MAX_CONCURRENCY: usize = ControlPlane::AT_ONCE;
 
-/// What can be done with deployments.
+/// Commands for deployments.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List the deployments of all chosen profiles
@@ -26,14 +26,14 @@ pub enum Command {
     Get(Get),
     /// Create a deployment from a file
     Create(Box<change::Create>),
-    /// Change a deployment, by a file or by options
+    /// Update a deployment, from a file or from options
     Update(Box<change::Update>),
     /// Delete a deployment
     Delete(change::Delete),
 }
 
 impl Command {
-    /// Whether it waits for what it started.
+    /// Whether it waits for the result.
     pub(crate) fn waits(&self) -> bool {
         match self {
             Command::List(_) | Command::Get(_) => false,
@@ -47,16 +47,16 @@ impl Command {
 /// Options of `deployments list`.
 #[derive(Debug, Args)]
 pub struct List {
-    /// Only those with this in their name
+    /// Filter by name: deployments whose name contains this text
     #[arg(long, value_name = "TEXT")]
     name_contains: Option<String>,
-    /// Only those with this status (READY, AWAITING_DATABASE, …)
+    /// Filter by status (READY, AWAITING_DATABASE, …)
     #[arg(long)]
     status: Option<String>,
-    /// Only those of this type (dev, prod, …)
+    /// Filter by type (dev, prod, …)
     #[arg(long = "type", value_name = "TYPE")]
     deployment_type: Option<String>,
-    /// Read the newest revision of each too (`latest_revision`, null where there is none): one request more for every row
+    /// Also fetch each newest revision (`latest_revision`, null if there is none); one more request per row
     #[arg(long)]
     revisions: bool,
     #[command(flatten)]
@@ -88,8 +88,8 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
     }
 }
 
-/// Asks all profiles at once. The rows of those that answer are printed whatever happens to the others; each failure is
-/// a message on stderr, and the first one's code is the command's.
+/// Requests all profiles at once and prints the rows of those that answer; each failure is a message on stderr, and the
+/// first one sets the exit code.
 async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
     let query = DeploymentQuery {
         name_contains: options.name_contains,
@@ -121,7 +121,7 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
             Ok((profile, listing, unread, odd)) => {
                 if unread.rows > 0 {
                     let (name, of) = (&profile.name, listing.items.len());
-                    missing.push(format!("{name}: {} of {of} rows are without their newest revision", unread.rows));
+                    missing.push(format!("{name}: {} of {of} newest revisions could not be read", unread.rows));
                 }
                 all.extend(listing.items.into_iter().map(|row| placed(&profile, row)));
                 failures.extend(listing.incomplete);
@@ -131,7 +131,7 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
             Err(error) => failures.push(error),
         }
     }
-    // Nothing to show is no reason for an empty table above the errors.
+    // Don't print an empty table above the errors.
     if !all.is_empty() || failures.is_empty() {
         options.output.rows(&all, &columns(options.revisions))?;
     }
@@ -142,8 +142,8 @@ async fn list(context: &Context, options: List) -> Result<Exit, Failure> {
     Ok(failures.first().map_or(Exit::Done, Exit::of))
 }
 
-/// The rows of one profile. Where the server cannot list, the pinned deployments are fetched one by one; one of them that
-/// is gone is a failure like any other.
+/// Returns the rows of one profile. If the server can't list deployments, the pinned ones are fetched one by one; a
+/// missing one is a failure.
 async fn rows(site: &Site, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
     let Some(control) = &site.control else { return Ok(Listing { items: Vec::new(), incomplete: None }) };
     let pinned = &site.profile.deployments;
@@ -152,7 +152,7 @@ async fn rows(site: &Site, query: &DeploymentQuery) -> Result<Listing<Value>, Ap
         other => return other,
     }
     let mut listing = Listing { items: Vec::new(), incomplete: None };
-    let mut answers = stream::iter(pinned).map(|id| control.deployment_row(id)).buffered(AT_ONCE);
+    let mut answers = stream::iter(pinned).map(|id| control.deployment_row(id)).buffered(MAX_CONCURRENCY);
     while let Some(answer) = answers.next().await {
         match answer {
             Ok(row) if suits(&row, query) => listing.items.push(row),
@@ -163,7 +163,7 @@ async fn rows(site: &Site, query: &DeploymentQuery) -> Result<Listing<Value>, Ap
     Ok(listing)
 }
 
-/// The server's filters, for rows that were fetched one by one.
+/// Applies the server's filters to rows that were fetched one by one.
 fn suits(row: &Value, query: &DeploymentQuery) -> bool {
     let name = row["name"].as_str().unwrap_or_default();
     let same = |wanted: &Option<String>, field: &Value| wanted.as_deref().is_none_or(|w| field.as_str() == Some(w));
@@ -175,22 +175,22 @@ fn suits(row: &Value, query: &DeploymentQuery) -> bool {
 /// The newest revisions that could not be read.
 #[derive(Debug, Default)]
 struct Unread {
-    /// Rows that are without theirs for it.
+    /// Rows whose newest revision is missing because of it.
     rows: usize,
-    /// Why.
+    /// The reason.
     failures: Vec<ApiError>,
 }
 
-/// What is known of a deployment's newest revision.
+/// The result of reading a deployment's newest revision.
 #[derive(Debug, Clone)]
 enum Newest {
-    /// It was read; and whether out of a list that was in order.
+    /// It was read, and whether the list was sorted.
     Revision(Value, bool),
     /// The deployment has no revision.
     None,
-    /// The deployment was deleted since the list was read.
+    /// The deployment was deleted after the list was read.
     Gone,
-    /// It could not be read, or nobody asked any more.
+    /// It could not be read, or was not requested any more.
     Unread,
 }
 
@@ -201,7 +201,7 @@ impl Newest {
             Err(error) if error.kind == Kind::NotFound => error,
             Err(error) => return Err(error),
         };
-        // Whether it is gone, or is there and has no such call.
+        // 404 means that the deployment is gone or that the server has no such call.
         match control.deployment_row(record["id"].as_str().unwrap_or_default()).await {
             Err(ApiError { kind: Kind::NotFound, .. }) => Ok(Newest::Gone),
             Ok(row) if row["status"] == "AWAITING_DELETE" => Ok(Newest::Gone),
@@ -209,7 +209,7 @@ impl Newest {
         }
     }
 
-    /// As the row has it. In a table, which nobody reads back, a word stands for a revision that is not there.
+    /// Returns the value for the row. In a table, a word replaces a missing revision.
     fn shown(self, format: Format) -> Value {
         let word = match self {
             Newest::Revision(row, _) => return row,
@@ -221,15 +221,14 @@ impl Newest {
     }
 }
 
-/// Puts the newest revision of each row beside its own fields, null where there is none or it cannot be read. Gives what
-/// could not be read; a deployment that was deleted since the list was read is told and no failure. Where the rest would
-/// fail for the same reason it is not asked for.
+/// Adds the newest revision to each row, null if there is none or it can't be read. Returns the failures; a deployment that
+/// was deleted after the list was read is only a note. Stops after a failure that the other rows would share.
 async fn add_newest(site: &Site, rows: &mut [Value], format: Format) -> Unread {
     let Some(control) = &site.control else { return Unread::default() };
     let mut answers: Vec<Newest> = Vec::with_capacity(rows.len());
     let mut failures: Vec<ApiError> = Vec::new();
     {
-        let mut asked = pin!(stream::iter(&*rows).map(|row| Newest::read(control, row)).buffered(AT_ONCE));
+        let mut asked = pin!(stream::iter(&*rows).map(|row| Newest::read(control, row)).buffered(MAX_CONCURRENCY));
         while let Some(answer) = asked.next().await {
             let error = match answer {
                 Ok(newest) => {
@@ -241,9 +240,10 @@ async fn add_newest(site: &Site, rows: &mut [Value], format: Format) -> Unread {
             answers.push(Newest::Unread);
             let is_the_end = !is_about_one_row(&error);
             failures.push(error);
-            // Forbidden as often as is asked at once, and never answered: all are.
+            // A whole batch was forbidden and none succeeded, so all are.
             let is_denied = |e: &ApiError| e.kind == Kind::Forbidden;
-            let all_denied = answers.len() == AT_ONCE && failures.len() == AT_ONCE && failures.iter().all(is_denied);
+            let all_denied =
+                answers.len() == MAX_CONCURRENCY && failures.len() == MAX_CONCURRENCY && failures.iter().all(is_denied);
             if all_denied {
                 failures.truncate(1);
             }
@@ -256,14 +256,14 @@ async fn add_newest(site: &Site, rows: &mut [Value], format: Format) -> Unread {
     let profile = &site.profile.name;
     let unsorted = answers.iter().filter(|newest| matches!(newest, Newest::Revision(_, false))).count();
     if unsorted > 0 {
-        let taken = format!("for {unsorted} rows the newest is the one with the latest date");
+        let taken = format!("in {unsorted} rows, the newest is the one with the latest date");
         complain(&format!("warning: {profile}: {UNSORTED}; {taken}"));
     }
     let unread = answers.iter().filter(|newest| matches!(newest, Newest::Unread)).count();
     for (row, newest) in rows.iter_mut().zip(answers) {
         if let Newest::Gone = newest {
             let name = text::clean(row["name"].as_str().or(row["id"].as_str()).unwrap_or_default());
-            complain(&format!("note: {profile}/{name} was deleted since the list was read"));
+            complain(&format!("note: {profile}/{name} was deleted after the list was read"));
         }
         if let Some(fields) = row.as_object_mut() {
             fields.insert("latest_revision".into(), newest.shown(format));
@@ -272,7 +272,7 @@ async fn add_newest(site: &Site, rows: &mut [Value], format: Format) -> Unread {
     Unread { rows: unread, failures }
 }
 
-/// Whether a failure says nothing of the other rows: no key that was refused, no limit, and no server that is not there.
+/// Whether a failure concerns only its own row: not a rejected key, a rate limit or an unreachable server.
 fn is_about_one_row(error: &ApiError) -> bool {
     let is_general = matches!(
         error.kind,
@@ -299,7 +299,7 @@ fn columns(with_newest: bool) -> Vec<Column> {
     columns
 }
 
-/// Which revision serves: the newest, or which other one; nothing where the server does not say.
+/// Returns which revision is serving: the newest or another one, or nothing if the server doesn't say.
 fn live(row: &Value) -> String {
     match (row["active_revision_id"].as_str(), row["latest_revision_id"].as_str()) {
         (Some(active), newest) if newest == Some(active) => "newest".into(),

@@ -1,4 +1,4 @@
-//! `doctor`: what stands between a person and their deployments, a line a check.
+//! `doctor`: diagnoses connection problems, one check per line.
 
 use crate::args::Globals;
 use crate::context::unwarned;
@@ -14,13 +14,13 @@ use runtail_tui::runtime::{Terminal, abilities};
 use std::io::IsTerminal;
 use tokio::sync::mpsc::unbounded_channel;
 
-/// Widest line, in columns: longer ones are hard to read.
+/// Maximum line width in columns.
 const WIDEST: usize = 100;
 
 /// Options of `doctor`.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Where a key is refused, send it to the other regions to find its own
+    /// Send a rejected key to the other regions to find the one that accepts it
     #[arg(long)]
     try_regions: bool,
     /// How to print
@@ -36,7 +36,7 @@ enum Format {
     Text,
     /// One JSON document.
     Json,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Jsonl,
 }
 
@@ -44,11 +44,11 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     let found = unwarned(globals);
     let profiles = match &found {
         Ok(config) => config.choose(&globals.profiles)?,
-        // What is wrong with --url is a mistake on the command line, and said as such.
+        // A problem with --url is a usage error.
         Err(error) if globals.url.is_some() => return Err(error.clone().into()),
         Err(_) => Vec::new(),
     };
-    let mut sheet = Sheet::new(globals, options.format, found.as_ref().ok());
+    let mut sheet = ReportWriter::new(globals, options.format, found.as_ref().ok());
     sheet.begin()?;
     for check in here(globals, &found) {
         sheet.take(check)?;
@@ -62,7 +62,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     while let Some(check) = told.recv().await {
         sheet.take(check)?;
     }
-    let broke = |e| Failure::new(Exit::Failed, format!("the doctor broke off: {e}"));
+    let broke = |e| Failure::new(Exit::Failed, format!("the checks failed: {e}"));
     let refused = looking.await.map_err(broke)?;
     let is_person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     for refused in refused.iter().filter(|_| is_person && options.format == Format::Text) {
@@ -73,14 +73,14 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     sheet.end()
 }
 
-/// What there is to say of this machine as it is now; for the dashboard.
+/// Returns the report about this machine, for the dashboard.
 pub(crate) fn surroundings(globals: &Globals) -> Vec<Check> {
     here(globals, &unwarned(globals))
 }
 
 fn here(globals: &Globals, found: &Result<Config, ConfigError>) -> Vec<Check> {
     let origin = match found {
-        _ if globals.demo => Origin::Unread("not read: --demo brings its own"),
+        _ if globals.demo => Origin::Unread("not read: --demo has its own"),
         _ if globals.url.is_some() => Origin::Unread("not read: --url was given"),
         Ok(config) => Origin::Found(config),
         Err(error) => Origin::Broken(error),
@@ -89,7 +89,7 @@ fn here(globals: &Globals, found: &Result<Config, ConfigError>) -> Vec<Check> {
     machine(origin, env).into_iter().chain(abilities(Terminal::here(), env)).collect()
 }
 
-/// Asks a person whether a key may be sent to the other regions.
+/// Asks the user whether a key may be sent to the other regions.
 async fn agreed(refused: &Refused, ask: &Ask) -> Result<bool, Failure> {
     let others = refused.others(&ask.regions).join(", ");
     let profile = text::clean(refused.profile());
@@ -103,13 +103,13 @@ async fn agreed(refused: &Refused, ask: &Ask) -> Result<bool, Failure> {
     Ok(matches!(read.await, Ok(Ok(line)) if is_yes(&line)))
 }
 
-/// Anything but a plain yes is no.
+/// Anything but yes is no.
 fn is_yes(line: &str) -> bool {
     matches!(line.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
-/// What is printed.
-struct Sheet {
+/// Prints the report.
+struct ReportWriter {
     format: Format,
     ascii: bool,
     color: bool,
@@ -118,11 +118,11 @@ struct Sheet {
     all: Vec<Check>,
 }
 
-impl Sheet {
-    fn new(globals: &Globals, format: Format, config: Option<&Config>) -> Sheet {
+impl ReportWriter {
+    fn new(globals: &Globals, format: Format, config: Option<&Config>) -> ReportWriter {
         let is_terminal = std::io::stdout().is_terminal();
         let width = crossterm::terminal::size().ok().filter(|_| is_terminal).map_or(80, |(w, _)| usize::from(w));
-        Sheet {
+        ReportWriter {
             format,
             ascii: globals.ascii || config.is_some_and(|config| config.ui.ascii),
             color: globals.color.is_on(is_terminal),
@@ -180,7 +180,7 @@ impl Sheet {
         out
     }
 
-    /// A text in the characters that were asked for.
+    /// Replaces non-ASCII characters with --ascii.
     fn spelled(&self, text: &str) -> String {
         let spell = |c: char| match c {
             '…' => "...".to_string(),
@@ -201,7 +201,7 @@ impl Sheet {
         }
     }
 
-    /// Prints the sum, or all of it where it is one document; gives the exit code of the gravest fault.
+    /// Prints the summary, or the whole report as one JSON document; returns the exit code of the most severe problem.
     fn end(self) -> Result<Exit, Failure> {
         match self.format {
             Format::Json => {

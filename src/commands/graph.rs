@@ -13,7 +13,7 @@ use std::io::IsTerminal;
 /// How a graph is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// The edges, one a line; the default on a terminal.
+    /// The edges, one per line; the default on a terminal.
     Text,
     /// A mermaid flowchart.
     Mermaid,
@@ -27,7 +27,7 @@ pub struct Options {
     /// The assistant: a graph's name, or an assistant's name or id
     #[arg(value_name = "A")]
     assistant: String,
-    /// Look into subgraphs
+    /// Include subgraphs
     #[arg(long)]
     subgraphs: bool,
     /// How to print (default: text on a terminal, else json)
@@ -47,7 +47,7 @@ pub(crate) async fn run(server: &AgentServer, options: &Options) -> Result<Exit,
     Ok(Exit::Done)
 }
 
-/// Identifiers are texts, or numbers where a graph was made without names.
+/// Ids are strings, or numbers in a graph without names.
 fn id(value: &Value) -> String {
     text::clean(&output::cell(value)).into_owned()
 }
@@ -69,7 +69,7 @@ fn all_edges(graph: &Value) -> Vec<Edge> {
     graph["edges"].as_array().into_iter().flatten().map(edge).collect()
 }
 
-/// One edge a line, dotted where it is taken on a condition. Nodes without edges stand alone.
+/// Prints one edge per line, dotted if it is conditional, then the nodes without edges.
 fn edges(graph: &Value) -> String {
     let all = all_edges(graph);
     let width = all.iter().map(|edge| text::width(&edge.source)).max().unwrap_or(0);
@@ -92,7 +92,7 @@ fn nodes(graph: &Value) -> Vec<String> {
     graph["nodes"].as_array().into_iter().flatten().map(|node| id(&node["id"])).collect()
 }
 
-/// Nodes are numbered: their names may hold anything.
+/// Nodes are numbered because their names may contain any characters.
 fn mermaid(graph: &Value) -> String {
     let mut names = nodes(graph);
     let all = all_edges(graph);

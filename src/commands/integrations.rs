@@ -1,4 +1,4 @@
-//! `integrations`: the GitHub accounts, their repositories, and how Forge's app is installed.
+//! `integrations`: GitHub accounts, their repositories, and the installation of the Forge app.
 
 use crate::args::Globals;
 use crate::commands::{
@@ -13,26 +13,26 @@ use clap::{Args, Subcommand};
 use runtail_core::model::{Collection, GithubApp, Service};
 use serde_json::Value;
 
-/// What can be done with integrations.
+/// Commands for integrations.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List the GitHub accounts that are connected
+    /// List the connected GitHub accounts
     List(List),
-    /// List the repositories that an integration gives
+    /// List the repositories of an integration
     Repos(Repos),
-    /// Install the app of Forge, which no deployment needs
+    /// Install the Forge app (not needed for deployments)
     #[command(subcommand)]
     Forge(Forge),
 }
 
-/// What can be done with the app of Forge.
+/// Commands for the Forge app.
 #[derive(Debug, Subcommand)]
 pub enum Forge {
-    /// Ask for a link by which it is installed
+    /// Request an installation link
     Link(Link),
-    /// Show a session of the picker to which such a link led
+    /// Show an installation session, to which such a link leads
     Session(Session),
-    /// Choose in a session: an installation that there is, or a new one
+    /// Choose an existing or a new installation in a session
     Select(Select),
 }
 
@@ -59,7 +59,7 @@ pub struct Select {
     /// The session's id
     #[arg(value_name = "SESSION")]
     session: String,
-    /// Take this installation
+    /// Use this installation
     #[arg(long, value_name = "NUMBER", required_unless_present = "install_new", conflicts_with = "install_new")]
     attach: Option<u64>,
     /// Install it on another account
@@ -72,10 +72,10 @@ pub struct Select {
 /// Options of `integrations list`.
 #[derive(Debug, Args)]
 pub struct List {
-    /// Those of Forge instead, which no deployment needs
+    /// List the accounts of the Forge app instead
     #[arg(long)]
     forge: bool,
-    /// Ask by the newer call at once (Forge only); otherwise only where the older one is gone
+    /// Use the newer API call at once (Forge only); by default it is the fallback
     #[arg(long, requires = "forge")]
     v2: bool,
     #[command(flatten)]
@@ -88,10 +88,10 @@ pub struct Repos {
     /// The integration's id, or PROFILE/ID
     #[arg(value_name = "ID")]
     integration: String,
-    /// It is one of Forge
+    /// The integration belongs to the Forge app
     #[arg(long)]
     forge: bool,
-    /// Ask by the newer call at once, which answers page by page; otherwise only where the older one is gone
+    /// Use the newer, paginated API call at once; by default it is the fallback
     #[arg(long, conflicts_with = "forge")]
     v2: bool,
     #[command(flatten)]

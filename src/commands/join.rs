@@ -1,4 +1,4 @@
-//! `join T R`: streams a run that somebody started, with its earlier events if the server replays them.
+//! `join T R`: streams an existing run, with its earlier events if the server replays them.
 
 use crate::args::Globals;
 use crate::context::Context;

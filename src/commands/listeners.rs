@@ -14,7 +14,7 @@ use runtail_core::model::{Collection, Service};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// What can be done with listeners.
+/// Commands for listeners.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List the listeners of all chosen profiles
@@ -23,7 +23,7 @@ pub enum Command {
     Get(Get),
     /// Create a listener, from a file or from options
     Create(Create),
-    /// Change a listener, from a file or from options
+    /// Update a listener, from a file or from options
     Update(Update),
     /// Delete a listener
     Delete(Delete),
@@ -49,10 +49,10 @@ pub struct Get {
 /// Options of `listeners create`.
 #[derive(Debug, Args)]
 pub struct Create {
-    /// What to create, as TOML or JSON; - is stdin
+    /// What to create, as TOML or JSON, - for stdin
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["compute_id", "namespaces", "version_"])]
     file: Option<PathBuf>,
-    /// Your name for the cluster; it never changes
+    /// Your name for the cluster; can never be changed
     #[arg(long, value_name = "NAME", required_unless_present = "file")]
     compute_id: Option<String>,
     /// A Kubernetes namespace that it serves (repeatable)
@@ -71,10 +71,10 @@ pub struct Update {
     /// The listener's id, or PROFILE/ID
     #[arg(value_name = "L")]
     listener: String,
-    /// What to change, as TOML or JSON; - is stdin
+    /// What to change, as TOML or JSON, - for stdin
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["namespaces", "version_"])]
     file: Option<PathBuf>,
-    /// A Kubernetes namespace that it serves (repeatable): the list is replaced
+    /// A Kubernetes namespace that it serves (repeatable); replaces the whole list
     #[arg(long = "namespace", value_name = "NS")]
     namespaces: Vec<String>,
     /// Version of the listener

@@ -1,4 +1,4 @@
-//! `logs D…`: build and server logs of one deployment or several, as they are or followed.
+//! `logs D…`: prints or follows the build and server logs of one or several deployments.
 
 use crate::args::Globals;
 use crate::context::Context;
@@ -21,15 +21,15 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// Lines of each log to begin with, where nothing else says where to begin.
+/// Number of lines of each log to start with by default.
 const TAIL: usize = 100;
-/// Batches that may wait for a slow reader; then the polls wait.
+/// Batches that may wait for a slow reader before the polls pause.
 const BATCHES: usize = 8;
-/// Longest wait after failed polls, unless the server asks for a longer one.
+/// Maximum wait after failed polls, unless the server asks for a longer one.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// How long the first lines of quick logs wait for those of slow ones, so that all can be sorted.
+/// How long the first lines of fast logs wait for those of slow ones, so that all can be sorted.
 const TOGETHER: Duration = Duration::from_secs(3);
-/// How often a quiet log looks whether its reader is still there.
+/// How often a quiet log checks whether its reader is still there.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// How lines are printed.
@@ -39,7 +39,7 @@ pub enum Format {
     Text,
     /// One JSON document; not with --follow.
     Json,
-    /// One JSON object a line; the default elsewhere.
+    /// One JSON object per line; the default elsewhere.
     Jsonl,
 }
 
@@ -49,28 +49,28 @@ pub struct Options {
     /// Ids, names, or PROFILE/NAME
     #[arg(value_name = "D", required = true)]
     deployments: Vec<String>,
-    /// Only of this revision (of one deployment)
+    /// Only lines of this revision (of one deployment)
     #[arg(long, value_name = "R")]
     revision: Option<String>,
-    /// How the revision was built (default: the newest), instead of what the server writes
+    /// Show the build log (default: of the newest revision) instead of the server log
     #[arg(long)]
     build: bool,
-    /// Go on with what comes
+    /// Keep printing new lines
     #[arg(short, long)]
     follow: bool,
-    /// At least so grave: debug, info, warning, error, critical
+    /// Minimum level: debug, info, warning, error, critical
     #[arg(long, value_name = "L", value_parser = severity)]
     level: Option<Severity>,
-    /// Only lines in which the server finds this
+    /// Only lines that match this search text on the server
     #[arg(short, long, value_name = "Q")]
     query: Option<String>,
-    /// Not from before: a duration ago by the server's clock, or an RFC 3339 time
+    /// Start at this time: a duration before now by the server's clock, or an RFC 3339 time
     #[arg(long, value_name = "T", value_parser = since)]
     since: Option<Since>,
-    /// The newest so many lines of each deployment, or all (default: 100; all with --since or --build)
+    /// Number of newest lines of each deployment, or `all` (default: 100; all with --since or --build)
     #[arg(long, value_name = "N", value_parser = tail)]
     tail: Option<usize>,
-    /// How often to ask with --follow
+    /// Poll interval with --follow
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
     interval: Duration,
     /// How to print (default: text on a terminal, else jsonl)
@@ -80,12 +80,12 @@ pub struct Options {
 
 fn severity(word: &str) -> Result<Severity, String> {
     match Severity::of(word) {
-        Severity::Unknown => Err("debug, info, warning, error or critical was expected".into()),
+        Severity::Unknown => Err("expected debug, info, warning, error or critical".into()),
         severity => Ok(severity),
     }
 }
 
-/// From when on.
+/// The start time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Since {
     Ago(SignedDuration),
@@ -93,7 +93,7 @@ enum Since {
 }
 
 impl Since {
-    /// The moment on a server's clock.
+    /// Returns the time by a server's clock.
     fn on(self, server_time: Timestamp) -> Timestamp {
         match self {
             Since::Ago(ago) => server_time.checked_sub(ago).unwrap_or(Timestamp::MIN),
@@ -104,32 +104,32 @@ impl Since {
 
 fn since(text: &str) -> Result<Since, String> {
     let ago = parse_duration(text).and_then(|ago| SignedDuration::try_from(ago).ok());
-    // Longer ago than time goes is a mistake, not the beginning of time.
+    // A duration that underflows is an error, not the beginning of time.
     let ago = ago.filter(|ago| Timestamp::now().checked_sub(*ago).is_ok()).map(Since::Ago);
     ago.or_else(|| parse_time(text.trim()).map(Since::Time))
-        .ok_or_else(|| "a duration such as 15m or 1h, or a time such as 2026-11-21T10:00:00Z was expected".into())
+        .ok_or_else(|| "expected a duration such as 15m or 1h, or a time such as 2026-11-21T10:00:00Z".into())
 }
 
 fn tail(text: &str) -> Result<usize, String> {
     match text {
         "all" => Ok(usize::MAX),
-        number => number.parse().map_err(|_| "a number or `all` was expected".into()),
+        number => number.parse().map_err(|_| "expected a number or `all`".into()),
     }
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
     let interval = parse_duration(text).filter(|interval| *interval >= Duration::from_millis(100));
-    interval.ok_or_else(|| "a duration such as 2s or 1m was expected, and 100ms at least".into())
+    interval.ok_or_else(|| "expected a duration such as 2s or 1m, at least 100ms".into())
 }
 
-/// One of the logs that were asked for.
+/// One of the requested logs.
 struct Log {
     title: String,
     follower: LogFollower,
 }
 
 impl Log {
-    /// Says what went wrong for good, and gives the exit code.
+    /// Reports a permanent error and returns the exit code.
     fn complain(&self, error: &ApiError) -> Exit {
         output::complain(&format!("runtail: {}: {error}", self.title));
         Exit::of(error)
@@ -145,10 +145,10 @@ impl Log {
 
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     if options.revision.is_some() && options.deployments.len() > 1 {
-        return Err(Failure::usage("--revision belongs to one deployment, but several were given"));
+        return Err(Failure::usage("--revision needs exactly one deployment, but several were given"));
     }
     if options.follow && options.output == Some(Format::Json) {
-        return Err(Failure::usage("-o json is one document, which a log that is followed never becomes: take jsonl"));
+        return Err(Failure::usage("-o json can't be combined with --follow; use -o jsonl"));
     }
     let signals = Signals::listen();
     let context = Context::load(globals)?;
@@ -162,7 +162,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         let control = found.site.control.clone()?.retrying(retry);
         let kind = if options.build { LogKind::Build } else { LogKind::Server };
         let scope = LogScope { deployment: found.id.clone(), revision: options.revision.clone(), kind };
-        // Its clock is known since the deployment was looked for.
+        // The clock offset is known from the lookup of the deployment.
         let since = options.since.map(|since| since.on(found.site.server_time()));
         let filter = LogFilter { level: options.level, query: options.query.clone(), since, until: None };
         let begins_somewhere = options.build || options.since.is_some();
@@ -178,7 +178,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     Ok(failed.unwrap_or(ended))
 }
 
-/// The deployments, each once, and the exit code of the first that could not be found. The others go on without it.
+/// Returns the deployments without duplicates, and the exit code of the first that was not found.
 async fn find(context: &Context, names: &[String]) -> (Vec<resolve::Found>, Option<Exit>) {
     let mut found: Vec<resolve::Found> = Vec::new();
     let mut failed = None;
@@ -199,7 +199,7 @@ async fn find(context: &Context, names: &[String]) -> (Vec<resolve::Found>, Opti
     (found, failed)
 }
 
-/// Prints the logs as they are now, all lines in the order of time.
+/// Prints the current logs, sorted by time.
 async fn once(mut logs: Vec<Log>, mut printer: Printer) -> Result<Exit, Failure> {
     let polls = join_all(logs.iter_mut().map(|log| log.follower.poll_rows())).await;
     let mut batches = Vec::new();
@@ -217,24 +217,24 @@ async fn once(mut logs: Vec<Log>, mut printer: Printer) -> Result<Exit, Failure>
         }
     }
     let is_empty = batches.iter().all(|(_, rows)| rows.is_empty());
-    // An empty document is no answer where the question failed.
+    // Don't print an empty document after a failure.
     if !is_empty || exit == Exit::Done {
         printer.print(batches)?;
     }
     if is_empty && exit == Exit::Done {
-        output::complain("runtail: there are no such lines");
+        output::complain("runtail: no matching lines");
     }
     Ok(exit)
 }
 
-/// Lines of the log with this number. The first batch of each log comes even when there are none.
+/// Lines of the log with this number. The first batch of each log is sent even if it is empty.
 type Batch = (usize, Vec<Value>);
 
-/// Prints what comes, until everything failed or somebody stops it.
+/// Prints new lines until every log failed or a signal arrives.
 async fn follow(logs: Vec<Log>, mut printer: Printer, interval: Duration, signals: &Signals) -> Result<Exit, Failure> {
     let count = logs.len();
     let (sender, mut batches) = mpsc::channel::<Batch>(BATCHES);
-    // Dropped with this function, it ends the polls.
+    // Dropping it ends the polls.
     let mut watches = JoinSet::new();
     for (n, log) in logs.into_iter().enumerate() {
         watches.spawn(watch(n, log, interval, sender.clone()));
@@ -271,7 +271,7 @@ async fn follow(logs: Vec<Log>, mut printer: Printer, interval: Duration, signal
     Ok(ends.first().map_or(Exit::Failed, |(_, exit)| *exit))
 }
 
-/// Polls one log until it fails for good. What may pass (429, 5xx, the network) is told once and outlived.
+/// Polls one log until it fails permanently. Temporary errors (429, 5xx, network) are reported once and retried.
 async fn watch(n: usize, mut log: Log, interval: Duration, batches: mpsc::Sender<Batch>) -> (usize, Exit) {
     let mut attempt = 0;
     let mut trouble: Option<String> = None;
@@ -281,14 +281,14 @@ async fn watch(n: usize, mut log: Log, interval: Duration, batches: mpsc::Sender
         let (rows, wait) = match answer {
             Ok(rows) => {
                 if trouble.take().is_some() {
-                    output::complain(&format!("runtail: {}: the log is read again", log.title));
+                    output::complain(&format!("runtail: {}: reading the log again", log.title));
                 }
                 if log.follower.is_incomplete() && !was_incomplete {
                     was_incomplete = true;
                     log.note_what_is_missing();
                 }
                 attempt = 0;
-                // A little uneven, so that many who follow do not come at once.
+                // Jitter, so that many clients don't poll at the same time.
                 (rows, interval.mul_f64(0.9 + fastrand::f64() / 5.0))
             }
             Err(error) if error.is_transient() => {
@@ -296,7 +296,7 @@ async fn watch(n: usize, mut log: Log, interval: Duration, batches: mpsc::Sender
                 let badge = error.badge();
                 if trouble.as_ref() != Some(&badge) {
                     let detail = text::fit(&error.detail, 200);
-                    output::complain(&format!("runtail: {}: {detail} ({badge}); asking again", log.title));
+                    output::complain(&format!("runtail: {}: {detail} ({badge}); retrying", log.title));
                 }
                 trouble = Some(badge);
                 let asked = match error.kind {

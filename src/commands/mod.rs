@@ -1,4 +1,4 @@
-//! One file a command. What several commands share is here too: `collections` and `services` (the small lists of the control
+//! One file per command. What several commands share is here too: `collections` and `services` (the small lists of the control
 //! plane), `change` (preview, confirmation, request), `wait` (following revisions) and `waiting` (a run that waits for input).
 
 pub(crate) mod assistants;

@@ -1,4 +1,4 @@
-//! `redact FILE`: a new recording without what others must not see.
+//! `redact FILE`: writes a copy of a recording without sensitive data.
 
 use crate::args::Globals;
 use crate::commands::replay;
@@ -15,9 +15,9 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes of lines that are collected before they are written, and of a pipe that are copied before others get a turn.
+/// Bytes of lines to collect before writing, and of a pipe to copy before yielding.
 const CHUNK: usize = 1 << 20;
-/// Lines after which others get a turn.
+/// Number of lines between two yields.
 const TURN: u64 = 1024;
 
 /// Options of `redact`.
@@ -45,7 +45,7 @@ pub struct Options {
 const PROMISE: &str = "\
 Always removed:
   - values of fields with a secret's name, in any spelling: Authorization, X-Api-Key, apiKey, OPENAI_API_KEY, \
-password, client_secret, token, cookie, … Strings, numbers, lists and objects are removed; true, false and null stay.
+password, client_secret, token, cookie, … Strings, numbers, lists and objects are removed; true, false and null are kept.
   - keys of LangSmith, OpenAI, Anthropic, other AI services, Hugging Face, GitHub, GitLab, AWS, Azure, Google, Slack, \
 Stripe, SendGrid, Twilio, npm and PyPI; JSON web tokens, bearer tokens, logins in URLs, private keys
   - the keys of the configuration, also as base64 or hex
@@ -62,7 +62,7 @@ pub(crate) async fn run(globals: &Globals, options: &Options) -> Result<Exit, Fa
     let mut new = match options.dry_run {
         true => None,
         false => Some(RecordingFile::create(&to).map_err(|e| match e.kind() {
-            io::ErrorKind::AlreadyExists => Failure::usage(format!("{name} is there already and was left alone")),
+            io::ErrorKind::AlreadyExists => Failure::usage(format!("{name} already exists and was not changed")),
             _ => Failure::usage(format!("cannot write {name}: {e}")),
         })?),
     };
@@ -85,7 +85,7 @@ pub(crate) async fn run(globals: &Globals, options: &Options) -> Result<Exit, Fa
     if let Some(new) = new {
         new.finish().map_err(not_written)?;
     }
-    // Lines that were added meanwhile were not read the first time.
+    // Skip lines that were added after the first pass.
     let has_grown = lines.number() == last && lines.advance().map_err(broken)?;
     warn(&lines, &work, &found, has_grown);
     let mut told = work.sums(&rules);
@@ -100,7 +100,7 @@ fn broken(error: io::Error) -> Failure {
     Failure::new(Exit::Failed, ReadError::Io(error).to_string())
 }
 
-/// Reads the recording once and joins the texts that were streamed in pieces. Returns what is removed from them, and the
+/// Reads the recording once and joins the texts that were streamed in pieces. Returns what to remove from them, and the
 /// number of the last line.
 async fn join(rules: &Rules, mut lines: Lines) -> Result<(Found, u64), Failure> {
     let (mut joined, mut parser) = (Joined::new(rules), LineParser::default());
@@ -116,14 +116,14 @@ async fn join(rules: &Rules, mut lines: Lines) -> Result<(Found, u64), Failure> 
     if found.is_too_much() {
         return Err(Failure::new(
             Exit::Failed,
-            "more secrets are spread over tokens than can be held in memory, so nothing was written: \
+            "more secrets are spread over tokens than fit in memory, so nothing was written; \
              remove those messages as a whole with --path",
         ));
     }
     Ok((found, lines.number()))
 }
 
-/// A file that can be read twice: a pipe is copied to a file without a name.
+/// Returns a file that can be read twice: a pipe is copied to an unnamed temporary file.
 async fn seekable(mut file: File) -> io::Result<File> {
     if file.metadata()?.is_file() {
         return Ok(file);
@@ -147,19 +147,19 @@ async fn seekable(mut file: File) -> io::Result<File> {
     Ok(copy)
 }
 
-/// Has the keys of the configuration and of the environment removed as well, however they are spelled.
+/// Adds the keys of the configuration and of the environment to the rules, in every spelling.
 fn guard_keys(globals: &Globals) {
     let config = unwarned(globals).unwrap_or_else(|error| {
         let why = text::clean_lines(&error.to_string()).into_owned();
-        output::complain(&format!("runtail: the configuration cannot be read, so its keys are not looked for: {why}"));
+        output::complain(&format!("runtail: cannot read the configuration, so its keys are not removed: {why}"));
         Config::default()
     });
     let of_env = Config::from_env(|name| std::env::var(name).ok());
     for profile in config.profiles.iter().chain(&of_env) {
         for source in profile.key.iter().chain(&profile.bearer) {
             let why = match source {
-                // It may ask for a password.
-                SecretSource::Command(_) => "it comes from a command, which is not run here".to_string(),
+                // The command may ask for a password.
+                SecretSource::Command(_) => "it comes from a command, which redact doesn't run".to_string(),
                 source => match source.resolve() {
                     Ok(key) => {
                         text::keys::guard(key.expose_secret());
@@ -168,27 +168,27 @@ fn guard_keys(globals: &Globals) {
                     Err(error) => error.to_string(),
                 },
             };
-            let line = format!("runtail: the key of profile {} is not looked for: {why}", profile.name);
+            let line = format!("runtail: the key of profile {} is not removed: {why}", profile.name);
             output::complain(&text::clean(&line));
         }
     }
 }
 
-/// Says what could not be cleaned, or was left out.
+/// Reports what could not be redacted or was skipped.
 fn warn(lines: &Lines, work: &Work, found: &Found, has_grown: bool) {
     if lines.was_cut() {
         output::complain("runtail: the recording ends in the middle of a line; the lines before it were redacted");
     }
     if has_grown {
-        output::complain("runtail: the recording grew while it was read; the new lines were left out");
+        output::complain("runtail: the recording grew while it was read; the new lines were skipped");
     }
     if work.left_out > 0 {
         let lines = text::count(work.left_out);
-        output::complain(&format!("runtail: {lines} lines that are no records were left out"));
+        output::complain(&format!("runtail: {lines} lines that are not records were skipped"));
     }
     if found.is_in_parts() {
         output::complain(
-            "runtail: the streamed messages are too large to be joined at once, so they were searched in parts: \
+            "runtail: the streamed messages are too large to join at once, so they were searched in parts; \
              a secret that is streamed across two parts may remain",
         );
     }
@@ -199,13 +199,13 @@ struct Work {
     parser: LineParser,
     chain: Chain,
     out: Vec<u8>,
-    /// Of each rule: the places that it found, and their bytes.
+    /// Number of matches and their bytes, by rule.
     counts: Vec<(u64, u64)>,
     left_out: u64,
 }
 
 impl Work {
-    /// Redacts the next line. A preview lists what would be removed, and nothing is written.
+    /// Redacts the next line. A preview only lists what would be removed.
     fn line(&mut self, lines: &mut Lines, rules: &Rules, found: &Found, is_preview: bool) {
         let record = match lines.parse(&mut self.parser) {
             Ok(Some(record)) => record,
@@ -232,13 +232,13 @@ impl Work {
         });
         if !is_preview {
             let from = self.out.len();
-            // Into memory, where writing cannot fail.
+            // Writing to memory can't fail.
             let _ = write_record(&mut self.out, &record);
             self.chain.seal(&mut self.out, from);
         }
     }
 
-    /// A line for each rule that removed something.
+    /// Returns a line for each rule that removed something.
     fn sums(&self, rules: &Rules) -> String {
         let mut told = String::new();
         for (rule, (places, bytes)) in self.counts.iter().enumerate().filter(|(_, (places, _))| *places > 0) {
@@ -254,7 +254,7 @@ impl Work {
     fn bring(&mut self, new: Option<&mut RecordingFile>) -> io::Result<()> {
         match new {
             Some(new) => new.write(&self.out)?,
-            // A preview whose reader left is told to nobody.
+            // A preview without a reader is not printed.
             None => drop(output::print(&String::from_utf8_lossy(&self.out), false)),
         }
         self.out.clear();

@@ -1,4 +1,4 @@
-//! `replay FILE`: a recording printed as the stream was, without network.
+//! `replay FILE`: prints a recording, without network.
 
 use crate::args::Globals;
 use crate::exit::{Exit, Failure};
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Records after which others get a turn, and what is printed is brought out.
+/// Number of records between two yields and flushes.
 const TURN: usize = 256;
 
 /// Options of `replay`.
@@ -25,7 +25,7 @@ pub struct Options {
     /// The recording, gzip or not
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// So many times as fast as it was (default: without waiting)
+    /// Play at this multiple of the original speed (default: without waiting)
     #[arg(long, value_name = "X", value_parser = speed)]
     speed: Option<f64>,
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub struct Options {
 fn speed(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('x').parse::<f64>() {
         Ok(speed) if speed.is_finite() && speed > 0.0 => Ok(speed),
-        _ => Err("a number such as 1 or 0.5 was expected".into()),
+        _ => Err("expected a number such as 1 or 0.5".into()),
     }
 }
 
@@ -92,9 +92,9 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     }
     let was_left = printer.is_closed();
     if reader.was_cut() {
-        output::complain("runtail: the recording ends in the middle of a line; what is whole was shown");
+        output::complain("runtail: the recording ends in the middle of a line; all complete lines were printed");
     } else if !has_end && !was_left {
-        output::complain("runtail: the recording has no end: it was cut off, or is still being written");
+        output::complain("runtail: the recording has no end record: it was cut off, or is still being written");
     }
     match printer.finish() {
         Some(failure) => Err(failure),

@@ -1,5 +1,4 @@
-//! `revisions list`, `revisions get`, `revisions diff` and `revisions explain`; `wait`, and what changes something, have
-//! places of their own.
+//! `revisions list`, `get`, `diff` and `explain`; `wait` is in `wait/`, changes are in `change/`.
 
 use crate::args::Globals;
 use crate::commands::{change, wait};
@@ -16,34 +15,34 @@ use runtail_core::text;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Revisions that are looked through where one is not named.
+/// Number of revisions to search if none is named.
 const HISTORY: usize = 100;
-/// What is said of a list out of order.
-pub(crate) const UNSORTED: &str = "the server did not sort the revisions by their date, as it promises";
+/// The warning about an unsorted list.
+pub(crate) const UNSORTED: &str = "the server did not sort the revisions by date";
 
-/// What can be done with revisions.
+/// Commands for revisions.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List the revisions of a deployment, newest first
     List(List),
     /// Show one revision
     Get(Get),
-    /// Show what differs between two revisions
+    /// Compare two revisions
     Diff(Diff),
-    /// Say why a revision failed, from its records and its log
+    /// Explain why a revision failed, from its records and its log
     Explain(Explain),
-    /// Wait until revisions are deployed or failed
+    /// Wait until revisions are deployed or have failed
     Wait(wait::Options),
-    /// Deploy the source of a revision once more
+    /// Deploy the source of a revision again
     Redeploy(change::Redeploy),
-    /// Go back to what an earlier revision was made from
+    /// Roll back to the source of an earlier revision
     Rollback(change::Rollback),
-    /// Stop a revision that is in progress
+    /// Interrupt a revision that is in progress
     Interrupt(change::Stop),
 }
 
 impl Command {
-    /// Whether it waits, for something that is there or that it started.
+    /// Whether it waits for a revision.
     pub(crate) fn waits(&self) -> bool {
         match self {
             Command::Wait(_) => true,
@@ -60,7 +59,7 @@ pub struct List {
     /// An id, a name, or PROFILE/NAME
     #[arg(value_name = "D")]
     deployment: String,
-    /// At most so many
+    /// Maximum number
     #[arg(long, default_value = "20", value_parser = limit)]
     limit: usize,
     #[command(flatten)]
@@ -68,7 +67,7 @@ pub struct List {
 }
 
 fn limit(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|limit| *limit > 0).ok_or_else(|| "a number was expected, and 1 at least".into())
+    text.parse().ok().filter(|limit| *limit > 0).ok_or_else(|| "expected a number, at least 1".into())
 }
 
 /// Options of `revisions get`.
@@ -157,12 +156,12 @@ async fn list(globals: &Globals, options: List) -> Result<Exit, Failure> {
     let mut revisions = control.revision_rows(&found.id, options.limit).await?;
     let odd = found.site.keep_records(&mut revisions.items, "revision");
     if !revisions.was_sorted {
-        complain(&format!("warning: {UNSORTED}; they are sorted here"));
+        complain(&format!("warning: {UNSORTED}; sorted here"));
     }
     let is_missing = |newest: &&str| !revisions.items.iter().any(|row| field(row, "id") == *newest);
     if let Some(newest) = named_newest(&found.row).filter(is_missing) {
         let newest = text::clean(newest);
-        complain(&format!("warning: the newest revision, {newest}, is not among these"));
+        complain(&format!("warning: the newest revision, {newest}, is not in this list"));
     }
     let active = found.row["active_revision_id"].as_str();
     let roles = Roles::new(active, revisions.items.iter().map(|row| (field(row, "id"), field(row, "status"))));
@@ -199,7 +198,7 @@ async fn diff(globals: &Globals, options: Diff) -> Result<Exit, Failure> {
             let last_good = older.iter().find(|row| phase(row) == Phase::Deployed).cloned().ok_or_else(|| {
                 let newest = text::clean(field(&newest, "id"));
                 Failure::not_found(format!(
-                    "{}: no revision before the newest, {newest}, was deployed; name the two to compare",
+                    "{}: no revision before the newest, {newest}, was deployed; name both revisions",
                     found.title()
                 ))
             })?;
@@ -210,7 +209,7 @@ async fn diff(globals: &Globals, options: Diff) -> Result<Exit, Failure> {
     complain(&format!("{}: {} → {}", found.title(), title(&before), title(&after)));
     let changes = without_natural(compare(&before, &after));
     if changes.is_empty() {
-        complain("nothing differs; secrets and resources are not recorded with a revision");
+        complain("no differences; secrets and resources are not recorded with a revision");
     }
     let rows: Vec<Value> = changes.iter().map(|change| serde_json::json!(change)).collect();
     options.output.rows(
@@ -240,7 +239,7 @@ async fn explain(globals: &Globals, options: Explain) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The newest revision. That it was looked for in a list out of order is said.
+/// Returns the newest revision, with a warning if the list was not sorted.
 async fn newest(found: &Found, control: &ControlPlane) -> Result<Value, Failure> {
     let newest = control.newest_row(&found.row).await?;
     if !newest.was_sorted {
@@ -263,7 +262,7 @@ fn columns(now: Timestamp) -> [Column; 8] {
         column("PROFILE", |row| cell(&row["profile"])),
         column("REVISION", |row| cell(&row["id"])),
         column("ROLE", |row| {
-            // The server did not say which one serves: the newest deployed one should.
+            // The server doesn't say which one is serving; the newest deployed one should be.
             let guessed = row["role"] == "serving" && row["role_derived"] == true;
             format!("{}{}", cell(&row["role"]), if guessed { " (derived)" } else { "" })
         }),

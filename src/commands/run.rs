@@ -15,7 +15,7 @@ use runtail_core::model::RunCreate;
 use runtail_stream::{Head, RUN_MODES, RunLink, Target, lacks_call};
 use serde_json::json;
 
-/// What a person wants to see: what is said as it is said, what each node did, and where it led.
+/// Default modes: tokens, what each node did, and the resulting state.
 const MODES: [&str; 3] = ["messages-tuple", "updates", "values"];
 
 /// Options of `run`.
@@ -36,7 +36,7 @@ pub struct Options {
     /// Run on this thread (default: a new one)
     #[arg(long, value_name = "T")]
     thread: Option<String>,
-    /// Run without a thread: nothing is kept, and such a run can't be joined again
+    /// Run without a thread: nothing is saved, and the run can't be joined again
     #[arg(long, conflicts_with = "thread")]
     stateless: bool,
     /// Stream this mode (repeatable; default: messages-tuple, updates, values)
@@ -45,7 +45,7 @@ pub struct Options {
     /// Stream events of subgraphs too
     #[arg(long)]
     subgraphs: bool,
-    /// Answer the interrupt that the thread waits at; @FILE and - as above
+    /// Answer the interrupt that the thread is waiting at; @FILE and - as for --input
     #[arg(long, value_name = "JSON", requires = "thread", allow_hyphen_values = true)]
     resume: Option<String>,
     #[command(flatten)]
@@ -81,7 +81,7 @@ struct Prepared {
     body: RunCreate,
 }
 
-/// Everything that can go wrong before something exists on the server.
+/// Does everything that can fail before anything is created on the server.
 async fn prepare(globals: &Globals, options: &Options) -> Result<Prepared, Failure> {
     let mut body = RunCreate { stream_subgraphs: options.subgraphs, ..RunCreate::default() };
     match (&options.resume, &options.input) {
@@ -103,8 +103,8 @@ async fn prepare(globals: &Globals, options: &Options) -> Result<Prepared, Failu
     Ok(Prepared { context, server, body })
 }
 
-/// Checks that the thread exists, because some servers create one that they don't know and others answer with another error;
-/// and that it waits if it is to be answered. A server without a call for threads will say itself.
+/// Checks that the thread exists, because some servers create unknown threads and others answer with an unrelated error,
+/// and that it is waiting if it is to be answered. A server without the call reports an unknown thread itself.
 async fn check_thread(server: &AgentServer, thread: &str, body: &mut RunCreate) -> Result<(), Failure> {
     let read = match body.command.is_some() {
         true => Waiting::of(server, thread).await.map(Some),
@@ -123,7 +123,7 @@ async fn check_thread(server: &AgentServer, thread: &str, body: &mut RunCreate) 
             if let Some(answer) = body.command.as_mut().and_then(|command| command.get_mut("resume")) {
                 *answer = waiting.resume(answer.take()).map_err(refused)?;
             }
-            // Of two people who answer the second learns it, instead of starting a run that does nothing.
+            // If two users answer, the second gets an error instead of a run that does nothing.
             body.extra.insert("multitask_strategy".into(), "reject".into());
             Ok(())
         }

@@ -8,14 +8,14 @@ use crate::output::{Column, Output, cell, color, column, status_column, time};
 use crate::resolve;
 use clap::{Args, Subcommand};
 
-/// What can be done with runs.
+/// Commands for runs.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List the runs of a thread, newest first
     List(List),
     /// Show one run
     Get(Get),
-    /// Cancel runs, and read back what became of them
+    /// Cancel runs and report whether they stopped
     Cancel(cancel::Options),
 }
 

@@ -1,4 +1,4 @@
-//! Changing listeners, providers, tokens and connections: from a file or from options, over the one way that changes go.
+//! Changes listeners, providers, tokens and connections, from a file or from options.
 
 use crate::commands::{
     change::{Approval, Sending, make_and_print},
@@ -13,16 +13,16 @@ use runtail_core::model::{Collection, Intent, Service, ServiceChange};
 use serde_json::{Map, Value};
 use std::path::PathBuf;
 
-/// What is to be written.
+/// The fields to send.
 pub(crate) enum Written {
     /// A file, or `-` for stdin.
     File(PathBuf),
-    /// What options gave, by the names of the wire.
+    /// Fields from options, by their JSON names.
     Options(Map<String, Value>),
 }
 
 impl Written {
-    /// The file where there is one, else the options.
+    /// Returns the file's document, else the options.
     pub fn of(file: Option<PathBuf>, options: impl IntoIterator<Item = (&'static str, Option<Value>)>) -> Written {
         match file {
             Some(file) => Written::File(file),
@@ -34,7 +34,7 @@ impl Written {
     }
 }
 
-/// Makes a change in the one profile that is meant.
+/// Makes a change in the only profile with a control plane.
 pub(crate) async fn change(
     context: &Context,
     what: Service,
@@ -47,7 +47,7 @@ pub(crate) async fn change(
     make_and_print(context, &site, &Intent::Service(Box::new(change)), sending, approval).await
 }
 
-/// Makes a change to something by its id, or PROFILE/ID, in whichever of the profiles knows it.
+/// Makes a change to a record by its id, or PROFILE/ID, in the profile that has it.
 pub(crate) async fn change_one(
     context: &Context,
     of: &Collection,
@@ -58,7 +58,7 @@ pub(crate) async fn change_one(
 ) -> Result<Exit, Failure> {
     let (profiles, id) = resolve::narrowed(context, id);
     let profiles = collections::with_control_plane(profiles)?;
-    // What is wrong in the document is said before anybody is asked.
+    // Report errors of the document before any request is made.
     let change = read(what(id.to_string()), written).await?;
     let profile = match profiles.as_slice() {
         [one] => one.clone(),
@@ -85,7 +85,7 @@ async fn read(what: Service, written: Written) -> Result<ServiceChange, Failure>
                 .map_err(|e| Failure::usage(format!("cannot read {}: {e}", path.display())))?;
             what.read(&text, Some(&path))
         }
-        // One reader for both, so that both are held to the same rules.
+        // Files and options are parsed by the same reader, so the same rules apply.
         Written::Options(given) => what.read(&Value::Object(given).to_string(), None),
     };
     read.map_err(Failure::from)

@@ -1,4 +1,4 @@
-//! `sim`: the simulator as servers of their own; and the configuration that `--demo` works with.
+//! `sim`: the simulator as servers for other programs; and the configuration of `--demo`.
 
 use crate::exit::{Exit, Failure};
 use crate::output::{complain, print};
@@ -13,10 +13,10 @@ pub struct Options {
     /// Port of the first server; the others take the ports after it (default: the system chooses)
     #[arg(long, value_name = "P")]
     port: Option<u16>,
-    /// What there is: demo, empty, contract, javascript, aegra, fleet or fleet:N
+    /// What the servers hold: demo, empty, contract, javascript, aegra, fleet or fleet:N
     #[arg(long, value_name = "S", default_value = "demo")]
     scenario: Scenario,
-    /// How many times faster than life everything goes
+    /// Speed as a multiple of real time
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     speed: f64,
 }
@@ -24,13 +24,13 @@ pub struct Options {
 /// Serves until it is stopped.
 pub(crate) async fn run(options: Options) -> Result<Exit, Failure> {
     if !(options.speed.is_finite() && options.speed > 0.0) {
-        return Err(Failure::usage("--speed wants a number above 0"));
+        return Err(Failure::usage("--speed must be greater than 0"));
     }
     let wanted =
         SimOptions { port: options.port, scenario: options.scenario, speed: options.speed, ..SimOptions::demo() };
     let sim = Sim::start(wanted).await.map_err(|e| {
-        let port = options.port.map(|p| format!(" on port {p} and those after it")).unwrap_or_default();
-        Failure::new(Exit::Failed, format!("the simulator cannot listen{port}: {e}"))
+        let port = options.port.map(|p| format!(" on port {p} and the following ones")).unwrap_or_default();
+        Failure::new(Exit::Failed, format!("the simulator can't listen{port}: {e}"))
     })?;
     let mut lines = String::new();
     for region in sim.regions() {
@@ -40,11 +40,11 @@ pub(crate) async fn run(options: Options) -> Result<Exit, Failure> {
         lines.push_str(&format!("agent server   {:<10} {}\n", agent.name, agent.url));
     }
     print(&lines, false)?;
-    complain("serving until Ctrl-C; nothing here is real");
+    complain("serving simulated data until Ctrl-C");
     std::future::pending().await
 }
 
-/// The profiles of a running demo. It polls every two seconds, since what it shows takes seconds and not minutes.
+/// Returns the profiles of a running demo. It polls every two seconds, because its builds take seconds.
 pub(crate) fn demo_config(sim: &Sim) -> Result<Config, Failure> {
     let mut profiles = Vec::new();
     for region in sim.regions() {

@@ -1,4 +1,4 @@
-//! `tail T`: follows everything that runs on a thread, whoever starts it.
+//! `tail T`: follows everything that runs on a thread.
 
 use crate::args::Globals;
 use crate::context::Context;
@@ -17,7 +17,7 @@ pub struct Options {
     /// The thread's id
     #[arg(value_name = "T")]
     thread: String,
-    /// What to stream: all that runs stream, only the start and end of runs, or manual state edits (repeatable)
+    /// What to stream (repeatable): everything that runs stream, only the start and end of runs, or manual state edits
     #[arg(
         long = "mode",
         value_name = "M",
@@ -26,7 +26,7 @@ pub struct Options {
         value_parser = PossibleValuesParser::new(THREAD_MODES)
     )]
     modes: Vec<String>,
-    /// Begin after the event with this id; - replays all that the server still has (default: only new events)
+    /// Start after the event with this id; - replays everything that the server still has (default: only new events)
     #[arg(long, value_name = "ID|-", allow_hyphen_values = true)]
     since: Option<String>,
     /// On servers without thread streams: read runs even if that takes events away from the application that reads them

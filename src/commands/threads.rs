@@ -13,15 +13,15 @@ use runtail_core::model::{ThreadFacts, ThreadRecords, ThreadStatus};
 use runtail_core::text;
 use serde_json::{Value, json};
 
-/// States fetched at once.
+/// States per request.
 const PAGE: usize = 100;
 
-/// Rows of a table whose statuses are read from all records of the thread; the rest is told by the list alone.
+/// Number of table rows whose status is derived from all records of the thread; the others use the list alone.
 const MOST_TOLD: usize = 200;
-/// Threads that are read at once.
-const AT_ONCE: usize = 8;
+/// Maximum number of threads to read concurrently.
+const MAX_CONCURRENCY: usize = 8;
 
-/// What can be done with threads.
+/// Commands for threads.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List threads, last changed first
@@ -67,7 +67,7 @@ pub struct Count {
     output: Output,
 }
 
-/// Which threads.
+/// Filters for threads.
 #[derive(Debug, Args)]
 pub struct Filter {
     /// Filter by status (idle, busy, interrupted, error)
@@ -130,11 +130,11 @@ pub struct Delete {
     output: Output,
 }
 
-/// Reads a JSON object out of an argument.
+/// Parses an argument as a JSON object.
 fn object(text: &str) -> Result<Value, String> {
     match serde_json::from_str(text) {
         Ok(value @ Value::Object(_)) => Ok(value),
-        Ok(_) => Err("a JSON object such as {\"owner\": \"ana\"} was expected".into()),
+        Ok(_) => Err("expected a JSON object such as {\"owner\": \"ana\"}".into()),
         Err(e) => Err(format!("this is not JSON: {e}")),
     }
 }
@@ -175,8 +175,7 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
             let row = server.create_thread_row(&body).await?;
             if let Some(id) = options.id.filter(|id| row["thread_id"] != id.as_str()) {
                 let (id, made) = (text::clean(&id).into_owned(), cell(&row["thread_id"]));
-                let what =
-                    format!("the server was asked to create the thread {id} and answered with the thread {made}");
+                let what = format!("the server was asked to create thread {id} but returned thread {made}");
                 return Err(Failure::new(Exit::Failed, what));
             }
             options.output.one(&row)?;
@@ -204,8 +203,8 @@ pub(crate) async fn run(globals: &Globals, command: Command) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-/// Puts the status that the dashboard shows in place of the server's own word, which is `interrupted` for four different
-/// things and `idle` for a copy that waits, and adds how many questions are open. For people only: JSON keeps what the server sent.
+/// Replaces the server's status with the one that the dashboard shows, because `interrupted` has four causes and a copied
+/// thread that is waiting is `idle`; adds the number of open questions. Tables only: JSON keeps what the server sent.
 async fn tell_statuses(server: &AgentServer, rows: &mut [Value]) {
     let looks = rows.iter_mut().enumerate().map(|(n, row)| async move {
         let facts = ThreadFacts::read(&row.to_string()).unwrap_or_default();
@@ -217,10 +216,10 @@ async fn tell_statuses(server: &AgentServer, rows: &mut [Value]) {
         row["status"] = status.word().into();
         row["questions"] = status.questions().len().into();
     });
-    futures::stream::iter(looks).buffer_unordered(AT_ONCE).collect::<()>().await;
+    futures::stream::iter(looks).buffer_unordered(MAX_CONCURRENCY).collect::<()>().await;
 }
 
-/// Deletes threads, each by itself: one that fails does not keep the others.
+/// Deletes threads one by one; a failure doesn't stop the others.
 async fn delete(server: &AgentServer, Delete { threads, yes, output }: Delete) -> Result<Exit, Failure> {
     let what = match threads.as_slice() {
         [one] => format!("thread {}", text::clean(one)),
@@ -249,7 +248,7 @@ async fn delete(server: &AgentServer, Delete { threads, yes, output }: Delete) -
     Ok(exit)
 }
 
-/// States carry all values, so they are fetched in pages that a server can bear.
+/// Fetches states in pages, because each one has all values.
 async fn history(server: &AgentServer, options: &History) -> Result<Vec<Value>, Failure> {
     let mut all: Vec<Value> = Vec::new();
     let mut before = options.before.clone();
@@ -260,7 +259,7 @@ async fn history(server: &AgentServer, options: &History) -> Result<Vec<Value>, 
         let is_last = page.len() < wanted;
         let oldest = page.last().and_then(|state| state["checkpoint"]["checkpoint_id"].as_str()).map(String::from);
         all.extend(page);
-        // A server that does not know `before` would give the same page for ever.
+        // A server that ignores `before` would return the same page forever.
         if is_last || oldest.is_none() || oldest == before {
             break;
         }

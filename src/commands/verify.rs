@@ -1,4 +1,4 @@
-//! `verify FILE`: whether a recording is whole, and agrees with itself.
+//! `verify FILE`: checks that a recording is complete and was not changed.
 
 use crate::commands::replay;
 use crate::exit::{Exit, Failure};
@@ -8,9 +8,9 @@ use runtail_core::text;
 use runtail_stream::{Chain, Data, End, EventNumber, LineParser, Lines, Linked, ReadError, Record, Seq, let_go};
 use std::path::PathBuf;
 
-/// Problems told one by one.
+/// Maximum number of problems to list.
 const TOLD: usize = 20;
-/// Records after which others get a turn.
+/// Number of records between two yields.
 const TURN: usize = 1024;
 
 /// Options of `verify`.
@@ -19,7 +19,7 @@ pub struct Options {
     /// The recording, gzip or not
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The seal that was noted when the recording was made: it proves that nothing was made anew
+    /// The seal that was noted when the recording was made; proves that the file was not rewritten
     #[arg(long, value_name = "SEAL")]
     seal: Option<String>,
 }
@@ -60,7 +60,10 @@ pub(crate) async fn run(options: &Options) -> Result<Exit, Failure> {
     let seal = match (audit.sealed, &options.seal) {
         (0, _) => "no hashes: only numbers, counts and the end were checked".to_string(),
         (_, None) => {
-            format!("every line fits its hash, no noted seal was compared; seal{unpacked} {}", audit.chain.seal_text())
+            format!(
+                "every line matches its hash, not compared with a noted seal; seal{unpacked} {}",
+                audit.chain.seal_text()
+            )
         }
         (_, Some(_)) => format!("seal{unpacked} {}", audit.chain.seal_text()),
     };
@@ -76,7 +79,7 @@ pub(crate) async fn run(options: &Options) -> Result<Exit, Failure> {
     let plural = |n: u64, word: &str| format!("{} {word}{}", text::count(n), if n == 1 { "" } else { "s" });
     let lacks = match missing {
         0 => String::new(),
-        _ => format!(" ({} before them are not in it: they were let go)", text::count(missing)),
+        _ => format!(" ({} earlier events are missing: they were evicted)", text::count(missing)),
     };
     let (events, gaps) = (plural(events, "event"), plural(gaps, "gap"));
     let line = format!("{name}: {sound}; {events}{lacks}, {gaps}, {outcome}; {seal}\n");
@@ -84,7 +87,7 @@ pub(crate) async fn run(options: &Options) -> Result<Exit, Failure> {
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
-/// What every recording promises, held against one.
+/// Checks the invariants of a recording.
 #[derive(Default)]
 struct Audit {
     chain: Chain,
@@ -98,9 +101,9 @@ struct Audit {
     /// The connection that is open.
     open: Option<u32>,
     last_seq: Seq,
-    /// What the gap before the next event says.
+    /// The text of the gap before the next event.
     gap: Option<String>,
-    /// Events that a gap says to be missing.
+    /// Number of events that gaps report as missing.
     missing: u64,
     end: Option<End>,
     problems: Vec<String>,
@@ -114,48 +117,50 @@ impl Audit {
             Linked::Broken => {
                 self.sealed += 1;
                 self.problem(format!(
-                    "line {number} does not fit its hash: it was edited, or lines before it were moved or are gone"
+                    "line {number} does not match its hash: it was edited, or lines before it were moved or removed"
                 ));
             }
-            Linked::No if self.sealed > 0 => self.problem(format!("line {number} has no hash, those before it have")),
+            Linked::No if self.sealed > 0 => self.problem(format!("line {number} has no hash, but earlier lines have")),
             Linked::No => {}
         }
     }
 
-    /// Checks what no hash covers: the bytes between the lines.
+    /// Checks the bytes between the lines, which no hash covers.
     fn around(&mut self, lines: &Lines) {
         if self.sealed == 0 {
             return;
         }
         let number = lines.number();
         if lines.empty_before() > 0 {
-            self.problem(format!("empty lines stand before line {number}"));
+            self.problem(format!("there are empty lines before line {number}"));
         }
         if !lines.is_as_written() {
             self.problem(format!(
-                "line {number} does not end as it was written: spaces were added, or the line ending was changed"
+                "the end of line {number} was changed: spaces were added, or the line ending is different"
             ));
         }
     }
 
     fn record(&mut self, record: &Record) {
         self.records += 1;
-        // A thread page loads the thread once more after its stream has ended.
+        // A thread page loads the thread again after its stream has ended.
         let is_snapshot = matches!(record, Record::Event(event) if event.is_snapshot());
         if self.end.is_some() && !is_snapshot {
-            self.problem("something follows the end".into());
+            self.problem("there are records after the end".into());
         }
         if matches!(record, Record::Tape(_)) != (self.records == 1) {
-            self.problem(if self.records == 1 { "it has no head" } else { "a second head" }.into());
+            self.problem(
+                if self.records == 1 { "the head record is missing" } else { "there is a second head record" }.into(),
+            );
         }
         match record {
             Record::Tape(_) | Record::Run(_) => {}
-            // What was loaded beside the stream is no event of it.
+            // A snapshot is not an event of the stream.
             Record::Event(event) if event.is_snapshot() => {}
             Record::Open { conn, .. } => {
                 self.connections += 1;
                 if u64::from(*conn) != self.connections {
-                    self.problem(format!("connection {} is called {conn}", self.connections));
+                    self.problem(format!("connection {} has the number {conn}", self.connections));
                 }
                 if let Some(open) = self.open.replace(*conn) {
                     self.problem(format!("connection {conn} opens while {open} is open"));
@@ -176,7 +181,7 @@ impl Audit {
                 let (last, gap) = (self.last_seq, self.gap.take());
                 match event.seq.checked_since(last).and_then(|by| by.checked_sub(1)) {
                     Some(0) => {}
-                    // A recording that was begun late says what it lacks.
+                    // A recording that was started late reports the missing events as a gap.
                     Some(missing)
                         if gap.is_some_and(|why| {
                             why == let_go(EventNumber(last.next().0), EventNumber(event.seq.previous().0))
@@ -188,7 +193,7 @@ impl Audit {
                 }
                 self.last_seq = event.seq;
                 if self.open != Some(event.conn) {
-                    self.problem(format!("event {} came on connection {}, which is not open", event.seq, event.conn));
+                    self.problem(format!("event {} is on connection {}, which is not open", event.seq, event.conn));
                 }
             }
             Record::End(end) => self.end = Some(end.clone()),
@@ -197,7 +202,7 @@ impl Audit {
 
     fn finish(mut self) -> Audit {
         let Some(end) = self.end.clone() else {
-            self.problem("it has no end: cut off, or still being written".into());
+            self.problem("there is no end record: the recording was cut off, or is still being written".into());
             return self;
         };
         for (what, said, found) in [
@@ -207,7 +212,7 @@ impl Audit {
             ("malformed events", end.malformed, self.malformed),
         ] {
             if said != found {
-                self.problem(format!("the end counts {said} {what}, there are {found}"));
+                self.problem(format!("the end record counts {said} {what}, but there are {found}"));
             }
         }
         self

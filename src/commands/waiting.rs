@@ -1,19 +1,19 @@
-//! What a thread waits for, and the command that answers it.
+//! What a thread is waiting for, and the command that answers it.
 
 use runtail_api::{AgentServer, ApiError, ServerKind};
 use runtail_core::model::{Question, Spot, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
 use runtail_core::text;
 use serde_json::{Value, json};
 
-/// Bytes of a thread's record, and of its state. A larger one is not read for a hint.
+/// Maximum size in bytes of a thread's record and of its state that is read for a hint.
 const MAX_RECORD: usize = 64 << 20;
-/// Characters of a question on a line.
+/// Maximum characters of a question in a line.
 const QUESTION: usize = 300;
 
-/// A thread as its server describes it.
+/// What a thread is waiting for.
 pub(crate) struct Waiting {
     status: ThreadStatus,
-    /// The questions that stand, as they may behind a failure too.
+    /// The open questions; a failed thread may have some too.
     questions: Vec<Question>,
     /// The assistant of its runs.
     assistant_id: Option<String>,
@@ -21,7 +21,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Reads a thread. The state counts for more than the thread's own record, because a copied thread asks only there.
+    /// Reads a thread. The state wins over the thread's record, because a copied thread has its questions only there.
     ///
     /// # Errors
     /// The thread's own record could not be read.
@@ -38,36 +38,36 @@ impl Waiting {
         Ok(Waiting { status, questions, assistant_id: record.assistant_id, graph_id: record.graph_id })
     }
 
-    /// Why an answer must not be sent to this thread, if it must not.
+    /// Returns why an answer must not be sent to this thread, if so.
     pub fn refusal(&self, kind: ServerKind, thread: &str) -> Option<String> {
         let thread = text::clean(thread);
         match &self.status {
             ThreadStatus::Idle { .. } | ThreadStatus::Failed { .. } if self.questions.is_empty() => {}
             ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } => {
-                return Some(format!("a run is active on thread {thread}: nothing waits for an answer now"));
+                return Some(format!("a run is active on thread {thread}; it is not waiting for an answer"));
             }
-            // What waits, is paused, was edited or is unclear: the server decides.
+            // Waiting, paused, edited or unclear: let the server decide.
             _ => return None,
         }
         let effect = match kind {
             ServerKind::Python => "this server would run the graph as if it had no answer",
             ServerKind::JavaScript => "this server would start a run that does nothing",
             ServerKind::Aegra => "this server refuses such a run",
-            ServerKind::Other => "what this server would do is unknown",
+            ServerKind::Other => "it is unknown what this server would do",
         };
-        Some(format!("thread {thread} does not wait for an answer; {effect}, so nothing was sent"))
+        Some(format!("thread {thread} is not waiting for an answer; {effect}, so nothing was sent"))
     }
 
-    /// The answer as it is sent: by the id of its question, checked against it.
+    /// Returns the answer as it is sent: by question id, validated.
     ///
     /// # Errors
-    /// What is wrong with it, in a sentence: it is for none of several questions, or the graph would reject it and keep it.
+    /// The answer names none of several questions, or the graph would reject it and the server would keep it.
     pub fn resume(&self, answer: Value) -> Result<Value, String> {
         let ids: Vec<&str> = self.questions.iter().filter_map(|question| question.id.as_deref()).collect();
         let by_id =
             answer.as_object().is_some_and(|map| !map.is_empty() && map.keys().all(|key| ids.contains(&&**key)));
         let answers = match self.questions.as_slice() {
-            // The server decides.
+            // Let the server decide.
             [] => return Ok(answer),
             _ if by_id => answer,
             [Question { id: Some(id), .. }] => json!({ id.as_str(): answer }),
@@ -75,7 +75,7 @@ impl Waiting {
             several => {
                 let asked: Vec<String> = several.iter().map(asked_short).collect();
                 return Err(format!(
-                    "{} questions wait, and an answer names the id of each that it is for, as in {{\"ID\": ANSWER}}: {}",
+                    "{} questions are open; name each question's id, as in {{\"ID\": ANSWER}}: {}",
                     several.len(),
                     asked.join("; ")
                 ));
@@ -89,13 +89,13 @@ impl Waiting {
                     Spot::Field(name) => format!("its field {}", text::clean(&name)),
                     _ => "it".into(),
                 };
-                return Err(format!("the answer does not fit its question {}: {place}: {rule}", text::clean(id)));
+                return Err(format!("the answer to question {} is not valid: {place}: {rule}", text::clean(id)));
             }
         }
         Ok(answers)
     }
 
-    /// Why a run of this assistant must not answer, if it must not: a run of another one hides the thread's state.
+    /// Returns why a run of this assistant must not answer, if so: a run of another assistant hides the thread's state.
     pub fn wrong_assistant(&self, assistant: &str) -> Option<String> {
         let own = self.assistant_id.as_deref()?;
         let is_own = assistant == own || self.graph_id.as_deref() == Some(assistant);
@@ -105,7 +105,7 @@ impl Waiting {
         })
     }
 
-    /// The assistant that has to answer: by the graph's name if it is the one that the server made for the graph.
+    /// Returns the assistant that has to answer, by the graph's name if the server created it for the graph.
     async fn assistant(&self, server: &AgentServer) -> Option<String> {
         let Some(id) = &self.assistant_id else { return self.graph_id.clone() };
         let row = server.assistant_row(id).await.ok();
@@ -117,7 +117,7 @@ impl Waiting {
     }
 }
 
-/// What the user reads when a run has stopped to wait: each question with its id, and the command that answers.
+/// Returns the message for a run that waits for input: each question with its id, and the command that answers it.
 /// `assistant` is the one that the user named, `detail` what the stream knew.
 pub(crate) async fn hint(
     server: &AgentServer,
@@ -166,13 +166,13 @@ pub(crate) async fn hint(
     lines
 }
 
-/// A question with its id, in few words.
+/// Formats a question with its id, shortened.
 fn asked_short(question: &Question) -> String {
     let id = question.id.as_deref().map(text::clean).unwrap_or_default();
     format!("{id} ({})", text::fit(&text::clean(&question.summary()), 60))
 }
 
-/// A question with its id, in a line.
+/// Formats a question with its id, in one line.
 fn asked(question: &Question) -> String {
     let value = question.value.as_str().map_or_else(|| question.value.to_string(), str::to_string);
     let value = text::clean(&value).into_owned();
@@ -186,7 +186,7 @@ fn asked(question: &Question) -> String {
     }
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:".contains(c));
     if is_plain { word.to_string() } else { format!("'{}'", word.replace('\'', r"'\''")) }

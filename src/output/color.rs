@@ -1,4 +1,4 @@
-//! Colors of tables and of streams as text on stdout. Colors have the meanings that they have in the dashboard.
+//! Colors of tables and text streams on stdout. They mean the same as in the dashboard.
 
 use crate::args::Color;
 use runtail_core::model::Phase;
@@ -17,7 +17,7 @@ pub(crate) fn is_on() -> bool {
     CHOICE.get().copied().unwrap_or_default().is_on(std::io::stdout().is_terminal())
 }
 
-/// What a piece of output means.
+/// The meaning of a piece of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Plain,
@@ -30,12 +30,12 @@ pub(crate) enum Role {
     /// Waiting for the user.
     Waiting,
     Failed,
-    /// Over, and not good.
+    /// Ended without success.
     Ended,
 }
 
 impl Role {
-    /// The text in the role's look.
+    /// Returns the text in the role's style.
     pub fn paint(self, text: &str) -> String {
         let sgr = match self {
             Role::Plain => return text.to_string(),
@@ -85,7 +85,7 @@ pub(crate) fn of_thread(status: &str) -> Role {
     }
 }
 
-/// The role of a run's status, and of what became of a request to cancel it.
+/// The role of a run's status, or of the result of a cancel request.
 pub(crate) fn of_run(status: &str) -> Role {
     match status {
         "success" => Role::Good,

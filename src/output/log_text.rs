@@ -1,4 +1,4 @@
-//! Log lines on stdout: of several logs in the order of time, as text or as JSON.
+//! Log lines on stdout: several logs merged by time, as text or as JSON.
 
 use crate::args::Globals;
 use crate::commands::logs::Format;
@@ -12,24 +12,24 @@ use serde_json::{Map, Value};
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
-/// Columns of a time.
+/// Width of a time in columns.
 const TIME: usize = 24;
-/// Columns of a level.
+/// Width of a level in columns.
 const LEVEL: usize = 8;
-/// Colours that tell deployments apart: those that no level has.
+/// Colors of deployments: those that no level has.
 const COLORS: [&str; 8] = ["36", "35", "34", "32", "96", "95", "94", "92"];
 
-/// Where lines go.
+/// Prints log lines.
 pub(crate) struct Printer {
     format: Format,
     color: bool,
     bar: &'static str,
     logs: Vec<Log>,
-    /// Columns of the longest title; none where there is one log, whose lines bear no title.
+    /// Width of the longest title in columns; 0 for a single log, whose lines have no title.
     width: Option<usize>,
 }
 
-/// What is said with each line of a log.
+/// The source of a log's lines.
 struct Log {
     found: Found,
     secrets: Secrets,
@@ -38,7 +38,7 @@ struct Log {
 }
 
 impl Printer {
-    /// A printer for the logs of these deployments.
+    /// Creates a printer for the logs of these deployments.
     pub fn new(globals: &Globals, format: Option<Format>, found: &[Found]) -> Printer {
         let is_terminal = std::io::stdout().is_terminal();
         let suits = if is_terminal { Format::Text } else { Format::Jsonl };
@@ -58,10 +58,10 @@ impl Printer {
         }
     }
 
-    /// Prints batches, each the number of its log and its lines in their order, as one in the order of time.
+    /// Prints batches merged by time. Each batch has the number of its log and its lines in order.
     ///
     /// # Errors
-    /// Where stdout takes no more; without a message where its reader left.
+    /// stdout can't be written; without a message if its reader left.
     pub fn print(&mut self, batches: Vec<(usize, Vec<Value>)>) -> Result<(), Failure> {
         let mut rows = merged(batches);
         rows.iter_mut().for_each(|(n, row)| self.logs[*n].secrets.mask(row));
@@ -84,7 +84,7 @@ impl Printer {
         output::print(&out, self.format != Format::Text)
     }
 
-    /// A line with what tells where it is from, the server's own fields as they came.
+    /// Returns a line as JSON: its source and the server's own fields.
     fn row(&self, n: usize, row: Value) -> Value {
         let Found { site, id, row: deployment } = &self.logs[n].found;
         let mut fields = Map::new();
@@ -100,8 +100,8 @@ impl Printer {
         placed(&site.profile, Value::Object(fields))
     }
 
-    /// A line for people: time, whose it is where there are several, level, message. Further lines of a message stand
-    /// below its first.
+    /// Returns a line as text: time, deployment (if there are several), level, message. Further lines of a message are
+    /// indented below the first.
     fn line(&self, n: usize, line: LogLine, out: &mut String) {
         let log = &self.logs[n];
         let severity = line.severity();
@@ -148,14 +148,14 @@ impl Printer {
     }
 }
 
-/// The same for a name on every day and every machine (FNV-1a).
+/// A stable hash of a name (FNV-1a).
 fn color_of(title: &str) -> &'static str {
     let hash = title.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     COLORS[hash as usize % COLORS.len()]
 }
 
-/// Brings lines into the order of time. Equal times keep the order of the logs, and a line without a time stays behind
-/// the one before it.
+/// Sorts lines by time. Lines with equal times keep the order of the logs, and a line without a time stays after the
+/// previous one.
 fn merged(batches: Vec<(usize, Vec<Value>)>) -> Vec<(usize, Value)> {
     let mut all: Vec<(Option<Timestamp>, usize, Value)> = Vec::new();
     for (n, rows) in batches {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_stable() {
+    fn colors_are_stable() {
         assert_eq!(color_of("prod-us/support-bot"), color_of("prod-us/support-bot"));
         let some: std::collections::HashSet<_> = (0..40).map(|n| color_of(&format!("p/bot-{n}"))).collect();
         assert!(some.len() > 4, "{some:?}");

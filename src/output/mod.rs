@@ -1,4 +1,4 @@
-//! What commands print: rows as a table, as one JSON document or as JSON lines; complaints to stderr.
+//! Output of commands: rows as a table, as one JSON document or as JSON lines; errors go to stderr.
 
 pub(crate) mod color;
 pub(crate) mod log_text;
@@ -22,11 +22,11 @@ pub enum Format {
     Table,
     /// One JSON document.
     Json,
-    /// One JSON object a line; the default elsewhere.
+    /// One JSON object per line; the default elsewhere.
     Jsonl,
 }
 
-/// The option that every listing has.
+/// The option that every list has.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Output {
     /// How to print (default: table on a terminal, else jsonl)
@@ -41,12 +41,12 @@ pub struct Column {
     role: fn(&str) -> Role,
 }
 
-/// A column by its title and the text of its cells, which is cleaned when the table is made.
+/// Creates a column from its title and the text of its cells. The table sanitizes the text.
 pub fn column(title: &'static str, cell: impl Fn(&Value) -> String + 'static) -> Column {
     Column { title, cell: Box::new(cell), role: |_| Role::Plain }
 }
 
-/// A column whose cells are colored by what they say.
+/// Creates a column whose cells are colored by their content.
 pub(crate) fn status_column(
     title: &'static str,
     role: fn(&str) -> Role,
@@ -56,7 +56,7 @@ pub(crate) fn status_column(
 }
 
 impl Output {
-    /// The format that was asked for, or the one that suits stdout.
+    /// Returns the chosen format, else the default for stdout.
     pub fn format(&self) -> Format {
         let suits = || if io::stdout().is_terminal() { Format::Table } else { Format::Jsonl };
         self.format.unwrap_or_else(suits)
@@ -75,7 +75,7 @@ impl Output {
         self.print(&printed)
     }
 
-    /// Prints one object: as a table its fields below each other, nested ones as JSON.
+    /// Prints one object; as a table, one field per line, nested ones as JSON.
     pub fn one(&self, row: &Value) -> Result<(), Failure> {
         let printed = match self.format() {
             Format::Table => fields(row, color::is_on()),
@@ -90,7 +90,7 @@ impl Output {
     }
 }
 
-/// A row of a control plane with the profile and the region beside the server's own fields, secrets masked.
+/// Returns a row of a control plane with its profile and region added and secrets masked.
 pub fn placed(profile: &Profile, mut row: Value) -> Value {
     runtail_core::model::mask_record(&mut row);
     let mut fields = Map::new();
@@ -109,7 +109,7 @@ pub fn placed(profile: &Profile, mut row: Value) -> Value {
     Value::Object(fields)
 }
 
-/// A field as a cell: texts bare, nothing for null, the rest as JSON.
+/// Returns a field as a cell: strings without quotes, nothing for null, the rest as JSON.
 pub fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -118,7 +118,7 @@ pub fn cell(value: &Value) -> String {
     }
 }
 
-/// A status as a cell: the word, or that there is none.
+/// Returns a status as a cell: the word, or "no status".
 pub fn status(value: &Value) -> String {
     match value {
         Value::String(word) if !word.trim().is_empty() => word.clone(),
@@ -127,7 +127,7 @@ pub fn status(value: &Value) -> String {
     }
 }
 
-/// A time as a cell, in UTC to the minute: what a person compares, in little room.
+/// Returns a time as a cell, in UTC to the minute.
 pub fn time(value: &Value) -> String {
     match value.as_str().and_then(runtail_core::model::parse_time) {
         Some(at) => at.strftime("%Y-%m-%d %H:%MZ").to_string(),
@@ -135,22 +135,21 @@ pub fn time(value: &Value) -> String {
     }
 }
 
-/// How old something is, as a cell. What a server wrote a time for counts by that server's clock, which `now` is; what is
-/// a moment in the future all the same has just been made.
+/// Returns an age as a cell. `now` is the time by the server's clock; a time in the future counts as now.
 pub fn age(made: &Value, now: Timestamp) -> String {
     let Some(made) = made.as_str().and_then(runtail_core::model::parse_time) else { return String::new() };
     text::age(Duration::try_from(now - made).unwrap_or_default())
 }
 
-/// Writes a line to stderr. Where even that is closed there is nobody to tell.
+/// Writes a line to stderr and ignores errors, because there is no other place to report them.
 pub fn complain(line: &str) {
     let _ = writeln!(io::stderr(), "{}", text::clean_lines(line));
 }
 
-/// Writes data to stdout. A closed pipe is a reader who has seen enough: the command ends quietly.
+/// Writes data to stdout. If the pipe is closed, the command ends quietly.
 pub fn print(data: &str, is_json: bool) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    // Also into a pipe: what reads it there may well print it on a terminal.
+    // In a pipe too, because its reader may print it on a terminal.
     let safe = if is_json { text::json(data) } else { text::keys::without(data) };
     match out.write_all(safe.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
@@ -171,7 +170,7 @@ fn table(rows: &[Value], columns: &[Column], is_colored: bool) -> String {
     let titles = columns.iter().map(|column| column.title.to_string()).collect();
     for (number, row) in std::iter::once(&titles).chain(&cells).enumerate() {
         let mut line = String::new();
-        // Blanks are written before the next cell, so that no line ends with some.
+        // Padding is written before the next cell, so no line ends with spaces.
         let mut blanks = 0;
         for ((cell, width), column) in row.iter().zip(&widths).zip(columns) {
             if !cell.is_empty() {

@@ -1,5 +1,5 @@
-//! What the stream commands share: a source is followed to its end, its records go to stdout and to a recording, trouble
-//! goes to stderr, and the outcome becomes the exit code.
+//! Shared by the stream commands: follows a source to its end, writes records to stdout and to a recording, reports
+//! connection errors on stderr, and turns the outcome into the exit code.
 
 use crate::args::Globals;
 use crate::commands::waiting;
@@ -20,32 +20,32 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Batches that may wait for a slow reader; then the source waits, and the server after it.
+/// Batches that may wait for a slow reader before the source, and then the server, has to wait.
 const BATCHES: usize = 8;
-/// Bytes that are collected before they are written in the middle of a batch, and kept allocated after it.
+/// Bytes to collect before writing in the middle of a batch, and to keep allocated after it.
 const CHUNK: usize = 1 << 20;
 
-/// How often a stream in which nothing happens looks whether its reader is still there.
+/// How often a quiet stream checks whether its reader is still there.
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
-/// How a stream is printed.
+/// Output format of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum StreamFormat {
     /// For people; the default on a terminal.
     Text,
-    /// One JSON object a record; the default elsewhere, and what `--record` writes.
+    /// One JSON object per record; the default elsewhere, and what `--record` writes.
     Jsonl,
-    /// The data of each event as it was received, one a line.
+    /// The data of each event as received, one event per line.
     Raw,
 }
 
-/// The options that every stream has.
+/// Options of every stream command.
 #[derive(Debug, Clone, Default, Args)]
 pub struct StreamOutput {
     /// How to print (default: text on a terminal, else jsonl)
     #[arg(short = 'o', long = "output", value_name = "FORMAT", value_enum)]
     pub format: Option<StreamFormat>,
-    /// Also write what `-o jsonl` prints to this new file, with a hash in each line (see `verify`); gzip where its name ends
+    /// Also write what `-o jsonl` prints to this new file, with a hash in each line (see `verify`); gzip if its name ends
     /// in .gz
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
@@ -58,7 +58,7 @@ impl StreamOutput {
     }
 }
 
-/// The options of a source, as the configuration wants them.
+/// Returns the options of a source from the configuration.
 pub(crate) fn source(context: &Context, signals: &Signals, head: Head) -> SourceOptions {
     SourceOptions {
         head,
@@ -68,7 +68,7 @@ pub(crate) fn source(context: &Context, signals: &Signals, head: Head) -> Source
     }
 }
 
-/// What a stream command prints, and where it comes from.
+/// What a stream command prints, and its source.
 pub(crate) struct Playing<'a> {
     pub context: &'a Context,
     pub server: AgentServer,
@@ -89,7 +89,7 @@ pub(crate) async fn play(
     print(playing, |sender| follow(link, options, sender), stop, is_endless).await
 }
 
-/// Prints what a source sends until it ends. `is_endless`: a stream that has no end of its own.
+/// Prints what a source sends until it ends. `is_endless` means that the stream has no end of its own.
 pub(crate) async fn print<F: Future<Output = ()> + Send + 'static>(
     playing: Playing<'_>,
     source: impl FnOnce(mpsc::Sender<Vec<Item>>) -> F,
@@ -100,8 +100,7 @@ pub(crate) async fn print<F: Future<Output = ()> + Send + 'static>(
     let recorder = wanted.record.as_deref().map(Recorder::create).transpose()?;
     let mut printer = Printer::new(wanted, context.globals.ascii, recorder);
     let (sender, mut batches) = mpsc::channel(BATCHES);
-    // On a thread of its own, beside that of the connection: so the three of them share the work of a fast stream, and
-    // reading goes on while this one writes.
+    // Connection, source and printing have a thread each, so reading continues while this one writes.
     let runtime = tokio::runtime::Handle::current();
     let source = source(sender);
     let source = tokio::task::spawn_blocking(move || runtime.block_on(source));
@@ -129,7 +128,7 @@ pub(crate) async fn print<F: Future<Output = ()> + Send + 'static>(
             if printer.recorder.as_ref().is_none_or(|r| !r.is_on()) {
                 break;
             }
-            // The recording gets its end.
+            // Let the recording get its end record.
             stop.cancel();
         }
     }
@@ -137,37 +136,37 @@ pub(crate) async fn print<F: Future<Output = ()> + Send + 'static>(
     let was_closed = printer.is_closed();
     let failure = printer.finish();
     if let Err(error) = source.await {
-        return Err(Failure::new(Exit::Failed, format!("the stream broke off: {error}")));
+        return Err(Failure::new(Exit::Failed, format!("the stream failed: {error}")));
     }
     match failure {
         Some(failure) => Err(failure),
-        // A reader who has seen enough; the run goes on.
+        // The reader closed the pipe; the run continues.
         None if was_closed => Ok(Exit::Done),
         None => seen.exit(is_endless, playing).await,
     }
 }
 
-/// Where a stream's items go.
+/// Prints and records a stream's items.
 pub(crate) struct Printer {
     format: StreamFormat,
     is_terminal: bool,
     teller: Teller,
     recorder: Option<Recorder>,
-    /// The hashes of a recording's lines; what is printed beside it is the same.
+    /// The hashes of a recording's lines; the printed lines are the same.
     chain: Option<Chain>,
-    /// Records as lines, for the recording, and for stdout where those are wanted there.
+    /// Records as lines, for the recording, and for stdout with `-o jsonl`.
     lines: Vec<u8>,
-    /// What goes to stdout otherwise.
+    /// Output for stdout in other formats.
     out: String,
-    /// Why stdout takes no more.
+    /// The error of stdout, if it failed.
     closed: Option<io::Error>,
     gaps: GapLines,
-    /// It was said that the thread is followed by its runs.
+    /// The notice that the thread is followed by its runs was printed.
     says_runs: bool,
 }
 
 impl Printer {
-    /// A printer of what is wanted.
+    /// Creates a printer.
     pub fn new(wanted: &StreamOutput, ascii: bool, recorder: Option<Recorder>) -> Printer {
         let is_terminal = io::stdout().is_terminal();
         Printer {
@@ -184,19 +183,19 @@ impl Printer {
         }
     }
 
-    /// Notices a reader who left before there was anything to write.
+    /// Completes when the reader has closed the pipe before anything was written.
     fn look(&mut self) {
         if self.closed.is_none() && reader_left() {
             self.closed = Some(io::ErrorKind::BrokenPipe.into());
         }
     }
 
-    /// Whether stdout takes no more.
+    /// Whether stdout is closed.
     pub fn is_closed(&self) -> bool {
         self.closed.is_some()
     }
 
-    /// Brings everything out and completes the recording. A failure is one of stdout other than that its reader left.
+    /// Flushes everything and completes the recording. Fails if stdout failed, except for a closed pipe.
     pub fn finish(mut self) -> Option<Failure> {
         self.flush();
         self.recorder.take().into_iter().for_each(Recorder::finish);
@@ -204,12 +203,12 @@ impl Printer {
         Some(Failure::new(Exit::Failed, format!("cannot write to stdout: {error}")))
     }
 
-    /// Takes the next item.
+    /// Handles the next item.
     pub fn item(&mut self, item: &Item) {
         if let Item::Record(record) = item {
             if self.format == StreamFormat::Jsonl || self.recorder.is_some() {
                 let from = self.lines.len();
-                // Into memory, where writing cannot fail.
+                // Writing to memory can't fail.
                 let _ = write_record(&mut self.lines, record);
                 if let Some(chain) = &mut self.chain {
                     chain.seal(&mut self.lines, from);
@@ -240,12 +239,12 @@ impl Printer {
         }
     }
 
-    /// The data alone. Line ends in it are between tokens of JSON, or in what is no JSON; either way it stays one line.
+    /// Prints the data alone, as one line: line ends in it are between JSON tokens, or the data is not JSON.
     fn raw(&mut self, event: &Event) {
         match &event.data {
             Data::TooLarge { size, .. } => {
                 let size = text::bytes(*size);
-                output::complain(&format!("runtail: event {} is left out: {size} are more than max_event", event.seq));
+                output::complain(&format!("runtail: event {} was skipped: {size} exceed max_event", event.seq));
             }
             Data::Json(data) | Data::Malformed(data) => {
                 let is_json = matches!(event.data, Data::Json(_));
@@ -263,7 +262,7 @@ impl Printer {
         }
     }
 
-    /// Brings everything to stdout and to the recording.
+    /// Flushes to stdout and to the recording.
     pub fn flush(&mut self) {
         if let Some(recorder) = &mut self.recorder {
             recorder.write(&self.lines);
@@ -278,22 +277,22 @@ impl Printer {
         }
         self.lines.clear();
         self.out.clear();
-        // One event of 50 MB must not be paid for ever after.
+        // Don't keep the memory of one 50 MB event.
         self.lines.shrink_to(2 * CHUNK);
         self.out.shrink_to(2 * CHUNK);
     }
 }
 
-/// The lines about gaps on stderr. Two readers of one run cause a gap at every other event; all are in the stream.
+/// Limits the lines about gaps on stderr, because two readers of one run cause a gap at every other event.
 #[derive(Default)]
 struct GapLines {
-    /// The last one without its digits, and how many in a row were like it.
+    /// The last one without its digits, and how many in a row were equal.
     last: String,
     alike: u32,
 }
 
 impl GapLines {
-    /// Gaps in a row that are printed although they are alike.
+    /// Number of equal gaps in a row to print.
     const PRINTED: u32 = 3;
 
     fn line(&mut self, why: &str) -> Option<String> {
@@ -302,15 +301,13 @@ impl GapLines {
         self.last = shape;
         match self.alike {
             1..=Self::PRINTED => Some(format!("gap: {why}")),
-            n if n == Self::PRINTED + 1 => {
-                Some("gap: more gaps like this follow; the end record counts them all".into())
-            }
+            n if n == Self::PRINTED + 1 => Some("gap: more gaps like this follow; the end record has the total".into()),
             _ => None,
         }
     }
 }
 
-/// What is text already, without looking twice.
+/// Returns a text without checking it again.
 fn utf8(lines: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(lines).map_or_else(|_| String::from_utf8_lossy(lines), Cow::Borrowed)
 }
@@ -324,11 +321,11 @@ fn write(data: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
-/// Whether stdout is a pipe that nobody reads any more.
+/// Whether stdout is a pipe whose reader is gone.
 #[cfg(unix)]
 pub(crate) fn reader_left() -> bool {
     let mut stdout = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
-    // SAFETY: one pollfd that lives over the call is passed, and with no time to wait the call returns at once.
+    // SAFETY: the pollfd outlives the call, and a timeout of 0 makes it return at once.
     let ready = unsafe { libc::poll(&raw mut stdout, 1, 0) };
     ready == 1 && stdout.revents & libc::POLLERR != 0
 }
@@ -338,7 +335,7 @@ pub(crate) fn reader_left() -> bool {
     false
 }
 
-/// What of an item is trouble with the connection, in a line.
+/// Describes a connection problem in one line.
 fn trouble(item: &Item) -> Option<String> {
     match item {
         Item::Retrying { attempt, wait, why, request, .. } => {
@@ -347,18 +344,18 @@ fn trouble(item: &Item) -> Option<String> {
             Some(format!("{why}; attempt {attempt} in {}{place}", text::duration(*wait)))
         }
         Item::Record(Record::Open { conn, resumed_after, .. }) => {
-            // A thread that is followed by its runs opens a connection for each of them.
+            // A thread that is followed by its runs opens one connection per run.
             let is_resumed = resumed_after.as_deref().is_none_or(|id| !is_start(id));
-            (*conn > 1 && is_resumed).then(|| "connected again".to_string())
+            (*conn > 1 && is_resumed).then(|| "reconnected".to_string())
         }
         Item::Silent { silent, .. } => {
-            Some(format!("the server says that the run is active; no event for {}", text::duration(*silent)))
+            Some(format!("the server reports the run as active, but no event for {}", text::duration(*silent)))
         }
         _ => None,
     }
 }
 
-/// What the exit code depends on.
+/// What decides the exit code.
 #[derive(Default)]
 struct Seen {
     offered: bool,
@@ -385,7 +382,7 @@ impl Seen {
         }
     }
 
-    /// What may be missing cannot be had again, but the state that it led to can. Said once.
+    /// Prints once how to get the current state, because missing events can't be recovered.
     fn offer_state(&mut self, item: &Item, globals: &Globals) {
         if let (Item::Record(Record::Gap { .. }), Some(thread), false) = (item, &self.thread, self.offered) {
             let thread = text::clean(thread);
@@ -397,12 +394,12 @@ impl Seen {
         }
     }
 
-    /// Says on stderr what has to be said, and gives the code.
+    /// Prints the outcome on stderr and returns the exit code.
     async fn exit(self, is_endless: bool, playing: Playing<'_>) -> Result<Exit, Failure> {
         let Playing { context, server, assistant, signals, .. } = playing;
         let globals = &context.globals;
         let Some(end) = self.end else {
-            return Err(Failure::new(Exit::Failed, "the stream broke off without an end"));
+            return Err(Failure::new(Exit::Failed, "the stream stopped without an end"));
         };
         let say = |what: &str| {
             let detail = end.detail.as_deref().map(|d| format!(": {d}")).unwrap_or_default();
@@ -417,7 +414,7 @@ impl Seen {
                 };
                 let where_to = globals.where_to();
                 let hint = waiting::hint(&server, thread, assistant, end.detail.as_deref(), &where_to);
-                // Who does not want to wait for the hint knows the outcome already.
+                // The outcome is known, so a signal may end the wait for the hint.
                 if let Ok(lines) = signals.unless_stopped(async { Ok(hint.await) }).await {
                     lines.iter().for_each(|line| output::complain(line));
                 }
@@ -437,7 +434,7 @@ impl Seen {
                 Exit::Failed
             }
             Outcome::Timeout => {
-                say("the run ran out of time");
+                say("the run timed out");
                 Exit::Failed
             }
             Outcome::Cancelled => {
@@ -450,7 +447,7 @@ impl Seen {
                 }
                 Some(error) => return Err(Failure::new(gave_up(&error), error.to_string())),
                 None => {
-                    say("the stream ended, and the run's outcome is unknown");
+                    say("the stream ended; the run's outcome is unknown");
                     if end.gaps > 0 { Exit::Network } else { Exit::Failed }
                 }
             },
@@ -458,8 +455,8 @@ impl Seen {
     }
 }
 
-/// The code of what ended a source. A refusal by the source itself means an answer that was lost; what is wrong with the
-/// configuration was found before.
+/// Returns the exit code for a source's error. A refusal by the source itself means a lost answer, because configuration
+/// errors were found before.
 fn gave_up(error: &ApiError) -> Exit {
     match error.kind {
         Kind::Refused => Exit::Network,

@@ -1,4 +1,4 @@
-//! A stream as text for people: who says what, token by token, and what else happens, a line each.
+//! A stream as text for people: messages token by token, and other events one per line.
 
 use crate::output::color::{self, Role};
 use jiff::Timestamp;
@@ -9,24 +9,24 @@ use runtail_tui::features::stream::summary;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// Messages looked at for something new, counted from the newest: older ones don't grow any more.
+/// Number of newest messages to check for new text; older ones don't grow any more.
 const GROWING: usize = 256;
-/// Columns of a line where there is no terminal to ask.
+/// Line width without a terminal, in columns.
 const COLUMNS: usize = 160;
-/// Columns of the word that a line begins with.
+/// Width of a line's first word, in columns.
 const WORD: usize = 8;
 
-/// Tells a stream. What it writes is clean.
+/// Writes a stream as sanitized text.
 pub(crate) struct Teller {
     story: Story,
-    /// What was told of each message that the story holds.
-    told: Vec<Told>,
+    /// What was printed of each message.
+    told: Vec<Printed>,
     evicted: u64,
     updates: u64,
     happened: u64,
-    /// The message, by its number from the first, whose line is still open.
+    /// The index of the message whose line is still open.
     open: Option<u64>,
-    /// Whether the cursor stands behind text.
+    /// Whether the cursor is not at the start of a line.
     in_line: bool,
     seen_state: bool,
     only_values: bool,
@@ -34,20 +34,20 @@ pub(crate) struct Teller {
     is_ascii: bool,
     is_colored: bool,
     began: Option<Timestamp>,
-    /// How the story would say that the run has started which a list of runs has called running.
+    /// The "started" line of a run that a list of runs already reported as running.
     running: Option<String>,
     bullet: &'static str,
     arrow: &'static str,
 }
 
 #[derive(Default, Clone, Copy)]
-struct Told {
+struct Printed {
     /// Bytes of its text.
     text: usize,
     /// The event up to which.
     seq: Seq,
     calls: usize,
-    /// Its label was shown.
+    /// Its label was printed.
     labelled: bool,
     thinking: bool,
     /// From before this stream.
@@ -55,7 +55,7 @@ struct Told {
 }
 
 impl Teller {
-    /// A teller at the beginning of a stream.
+    /// Creates a writer at the start of a stream.
     pub fn new(is_terminal: bool, ascii: bool, is_colored: bool) -> Teller {
         let (bullet, arrow) = if ascii { ("-", "->") } else { ("·", "→") };
         Teller {
@@ -78,11 +78,11 @@ impl Teller {
         }
     }
 
-    /// Tells what is new with an item.
+    /// Writes what is new in an item.
     pub fn item(&mut self, item: &Item, out: &mut String) {
         self.story.apply(item);
         match item {
-            // What the dashboard loaded beside the stream repeats what the stream tells, whole.
+            // Snapshots repeat what the stream has.
             Item::Record(Record::Event(event)) if event.is_snapshot() => {
                 self.line("snapshot", "the thread's records were loaded from the server; -o jsonl shows them", out);
             }
@@ -95,7 +95,7 @@ impl Teller {
                 self.other(event, out);
             }
             Item::Record(Record::End(end)) => {
-                // Calls of messages that never came to their end.
+                // Print calls of messages that were never completed.
                 for i in 0..self.story.messages.items().len() {
                     self.message(i, true, out);
                 }
@@ -115,12 +115,12 @@ impl Teller {
             Item::Record(Record::Open { .. }) => {
                 self.happened = self.lifecycle_count();
             }
-            // Told on stderr.
+            // Printed on stderr.
             _ => self.happened = self.lifecycle_count(),
         }
     }
 
-    /// What the list of a thread's runs says about one.
+    /// Writes a run's status from the list of a thread's runs.
     fn run(&mut self, run: &RunRecord, out: &mut String) {
         let id = text::short_id(&run.run_id);
         let word = match (run.outcome, &*run.status) {
@@ -136,7 +136,7 @@ impl Teller {
         self.line_as(role, "run", &format!("{id} {word}"), out);
     }
 
-    /// Ends the line that is open, so that something else can be written.
+    /// Ends the open line, so that something else can be written.
     pub fn end_line(&mut self, out: &mut String) {
         if self.in_line {
             out.push('\n');
@@ -151,10 +151,10 @@ impl Teller {
         self.evicted = messages.evicted();
         self.told.drain(..self.told.len().min(usize::try_from(gone).unwrap_or(usize::MAX)));
         let (before, now) = (self.told.len(), messages.items().len());
-        self.told.resize(now, Told::default());
+        self.told.resize(now, Printed::default());
         if !self.seen_state && event.mode() == "values" && event.ns.is_empty() {
             self.seen_state = true;
-            // The first state repeats what the thread held before; only what was said last is this run's input.
+            // The first state repeats the thread's earlier messages; only the last one is this run's input.
             let items = &messages.items()[before..];
             let said = items
                 .iter()
@@ -174,7 +174,7 @@ impl Teller {
         for i in from..now {
             let message = &self.story.messages.items()[i];
             let is_answered = !answered.is_empty() && message.tool_calls.iter().any(|c| answered.contains(&c.id));
-            // Not every server says when a message is complete: its calls come before the next message begins.
+            // Not every server marks complete messages, so calls are printed before the next message starts.
             let is_followed = i < before && before < now && self.has_whole_calls(i);
             if message.last_seq == event.seq || is_answered || is_followed {
                 self.message(i, is_answered || is_followed, out);
@@ -189,7 +189,7 @@ impl Teller {
         left.peek().is_some() && left.all(|call| is_json(&call.args))
     }
 
-    /// Prints what is new of a message. `all`: also calls that may not be complete.
+    /// Prints the new part of a message. `all` includes calls that may be incomplete.
     fn message(&mut self, i: usize, all: bool, out: &mut String) {
         let Some(mut told) = self.told.get(i).copied().filter(|told| !told.earlier) else { return };
         let Some(message) = self.story.messages.items().get(i) else { return };
@@ -200,7 +200,7 @@ impl Teller {
         }
         let is_done = message.complete || all;
         let fresh = message.text.get(told.text..).unwrap_or_default();
-        // What may begin a key is held back until more of the text is known.
+        // Hold back text that may be the start of a key until more is known.
         let open = if is_done { 0 } else { text::keys::open_end(fresh) };
         let fresh = fresh[..fresh.len() - open].to_string();
         let calls: Vec<String> = match is_done {
@@ -242,7 +242,7 @@ impl Teller {
         self.told[i] = told;
     }
 
-    /// Text of a message, indented.
+    /// Prints text of a message, indented.
     fn said(&mut self, fresh: &str, out: &mut String) {
         for part in text::clean_lines(fresh).split_inclusive('\n') {
             if !self.in_line && part != "\n" {
@@ -294,9 +294,9 @@ impl Teller {
                     RunStart | RunDone | RunInterrupted | Attempt => {
                         Some(("run", text.strip_prefix("run ").unwrap_or(&text).into()))
                     }
-                    TaskStart => Some(("task", format!("{text} begins"))),
-                    TaskDone => Some(("task", format!("{text} is done"))),
-                    TaskInterrupted => Some(("task", format!("{text} is interrupted"))),
+                    TaskStart => Some(("task", format!("{text} started"))),
+                    TaskDone => Some(("task", format!("{text} finished"))),
+                    TaskInterrupted => Some(("task", format!("{text} interrupted"))),
                     Interrupt => Some(("asks", text)),
                     Error => Some(("error", text)),
                     Connection | Retry | Gap | End => None,
@@ -313,26 +313,26 @@ impl Teller {
         }
     }
 
-    /// Events that no story is made of, each by its name.
+    /// Prints other events by name.
     fn other(&mut self, event: &Event, out: &mut String) {
         let mode = event.mode();
         let known = match mode {
             "values" => !self.only_values,
-            // How a stream ended is told once, at its end.
+            // The end of a stream is printed once.
             "updates" | "metadata" | "error" | "tasks" | "lifecycle" | "end" => event.data.json().is_some(),
             name => name.starts_with("messages") && event.data.json().is_some(),
         };
         if !known {
             let place = place(&event.ns);
             let gap = if place.is_empty() { "" } else { "  " };
-            // What is mostly the server's own bookkeeping is told in words; what was written for people, as it is.
+            // Summarize bookkeeping events; print custom data as it is.
             let described = match mode {
                 "checkpoints" | "debug" | "events" | "state_update" | "input.requested" => {
                     summary::event(event, None, self.columns()).map(|line| self.plain(line.text()))
                 }
                 _ => None,
             };
-            // Enough of it to fill a line; the data may have megabytes.
+            // Enough to fill a line; the data may be megabytes.
             let received = || {
                 let text = event.data.json().and_then(|json| ModeTuple::of(&event.name, json));
                 let text = text.map_or(&**event.data.text(), |tuple| tuple.chunk.get());
@@ -344,7 +344,7 @@ impl Teller {
         }
     }
 
-    /// Our own signs in ASCII, where only that is wanted.
+    /// Replaces our own symbols with --ascii.
     fn plain(&self, text: String) -> String {
         if !self.is_ascii {
             return text;
@@ -353,12 +353,12 @@ impl Teller {
         signs.iter().fold(text, |text, (sign, plain)| text.replace(sign, plain))
     }
 
-    /// A line of its own.
+    /// Prints a separate line.
     fn line(&mut self, word: &str, rest: &str, out: &mut String) {
         self.line_as(Role::Dim, word, rest, out);
     }
 
-    /// A line of its own, in a role. What is well is said by the sign alone, what is not by the whole line.
+    /// Prints a separate line in a role. Only the symbol is colored if all is well, else the whole line.
     fn line_as(&mut self, role: Role, word: &str, rest: &str, out: &mut String) {
         self.end_line(out);
         let word = text::clean(word);
@@ -384,12 +384,12 @@ impl Teller {
     }
 }
 
-/// A call of a tool.
+/// Prints a tool call.
 fn called(call: &ToolCall) -> String {
     format!("{} {}", call.name, text::readable(&call.args))
 }
 
-/// Who speaks: role, name, node and where the node lives.
+/// Returns a message's label: role, name, node and namespace.
 fn title(message: &Message, bullet: &str) -> String {
     let role = match &message.role {
         projection::Role::Human => "human",
@@ -400,7 +400,7 @@ fn title(message: &Message, bullet: &str) -> String {
     };
     let node = message.node.as_deref().unwrap_or_default();
     let name = message.name.as_deref().filter(|name| *name != node).unwrap_or_default();
-    // JavaScript gives even a node at the root a namespace of its own name.
+    // JavaScript gives even a root node a namespace with its own name.
     let own = message.ns.last().and_then(|segment| segment.split(':').next());
     let within = message.ns.len() - usize::from(own == Some(node) && !node.is_empty());
     let place = place(&message.ns[..within]);
@@ -409,12 +409,12 @@ fn title(message: &Message, bullet: &str) -> String {
     text::clean(&parts.collect::<Vec<_>>().join(&format!(" {bullet} "))).into_owned()
 }
 
-/// A namespace without the ids of its tasks: `sub/inner`.
+/// Returns a namespace without task ids: `sub/inner`.
 fn place(ns: &[std::sync::Arc<str>]) -> String {
     ns.iter().map(|segment| segment.split(':').next().unwrap_or_default()).collect::<Vec<_>>().join("/")
 }
 
-/// What a node wrote. Messages are told by themselves.
+/// Prints what a node wrote, without messages, which are printed on their own.
 fn update(row: &UpdateRow) -> String {
     let place = place(&row.ns);
     let slash = if place.is_empty() { "" } else { "/" };

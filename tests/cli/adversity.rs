@@ -195,7 +195,7 @@ fn a_full_disk_ends_the_recording_and_not_the_stream() {
         };
     }
     let done = launch(shell, "").wait().expect(0);
-    assert!(done.stderr.contains("ends here, the stream goes on: File too large"), "{}", done.stderr);
+    assert!(done.stderr.contains("ends here; the stream continues: File too large"), "{}", done.stderr);
     let lines = done.json_lines();
     assert_eq!(lines.last().expect("an end")["outcome"], "success");
     // What was written before is whole, but for its last line.

@@ -357,7 +357,7 @@ async fn a_good_answer_that_repeats_a_key_tells_none() {
         sent.body
     );
     let done = world.run("revisions rollback bot r1 --yes", &[]);
-    assert!(done.stderr.contains("repeats a key"), "a mask is not sent in a key's place: {}", done.stderr);
+    assert!(done.stderr.contains("its source contains a key"), "a mask is not sent in a key's place: {}", done.stderr);
 }
 
 /// A run whose server repeats its keys in every event: they are neither recorded nor printed.

@@ -100,12 +100,12 @@ async fn a_deployment_is_created_from_a_file() {
     assert_eq!(preview["request"]["body"]["secrets"], json!([{"name": "OPENAI_API_KEY", "value": "***"}]));
     assert_eq!(preview["request"]["headers"]["x-api-key"], "$KEY");
     assert!(text(&preview["request"], "url").ends_with("/v2/deployments"));
-    assert!(done.stderr.ends_with("nothing was sent: this was a dry run\n"), "{}", done.stderr);
+    assert!(done.stderr.ends_with("dry run: nothing was sent\n"), "{}", done.stderr);
     let table = world.run(&[&create[..], &["--dry-run", "-o", "table"]].concat()).expect(0).stdout;
     for part in [
-        "Create bot (one)\nThis makes a new revision: a deployment begins with its first.\n! ",
+        "Create bot (one)\nThis creates a new revision: a new deployment starts with its first revision.\n! ",
         "\"value\": \"***\"",
-        "what would be sent:\n  POST http://",
+        "Request:\n  POST http://",
         "  x-api-key: $KEY\n",
     ] {
         assert!(table.contains(part), "{part}\n{table}");
@@ -129,7 +129,7 @@ async fn a_deployment_is_created_from_a_file() {
     assert_eq!(sent["secrets"], json!([{"name": "OPENAI_API_KEY", "value": "canary of openai"}]));
     // The name is taken.
     let done = world.run(&create).expect(1);
-    assert!(done.stderr.contains("nothing was sent: there is a deployment bot already, "), "{}", done.stderr);
+    assert!(done.stderr.contains("nothing was sent: the deployment bot already exists ("), "{}", done.stderr);
     assert_eq!(world.writes().len(), 2);
 }
 
@@ -153,7 +153,7 @@ async fn a_deployment_is_created_from_json_in_the_services_own_shape() {
     }
     assert_eq!(world.writes(), [""; 0]);
     let done = world.run(&[&["--log", "trace.log"], &create[..]].concat()).expect(0);
-    let warning = "! The file holds secret values in clear text (OPENAI_API_KEY, SHORT).";
+    let warning = "! The file contains secret values in clear text (OPENAI_API_KEY, SHORT).";
     assert!(done.stderr.contains(warning), "{}", done.stderr);
     assert!(!std::fs::read_to_string(world.folder.path().join("trace.log")).expect("a log").contains("canary"));
     let sent = world.sim.requests().into_iter().find(|request| request.method == "POST").expect("sent").json();
@@ -164,7 +164,7 @@ async fn a_deployment_is_created_from_json_in_the_services_own_shape() {
     // The same file as an update: the secrets are unchanged.
     let done = world.run(&["deployments", "update", "bot", "-f", "bot.json", "--dry-run", "-o", "json"]).expect(0);
     assert_eq!(done.json()["request"]["body"]["secrets"], json!(null));
-    assert!(done.stdout.contains("holds secret values in clear text"), "{}", done.stdout);
+    assert!(done.stdout.contains("contains secret values in clear text"), "{}", done.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,7 +180,7 @@ async fn unknown_sources_and_identifiers_are_left_to_the_service() {
     let body = &preview["request"]["body"];
     assert_eq!((&body["source"], &body["source_config"]["integration_id"]), (&json!("bitbucket"), &json!("i-1")));
     let notes = preview["notes"].to_string();
-    for warning in ["Unknown source bitbucket (known: github, ", "Unknown deployment_type huge: "] {
+    for warning in ["Unknown source bitbucket (known: github, ", "Unknown deployment_type huge; "] {
         assert!(notes.contains(warning), "{notes}");
     }
     // The service decides, and its reason is shown.
@@ -199,10 +199,7 @@ async fn what_is_wrong_with_a_file_is_shown_at_its_line_and_nothing_is_asked() {
             "bot.toml:5:1: there is no field `repo_ulr` in [source_config]\n  5 | repo_ulr = ",
         ),
         (GITHUB.replace("= true", "= \"yes\""), "bot.toml:7:17: expected true or false, found \"yes\""),
-        (
-            GITHUB.replace("\"env:TEST_OPENAI\"", "\"canary\""),
-            "bot.toml:15:18: `OPENAI_API_KEY` has to say where the secret is",
-        ),
+        (GITHUB.replace("\"env:TEST_OPENAI\"", "\"canary\""), "bot.toml:15:18: `OPENAI_API_KEY` needs a reference"),
         (
             GITHUB.replace("TEST_OPENAI", "TEST_NOT_SET"),
             "bot.toml:15: secrets.OPENAI_API_KEY: the environment variable TEST_NOT_SET is not set",
@@ -212,7 +209,7 @@ async fn what_is_wrong_with_a_file_is_shown_at_its_line_and_nothing_is_asked() {
             GITHUB.replace("OPENAI_API_KEY =", "POSTGRES_URI ="),
             "bot.toml:15: secrets.POSTGRES_URI: the name is reserved",
         ),
-        (GITHUB.replace("\"bot\"", "\"Bot\""), "bot.toml:1: name: a name has small letters"),
+        (GITHUB.replace("\"bot\"", "\"Bot\""), "bot.toml:1: name: a name has lowercase letters"),
         (
             GITHUB.replace("name = \"bot\"\n", "").replace("deployment_type = \"dev\"\n", ""),
             "nothing was sent, for 2 reasons:\n  bot.toml: name is missing: ",
@@ -237,13 +234,13 @@ async fn what_is_wrong_with_a_file_is_shown_at_its_line_and_nothing_is_asked() {
     // Options say as much as files.
     world.file("bot.toml", GITHUB, 0o644);
     let twice = ["--secret", "A=env:TEST_OPENAI", "--secret", "A=env:HOME"];
-    for (options, says) in [(&["--name", ""][..], "a text was expected"), (&twice, "--secret A is given twice")] {
+    for (options, says) in [(&["--name", ""][..], "expected a text"), (&twice, "--secret A is given twice")] {
         let done = world.run(&[&["deployments", "create", "-f", "bot.toml"], options].concat()).expect(2);
         assert!(done.stderr.contains(says), "{}", done.stderr);
     }
     // Which profile it is for is not guessed.
     let done = world.run(&["-p", "one", "-p", "prod", "deployments", "create", "-f", "bot.toml"]).expect(2);
-    assert!(done.stderr.contains("in which profile? Choose one with -p: one, prod"), "{}", done.stderr);
+    assert!(done.stderr.contains("which profile? Choose one with -p: one, prod"), "{}", done.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -251,18 +248,18 @@ async fn an_update_by_options() {
     let world = World::new().await;
     let record = world.with_bot();
     let patch = format!("PATCH /v2/deployments/{}", text(&record, "id"));
-    // What makes no revision is said, and there is nothing to wait for.
+    // What makes no revision is said, and nothing to wait for.
     let done = world.run(&["deployments", "update", "bot", "--build-on-push", "false", "--wait"]).expect(0);
     assert_eq!(done.json()["source_config"]["build_on_push"], false);
     for part in [
         "  source_config.build_on_push: true → false\n",
-        "This makes no new revision: only build_on_push is sent",
-        "there is nothing to wait for",
+        "This creates no new revision: only build_on_push is sent",
+        "nothing to wait for",
     ] {
         assert!(done.stderr.contains(part), "{part}\n{}", done.stderr);
     }
     let done = world.run(&["deployments", "update", "bot", "--build-on-push", "false"]).expect(0);
-    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", "nothing to do: bot is as it is wanted already\n"));
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", "nothing to do: bot already has these settings\n"));
     assert_eq!(world.writes(), [patch.as_str()]);
     // The revision of this very change is waited for.
     let wait = ["--wait", "--interval", "200ms", "-o", "json"];
@@ -296,7 +293,7 @@ async fn secrets_by_options_are_references() {
     let record = world.with_bot();
     for wrong in ["NEW=canary-itself", "canary-itself", "NEW=", "NEW=env:", "NEW=file:"] {
         let done = world.run(&["deployments", "update", "bot", "--secret", wrong]).expect(2);
-        assert!(done.stderr.contains("has to say where the secret is"), "{}", done.stderr);
+        assert!(done.stderr.contains("needs a reference"), "{}", done.stderr);
     }
     world.file("secret", "canary of a file\n", 0o600);
     let args = ["deployments", "update", "bot", "--secret", "NEW=file:secret"];
@@ -306,18 +303,17 @@ async fn secrets_by_options_are_references() {
         json!([{"name": "OPENAI_API_KEY", "value": "***"}, {"name": "NEW", "value": "***"}])
     );
     assert!(
-        done.stderr.contains("  secrets[NEW]: added\n")
-            && done.stderr.contains("added NEW; kept as they are OPENAI_API_KEY"),
+        done.stderr.contains("  secrets[NEW]: added\n") && done.stderr.contains("added NEW; unchanged OPENAI_API_KEY"),
         "{}",
         done.stderr
     );
     let done = world.run(&args).expect(0);
-    assert!(done.stderr.contains("nothing to do: bot is as it is wanted"), "{}", done.stderr);
+    assert!(done.stderr.contains("nothing to do: bot already has these settings"), "{}", done.stderr);
     let done =
         world.run(&["deployments", "update", "bot", "--replace-secrets", "--secret", "NEW=file:secret"]).expect(0);
-    assert!(done.stderr.contains("! These secrets are dropped: OPENAI_API_KEY.\n"), "{}", done.stderr);
+    assert!(done.stderr.contains("! These secrets are removed: OPENAI_API_KEY.\n"), "{}", done.stderr);
     let done = world.run(&["deployments", "update", "bot", "--remove-secret", "NEW"]).expect(2);
-    assert!(done.stderr.contains("the last secret cannot be removed"), "{}", done.stderr);
+    assert!(done.stderr.contains("the last secret can't be removed"), "{}", done.stderr);
     let bodies: Vec<Value> =
         world.sim.requests().iter().filter(|r| r.method == "PATCH").map(|r| r.json()["secrets"].clone()).collect();
     let both =
@@ -342,7 +338,7 @@ async fn secrets_by_options_are_references() {
             .run(&["deployments", "update", "bot"])
             .expect(2)
             .stderr
-            .contains("nothing is said of what shall be different")
+            .contains("nothing to change: use -f FILE or options")
     );
 }
 
@@ -353,7 +349,7 @@ async fn deleting_wants_the_exact_name() {
     for wrong in ["Bot", "", "bo", "one/bot", text(&record, "id")] {
         let done = world.run(&["deployments", "delete", "bot", "--confirm", wrong]).expect(2);
         assert!(
-            done.stderr.contains("--confirm names something else; nothing was sent\n  add --confirm 'bot'"),
+            done.stderr.contains("--confirm doesn't match the name; nothing was sent\n  add --confirm 'bot'"),
             "{}",
             done.stderr
         );
@@ -380,7 +376,7 @@ async fn deleting_wants_the_exact_name() {
     // Again: it is on its way out.
     let done = world.run(&["deployments", "delete", text(&record, "id"), "--confirm", "bot"]).expect(1);
     assert!(
-        done.stderr.contains("is being deleted already") || done.stderr.contains("there is no deployment"),
+        done.stderr.contains("is already being deleted") || done.stderr.contains("there is no deployment"),
         "{}",
         done.stderr
     );
@@ -453,7 +449,7 @@ async fn revisions_are_redeployed_and_interrupted() {
     assert_eq!((text(&done, "id"), text(&done, "status")), (second, "INTERRUPTED"));
     world.sim.force_status(first, "DEPLOYED");
     let done = world.run(&["revisions", "interrupt", "bot", first, "--yes"]).expect(1);
-    assert!(done.stderr.contains("is DEPLOYED: there is nothing to interrupt"), "{}", done.stderr);
+    assert!(done.stderr.contains("is DEPLOYED; nothing to interrupt"), "{}", done.stderr);
     let none = world.run(&["revisions", "redeploy", "bot", "11111111-1111-4111-8111-111111111111"]).expect(1);
     assert!(none.stderr.contains("404"), "{}", none.stderr);
 }
@@ -504,11 +500,11 @@ fn record() -> Value {
 fn whatever_happens_between_looking_and_sending() {
     let push = ["deployments", "update", "bot", "--build-on-push", "false"];
     let (stderr, asked) = scripted(&[ok(record()), refuse(404)], &push, 1);
-    assert!(stderr.contains("bot vanished since it was looked at: nothing was sent") && asked == 2, "{stderr}");
+    assert!(stderr.contains("bot disappeared after the preview: nothing was sent") && asked == 2, "{stderr}");
     let mut gone = record();
     gone["status"] = json!("AWAITING_DELETE");
     let (stderr, asked) = scripted(&[ok(record()), ok(gone)], &push, 1);
-    assert!(stderr.contains("bot was deleted since it was looked at: nothing was sent") && asked == 2, "{stderr}");
+    assert!(stderr.contains("bot was deleted after the preview: nothing was sent") && asked == 2, "{stderr}");
     let mut other = record();
     other["source_config"]["build_on_push"] = json!(null);
     let (stderr, asked) = scripted(&[ok(record()), ok(other)], &push, 1);
@@ -517,11 +513,11 @@ fn whatever_happens_between_looking_and_sending() {
     rotated["secrets"][0]["value"] = json!("canary-rotated");
     let secret = ["deployments", "update", "bot", "--secret", "B=env:TEST_OPENAI"];
     let (stderr, asked) = scripted(&[ok(record()), ok(rotated)], &secret, 1);
-    assert!(stderr.contains("changed since it was looked at (secrets): nothing was sent") && asked == 2, "{stderr}");
+    assert!(stderr.contains("changed after the preview (secrets): nothing was sent") && asked == 2, "{stderr}");
     let mut masked = record();
     masked["secrets"][0]["value"] = json!("********");
     let (stderr, asked) = scripted(&[ok(masked)], &secret, 2);
-    assert!(stderr.contains("does not show the values of A:") && asked == 1, "{stderr}");
+    assert!(stderr.contains("doesn't return the values of A,") && asked == 1, "{stderr}");
     // The key expires before and while it is sent.
     let (stderr, asked) = scripted(&[ok(record()), refuse(401)], &push, 3);
     assert!(stderr.contains("401: said 401") && stderr.contains("nothing was sent") && asked == 2, "{stderr}");
@@ -530,13 +526,11 @@ fn whatever_happens_between_looking_and_sending() {
     // It may have been done.
     let (stderr, asked) = scripted(&[ok(record()), ok(record()), Reply::Page], &push, 1);
     assert!(
-        stderr.contains("HTML instead of JSON")
-            && stderr.contains("may have been carried out all the same")
-            && asked == 3,
+        stderr.contains("HTML instead of JSON") && stderr.contains("may have been applied nevertheless") && asked == 3,
         "{stderr}"
     );
     let (stderr, asked) = scripted(&[ok(record()), ok(record()), Reply::Reset], &push, 5);
-    assert!(stderr.contains("may have been carried out all the same") && asked == 3, "{stderr}");
+    assert!(stderr.contains("may have been applied nevertheless") && asked == 3, "{stderr}");
     // What the service says of fields, and of secrets.
     let refusal = json!({"detail": [{"loc": ["body", "secrets", 0, "value"], "msg": "canary of openai is too short", "type": "x", "input": "canary of openai"}]});
     let (stderr, _) = scripted(&[ok(record()), ok(record()), Reply::Http(422, "", refusal.to_string())], &secret, 1);
@@ -551,7 +545,7 @@ fn what_could_not_be_looked_at_is_not_said_to_be_gone() {
     let (_folder, path) = config(&[("one", &server)]);
     let args = ["--config", &path, "deployments", "delete", "bot", "--confirm", "bot", "-o", "json"];
     let done = launch(command(args), "").wait().expect(0);
-    assert!(done.stderr.contains("how bot is now could not be read: "), "{}", done.stderr);
+    assert!(done.stderr.contains("could not read the current status of bot: "), "{}", done.stderr);
     assert!(!done.stderr.contains("is gone") && done.json()["status"].is_null(), "{}", done.stderr);
 }
 

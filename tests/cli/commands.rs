@@ -196,7 +196,7 @@ async fn the_configuration() {
     assert_eq!(ended.out, format!("{}\n", path.display()));
     let ended = runtail(folder.path(), &["deployments", "list"]).await;
     assert_eq!(ended.code, 2);
-    assert!(ended.err.contains("there is no profile to work with"), "{}", ended.err);
+    assert!(ended.err.contains("no profile configured"), "{}", ended.err);
     assert_eq!(runtail(folder.path(), &["config", "init"]).await.code, 0);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), runtail_core::config::Config::EXAMPLE);
     assert_eq!(runtail(folder.path(), &["config", "init"]).await.code, 2);

@@ -87,9 +87,9 @@ async fn what_it_looks_like() {
         "Profile eu",
         "✓ key            the environment variable RUNTAIL_TEST_KEY: a personal access",
         "✓ headers        to the control plane: X-Api-Key; to agent servers: X-Api-Key",
-        "✓ workspace      none was sent, and none is needed",
+        "✓ workspace      none sent, none required",
         "✓ deployments    0 in the list",
-        "- logs           no deployment has any",
+        "- logs           no deployments",
         "All is well.",
     ];
     let mut lines = ended.out.lines();
@@ -118,7 +118,7 @@ async fn what_it_looks_like() {
 #[tokio::test]
 async fn exit_codes_are_those_of_the_gravest_fault() {
     let nothing = home();
-    doctor(nothing.path(), &[], &[]).await.expect(2).says("there is no profile to work with").says("config init");
+    doctor(nothing.path(), &[], &[]).await.expect(2).says("no profile configured").says("config init");
     configure(nothing.path(), "[profiles.a]\nregion = \"mars\"\n");
     doctor(nothing.path(), &[], &[])
         .await
@@ -140,7 +140,7 @@ async fn exit_codes_are_those_of_the_gravest_fault() {
     let (first, second) = (both.out.find("Profile gone").unwrap(), both.out.find("Profile refusing").unwrap());
     assert!(first < second, "in the order that was asked for: {}", both.out);
     doctor(home.path(), &[], &[]).await.expect(2).says("variable NO_SUCH is not set");
-    doctor(home.path(), &["-p", "well", "-d", "bot"], &[]).await.expect(1).says("bot is not one of this profile");
+    doctor(home.path(), &["-p", "well", "-d", "bot"], &[]).await.expect(1).says("bot is not in this profile");
     doctor(home.path(), &["-p", "wel"], &[]).await.expect(2).says("did you mean");
 }
 
@@ -152,7 +152,7 @@ async fn the_environment_alone() {
     let ended = ended.says("the environment makes the profile").says("to the control plane: Authorization;");
     ended.says("set: LANGSMITH_BEARER_TOKEN, LANGGRAPH_HOST_URL");
     let env = [("LANGGRAPH_HOST_URL", "http://user:canary@ls.example.com/")];
-    doctor(home.path(), &[], &env).await.expect(2).says("must not carry a user or a password");
+    doctor(home.path(), &[], &env).await.expect(2).says("must not contain a user or a password");
 }
 
 #[cfg(unix)]
@@ -239,12 +239,12 @@ async fn certificates() {
     let trusting = [("SSL_CERT_FILE", store.to_str().unwrap())];
     let ended = doctor(home.path(), &["-o", "jsonl"], &trusting).await.expect(0);
     let found = ended.check("TLS")["found"].as_str().unwrap().to_string();
-    assert!(found.starts_with("TLS 1.3, certificate by Runtail Test Authority, good for another "), "{found}");
+    assert!(found.starts_with("TLS 1.3, certificate by Runtail Test Authority, valid for another "), "{found}");
 
     let ended = doctor(home.path(), &["-o", "jsonl"], &[]).await.expect(5);
     let check = ended.check("TLS");
     assert!(check["found"].as_str().unwrap().starts_with("the certificate of localhost is not trusted: "), "{check}");
-    let seen = "certificate by Runtail Test Authority, good from 2020-01-01 to 2090-01-01";
+    let seen = "certificate by Runtail Test Authority, valid from 2020-01-01 to 2090-01-01";
     assert_eq!(check["evidence"][0], seen);
     assert!(check["likely"].as_str().unwrap().contains("SSL_CERT_FILE"), "{check}");
     assert_eq!(ended.check("access")["state"], "skipped");
@@ -253,7 +253,7 @@ async fn certificates() {
     std::fs::write(&store, root).unwrap();
     configure(home.path(), &profile("own", &url));
     let check = doctor(home.path(), &["-o", "jsonl"], &trusting).await.expect(5).check("TLS");
-    assert!(check["likely"].as_str().unwrap().starts_with("the certificate is not good today"), "{check}");
+    assert!(check["likely"].as_str().unwrap().starts_with("the certificate is not valid today"), "{check}");
 
     let (root, url) = tls_server(&["elsewhere.example"], (2090, 1, 1)).await;
     std::fs::write(&store, root).unwrap();

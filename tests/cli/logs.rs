@@ -267,7 +267,7 @@ async fn what_is_asked_for() {
     assert_eq!(messages(&["--since", "2026-11-21T10:02:00Z"]).await, numbers(120, 1), "all since then");
     assert_eq!(messages(&["--level", "error"]).await, numbers(3, 4), "though the server knows no filter");
     let ended = runtail(folder.path(), &["logs", "bot", "--tail", "0"]).await;
-    assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, "", "runtail: there are no such lines\n"));
+    assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, "", "runtail: no matching lines\n"));
     let asked = |args: &'static [&'static str]| {
         let (folder, server) = (folder.path(), &server);
         async move {
@@ -286,12 +286,12 @@ async fn what_is_asked_for() {
 async fn misuse() {
     let folder = configured(&[("p", "http://127.0.0.1:9")]);
     for (args, says) in [
-        (&["a", "b", "--revision", "r"][..], "--revision belongs to one deployment"),
-        (&["a", "--follow", "-o", "json"], "take jsonl"),
+        (&["a", "b", "--revision", "r"][..], "--revision needs exactly one deployment"),
+        (&["a", "--follow", "-o", "json"], "use -o jsonl"),
         (&["a", "--level", "loud"], "debug, info, warning, error or critical"),
-        (&["a", "--since", "soon"], "2026-11-21T10:00:00Z was expected"),
+        (&["a", "--since", "soon"], "2026-11-21T10:00:00Z"),
         (&["a", "--tail", "some"], "a number or `all`"),
-        (&["a", "--interval", "1ms"], "100ms at least"),
+        (&["a", "--interval", "1ms"], "at least 100ms"),
         (&[], "<D>"),
     ] {
         let ended = runtail(folder.path(), &[&["logs"], args].concat()).await;
@@ -448,13 +448,13 @@ async fn failed_polls_are_told_once_and_cost_no_line() {
     assert_each_once(&places, 40.0);
     let told: Vec<&str> = err.lines().collect();
     assert_eq!(code, 3, "{err}");
-    let again = "the log is read again";
+    let again = "reading the log again";
     let expected = [
-        "Service Unavailable (503); asking again",
+        "Service Unavailable (503); retrying",
         again,
-        "Too Many Requests (429); asking again",
+        "Too Many Requests (429); retrying",
         again,
-        "(no connection); asking again",
+        "(no connection); retrying",
         again,
         "401: Invalid token",
     ];

@@ -8,6 +8,7 @@ mod canaries;
 mod changes;
 mod commands;
 mod doctor;
+mod documents;
 mod hidden_keys;
 mod hostile;
 mod logs;

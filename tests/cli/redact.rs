@@ -127,7 +127,7 @@ fn configured_keys_are_removed_however_they_are_spelled() {
     let ended = runtail(folder.path(), "", &["redact", "a.jsonl", "--to", "c.jsonl"]);
     let said = text(&ended.stderr);
     assert!(
-        said.contains("the key of profile p is not looked for: the environment variable TEST_KEY is not set"),
+        said.contains("the key of profile p is not removed: the environment variable TEST_KEY is not set"),
         "{said}"
     );
 }

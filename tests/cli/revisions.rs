@@ -105,7 +105,7 @@ fn the_difference_of_two_revisions() {
     let done = runtail(&server, &["revisions", "diff", "bot", "r1"]).expect(0);
     assert!(done.stderr.contains("r1 (DEPLOYED) → r6 (BUILDING)"), "{}", done.stderr);
     let done = runtail(&server, &["revisions", "diff", "bot", "r1", "r1", "-o", "json"]).expect(0);
-    assert_eq!((done.json(), done.stderr.contains("nothing differs")), (json!([]), true));
+    assert_eq!((done.json(), done.stderr.contains("no differences")), (json!([]), true));
     runtail(&server, &["revisions", "diff", "bot", "r1", "none"]).expect(1);
     server.reply("", &[answer(json!({"resources": [{"id": "bot", "name": "bot"}]}))]);
     server.reply(
@@ -124,12 +124,12 @@ fn a_failure_is_explained_from_its_log() {
     // The simulator of the demo has a build that failed, and a server that did not come up.
     let done = run(["--demo", "revisions", "explain", "prod-us/invoice-agent"]).expect(0);
     for part in [
-        ": BUILD_FAILED\n  the build failed: there is no image, and nothing was rolled out\n",
-        " that were read of the build log:\n    × No solution found when resolving dependencies:\n      ╰─▶ Because app==0.4.0 depends",
+        ": BUILD_FAILED\n  Build failed. No image was produced and nothing was deployed.\n",
+        "build log, line 18 of 22):\n    × No solution found when resolving dependencies:\n      ╰─▶ Because app==0.4.0 depends",
         "source_revision_config.repo_commit_sha: ",
         "    Loosen or align the version pins",
         "      runtail logs prod-us/invoice-agent --build --revision ",
-        "    Another revision serves meanwhile",
+        "    The previous revision is still serving traffic",
     ] {
         assert!(done.stdout.contains(part), "{part}: {}", done.stdout);
     }
@@ -156,8 +156,8 @@ fn a_deployment_that_was_rolled_back_is_explained() {
         server.reply("/bot", &[answer(record)]);
         let done = runtail(&server, &["revisions", "explain", "bot"]).expect(0);
         for part in [
-            "one/bot r3 (main@ccccccc): DEPLOYED\n  it was deployed, but it does not serve: an older revision does\n",
-            &format!("  the one that serves is {active}, made "),
+            "one/bot r3 (main@ccccccc): DEPLOYED\n  Deployed, but not serving: an older revision is.\n",
+            &format!("  the serving revision is {active}, created "),
             &format!("    source_revision_config.repo_commit_sha: {commit} → cccccccccc\n"),
             &format!(" revisions diff one/bot {active} r3\n"),
         ] {
@@ -172,7 +172,7 @@ fn what_cannot_be_read_is_said() {
     let server = history(Some("r3"));
     let done = runtail(&server, &["revisions", "explain", "bot"]).expect(0);
     assert!(
-        done.stdout.contains("it is still in progress") && done.stdout.contains("revisions wait one/bot --revision r6"),
+        done.stdout.contains("Still in progress.") && done.stdout.contains("revisions wait one/bot --revision r6"),
         "{}",
         done.stdout
     );
@@ -235,7 +235,7 @@ fn nobody_goes_on_asking_where_all_would_be_refused() {
         assert_eq!(read, from, "{said}");
         assert!(rows[from..].iter().all(|row| row.get("latest_revision") == Some(&json!(null))));
         assert_eq!(done.stderr.matches(said).count(), 1, "{}", done.stderr);
-        let missing = format!("runtail: one: {} of 12 rows are without their newest revision\n", 12 - from);
+        let missing = format!("runtail: one: {} of 12 newest revisions could not be read\n", 12 - from);
         assert!(done.stderr.ends_with(&missing), "{}", done.stderr);
         // Four are asked at once.
         let asked = server.asked().iter().filter(|path| path.contains("/revisions")).count();
@@ -247,7 +247,7 @@ fn nobody_goes_on_asking_where_all_would_be_refused() {
     server.reply("/d07/revisions/r-d07", &[refuse(403)]);
     let done = runtail(&server, &["deployments", "list", "--revisions"]).expect(5);
     assert_eq!(done.json_lines().iter().filter(|row| row["latest_revision"].is_object()).count(), 10);
-    assert_eq!(done.stderr.matches("2 of 12 rows").count(), 1, "{}", done.stderr);
+    assert_eq!(done.stderr.matches("2 of 12 newest revisions").count(), 1, "{}", done.stderr);
 }
 
 /// The cells of a table's column.
@@ -277,7 +277,7 @@ fn a_table_says_why_there_is_no_newest_revision() {
     server.reply("/closed/revisions", &[answer(json!({"resources": []}))]);
     let done = runtail(&server, &["deployments", "list", "--revisions", "-o", "table"]).expect(0);
     assert_eq!(cells(&done.stdout, "NEWEST"), ["BUILDING", "gone", "gone", "none", "none"], "{}", done.stdout);
-    let notes = ["gone", "leaving"].map(|name| format!("note: one/{name} was deleted since the list was read\n"));
+    let notes = ["gone", "leaving"].map(|name| format!("note: one/{name} was deleted after the list was read\n"));
     assert_eq!(done.stderr, notes.concat());
     let rows = runtail(&server, &["deployments", "list", "--revisions"]).expect(0).json_lines();
     assert!(rows[1..].iter().all(|row| row.get("latest_revision") == Some(&json!(null))));
@@ -286,7 +286,7 @@ fn a_table_says_why_there_is_no_newest_revision() {
     let done = runtail(&server, &["deployments", "list", "--revisions", "-o", "table"]).expect(1);
     assert_eq!(cells(&done.stdout, "NEWEST")[4], "unread");
     assert!(done.stderr.contains("runtail: one: GET ") && done.stderr.contains("/closed/revisions: 404: said 404"));
-    assert!(done.stderr.ends_with("one: 1 of 5 rows are without their newest revision\n"), "{}", done.stderr);
+    assert!(done.stderr.ends_with("one: 1 of 5 newest revisions could not be read\n"), "{}", done.stderr);
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn what_is_no_record_is_left_out_and_told() {
     let odd = json!([null, 3, "x", {"id": null, "name": "bot"}, {"id": "", "name": "bot"}, {"id": "d", "name": "bot"}]);
     server.reply("", &[answer(json!({"resources": odd}))]);
     server.reply("/d/revisions", &[answer(odd)]);
-    let told = "runtail: one: 5 entries of the server's list are no deployments, and are left out\n";
+    let told = "runtail: one: 5 deployments in the server's list have no id and were skipped\n";
     for format in ["json", "jsonl", "table"] {
         let done = runtail(&server, &["deployments", "list", "-o", format]).expect(1);
         assert_eq!(done.stderr, told);
@@ -331,7 +331,7 @@ fn what_is_no_record_is_left_out_and_told() {
     assert_eq!((done.json_lines().len(), done.stderr.as_str()), (1, &*told.replace("deployments", "revisions")));
     server.reply("", &[answer(json!([{}, {"id": "d", "name": "bot"}]))]);
     let done = runtail(&server, &["deployments", "list"]).expect(1);
-    assert_eq!(done.stderr, "runtail: one: 1 entry of the server's list is no deployment, and is left out\n");
+    assert_eq!(done.stderr, "runtail: one: 1 deployment in the server's list has no id and was skipped\n");
 }
 
 #[test]
@@ -374,7 +374,7 @@ fn the_newest_is_the_newest_whatever_comes_first_in_a_list() {
     server.reply("", &[answer(json!({"resources": [record]}))]);
     server.reply("/bot/revisions", &[answer(json!({"resources": [row("r2", "SKIPPED", 12, "b")]}))]);
     let done = runtail(&server, &["revisions", "list", "bot", "--limit", "1"]).expect(0);
-    assert_eq!(done.stderr, "warning: the newest revision, r3, is not among these\n");
+    assert_eq!(done.stderr, "warning: the newest revision, r3, is not in this list\n");
     // None at all is no list.
     let asked = server.asked().len();
     let done = runtail(&server, &["revisions", "list", "bot", "--limit", "0"]).expect(2);

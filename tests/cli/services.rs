@@ -124,7 +124,7 @@ async fn listeners_and_the_refusals_that_they_know() {
     }
     let (_sim, folder) = world(Options { no_listeners: true, ..Options::default() }).await;
     let ended = runtail(folder.path(), &["listeners", "get", id]).await.expect(3);
-    assert!(ended.err.contains("403") && ended.err.contains("by an enterprise plan"), "{}", ended.err);
+    assert!(ended.err.contains("403") && ended.err.contains("(enterprise plan)"), "{}", ended.err);
 }
 
 #[tokio::test]
@@ -190,12 +190,12 @@ async fn pages_of_both_styles_and_servers_that_do_not_turn_them() {
     let rows = runtail(folder.path(), &["integrations", "repos", "whole"]).await.expect(0).lines();
     assert_eq!((rows.len(), &rows[29]["id"]), (30, &value!("r29")), "the newer call is asked where the older is gone");
     let ended = runtail(folder.path(), &["integrations", "repos", "round", "--v2"]).await.expect(1);
-    assert!(ended.lines().len() == 1 && ended.err.contains("goes round"), "{}", ended.err);
+    assert!(ended.lines().len() == 1 && ended.err.contains("repeats its pages"), "{}", ended.err);
     let ended = runtail(folder.path(), &["integrations", "repos", "torn", "--v2"]).await.expect(5);
     assert_eq!(ended.lines().len(), 1, "what came before the failure is printed");
     assert!(ended.err.contains("500: oh") && ended.err.contains("1 of the server's 2"), "{}", ended.err);
     let ended = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(1);
-    assert!(ended.err.contains("may be one without providers"), "{}", ended.err);
+    assert!(ended.err.contains("may not support providers"), "{}", ended.err);
 }
 
 #[tokio::test]
@@ -216,10 +216,10 @@ async fn profiles_that_fail_do_not_take_the_others_with_them() {
 async fn every_status_of_an_authentication_in_words() {
     let (sim, folder) = world(Options::default()).await;
     for (provider, code, word, said) in [
-        ("github", 0, "completed", "A token was returned; it is not shown."),
+        ("github", 0, "completed", "A token was returned (not shown)."),
         ("google", 1, "pending", "runtail auth wait "),
-        ("slack", 1, "connection_required", "has to be connected first"),
-        ("linear", 1, "token_expired", "--force-new asks for a new one"),
+        ("slack", 1, "connection_required", "connect the user or the agent first"),
+        ("linear", 1, "token_expired", "--force-new requests a new one"),
     ] {
         let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", provider, "--scope", "repo"]).await;
         let ended = ended.expect(code);
@@ -241,7 +241,7 @@ async fn all_fields_of_the_request_can_be_sent_and_none_unasked() {
     let id = "11111111-1111-4111-8111-111111111111";
     let ask = ["auth", "authenticate", "--provider", "p"];
     let ended = runtail(folder.path(), &ask).await.expect(1);
-    assert!(ended.err.contains("novel: This is not a status that Runtail knows."), "{}", ended.err);
+    assert!(ended.err.contains("novel: Unknown status."), "{}", ended.err);
     let options = [
         "--scope",
         "a",
@@ -315,8 +315,8 @@ async fn waiting_ends_when_somebody_agreed() {
     });
     let ended = runtail(folder.path(), &args).await.expect(0);
     let link = visitor.await.unwrap();
-    assert!(ended.err.contains(&format!("open this link and agree:\n  {link}\n")), "{}", ended.err);
-    assert!(ended.err.contains("completed: The connection is there"), "{}", ended.err);
+    assert!(ended.err.contains(&format!("open this link to authorize:\n  {link}\n")), "{}", ended.err);
+    assert!(ended.err.contains("completed: The connection is ready"), "{}", ended.err);
     let row = &ended.lines()[0];
     assert_eq!((ended.lines().len(), &row["status"], &row["token"]), (1, &value!("completed"), &value!("***")));
     assert_eq!(row["url"], link);
@@ -326,7 +326,7 @@ async fn waiting_ends_when_somebody_agreed() {
     let id = row["auth_id"].as_str().unwrap();
     runtail(folder.path(), &["auth", "wait", id]).await.expect(0);
     let ended = runtail(folder.path(), &["auth", "wait", "nothing"]).await.expect(1);
-    assert!(ended.err.contains("gives another link"), "{}", ended.err);
+    assert!(ended.err.contains("returns a new link"), "{}", ended.err);
 }
 
 /// GET of a page of the simulator.
@@ -366,7 +366,7 @@ async fn a_wait_has_a_deadline_and_survives_what_passes() {
     assert!(ended.err.contains("still waiting") && ended.err.contains("busy"), "{}", ended.err);
     assert_eq!(server.seen().len(), 5);
     let ended = runtail(folder.path(), &["auth", "wait", "pending-for-ever", "--timeout", "1s"]).await.expect(4);
-    assert!(ended.out.is_empty() && ended.err.contains("nobody agreed within 1s"), "{}", ended.err);
+    assert!(ended.out.is_empty() && ended.err.contains("not authorized within 1s"), "{}", ended.err);
     assert_eq!(server.seen().last().unwrap().query, "timeout=1");
 }
 
@@ -375,7 +375,7 @@ async fn one_profile_is_meant_where_something_is_begun() {
     let (sim, folder) = world(Options { scenario: Scenario::Demo, ..Options::demo() }).await;
     let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", "github"]).await.expect(2);
     let names: Vec<&str> = sim.regions().iter().map(|region| region.name.as_str()).collect();
-    assert!(ended.err.contains(&format!("which profile? Give -p with one of: {}", names.join(", "))), "{}", ended.err);
+    assert!(ended.err.contains(&format!("which profile? Choose one with -p: {}", names.join(", "))), "{}", ended.err);
     assert!(sim.requests().is_empty());
 }
 
@@ -399,7 +399,7 @@ async fn a_listener_from_its_creation_to_its_end() {
     let id = made.lines()[0]["id"].as_str().unwrap().to_string();
     assert!(made.err.contains("done: Create the listener k8s-new"), "{}", made.err);
     let ended = runtail(folder.path(), &create).await.expect(1);
-    assert!(ended.err.contains("there is a listener k8s-new already"), "{}", ended.err);
+    assert!(ended.err.contains("the listener k8s-new already exists"), "{}", ended.err);
     // From a file, with what goes said before.
     let file = folder.path().join("listener.json");
     std::fs::write(&file, r#"{"compute_config": {"k8s_namespaces": ["b", "c"]}, "version": "0.4.0"}"#).unwrap();
@@ -410,7 +410,11 @@ async fn a_listener_from_its_creation_to_its_end() {
     }
     runtail(folder.path(), &update).await.expect(0);
     let ended = runtail(folder.path(), &update).await.expect(0);
-    assert!(ended.out.is_empty() && ended.err.contains("nothing to do: all of it is so already"), "{}", ended.err);
+    assert!(
+        ended.out.is_empty() && ended.err.contains("nothing to do: it already has these settings"),
+        "{}",
+        ended.err
+    );
     // Without its name nothing goes.
     let delete = ["listeners", "delete", &id];
     for wrong in [&[][..], &["--confirm", "k8s"], &["--confirm", "K8S-NEW"], &["--confirm", &id]] {
@@ -468,7 +472,7 @@ async fn providers_are_written_with_their_secret_by_reference_only() {
     let made = runtail(folder.path(), &[&create[..], &["env:CLIENT_SECRET"]].concat()).await.expect(0);
     assert_eq!((&made.lines()[0]["provider_id"], &made.lines()[0]["uses_pkce"]), (&value!("notion"), &value!(true)));
     let ended = runtail(folder.path(), &[&create[..], &["env:CLIENT_SECRET"]].concat()).await.expect(1);
-    assert!(ended.err.contains("there is a provider notion already"), "{}", ended.err);
+    assert!(ended.err.contains("the provider notion already exists"), "{}", ended.err);
     let file = folder.path().join("provider.toml");
     std::fs::write(&file, "name = \"Notion 2\"\nclient_secret = \"env:CLIENT_SECRET\"\nclient_idd = \"x\"\n").unwrap();
     let update = ["auth", "providers", "update", "notion", "-f", file.to_str().unwrap()];
@@ -476,7 +480,7 @@ async fn providers_are_written_with_their_secret_by_reference_only() {
     assert!(ended.err.contains("provider.toml:3:1: there is no field `client_idd`"), "{}", ended.err);
     std::fs::write(&file, "name = \"Notion 2\"\nclient_secret = \"env:CLIENT_SECRET\"\n").unwrap();
     let dry = runtail(folder.path(), &[&update[..], &["--dry-run", "-o", "table"]].concat()).await.expect(0);
-    for line in ["  name: Notion → Notion 2", "  client_secret: changed", "A client secret cannot be read back"] {
+    for line in ["  name: Notion → Notion 2", "  client_secret: changed", "A client secret can't be read back"] {
         assert!(dry.out.contains(line), "{line}: {}", dry.out);
     }
     let made = runtail(folder.path(), &update).await.expect(0);
@@ -518,13 +522,13 @@ async fn tokens_and_the_agents_that_use_them() {
     let connect = ["auth", "connections", "create", "triage", "--token", &github];
     let dry = runtail(folder.path(), &[&connect[..], &["--dry-run", "-o", "table"]].concat()).await.expect(0);
     assert!(
-        dry.out.contains("triage may then use your token work of github, with the scopes repo, read:user."),
+        dry.out.contains("triage will be able to use your token work for github, with the scopes repo, read:user."),
         "{}",
         dry.out
     );
     runtail(folder.path(), &connect).await.expect(0);
     let ended = runtail(folder.path(), &connect).await.expect(0);
-    assert!(ended.err.contains("nothing to do: triage may use this token already"), "{}", ended.err);
+    assert!(ended.err.contains("nothing to do: triage can already use this token"), "{}", ended.err);
     let connection = runtail(folder.path(), &["auth", "connections", "list", "triage"]).await.expect(0).lines();
     let connection = connection[0]["id"].as_str().unwrap();
     let delete = ["auth", "connections", "delete", "triage", connection];
@@ -535,12 +539,12 @@ async fn tokens_and_the_agents_that_use_them() {
     runtail(folder.path(), &["auth", "tokens", "delete", &linear, "--confirm", "lea"]).await.expect(1);
     let ended =
         runtail(folder.path(), &["auth", "tokens", "delete", "--provider", "linear", "--confirm", "linear"]).await;
-    assert!(ended.expect(0).err.contains("nothing to do: you have no token of linear"));
+    assert!(ended.expect(0).err.contains("nothing to do: you have no token for linear"));
     runtail(folder.path(), &["auth", "tokens", "delete", "--provider", "github", "--confirm", "github"])
         .await
         .expect(0);
     let ended = runtail(folder.path(), &["auth", "tokens", "delete", "--workspace-slack", "--confirm", "slack"]).await;
-    assert!(ended.expect(0).err.contains("nobody in this workspace has a token of Slack"));
+    assert!(ended.expect(0).err.contains("no one in this workspace has a Slack token"));
     assert!(runtail(folder.path(), &["auth", "tokens", "list"]).await.expect(0).lines().is_empty());
     let kinds: Vec<String> = writes(&sim).iter().map(|w| w.split(' ').next().unwrap().to_string()).collect();
     assert_eq!(kinds, ["PATCH", "POST", "DELETE", "DELETE", "DELETE"]);
@@ -564,8 +568,8 @@ async fn what_changed_meanwhile_is_not_touched() {
     .await;
     let folder = configured(&[("one", &server)]);
     let ended = runtail(folder.path(), &["listeners", "delete", id, "--confirm", "old"]).await.expect(1);
-    assert!(ended.err.contains("1 deployment runs through it and will no longer be updated: bot."), "{}", ended.err);
-    assert!(ended.err.contains("changed since it was looked at (compute_id): nothing was sent"), "{}", ended.err);
+    assert!(ended.err.contains("1 deployment uses it and will no longer be updated: bot."), "{}", ended.err);
+    assert!(ended.err.contains("changed after the preview (compute_id): nothing was sent"), "{}", ended.err);
     assert!(server.seen().iter().all(|seen| seen.method == "GET"));
 }
 

@@ -151,7 +151,7 @@ async fn json_lines_and_recordings_to_the_letter() {
     let before = server.seen().iter().filter(|s| s.path.ends_with("/stream")).count();
     let ended = runtail(folder.path(), &["run", "agent", "--input", "{}", "--record", record]).await;
     assert_eq!(ended.code, 2);
-    assert!(ended.err.contains("is there already and was left alone"), "{}", ended.err);
+    assert!(ended.err.contains("already exists and was not changed"), "{}", ended.err);
     assert_eq!(server.seen().iter().filter(|s| s.path.ends_with("/stream")).count(), before);
 
     let zipped = folder.path().join("tape.jsonl.gz");
@@ -231,7 +231,7 @@ async fn how_a_run_ended_is_the_exit_code() {
              --resume '{\"i\": ANSWER}'\n",
         ),
         ("error", value!({"thread_id": "t-1", "status": "error", "error": "ValueError: boom"}), "error", 1, "boom"),
-        ("timeout", idle(), "timeout", 1, "ran out of time"),
+        ("timeout", idle(), "timeout", 1, "timed out"),
         ("interrupted", idle(), "cancelled", 1, "was cancelled"),
     ] {
         let server = server(EVENTS, run, thread).await;
@@ -442,7 +442,11 @@ async fn a_recording_that_fails_does_not_end_the_stream() {
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "--record", "/dev/full"]).await;
     assert_eq!((ended.code, ended.out.lines().count()), (0, 8), "{}", ended.err);
     assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
-    assert!(ended.err.starts_with("runtail: the recording /dev/full ends here, the stream goes on: "), "{}", ended.err);
+    assert!(
+        ended.err.starts_with("runtail: the recording /dev/full ends here; the stream continues: "),
+        "{}",
+        ended.err
+    );
 }
 
 #[tokio::test]
@@ -466,7 +470,7 @@ async fn recordings_are_replayed_and_verified() {
     for file in [&plain, &zipped] {
         let ended = runtail(folder.path(), &["verify", file]).await;
         let what = if file.ends_with(".gz") { "seal of the unpacked lines" } else { "seal" };
-        let checked = "every line fits its hash, no noted seal was compared";
+        let checked = "every line matches its hash, not compared with a noted seal";
         let expected = format!("{file}: sound; 4 events, 0 gaps, success; {checked}; {what} ");
         assert!(
             ended.code == 0 && ended.out.starts_with(&expected) && ended.err.is_empty(),
@@ -487,21 +491,21 @@ async fn recordings_are_replayed_and_verified() {
     assert!(ended.code == 0 && ended.out.contains("no hashes"), "{}{}", ended.out, ended.err);
     let line = |n: usize| text.lines().nth(n).unwrap();
     for (damaged, says) in [
-        (text.replace("[1.0,", "[7.0,"), "line 4 does not fit its hash"),
+        (text.replace("[1.0,", "[7.0,"), "line 4 does not match its hash"),
         (bare.replace("\"seq\":3", "\"seq\":5"), "event 5 follows event 2"),
-        (text.replace(&format!("{}\n", line(3)), ""), "line 4 does not fit its hash"),
+        (text.replace(&format!("{}\n", line(3)), ""), "line 4 does not match its hash"),
         (text.replacen(line(4), without_hashes(line(4)).trim_end(), 1), "line 5 has no hash"),
         (text.replace("\"seq\":3", "\"seq\":5"), "event 5 follows event 2"),
-        (text.replace("\"events\":4", "\"events\":9"), "the end counts 9 events, there are 4"),
-        (text.lines().take(5).map(|line| format!("{line}\n")).collect(), "it has no end"),
+        (text.replace("\"events\":4", "\"events\":9"), "the end record counts 9 events, but there are 4"),
+        (text.lines().take(5).map(|line| format!("{line}\n")).collect(), "there is no end record"),
         (text[..text.len() - 9].to_string(), "ends in the middle of a line"),
-        (text.replacen("\"kind\":\"tape\"", "\"kind\":\"novel\"", 1), "it has no head"),
+        (text.replacen("\"kind\":\"tape\"", "\"kind\":\"novel\"", 1), "the head record is missing"),
         (text.replacen("{\"kind\":\"open\"", "{{", 1), "line 2 is no record"),
-        (text.replace('\n', "\r\n"), "line 1 does not end as it was written"),
-        (text.replacen('\n', " \n", 1), "line 1 does not end as it was written"),
-        (text.replacen('\n', "\n\n", 1), "empty lines stand before line 3"),
+        (text.replace('\n', "\r\n"), "the end of line 1 was changed"),
+        (text.replacen('\n', " \n", 1), "the end of line 1 was changed"),
+        (text.replacen('\n', "\n\n", 1), "there are empty lines before line 3"),
         (format!("{text}\n"), "empty lines follow the last line"),
-        (text.trim_end().to_string(), "line 8 does not end as it was written"),
+        (text.trim_end().to_string(), "the end of line 8 was changed"),
     ] {
         std::fs::write(path("c.jsonl"), damaged).unwrap();
         let ended = runtail(folder.path(), &["verify", &path("c.jsonl")]).await;
@@ -546,7 +550,7 @@ async fn a_recording_is_redacted_after_a_preview() {
     assert_eq!(left, "{\"name\":\"***\",\"mail\":\"***\",\"note\":\"***\",\"n\":1.50}\n");
     // Neither a file that is there nor a rule that cannot be read is passed over.
     let again = runtail(folder.path(), &rules).await;
-    assert!(again.code == 2 && again.err.contains("is there already"), "{}", again.err);
+    assert!(again.code == 2 && again.err.contains("already exists"), "{}", again.err);
     assert_eq!(runtail(folder.path(), &["redact", &file, "--path", "a..b"]).await.code, 2);
 }
 
@@ -677,7 +681,7 @@ async fn a_cancelled_run_is_read_back() {
     for (answer, args, code, rows, says) in [
         (202, &["one", "--yes"][..], 0, &["one stopped interrupted"][..], ""),
         // What is over is not called cancelled, and nothing is sent.
-        (202, &["done"], 0, &["done finished success"], "run done is already over (success)"),
+        (202, &["done"], 0, &["done finished success"], "run done had already ended (success)"),
         (202, &["won", "--yes"], 0, &["won finished success"], "run won ended before it was cancelled (success)"),
         (202, &["slow", "--yes"], 0, &["slow stopping running"], "run slow is stopping"),
         (202, &["slow", "--yes", "--wait"], 0, &["slow stopped interrupted"], ""),
@@ -724,7 +728,7 @@ async fn a_cancelled_run_is_read_back() {
     let server = cancelling(&[("done", "success")], 202).await;
     let ended = runtail(configured(&server).path(), &["runs", "cancel", "t-1", "--all", "-o", "json"]).await;
     assert_eq!((ended.code, ended.out.as_str()), (0, "[]\n"));
-    assert!(ended.err.contains("no active runs: nothing was sent"), "{}", ended.err);
+    assert!(ended.err.contains("no active runs; nothing was sent"), "{}", ended.err);
 }
 
 #[tokio::test]
@@ -969,7 +973,7 @@ async fn an_answer_that_nothing_waits_for_is_refused_before_it_is_sent() {
         let ended = runtail(folder.path(), &["run", "agent", "--thread", "t-1", "--resume", "true"]).await;
         assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{}", ended.err);
         assert!(
-            ended.err.contains("thread t-1 does not wait for an answer") && ended.err.contains(says),
+            ended.err.contains("thread t-1 is not waiting for an answer") && ended.err.contains(says),
             "{}",
             ended.err
         );

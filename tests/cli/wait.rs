@@ -51,11 +51,11 @@ fn one_wait_survives_whatever_passes() {
     assert_eq!(polls, replies.len());
     for line in [
         "one/bot r-bot: QUEUED\n",
-        "one/bot r-bot: said 503 (503); asking again\n",
-        "one/bot r-bot: slow down (429); the server wants to be left alone for 1s; asking again then\n",
-        "one/bot r-bot: not even JSON (429); asking again\n",
-        "one/bot r-bot: the connection was reset; asking again\n",
-        "one/bot r-bot: the server answers again, after 8 failed questions\n",
+        "one/bot r-bot: said 503 (503); retrying\n",
+        "one/bot r-bot: slow down (429); the server asked to wait 1s; retrying then\n",
+        "one/bot r-bot: not even JSON (429); retrying\n",
+        "one/bot r-bot: the connection was reset; retrying\n",
+        "one/bot r-bot: the server answers again, after 8 failed requests\n",
         "s BUILDING)\n",
         "one/bot r-bot: done after ",
     ] {
@@ -136,7 +136,7 @@ fn every_status_has_its_exit_code() {
     for result in results(&rows) {
         assert_eq!((&result["outcome"], &result["exit"]), (&json!("deadline"), &json!(4)), "{result}");
     }
-    assert!(done.stderr.contains("r-bot-08: UNDEPLOYED; runtail does not know this status"), "{}", done.stderr);
+    assert!(done.stderr.contains("r-bot-08: UNDEPLOYED; unknown status"), "{}", done.stderr);
     assert!(done.stderr.contains("the deadline was reached at QUEUED"), "{}", done.stderr);
 }
 
@@ -149,7 +149,7 @@ fn a_status_that_is_no_word_is_waited_on() {
     let rows = done.json_lines();
     let told: Vec<&Value> = rows.iter().filter(|r| r["kind"] == "status").map(|r| &r["status"]).collect();
     assert_eq!(told, odd.iter().collect::<Vec<_>>());
-    assert!(done.stderr.contains("r-bot: no status; it is waited on\n"), "{}", done.stderr);
+    assert!(done.stderr.contains("r-bot: no status; still waiting\n"), "{}", done.stderr);
     assert!(done.stderr.contains("no status ({\"word\":\"BUILD_FAILED\"}) (after "), "{}", done.stderr);
 }
 
@@ -199,13 +199,14 @@ fn what_is_not_there_and_what_is_not_there_any_more() {
     assert_eq!(results(&done.json_lines())[0]["outcome"], "error");
     // The revision vanishes, and the deployment with it.
     let done = wait(&[("one", &server)], &["bot"]).expect(1);
-    let said = "r-bot: the revision is gone: its deployment does not know r-bot any more; the last status was BUILDING (said 404)";
+    let said =
+        "r-bot: the revision is gone: its deployment no longer has r-bot; the last status was BUILDING (said 404)";
     assert!(done.stderr.contains(said), "{}", done.stderr);
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), refuse(404)])]);
     server.reply("/bot", &[refuse(404)]);
     let done = wait(&[("one", &server)], &["bot"]).expect(1);
     assert!(
-        done.stderr.contains("r-bot: the deployment is gone: it was deleted meanwhile; the last status was BUILDING"),
+        done.stderr.contains("r-bot: the deployment is gone: it was deleted; the last status was BUILDING"),
         "{}",
         done.stderr
     );
@@ -232,7 +233,7 @@ fn a_revision_that_is_overtaken_is_still_waited_for() {
     assert_eq!((&rows[1]["newer_revision_id"], &rows[1]["newer_status"]), (&json!("r-newer"), &json!("QUEUED")));
     assert_eq!((&rows[3]["overtaken_by"], &rows[3]["id"]), (&json!("r-newer"), &json!("r-bot")));
     assert!(
-        done.stderr.contains("r-bot: a newer revision came, r-newer (QUEUED); the older one is still waited for"),
+        done.stderr.contains("r-bot: a newer revision exists, r-newer (QUEUED); still waiting for the older one"),
         "{}",
         done.stderr
     );

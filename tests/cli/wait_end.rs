@@ -27,7 +27,7 @@ fn a_deadline_without_any_answer() {
         (&rows[1]["revision_id"], &rows[1]["status"], &rows[1]["id"]),
         (&json!("r-bot"), &json!(null), &json!(null))
     );
-    let why = "the deadline was reached before it had any status; the last answer was: said 503 (503)";
+    let why = "the deadline was reached before it had any status; last error: said 503 (503)";
     assert_eq!(rows[1]["error"], why);
     // Nobody listens at all.
     let (_folder, path) = config(&[]);
@@ -35,7 +35,7 @@ fn a_deadline_without_any_answer() {
         .expect("written");
     let args = ["--config", &path, "revisions", "wait", "bot", "--interval", "100ms", "--timeout", "300ms"];
     let done = run(args).expect(4);
-    assert!(done.stderr.contains("bot: connection refused; asking again"), "{}", done.stderr);
+    assert!(done.stderr.contains("bot: connection refused; retrying"), "{}", done.stderr);
     assert_eq!(done.json_lines().last().expect("a result")["deployment"], "bot");
 }
 
@@ -52,7 +52,7 @@ fn a_deadline_ends_whatever_is_under_way() {
     assert!(done.stderr.contains("r-bot: the deadline was reached"), "{}", done.stderr);
     server.reply("/bot/revisions/r-bot", &[status("BUILD_FAILED")]);
     let done = wait(&[("one", &server)], &timeout).expect(1);
-    let said = "one/bot: no time was left to read why; runtail revisions explain one/bot r-bot does\n";
+    let said = "one/bot: no time left to read the cause; run: runtail revisions explain one/bot r-bot\n";
     assert!(done.stderr.contains(said), "{}", done.stderr);
     server.reply("", &[Reply::Hang]);
     let done = wait(&[("one", &server)], &timeout).expect(4);
@@ -75,8 +75,8 @@ fn a_server_that_wants_to_be_left_alone_beyond_the_deadline() {
     assert_eq!((&rows[1]["retry_after_seconds"], &rows[2]["outcome"]), (&json!(3600.0), &json!("deadline")));
     let said = "\
 one/bot r-bot: BUILDING
-one/bot r-bot: slow down (429); the server wants to be left alone for 1h00m
-one/bot r-bot: the server wants to be left alone for 1h00m, which is beyond the deadline; the wait ends at BUILDING
+one/bot r-bot: slow down (429); the server asked to wait 1h00m
+one/bot r-bot: the server asked to wait 1h00m, which is past the deadline; the wait ends at BUILDING
 ";
     assert_eq!(done.stderr, said);
     // Where only the look for a newer revision is refused so, the wait goes on.
@@ -87,7 +87,7 @@ one/bot r-bot: the server wants to be left alone for 1h00m, which is beyond the 
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), status("DEPLOYED")])]);
     server.reply("/bot", &[Reply::Http(429, "1", json!({"detail": "slow down"}).to_string())]);
     let done = wait(&[("one", &server)], &["bot"]).expect(0);
-    assert!(done.stderr.contains("left alone for 1s; asking again then\n"), "{}", done.stderr);
+    assert!(done.stderr.contains("asked to wait 1s; retrying then\n"), "{}", done.stderr);
 }
 
 #[test]
@@ -95,11 +95,7 @@ fn a_status_that_is_gone_again() {
     let replies = [status("BUILDING"), Reply::Status(json!(null))];
     let server = Scripted::plane(&[("bot", &replies)]);
     let done = wait(&[("one", &server)], &["bot", "--timeout", "1s"]).expect(4);
-    assert!(
-        done.stderr.contains("deadline was reached without a status, BUILDING being the last\n"),
-        "{}",
-        done.stderr
-    );
+    assert!(done.stderr.contains("deadline was reached without a status; the last was BUILDING\n"), "{}", done.stderr);
     let server = Scripted::plane(&[("bot", &[Reply::Status(json!(null)), refuse(401)])]);
     let done = wait(&[("one", &server)], &["bot"]).expect(3);
     assert!(!done.stderr.contains("the last status"), "{}", done.stderr);

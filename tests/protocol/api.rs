@@ -90,13 +90,13 @@ async fn a_list_ends_where_its_rows_take_too_much_memory() {
     .await;
     let listing = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
     assert_eq!(listing.items.len(), 200);
-    assert!(listing.incomplete.unwrap().detail.contains("the first 200 deployments take as much memory"));
+    assert!(listing.incomplete.unwrap().detail.contains("exceeds the memory limit after 200 deployments"));
     let error = server.control().revision_rows("d", 1000).await.unwrap_err();
-    assert!(error.detail.contains("the newest 200 revisions take as much memory"), "{error:?}");
+    assert!(error.detail.contains("memory limit after the newest 200 revisions"), "{error:?}");
     let agent = server.agent();
     assert_eq!(agent.assistants(100, 0).await.unwrap().len(), 100);
     let error = agent.assistants(1000, 0).await.unwrap_err();
-    assert!(error.detail.contains("the first 200 rows take as much memory"), "{error:?}");
+    assert!(error.detail.contains("memory limit after 200 rows"), "{error:?}");
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn servers_that_do_not_page() {
     let server = Server::start(|_| json(200, numbered(0, 100))).await;
     let rows = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
     assert_eq!(rows.items.len(), 100);
-    assert!(rows.incomplete.unwrap().detail.contains("the same page again"));
+    assert!(rows.incomplete.unwrap().detail.contains("repeats a page"));
     assert!(server.control().deployments(&DeploymentQuery::default()).await.is_err());
     // One that sends everything at once, whatever was asked for, and as a plain list.
     let server = Server::start(|_| json(200, &numbered(0, 130)["resources"])).await;
@@ -510,7 +510,7 @@ async fn streams() {
 #[tokio::test]
 async fn what_is_no_stream_is_said() {
     for (kind, detail) in
-        [("application/json", "application/json instead of a stream of events"), ("text/html", "HTML instead of JSON")]
+        [("application/json", "application/json instead of an event stream"), ("text/html", "HTML instead of JSON")]
     {
         let server = Server::start(move |_| answer(200, kind, "{}")).await;
         let error = server.agent().thread_stream("t", &[], true, None).await.unwrap_err();

@@ -22,9 +22,9 @@ async fn listing(status: u16, kind: &'static str, body: &'static str) -> ApiErro
 #[tokio::test]
 async fn every_status_has_its_kind_its_words_and_its_hint() {
     let cases: Vec<(u16, &str, Kind, &str, &str)> = vec![
-        (401, r#"{"detail":"bad key"}"#, Kind::Unauthorized, "bad key", "the key was not accepted"),
-        (403, r#"{"detail":"no"}"#, Kind::Forbidden, "no", "is the key one of this region"),
-        (403, r#"{"detail":"Deployments are not enabled"}"#, Kind::Forbidden, "not enabled", "organisation's plan"),
+        (401, r#"{"detail":"bad key"}"#, Kind::Unauthorized, "bad key", "the key was rejected"),
+        (403, r#"{"detail":"no"}"#, Kind::Forbidden, "no", "is the key from this region"),
+        (403, r#"{"detail":"Deployments are not enabled"}"#, Kind::Forbidden, "not enabled", "organization's plan"),
         (404, r#"{"detail":"Not Found"}"#, Kind::NotFound, "Not Found", "/api-host"),
         (405, r#"{"detail":"Method Not Allowed"}"#, Kind::Status(405), "Method Not Allowed", "prefix may be wrong"),
         (409, r#"{"detail":"exists"}"#, Kind::Conflict, "exists", ""),
@@ -53,7 +53,7 @@ async fn an_error_as_it_is_shown() {
     assert_eq!(
         error.to_string(),
         format!(
-            "test: GET {host}/api-host/v2/deployments: the server refused a field\n  query.limit: too large (request req-1)"
+            "test: GET {host}/api-host/v2/deployments: the server rejected a field\n  query.limit: too large (request req-1)"
         )
     );
     let error = listing(404, "application/json", r#"{"detail":"Not Found"}"#).await;
@@ -97,7 +97,7 @@ async fn redirects_are_not_followed() {
     .await;
     let error = server.control().deployment("d").await.unwrap_err();
     assert_eq!(error.kind, Kind::Protocol);
-    let expected = format!("the server answers 307, a redirect to {}login", other.url);
+    let expected = format!("the server answered 307, a redirect to {}login", other.url);
     assert_eq!(error.detail, expected);
     let agent = server.agent();
     assert_eq!(agent.thread_stream("t", &[], true, None).await.unwrap_err().detail, expected);
@@ -120,7 +120,7 @@ async fn connections_that_fail() {
     let half = raw(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{\"id\":").await;
     let error = control(&half).deployment("d").await.unwrap_err();
     assert_eq!(error.kind, Kind::Network, "{error}");
-    assert!(error.detail.contains("in the middle of the answer"), "{error}");
+    assert!(error.detail.contains("in the middle of the response"), "{error}");
 
     // What a TLS server says to plain http: an alert record.
     let tls = raw(&[0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x46]).await;
@@ -170,8 +170,8 @@ async fn a_key_that_cannot_be_had() {
     assert_eq!(error.kind, Kind::Refused);
     assert_eq!(
         error.to_string(),
-        "test: the environment variable RUNTAIL_TEST_NO_SUCH_VARIABLE is not set\n  the profile's api_key_env, \
-         api_key_file or api_key_command says where the key is"
+        "test: the environment variable RUNTAIL_TEST_NO_SUCH_VARIABLE is not set\n  the key comes from api_key_env, \
+         api_key_file or api_key_command in the profile"
     );
 }
 

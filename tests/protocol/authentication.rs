@@ -86,9 +86,9 @@ async fn a_refusal_names_what_was_sent() {
     let server = Server::start(|_| json(401, r#"{"detail":"no"}"#)).await;
     for (configured, control, agent) in [
         ("nothing", "no key was sent", "no key was sent"),
-        ("key", "the key was not accepted: is it revoked, or a key of another region?", "the key was not accepted"),
-        ("token", "the token was not accepted: has it expired, or is it one of another", "the token was not accepted"),
-        ("key, token", "the key was not accepted", "neither the key nor the token was accepted"),
+        ("key", "the key was rejected: is it revoked, or from another region?", "the key was rejected"),
+        ("token", "the token was rejected: has it expired, or is it from another", "the token was rejected"),
+        ("key, token", "the key was rejected", "the key and the token were rejected"),
     ] {
         let http = Http::new(&profile(configured)).unwrap();
         let error = ControlPlane::new(http.clone(), server.url.clone()).deployment("d").await.unwrap_err();
@@ -104,7 +104,7 @@ async fn a_token_that_cannot_be_had_is_called_one() {
     let profile = Profile { bearer: Some(SecretSource::Env("RUNTAIL_TEST_NO_SUCH".into())), ..profile("nothing") };
     let error = Http::new(&profile).unwrap_err();
     assert_eq!(error.detail, "the environment variable RUNTAIL_TEST_NO_SUCH is not set");
-    assert_eq!(error.hint.unwrap(), "the profile's bearer_env, bearer_file or bearer_command says where the token is");
+    assert_eq!(error.hint.unwrap(), "the token comes from bearer_env, bearer_file or bearer_command in the profile");
 }
 
 /// The texts of refusals that the official clients know, and what is said of each.
@@ -117,10 +117,10 @@ async fn known_refusals_are_explained() {
             "key",
             "set `workspace` in the profile",
         ),
-        (403, "This token requires workspace specification", "token", "this token is one of a whole organisation"),
-        (403, "requires workspace specification", "key, workspace", "the workspace of the profile was not accepted"),
-        (403, "LangSmith Deployment is not enabled for this org", "key", "/host/deployments tells which"),
-        (403, "Forbidden", "token", "is the token one of this region and this workspace"),
+        (403, "This token requires workspace specification", "token", "this token belongs to a whole organization"),
+        (403, "requires workspace specification", "key, workspace", "the profile's workspace was rejected"),
+        (403, "LangSmith Deployment is not enabled for this org", "key", "/host/deployments, where it can be enabled"),
+        (403, "Forbidden", "token", "is the token from this region and workspace"),
         (409, "Tracing project with name 'bot' already exists", "key", "left its tracing project"),
         (400, "'listener_id' is required for this org", "key", "`runtail listeners list`"),
         (400, "Scale to zero deployments are not supported in AWS environments", "key", "deployment_type"),
@@ -135,7 +135,7 @@ async fn known_refusals_are_explained() {
         r#"{"detail":[{"loc":["path","deployment_id"],"msg":"Input should be a valid UUID","type":"uuid_parsing"}]}"#;
     let server = Server::start(move |_| json(422, body)).await;
     let error = server.control().deployment("my-bot").await.unwrap_err();
-    assert!(error.hint.as_deref().unwrap_or_default().contains("this is none"), "{error}");
+    assert!(error.hint.as_deref().unwrap_or_default().contains("this is not one"), "{error}");
 }
 
 /// A server that repeats what it was sent wherever an error looks: in the body, in the name of the request, in a redirect.

@@ -96,7 +96,7 @@ async fn all_is_well() {
         "to the control plane: X-Api-Key, X-Tenant-Id; to agent servers: X-Api-Key"
     );
     assert_eq!(one(&checks, "server").found, "Python server, version 0.16.7");
-    assert_eq!(one(&checks, "logs").found, "can be read, by the older calls (/v1/projects/…)");
+    assert_eq!(one(&checks, "logs").found, "readable with the older calls (/v1/projects/…)");
     // Nothing that was sent could have changed anything.
     let only_reads = |seen: &Seen| seen.method == "GET" || seen.path.ends_with("_logs");
     assert!(server.seen().iter().all(only_reads), "{:?}", server.seen());
@@ -173,8 +173,8 @@ async fn the_prefix() {
     let check = one(&checks, "address");
     assert_eq!(check.fault(), Some(Fault::Configuration));
     let root = server.url.as_str().trim_end_matches('/');
-    assert_eq!(check.cause.as_deref().unwrap(), format!("the prefix: a control plane answers at {root}/api-host"));
-    assert!(check.todo.as_deref().unwrap().starts_with(&format!("write `url = \"{root}\"`")), "{check:?}");
+    assert_eq!(check.cause.as_deref().unwrap(), format!("a wrong prefix: there is a control plane at {root}/api-host"));
+    assert!(check.todo.as_deref().unwrap().starts_with(&format!("set `url = \"{root}\"`")), "{check:?}");
 
     // A page for everything, as a dashboard gives it, and a control plane at the root.
     let server = Server::start(|seen| match seen.path.starts_with("/api-host") {
@@ -185,26 +185,26 @@ async fn the_prefix() {
     let (checks, _) = look(&at(&server.url.join("/api-host").unwrap()), &Ask::default()).await;
     let check = one(&checks, "address");
     assert!(check.evidence.iter().any(|line| line.contains("“LangSmith”")), "{check:?}");
-    assert!(check.todo.as_deref().unwrap().starts_with("write `control_plane = "), "{check:?}");
+    assert!(check.todo.as_deref().unwrap().starts_with("set `control_plane = "), "{check:?}");
 
     let server = Server::start(|_| json(405, r#"{"detail":"Method Not Allowed"}"#)).await;
     let (checks, _) = look(&at(&server.url), &Ask::default()).await;
-    assert!(one(&checks, "address").evidence.iter().any(|line| line.ends_with("is none either")));
+    assert!(one(&checks, "address").evidence.iter().any(|line| line.ends_with("is not a control plane either")));
 }
 
 #[tokio::test]
 async fn refusals() {
     for (status, body, name, fault, cause) in [
-        (401, "Invalid token", "access", Fault::Access, "the key was not accepted"),
-        (403, "Forbidden", "access", Fault::Access, "is the key one of this region"),
+        (401, "Invalid token", "access", Fault::Access, "the key was rejected"),
+        (403, "Forbidden", "access", Fault::Access, "is the key from this region"),
+        (403, "This API key requires workspace specification", "workspace", Fault::Access, "the profile's workspace"),
         (
             403,
-            "This API key requires workspace specification",
-            "workspace",
+            "Deployments are not enabled",
+            "deployments",
             Fault::Access,
-            "the workspace of the profile",
+            "/host/deployments, where it can be enabled",
         ),
-        (403, "Deployments are not enabled", "deployments", Fault::Access, "/host/deployments tells which"),
         (429, "slow down", "address", Fault::Network, ""),
         (503, "no upstream", "address", Fault::Network, "is not ready"),
     ] {
@@ -234,14 +234,14 @@ async fn other_regions_are_asked_after_a_yes_only() {
     assert_eq!(refused.others(&ask.regions), ["eu", "apac"]);
     let check = refused.try_regions(&ask.regions).await;
     assert_eq!((check.state, check.found.as_str()), (State::Warn, "it is accepted in eu"));
-    assert_eq!(check.todo.as_deref(), Some("write `region = \"eu\"` into the profile"));
+    assert_eq!(check.todo.as_deref(), Some("set `region = \"eu\"` in the profile"));
     assert_eq!(check.evidence, ["eu: 200", "apac: 401, no"]);
     assert_eq!(eu.seen()[0].header("x-api-key"), Some(CANARY));
 
     let ask = Ask { try_regions: true, regions: vec![region("us", &us), region("apac", &apac)], ..ask };
     let (checks, refused) = look(&at(&us.url), &ask).await;
     assert!(refused.is_none());
-    assert_eq!(one(&checks, "regions").found, "no other region knows it either");
+    assert_eq!(one(&checks, "regions").found, "no other region accepts it either");
     assert!(one(&checks, "access").todo.is_none());
 }
 
@@ -260,7 +260,7 @@ async fn silence_is_a_finding() {
 
     let tls = Url::parse(&silent.as_str().replace("http:", "https:")).unwrap();
     let (checks, _) = look(&at(&tls), &ask).await;
-    assert!(one(&checks, "TLS").found.ends_with("says nothing for 0.2s"), "{checks:#?}");
+    assert!(one(&checks, "TLS").found.ends_with("sends nothing for 0.2s"), "{checks:#?}");
     assert_eq!(one(&checks, "access").state, State::Skipped);
 
     drop(listener);
@@ -301,7 +301,7 @@ async fn a_server_without_a_list() {
     let (checks, _) = look(&profile, &Ask::default()).await;
     assert_eq!(one(&checks, "address").found, "a control plane answers; it has no list of deployments");
     let pinned: Vec<&Check> = checks.iter().filter(|check| check.name == "pinned").collect();
-    assert_eq!(pinned[0].found, "1 can be read");
+    assert_eq!(pinned[0].found, "1 readable");
     assert_eq!(pinned[1].found, "22222222…2222: 404: Deployment ID x not found.");
 }
 
@@ -327,7 +327,7 @@ async fn which_agent_server_it_is() {
         assert_eq!(one(&checks, "server").found, told);
         assert_eq!(one(&checks, "health").state, State::Skipped);
         assert_eq!(one(&checks, "access").found, "no key required; 0 assistants");
-        assert_eq!(one(&checks, "key").found, "the profile names neither a key nor a token");
+        assert_eq!(one(&checks, "key").found, "the profile has neither a key nor a token");
     }
     let server = Server::start(|seen| match seen.path.as_str() {
         "/ok" => json(200, "{}"),
@@ -365,7 +365,7 @@ async fn a_contract_only_agent_server_has_no_faults() {
     };
     let (checks, _) = look(&profile, &Ask::default()).await;
     assert!(checks.iter().all(|check| matches!(check.state, State::Good | State::Skipped)), "{checks:#?}");
-    assert_eq!(one(&checks, "access").found, "/assistants/search: not offered; the contract's calls are there");
+    assert_eq!(one(&checks, "access").found, "/assistants/search: not offered; the contract's calls are available");
     assert_eq!(one(&checks, "health").found, "/ok: not offered");
 
     // Servers whose missing routes and methods are all 404: only the thread stream tells.
@@ -391,6 +391,6 @@ async fn a_key_that_cannot_be_had_is_told_and_the_way_is_still_looked_at() {
     let (checks, _) = look(&profile, &Ask::default()).await;
     assert_eq!(one(&checks, "key").fault(), Some(Fault::Configuration));
     assert_eq!(one(&checks, "connection").state, State::Good);
-    assert_eq!(one(&checks, "access").found, "nothing was asked: the key or the token could not be had");
+    assert_eq!(one(&checks, "access").found, "not checked: the key or the token could not be read");
     assert!(server.seen().is_empty());
 }

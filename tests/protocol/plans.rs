@@ -64,8 +64,7 @@ async fn a_deletion_is_planned_and_made() {
     // Once is enough: the same plan again, and the same wish again, find it on its way out.
     let error = control.carry_out(&plan).await.unwrap_err();
     assert!(
-        error.kind == Kind::Stale
-            && error.to_string().contains("bot was deleted since it was looked at: nothing was sent"),
+        error.kind == Kind::Stale && error.to_string().contains("bot was deleted after the preview: nothing was sent"),
         "{error}"
     );
     assert!(
@@ -90,7 +89,7 @@ async fn a_redeployed_revision_is_found() {
     // There is a newer one than when it was planned.
     let error = control.carry_out(&plan).await.unwrap_err();
     assert!(error.kind == Kind::Stale, "{error}");
-    assert!(error.to_string().contains("changed since it was looked at (latest_revision_id)"), "{error}");
+    assert!(error.to_string().contains("changed after the preview (latest_revision_id)"), "{error}");
     assert_eq!(writes(&sim).len(), 1);
 }
 
@@ -113,7 +112,7 @@ async fn only_what_is_in_progress_is_interrupted_and_in_both_spellings() {
         assert_eq!(ends, expected);
         sim.force_status(&latest(&record), "DEPLOYED");
         let error = control.carry_out(&plan).await.unwrap_err();
-        assert!(error.kind == Kind::Stale && error.to_string().contains("is DEPLOYED by now"), "{error}");
+        assert!(error.kind == Kind::Stale && error.to_string().contains("is now DEPLOYED"), "{error}");
         assert!(
             matches!(control.plan(&intent).await, Err(PlanError::Unfit(why)) if why.contains("nothing to interrupt"))
         );
@@ -167,7 +166,7 @@ async fn a_deployment_is_created_and_changed() {
     assert_eq!(sent["secrets"], value!([{"name": "K", "value": "canary-three"}]));
     // The name is taken now.
     assert!(
-        matches!(control.plan(&create).await, Err(PlanError::Unfit(why)) if why.contains("there is a deployment new already"))
+        matches!(control.plan(&create).await, Err(PlanError::Unfit(why)) if why.contains("the deployment new already exists"))
     );
     let conflict = control.carry_out(&plan).await.unwrap_err();
     assert!(conflict.kind == Kind::Conflict && conflict.to_string().contains("--delete-tracing-project"), "{conflict}");
@@ -193,7 +192,7 @@ async fn a_way_back_is_pinned() {
     let back = |revision: &str| Intent::Rollback { deployment: id(&record), revision: revision.into() };
     sim.force_status(&first, "DEPLOYED");
     assert!(
-        matches!(control.plan(&back(&first)).await, Err(PlanError::Unfit(why)) if why.contains("nothing to go back from"))
+        matches!(control.plan(&back(&first)).await, Err(PlanError::Unfit(why)) if why.contains("nothing to roll back"))
     );
     let hotfix =
         Intent::UpdateDeployment { id: id(&record), spec: spec("source_revision_config.repo_ref = \"hotfix\"") };
@@ -206,7 +205,7 @@ async fn a_way_back_is_pinned() {
     assert_eq!(lines, [format!("source_revision_config.repo_ref: hotfix → {commit}")]);
     let notes: String = plan.preview.notes.iter().map(|note| note.text.as_str()).collect();
     assert!(
-        notes.contains("a push to main builds nothing") && notes.contains("Secrets and resources are not taken back"),
+        notes.contains("a push to main builds nothing") && notes.contains("Secrets and resources are not rolled back"),
         "{notes}"
     );
     let done = control.carry_out(&plan).await.unwrap();
@@ -219,25 +218,25 @@ async fn a_way_back_is_pinned() {
 #[tokio::test]
 async fn what_cannot_be_pinned_is_not_taken_back() {
     for (source, made_from, expected) in [
-        ("github", value!({"repo_ref": "main", "repo_commit_sha": null}), Err("main would build what is there today")),
+        ("github", value!({"repo_ref": "main", "repo_commit_sha": null}), Err("main would build the current one")),
         (
             "github",
             value!({"repo_ref": "refs/tags/v1", "repo_commit_sha": "9fceb02"}),
             Ok(value!({"repo_ref": "refs/tags/v1"})),
         ),
-        ("github", value!(null), Err("does not say what it was made from")),
+        ("github", value!(null), Err("doesn't show its source")),
         (
             "external_docker",
             value!({"image_uri": "r/x@sha256:1", "repo_ref": null}),
             Ok(value!({"image_uri": "r/x@sha256:1"})),
         ),
-        ("external_docker", value!({}), Err("which image it runs")),
+        ("external_docker", value!({}), Err("doesn't show its image")),
         (
             "internal_source",
             value!({"source_tarball_path": "u/1", "langgraph_config_path": "l.json"}),
             Ok(value!({"source_tarball_path": "u/1", "langgraph_config_path": "l.json"})),
         ),
-        ("internal_source", value!({}), Err("which upload")),
+        ("internal_source", value!({}), Err("doesn't show its upload")),
     ] {
         let server = Server::start(move |seen| match seen.path.strip_prefix("/api-host/v2/deployments/d") {
             Some("") => json(200, value!({"id": "d", "name": "bot", "source": source, "latest_revision_id": "r2"})),
@@ -278,12 +277,11 @@ async fn nothing_is_sent_where_what_it_is_about_changed() {
     let late = control.plan(&update("source_config.build_on_push = true")).await.unwrap();
     control.carry_out(&delete).await.unwrap();
     let error = control.carry_out(&late).await.unwrap_err();
-    assert!(error.to_string().contains("bot was deleted since it was looked at: nothing was sent"), "{error}");
+    assert!(error.to_string().contains("bot was deleted after the preview: nothing was sent"), "{error}");
     sim.rule(Rule::on("GET", &id(&record)).status(404).body("{\"detail\":\"Deployment ID not found.\"}"));
     let error = control.carry_out(&late).await.unwrap_err();
     assert!(
-        error.kind == Kind::Stale
-            && error.to_string().contains("bot vanished since it was looked at: nothing was sent"),
+        error.kind == Kind::Stale && error.to_string().contains("bot disappeared after the preview: nothing was sent"),
         "{error}"
     );
     // A key that expired in the middle is no reason to send.
@@ -460,20 +458,20 @@ async fn what_may_have_been_done_all_the_same_is_said() {
     let (server, plan) = scripted(move |_| page()).await;
     let error = failed(&server, &plan).await;
     assert!(
-        error.kind == Kind::Protocol && error.to_string().contains("may have been carried out all the same"),
+        error.kind == Kind::Protocol && error.to_string().contains("may have been applied nevertheless"),
         "{error}"
     );
     let (server, plan) = scripted(|_| json(503, value!({"detail": "later"}))).await;
-    assert!(failed(&server, &plan).await.to_string().contains("look before you try again"));
+    assert!(failed(&server, &plan).await.to_string().contains("check before you try again"));
     // The key was refused in the middle: nothing was done, and nothing of the kind is said.
     let (server, plan) = scripted(|_| json(401, value!({"detail": "expired: canary-two"}))).await;
     let error = failed(&server, &plan).await;
-    assert!(error.kind == Kind::Unauthorized && !error.to_string().contains("all the same"), "{error}");
+    assert!(error.kind == Kind::Unauthorized && !error.to_string().contains("nevertheless"), "{error}");
     assert!(!error.to_string().contains("canary"), "a secret of the record, which was not sent: {error}");
     // A success that is not the one of this call, with the record, secrets included.
     let (server, plan) = scripted(|_| json(202, value!({"secrets": [{"name": "N", "value": "canary-new"}]}))).await;
     let error = failed(&server, &plan).await.to_string();
-    assert!(error.contains("202 Accepted") && error.contains("all the same") && !error.contains("canary"), "{error}");
+    assert!(error.contains("202 Accepted") && error.contains("nevertheless") && !error.contains("canary"), "{error}");
 }
 
 #[tokio::test]
@@ -496,8 +494,8 @@ async fn a_redeployed_revision_counts_only_where_something_happens_to_it() {
 #[tokio::test]
 async fn a_change_that_the_answer_does_not_show_is_complained_of() {
     for (push, name, expected) in [
-        (true, "Bot", Some("shows as before: display_name, source_config.build_on_push")),
-        (false, "Bot", Some("shows as before: display_name")),
+        (true, "Bot", Some("shows the old values of: display_name, source_config.build_on_push")),
+        (false, "Bot", Some("shows the old values of: display_name")),
         (false, "Support", None),
         // What the server makes of it is its own affair.
         (false, "SUPPORT", None),

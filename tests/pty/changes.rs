@@ -78,7 +78,7 @@ fn a_revision_is_deployed_again_and_watched() {
     term.keys("\t");
     term.wait_for("serving");
     term.keys("R");
-    term.wait_for("makes a new revision");
+    term.wait_for("creates a new revision");
     term.keys("\x13");
     term.wait_for("is watched");
     term.wait_for("after you began to watch");
@@ -104,7 +104,7 @@ fn an_update_is_written_with_the_persons_own_editor_and_previewed() {
     term.wait_for("NEW_ONE");
     term.keys("\x12");
     term.wait_for("secrets[NEW_ONE]: added");
-    term.wait_for("makes a new revision");
+    term.wait_for("creates a new revision");
     assert!(world.writes().is_empty(), "what leads here does not send");
     term.keys("\x13");
     term.wait_for("is watched");

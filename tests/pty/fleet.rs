@@ -94,7 +94,7 @@ fn a_server_that_ignores_the_offset_is_noticed() {
     let term = world.open(140, 40);
     term.wait_for("here ◐ partial");
     term.keys("!");
-    term.wait_for("sends the same page again");
+    term.wait_for("repeats a page");
 }
 
 #[test]

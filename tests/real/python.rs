@@ -565,7 +565,7 @@ fn the_newest_runs_come_first_and_cancelling_is_verified_on_every_server() {
         let stopped: Vec<String> = done.json_lines().iter().map(|row| server::text(row, "run_id")).collect();
         assert!(stopped.contains(&runs[3]) && !stopped.contains(&runs[4]), "{url}: {stopped:?}");
         let over = cancel(&[&runs[3], "--yes"]).expect(0);
-        assert!(over.stderr.contains("is already over (interrupted)"), "{url}: {}", over.stderr);
+        assert!(over.stderr.contains("had already ended (interrupted)"), "{url}: {}", over.stderr);
         assert_eq!(over.json()["status"], "finished", "{url}");
         cancel(&["00000000-0000-4000-8000-000000000000", "--yes"]).expect(1);
         runtail_at(&url, &["threads", "delete", &thread]).expect(2);

@@ -148,7 +148,7 @@ fn preview(title: &str, consent: Consent) -> Box<Preview> {
 fn failed(failure: StartFailure, kind: Kind) -> StartError {
     let at =
         Place { method: "POST".into(), host: "http://h".into(), path: "/threads/t/runs".into(), ..Place::default() };
-    StartError { failure, error: ApiError { kind, at, detail: "no answer in time".into(), hint: None } }
+    StartError { failure, error: ApiError { kind, at, detail: "no response in time".into(), hint: None } }
 }
 
 fn card(dash: &Dash) -> &runtail_tui::features::thread::answer::AnswerCard {
@@ -367,7 +367,7 @@ fn cancelling_is_previewed_followed_and_reported() {
     target.error = Some(failed(StartFailure::Unchecked, Kind::Timeout).error);
     dash.done(EffectResult::CancelFollowed(thread(), vec![target]));
     let said = last_notice(&dash);
-    assert!(said.starts_with("It couldn't be verified that run 1 stopped: no answer in time."), "{said}");
+    assert!(said.starts_with("It couldn't be verified that run 1 stopped: no response in time."), "{said}");
     assert!(said.contains(&format!("POST /threads/{THREAD}/runs/{RUN}/cancel")), "{said}");
 }
 

@@ -199,10 +199,10 @@ fn a_link_and_the_wait_for_it() {
 #[test]
 fn every_status_says_what_to_do_next() {
     for (status, said) in [
-        ("connection_required", "has to be connected first"),
+        ("connection_required", "connect the user or the agent first"),
         ("token_expired", "force_new = true"),
         ("completed", "Nothing is left to do"),
-        ("novel", "not a status that Runtail knows"),
+        ("novel", "Unknown status"),
     ] {
         let mut dash = demo_like((120, 30));
         let number = authenticate(&mut dash);
@@ -218,7 +218,7 @@ fn every_status_says_what_to_do_next() {
     let mut dash = demo_like((120, 30));
     let number = authenticate(&mut dash);
     let refused = Kind::Invalid(vec!["body.scopes: Field required".into()]);
-    dash.done(EffectResult::Authenticated(number, Err(error(refused, "the server refused a field"))));
+    dash.done(EffectResult::Authenticated(number, Err(error(refused, "the server rejected a field"))));
     assert!(dash.screen().contains("body.scopes: Field required"), "{}", dash.screen());
     // Whoever left meanwhile is told what came of it.
     let mut dash = demo_like((120, 30));

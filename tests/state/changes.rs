@@ -28,7 +28,10 @@ fn preview(intent: &Intent) -> Preview {
         request,
         changes: Vec::new(),
         revision,
-        notes: vec![Note::warning("Revision 5555 serves now: its address stops answering."), Note::fact("It is soft.")],
+        notes: vec![
+            Note::warning("Revision 5555 is serving now: its URL will stop responding."),
+            Note::fact("It is soft."),
+        ],
         consent,
     };
     match intent {
@@ -164,7 +167,7 @@ fn what_cannot_be_done_says_why() {
     for (error, word) in [
         (PlanError::Unfit("the revision is DEPLOYED already".into()), "DEPLOYED already"),
         (PlanError::Wrong(vec!["name: no".into(), "secrets: PORT is reserved".into()]), "PORT is reserved"),
-        (PlanError::Nothing("all is as it is wanted already".into()), "There is nothing to do"),
+        (PlanError::Nothing("all is as it should be".into()), "There is nothing to do"),
         (PlanError::Asked(dash.error("prod-eu", Kind::NotFound)), "404"),
     ] {
         let effects = dash.keys("D");

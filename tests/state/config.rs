@@ -114,8 +114,8 @@ fn unknown_keys_are_warned_about_and_change_nothing() {
         [
             "c.toml:1:1: unknown key `colour`, ignored",
             "c.toml:4:1: unknown key `lable` in [profiles.a], ignored; did you mean `label`?",
-            "c.toml:5:1: unknown key `api_key` in [profiles.a], ignored; a key does not belong in this file: name where \
-             it is with api_key_env, api_key_file or api_key_command",
+            "c.toml:5:1: unknown key `api_key` in [profiles.a], ignored; keys don't belong in this file: use \
+             api_key_env, api_key_file or api_key_command",
             "c.toml:7:2: unknown key `pol`, ignored; did you mean `poll`?",
             "c.toml:9:1: unknown key `max_row` in [limits], ignored; did you mean `max_rows`?",
             "c.toml:11:1: unknown key `` in [ui], ignored",
@@ -140,22 +140,22 @@ fn every_mistake_is_shown_where_it_is() {
         ("default_profiles = [\"b\"]\n[profiles.a]\nregion = \"us\"".into(), (1, 21), "there is no profile \"b\""),
         ("profiles = 3\n".into(), (1, 12), "expected a table, found 3"),
         ("[profiles]\na = \"x\"\n".into(), (2, 5), "expected a table, found \"x\""),
-        ("[profiles.\"a/b\"]\nregion = \"us\"\n".into(), (1, 11), "must not be empty nor hold blanks or slashes"),
-        ("[profiles.a]\nlabel = \"x\"\n".into(), (1, 11), "the profile \"a\" names no server"),
+        ("[profiles.\"a/b\"]\nregion = \"us\"\n".into(), (1, 11), "must not be empty or contain spaces or slashes"),
+        ("[profiles.a]\nlabel = \"x\"\n".into(), (1, 11), "the profile \"a\" has no server"),
         ("[profiles.a]\nregion = \"su\"\n".into(), (2, 10), "unknown region \"su\""),
-        ("[profiles.a]\nregion = \"\"\n".into(), (2, 10), "this text is empty"),
-        ("[profiles.a]\nregion = \"us\"\nurl = \"https://x\"\n".into(), (3, 7), "the control plane is named twice"),
-        ("[profiles.a]\nurl = \"langsmith\"\n".into(), (2, 7), "this is no address"),
+        ("[profiles.a]\nregion = \"\"\n".into(), (2, 10), "must not be empty"),
+        ("[profiles.a]\nregion = \"us\"\nurl = \"https://x\"\n".into(), (3, 7), "the control plane is given twice"),
+        ("[profiles.a]\nurl = \"langsmith\"\n".into(), (2, 7), "not a valid address"),
         ("[profiles.a]\nurl = \"ftp://x\"\n".into(), (2, 7), "the scheme \"ftp\" is not http or https"),
-        ("[profiles.a]\nurl = \"https://u:canary@x\"\n".into(), (2, 7), "must not carry a user or a password"),
+        ("[profiles.a]\nurl = \"https://u:canary@x\"\n".into(), (2, 7), "must not contain a user or a password"),
         ("[profiles.a]\nurl = \"http://ls.example.com\"\n".into(), (2, 7), "plain http to another machine"),
         ("[profiles.a]\nagent_server = [\"x\"]\n".into(), (2, 16), "expected an address in quotes, or a table"),
         ("[profiles.a.agent_server]\nx = \"http://10.1.1.1\"\n".into(), (2, 5), "plain http to another machine"),
-        (profile("workspace = \"a b\""), (3, 13), "expected a workspace's identifier"),
+        (profile("workspace = \"a b\""), (3, 13), "expected a workspace id"),
         (profile("read_only = \"yes\""), (3, 13), "expected true or false, found \"yes\""),
         (profile("label = 2"), (3, 9), "expected a text in quotes, found 2"),
-        (profile("deployments = [\"\"]"), (3, 16), "this text is empty"),
-        (profile("api_key_env = \"A\"\napi_key_file = \"b\""), (4, 16), "the key is named twice"),
+        (profile("deployments = [\"\"]"), (3, 16), "must not be empty"),
+        (profile("api_key_env = \"A\"\napi_key_file = \"b\""), (4, 16), "the key is given twice"),
         (profile("api_key_env = \"lsv2_pt_canary\""), (3, 15), "not the name of an environment variable"),
         (profile("api_key_command = \"pass\""), (3, 19), "expected a list of texts"),
         (profile("bearer_command = []"), (3, 18), "this command has no program"),
@@ -165,16 +165,16 @@ fn every_mistake_is_shown_where_it_is() {
         ("[limits]\nmax_rows = 0\n".into(), (2, 12), "expected a whole number above zero, found 0"),
         ("[limits]\nmax_rows = -3\n".into(), (2, 12), "expected a whole number above zero, found -3"),
         ("[limits]\nmax_bytes = \"a lot\"\n".into(), (2, 13), "expected a size such as"),
-        ("[limits]\nmax_event = 5\n".into(), (2, 13), "too small to hold an event"),
+        ("[limits]\nmax_event = 5\n".into(), (2, 13), "too small for an event"),
         ("[ui]\nmouse = \"left\"\n".into(), (2, 9), "expected one of \"auto\", \"on\", \"off\""),
         ("[ui]\ntimestamps = \"utc\"\n".into(), (2, 14), "expected one of \"absolute\", \"relative\", \"delta\""),
         ("[ui]\ntheme = \"termnial\"\n".into(), (2, 9), "there is no theme \"termnial\""),
-        ("[themes.mono]\ngood = \"red\"\n".into(), (1, 9), "the theme \"mono\" comes with Runtail"),
+        ("[themes.mono]\ngood = \"red\"\n".into(), (1, 9), "the theme \"mono\" is built in"),
         ("[themes.x]\ngod = \"red\"\n".into(), (2, 1), "no role is named `god`"),
-        ("[themes.x]\ngood = 3\n".into(), (2, 8), "expected a look such as \"bold cyan\", found 3"),
-        ("[themes.x]\ngood = \"bold grun\"\n".into(), (2, 14), "\"grun\" is neither a colour nor a way to write"),
+        ("[themes.x]\ngood = 3\n".into(), (2, 8), "expected a style such as \"bold cyan\", found 3"),
+        ("[themes.x]\ngood = \"bold grun\"\n".into(), (2, 14), "\"grun\" is neither a color nor an attribute"),
         ("[themes.x]\ninherits = \"y\"\n".into(), (2, 12), "there is no theme \"y\""),
-        ("[themes.x]\ninherits = \"y\"\n[themes.y]\ninherits = \"x\"\n".into(), (2, 12), "in a circle"),
+        ("[themes.x]\ninherits = \"y\"\n[themes.y]\ninherits = \"x\"\n".into(), (2, 12), "in a cycle"),
         ("[ui]\nascii = 1\n".into(), (2, 9), "expected true or false, found 1"),
         ("[keys]\n\"a.b\" = 3\n".into(), (2, 9), "expected a key such as \"G\""),
         ("[keys]\n\"ä\" = [1]\n".into(), (2, 8), "expected a text in quotes, found 1"),
@@ -202,7 +202,7 @@ fn a_whole_message() {
     assert_eq!(
         error.to_string(),
         "config.toml:2:10: unknown region \"eu-west\"\n  2 | region = \"eu-west\"\n    |          ^^^^^^^^^\n  \
-         expected one of us, eu, apac, aws; for another installation give its `url`"
+         expected one of us, eu, apac, aws; for another installation use `url`"
     );
 }
 

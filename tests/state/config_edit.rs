@@ -80,10 +80,10 @@ fn what_is_no_profile_is_said_with_its_line() {
             "[profiles.a]\nregion = \"us\"\nlable = \"x\"\n",
             "line 3, column 1: unknown key `lable` in [profiles.a]; did you mean `label`?",
         ),
-        ("[profiles.a]\nregion = \"us\"\n[poll]\ninterval = \"5s\"\n", "only a profile is defined here"),
-        ("[profiles.a]\nregion = \"us\"\n[profiles.b]\nregion = \"us\"\n", "one profile at a time"),
+        ("[profiles.a]\nregion = \"us\"\n[poll]\ninterval = \"5s\"\n", "only a profile can be defined here"),
+        ("[profiles.a]\nregion = \"us\"\n[profiles.b]\nregion = \"us\"\n", "only one profile"),
         ("[profiles.a]\nregion = \n", "line 2, column 10: this is not TOML"),
-        ("[profiles.a]\nregion = \"us\"\napi_key = \"lsv2_pt_canary\"\n", "a key does not belong in this file"),
+        ("[profiles.a]\nregion = \"us\"\napi_key = \"lsv2_pt_canary\"\n", "keys don't belong in this file"),
     ] {
         let error = profile_of(text, None).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
@@ -206,7 +206,7 @@ fn what_is_shown_is_what_is_written() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), FILE.replace(out, into));
     // The same again is no longer what was shown.
     let error = draft.write().unwrap_err().to_string();
-    assert!(error.contains("changed by somebody else meanwhile") && error.contains("nothing was written"), "{error}");
+    assert!(error.contains("changed by another program") && error.contains("nothing was written"), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left lying about");
 }
 
@@ -239,7 +239,7 @@ fn links_and_rights_stay_and_a_new_file_is_private() {
         (mode("new/folder/config.toml"), std::fs::read_to_string(at("new/folder/config.toml")).unwrap()),
         (0o600, typed.into())
     );
-    assert!(draft.write().unwrap_err().to_string().contains("made by somebody else"));
+    assert!(draft.write().unwrap_err().to_string().contains("created by another program"));
     // A link that leads nowhere is no place to write to.
     symlink("nowhere", at("dangling.toml")).unwrap();
     let error = Draft::new(&at("dangling.toml"), vec![typed.into()]).unwrap_err().to_string();

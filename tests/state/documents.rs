@@ -10,9 +10,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const README: &str = include_str!("../../README.md");
+const VIEWS: &str = include_str!("../../docs/views.md");
+const KEYS: &str = include_str!("../../docs/keys.md");
 const ARCHITECTURE: &str = include_str!("../../docs/architecture.md");
+const INTERNALS: &str = include_str!("../../docs/internals.md");
 
-/// A row of a table: the heading that it stands under, its first cell, the others.
+/// A row of a table: its heading, its first cell, the others.
 struct Row {
     heading: String,
     first: String,
@@ -43,28 +46,34 @@ fn rows(document: &str, column: &str) -> Vec<Row> {
     rows
 }
 
-/// What stands between backticks.
+/// The texts in backticks.
 fn code(text: &str) -> Vec<&str> {
     text.split('`').skip(1).step_by(2).collect()
 }
 
-/// What a text is about.
+/// The words of a text, without the most common ones.
 fn words(text: &str) -> BTreeSet<String> {
     let small = ["the", "and", "one", "for", "its", "all", "that", "this", "before"];
     let words = text.split(|c: char| !c.is_alphabetic()).map(str::to_lowercase);
     words.filter(|word| word.len() > 2 && !small.contains(&word.as_str())).collect()
 }
 
+/// The key that a document writes as this.
+fn key(name: &str) -> Key {
+    if name == "⏎" { "Enter" } else { name }.parse().unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
 #[test]
-fn every_key_of_the_readme_does_what_its_row_says() {
-    let rows = rows(README, "key");
-    assert!(rows.len() > 25, "{}", rows.len());
+fn every_key_of_the_tables_does_what_its_row_says() {
+    let rows: Vec<Row> = rows(README, "key").into_iter().chain(rows(VIEWS, "key")).collect();
+    assert!(rows.len() > 40, "{}", rows.len());
     for Row { heading, first, rest } in rows {
         use Context::*;
         let places: &[Context] = match heading.as_str() {
-            "The stream viewer" => &[Stream],
-            "The fleet" => &[Deployments, Revisions],
-            "Changing things" => &[Deployments, Revisions, Confirm],
+            "Ten things to do with your keys" => &[Deployments, Revisions, Server, Stream],
+            "The thread page" | "Acting on a thread" | "Moving in a stream" => &[Stream],
+            "Deployments" => &[Deployments, Revisions],
+            "Changes" => &[Deployments, Revisions, Confirm],
             other => panic!("no place is known for the table of keys under {other:?}"),
         };
         for name in code(&first) {
@@ -72,7 +81,7 @@ fn every_key_of_the_readme_does_what_its_row_says() {
                 // A command: looked at below.
                 continue;
             }
-            let key: Key = if name == "⏎" { "Enter" } else { name }.parse().unwrap_or_else(|e| panic!("{name}: {e}"));
+            let key = key(name);
             let is_it = |binding: &&Binding| {
                 let here = places.contains(&binding.context) || binding.context == Global;
                 here && binding.keys.iter().any(|own| own.parse::<Key>().is_ok_and(|own| own == key))
@@ -88,21 +97,47 @@ fn every_key_of_the_readme_does_what_its_row_says() {
 }
 
 #[test]
-fn every_view_and_every_key_of_the_viewer_that_has_no_pair_is_in_the_readme() {
-    let rows = rows(README, "key");
-    let told: Vec<&str> =
-        rows.iter().filter(|r| r.heading == "The stream viewer").flat_map(|r| code(&r.first)).collect();
-    let text: Vec<&str> =
-        README.split("## ").filter(|part| part.starts_with("The stream viewer")).flat_map(code).collect();
+fn every_key_of_the_stream_that_has_no_pair_is_in_the_views() {
+    let rows = rows(VIEWS, "key");
+    let is_of_streams =
+        |heading: &str| matches!(heading, "The thread page" | "Acting on a thread" | "Moving in a stream");
+    let told: Vec<&str> = rows.iter().filter(|r| is_of_streams(&r.heading)).flat_map(|r| code(&r.first)).collect();
+    let text: Vec<&str> = VIEWS
+        .split("\n## ")
+        .filter(|part| is_of_streams(part.lines().next().unwrap_or_default()))
+        .flat_map(code)
+        .collect();
     for binding in BINDINGS.iter().filter(|binding| binding.context == Context::Stream) {
-        // Told under "Five minutes", or the same as a number.
-        if matches!(binding.id, "stream.open" | "stream.follow" | "stream.next_view" | "stream.prev_view") {
+        // The same as a number.
+        if matches!(binding.id, "stream.next_view" | "stream.prev_view") {
             continue;
         }
         // Reached by its command.
-        let Some(key) = binding.keys.first() else { continue };
-        assert!(told.contains(key) || text.contains(key), "{} ({key}) is not told", binding.id);
+        let Some(first) = binding.keys.first() else { continue };
+        let is_told = |name: &str| name == *first || name == "⏎" && *first == "Enter";
+        assert!(told.iter().chain(&text).any(|name| is_told(name)), "{} ({first}) is not told", binding.id);
     }
+}
+
+#[test]
+fn the_page_of_keys_has_every_action_with_its_keys() {
+    let mut named = Vec::new();
+    for Row { heading, first, rest } in rows(KEYS, "key") {
+        let (actions, text) = rest.split_once('|').expect("three columns");
+        assert!(text.trim().len() > 3, "{actions} has no description");
+        let actions = code(actions);
+        let find = |id: &&str| BINDINGS.iter().find(|binding| binding.id == *id);
+        let bindings: Vec<&Binding> =
+            actions.iter().map(|id| find(id).unwrap_or_else(|| panic!("{heading}: there is no action {id}"))).collect();
+        let keys: Vec<Key> = code(&first).into_iter().map(key).collect();
+        let own: Vec<Key> = bindings.iter().flat_map(|binding| binding.keys).map(|own| key(own)).collect();
+        assert_eq!(keys, own, "{heading}: {actions:?}");
+        named.extend(bindings.iter().map(|binding| binding.id));
+    }
+    let all: BTreeSet<&str> = BINDINGS.iter().map(|binding| binding.id).collect();
+    let missing: Vec<&str> = all.iter().filter(|id| !named.contains(id)).copied().collect();
+    assert_eq!(missing, [""; 0], "docs/keys.md does not have these actions");
+    assert_eq!(named.len(), all.len(), "docs/keys.md has an action twice");
 }
 
 #[test]
@@ -121,8 +156,8 @@ fn every_command_that_a_document_names_is_one() {
 }
 
 #[test]
-fn every_filter_of_the_readme_is_understood() {
-    let filters: Vec<&str> = README.lines().filter_map(|line| line.strip_prefix('&')).collect();
+fn every_filter_of_the_views_is_understood() {
+    let filters: Vec<&str> = VIEWS.lines().filter_map(|line| line.strip_prefix('&')).collect();
     assert!(filters.len() >= 4);
     for line in filters {
         let filter = line.split("   ").next().unwrap_or_default();
@@ -144,18 +179,18 @@ fn the_keys_of_the_example_are_those_that_come_with_runtail() {
 }
 
 #[test]
-fn every_file_that_the_architecture_names_is_there() {
+fn every_file_that_the_architecture_and_the_internals_name_is_there() {
     let mut files = Vec::new();
     for folder in ["src", "crates", "tests", "docs", "assets"] {
         list(Path::new(folder), &mut files);
     }
     let short: Vec<PathBuf> = files.iter().map(|file| file.iter().filter(|part| *part != "src").collect()).collect();
     files.extend(short);
-    for name in code(ARCHITECTURE) {
+    for name in code(ARCHITECTURE).into_iter().chain(code(INTERNALS)) {
         let is_path =
             !name.contains([' ', '*', '(']) && (name.ends_with(".rs") || name.contains('/')) && !name.starts_with('/');
         let wanted = name.trim_end_matches('/');
-        // `stream/source.rs` is crates/stream/src/source.rs.
+        // `stream/log/tape.rs` is crates/stream/src/log/tape.rs.
         let is_there = |file: &PathBuf| file.ends_with(wanted) || file.with_extension("").ends_with(wanted);
         assert!(!is_path || files.iter().any(is_there), "there is no {name}");
     }

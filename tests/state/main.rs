@@ -38,3 +38,4 @@ mod still;
 mod timeline;
 mod timeline_screens;
 mod views;
+mod words;

@@ -174,6 +174,21 @@ fn an_id_of_the_stream_lands_in_it() {
     assert_eq!(at(&dash), Some(Seq(3)), "where the message began");
 }
 
+#[test]
+fn an_id_behind_a_snapshot_lands_on_its_event() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.snapshot(vec![(runtail_stream::SnapshotPart::Runs, serde_json::json!([]))]);
+    dash.event("custom", "1");
+    let run = "01a1fbb5-1351-70df-a8e3-d471c3c0cd66";
+    dash.event("metadata", &format!(r#"{{"run_id":"{run}","attempt":1}}"#));
+    dash.event("custom", "2");
+    dash.feed(Msg::Paste(run.into()));
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(3)));
+    say(&mut dash, "#3");
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(4)), "numbers count the events of the stream");
+}
+
 /// The sources that are asked, and the number of their search.
 fn asked(effects: &[Effect]) -> (u64, Vec<Source>) {
     let ask = |effect: &Effect| match effect {

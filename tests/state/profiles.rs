@@ -688,7 +688,7 @@ fn a_file_that_somebody_else_changed_is_not_written() {
     let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?}") };
     let error = draft.write().unwrap_err();
     dash.feed(Msg::done(EffectResult::Saved(Err(error))));
-    assert!(dash.screen().contains("changed by somebody else meanwhile"), "{}", dash.screen());
+    assert!(dash.screen().contains("changed by another program"), "{}", dash.screen());
     assert!(dash.app.session.catalogue.is_unsaved());
     assert!(std::fs::read_to_string(&path).unwrap().ends_with("# by hand\n"));
 }

@@ -8,7 +8,7 @@ pub use cancel::{CancelState, CancelTarget};
 pub(super) use quirks::Quirks;
 pub use runs::CancelAction;
 
-use super::answer::Plane;
+use super::answer::Service;
 use super::http::{Answer, Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
 use super::rows::{Received, Row};
 use super::{ApiError, EventStream, Kind, Retry};
@@ -21,11 +21,11 @@ use serde_json::{Value, json};
 use std::convert::identity;
 use std::sync::Arc;
 
-/// What is asked of a thread in a list: everything but its values, which may be megabytes each. These are the fields
-/// that all servers with `select` know; `error` is not among them.
+/// The fields of a thread in a list: all but its values, which may be megabytes each. All servers with `select` accept
+/// these; `error` is not one of them.
 const THREAD_FIELDS: [&str; 6] = ["thread_id", "created_at", "updated_at", "metadata", "status", "interrupts"];
 
-/// An agent server, spoken to with the keys of one profile.
+/// A client of an agent server, with the keys of one profile.
 #[derive(Debug, Clone)]
 pub struct AgentServer {
     pub(super) http: Http,
@@ -36,7 +36,7 @@ pub struct AgentServer {
     quirks: Arc<Quirks>,
 }
 
-/// Which software answers.
+/// The server's software.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerKind {
     /// The Python server.
@@ -45,33 +45,33 @@ pub enum ServerKind {
     JavaScript,
     /// Aegra.
     Aegra,
-    /// Something else that speaks the contract.
+    /// Another implementation of the contract.
     Other,
 }
 
-/// What a server says of itself.
+/// A server's description of itself.
 #[derive(Debug, Clone)]
 pub struct ServerInfo {
-    /// Which software it is.
+    /// Its software.
     pub kind: ServerKind,
-    /// Its version; empty where it says none.
+    /// Its version; empty if unknown.
     pub version: String,
-    /// The whole answer; null where the server has no `/info`.
+    /// The whole response; null if the server has no `/info`.
     pub raw: Value,
 }
 
-/// Which threads to list.
+/// A query for threads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadQuery {
-    /// Most rows.
+    /// Maximum number of rows.
     pub limit: usize,
-    /// Rows to leave out.
+    /// Number of rows to skip.
     pub offset: usize,
-    /// Only with this status.
+    /// Only threads with this status.
     pub status: Option<String>,
-    /// Only with these notes (an object).
+    /// Only threads with this metadata (an object).
     pub metadata: Option<Value>,
-    /// Only these threads, where the server knows the field; none means all.
+    /// Only these threads, if the server supports the field; empty means all.
     pub ids: Vec<String>,
 }
 
@@ -81,14 +81,14 @@ impl Default for ThreadQuery {
     }
 }
 
-/// A list that is read in pages, and the rows wanted of it.
+/// A paginated list, and the requested rows.
 #[derive(Clone, Copy)]
 enum List<'q> {
     Assistants { limit: usize, offset: usize },
     Threads(&'q ThreadQuery),
 }
 
-/// What the answer to `GET /info` says of a server (agent-server reference §6).
+/// Parses the response to `GET /info` (agent-server reference §6).
 pub(super) fn server_info(raw: Value) -> ServerInfo {
     let kind = if raw["name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case("aegra")) {
         ServerKind::Aegra
@@ -104,8 +104,8 @@ pub(super) fn server_info(raw: Value) -> ServerInfo {
 }
 
 impl AgentServer {
-    /// An agent server by its base. Its origin is trusted with the profile's keys from now on: call this with addresses
-    /// out of the configuration or of the control plane's own records only.
+    /// Creates a client from the server's base URL. Its origin is trusted with the profile's keys from then on, so use only
+    /// addresses from the configuration or from the control plane's records.
     pub fn new(http: Http, base: Url) -> AgentServer {
         http.allow(&base);
         let text: Arc<str> = base.as_str().trim_end_matches('/').into();
@@ -113,18 +113,17 @@ impl AgentServer {
         AgentServer { http, base, text, retry: Retry::NONE, quirks }
     }
 
-    /// The same with another policy for GETs; without this every request is made once. What writes, and every stream,
-    /// is asked for once whatever this says.
+    /// Sets the retry policy for GETs; the default is no retries. Writes and streams are never retried.
     pub fn retrying(self, retry: Retry) -> AgentServer {
         AgentServer { retry, ..self }
     }
 
-    /// The server's address, without a trailing slash.
+    /// Returns the server's address, without a trailing slash.
     pub fn base(&self) -> &str {
         &self.text
     }
 
-    /// Which software answers, from `GET /info`. A server without that call is [`ServerKind::Other`].
+    /// Returns the server's software, from `GET /info`. A server without that call is [`ServerKind::Other`].
     pub async fn info(&self) -> Result<ServerInfo, ApiError> {
         let raw: Value = match self.get(&["info"], &[]).await {
             Ok(answer) => answer.json()?,
@@ -136,45 +135,45 @@ impl AgentServer {
         Ok(server_info(raw))
     }
 
-    /// Assistants, in the server's order, in as many requests as the server's page size takes.
+    /// Returns assistants in the server's order, with one request per page.
     pub async fn assistants(&self, limit: usize, offset: usize) -> Result<Vec<Assistant>, ApiError> {
         self.pages(List::Assistants { limit, offset }, identity).await
     }
 
-    /// The same as [`AgentServer::assistants`], as the server describes them.
+    /// Like [`AgentServer::assistants`], as received.
     pub async fn assistant_rows(&self, limit: usize, offset: usize) -> Result<Vec<Value>, ApiError> {
         self.pages(List::Assistants { limit, offset }, identity).await
     }
 
-    /// One assistant as the server describes it.
+    /// Returns an assistant as received.
     pub async fn assistant_row(&self, id: &str) -> Result<Value, ApiError> {
         self.get(&["assistants", id], &[]).await?.json()
     }
 
-    /// The graph of an assistant, by its id or by the graph's name: `{nodes, edges}`. `deep` looks into subgraphs.
+    /// Returns the graph of an assistant, by its id or by the graph's name: `{nodes, edges}`. `deep` includes subgraphs.
     pub async fn assistant_graph(&self, assistant: &str, deep: bool) -> Result<Value, ApiError> {
         let query = [("xray", "true".to_string())];
         self.get(&["assistants", assistant, "graph"], if deep { &query } else { &[] }).await?.json()
     }
 
-    /// Threads, newest first by their last change, without their values.
+    /// Returns threads without their values, last changed first.
     pub async fn threads(&self, query: &ThreadQuery) -> Result<Vec<Thread>, ApiError> {
         let mut threads = self.pages(List::Threads(query), Thread::in_a_list).await?;
         threads.sort_by_key(|t| std::cmp::Reverse(t.updated_at.or(t.created_at)));
         Ok(threads)
     }
 
-    /// Threads as the server describes them, in its order.
+    /// Returns threads as received, in the server's order.
     pub async fn thread_rows(&self, query: &ThreadQuery) -> Result<Vec<Value>, ApiError> {
         self.pages(List::Threads(query), identity).await
     }
 
-    /// One thread.
+    /// Returns a thread.
     pub async fn thread(&self, id: &str) -> Result<Thread, ApiError> {
         self.get(&["threads", id], &[]).await?.json()
     }
 
-    /// One thread as the server describes it.
+    /// Returns a thread as received.
     pub async fn thread_row(&self, id: &str) -> Result<Value, ApiError> {
         self.get(&["threads", id], &[]).await?.json()
     }
@@ -184,12 +183,12 @@ impl AgentServer {
         self.post(&["threads"], body).await?.json()
     }
 
-    /// Creates a thread and gives it as the server describes it.
+    /// Creates a thread and returns it as received.
     pub async fn create_thread_row(&self, body: &Value) -> Result<Value, ApiError> {
         self.post(&["threads"], body).await?.json()
     }
 
-    /// Counts threads, where the server offers that.
+    /// Counts threads, if the server offers it.
     pub async fn count_threads(&self, status: Option<&str>, metadata: Option<&Value>) -> Result<u64, ApiError> {
         let mut body = json!({});
         if let Some(status) = status {
@@ -201,7 +200,7 @@ impl AgentServer {
         self.search(&["threads", "count"], &body).await?.json()
     }
 
-    /// Copies a thread with its history, where the server offers that. Sent once.
+    /// Copies a thread with its history, if the server offers it. Sent once.
     pub async fn copy_thread(&self, id: &str) -> Result<Value, ApiError> {
         self.post(&["threads", id, "copy"], &json!({})).await?.json()
     }
@@ -212,29 +211,29 @@ impl AgentServer {
         self.call(Method::DELETE, url, None, &[200, 202, 204]).await.map(drop)
     }
 
-    /// The record of a thread as received.
+    /// Returns the record of a thread as received.
     ///
     /// # Errors
-    /// [`Kind::TooLarge`] where the answer is larger than `max_bytes`; see [`ApiError`] for the rest.
+    /// [`Kind::TooLarge`] if the response is larger than `max_bytes`; see [`ApiError`] for the rest.
     pub async fn thread_raw(&self, id: &str, max_bytes: usize) -> Result<Box<RawValue>, ApiError> {
         self.get_up_to(&["threads", id], &[], max_bytes).await?.json()
     }
 
-    /// The state of a thread: `{values, next, tasks, interrupts, …}`.
+    /// Returns the state of a thread: `{values, next, tasks, interrupts, …}`.
     pub async fn thread_state(&self, thread: &str) -> Result<Value, ApiError> {
         self.get(&["threads", thread, "state"], &[]).await?.json()
     }
 
-    /// The state of a thread as received.
+    /// Returns the state of a thread as received.
     ///
     /// # Errors
-    /// [`Kind::TooLarge`] where the answer is larger than `max_bytes`; see [`ApiError`] for the rest.
+    /// [`Kind::TooLarge`] if the response is larger than `max_bytes`; see [`ApiError`] for the rest.
     pub async fn thread_state_raw(&self, thread: &str, max_bytes: usize) -> Result<Box<RawValue>, ApiError> {
         self.get_up_to(&["threads", thread, "state"], &[], max_bytes).await?.json()
     }
 
-    /// The past states of a thread, newest first; only those before the checkpoint `before`, where one is given. The
-    /// limit is always sent, because the Python server's default is one.
+    /// Returns past states of a thread, newest first, optionally only those before the checkpoint `before`. The limit is
+    /// always sent, because the Python server's default is 1.
     pub async fn thread_history(
         &self,
         thread: &str,
@@ -244,11 +243,11 @@ impl AgentServer {
         self.history(thread, limit, before, MAX_BODY).await?.json()
     }
 
-    /// The same as [`AgentServer::thread_history`], each state as received. Every state repeats all values of the thread,
-    /// so a limit that fits one thread is too much for another: on [`Kind::TooLarge`] request fewer.
+    /// Like [`AgentServer::thread_history`], each state as received. Every state repeats all values of the thread, so the
+    /// right limit depends on the thread: on [`Kind::TooLarge`] request fewer.
     ///
     /// # Errors
-    /// [`Kind::TooLarge`] where the answer is larger than `max_bytes`; see [`ApiError`] for the rest.
+    /// [`Kind::TooLarge`] if the response is larger than `max_bytes`; see [`ApiError`] for the rest.
     pub async fn thread_history_raw(
         &self,
         thread: &str,
@@ -277,8 +276,8 @@ impl AgentServer {
         self.post(&["threads", thread, "state"], body).await?.json()
     }
 
-    /// Starts a run on a thread, or one without a thread, and opens its stream. Never sent twice: where the answer is
-    /// lost, the run may exist all the same.
+    /// Starts a run, with or without a thread, and opens its stream. Never sent twice: if the response is lost, the run may
+    /// exist nevertheless.
     pub async fn start_run(&self, thread: Option<&str>, body: &RunCreate) -> Result<EventStream, ApiError> {
         let url = match thread {
             Some(thread) => self.url(&Method::POST, &["threads", thread, "runs", "stream"])?,
@@ -294,8 +293,8 @@ impl AgentServer {
         serde_json::to_value(body).map_err(refused)
     }
 
-    /// Opens the stream of a run that is there already. Several modes travel as a JSON list in one parameter, which is
-    /// how the server reads them; none means all. `last_event_id`: `-1` is the beginning.
+    /// Opens the stream of an existing run. Modes are sent as a JSON list in one parameter, as the server expects; none means
+    /// all. `last_event_id`: `-1` is the beginning.
     pub async fn join_run(
         &self,
         thread: &str,
@@ -315,7 +314,7 @@ impl AgentServer {
         self.http.open(Method::GET, url, None, last_event_id).await
     }
 
-    /// The error of a stream that is not opened. `path` is its path below the server's base.
+    /// Returns the error of a stream that could not be opened. `path` is relative to the server's base.
     pub fn refuse_stream(&self, path: &[&str], kind: Kind, detail: &str) -> ApiError {
         let at = match self.url(&Method::GET, path) {
             Ok(url) => self.http.place(&Method::GET, &url),
@@ -324,18 +323,18 @@ impl AgentServer {
         ApiError { kind, at, detail: detail.into(), hint: None }
     }
 
-    /// Whether the server is known to have no streams of whole threads.
+    /// Whether the server is known to have no thread streams.
     pub fn lacks_thread_streams(&self) -> bool {
         self.quirks.lacks_thread_streams()
     }
 
-    /// Notes that the server has no streams of whole threads.
+    /// Records that the server has no thread streams.
     pub fn note_thread_streams_missing(&self) {
         self.quirks.note_thread_streams_missing();
     }
 
-    /// Opens the stream of a whole thread. The contract repeats the parameter for each mode; the Python server reads one
-    /// value with commas and honours only the last repeat (agent-server reference §4): `repeat_modes` chooses.
+    /// Opens the stream of a thread. The contract repeats the parameter for each mode; the Python server takes one
+    /// comma-separated value and uses only the last repeat (agent-server reference §4): `repeat_modes` chooses.
     /// `last_event_id`: `-` is the beginning.
     pub async fn thread_stream(
         &self,
@@ -352,7 +351,7 @@ impl AgentServer {
         self.http.open(Method::GET, url, None, last_event_id).await
     }
 
-    /// Asks for threads as well as the server can: sorted and without values, then sorted, then plainly.
+    /// Searches threads with the best request that the server accepts: sorted and without values, then sorted, then plain.
     async fn search_threads(&self, query: &ThreadQuery) -> Result<Answer, ApiError> {
         let mut body = json!({"limit": query.limit, "offset": query.offset});
         if let Some(status) = &query.status {
@@ -380,7 +379,7 @@ impl AgentServer {
                     self.quirks.set_thread_search(level);
                     return Ok(answer);
                 }
-                // Refused for something else, the plainest form fails too; the first refusal then tells more.
+                // If the cause is another one, the plain form fails too, and the first error says more.
                 Err(e) if matches!(e.kind, Kind::Invalid(_)) => first = first.or(Some(e)),
                 Err(e) => return Err(e),
             }
@@ -391,8 +390,8 @@ impl AgentServer {
         }))
     }
 
-    /// Rows of a list that is read in pages, each request by a limit and an offset, and `kept` of each row. A page that is
-    /// refused as too large is requested again in a smaller size, which is remembered.
+    /// Reads a paginated list by limit and offset, and keeps `kept` of each row. If a page size is rejected, a smaller one is
+    /// tried and remembered.
     async fn pages<T: DeserializeOwned>(&self, list: List<'_>, kept: impl Fn(T) -> T) -> Result<Vec<T>, ApiError> {
         let (limit, offset) = match list {
             List::Assistants { limit, offset } => (limit, offset),
@@ -423,7 +422,7 @@ impl AgentServer {
             }
             if received.is_full() {
                 let n = rows.len();
-                let mut error = answer.odd(&format!("the first {n} rows take as much memory as a list may"));
+                let mut error = answer.odd(&format!("the list exceeds the memory limit after {n} rows"));
                 error.hint = Some("request fewer of them (--limit)".into());
                 return Err(error);
             }
@@ -457,7 +456,7 @@ impl AgentServer {
         self.call(Method::POST, url, Some(body), &[200, 201]).await
     }
 
-    /// A POST that carries a question and changes nothing.
+    /// Sends a POST that only reads.
     async fn search(&self, parts: &[&str], body: &Value) -> Result<Answer, ApiError> {
         let url = self.url(&Method::POST, parts)?;
         self.send(Method::POST, url, Some(body), &[200], true, MAX_BODY).await
@@ -477,7 +476,7 @@ impl AgentServer {
         reads: bool,
         max_body: usize,
     ) -> Result<Answer, ApiError> {
-        let (plane, retry, timeout) = (Plane::Agent, self.retry, REQUEST_TIMEOUT);
+        let (plane, retry, timeout) = (Service::Agent, self.retry, REQUEST_TIMEOUT);
         let call =
             Call { plane, method, url, body, about: None, expect, is_list: false, reads, retry, timeout, max_body };
         self.http.call(call).await

@@ -1,4 +1,4 @@
-//! What a server's refusal means: from status, headers and body to an [`ApiError`] with words for the person.
+//! Turns an error response (status, headers, body) into an [`ApiError`] with an explanation for the user.
 
 use super::{ApiError, Kind, Place};
 use jiff::fmt::rfc2822::DateTimeParser;
@@ -7,34 +7,34 @@ use reqwest::{StatusCode, Url};
 use runtail_core::{config, text};
 use serde_json::Value;
 
-/// Longest detail that is kept, in columns.
+/// Maximum length of a detail, in columns.
 const MAX_DETAIL: usize = 600;
-/// Most fields that are listed.
+/// Maximum number of fields to list.
 const MAX_FIELDS: usize = 40;
-/// Headers in which servers and proxies name a request, the most telling first.
+/// Headers with a request id, the most specific first.
 const REQUEST_IDS: [&str; 6] =
     ["x-request-id", "x-correlation-id", "x-amzn-requestid", "x-amzn-trace-id", "x-cloud-trace-context", "cf-ray"];
 
-/// Which of the two services was asked.
+/// Which of the two services the request was for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Plane {
+pub(super) enum Service {
     Control,
     Agent,
 }
 
-/// What hints need to know of the request.
+/// The facts about a request that hints need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct About {
-    pub plane: Plane,
-    /// Whether it was the call that lists deployments.
+    pub plane: Service,
+    /// Whether it was the deployments list.
     pub is_list: bool,
-    /// What went with it to say who asks.
+    /// The credentials that were sent.
     pub shown: Shown,
-    /// Whether a workspace went with it.
+    /// Whether a workspace was sent.
     pub has_workspace: bool,
 }
 
-/// What a request carries to say who asks.
+/// The credentials of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shown {
     Nothing,
@@ -44,7 +44,7 @@ pub(super) enum Shown {
 }
 
 impl Shown {
-    /// Its word in messages.
+    /// Returns its word in messages.
     pub fn word(self) -> &'static str {
         match self {
             Shown::Nothing | Shown::Key => "key",
@@ -54,27 +54,27 @@ impl Shown {
     }
 }
 
-/// The server's name for the request, if it gave one.
+/// Returns the server's request id, if there is one.
 pub(super) fn request_id(headers: &HeaderMap) -> Option<String> {
     let value = REQUEST_IDS.iter().find_map(|name| headers.get(*name))?.to_str().ok()?;
     Some(text::fit(&text::clean(value.trim()), 80).into_owned()).filter(|id| !id.is_empty())
 }
 
-/// The error that an unwelcome status is.
+/// Returns the error of an unexpected status.
 pub(super) fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], mut at: Place, about: About) -> ApiError {
     at.request_id = request_id(headers);
     if status.is_redirection() {
         return redirect(status, headers, at);
     }
     let mut said = read(headers, body);
-    // What a success says is a record, secrets included, and no reason.
+    // The body of a success is a record with secrets, not a reason.
     if said.detail.is_empty() || (status.is_success() && !is_html(headers, body)) {
         said.detail = status.to_string();
     }
     let detail = said.detail;
     let asked = || {
         let wish = headers.get(RETRY_AFTER).and_then(|v| v.to_str().ok());
-        // A date is one of the server's own clock, which may be hours from ours.
+        // A date is by the server's own clock, which may differ by hours.
         let date = |v: &HeaderValue| DateTimeParser::new().parse_timestamp(v.to_str().ok()?).ok();
         let now = headers.get(DATE).and_then(date).unwrap_or_else(jiff::Timestamp::now);
         wish.and_then(|v| super::retry::retry_after(v, now))
@@ -96,133 +96,134 @@ pub(super) fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8], mut 
     ApiError { kind, at, detail, hint }
 }
 
-/// The error that a body which is no JSON is, where JSON was expected.
+/// Returns the error of a body that is not JSON.
 pub(super) fn not_json(headers: &HeaderMap, body: &[u8], why: &serde_json::Error, mut at: Place) -> ApiError {
     at.request_id = request_id(headers);
     let (detail, hint) = if is_html(headers, body) {
         (html_detail(body), None)
     } else if body.is_empty() {
-        ("an empty answer where JSON was expected".to_string(), None)
+        ("an empty response instead of JSON".to_string(), None)
     } else {
-        let hint = "the server may be of another kind or version".to_string();
-        (format!("an answer that is not understood: {}", text::clean(&why.to_string())), Some(hint))
+        let hint = "the server may be of an unsupported kind or version".to_string();
+        (format!("unexpected response: {}", text::clean(&why.to_string())), Some(hint))
     };
     ApiError { kind: Kind::Protocol, at, detail, hint }
 }
 
-/// Redirects are never followed, since the key would travel with them; the error says where this one pointed, without
-/// what its query may carry.
+/// Returns the error of a redirect. Redirects are never followed, because the key would be sent along. The error names the
+/// target without its query.
 fn redirect(status: StatusCode, headers: &HeaderMap, at: Place) -> ApiError {
     let target = headers.get(LOCATION).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let target = target.split(['?', '#']).next().unwrap_or_default();
     let target = match target.split_once("://") {
-        // No user and password of an address either.
+        // Remove a user and password from the address, too.
         Some((scheme, rest)) => format!("{scheme}://{}", rest.rsplit_once('@').map_or(rest, |(_, host)| host)),
         None => target.to_string(),
     };
     let detail = match text::clean(&target) {
-        target if target.is_empty() => format!("the server answers {}, a redirect to nowhere", status.as_u16()),
-        target => format!("the server answers {}, a redirect to {}", status.as_u16(), text::fit(&target, 200)),
+        target if target.is_empty() => format!("the server answered {}, a redirect without a target", status.as_u16()),
+        target => format!("the server answered {}, a redirect to {}", status.as_u16(), text::fit(&target, 200)),
     };
-    let hint =
-        "redirects are not followed, so that keys stay at home: use the final address in the profile".to_string();
+    let hint = "redirects are not followed, to protect your keys: use the final address in the profile".to_string();
     ApiError { kind: Kind::Protocol, at, detail, hint: Some(hint) }
 }
 
-/// The likely cause of a refusal and what to do. The texts that are looked for are those that the official clients know
-/// (control-plane reference §1, §6, §10).
+/// Returns the likely cause of an error and what to do. It matches the texts that the official clients match (control-plane
+/// reference §1, §6, §10).
 fn hint(kind: &Kind, detail: &str, at: &Place, about: About) -> Option<String> {
-    let control = about.plane == Plane::Control;
+    let control = about.plane == Service::Control;
     let detail = detail.to_lowercase();
     let says = |text: &str| detail.contains(text);
     let word = about.shown.word();
     let text = match kind {
         Kind::Unauthorized => return Some(not_accepted(about)),
         Kind::Forbidden if says("requires workspace specification") && about.has_workspace => {
-            "the workspace of the profile was not accepted: is its id right?"
+            "the profile's workspace was rejected: is its id correct?"
         }
         Kind::Forbidden if says("requires workspace specification") => {
-            return Some(format!("this {word} is one of a whole organisation: set `workspace` in the profile"));
+            return Some(format!("this {word} belongs to a whole organization: set `workspace` in the profile"));
         }
         Kind::Forbidden if says("not enabled") => {
             let page =
                 Url::parse(&format!("{}{}", at.host, at.path)).ok().and_then(|url| config::deployments_page(&url));
-            let page = page.map(|page| format!(": {page} tells which, and can switch it on")).unwrap_or_default();
-            return Some(format!("this is not part of the organisation's plan, or not switched on{page}"));
+            let page = page.map(|page| format!(": see {page}, where it can be enabled")).unwrap_or_default();
+            return Some(format!("this is not part of the organization's plan, or not enabled{page}"));
         }
         Kind::Forbidden if control => {
-            return Some(format!("is the {word} one of this region and this workspace, and may it do this?"));
+            return Some(format!(
+                "permission denied: is the {word} from this region and workspace, and does it have the permission?"
+            ));
         }
-        Kind::Forbidden => return Some(format!("the server knows who asks and says no: may this {word} do this?")),
+        Kind::Forbidden => return Some(format!("permission denied: does this {word} have the permission?")),
         Kind::NotFound if about.is_list && !control => {
-            "something answers there, but not as an agent server: is the path of the address right?"
+            "this is not an agent server: is the path of the address correct?"
         }
         Kind::NotFound if about.is_list => {
-            "is the address right? A self-hosted control plane is under /api-host; for a server that cannot list \
+            "is the address correct? A self-hosted control plane is under /api-host; for a server that can't list \
              deployments, pin their ids with `deployments = […]` in the profile"
         }
         Kind::Conflict if says("tracing project") => {
-            "a deployment of this name that was deleted left its tracing project: choose another name, or delete that \
-             project; `deployments delete --delete-tracing-project` takes it along the next time"
+            "a deleted deployment with this name left its tracing project: choose another name, or delete that \
+             project; `deployments delete --delete-tracing-project` deletes it too the next time"
         }
         Kind::Invalid(_) if says("listener_id' is required") => {
-            "deployments of this organisation run on its own clusters: `runtail listeners list` names them, and \
-             source_config.listener_id takes one"
+            "deployments of this organization run on its own clusters: `runtail listeners list` shows them, and \
+             set one as source_config.listener_id"
         }
         Kind::Invalid(_) if says("scale to zero") => {
             "choose another source_config.deployment_type, such as \"dev\" or \"prod\""
         }
         Kind::Invalid(fields) if fields.iter().any(|f| f.starts_with("path.") && f.to_lowercase().contains("uuid")) => {
-            "the server's identifiers are UUIDs, and this is none: is a name meant, or a pinned id of the profile wrong?"
+            "the server's ids are UUIDs, and this is not one: is it a name, or a wrong id under `deployments` in the profile?"
         }
         Kind::Status(405) if control => "the prefix may be wrong: a self-hosted control plane is under /api-host",
         Kind::Status(405) => "is this the address of an agent server?",
-        Kind::Server(502..=504) => "the server, or a proxy before it, is not ready",
+        Kind::Server(502..=504) => "the server, or a proxy in front of it, is not ready",
         _ => return None,
     };
     Some(text.to_string())
 }
 
-/// What a 401 means: nothing was sent, or what was sent is not known there.
+/// Explains a 401: no credentials were sent, or they are unknown there.
 fn not_accepted(about: About) -> String {
-    let control = about.plane == Plane::Control;
+    let control = about.plane == Service::Control;
     let text = match about.shown {
         Shown::Nothing => {
-            "no key was sent: name one with api_key_env, api_key_file or api_key_command in the profile, or a token with \
+            "no key was sent: set api_key_env, api_key_file or api_key_command in the profile, or a token with \
              bearer_env, bearer_file or bearer_command"
         }
-        Shown::Key if control => "the key was not accepted: is it revoked, or a key of another region?",
-        Shown::Key => "the key was not accepted: is it revoked, or one of another workspace?",
-        Shown::Token if control => "the token was not accepted: has it expired, or is it one of another region?",
-        Shown::Token => "the token was not accepted: has it expired?",
-        Shown::Both => "neither the key nor the token was accepted: is the key revoked, or has the token expired?",
+        Shown::Key if control => "the key was rejected: is it revoked, or from another region?",
+        Shown::Key => "the key was rejected: is it revoked, or from another workspace?",
+        Shown::Token if control => "the token was rejected: has it expired, or is it from another region?",
+        Shown::Token => "the token was rejected: has it expired?",
+        Shown::Both => "the key and the token were rejected: is the key revoked, or has the token expired?",
     };
     text.to_string()
 }
 
-/// What a body says: one line, and the fields that it names.
+/// Returns the message of a body in one line, and the fields that it names.
 #[derive(Debug, Default, PartialEq)]
-struct Said {
+struct ErrorBody {
     detail: String,
     fields: Vec<String>,
 }
 
-fn read(headers: &HeaderMap, body: &[u8]) -> Said {
+fn read(headers: &HeaderMap, body: &[u8]) -> ErrorBody {
     if let Ok(value) = serde_json::from_slice::<Value>(body) {
         return of_json(&value);
     }
     let detail = if is_html(headers, body) { html_detail(body) } else { line(&String::from_utf8_lossy(body)) };
-    Said { detail, fields: Vec::new() }
+    ErrorBody { detail, fields: Vec::new() }
 }
 
-/// The shapes that the services use (control-plane reference §10, agent-server reference §6 "Errors").
-fn of_json(value: &Value) -> Said {
-    let plain = |text: &str| Said { detail: line(text), fields: Vec::new() };
+/// Parses the error formats of the services (control-plane reference §10, agent-server reference §6 "Errors").
+fn of_json(value: &Value) -> ErrorBody {
+    let plain = |text: &str| ErrorBody { detail: line(text), fields: Vec::new() };
     match (&value["detail"], &value["error"], &value["message"]) {
         (Value::String(text), _, _) => of_schema_text(text),
         (Value::Array(items), _, _) if !items.is_empty() => {
             let fields: Vec<String> = items.iter().take(MAX_FIELDS).map(field).collect();
-            Said { detail: of_fields(fields.len()), fields }
+            ErrorBody { detail: of_fields(fields.len()), fields }
         }
         (detail @ Value::Object(_), _, _) => match &detail["message"] {
             Value::String(text) => plain(text),
@@ -232,7 +233,7 @@ fn of_json(value: &Value) -> Said {
             Some(Value::Array(issues)) => {
                 let mut fields = Vec::new();
                 zod(issues, &mut fields);
-                Said { detail: of_fields(fields.len()), fields }
+                ErrorBody { detail: of_fields(fields.len()), fields }
             }
             _ => match (error.get("message"), message) {
                 (Some(Value::String(text)), _) | (None, Value::String(text)) => plain(text),
@@ -243,17 +244,17 @@ fn of_json(value: &Value) -> Said {
         (_, Value::String(error), _) => plain(error),
         _ => match value {
             Value::String(text) => plain(text),
-            Value::Null => Said::default(),
+            Value::Null => ErrorBody::default(),
             other => plain(&other.to_string()),
         },
     }
 }
 
-/// The Python agent server validates against a schema and answers with its library's long text: the first paragraph says
-/// what is wrong, `On instance["field"]` where; in between stands the schema, and after it the whole input.
-fn of_schema_text(text: &str) -> Said {
+/// Shortens the schema errors of the Python agent server: the first paragraph is the problem, `On instance["field"]` its
+/// place; between them is the schema, and after them the whole input.
+fn of_schema_text(text: &str) -> ErrorBody {
     let Some((head, tail)) = text.split_once("\n\nFailed validating") else {
-        return Said { detail: line(text), fields: Vec::new() };
+        return ErrorBody { detail: line(text), fields: Vec::new() };
     };
     let path =
         tail.split("\n\nOn instance").nth(1).and_then(|rest| rest.split_once(":\n")).map_or("", |(path, _)| path);
@@ -262,10 +263,10 @@ fn of_schema_text(text: &str) -> Said {
         "" => line(head),
         path => format!("{}: {}", line(path), line(head)),
     };
-    Said { detail: of_fields(1), fields: vec![field] }
+    ErrorBody { detail: of_fields(1), fields: vec![field] }
 }
 
-/// One item of FastAPI's list: `{loc: [str|int], msg, type}`. `input` is left out: it repeats what was sent.
+/// Formats an item of FastAPI's list: `{loc: [str|int], msg, type}`. `input` is skipped, because it repeats the request.
 fn field(item: &Value) -> String {
     let place: Vec<String> = match &item["loc"] {
         Value::Array(parts) => parts.iter().map(|p| p.as_str().map_or_else(|| p.to_string(), str::to_string)).collect(),
@@ -283,7 +284,7 @@ fn field(item: &Value) -> String {
     }
 }
 
-/// Zod's issues. A union's failure says nothing itself; what its first alternative missed does.
+/// Formats Zod's issues. A union's own error says nothing, so its first alternative's error is used.
 fn zod(issues: &[Value], fields: &mut Vec<String>) {
     for issue in issues {
         if let Some(Value::Array(inner)) = issue["unionErrors"].get(0).map(|first| &first["issues"]) {
@@ -298,8 +299,8 @@ fn zod(issues: &[Value], fields: &mut Vec<String>) {
 
 fn of_fields(count: usize) -> String {
     match count {
-        1 => "the server refused a field".to_string(),
-        n => format!("the server refused {n} fields"),
+        1 => "the server rejected a field".to_string(),
+        n => format!("the server rejected {n} fields"),
     }
 }
 
@@ -323,7 +324,7 @@ pub(super) fn html_detail(body: &[u8]) -> String {
     }
 }
 
-/// One clean line of bounded length.
+/// Returns one sanitized line of limited length.
 pub(super) fn line(foreign: &str) -> String {
     let joined = foreign.split_whitespace().collect::<Vec<_>>().join(" ");
     text::fit(&text::clean(&joined), MAX_DETAIL).into_owned()
@@ -373,7 +374,7 @@ mod tests {
 
     #[test]
     fn a_date_to_come_back_at_is_one_of_the_servers_own_clock() {
-        let about = About { plane: Plane::Agent, is_list: false, shown: Shown::Key, has_workspace: false };
+        let about = About { plane: Service::Agent, is_list: false, shown: Shown::Key, has_workspace: false };
         let mut headers = HeaderMap::new();
         // A clock that is years from ours.
         headers.insert(DATE, "Sat, 21 Nov 2009 10:00:00 GMT".parse().unwrap());

@@ -1,7 +1,7 @@
-//! The authentication call and the wait for a person to agree (contract §2 and §4, control-plane reference §2 "Auth
+//! The authentication call and the wait for authorization (contract §2 and §4, control-plane reference §2 "Auth
 //! service").
 
-use super::answer::Plane;
+use super::answer::Service;
 use super::http::{Call, MAX_BODY};
 use super::{ApiError, ControlPlane, Retry};
 use reqwest::Method;
@@ -11,28 +11,28 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long one wait call is asked to hold; the server's own default.
+/// How long the server should hold one wait call; its own default.
 const HOLD: Duration = Duration::from_secs(30);
-/// How much longer its answer may take, as in the vendor's SDK.
+/// How much longer its response may take, as in the vendor's SDK.
 const GRACE: Duration = Duration::from_secs(10);
-/// How much longer than there is time a call that is under way may bring what was waited for.
+/// How long an active call may continue after the deadline.
 const LATE: Duration = Duration::from_secs(1);
-/// Shortest time between two wait calls, for servers that do not hold them.
+/// Minimum time between two wait calls, for servers that don't hold them.
 const SHORTEST: Duration = Duration::from_secs(2);
-/// Longest pause after a failure that may pass.
+/// Maximum pause after a temporary error.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// How a wait ended.
+/// The result of a wait.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AuthWaited {
-    /// The server said so.
+    /// The server reported a final status.
     Ended(AuthAnswer),
-    /// The time that there was is over; the link may still be good.
+    /// The deadline was reached; the link may still be valid.
     Deadline,
 }
 
 impl ControlPlane {
-    /// Asks for a token of a third party. Sent once. The token that may come is let go at once.
+    /// Requests a third-party token. Sent once. A returned token is dropped at once.
     pub async fn authenticate(&self, body: &AuthAuthenticateRequest) -> Result<AuthAnswer, ApiError> {
         let body = serde_json::to_value(body).map_err(|e| {
             let at = self.http.place(&Method::POST, &self.base);
@@ -42,10 +42,10 @@ impl ControlPlane {
         Ok(AuthAnswer::new(answer.json::<Value>()?))
     }
 
-    /// Waits for the end of an authentication for so long, by as many wait calls as it takes. Failures that may pass are
-    /// told and survived.
+    /// Waits for the end of an authentication until the deadline, with as many wait calls as needed. Temporary errors are
+    /// reported and retried.
     ///
-    /// A `timeout` is the end of one call, whatever the server holds it for, and not of the link.
+    /// A `timeout` status means the end of one call, not of the link.
     pub async fn wait_for_auth(
         &self,
         auth_id: &str,
@@ -77,7 +77,7 @@ impl ControlPlane {
                 }
                 Ok(Err(error)) => return Err(error),
             };
-            // The last question is asked at the deadline itself.
+            // The last call is made at the deadline itself.
             if left().is_zero() || quiet > left() {
                 return Ok(AuthWaited::Deadline);
             }
@@ -85,12 +85,12 @@ impl ControlPlane {
         }
     }
 
-    /// One wait call, held by the server for as long as asked.
+    /// Makes one wait call, which the server holds.
     async fn auth_wait(&self, auth_id: &str, asked: Duration) -> Result<AuthAnswer, ApiError> {
         let mut url = self.url(&Method::GET, &["v2", "auth", "wait", auth_id])?;
         url.query_pairs_mut().append_pair("timeout", &asked.as_secs().to_string());
         let call = Call {
-            plane: Plane::Control,
+            plane: Service::Control,
             method: Method::GET,
             url,
             body: None,
@@ -98,7 +98,7 @@ impl ControlPlane {
             expect: &[200],
             is_list: false,
             reads: true,
-            // Failures are told and survived above.
+            // Errors are reported and retried above.
             retry: Retry::NONE,
             timeout: asked + GRACE,
             max_body: MAX_BODY,

@@ -1,4 +1,4 @@
-//! Reads the body of an answer, with limits on its size, its unpacked size and the memory that parsing it takes.
+//! Reads a response body, with limits on its size, its decompressed size and the memory needed to parse it.
 
 use bytes::{Bytes, BytesMut};
 use flate2::write::MultiGzDecoder;
@@ -8,13 +8,13 @@ use reqwest::header::{CONTENT_ENCODING, HeaderMap};
 use runtail_core::text::string_end;
 use std::io::{self, Write};
 
-/// Unpacked size in bytes up to which an answer may have any ratio to its size on the wire.
+/// Decompressed size in bytes up to which any compression ratio is allowed.
 const FREE: usize = 16 << 20;
-/// Beyond that, an answer may unpack to at most this many times its size on the wire.
+/// Maximum compression ratio beyond that size.
 pub(super) const MOST_UNPACKED: usize = 100;
-/// Compressed bytes that are unpacked at once. Gzip expands them to a thousand times their size at most, so to 4 MiB.
+/// Compressed bytes to decompress at once. Gzip expands by a factor of 1000 at most, so to 4 MiB.
 const PIECE: usize = 4 << 10;
-/// Estimated memory in bytes that the parsed form of one answer may take.
+/// Maximum estimated memory in bytes of one parsed response.
 const PARSED: usize = 384 << 20;
 /// Estimated bytes of a parsed value without its text: the value itself and unused capacity of its list.
 const VALUE: usize = 64;
@@ -26,17 +26,17 @@ const KEY: usize = 96;
 pub(super) enum Unread {
     /// The connection broke.
     Broken(reqwest::Error),
-    /// It ended before the length that its head announced.
+    /// It ended before its `content-length`.
     Short,
     /// It is larger than the limit.
     TooLarge,
-    /// It unpacks to too many times its size. Holds the bytes on the wire, and the bytes that they had unpacked to.
+    /// Its compression ratio is too high. Holds the compressed and the decompressed size.
     Unpacks(usize, usize),
-    /// Its encoding is unknown, or its bytes are not in that encoding.
+    /// Its encoding is unknown or invalid.
     Undecodable(String),
 }
 
-/// Reads a body up to a limit, unpacked if it is compressed.
+/// Reads a body up to a limit, decompressed.
 pub(super) async fn read_body(response: Response, limit: usize) -> Result<Bytes, Unread> {
     let announced = response.content_length();
     if announced.is_some_and(|n| n > limit as u64) {
@@ -56,22 +56,21 @@ pub(super) async fn read_body(response: Response, limit: usize) -> Result<Bytes,
             }
         }
     }
-    // HTTP/2 may end a body early without an error (RFC 9113, section 8.1), and half of a number is a number too.
+    // HTTP/2 may end a body early without an error (RFC 9113, section 8.1), and half of a number is a valid number.
     if announced.is_some_and(|n| n > body.wire as u64) {
         return Err(Unread::Short);
     }
     body.finish()
 }
 
-/// Reads the body of any answer within all its limits; the error says which of them it exceeds. For the fuzzer, which needs no
-/// server for it.
+/// Reads a response body within all limits; the error says which one it exceeds. For the fuzzer, which has no server.
 #[doc(hidden)]
 pub async fn read_answer(response: Response, limit: usize) -> Result<Bytes, String> {
     let body = read_body(response, limit).await.map_err(|why| format!("{why:?}"))?;
     if is_too_costly(&body) { Err("TooCostly".into()) } else { Ok(body) }
 }
 
-/// Reads the first bytes of a body, up to a limit or to where it breaks off.
+/// Reads the first bytes of a body, up to a limit or to the point where the connection breaks.
 pub(super) async fn read_head(response: Response, limit: usize) -> Bytes {
     let Ok(mut body) = Body::new(response.headers()) else { return Bytes::new() };
     let mut chunks = response.bytes_stream();
@@ -94,7 +93,7 @@ struct Body {
     bytes: Form,
 }
 
-/// What was received so far.
+/// The bytes received so far.
 enum Form {
     Plain(BytesMut),
     Gzip(Box<MultiGzDecoder<Vec<u8>>>),
@@ -108,9 +107,7 @@ impl Body {
             Some("gzip" | "x-gzip") => Form::Gzip(Box::new(MultiGzDecoder::new(Vec::new()))),
             Some(other) => {
                 let other = runtail_core::text::fit(&runtail_core::text::clean(other), 40).into_owned();
-                return Err(Unread::Undecodable(format!(
-                    "the answer is compressed in a way that was not asked for ({other})"
-                )));
+                return Err(Unread::Undecodable(format!("the response has an unexpected encoding ({other})")));
             }
         };
         Ok(Body { wire: 0, bytes })
@@ -141,7 +138,7 @@ impl Body {
 
     fn finish(self) -> Result<Bytes, Unread> {
         match self.bytes {
-            // An answer without a body may have the header too.
+            // A response without a body may have the header too.
             Form::Gzip(unpacked) if self.wire > 0 => unpacked.finish().map(Bytes::from).map_err(|e| undecodable(&e)),
             _ => Ok(self.so_far()),
         }
@@ -149,10 +146,10 @@ impl Body {
 }
 
 fn undecodable(error: &io::Error) -> Unread {
-    Unread::Undecodable(format!("the answer is not valid gzip: {error}"))
+    Unread::Undecodable(format!("the response is not valid gzip: {error}"))
 }
 
-/// Whether parsing a JSON text would take more memory than an answer may: its bytes and an estimate for each value and key.
+/// Whether parsing a JSON text would exceed the memory limit: its bytes plus an estimate for each value and key.
 /// A dense text, with ten bytes for each value, is accepted up to about 50 MiB.
 pub(super) fn is_too_costly(json: &[u8]) -> bool {
     // The densest text has one value in two bytes.

@@ -1,4 +1,4 @@
-//! The lists of a control plane beside its deployments, and single records of them (control-plane reference §2:
+//! The other lists of a control plane, and single records of them (control-plane reference §2:
 //! Integrations, Listeners, Auth service).
 
 use super::control_plane::ControlPlane;
@@ -11,9 +11,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// How a list is read.
+/// How a list is paginated.
 enum Paging {
-    /// In one piece.
+    /// Not paginated.
     Whole,
     /// By `limit` and `offset`.
     Offset,
@@ -22,13 +22,13 @@ enum Paging {
 }
 
 impl ControlPlane {
-    /// A list of records as the server describes them, unknown fields and secrets included, over all its pages.
+    /// Returns all pages of a list as received, unknown fields and secrets included.
     ///
     /// # Errors
-    /// `Kind::NotFound` where the server has no such list, or nothing of the name that the list is a part of.
+    /// `Kind::NotFound` if the server has no such list, or no such parent.
     pub async fn collection(&self, of: &Collection) -> Result<Listing<Value>, ApiError> {
         let listing = self.read(of).await;
-        // Newer installations have the repositories under another address.
+        // Newer installations have the repositories at another path.
         if listing.as_ref().is_err_and(ApiError::may_lack_call)
             && let Some(other) = newer(of)
             && let Ok(listing) = self.read(&other).await
@@ -38,10 +38,10 @@ impl ControlPlane {
         listing.map_err(|error| explained(error, of))
     }
 
-    /// One record by its id: by a call of its own where there is one, else out of its list.
+    /// Returns a record by its id, from its own call if there is one, else from its list.
     ///
     /// # Errors
-    /// `Kind::NotFound` where there is none.
+    /// `Kind::NotFound` if there is none.
     pub async fn record(&self, of: &Collection, id: &str) -> Result<Value, ApiError> {
         if let Collection::Listeners | Collection::Providers = of {
             return self.member(of, id).await;
@@ -55,10 +55,10 @@ impl ControlPlane {
         found.ok_or_else(|| incomplete.unwrap_or_else(gone))
     }
 
-    /// One listener, or one provider by its slug, as the server describes it; the others have no such call.
+    /// Returns a listener, or a provider by its slug, as received; other records have no such call.
     ///
     /// # Errors
-    /// `Kind::NotFound` also where the name is none that the server could know (422), as the official clients take it.
+    /// `Kind::NotFound` also if the name is invalid (422), as in the official clients.
     pub async fn member(&self, of: &Collection, id: &str) -> Result<Value, ApiError> {
         let mut parts = parts(of);
         parts.push(id.to_string());
@@ -70,8 +70,8 @@ impl ControlPlane {
         row.map_err(|error| not_found(explained(error, of)))
     }
 
-    /// Whether the caller has a token of a provider, or, without one, whether anybody in the workspace has one of Slack:
-    /// `{"has_token": …}`.
+    /// Returns whether the caller has a token for a provider, or, without a provider, whether anyone in the workspace has a
+    /// Slack token: `{"has_token": …}`.
     pub async fn has_token(&self, provider: Option<&str>) -> Result<Value, ApiError> {
         let (parts, query): (&[&str], _) = match provider {
             Some(provider) => (&["v2", "auth", "tokens", "exists"], vec![("provider_id", provider.to_string())]),
@@ -86,7 +86,7 @@ impl ControlPlane {
         }
     }
 
-    /// A session of the picker of Forge's app. What is in it no document tells.
+    /// Returns an installation session of the Forge app. Its fields are undocumented.
     pub async fn forge_session(&self, id: &str) -> Result<Value, ApiError> {
         let answer = self.get(&["v2", "integrations", "forge-github", "picker-sessions", id]).await;
         answer.map_err(not_found)?.json()
@@ -109,8 +109,8 @@ impl ControlPlane {
         }
     }
 
-    /// Reads a list that names its own next page. A failure of the first page is an error; one of a later page leaves what
-    /// came before it.
+    /// Reads a list with cursors. A failure of the first page is an error; after a failure of a later page the rows before it
+    /// are returned.
     async fn by_cursor(&self, list: &List) -> Result<Listing<Value>, ApiError> {
         #[derive(Deserialize)]
         struct Next {
@@ -142,19 +142,19 @@ impl ControlPlane {
             match &cursor {
                 None => return Ok(Listing { items, incomplete: None }),
                 Some(cursor) if !seen.insert(cursor.clone()) => {
-                    let why = format!("the server goes round in its pages, there may be more {}", list.what);
+                    let why = format!("the server repeats its pages; there may be more {}", list.what);
                     return Ok(Listing { items, incomplete: Some(answer.odd(&why)) });
                 }
                 Some(_) if received.is_full() => break,
                 Some(_) => {}
             }
         }
-        let why = format!("more than {} {}: the rest is left out", items.len(), list.what);
+        let why = format!("more than {} {}; the rest was skipped", items.len(), list.what);
         Ok(Listing { items, incomplete: Some(self.odd(why)) })
     }
 }
 
-/// Where a list is.
+/// Returns the path of a list.
 fn parts(of: &Collection) -> Vec<String> {
     let parts: &[&str] = match of {
         Collection::Integrations(GithubApp::Deployments) => &["v1", "integrations", "github", "install"],
@@ -181,7 +181,7 @@ fn paging(of: &Collection) -> Paging {
     }
 }
 
-/// The same list by a newer call.
+/// Returns the path of the newer call for the same list.
 fn newer(of: &Collection) -> Option<Collection> {
     match of {
         Collection::Repositories(GithubApp::Deployments, id) => Some(Collection::InstallationRepositories(id.clone())),
@@ -190,17 +190,17 @@ fn newer(of: &Collection) -> Option<Collection> {
     }
 }
 
-/// What a refusal means here.
+/// Adds a hint to an error of these calls.
 pub(super) fn explained(mut error: ApiError, of: &Collection) -> ApiError {
     let said = error.detail.to_lowercase();
     let hint = match (&error.kind, of) {
         (Kind::Forbidden, _) if said.contains("requires workspace specification") => None,
         (Kind::Forbidden, Collection::Listeners) => {
-            Some("listeners are for organisations that host deployments themselves, by an enterprise plan".to_string())
+            Some("listeners are for organizations that host their own deployments (enterprise plan)".to_string())
         }
         (Kind::NotFound, _) if of.owner().is_none() => {
             let what = of.plural();
-            Some(format!("this control plane may be one without {what}, or there is none of this name"))
+            Some(format!("this control plane may not support {what}, or there is none with this name"))
         }
         _ => None,
     };
@@ -208,7 +208,7 @@ pub(super) fn explained(mut error: ApiError, of: &Collection) -> ApiError {
     error
 }
 
-/// GET and DELETE have no body that could be wrong: a 422 is about what the path names, which then cannot be there.
+/// GET and DELETE have no body, so a 422 is about the id in the path, which then can't exist.
 pub(super) fn not_found(mut error: ApiError) -> ApiError {
     if let Kind::Invalid(fields) = &error.kind {
         if !fields.is_empty() {

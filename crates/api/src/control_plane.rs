@@ -1,6 +1,6 @@
 //! The control plane: deployments and their revisions (contract §4, control-plane reference §2).
 
-use super::answer::Plane;
+use super::answer::Service;
 use super::http::{Answer, Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
 use super::logs::LogCalls;
 use super::pages::{List, PAGE, Pages};
@@ -13,17 +13,17 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::{Arc, OnceLock};
 
-/// A control plane, spoken to with the keys of one profile.
+/// A client of a control plane, with the keys of one profile.
 #[derive(Debug, Clone)]
 pub struct ControlPlane {
     pub(super) http: Http,
     pub(super) base: Url,
     pub(super) retry: Retry,
-    /// Which log calls this server has, once that is known; all clones share it.
+    /// Which log calls this server has, once known; shared by all clones.
     pub(super) log_calls: Arc<OnceLock<LogCalls>>,
 }
 
-/// Which deployments to list. Everything unset is left out of the request.
+/// A query for deployments. Unset fields are not sent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeploymentQuery {
     /// Part of the name.
@@ -34,9 +34,9 @@ pub struct DeploymentQuery {
     pub deployment_type: Option<String>,
     /// Version of the image.
     pub image_version: Option<String>,
-    /// Only these identifiers.
+    /// Only these ids.
     pub ids: Vec<String>,
-    /// Only with these tags, by their identifiers.
+    /// Only deployments with these tag ids.
     pub tag_value_ids: Vec<String>,
 }
 
@@ -61,9 +61,9 @@ impl DeploymentQuery {
 /// Rows of a list over several pages.
 #[derive(Debug, Clone)]
 pub struct Listing<T> {
-    /// What was read, in the server's order.
+    /// The rows, in the server's order.
     pub items: Vec<T>,
-    /// Why there may be more than that: a later page failed, or the server does not page.
+    /// Why the list may be incomplete: a later page failed, or the server doesn't paginate.
     pub incomplete: Option<ApiError>,
 }
 
@@ -72,84 +72,84 @@ pub struct Listing<T> {
 pub struct Revisions<T = Revision> {
     /// Newest first.
     pub items: Vec<T>,
-    /// Whether the server had sorted them so, as it promises (contract §4 rule 2).
+    /// Whether the server sorted them, as it promises (contract §4 rule 2).
     pub was_sorted: bool,
 }
 
 impl ControlPlane {
-    /// Requests that those who need many have under way at once: pages of a list, newest revisions of its rows.
+    /// Maximum concurrency of bulk requests: pages of a list, newest revisions of its rows.
     pub const AT_ONCE: usize = 4;
 
-    /// A control plane by its full base, prefix included.
+    /// Creates a client from the control plane's full base URL, prefix included.
     pub fn new(http: Http, base: Url) -> ControlPlane {
         http.allow(&base);
         ControlPlane { http, base, retry: Retry::NONE, log_calls: Arc::default() }
     }
 
-    /// The same with another policy for reading requests; without this every request is made once.
+    /// Sets the retry policy for reads; the default is no retries.
     pub fn retrying(self, retry: Retry) -> ControlPlane {
         ControlPlane { retry, ..self }
     }
 
-    /// All deployments, over all pages.
+    /// Returns all deployments, over all pages.
     ///
     /// # Errors
-    /// Also where a part could be read: [`ControlPlane::deployment_rows`] keeps it.
+    /// Also if only a part could be read; [`ControlPlane::deployment_rows`] returns it.
     pub async fn deployments(&self, query: &DeploymentQuery) -> Result<Vec<Deployment>, ApiError> {
         let Listing { items, incomplete } = self.deployment_rows(query).await?;
         incomplete.map_or(Ok(()), Err)?;
         items.into_iter().map(|row| self.typed(row)).collect()
     }
 
-    /// All deployments as the server describes them, secrets included: see [`Pages`].
+    /// Returns all deployments as received, secrets included; see [`Pages`].
     pub async fn deployment_rows(&self, query: &DeploymentQuery) -> Result<Listing<Value>, ApiError> {
         self.deployment_pages(query).all().await
     }
 
-    /// All deployments, to be read page by page.
+    /// Returns the pages of all deployments.
     pub fn deployment_pages(&self, query: &DeploymentQuery) -> Pages {
         Pages::new(self.clone(), query.list())
     }
 
-    /// Reads a revision from a row.
+    /// Parses a revision.
     ///
     /// # Errors
-    /// A row that is no revision: one without an id.
+    /// The row has no id.
     pub fn read_revision(&self, row: Value) -> Result<Revision, ApiError> {
         self.typed(row)
     }
 
-    /// Reads a deployment from a row of a list.
+    /// Parses a deployment.
     ///
     /// # Errors
-    /// A row that is no deployment: one without an id.
+    /// The row has no id.
     pub fn read_deployment(&self, row: Value) -> Result<Deployment, ApiError> {
         self.typed(row)
     }
 
-    /// What the server's clock was ahead of ours at the last answer, in whole seconds; nothing where it is about right.
+    /// Returns the server's clock offset at its last response, in whole seconds; nothing if it is small.
     pub fn skew(&self) -> jiff::SignedDuration {
         self.http.skew()
     }
 
-    /// One deployment.
+    /// Returns a deployment.
     pub async fn deployment(&self, id: &str) -> Result<Deployment, ApiError> {
         self.typed(self.deployment_row(id).await?)
     }
 
-    /// One deployment as the server describes it, secrets included.
+    /// Returns a deployment as received, secrets included.
     pub async fn deployment_row(&self, id: &str) -> Result<Value, ApiError> {
         self.get(&["v2", "deployments", id]).await?.json()
     }
 
-    /// The newest revisions of a deployment, at most `limit`.
+    /// Returns the newest revisions of a deployment, at most `limit`.
     pub async fn revisions(&self, id: &str, limit: usize) -> Result<Revisions, ApiError> {
         let Revisions { items, was_sorted } = self.revision_rows(id, limit).await?;
         let items = items.into_iter().map(|row| self.typed(row)).collect::<Result<_, _>>()?;
         Ok(Revisions { items, was_sorted })
     }
 
-    /// The newest revisions as the server describes them.
+    /// Returns the newest revisions as received.
     pub async fn revision_rows(&self, id: &str, limit: usize) -> Result<Revisions<Value>, ApiError> {
         let mut items: Vec<Value> = Vec::new();
         let mut received = Received::default();
@@ -171,7 +171,9 @@ impl ControlPlane {
                 break;
             }
             if received.is_full() {
-                return Err(self.odd(format!("the newest {} revisions take as much memory as a list may", items.len())));
+                return Err(
+                    self.odd(format!("the list exceeds the memory limit after the newest {} revisions", items.len()))
+                );
             }
         }
         let was_sorted = newest_first(&mut items);
@@ -179,17 +181,17 @@ impl ControlPlane {
         Ok(Revisions { items, was_sorted })
     }
 
-    /// One revision.
+    /// Returns a revision.
     pub async fn revision(&self, id: &str, revision: &str) -> Result<Revision, ApiError> {
         self.typed(self.revision_row(id, revision).await?)
     }
 
-    /// One revision as the server describes it.
+    /// Returns a revision as received.
     pub async fn revision_row(&self, id: &str, revision: &str) -> Result<Value, ApiError> {
         self.get(&["v2", "deployments", id, "revisions", revision]).await?.json()
     }
 
-    /// Asks for a page of a list.
+    /// Requests a page of a list.
     pub(super) async fn page(&self, list: &List, paging: &[(&str, String)]) -> Result<Answer, ApiError> {
         let parts: Vec<&str> = list.parts.iter().map(String::as_str).collect();
         let mut url = self.url(&Method::GET, &parts)?;
@@ -225,7 +227,7 @@ impl ControlPlane {
         let reads = method == Method::GET;
         self.http
             .call(Call {
-                plane: Plane::Control,
+                plane: Service::Control,
                 method,
                 url,
                 body,
@@ -244,33 +246,33 @@ impl ControlPlane {
         join(&self.http, method, &self.base, parts)
     }
 
-    /// An answer that says something odd without being wrong in itself.
+    /// Returns the error of an unexpected but valid response.
     pub(super) fn odd(&self, detail: String) -> ApiError {
-        // No request was wrong: one answer of many was.
+        // Not attributed to a request, because only one of many responses was wrong.
         let at = Place { profile: self.http.profile().to_string(), ..Place::default() };
         ApiError { kind: Kind::Protocol, at, detail, hint: None }
     }
 
-    /// Reads a row of a list as the server describes it, secrets included.
+    /// Parses a row of a list, secrets included.
     ///
     /// # Errors
-    /// A row that is JSON, but can't be read, such as one with a number beyond every type.
+    /// The row can't be parsed, for example because a number is out of range.
     pub fn read_row(&self, row: &RawValue) -> Result<Value, ApiError> {
         runtail_core::text::depth::parse(row.get().as_bytes()).map_err(|e| self.not_understood(&e))
     }
 
     fn not_understood(&self, why: &serde_json::Error) -> ApiError {
-        self.odd(format!("an answer that is not understood: {}", super::answer::line(&why.to_string())))
+        self.odd(format!("unexpected response: {}", super::answer::line(&why.to_string())))
     }
 
-    /// Reads a row that was kept as it came.
+    /// Parses a row that was kept as received.
     fn typed<T: DeserializeOwned>(&self, row: Value) -> Result<T, ApiError> {
         T::deserialize(row).map_err(|e| self.not_understood(&e))
     }
 }
 
-/// Sorts rows by `created_at`, newest first, and says whether they were so already. Rows without a readable time keep
-/// their place among their neighbours by counting as the oldest.
+/// Sorts rows by `created_at`, newest first, and returns whether they were sorted. Rows without a valid time count as the
+/// oldest.
 fn newest_first(rows: &mut [Value]) -> bool {
     let time = |row: &Value| row["created_at"].as_str().and_then(runtail_core::model::parse_time);
     let was_sorted = rows.is_sorted_by(|a, b| time(a) >= time(b));

@@ -1,4 +1,4 @@
-//! What can go wrong with a request, said for the person who has to act on it.
+//! Errors of requests, with an explanation for the user.
 
 use runtail_core::model::Secrets;
 use std::fmt;
@@ -7,22 +7,22 @@ use std::time::Duration;
 /// A failed request: what failed, where, why, and what to do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApiError {
-    /// What kind of failure it was.
+    /// The kind of failure.
     pub kind: Kind,
-    /// Where it happened.
+    /// The request.
     pub at: Place,
-    /// What the server or the network said, cleaned of control characters and of secrets, one line.
+    /// The message of the server or the network in one line, sanitized and without secrets.
     pub detail: String,
-    /// The likely cause and what to do, where Runtail knows it.
+    /// The likely cause and what to do, if known.
     pub hint: Option<String>,
 }
 
-/// The kinds of failure that callers tell apart.
+/// Kinds of failures.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// 401: the key is missing, wrong or revoked.
     Unauthorized,
-    /// 403: the key is known but may not do this.
+    /// 403: the key lacks the permission.
     Forbidden,
     /// 404.
     NotFound,
@@ -30,33 +30,33 @@ pub enum Kind {
     Conflict,
     /// 400 and 422, with the field paths that the server named (`body.source_config.repo_url: Field required`).
     Invalid(Vec<String>),
-    /// 429, with the wait that the server asked for.
+    /// 429, with the pause that the server asked for.
     RateLimited(Option<Duration>),
     /// 5xx.
     Server(u16),
-    /// Another status than the endpoint's success.
+    /// An unexpected status.
     Status(u16),
-    /// No connection, a broken one, a name that does not resolve, TLS trouble.
+    /// A connection, DNS or TLS error.
     Network,
     /// The server took too long.
     Timeout,
-    /// An answer that is not what this API speaks (HTML, a redirect, broken JSON).
+    /// An unexpected response (HTML, a redirect, broken JSON).
     Protocol,
-    /// An answer larger than this many bytes: it was not read any further.
+    /// A response larger than this many bytes; the rest was not read.
     TooLarge(usize),
-    /// A request that was refused here, before anything was sent.
+    /// Refused locally, before anything was sent.
     Refused,
-    /// What a change is about is gone, or is not what it was when the change was planned: refused here, nothing was sent.
+    /// The target is gone or has changed since the plan: refused locally, nothing was sent.
     Stale,
     /// The server does not offer this call.
     NotOffered,
-    /// Reading a run whose events go to one reader only, refused here before anything was read.
+    /// A run whose events go to one reader only: refused locally before reading.
     OneReader,
-    /// A request that would have written, refused here since nothing may be written with the profile.
+    /// A write request with a read-only profile: refused locally.
     ReadOnly,
 }
 
-/// Where a request went.
+/// A request.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Place {
     /// The profile's name.
@@ -67,14 +67,14 @@ pub struct Place {
     pub host: String,
     /// Path with its prefix, without query.
     pub path: String,
-    /// The server's id of the request, where it sent one.
+    /// The server's request id, if it sent one.
     pub request_id: Option<String>,
-    /// The wait that the answer asked for (`Retry-After`), where it was a 5xx; that of a 429 is in its kind.
+    /// The `Retry-After` of a 5xx; that of a 429 is in its kind.
     pub retry_after: Option<Duration>,
 }
 
 impl ApiError {
-    /// Whether asking again may help: network faults, time-outs, 429 and 5xx, except 501 (the server doesn't have this call).
+    /// Whether a retry may help: network errors, timeouts, 429 and 5xx, except 501 (the server doesn't have this call).
     pub fn is_transient(&self) -> bool {
         match self.kind {
             Kind::Server(code) => code != 501,
@@ -83,13 +83,12 @@ impl ApiError {
         }
     }
 
-    /// Whether the answer may mean that the server has no such call: 404, 405 and 501. A 404 is also the answer about an
-    /// object that does not exist.
+    /// Whether the error may mean that the server has no such call: 404, 405 and 501. A 404 may also mean a missing object.
     pub fn may_lack_call(&self) -> bool {
         matches!(self.status(), Some(404 | 405 | 501))
     }
 
-    /// Whether an answer leaves no doubt that the request did nothing. Most 5xx do not: they may come from a proxy.
+    /// Whether the request certainly had no effect. Not true for most 5xx, which may come from a proxy.
     pub fn is_refusal(&self) -> bool {
         match self.kind {
             Kind::Unauthorized
@@ -104,13 +103,13 @@ impl ApiError {
             | Kind::Stale
             | Kind::ReadOnly => true,
             Kind::Status(code) => (400..500).contains(&code) && code != 408,
-            // Not implemented: nothing was done, even if a proxy answers so.
+            // Not implemented: no effect, even if the answer is a proxy's.
             Kind::Server(501) => true,
             Kind::Server(_) | Kind::Network | Kind::Timeout | Kind::Protocol | Kind::TooLarge(_) => false,
         }
     }
 
-    /// The wait that the server asked for, of a 429 and of a server that is overloaded or being looked after (503).
+    /// Returns the pause that the server asked for, with a 429 or a 503.
     pub fn asked(&self) -> Option<Duration> {
         match self.kind {
             Kind::RateLimited(asked) => asked,
@@ -118,14 +117,13 @@ impl ApiError {
         }
     }
 
-    /// For how long the server wants to be left alone: half a minute where a 429 does not say, an hour at most, nothing
-    /// where it said nothing of the kind.
+    /// Returns how long to pause: 30 s for a 429 without `Retry-After`, at most an hour, nothing if no pause is needed.
     pub fn quiet(&self) -> Duration {
         let unsaid = if matches!(self.kind, Kind::RateLimited(_)) { Duration::from_secs(30) } else { Duration::ZERO };
         self.asked().unwrap_or(unsaid).min(Duration::from_secs(3600))
     }
 
-    /// The HTTP status, where the kind stands for exactly one.
+    /// Returns the HTTP status, if the kind means exactly one.
     pub fn status(&self) -> Option<u16> {
         match self.kind {
             Kind::Unauthorized => Some(401),
@@ -138,10 +136,10 @@ impl ApiError {
         }
     }
 
-    /// The same without these secrets: servers repeat what they know.
+    /// Removes these secrets, because servers may repeat them.
     pub fn without(mut self, secrets: &Secrets) -> ApiError {
         self.detail = secrets.scrub(&self.detail);
-        // A server may name a request by what it was sent.
+        // A server's request id may contain what was sent.
         self.at.request_id = self.at.request_id.map(|id| secrets.scrub(&id));
         if let Kind::Invalid(fields) = &mut self.kind {
             fields.iter_mut().for_each(|field| *field = secrets.scrub(field));
@@ -149,19 +147,19 @@ impl ApiError {
         self
     }
 
-    /// What went wrong, in a line.
+    /// Returns the error in one line.
     pub fn cause(&self) -> String {
         let said = match self.status() {
             Some(code) if !self.detail.starts_with(&code.to_string()) => format!("{code}: {}", self.detail),
             _ => self.detail.clone(),
         };
         match self.asked() {
-            Some(wait) => format!("{said} (to be asked again in {})", runtail_core::text::age(wait)),
+            Some(wait) => format!("{said} (retry after {})", runtail_core::text::age(wait)),
             _ => said,
         }
     }
 
-    /// The same story for where there is little room: first what went wrong, then what to do, then where.
+    /// Formats the error for narrow places: first the error, then the fix, then the request.
     pub fn story(&self) -> String {
         let Place { profile, method, host, path, request_id, .. } = &self.at;
         let mut story = if profile.is_empty() { self.cause() } else { format!("{profile}: {}", self.cause()) };
@@ -178,13 +176,13 @@ impl ApiError {
         story
     }
 
-    /// Which request it was, in a line; nothing where none was on its way yet.
+    /// Returns the request in one line; nothing if none was sent.
     pub fn request(&self) -> String {
         let Place { method, host, path, .. } = &self.at;
         if method.is_empty() { String::new() } else { format!("{method} {host}{path}") }
     }
 
-    /// Two or three words for a badge: `401`, `no route`, `429`.
+    /// Returns two or three words for a badge: `401`, `no route`, `429`.
     pub fn badge(&self) -> String {
         match &self.kind {
             Kind::Unauthorized => "401".into(),
@@ -196,7 +194,7 @@ impl ApiError {
             Kind::Server(code) | Kind::Status(code) => code.to_string(),
             Kind::Network => "no connection".into(),
             Kind::Timeout => "timeout".into(),
-            Kind::Protocol => "unexpected answer".into(),
+            Kind::Protocol => "unexpected response".into(),
             Kind::TooLarge(_) => "too large".into(),
             Kind::Refused => "refused".into(),
             Kind::Stale => "changed".into(),
@@ -213,7 +211,7 @@ impl fmt::Display for ApiError {
         if !profile.is_empty() {
             write!(f, "{profile}: ")?;
         }
-        // Nothing was on its way yet where there is no method: a key that could not be had.
+        // Without a method nothing was sent: a key could not be read.
         if !method.is_empty() {
             write!(f, "{method} {host}{path}: ")?;
         }

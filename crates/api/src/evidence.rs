@@ -1,34 +1,33 @@
-//! Gathers what a failure card is made from: the records around a revision, and its log.
+//! Gathers the data of a failure card: the records around a revision, and its log.
 
 use super::{ApiError, ControlPlane, LogFilter, LogFollower, LogKind, LogScope};
 use runtail_core::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText, Phase, StatusTime};
 use serde_json::Value;
 
-/// Revisions that are looked through for the last good one.
+/// Number of revisions to search for the last good one.
 const REVISIONS: usize = 100;
 /// Lines of the log's end that are searched for the error.
 const LINES: usize = 1000;
 
-/// Which revision is explained, and to whom.
+/// The revision to explain.
 #[derive(Debug, Clone, Copy)]
 pub struct CardOf<'a> {
-    /// The deployment's identifier.
+    /// The deployment's id.
     pub deployment: &'a str,
-    /// How the command line calls it: PROFILE/NAME.
+    /// Its name on the command line: PROFILE/NAME.
     pub address: &'a str,
-    /// Options that a suggested command needs, each with a blank before it.
+    /// Options for a suggested command, each with a leading space.
     pub options: &'a str,
-    /// The deployment's record as far as it is known, in case that it cannot be read anew; else null.
+    /// The deployment's known record, in case it can't be read again; else null.
     pub known: &'a Value,
-    /// The revision, as the server described it.
+    /// The revision as received.
     pub revision: &'a Value,
-    /// The time in each status, where it was watched.
+    /// The time in each status, if it was watched.
     pub times: &'a [StatusTime],
 }
 
 impl ControlPlane {
-    /// The card of a revision. Nothing here fails: what cannot be read is missing from the card, and the first reason is
-    /// given beside it.
+    /// Returns the card of a revision, and the first error. Parts that can't be read are missing from the card.
     pub async fn failure_card(&self, of: CardOf<'_>) -> (FailureCard, Option<ApiError>) {
         let field = |name: &str| of.revision[name].as_str().unwrap_or_default();
         let (deployment, history, log) = tokio::join!(
@@ -40,9 +39,9 @@ impl ControlPlane {
             Ok(revisions) => (revisions.items, None),
             Err(error) => (Vec::new(), Some(error)),
         };
-        // What was known before will do: its secrets, which must not be in the log, hardly changed.
+        // Use the known record: it is needed for its secrets, which rarely change.
         let record = deployment.as_ref().unwrap_or(of.known);
-        // One that was deployed is told apart from the one that serves, which may be older than the list goes.
+        // A deployed revision may not be the serving one, which may be older than the list.
         if let (Some(active), Phase::Deployed) = (record["active_revision_id"].as_str(), Phase::of(field("status")))
             && active != field("id")
             && !history.iter().any(|row| row["id"] == active)
@@ -55,7 +54,7 @@ impl ControlPlane {
         let mut unread = read.as_ref().and_then(|read| read.as_ref().err()).map(ToString::to_string);
         if let (Err(error), true) = (&deployment, of.known.is_null()) {
             unread.get_or_insert(format!(
-                "without the deployment's record its secrets cannot be told in a log ({error})"
+                "without the deployment's record, its secrets can't be removed from a log ({error})"
             ));
         }
         let card = FailureCard::new(&Evidence {
@@ -75,8 +74,8 @@ impl ControlPlane {
     }
 }
 
-/// The end of the log that tells most of a revision, if there is one. Where nobody can say whether it failed in its build
-/// or later, the server's log stands in for a build log without lines.
+/// Returns the end of the log that explains a revision best, if there is one. If it is unknown whether the build failed, the
+/// server log replaces an empty build log.
 async fn read_log(
     control: &ControlPlane,
     deployment: &str,

@@ -1,11 +1,11 @@
-//! The one HTTP client: who may be sent a key, what goes into every request, how answers are read within bounds.
+//! The HTTP client: which hosts may receive a key, headers of every request, limits of responses.
 
 use super::agent_server::Quirks;
-use super::answer::{self, About, Plane, Shown};
+use super::answer::{self, About, Service, Shown};
 use super::body::{MOST_UNPACKED, Unread, is_too_costly, read_body, read_head};
 use super::connections::Connections;
-use super::journal::{Journal, Noted, Outcome};
-use super::keyless::Keyless;
+use super::journal::{Journal, OpenEntry, Outcome};
+use super::keyless::SecretRedactor;
 use super::rows::Row;
 use super::{ApiError, EventStream, Kind, Place, Retry, network, stream};
 use bytes::Bytes;
@@ -23,23 +23,23 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a plain request may take in all; every official client uses the same (control-plane reference §10).
+/// Timeout of a plain request; the same as in all official clients (control-plane reference §10).
 pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long the head of a stream's answer may take. The stream itself has no limit.
+/// Timeout of the head of a stream. The stream itself has none.
 const STREAM_HEAD_TIMEOUT: Duration = Duration::from_secs(60);
-/// The limit of calls that have none of their own: `max_answer` applies to all.
+/// No limit besides `max_answer`, which applies to all calls.
 pub(super) const MAX_BODY: usize = usize::MAX;
-/// Largest part of a refusal's body that is read.
+/// Maximum bytes of an error's body to read.
 const MAX_REFUSAL: usize = 64 << 10;
-/// Over how long the requests that waited while a server wanted to be left alone are spread.
+/// Time over which the requests that waited for a rate limit are spread.
 const QUIET_SPREAD: Duration = Duration::from_secs(1);
-/// The headers that say who asks (contract §5).
+/// The headers with credentials (contract §5).
 const API_KEY: &str = "x-api-key";
 const AUTHORIZATION: &str = "authorization";
 const WORKSPACE: &str = "x-tenant-id";
-/// Seconds from which on two clocks differ.
+/// Minimum clock offset to report, in seconds.
 const SKEW: i64 = 20;
-/// Shortest secret that is searched for in messages, in bytes.
+/// Minimum length, in bytes, of a secret to search for in messages.
 const MIN_SECRET: usize = 6;
 
 /// The HTTP client of one profile. Cheap to clone; all clones share connections and the list of trusted origins.
@@ -51,78 +51,78 @@ struct Inner {
     key: Option<SecretString>,
     bearer: Option<SecretString>,
     workspace: Option<String>,
-    /// Why nothing may be written, where that is so.
+    /// Why writing is not allowed, if so.
     sealed: Option<String>,
     journal: Journal,
     allow_http: bool,
-    /// Largest answer that is read, in bytes.
+    /// Maximum size of a response, in bytes.
     max_answer: usize,
-    /// Origins (scheme, host, port) that may be sent the profile's keys, or anything at all.
+    /// Origins (scheme, host, port) that may receive requests and the profile's keys.
     origins: Mutex<HashSet<String>>,
-    /// What the server's clock is ahead of ours, in seconds; 0 while it is about right.
+    /// The server's clock offset in seconds; 0 if it is small.
     skew: AtomicI64,
-    /// Until when the control plane wants to be left alone, after a 429.
+    /// When the control plane's rate limit ends, after a 429.
     quiet_until: Mutex<Option<Instant>>,
     connections: Connections,
-    /// What was learned about each agent server, by its address. Clients are made anew for each request, so it is kept here.
+    /// Quirks of each agent server, by its address. Kept here because a client is created for each request.
     quirks: Mutex<HashMap<Arc<str>, Arc<Quirks>>>,
 }
 
 /// One plain request.
 pub(super) struct Call<'a> {
-    pub plane: Plane,
+    pub plane: Service,
     pub method: Method,
     pub url: Url,
     pub body: Option<&'a Value>,
-    /// The record that it is about, whose secrets an answer may repeat.
+    /// The target's record, whose secrets a response may repeat.
     pub about: Option<&'a Value>,
-    /// Statuses that mean success.
+    /// Success statuses.
     pub expect: &'a [u16],
     pub is_list: bool,
-    /// Whether it only reads, so that it may be made again: a GET, or a POST that carries a question.
+    /// Whether it only reads, so that it may be retried: a GET, or a POST such as a search.
     pub reads: bool,
     pub retry: Retry,
-    /// How long it may take in all.
+    /// Its timeout.
     pub timeout: Duration,
-    /// Largest answer that is read, in bytes; a larger one is [`Kind::TooLarge`].
+    /// Maximum size of the response, in bytes; a larger one is [`Kind::TooLarge`].
     pub max_body: usize,
 }
 
-/// What is known of an answer before its body, whether it was welcome or not.
+/// The head of a response, success or error.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Head {
     pub status: u16,
-    /// What the server's clock is ahead of ours, in seconds, where it tells the time; 0 where it is about right.
+    /// The server's clock offset in seconds, if it has a `Date`; 0 if it is small.
     pub skew: Option<i64>,
-    /// Whether the body is said to be a page for a browser.
+    /// Whether the content type is HTML.
     pub is_html: bool,
-    /// From the request to the head.
+    /// Time from the request to the head.
     pub took: Duration,
 }
 
-/// An answer with a welcome status.
+/// A successful response.
 pub(super) struct Answer {
     headers: HeaderMap,
     body: Bytes,
     at: Place,
-    /// The keys, and the secrets that were sent: an answer may repeat them, be it welcome or not.
+    /// The keys, and the secrets that were sent, because any response may repeat them.
     secrets: Secrets,
-    /// The keys, where the answer repeats one and may need it all the same: among the secrets that a record of the control
-    /// plane lists, which are sent again as they are and shown to nobody.
+    /// The keys that may stay in the response: those among the secrets of a control plane record, which are sent back
+    /// unchanged and never shown.
     repeated: Option<Secrets>,
 }
 
 impl Http {
-    /// Makes the client of a profile and fetches its secrets. Reads files and may wait for a command (see
-    /// [`config::SecretSource::resolve`]), so it is not for the thread of an async task. No connection is made.
+    /// Creates the client of a profile and fetches its secrets. Reads files and may wait for a command (see
+    /// [`config::SecretSource::resolve`]), so don't call it on an async thread. Makes no connection.
     ///
     /// # Errors
-    /// `Kind::Refused` when a key cannot be had; the hint says how to fix it.
+    /// `Kind::Refused` if a key can't be read; the hint says how to fix it.
     pub fn new(profile: &Profile) -> Result<Http, ApiError> {
         Http::sharing(profile, Journal::default(), Connections::default())
     }
 
-    /// The same, with the journal in which it notes what it sends to change something, and with the connections of others.
+    /// The same, with a journal for its write requests, and with shared connections.
     pub fn sharing(profile: &Profile, journal: Journal, connections: Connections) -> Result<Http, ApiError> {
         let fetch = |source: &Option<config::SecretSource>, keys: &str, what: &str| {
             let Some(source) = source else { return Ok(None) };
@@ -130,7 +130,7 @@ impl Http {
                 kind: Kind::Refused,
                 at: Place { profile: profile.name.clone(), ..Place::default() },
                 detail: text::clean(&e.to_string()).into_owned(),
-                hint: Some(format!("the profile's {keys} says where the {what} is")),
+                hint: Some(format!("the {what} comes from {keys} in the profile")),
             })
         };
         let inner = Inner {
@@ -159,12 +159,12 @@ impl Http {
         Ok(http)
     }
 
-    /// Name of the profile.
+    /// Returns the profile's name.
     pub fn profile(&self) -> &str {
         &self.0.profile
     }
 
-    /// The same keys for one other control plane and for nothing else; it can only read. Only where a person said so.
+    /// Returns a read-only client with the same keys for one other control plane. Only after the user confirmed it.
     pub(super) fn elsewhere(&self, base: &Url) -> Http {
         let Inner { profile, key, bearer, workspace, .. } = &*self.0;
         let http = Http(Arc::new(Inner {
@@ -172,7 +172,7 @@ impl Http {
             key: key.clone(),
             bearer: bearer.clone(),
             workspace: workspace.clone(),
-            sealed: Some("it is only asked".into()),
+            sealed: Some("it is only probed".into()),
             journal: Journal::default(),
             allow_http: self.0.allow_http,
             max_answer: self.0.max_answer,
@@ -193,20 +193,20 @@ impl Http {
         origins.insert(url.origin().ascii_serialization());
     }
 
-    /// What was learned about the agent server at this address.
+    /// Returns the quirks of the agent server at this address.
     pub(super) fn quirks(&self, base: &str) -> Arc<Quirks> {
         let mut known = self.0.quirks.lock().unwrap_or_else(PoisonError::into_inner);
         known.entry(base.into()).or_default().clone()
     }
 
-    /// What the server's clock was ahead of ours at the last answer of the control plane; nothing where it is about right.
+    /// Returns the control plane's clock offset at its last response; nothing if it is small.
     pub(super) fn skew(&self) -> jiff::SignedDuration {
         jiff::SignedDuration::from_secs(self.0.skew.load(Ordering::Relaxed))
     }
 
-    /// Sleeps until the control plane may be asked again, where it said 429. Those who wait do not come back together.
+    /// Sleeps until the control plane's rate limit ends, with jitter.
     async fn quiet(&self) {
-        // It may say so again meanwhile.
+        // The limit may have been extended.
         loop {
             let until = *self.0.quiet_until.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(until) = until.filter(|until| *until > Instant::now()) else { return };
@@ -215,7 +215,7 @@ impl Http {
         }
     }
 
-    /// Makes a plain request; one that reads is tried again as the call's policy says, everything else once.
+    /// Makes a plain request. Reads are retried by the call's policy, all others are made once.
     pub(super) async fn call(&self, call: Call<'_>) -> Result<Answer, ApiError> {
         let mut attempt = 1;
         loop {
@@ -233,7 +233,7 @@ impl Http {
         }
     }
 
-    /// Makes a request once and tells also what is known of an answer that was not welcome.
+    /// Makes a request once and returns also the head of an error response.
     pub(super) async fn probe(&self, call: &Call<'_>) -> (Option<Head>, Result<Answer, ApiError>) {
         let mut head = None;
         let result = self.once(call, &mut head, None).await;
@@ -253,7 +253,7 @@ impl Http {
             self.check_write(&at)?;
         }
         let mut request = self.request(call.plane, &call.method, &call.url, call.reads)?;
-        // Unpacked by `read_body`, which has limits, and not by the HTTP client.
+        // `read_body` decompresses with limits, instead of the HTTP client.
         request = request
             .header(header::ACCEPT, "application/json")
             .header(header::ACCEPT_ENCODING, "gzip")
@@ -279,7 +279,7 @@ impl Http {
         let response = sent.map_err(|e| broken(&e))?;
         self.0.connections.note(&call.url, response.version());
         let skew = clock_skew(response.headers(), jiff::Timestamp::now());
-        if let (Plane::Control, Some(skew)) = (call.plane, skew) {
+        if let (Service::Control, Some(skew)) = (call.plane, skew) {
             self.0.skew.store(skew, Ordering::Relaxed);
         }
         let is_html = answer::is_html(response.headers(), b"");
@@ -287,7 +287,7 @@ impl Http {
         if !call.expect.contains(&response.status().as_u16()) {
             let error =
                 self.refused(response, at, call.plane, call.is_list, call.body.into_iter().chain(call.about)).await;
-            if !error.quiet().is_zero() && call.plane == Plane::Control {
+            if !error.quiet().is_zero() && call.plane == Service::Control {
                 let until = Instant::now() + error.quiet();
                 let mut quiet = self.0.quiet_until.lock().unwrap_or_else(PoisonError::into_inner);
                 *quiet = Some(quiet.map_or(until, |q| q.max(until)));
@@ -300,25 +300,25 @@ impl Http {
         let body = read_body(response, limit).await.map_err(|why| match why {
             Unread::Broken(e) => broken(&e),
             Unread::Short => {
-                let detail = "the connection broke in the middle of the answer: it is shorter than announced".into();
+                let detail = "the connection broke in the middle of the response: it is shorter than its content-length".into();
                 ApiError { kind: Kind::Network, at: at.clone(), detail, hint: None }
             }
-            Unread::TooLarge => too_large(format!("the answer is larger than {}", text::bytes(limit as u64))),
+            Unread::TooLarge => too_large(format!("the response is larger than {}", text::bytes(limit as u64))),
             Unread::Unpacks(wire, unpacked) => too_large(format!(
-                "the answer unpacks to more than {MOST_UNPACKED} times its size ({} from {}): the rest was not read",
+                "the response decompresses to more than {MOST_UNPACKED} times its size ({} from {}); the rest was not read",
                 text::bytes(unpacked as u64),
                 text::bytes(wire as u64)
             )),
             Unread::Undecodable(detail) => ApiError { kind: Kind::Protocol, at: at.clone(), detail, hint: None },
         })?;
         if is_too_costly(&body) {
-            return Err(too_large("parsing the answer would take too much memory: it has too many values".into()));
+            return Err(too_large("parsing the response would take too much memory: it has too many values".into()));
         }
         let (body, repeated) = self.without_keys(body, call.plane);
         Ok(Answer { headers, body, at, secrets: self.secrets(call.body), repeated })
     }
 
-    /// Opens a stream of events on an agent server. One attempt; a limit on the head of the answer, none on the stream.
+    /// Opens an event stream on an agent server. One attempt, with a timeout for the head only.
     pub(super) async fn open(
         &self,
         method: Method,
@@ -331,21 +331,21 @@ impl Http {
         if writes {
             self.check_write(&at)?;
         }
-        let mut request = self.request(Plane::Agent, &method, &url, !writes)?;
+        let mut request = self.request(Service::Agent, &method, &url, !writes)?;
         request = request
             .header(header::ACCEPT, "text/event-stream")
             .header(header::CACHE_CONTROL, "no-store")
-            // A compressed stream comes in bursts, and resuming needs its bytes one by one.
+            // A compressed stream arrives in bursts, and resuming needs every byte.
             .header(header::ACCEPT_ENCODING, "identity");
         if let Some(id) = last_event_id {
             let value = HeaderValue::from_str(id)
-                .map_err(|_| self.refuse(&at, "the id of the last event cannot be sent in a header".into(), None))?;
+                .map_err(|_| self.refuse(&at, "the id of the last event can't be sent in a header".into(), None))?;
             request = request.header("last-event-id", value);
         }
         if let Some(body) = body {
             request = request.json(body);
         }
-        let mut noted = writes.then(|| self.note(&at, Plane::Agent, &url, body));
+        let mut noted = writes.then(|| self.note(&at, Service::Agent, &url, body));
         let began = Instant::now();
         let sent = tokio::time::timeout(STREAM_HEAD_TIMEOUT, request.send()).await;
         self.trace(&at, began, sent.as_ref().ok().and_then(|sent| sent.as_ref().ok()));
@@ -364,13 +364,13 @@ impl Http {
             }
         };
         if response.status() != StatusCode::OK {
-            return Err(self.refused(response, at, Plane::Agent, false, body).await);
+            return Err(self.refused(response, at, Service::Agent, false, body).await);
         }
         stream::of_response(self, response, url, at).await.map_err(|error| self.scrubbed(error, body))
     }
 
-    /// Starts a request: checks that its target may be spoken to and puts on it what its service expects (contract §5).
-    fn request(&self, plane: Plane, method: &Method, url: &Url, reads: bool) -> Result<RequestBuilder, ApiError> {
+    /// Starts a request: checks its target and adds the headers of its service (contract §5).
+    fn request(&self, plane: Service, method: &Method, url: &Url, reads: bool) -> Result<RequestBuilder, ApiError> {
         let at = self.place(method, url);
         if !matches!(url.scheme(), "http" | "https") {
             return Err(self.refuse(&at, "this address is neither http nor https".into(), None));
@@ -384,13 +384,18 @@ impl Http {
             origins.contains(&url.origin().ascii_serialization())
         };
         if !trusted {
-            let detail = format!("{} does not belong to this profile, and its keys stay at home", at.host);
+            let detail =
+                format!("refusing to send this profile's key to {}: the host is not part of the profile", at.host);
             return Err(self.refuse(&at, detail, None));
         }
         let client = self.0.connections.client(url, reads).map_err(|e| network::failure(&e, url, at.clone()))?;
         let secret = |text: String| {
             let mut value = HeaderValue::from_str(&text).map_err(|_| {
-                self.refuse(&at, "what says who asks holds characters that no header can carry".into(), None)
+                self.refuse(
+                    &at,
+                    "the key or the token contains characters that are not allowed in a header".into(),
+                    None,
+                )
             })?;
             value.set_sensitive(true);
             Ok::<_, ApiError>(value)
@@ -410,19 +415,19 @@ impl Http {
         Ok(client.request(method.clone(), url.clone()).headers(headers))
     }
 
-    /// Where writing is ruled out, nothing that writes gets past here, whoever asks for it.
+    /// Refuses every write request of a read-only profile.
     pub(super) fn check_write(&self, at: &Place) -> Result<(), ApiError> {
         let Some(why) = &self.0.sealed else { return Ok(()) };
         Err(ApiError { kind: Kind::ReadOnly, at: at.clone(), detail: format!("nothing was sent: {why}"), hint: None })
     }
 
-    /// Begins an entry of the journal.
-    fn note(&self, at: &Place, plane: Plane, url: &Url, body: Option<&Value>) -> Noted {
+    /// Starts an entry of the journal.
+    fn note(&self, at: &Place, plane: Service, url: &Url, body: Option<&Value>) -> OpenEntry {
         self.0.journal.begin(None, at, self.shown(plane, at.method.clone(), url, body))
     }
 
-    /// A request as it can be shown: placeholders for keys, masks for secrets.
-    pub(super) fn shown(&self, plane: Plane, method: String, url: &Url, body: Option<&Value>) -> PlainRequest {
+    /// Returns a request for display: placeholders for keys, masks for secrets.
+    pub(super) fn shown(&self, plane: Service, method: String, url: &Url, body: Option<&Value>) -> PlainRequest {
         let secrets = self.secrets(body);
         let mut body = body.cloned();
         if let Some(body) = &mut body {
@@ -432,27 +437,27 @@ impl Http {
         PlainRequest { method, url: secrets.scrub(url.as_str()), headers, body }
     }
 
-    /// The headers by which this profile says who it is (contract §5), with placeholders for what is secret.
+    /// Returns the credential headers of this profile (contract §5), with placeholders for secrets.
     ///
-    /// The control plane takes a key or a bearer token; an agent server may sit behind a gateway that wants its own token,
-    /// so it gets both. The workspace belongs to the control plane alone.
-    pub(super) fn identity(&self, plane: Plane) -> Vec<(&'static str, String)> {
+    /// The control plane takes a key or a bearer token. An agent server may be behind a gateway with its own token, so it gets
+    /// both. The workspace is only for the control plane.
+    pub(super) fn identity(&self, plane: Service) -> Vec<(&'static str, String)> {
         let Inner { key, bearer, workspace, .. } = &*self.0;
         let mut headers = Vec::new();
         if key.is_some() {
             headers.push((API_KEY, KEY_PLACE.to_string()));
         }
-        if bearer.is_some() && (key.is_none() || plane == Plane::Agent) {
+        if bearer.is_some() && (key.is_none() || plane == Service::Agent) {
             headers.push((AUTHORIZATION, TOKEN_PLACE.to_string()));
         }
-        if let Some(workspace) = workspace.as_ref().filter(|_| plane == Plane::Control) {
+        if let Some(workspace) = workspace.as_ref().filter(|_| plane == Service::Control) {
             headers.push((WORKSPACE, text::clean(workspace).into_owned()));
         }
         headers
     }
 
-    /// The same in a word.
-    pub(super) fn credentials(&self, plane: Plane) -> Shown {
+    /// Returns the same in one word.
+    pub(super) fn credentials(&self, plane: Service) -> Shown {
         let sent = self.identity(plane);
         let has = |header: &str| sent.iter().any(|(name, _)| *name == header);
         match (has(API_KEY), has(AUTHORIZATION)) {
@@ -467,21 +472,21 @@ impl Http {
         &'s self,
         response: Response,
         at: Place,
-        plane: Plane,
+        plane: Service,
         is_list: bool,
         known: impl IntoIterator<Item = &'s Value>,
     ) -> ApiError {
         let about = About { plane, is_list, shown: self.credentials(plane), has_workspace: self.0.workspace.is_some() };
         let (status, headers) = (response.status(), response.headers().clone());
-        // The status is what matters; a body that breaks off says nothing and takes nothing away.
+        // The status is enough; an incomplete body is ignored.
         let read = tokio::time::timeout(Duration::from_secs(5), read_head(response, MAX_REFUSAL)).await;
-        // Before the body is read and cut: half of a key at a cut would not be found any more.
+        // Before the body is truncated, because half a key would not be found.
         let secrets = self.secrets(known);
         let body = secrets.scrub(&String::from_utf8_lossy(&read.unwrap_or_default()));
         answer::refusal(status, &headers, body.as_bytes(), at, about).without(&secrets)
     }
 
-    /// Tells the diagnostics of a request: where it went and what came, never a header, a body or a query.
+    /// Logs a request: its target and its result, never a header, a body or a query.
     fn trace(&self, at: &Place, began: Instant, answered: Option<&Response>) {
         let Place { profile, method, host, path, .. } = at;
         let ms = began.elapsed().as_millis();
@@ -491,7 +496,7 @@ impl Http {
                 let request_id = self.secrets(None).scrub(&answer::request_id(response.headers()).unwrap_or_default());
                 tracing::debug!(%profile, %method, %host, %path, status, ms, %request_id, "request");
             }
-            None => tracing::debug!(%profile, %method, %host, %path, ms, "request without an answer"),
+            None => tracing::debug!(%profile, %method, %host, %path, ms, "request without a response"),
         }
     }
 
@@ -499,7 +504,7 @@ impl Http {
         ApiError { kind: Kind::Refused, at: at.clone(), detail, hint }
     }
 
-    /// Where a request goes, for errors: no query, since that may carry what somebody searched for.
+    /// Returns a request's target for errors, without its query, which may contain a search text.
     pub(super) fn place(&self, method: &Method, url: &Url) -> Place {
         Place {
             profile: self.0.profile.clone(),
@@ -510,23 +515,23 @@ impl Http {
         }
     }
 
-    /// Takes out of an error whatever was repeated of the keys, and of the secrets in the body that was sent.
+    /// Removes keys and secrets of the sent body from an error.
     fn scrubbed(&self, error: ApiError, sent: Option<&Value>) -> ApiError {
         error.without(&self.secrets(sent))
     }
 
-    /// Takes the keys out of an answer that repeats them, before anybody reads it. Costs one look for each of them.
-    fn without_keys(&self, body: Bytes, plane: Plane) -> (Bytes, Option<Secrets>) {
+    /// Removes keys from a response that repeats them. Costs one search per key.
+    fn without_keys(&self, body: Bytes, plane: Service) -> (Bytes, Option<Secrets>) {
         let keys = self.secrets(None);
-        let clean = Keyless::whole(&keys, &body);
+        let clean = SecretRedactor::whole(&keys, &body);
         match (clean, plane) {
             (None, _) => (body, None),
-            (Some(clean), Plane::Agent) => (clean, None),
-            (Some(_), Plane::Control) => (body, Some(keys)),
+            (Some(clean), Service::Agent) => (clean, None),
+            (Some(_), Service::Control) => (body, Some(keys)),
         }
     }
 
-    /// The keys, and the secrets in what is known: the body that was sent, the record that it is about.
+    /// Returns the keys, and the secrets in the sent body and in the target's record.
     pub(super) fn secrets<'s>(&'s self, known: impl IntoIterator<Item = &'s Value>) -> Secrets {
         let Inner { key, bearer, .. } = &*self.0;
         let keys = key.iter().chain(bearer).map(|key| key.expose_secret());
@@ -534,8 +539,8 @@ impl Http {
     }
 }
 
-/// What a server's clock is ahead of ours by its `Date` (RFC 9110 §6.6.1), in seconds. A small difference is the way and
-/// the second's rounding, and counts as none.
+/// Returns a server's clock offset in seconds, from its `Date` (RFC 9110 §6.6.1). A small difference is latency and rounding
+/// and counts as 0.
 fn clock_skew(headers: &HeaderMap, now: jiff::Timestamp) -> Option<i64> {
     let date = headers.get(header::DATE)?.to_str().ok()?;
     let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date).ok()?;
@@ -554,14 +559,14 @@ impl Answer {
             }),
         };
         read.map_err(|e| {
-            // Before it is cut, as in a refusal.
+            // Before it is truncated, as for an error.
             let head = String::from_utf8_lossy(&self.body[..self.body.len().min(MAX_REFUSAL)]);
             let head = self.secrets.scrub(&head);
             answer::not_json(&self.headers, head.as_bytes(), &e, self.at.clone()).without(&self.secrets)
         })
     }
 
-    /// Reads the rows of a list, each as received: those of the field, which may be missing if there are none, or the plain
+    /// Parses the rows of a list, each as received: those of the field, which may be missing if there are none, or the plain
     /// array of older installations.
     pub fn rows(&self, field: &str) -> Result<Vec<Row>, ApiError> {
         match self.body.trim_ascii_start().first() {
@@ -573,30 +578,30 @@ impl Answer {
                 }
             },
             Some(b'[') | None => self.json(),
-            Some(_) => self.json().and_then(|_: IgnoredAny| Err(self.odd("it is not a list"))),
+            Some(_) => self.json().and_then(|_: IgnoredAny| Err(self.odd("the response is not a list"))),
         }
     }
 
-    /// The same where the answer may also be empty: then it is null.
+    /// The same for responses that may be empty, which is null.
     pub fn maybe_json(&self) -> Result<Value, ApiError> {
         if self.body.is_empty() { Ok(Value::Null) } else { self.json() }
     }
 
-    /// Whether a list goes on after this page, where the server says so.
+    /// Whether a list continues after this page, if the server says so.
     pub fn has_next_page(&self) -> bool {
         self.headers.contains_key("x-pagination-next")
     }
 
-    /// The server's name for the request, if it gave one, without what it was sent.
+    /// Returns the server's request id, if there is one, without secrets.
     pub fn request_id(&self) -> Option<String> {
         Some(self.secrets.scrub(&answer::request_id(&self.headers)?))
     }
 
-    /// The error that an answer of an unexpected shape is.
+    /// Returns the error of an unexpected response.
     pub fn odd(&self, why: &str) -> ApiError {
         let mut at = self.at.clone();
         at.request_id = answer::request_id(&self.headers);
-        let detail = format!("an answer that is not understood: {}", answer::line(why));
+        let detail = format!("unexpected response: {}", answer::line(why));
         ApiError { kind: Kind::Protocol, at, detail, hint: None }.without(&self.secrets)
     }
 }
@@ -611,13 +616,13 @@ impl fmt::Debug for Http {
     }
 }
 
-/// An address below a base, its parts encoded. Parts come from people and servers: an empty one, or one of dots, would
-/// address something else than was meant.
+/// Returns an address below a base, with its segments encoded. Empty segments and dots are refused, because they would
+/// address something else.
 pub(super) fn join(http: &Http, method: &Method, base: &Url, parts: &[&str]) -> Result<Url, ApiError> {
     let mut url = base.clone();
     if let Some(part) = parts.iter().find(|p| matches!(**p, "" | "." | "..") || p.chars().any(char::is_control)) {
         let at = http.place(method, base);
-        return Err(http.refuse(&at, format!("\"{}\" is not an identifier", text::clean(part)), None));
+        return Err(http.refuse(&at, format!("\"{}\" is not an id", text::clean(part)), None));
     }
     if let Ok(mut segments) = url.path_segments_mut() {
         segments.pop_if_empty().extend(parts);

@@ -1,4 +1,4 @@
-//! The journal: every request of the session that was meant to change something, and what came of it.
+//! The journal: every write request of the session and its result.
 
 use super::Place;
 use jiff::Timestamp;
@@ -9,59 +9,58 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Entries that are kept; the oldest go first.
+/// Maximum number of entries; the oldest are removed first.
 const MOST: usize = 500;
 
-/// What was sent to change something, oldest first. All clones share it. There is no secret in it.
+/// Write requests, oldest first, without secrets. Shared by all clones.
 #[derive(Debug, Clone, Default)]
 pub struct Journal(Arc<Mutex<VecDeque<Sent>>>);
 
-/// A request that was sent to change something.
+/// A write request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sent {
-    /// What it was meant to do, such as `Roll back invoice-agent`; empty where its path says all that is known.
+    /// Its purpose, such as `Roll back invoice-agent`; empty if only its path is known.
     pub title: String,
-    /// When it left.
+    /// When it was sent.
     pub at: Timestamp,
-    /// Where it went.
+    /// Its target.
     pub place: Place,
-    /// All of it, without secrets.
+    /// The whole request, without secrets.
     pub request: PlainRequest,
-    /// What came of it.
+    /// Its result.
     pub outcome: Outcome,
-    /// How long that took.
+    /// Its duration.
     pub took: Duration,
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// The server answered with this status.
     Status(u16),
-    /// No answer came, for this reason: whether it was carried out is not known.
+    /// There was no response, for this reason; whether it was applied is unknown.
     NoAnswer(String),
 }
 
 impl Sent {
-    /// Whether the server said that it is done.
+    /// Whether the server reported success.
     pub fn is_done(&self) -> bool {
         matches!(self.outcome, Outcome::Status(200..=299))
     }
 }
 
 impl Journal {
-    /// What was written down so far, oldest first.
+    /// Returns the entries, oldest first.
     pub fn entries(&self) -> Vec<Sent> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    /// Begins an entry. It is added when it ends, or when it is dropped. `title`: what the request is meant to do, where
-    /// the path doesn't tell.
-    pub(super) fn begin(&self, title: Option<&str>, place: &Place, request: PlainRequest) -> Noted {
-        let outcome = Outcome::NoAnswer("the answer was not waited for".into());
+    /// Starts an entry. It is added when it ends or is dropped. `title` is the request's purpose, if the path doesn't show it.
+    pub(super) fn begin(&self, title: Option<&str>, place: &Place, request: PlainRequest) -> OpenEntry {
+        let outcome = Outcome::NoAnswer("stopped waiting for the response".into());
         let title = title.map_or_else(|| meaning(place, &request), str::to_string);
         let sent = Sent { title, at: Timestamp::now(), place: place.clone(), request, outcome, took: Duration::ZERO };
-        Noted { journal: self.clone(), began: Instant::now(), sent: Some(sent) }
+        OpenEntry { journal: self.clone(), began: Instant::now(), sent: Some(sent) }
     }
 
     fn write(&self, sent: Sent) {
@@ -73,15 +72,15 @@ impl Journal {
     }
 }
 
-/// An entry of the journal that has not ended.
-pub(super) struct Noted {
+/// An open entry of the journal.
+pub(super) struct OpenEntry {
     journal: Journal,
     began: Instant,
     sent: Option<Sent>,
 }
 
-impl Noted {
-    /// Writes it down with what came of it.
+impl OpenEntry {
+    /// Adds it with its result.
     pub fn ended(&mut self, outcome: Outcome) {
         if let Some(sent) = &mut self.sent {
             sent.outcome = outcome;
@@ -97,16 +96,16 @@ impl Noted {
     }
 }
 
-impl Drop for Noted {
+impl Drop for OpenEntry {
     fn drop(&mut self) {
         self.write();
     }
 }
 
-/// What a request to an agent server is meant to do, by its path and its body. Empty for all others.
+/// Returns the purpose of a request to an agent server, from its path and its body. Empty for all others.
 fn meaning(place: &Place, request: &PlainRequest) -> String {
     let segments: Vec<&str> = place.path.split('/').filter(|segment| !segment.is_empty()).collect();
-    // The address of a server may have a path of its own, and names of calls in it.
+    // A server's address may have a path, even one that looks like a call.
     let calls = segments.iter().rposition(|segment| *segment == "threads").unwrap_or(segments.len().saturating_sub(2));
     match (place.method.as_str(), &segments[calls.min(segments.len())..]) {
         ("POST", ["threads"] | [.., "threads"]) => "Create thread".into(),

@@ -1,5 +1,5 @@
-//! Takes the keys that were sent out of what comes back, a stream or an answer. A server may repeat what it was asked with (some
-//! put a request's headers into a run's configuration), and what it says is shown and kept: on the tape, in recordings, in exports.
+//! Redacts the API keys that were sent from responses and streams. Some servers echo request headers (for example in a run's
+//! configuration), and responses are displayed and stored.
 
 use bytes::{Bytes, BytesMut};
 use memchr::memmem::Finder;
@@ -7,22 +7,22 @@ use memchr::{memchr, memrchr};
 use runtail_core::model::{MASK, Secrets};
 
 /// The keys of one stream.
-pub(super) struct Keyless {
+pub(super) struct SecretRedactor {
     keys: Vec<Finder<'static>>,
     longest: usize,
-    /// The end of what came, while it may be the beginning of a key.
+    /// The end of the received bytes, while it may be the start of a key.
     held: Bytes,
 }
 
-impl Keyless {
-    /// For these keys.
-    pub fn new(keys: &Secrets) -> Keyless {
+impl SecretRedactor {
+    /// Creates a redactor for these keys.
+    pub fn new(keys: &Secrets) -> SecretRedactor {
         let keys: Vec<_> = keys.texts().map(|key| Finder::new(key.as_bytes()).into_owned()).collect();
         let longest = keys.iter().map(|key| key.needle().len()).max().unwrap_or(0);
-        Keyless { keys, longest, held: Bytes::new() }
+        SecretRedactor { keys, longest, held: Bytes::new() }
     }
 
-    /// A whole text without these keys; nothing where none of them is in it.
+    /// Returns a text without these keys; nothing if it contains none.
     pub fn whole(keys: &Secrets, all: &[u8]) -> Option<Bytes> {
         let mut clean: Option<Bytes> = None;
         for key in keys.texts().map(Finder::new) {
@@ -34,7 +34,7 @@ impl Keyless {
         clean
     }
 
-    /// What can be said of the stream with its next bytes. Costs a look at each byte, and a copy only where a key is.
+    /// Returns the bytes that can be passed on. Scans each byte, and copies only if there is a key.
     pub fn pass(&mut self, chunk: Bytes) -> Bytes {
         if self.keys.is_empty() {
             return chunk;
@@ -56,15 +56,15 @@ impl Keyless {
         all
     }
 
-    /// What was held back, at the end of the stream.
+    /// Returns the bytes that were held back, at the end of the stream.
     pub fn rest(&mut self) -> Bytes {
         std::mem::take(&mut self.held)
     }
 
-    /// How many bytes at the end may be the beginning of a key.
+    /// Returns the number of bytes at the end that may be the start of a key.
     fn open_end(&self, all: &[u8]) -> usize {
         let from = all.len().saturating_sub(self.longest.saturating_sub(1));
-        // No key goes over a line's end, and an event is not held back for what comes after it.
+        // A key contains no line end, so an event is never held back for the next one.
         let from = memrchr(b'\n', &all[from..]).map_or(from, |at| from + at + 1);
         let tail = &all[from..];
         let begins = |key: &Finder<'_>| {
@@ -103,7 +103,7 @@ mod tests {
     const KEYS: [&str; 2] = ["lsv2_pt_canary", "bearer-canary-ab"];
 
     fn passed(chunks: &[&[u8]]) -> String {
-        let mut keyless = Keyless::new(&Secrets::new(KEYS, 6));
+        let mut keyless = SecretRedactor::new(&Secrets::new(KEYS, 6));
         let mut out = Vec::new();
         for chunk in chunks {
             out.extend_from_slice(&keyless.pass(Bytes::copy_from_slice(chunk)));
@@ -118,17 +118,18 @@ mod tests {
         assert_eq!(passed(&[b"data: lsv2_pt_cana", b"\n\n"]), "data: lsv2_pt_cana\n\n");
         assert_eq!(passed(&[b"lsv2_pt_lsv2_pt_canary"]), "lsv2_pt_***");
         assert_eq!(passed(&[b"bearer-canary-"]), "bearer-canary-");
-        let mut keyless = Keyless::new(&Secrets::new(KEYS, 6));
+        let mut keyless = SecretRedactor::new(&Secrets::new(KEYS, 6));
         assert_eq!(keyless.pass(Bytes::from_static(b"data: 1l\n\n")), "data: 1l\n\n", "a whole event is not held back");
         assert_eq!(keyless.pass(Bytes::from_static(b"data: l")), "data: ");
-        assert_eq!(Keyless::new(&Secrets::new([], 6)).pass(Bytes::from_static(b"data: l")), "data: l");
+        assert_eq!(SecretRedactor::new(&Secrets::new([], 6)).pass(Bytes::from_static(b"data: l")), "data: l");
     }
 
     #[test]
     fn a_whole_text_is_copied_only_where_a_key_is() {
         let keys = Secrets::new(KEYS, 6);
-        assert_eq!(Keyless::whole(&keys, b"{\"a\": \"lsv2_pt_canar\"}"), None);
-        let both = Keyless::whole(&keys, b"[\"lsv2_pt_canary\", \"bearer-canary-ab\", \"lsv2_pt_canary\"]").unwrap();
+        assert_eq!(SecretRedactor::whole(&keys, b"{\"a\": \"lsv2_pt_canar\"}"), None);
+        let both =
+            SecretRedactor::whole(&keys, b"[\"lsv2_pt_canary\", \"bearer-canary-ab\", \"lsv2_pt_canary\"]").unwrap();
         assert_eq!(both, "[\"***\", \"***\", \"***\"]");
     }
 

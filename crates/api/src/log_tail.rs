@@ -1,13 +1,12 @@
-//! Reading a log again and again without losing or repeating a line: what to ask for, and what of the answers is new.
-//! It knows no network.
+//! Polls a log without losing or repeating a line: decides what to request, and which lines are new. Does no I/O.
 //!
-//! Nothing here trusts an id to be there, a cursor to work, or a clock to be right:
+//! It relies neither on ids, nor on cursors, nor on correct clocks:
 //!
-//! - Pages are turned by time. Each question begins where the lines read so far end, inclusive and a little before, and
-//!   the lines that come again are let pass by comparing them as a multiset. Cursors are used where time does not help:
-//!   on a short page (the server may give less than was asked for), or when a whole page bears one time.
-//! - A poll begins some way before the newest line, for lines that the server lets out late. What was handled in that
-//!   window is remembered, nothing older. All times are the server's own.
+//! - Pages are requested by time. Each request starts slightly before the end of the lines read so far, inclusive, and
+//!   repeated lines are skipped by comparing them as a multiset. Cursors are used where time does not help: after a short
+//!   page (the server may return less than requested), or when all lines of a page have the same time.
+//! - A poll starts some time before the newest line, for lines that the server publishes late. Only the lines in that
+//!   window are remembered. All times are the server's own.
 
 use super::logs::{LogAsk, LogFilter, LogPage};
 use jiff::{SignedDuration, Timestamp};
@@ -17,34 +16,34 @@ use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 
-/// How late a line may come: the window reaches back so far,
+/// How late a line may appear: the duration of the window,
 const LATE: SignedDuration = SignedDuration::from_secs(10);
-/// but over no more than so many lines where many come,
+/// but at most this many lines,
 const MOST: usize = 200;
-/// and over no less than so many, so that a line from the future (a container with a wrong clock) cannot close it. Fewer
-/// than a page, so that a quiet poll is one.
+/// and at least this many, so that a line from the future (a container with a wrong clock) can't empty it. Fewer than a
+/// page, so that a quiet poll is one request.
 const LEAST: usize = 50;
-/// Lines without any time that are remembered.
+/// Maximum number of lines without a time to remember.
 const TIMELESS: usize = 10_000;
-/// How far bounds are widened: whether a server counts them in is not known, and times have milliseconds.
+/// How far bounds are widened, because servers may treat them as exclusive, and times have milliseconds.
 const SLACK: SignedDuration = SignedDuration::from_millis(1);
-/// Pages after which the first reading ends,
+/// Maximum number of pages of the first read,
 const FIRST_PAGES: usize = 1000;
-/// and a later one, which leaves the rest to the next.
+/// and of a later one, which leaves the rest to the next.
 const LATER_PAGES: usize = 100;
 
-/// A log that is followed.
+/// A followed log.
 #[derive(Debug, Clone)]
 pub(super) struct Tail {
     settings: Settings,
-    /// How many lines the first reading gives.
+    /// Number of lines of the first read.
     wanted: usize,
     began: bool,
-    /// The window's beginning: what is older is never new.
+    /// The start of the window: older lines are never new.
     from: Option<Timestamp>,
-    /// What was handled in the window, in the order of time.
+    /// The lines in the window, sorted by time.
     handled: Vec<Mark>,
-    /// Whether the server looks at its cursors, as far as is known.
+    /// Whether the server supports its cursors, if known.
     cursors_work: bool,
     is_incomplete: bool,
 }
@@ -58,18 +57,18 @@ struct Settings {
     hasher: RandomState,
 }
 
-/// What is remembered of a line.
+/// A remembered line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Mark {
-    /// Its time, or that of the line before it.
+    /// Its time, or that of the previous line.
     at: Option<Timestamp>,
-    /// Stands for id, time, level and message.
+    /// Hash of id, time, level and message.
     key: u64,
-    /// Whether it has an id. With one, equal lines are one line; without, two equal lines are two.
+    /// Whether it has an id. Equal lines with an id are one line, without an id they are two.
     is_named: bool,
 }
 
-/// What a question asks for, both ends included. A server that does not look at it sends more.
+/// The bounds of a request, inclusive. A server that ignores them sends more.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
     start: Option<Timestamp>,
@@ -82,25 +81,25 @@ impl Bounds {
     }
 }
 
-/// One reading of what is new. Dropped half-way, it never was.
+/// One read of new lines. Has no effect if it is dropped before its end.
 #[derive(Debug)]
 pub(super) struct Reading {
     settings: Settings,
-    /// The question to be answered next.
+    /// The next request.
     ask: Option<LogAsk>,
     backwards: bool,
     wanted: usize,
     from: Option<Timestamp>,
     handled: Vec<Mark>,
-    /// New lines in the order of reading; the line itself where it passes the filter.
+    /// New lines in reading order; with content if they match the filter.
     found: Vec<(Mark, Option<Value>)>,
-    /// How many pass it.
+    /// Number of matching lines.
     passed: usize,
-    /// Named lines that were handled or found.
+    /// Ids of known lines.
     named: HashSet<u64>,
-    /// Lines that this question and its cursors will bring again, and how often.
+    /// Lines that this request and its cursors will repeat, and how often.
     again: HashMap<u64, usize>,
-    /// The bound of this question.
+    /// The bound of this request.
     bound: Option<Timestamp>,
     /// The time of the last line read.
     edge: Option<Timestamp>,
@@ -113,7 +112,7 @@ pub(super) struct Reading {
 }
 
 impl Tail {
-    /// A log of which nothing is known yet.
+    /// Creates the state of a log that was not read yet.
     pub fn new(filter: &LogFilter, wanted: usize, page: usize) -> Tail {
         let settings = Settings {
             page: page.max(1),
@@ -133,7 +132,7 @@ impl Tail {
         }
     }
 
-    /// Begins a reading: backwards from the newest line on the first time, forwards from the window's beginning later.
+    /// Starts a read: the first one backwards from the newest line, later ones forwards from the start of the window.
     pub fn read(&self) -> Reading {
         let mut reading = Reading {
             settings: self.settings.clone(),
@@ -158,7 +157,7 @@ impl Tail {
         reading
     }
 
-    /// Takes over what a reading found, and gives what is new, in the order of time.
+    /// Applies a read and returns the new lines, sorted by time.
     pub fn keep(&mut self, reading: Reading) -> Vec<Value> {
         let Reading { backwards, mut found, passed, edge, cursors_work, is_whole, is_incomplete, .. } = reading;
         if backwards {
@@ -172,7 +171,7 @@ impl Tail {
         self.handled.sort_by_key(|mark| mark.at);
         let mut from = window(&self.handled).max(self.from);
         if backwards && !is_whole {
-            // Of the oldest moment that was read more lines may exist, which are none of those wanted.
+            // There may be more lines with the oldest time that was read.
             from = from.max(edge.and_then(|edge| edge.checked_add(SLACK).ok()));
         }
         self.from = from;
@@ -189,13 +188,13 @@ impl Tail {
         found.into_iter().filter_map(|(_, row)| row).skip(surplus).collect()
     }
 
-    /// Whether the server may have lines that were wanted and could not be had.
+    /// Whether the server may have more matching lines that could not be read.
     pub fn is_incomplete(&self) -> bool {
         self.is_incomplete
     }
 }
 
-/// Where the window over these lines begins; nowhere while there are few.
+/// Returns the start of the window over these lines; nothing while there are few.
 fn window(handled: &[Mark]) -> Option<Timestamp> {
     let nth = |n: usize| handled.len().checked_sub(n).and_then(|i| handled[i].at);
     Some(recent(nth(MOST), nth(1))?.min(nth(LEAST)?))
@@ -207,12 +206,12 @@ fn recent(most: Option<Timestamp>, newest: Option<Timestamp>) -> Option<Timestam
 }
 
 impl Reading {
-    /// The page that is wanted next, or nothing when all is read.
+    /// Returns the next page to request, or nothing at the end.
     pub fn ask(&self) -> Option<&LogAsk> {
         self.ask.as_ref()
     }
 
-    /// Takes the answer to it.
+    /// Applies its response.
     pub fn take(&mut self, page: LogPage) {
         let Some(asked) = self.ask.take() else { return };
         self.pages += 1;
@@ -223,7 +222,7 @@ impl Reading {
         }
         let is_full = rows.len() >= asked.limit;
         if asked.cursor.is_some() && asked.cursor == cursor {
-            // It leads to itself, so the server does not look at it: these lines are none that follow the last page.
+            // The cursor repeats itself, so the server ignores it: these lines don't follow the last page.
             self.cursors_work = false;
         } else {
             let rows = self.mark(rows);
@@ -233,7 +232,7 @@ impl Reading {
         self.go_on(asked, is_full, cursor);
     }
 
-    /// Decides what is asked next, if anything.
+    /// Decides the next request, if any.
     fn go_on(&mut self, asked: LogAsk, is_full: bool, cursor: Option<String>) {
         let edge = self.edge;
         let (has_moved, is_past) = match self.backwards {
@@ -244,7 +243,7 @@ impl Reading {
             return;
         }
         if self.pages >= if self.backwards { FIRST_PAGES } else { LATER_PAGES } {
-            // A later reading is taken up by the one after it.
+            // The next read continues a later one.
             self.is_incomplete |= self.backwards;
         } else if edge.is_some() && is_past {
             self.is_whole = true;
@@ -253,7 +252,7 @@ impl Reading {
         } else if cursor.is_some() {
             self.ask = Some(LogAsk { cursor, ..asked });
         } else if let Some(edge) = edge.filter(|_| is_full) {
-            // More lines of one moment than a page holds, and no way to the others: on, past them.
+            // More lines with one time than fit on a page, and the others can't be requested: skip them.
             self.is_incomplete = true;
             self.edge = edge.checked_add(if self.backwards { -SLACK * 2 } else { SLACK * 2 }).ok();
             self.question(self.edge);
@@ -262,11 +261,11 @@ impl Reading {
         }
     }
 
-    /// Gives each line its mark.
+    /// Computes the key of each line.
     fn mark(&self, rows: Vec<Value>) -> Vec<(Mark, Value)> {
         let own: Vec<Option<Timestamp>> = rows.iter().map(LogLine::time).collect();
         let mut times = own.clone();
-        // A line without a time was written after the one before it, which backwards comes behind it.
+        // A line without a time follows the previous one, which comes after it when reading backwards.
         let mut last = None;
         for time in times.iter_mut().rev().filter(|_| self.backwards) {
             last = time.or(last);
@@ -290,7 +289,7 @@ impl Reading {
         marked.collect()
     }
 
-    /// Puts what is new to the others.
+    /// Adds the new lines.
     fn sift(&mut self, rows: Vec<(Mark, Value)>, bounds: Bounds) {
         for (mark, row) in rows {
             self.edge = mark.at;
@@ -318,7 +317,7 @@ impl Reading {
         }
     }
 
-    /// Asks anew from a time on, this way or that.
+    /// Restarts from a time, in either direction.
     fn question(&mut self, bound: Option<Timestamp>) {
         self.bound = bound;
         let Settings { page, since, until, .. } = self.settings;
@@ -334,7 +333,7 @@ impl Reading {
         self.ask = Some(LogAsk { newest_first: self.backwards, limit: page, start, end, cursor: None });
     }
 
-    /// Whether the first reading has what it wants: the lines themselves, and all of the window.
+    /// Whether the first read is complete: enough lines, and the whole window.
     fn is_enough(&self) -> bool {
         let nth = self.found.get(MOST - 1).and_then(|(mark, _)| mark.at);
         let recent = recent(nth, self.newest);

@@ -1,6 +1,6 @@
 //! The log calls of the control plane in both their generations (control-plane reference §2 and §8), and following a log.
 
-use super::answer::Plane;
+use super::answer::Service;
 use super::http::{Answer, Call, MAX_BODY, REQUEST_TIMEOUT};
 use super::log_tail::Tail;
 use super::newest::LOOKED_THROUGH;
@@ -10,63 +10,63 @@ use reqwest::{Method, Url};
 use runtail_core::model::{LogLine, Severity};
 use serde_json::{Map, Value};
 
-/// Lines asked for at once: the most that `deployment-logs` gives, and what the official clients ask the older calls for.
+/// Page size: the maximum of `deployment-logs`, and what the official clients use for the older calls.
 const PAGE: usize = 100;
 
-/// Which of the two logs.
+/// The kind of log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LogKind {
-    /// How a revision was built. Only revisions made from sources have one.
+    /// The build log. Only revisions built from sources have one.
     Build,
-    /// What the agent server writes while it runs.
+    /// The agent server's own log.
     Server,
 }
 
-/// Whose log.
+/// A log of a deployment.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LogScope {
-    /// The deployment's identifier.
+    /// The deployment's id.
     pub deployment: String,
-    /// The revision's. Without one: the newest for a build log, the whole deployment for a server log.
+    /// The revision's id. Default: the newest for a build log, the whole deployment for a server log.
     pub revision: Option<String>,
     /// Which log.
     pub kind: LogKind,
 }
 
-/// Which lines.
+/// A filter of lines.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LogFilter {
-    /// At least so grave. Lines whose level is missing or unknown are kept: nobody can say that they are less.
+    /// The minimum level. Lines with a missing or unknown level are kept.
     pub level: Option<Severity>,
-    /// A text to search for; what exactly it matches is the server's business.
+    /// A text to search for; the server decides what matches.
     pub query: Option<String>,
-    /// Not from before, by the server's clock.
+    /// The start time, by the server's clock.
     pub since: Option<Timestamp>,
-    /// Not from after, by the server's clock.
+    /// The end time, by the server's clock.
     pub until: Option<Timestamp>,
 }
 
-/// One question for a page of lines.
+/// A request for a page of lines.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LogAsk {
     /// Newest first, instead of oldest first.
     pub newest_first: bool,
-    /// Lines at most.
+    /// Maximum number of lines.
     pub limit: usize,
-    /// Not from before.
+    /// The start time.
     pub start: Option<Timestamp>,
-    /// Not from after.
+    /// The end time.
     pub end: Option<Timestamp>,
-    /// Where the page before ended, in the server's own words.
+    /// The server's cursor for this page.
     pub cursor: Option<String>,
 }
 
 /// A page of lines.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LogPage {
-    /// As the server describes them, in the order asked for.
+    /// The lines as received, in the requested order.
     pub rows: Vec<Value>,
-    /// Where the next page begins, if the server says so. Some servers always do, some never.
+    /// The cursor of the next page, if the server sends one. Some always do, some never.
     pub cursor: Option<String>,
 }
 
@@ -82,13 +82,13 @@ pub(super) enum LogCalls {
 impl ControlPlane {
     /// One page of a log.
     ///
-    /// The first answer tells which generation of the calls the server has. The older one is asked first: every official
-    /// client still uses it and nothing else, so hosted and self-hosted servers of any age have it, while the newer one is
-    /// known from documentation alone. Where it is not there (404, or 405 from a proxy) the newer one is asked.
+    /// The first response shows which generation of the calls the server has. The older one is tried first: every official
+    /// client uses only that one, so hosted and self-hosted servers of any age have it, while the newer one is only
+    /// documented. If it is missing (404, or 405 from a proxy), the newer one is tried.
     ///
     /// # Errors
-    /// `Kind::NotFound` when both say so: then it is the deployment or the revision that is not there. Of the two
-    /// answers the one that says more is given.
+    /// `Kind::NotFound` if both are missing: then the deployment or the revision does not exist. The more specific of the two
+    /// errors is returned.
     pub async fn log_page(&self, scope: &LogScope, filter: &LogFilter, ask: &LogAsk) -> Result<LogPage, ApiError> {
         if let Some(calls) = self.log_calls.get() {
             return self.log_page_by(*calls, scope, filter, ask).await;
@@ -104,20 +104,20 @@ impl ControlPlane {
     }
 
     fn remember(&self, calls: LogCalls) {
-        // Fails only where another clone was quicker, and found the same.
+        // Fails only if another clone was faster, with the same result.
         let _ = self.log_calls.set(calls);
     }
 
-    /// The identifier of a deployment's newest revision.
+    /// Returns the id of a deployment's newest revision.
     ///
     /// # Errors
-    /// `Kind::NotFound` where it has none.
+    /// `Kind::NotFound` if it has none.
     pub async fn newest_revision(&self, deployment: &str) -> Result<String, ApiError> {
-        // The list is sorted here where its server did not, so a list of one would not do.
+        // The list is sorted locally if the server didn't, so a list of one is not enough.
         let newest = self.revisions(deployment, LOOKED_THROUGH).await?.items.into_iter().next();
         newest.map(|revision| revision.id).ok_or_else(|| ApiError {
             kind: Kind::NotFound,
-            // Nothing was refused: the list of its revisions is empty.
+            // No error: the list of revisions is empty.
             at: Place { profile: self.http.profile().to_string(), ..Place::default() },
             detail: "the deployment has no revision yet".to_string(),
             hint: None,
@@ -144,8 +144,8 @@ impl ControlPlane {
             LogCalls::V2 => (Method::GET, self.log_call_v2(scope, revision, filter, ask)?, None),
         };
         let body = body.as_ref();
-        let (plane, retry, timeout) = (Plane::Control, self.retry, REQUEST_TIMEOUT);
-        // The older calls are questions too, though they are POSTs.
+        let (plane, retry, timeout) = (Service::Control, self.retry, REQUEST_TIMEOUT);
+        // The older calls only read, although they are POSTs.
         let call = Call {
             plane,
             method,
@@ -224,9 +224,9 @@ fn order(ask: &LogAsk) -> &'static str {
     if ask.newest_first { "desc" } else { "asc" }
 }
 
-/// What both generations call by the same names.
+/// Returns the parameters that both generations share.
 fn conditions(filter: &LogFilter, ask: &LogAsk) -> impl Iterator<Item = (&'static str, String)> {
-    // Every line is at least that grave; asked for, it could only cost the lines without a level.
+    // Every line has at least this level; requesting it could only lose the lines without a level.
     let level = filter.level.filter(|level| *level > Severity::Debug).and_then(Severity::word);
     let all = [
         ("level", level.map(str::to_string)),
@@ -242,13 +242,13 @@ fn page(answer: &Answer) -> Result<LogPage, ApiError> {
     let mut fields = match answer.json()? {
         Value::Array(rows) => return Ok(LogPage { rows, cursor: None }),
         Value::Object(fields) => fields,
-        _ => return Err(answer.odd("this is no log")),
+        _ => return Err(answer.odd("the response is not a log")),
     };
     let mut field = |a: &str, b: &str| fields.remove(a).or_else(|| fields.remove(b)).unwrap_or_default();
     let rows = match field("logs", "items") {
         Value::Array(rows) => rows,
         Value::Null => Vec::new(),
-        _ => return Err(answer.odd("the lines of the log are no list")),
+        _ => return Err(answer.odd("the lines of the log are not a list")),
     };
     let cursor = match field("next_offset", "next_cursor") {
         Value::String(cursor) => Some(cursor).filter(|cursor| !cursor.is_empty()),
@@ -258,12 +258,12 @@ fn page(answer: &Answer) -> Result<LogPage, ApiError> {
     Ok(LogPage { rows, cursor })
 }
 
-/// Whether this may mean that there is no such call. A control plane says so with 404, a proxy also with 405.
+/// Whether this may mean that there is no such call: 404, or 405 from a proxy.
 fn is_missing(error: &ApiError) -> bool {
     matches!(error.kind, Kind::NotFound | Kind::Status(405))
 }
 
-/// Of two such answers the one that says what is not there, instead of only that something is not.
+/// Returns the more specific of two "not found" errors.
 fn clearer(newer: ApiError, older: ApiError) -> ApiError {
     let rank = |error: &ApiError| {
         let bare = ["Not Found", "404 Not Found", "Method Not Allowed"].contains(&error.detail.as_str());
@@ -271,13 +271,13 @@ fn clearer(newer: ApiError, older: ApiError) -> ApiError {
     };
     let mut clearer = if rank(&newer) > rank(&older) { newer } else { older };
     if !rank(&clearer).1 {
-        let hint = "is the deployment still there? This may also be a server that gives no logs at all";
+        let hint = "does the deployment still exist? The server may also not support logs";
         clearer.hint = Some(hint.to_string());
     }
     clearer
 }
 
-/// Follows a log: the newest lines first, then whatever is new, each line once. `log_tail` says how.
+/// Follows a log: the newest lines first, then new lines, each once; see `log_tail`.
 #[derive(Debug, Clone)]
 pub struct LogFollower {
     control: ControlPlane,
@@ -287,24 +287,24 @@ pub struct LogFollower {
 }
 
 impl LogFollower {
-    /// A follower that begins with the newest `tail` lines; `usize::MAX` begins with all of them.
+    /// Creates a follower that starts with the newest `tail` lines; `usize::MAX` means all.
     pub fn new(control: ControlPlane, scope: LogScope, filter: LogFilter, tail: usize) -> LogFollower {
         let tail = Tail::new(&filter, tail, PAGE);
         LogFollower { control, scope, filter, tail }
     }
 
-    /// What is new: on the first call the newest lines, later what came since. In the order of time, except that a line
-    /// which the server lets out late comes when it comes.
+    /// Returns the newest lines on the first call, and new lines later, sorted by time, except for lines that the server
+    /// publishes late.
     ///
-    /// A build log without a revision becomes that of the newest revision on the first call, and stays it.
+    /// A build log without a revision is pinned to the newest revision on the first call.
     ///
     /// # Errors
-    /// A call that fails changes nothing and can be repeated.
+    /// A failed call has no effect and can be repeated.
     pub async fn poll(&mut self) -> Result<Vec<LogLine>, ApiError> {
         Ok(self.poll_rows().await?.into_iter().map(LogLine::from).collect())
     }
 
-    /// As [`LogFollower::poll`], with the lines as the server describes them.
+    /// Like [`LogFollower::poll`], with the lines as received.
     pub async fn poll_rows(&mut self) -> Result<Vec<Value>, ApiError> {
         if self.scope.kind == LogKind::Build && self.scope.revision.is_none() {
             self.scope.revision = Some(self.control.newest_revision(&self.scope.deployment).await?);
@@ -317,13 +317,13 @@ impl LogFollower {
         Ok(self.tail.keep(reading))
     }
 
-    /// Whether the server may have lines that were wanted and could not be had: more than are read at once, or more of one
-    /// millisecond than fit on a page of a server that gives no cursor.
+    /// Whether the server may have more matching lines that could not be read: more than are read at once, or more in one
+    /// millisecond than fit on a page of a server without cursors.
     pub fn is_incomplete(&self) -> bool {
         self.tail.is_incomplete()
     }
 
-    /// Whose log it is; a build log's revision is known after the first call.
+    /// Returns the log; a build log's revision is known after the first call.
     pub fn scope(&self) -> &LogScope {
         &self.scope
     }

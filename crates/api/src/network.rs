@@ -1,11 +1,11 @@
-//! What a request that got no answer died of, said for the person.
+//! Turns a connection error into an [`ApiError`] with an explanation for the user.
 
 use super::{ApiError, Kind, Place, answer};
 use reqwest::Url;
 use std::error::Error;
 use std::io;
 
-/// The error that a failed exchange is.
+/// Returns the error of a failed request.
 pub(super) fn failure(error: &reqwest::Error, url: &Url, at: Place) -> ApiError {
     let (kind, detail, hint) = explain(error, url);
     ApiError { kind, at, detail: answer::line(&detail), hint }
@@ -17,7 +17,7 @@ fn explain(error: &reqwest::Error, url: &Url) -> (Kind, String, Option<String>) 
     let network = |detail: String, hint: String| (Kind::Network, detail, Some(hint));
     if error.is_builder() {
         let hint = "is a certificate store installed (ca-certificates), or SSL_CERT_FILE set?".to_string();
-        return (Kind::Refused, format!("the HTTP client could not be set up: {}", last(error)), Some(hint));
+        return (Kind::Refused, format!("could not set up the HTTP client: {}", last(error)), Some(hint));
     }
     if error.is_dns() {
         return network(format!("the name {host} does not resolve"), "check the address and the network".into());
@@ -29,7 +29,7 @@ fn explain(error: &reqwest::Error, url: &Url) -> (Kind, String, Option<String>) 
     if error.is_timeout() {
         let detail = match error.is_connect() {
             true => format!("no connection to {host}:{port} in time"),
-            false => "no answer in time".to_string(),
+            false => "no response in time".to_string(),
         };
         let hint = error.is_connect().then(|| "is the host reachable from here (VPN, firewall, proxy)?".to_string());
         return (Kind::Timeout, detail, hint);
@@ -44,7 +44,7 @@ fn explain(error: &reqwest::Error, url: &Url) -> (Kind, String, Option<String>) 
                 return (Kind::Network, "the connection was reset".into(), None);
             }
             io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
-                return network(format!("{host} cannot be reached"), "check the network (VPN, firewall)".into());
+                return network(format!("{host} is unreachable"), "check the network (VPN, firewall)".into());
             }
             _ => {}
         }
@@ -52,21 +52,21 @@ fn explain(error: &reqwest::Error, url: &Url) -> (Kind, String, Option<String>) 
     let cause = http2(&last(error));
     let told = |part: &str| cause.contains(part);
     if told("invalid HTTP") && url.scheme() == "http" {
-        return network(format!("{host}:{port} does not speak http"), "plain http to a TLS port?".into());
+        return network(format!("{host}:{port} does not speak HTTP"), "plain http to a TLS port?".into());
     }
     if told("before message completed") {
-        return (Kind::Network, "the server closed the connection without an answer".into(), None);
+        return (Kind::Network, "the server closed the connection without a response".into(), None);
     }
     if told("tunnel") {
-        return network(format!("the proxy gave no way through: {cause}"), "see HTTPS_PROXY and NO_PROXY".into());
+        return network(format!("the proxy refused the connection: {cause}"), "see HTTPS_PROXY and NO_PROXY".into());
     }
     if error.is_body() || error.is_decode() {
-        return (Kind::Network, format!("the connection broke in the middle of the answer: {cause}"), None);
+        return (Kind::Network, format!("the connection broke in the middle of the response: {cause}"), None);
     }
     (Kind::Network, cause, None)
 }
 
-/// Rewords what the HTTP/2 library says, which does not say which side failed.
+/// Rewords errors of the HTTP/2 library, which don't say which side failed.
 fn http2(cause: &str) -> String {
     const CLOSED: &str = "the server closed the connection";
     const VIOLATED: &str = "the server violated HTTP/2";
@@ -74,7 +74,7 @@ fn http2(cause: &str) -> String {
         ("connection error received: not a result of an error", CLOSED),
         ("stream closed because of a broken pipe", CLOSED),
         ("connection error received: ", CLOSED),
-        ("stream error received: ", "the server ended the answer"),
+        ("stream error received: ", "the server ended the response"),
         ("connection error detected: ", VIOLATED),
         ("stream error detected: ", VIOLATED),
     ];
@@ -86,7 +86,7 @@ fn http2(cause: &str) -> String {
     }
 }
 
-/// What TLS failed of, and what to do.
+/// Returns the cause of a TLS error, and what to do.
 pub(super) fn tls_failure(error: &rustls::Error, host: &str, port: u16) -> (String, Option<String>) {
     match error {
         rustls::Error::InvalidMessage(_) => {
@@ -94,28 +94,28 @@ pub(super) fn tls_failure(error: &rustls::Error, host: &str, port: u16) -> (Stri
         }
         rustls::Error::InvalidCertificate(why) => (
             format!("the certificate of {host} is not trusted: {why}"),
-            Some("a private authority's certificate can be named in SSL_CERT_FILE; is the host the right one?".into()),
+            Some("for a private authority, set SSL_CERT_FILE; is the host correct?".into()),
         ),
         other => (format!("TLS with {host}:{port} failed: {other}"), None),
     }
 }
 
-/// The innermost cause: the one that says something.
+/// Returns the innermost cause, the most specific one.
 fn last(error: &reqwest::Error) -> String {
     let mut cause: &dyn Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;
     }
-    // The outermost error alone would name the URL, query included.
+    // Only the outermost error would include the URL with its query.
     if std::ptr::addr_eq(cause, error as &dyn Error) { "the request failed".into() } else { cause.to_string() }
 }
 
-/// Looks for a type of error in the chain of causes, also inside I/O errors, which hide what they wrap from it.
+/// Finds a type of error in the chain of causes, also inside I/O errors, which hide what they wrap.
 pub(super) fn find<'e, T: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e T> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref::<T>() {
-            // An I/O error that only wraps another one says less than what is inside.
+            // The inner error of a wrapping I/O error is more specific.
             let wraps = error.downcast_ref::<io::Error>().is_some_and(|e| e.get_ref().is_some());
             if !wraps {
                 return Some(found);

@@ -1,35 +1,33 @@
-//! Which revision of a deployment is its newest: one rule for all who ask.
+//! Determines the newest revision of a deployment, with one rule for all callers.
 
 use super::control_plane::ControlPlane;
 use super::{ApiError, Kind};
 use serde_json::Value;
 
-/// Revisions among which the newest is looked for where the deployment's record does not name it.
+/// Number of revisions to search for the newest one, if the deployment's record does not name it.
 pub(super) const LOOKED_THROUGH: usize = 100;
 
 /// The newest revision of a deployment.
 #[derive(Debug, Clone)]
 pub struct Newest {
-    /// As the server describes it; nothing where there is none.
+    /// The revision as received; nothing if there is none.
     pub row: Option<Value>,
-    /// Whether the list that it was taken from was sorted as the server promises. Where the record named it no list was
-    /// needed, and none was out of order.
+    /// Whether the list was sorted as the server promises. Also true if the record named the revision and no list was needed.
     pub was_sorted: bool,
 }
 
 impl ControlPlane {
-    /// The newest revision of the deployment that a record describes: the one which the record names, else the newest by
-    /// its date of a long list. The first row of a list is not asked: servers sort their lists, but not all of them
-    /// (contract §4 rule 2).
+    /// Returns the newest revision of a deployment: the one that the record names, else the newest by date of a long list.
+    /// The first row of a list is not enough, because not all servers sort their lists (contract §4 rule 2).
     ///
     /// # Errors
-    /// `Kind::NotFound` where the server has no revisions of this deployment to list, which may be gone.
+    /// `Kind::NotFound` if the server has no revision list for this deployment, which may be gone.
     pub async fn newest_row(&self, record: &Value) -> Result<Newest, ApiError> {
         let deployment = record["id"].as_str().unwrap_or_default();
         if let Some(id) = named_newest(record) {
             match self.revision_row(deployment, id).await {
                 Ok(row) if has_id(&row) => return Ok(Newest { row: Some(row), was_sorted: true }),
-                // The record may be older than what it speaks of.
+                // The record may be outdated.
                 Ok(_) | Err(ApiError { kind: Kind::NotFound, .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -40,7 +38,7 @@ impl ControlPlane {
     }
 }
 
-/// The identifier of the newest revision by the deployment's record, where it names one.
+/// Returns the id of the newest revision from the deployment's record, if it has one.
 pub fn named_newest(record: &Value) -> Option<&str> {
     record["latest_revision_id"].as_str().filter(|id| !id.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Lists that are read page by page by limit and offset, to their end.
+//! Lists that are paginated by limit and offset.
 
 use super::control_plane::ControlPlane;
 use super::http::Answer;
@@ -9,38 +9,38 @@ use futures::stream::{FuturesOrdered, StreamExt};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Rows asked for at once; the most that the server gives.
+/// Page size: the server's maximum.
 pub(super) const PAGE: usize = 100;
-/// Pages after which a listing ends, whatever the server says: a hundred thousand rows.
+/// Maximum number of pages, that is 100,000 rows.
 pub(super) const MAX_PAGES: usize = 1000;
 
-/// A list that is asked for.
+/// A list to read.
 #[derive(Debug, Clone)]
 pub(super) struct List {
     /// Segments of its path.
     pub parts: Vec<String>,
-    /// What narrows it.
+    /// Its filters.
     pub query: Vec<(&'static str, String)>,
-    /// Whether it is that of the deployments, by which a wrong address is found.
+    /// Whether it is the deployments list, which reveals a wrong address.
     pub is_main: bool,
-    /// What its rows are.
+    /// The name of its rows.
     pub what: &'static str,
 }
 
-/// A page that was asked for.
+/// A requested page.
 type Asked = BoxFuture<'static, Result<Answer, ApiError>>;
 
-/// The pages of a list, in its order. A few are asked for at once, so that a long list does not cost the way to the server
-/// for each of them. Not to be cut short in the middle: what is asked for next depends on what came.
+/// The pages of a list, in order. A few are requested concurrently, because a long list would cost a round trip per page.
+/// Must be read to the end or dropped: the next requests depend on earlier pages.
 ///
-/// A page with fewer rows than asked for is the last (the rule of the official clients; there is no total). A server
-/// that ignores the offset sends the same rows again, which ends the listing as incomplete; one that sends more rows
-/// than asked for does not page at all, and has sent everything.
+/// A page with fewer rows than requested is the last (the rule of the official clients; there is no total). A server that
+/// ignores the offset repeats rows, which ends the list as incomplete; one that sends more rows than requested does not
+/// paginate, and has sent everything.
 #[derive(Debug)]
 pub struct Pages {
     control_plane: ControlPlane,
     list: Arc<List>,
-    /// Pages that were asked for and not read yet.
+    /// Requested pages that were not read yet.
     coming: FuturesOrdered<Asked>,
     asked: usize,
     pages: usize,
@@ -54,52 +54,51 @@ impl Pages {
         Pages { control_plane, list, coming, asked: 0, pages: 0, received, ended: false }
     }
 
-    /// Pages that were read.
+    /// Number of pages read.
     pub fn count(&self) -> usize {
         self.pages
     }
 
-    /// The rows of the next page that did not come before, as received; nothing after the last.
+    /// Returns the new rows of the next page, as received; nothing after the last.
     ///
     /// # Errors
-    /// A request that failed, a server that does not page as it says, and a list that takes more memory than it may. Each
-    /// ends the list.
+    /// A failed request, broken pagination, or a list above the memory limit. Each ends the list.
     pub async fn next(&mut self) -> Result<Option<Vec<Row>>, ApiError> {
         if self.ended {
             return Ok(None);
         }
-        // Until this page is known to be good.
+        // Until this page is verified.
         self.ended = true;
         let what = self.list.what;
         if self.received.is_full() {
             let many = self.received.count();
-            let why = format!("the first {many} {what} take as much memory as a list may: the rest is left out");
+            let why = format!("the list exceeds the memory limit after {many} {what}; the rest was skipped");
             return Err(self.control_plane.odd(why));
         }
         self.ask();
         let Some(page) = self.coming.next().await else { return Ok(None) };
         let answer = page?;
         let rows = answer.rows("resources")?;
-        // One page beyond the last that is read shows whether there are more rows.
+        // One page after the last shows whether there are more rows.
         if self.pages >= MAX_PAGES {
             let many = self.received.count();
             return match rows.is_empty() {
                 true => Ok(None),
-                false => Err(self.control_plane.odd(format!("more than {many} {what}: the rest is left out"))),
+                false => Err(self.control_plane.odd(format!("more than {many} {what}; the rest was skipped"))),
             };
         }
         self.pages += 1;
         let count = rows.len();
         let rows = self.received.new_of(rows);
         if count == PAGE && rows.is_empty() {
-            return Err(answer.odd(&format!("the server sends the same page again, there may be more {what}")));
+            return Err(answer.odd(&format!("the server repeats a page; there may be more {what}")));
         }
         self.ended = count != PAGE;
         Ok(Some(rows))
     }
 
-    /// Asks for what may come next. That a list goes on is only known of a page that was full, so the more of them there
-    /// were, the more are asked for beyond it: a short list costs one request, and few are made past the end.
+    /// Requests the next pages. Only a full page shows that a list continues, so the number of requests grows with the full
+    /// pages: a short list costs one request, and few are made past the end.
     fn ask(&mut self) {
         let ahead = (self.pages + 1).min(ControlPlane::AT_ONCE);
         while self.coming.len() < ahead && self.asked <= MAX_PAGES {
@@ -110,7 +109,8 @@ impl Pages {
         }
     }
 
-    /// Reads to the end. A failure of the first page is an error; one of a later page leaves what came before it.
+    /// Reads to the end. A failure of the first page is an error; after a failure of a later page the rows before it are
+    /// returned.
     pub(super) async fn all(mut self) -> Result<Listing<Value>, ApiError> {
         let mut items: Vec<Value> = Vec::new();
         loop {

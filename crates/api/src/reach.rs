@@ -1,14 +1,13 @@
-//! Whether a control plane can be reached with its key: one small request, before anybody relies on it.
+//! Tests whether a control plane is reachable with its key, with one small request.
 
 use super::control_plane::{ControlPlane, DeploymentQuery};
 use super::{ApiError, Kind};
 
 impl ControlPlane {
-    /// Asks for one deployment of the list; where the server has no list (contract §4 knows none), for the first of those
-    /// that are pinned.
+    /// Requests one deployment of the list; if the server has no list (it is not in contract §4), the first pinned one.
     ///
     /// # Errors
-    /// Why the key, the workspace or the address is no good. That the pinned deployment is not there is an answer too.
+    /// Why the key, the workspace or the address is wrong. A missing pinned deployment is a success.
     pub async fn reach(&self, pinned: &[String]) -> Result<(), ApiError> {
         let paging = [("limit", "1".to_string()), ("offset", "0".to_string())];
         let asked = self.page(&DeploymentQuery::default().list(), &paging).await;

@@ -1,36 +1,36 @@
-//! When a reading request is asked again, and how long to wait before it.
+//! Retry policy of read requests.
 
 use super::{ApiError, Kind};
 use runtail_core::backoff::Backoff;
 use std::time::Duration;
 
-/// Longest wait that a server's wish is taken for. What it may write is any number of digits, and clocks overflow.
+/// Maximum `Retry-After`. It may have any number of digits, and clocks overflow.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
-/// How often a request that reads is tried and how the waits grow. A request that writes is never tried twice, whatever this says.
+/// How often a read is tried and how the delays grow. Writes are never retried.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Retry {
-    /// Attempts in all, the first included.
+    /// Number of attempts, including the first.
     pub attempts: u32,
-    /// Upper bound of the first wait; it doubles with each further one.
+    /// Maximum of the first delay; it doubles with each attempt.
     pub base: Duration,
-    /// Upper bound of every wait, and the longest that a server may ask for: a longer one ends the attempts.
+    /// Maximum of every delay, and the longest that a server may ask for; a longer one ends the attempts.
     pub cap: Duration,
-    /// Whether a request waits where another one of the profile was told to come back later.
+    /// Whether a request waits for the rate limit of another request of the profile.
     pub heeds: bool,
 }
 
 impl Retry {
-    /// One attempt: for those who ask again anyway.
+    /// One attempt: for callers that retry themselves.
     pub const NONE: Retry = Retry { attempts: 1, base: Duration::ZERO, cap: Duration::ZERO, heeds: false };
-    /// One attempt, and not before the server may be asked again: for many who ask one server at once.
+    /// One attempt after the rate limit ends: for many concurrent requests to one server.
     pub const HEEDING: Retry = Retry { heeds: true, ..Retry::NONE };
-    /// What a single command uses: up to three more attempts within half a minute.
+    /// For single commands: up to three retries within 30 s.
     pub const PATIENT: Retry =
         Retry { attempts: 4, base: Duration::from_millis(500), cap: Duration::from_secs(15), heeds: false };
 
-    /// The wait before the next attempt, or nothing where there is none. `attempt` counts those made, from 1; `dice` is
-    /// a random number in 0..1.
+    /// Returns the delay before the next attempt, or nothing if there is none. `attempt` counts from 1; `dice` is a random
+    /// number in 0..1.
     pub(super) fn wait(&self, error: &ApiError, attempt: u32, dice: f64) -> Option<Duration> {
         let worth = matches!(error.kind, Kind::Network | Kind::RateLimited(_) | Kind::Server(502..=504));
         if !worth || attempt >= self.attempts {
@@ -43,7 +43,7 @@ impl Retry {
     }
 }
 
-/// Reads `Retry-After`: seconds, or an HTTP date (RFC 9110 §10.2.3). A wish for more than a day counts as a day.
+/// Parses `Retry-After`: seconds, or an HTTP date (RFC 9110 §10.2.3). More than a day counts as a day.
 pub(super) fn retry_after(text: &str, now: jiff::Timestamp) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {

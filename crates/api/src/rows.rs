@@ -1,5 +1,4 @@
-//! Rows of lists, kept as the text that was received until each is read by itself: the parsed form of a whole list is many
-//! times its text.
+//! Rows of lists, kept as received text and parsed one by one, because a parsed list is many times larger than its text.
 
 use super::body::parsed_size;
 use serde::Deserialize;
@@ -7,14 +6,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 
-/// Estimated memory in bytes that the parsed rows of one list may take: a third of that of one answer, because a list is also
+/// Maximum estimated memory in bytes of the parsed rows of one list: a third of that of one response, because a list is also
 /// kept and printed.
 const LIST: usize = 128 << 20;
 
 /// A row as received.
 pub type Row = Box<RawValue>;
 
-/// Which rows of a list were read so far, and what they cost.
+/// The ids of the rows read so far, and their memory.
 #[derive(Debug, Default)]
 pub(super) struct Received {
     ids: HashSet<String>,
@@ -23,7 +22,7 @@ pub(super) struct Received {
 }
 
 impl Received {
-    /// Returns the rows of a page that did not come before: rows shift between two pages when others are created or deleted.
+    /// Returns the new rows of a page: rows shift between pages when others are created or deleted.
     pub fn new_of(&mut self, mut page: Vec<Row>) -> Vec<Row> {
         page.retain(|row| id_of(row).is_none_or(|id| self.ids.insert(id)));
         self.size += page.iter().map(|row| parsed_size(row.get().as_bytes())).sum::<usize>();
@@ -35,7 +34,7 @@ impl Received {
         self.ids.len()
     }
 
-    /// Whether the rows take as much memory as a list may.
+    /// Whether the rows have reached the memory limit of a list.
     pub fn is_full(&self) -> bool {
         self.size > LIST
     }

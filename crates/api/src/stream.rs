@@ -1,9 +1,9 @@
-//! A stream of events as it comes off the wire: bytes, and what the head of the answer said.
+//! An event stream as received: bytes, and the head of the response.
 
 use super::answer;
 use super::body::read_head;
 use super::http::Http;
-use super::keyless::Keyless;
+use super::keyless::SecretRedactor;
 use super::{ApiError, Kind, Place, network};
 use bytes::Bytes;
 use futures::stream::BoxStream;
@@ -20,13 +20,13 @@ use std::time::Duration;
 pub struct EventStream {
     /// HTTP status (200).
     pub status: u16,
-    /// The run, where `Content-Location` or `Location` names one on the same origin.
+    /// The run, if `Content-Location` or `Location` names one on the same origin.
     pub run_id: Option<String>,
     /// The thread, likewise.
     pub thread_id: Option<String>,
-    /// When the server answered, by its own clock (`Date`), in milliseconds.
+    /// The server's `Date` in milliseconds.
     pub answered: Option<u64>,
-    /// The body, as it comes. Ends without an error when the server closes it.
+    /// The body. Ends without an error when the server closes it.
     pub body: BoxStream<'static, Result<Bytes, ApiError>>,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Debug for EventStream {
     }
 }
 
-/// Takes an answer with status 200 as a stream, if it is one.
+/// Converts a response with status 200 to a stream, if it is one.
 pub(super) async fn of_response(
     http: &Http,
     response: Response,
@@ -50,44 +50,43 @@ pub(super) async fn of_response(
     let headers = response.headers();
     at.request_id = answer::request_id(headers);
     let kind = headers.get(CONTENT_TYPE).map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned());
-    // A server that names no type at all is given the benefit of the doubt.
+    // Accept a response without a content type.
     if let Some(kind) = kind.filter(|kind| !kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")) {
         let headers = headers.clone();
         let head = tokio::time::timeout(Duration::from_secs(5), read_head(response, 16 << 10)).await;
-        // Before it is cut: half of a key at a cut would not be found any more.
+        // Before it is truncated, because half a key would not be found.
         let head = http.secrets(None).scrub(&String::from_utf8_lossy(&head.unwrap_or_default()));
         let detail = if answer::is_html(&headers, head.as_bytes()) {
             answer::html_detail(head.as_bytes())
         } else {
-            format!("{} instead of a stream of events", text::fit(&text::clean(&kind), 80))
+            format!("{} instead of an event stream", text::fit(&text::clean(&kind), 80))
         };
         let hint = Some("is this the address of an agent server?".to_string());
         return Err(ApiError { kind: Kind::Protocol, at, detail, hint });
     }
     if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(|encoding| *encoding != "identity") {
         let encoding = String::from_utf8_lossy(encoding.as_bytes()).into_owned();
-        let detail =
-            format!("a compressed stream ({}), which was not asked for", text::fit(&text::clean(&encoding), 40));
-        let hint = Some("a proxy may compress what it passes on: switch that off for streams of events".to_string());
+        let detail = format!("an unexpected compressed stream ({})", text::fit(&text::clean(&encoding), 40));
+        let hint = Some("a proxy may compress responses: disable it for event streams".to_string());
         return Err(ApiError { kind: Kind::Protocol, at, detail, hint });
     }
     let (thread_id, run_id) = names(headers, &url);
-    // These name the tape.
+    // These identify the event log.
     let open = |id: Option<String>| id.map(|id| http.secrets(None).scrub(&id));
     let (thread_id, run_id) = (open(thread_id), open(run_id));
     let answered = headers.get(DATE).and_then(|v| v.to_str().ok()).and_then(milliseconds);
     let status = response.status().as_u16();
-    let keyless = Keyless::new(&http.secrets(None));
+    let keyless = SecretRedactor::new(&http.secrets(None));
     let body = Body { bytes: response.bytes_stream().boxed(), keyless: Some(keyless), _http: http.clone(), url, at };
     Ok(EventStream { status, run_id, thread_id, answered, body: body.boxed() })
 }
 
-/// The body of an answer, without the keys that it repeats.
+/// The body of a response, without the keys that it repeats.
 struct Body {
     bytes: BoxStream<'static, reqwest::Result<Bytes>>,
-    /// None behind the end.
-    keyless: Option<Keyless>,
-    /// The client lives as long as its stream: it owns the connection.
+    /// `None` after the end.
+    keyless: Option<SecretRedactor>,
+    /// Kept because the client owns the connection.
     _http: Http,
     url: Url,
     at: Place,
@@ -111,7 +110,7 @@ impl Stream for Body {
                     return Poll::Ready((!rest.is_empty()).then_some(Ok(rest)));
                 }
             };
-            // It may all be held back, for it may be the beginning of a key.
+            // All bytes may be held back, because they may be the start of a key.
             if !said.is_empty() {
                 return Poll::Ready(Some(Ok(said)));
             }
@@ -119,14 +118,14 @@ impl Stream for Body {
     }
 }
 
-/// An HTTP date, which knows whole seconds, in milliseconds.
+/// Returns an HTTP date, which has whole seconds, in milliseconds.
 fn milliseconds(date: &str) -> Option<u64> {
     let at = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date).ok()?;
     u64::try_from(at.as_millisecond()).ok()
 }
 
-/// The thread and the run that the answer's head names: `Content-Location: /threads/{t}/runs/{r}` on all servers, and
-/// `Location` with `/stream` behind it on some (agent-server reference §2). An address elsewhere is not believed.
+/// Returns the thread and the run that the head names: `Content-Location: /threads/{t}/runs/{r}` on all servers, and
+/// `Location` with a trailing `/stream` on some (agent-server reference §2). Addresses on other origins are ignored.
 fn names(headers: &HeaderMap, url: &Url) -> (Option<String>, Option<String>) {
     for header in [CONTENT_LOCATION, LOCATION] {
         let Some(target) = headers.get(header).and_then(|v| v.to_str().ok()).and_then(|v| url.join(v).ok()) else {

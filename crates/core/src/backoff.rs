@@ -1,14 +1,14 @@
-//! How long to wait before something is tried or requested again.
+//! Delays before a retry or the next request.
 
 use std::time::Duration;
 
-/// Waits that grow with each failure, up to a limit. Between nothing and the bound each wait is random (full jitter), so that
-/// many clients which lost one server do not return together.
+/// Delays that grow with each failure, up to a limit. Each delay is random between 0 and its bound (full jitter), so that
+/// many clients of one server do not reconnect together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Backoff {
-    /// Bound of the first wait. Each further bound is twice as long.
+    /// Bound of the first delay. Each further bound is twice as long.
     pub base: Duration,
-    /// The longest bound.
+    /// Maximum bound.
     pub cap: Duration,
 }
 
@@ -25,7 +25,7 @@ impl Backoff {
     }
 }
 
-/// Varies a regular interval by a tenth, so that many clients do not stay in step. `random` is between 0 and 1.
+/// Adds 10% jitter to an interval, so that many clients do not poll together. `random` is between 0 and 1.
 pub fn vary(interval: Duration, random: f64) -> Duration {
     interval.mul_f64(0.9 + 0.2 * random.clamp(0.0, 1.0))
 }

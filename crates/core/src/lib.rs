@@ -1,4 +1,4 @@
-//! What all of Runtail stands on: text that is safe to show, the configuration, and the model of both services.
+//! The base of all crates: the text sanitizer, the configuration, and the model of both services.
 
 pub mod backoff;
 pub mod config;

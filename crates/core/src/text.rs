@@ -1,6 +1,6 @@
-//! The one door for text that we did not write. What comes from a server, a file or the environment passes here before
-//! it reaches a cell, a title, stdout or an error: whole escape sequences are dropped, other controls and invisible
-//! or direction-changing characters are made visible.
+//! The sanitizer for all external text. Text from a server, a file or the environment passes through it before it reaches a
+//! cell, a title, stdout or an error: whole escape sequences are removed, other control characters and invisible or bidi
+//! characters are made visible.
 
 pub mod depth;
 pub mod keys;
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// Combining marks that one cell may carry; more is an attack on the line above, not writing.
+/// Maximum number of combining marks per character; more would overwrite the lines around it.
 const MAX_CLUSTER_CHARS: usize = 12;
 /// Bytes of each end of an identifier that are looked at.
 const MAX_ID: usize = 512;

@@ -1,5 +1,5 @@
-//! The time that a run sees. Normally that is the present, faster by the simulator's speed. The history of the demo is made
-//! by running graphs in the past, where time passes at once: so run records, checkpoints and event ids agree.
+//! The clock of a run. Normally it is the present, scaled by the simulator's speed. The history of the demo is created by
+//! running graphs in the past, where time passes instantly, so run records, checkpoints and event ids agree.
 
 use super::ids::IdClock;
 use futures::future::BoxFuture;
@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Between two readings in the past: no two records share a time.
+/// Time between two readings in the past, so that no two records share a time.
 const TICK: SignedDuration = SignedDuration::from_micros(350);
 /// Polls without a sleeper after which a future in the past is taken to wait for something else.
 const IDLE_POLLS: usize = 256;

@@ -1,4 +1,4 @@
-//! Faults on demand: rules that say which requests go wrong, and how. A rule can be built in Rust or read from a text.
+//! Fault injection: rules that select requests and their faults. A rule can be built in Rust or parsed from text.
 
 use jiff::Timestamp;
 use std::str::FromStr;
@@ -27,13 +27,13 @@ impl Request {
         self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// The body as JSON; null where it is none.
+    /// Returns the body as JSON; null if it is not JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
-/// What happens to the body of an answer.
+/// A fault of a response body.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BodyFault {
     /// The connection breaks after this many bytes.
@@ -42,13 +42,13 @@ pub struct BodyFault {
     pub cut_events: Option<usize>,
     /// The body ends, as if it were whole, after this many bytes.
     pub close_bytes: Option<usize>,
-    /// The body comes in pieces of this many bytes.
+    /// The body is sent in chunks of this many bytes.
     pub chunk: Option<usize>,
-    /// After this many bytes nothing comes for a while.
+    /// The body pauses after this many bytes.
     pub pause: Option<(usize, Duration)>,
 }
 
-/// What a rule does instead of the server.
+/// A response that replaces the server's.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
     pub status: u16,
@@ -56,7 +56,7 @@ pub struct Answer {
     pub body: String,
 }
 
-/// A fault: which requests, how often, and what happens to them. The first rule that fits is the only one.
+/// A fault: which requests, how often, and its effect. Only the first matching rule applies.
 ///
 /// ```
 /// use runtail_sim::Rule;
@@ -65,19 +65,19 @@ pub struct Answer {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rule {
-    /// The method; empty or `*` fits all.
+    /// The method; empty or `*` matches all.
     pub method: String,
-    /// A part of the path, or of the path and query; empty fits all.
+    /// A part of the path, or of the path and query; empty matches all.
     pub path: String,
-    /// The server's name; empty fits all.
+    /// The server's name; empty matches all.
     pub server: String,
-    /// Requests that fit but are left alone first.
+    /// Number of matching requests to skip first.
     pub skip: usize,
-    /// How many are hit; `None` is all.
+    /// Maximum number of affected requests; `None` means all.
     pub times: Option<usize>,
-    /// Answer instead of the server.
+    /// A response instead of the server's.
     pub answer: Option<Answer>,
-    /// Wait first.
+    /// Delay before the response.
     pub delay: Duration,
     /// Never answer.
     pub hang: bool,
@@ -97,13 +97,13 @@ impl Rule {
         self
     }
 
-    /// Leaves the first ones alone.
+    /// Skips the first matching requests.
     pub fn skip(mut self, count: usize) -> Self {
         self.skip = count;
         self
     }
 
-    /// Hits only so many.
+    /// Limits the number of affected requests.
     pub fn times(mut self, count: usize) -> Self {
         self.times = Some(count);
         self
@@ -140,19 +140,19 @@ impl Rule {
         self.body(&body.to_string())
     }
 
-    /// Answers with a page, as a proxy does.
+    /// Answers with an HTML page, as a proxy does.
     pub fn html(self, status: u16) -> Self {
         let page =
             format!("<!DOCTYPE html>\n<html><head><title>{status}</title></head><body><h1>Oops</h1></body></html>");
         self.status(status).header("content-type", "text/html").body(&page)
     }
 
-    /// Sends the client elsewhere.
+    /// Redirects the client.
     pub fn redirect(self, to: &str) -> Self {
         self.status(307).header("location", to).body("")
     }
 
-    /// Waits before anything else.
+    /// Delays the response.
     pub fn delay(mut self, time: Duration) -> Self {
         self.delay = time;
         self
@@ -164,37 +164,37 @@ impl Rule {
         self
     }
 
-    /// Breaks the connection after so many bytes of the body.
+    /// Breaks the connection after this many bytes of the body.
     pub fn cut_after_bytes(mut self, bytes: usize) -> Self {
         self.body.cut_bytes = Some(bytes);
         self
     }
 
-    /// Breaks the connection after so many events of a stream.
+    /// Breaks the connection after this many events of a stream.
     pub fn cut_after_events(mut self, events: usize) -> Self {
         self.body.cut_events = Some(events);
         self
     }
 
-    /// Ends the body cleanly after so many bytes.
+    /// Ends the body cleanly after this many bytes.
     pub fn close_after_bytes(mut self, bytes: usize) -> Self {
         self.body.close_bytes = Some(bytes);
         self
     }
 
-    /// Sends the body in pieces of so many bytes.
+    /// Sends the body in chunks of this many bytes.
     pub fn rechunk(mut self, bytes: usize) -> Self {
         self.body.chunk = Some(bytes.max(1));
         self
     }
 
-    /// Pauses after so many bytes.
+    /// Pauses after this many bytes.
     pub fn pause_after_bytes(mut self, bytes: usize, time: Duration) -> Self {
         self.body.pause = Some((bytes, time));
         self
     }
 
-    /// Whether the rule is for this request.
+    /// Whether the rule matches this request.
     pub fn fits(&self, request: &Request) -> bool {
         let place = format!("{}?{}", request.path, request.query);
         (self.method.is_empty() || self.method == "*" || self.method == request.method)
@@ -203,7 +203,7 @@ impl Rule {
     }
 }
 
-/// What a server says with a status.
+/// The usual message of a status.
 fn reason(status: u16) -> &'static str {
     match status {
         401 => "Invalid token",
@@ -218,7 +218,7 @@ fn reason(status: u16) -> &'static str {
     }
 }
 
-/// Rules that have a name: for the command line, and to try what a client does.
+/// Named rules, for the command line.
 pub const NAMED: [(&str, &str); 9] = [
     ("unauthorized", "* * status=401"),
     ("forbidden", "* * status=403"),
@@ -249,8 +249,8 @@ impl FromStr for Rule {
         let mut rule = Rule::on(method, if path == "*" { "" } else { path });
         for word in words {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
-            let number = || value.parse::<usize>().map_err(|_| format!("'{word}': a number is wanted"));
-            let status = || value.parse::<u16>().map_err(|_| format!("'{word}': a status is wanted"));
+            let number = || value.parse::<usize>().map_err(|_| format!("'{word}': expected a number"));
+            let status = || value.parse::<u16>().map_err(|_| format!("'{word}': expected a status"));
             rule = match key {
                 "server" => rule.server(value),
                 "skip" => rule.skip(number()?),
@@ -267,12 +267,12 @@ impl FromStr for Rule {
                 "cut-events" => rule.cut_after_events(number()?),
                 "chunk" => rule.rechunk(number()?),
                 "pause" => {
-                    let (bytes, millis) = value.split_once(':').ok_or(format!("'{word}': BYTES:MS is wanted"))?;
-                    let bytes = bytes.parse().map_err(|_| format!("'{word}': BYTES:MS is wanted"))?;
-                    let millis = millis.parse().map_err(|_| format!("'{word}': BYTES:MS is wanted"))?;
+                    let (bytes, millis) = value.split_once(':').ok_or(format!("'{word}': expected BYTES:MS"))?;
+                    let bytes = bytes.parse().map_err(|_| format!("'{word}': expected BYTES:MS"))?;
+                    let millis = millis.parse().map_err(|_| format!("'{word}': expected BYTES:MS"))?;
                     rule.pause_after_bytes(bytes, Duration::from_millis(millis))
                 }
-                _ => return Err(format!("'{key}' is not something that a rule knows")),
+                _ => return Err(format!("'{key}' is not a key of a rule")),
             };
         }
         Ok(rule)

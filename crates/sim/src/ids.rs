@@ -1,4 +1,4 @@
-//! Identifiers and times the way the real services write them.
+//! Ids and times in the formats of the real services.
 
 use jiff::Timestamp;
 use std::sync::Mutex;
@@ -103,7 +103,7 @@ pub fn before(at: Timestamp, seconds: f64) -> Timestamp {
     Timestamp::from_nanosecond(nanos).unwrap_or(at)
 }
 
-/// Hands out ids that are times. Ids that count are given by the run's stream ([`crate::agent::feed`]).
+/// Hands out ids that are times. Sequential ids are assigned by the run's stream ([`crate::agent::feed`]).
 #[derive(Debug)]
 pub struct IdClock {
     ids: Ids,

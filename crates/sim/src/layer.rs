@@ -1,4 +1,4 @@
-//! Between the wire and the servers: writes down every request and lets the rules have their way with the answers.
+//! The layer between network and servers: records every request and applies the rules to the responses.
 
 use super::agent::Agent;
 use super::fault::{Answer, BodyFault, Request, Rule};
@@ -16,13 +16,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Requests that are kept; a demo may run for days.
-const KEPT: usize = 10_000;
-/// Bytes of a request's body that are taken at most.
+/// Maximum number of recorded requests; a demo may run for days.
+const MAX_REQUESTS: usize = 10_000;
+/// Maximum size of a request's body.
 const LARGEST: usize = 300 << 20;
 
 #[derive(Debug, Default)]
-struct Book {
+struct Recorder {
     requests: VecDeque<Request>,
     rules: Vec<(Rule, usize)>,
 }
@@ -30,11 +30,11 @@ struct Book {
 /// Requests and rules of all servers.
 #[derive(Debug, Default)]
 pub struct Script {
-    book: Mutex<Book>,
+    book: Mutex<Recorder>,
 }
 
 impl Script {
-    fn book(&self) -> MutexGuard<'_, Book> {
+    fn book(&self) -> MutexGuard<'_, Recorder> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -43,7 +43,7 @@ impl Script {
         self.book().requests.iter().cloned().collect()
     }
 
-    /// Forgets the requests so far.
+    /// Clears the recorded requests.
     pub fn forget(&self) {
         self.book().requests.clear();
     }
@@ -58,7 +58,7 @@ impl Script {
         self.book().rules.clear();
     }
 
-    /// Writes a request down and finds the rule that it falls under.
+    /// Records a request and finds its rule.
     fn enter(&self, request: Request) -> Option<Rule> {
         let mut book = self.book();
         let mut hit = None;
@@ -73,7 +73,7 @@ impl Script {
             }
         }
         book.requests.push_back(request);
-        if book.requests.len() > KEPT {
+        if book.requests.len() > MAX_REQUESTS {
             book.requests.pop_front();
         }
         hit
@@ -87,13 +87,13 @@ pub struct Gate {
     pub script: Arc<Script>,
     /// The server's name.
     pub server: String,
-    /// Ends what waits for ever.
+    /// Ends requests that would wait forever.
     pub stop: CancellationToken,
-    /// The agent server, and what it has to remember before it answers; none of a control plane.
+    /// The agent server, whose history is created before its first response; none for a control plane.
     pub agent: Option<(Arc<Agent>, History)>,
 }
 
-/// What an agent server answers without looking at anything that happened on it.
+/// Calls that an agent server answers without its history.
 const NO_HISTORY: [&str; 2] = ["/info", "/ok"];
 
 /// The layer itself.
@@ -147,7 +147,7 @@ fn scripted(answer: &Answer) -> Response {
 
 fn damaged(response: Response, fault: BodyFault) -> Response {
     let (mut parts, body) = response.into_parts();
-    // The length that was announced is not what will come; a clean end must not look broken.
+    // Drop content-length, so that a clean end does not look broken.
     parts.headers.remove(header::CONTENT_LENGTH);
     let stream = body.into_data_stream().map(|part| part.map_err(io::Error::other));
     Response::from_parts(parts, Body::from_stream(damage(stream.boxed(), fault)))
@@ -164,7 +164,7 @@ struct Damage<S> {
     closed: bool,
 }
 
-/// Sends a body the way the fault says.
+/// Sends a body with a fault.
 fn damage<S>(source: S, fault: BodyFault) -> impl Stream<Item = io::Result<Bytes>>
 where
     S: Stream<Item = io::Result<Bytes>> + Unpin,
@@ -194,7 +194,7 @@ where
             if state.broken {
                 state.broken = false;
                 state.closed = true;
-                // What was sent must leave the machine before the connection breaks.
+                // Flush before breaking the connection.
                 tokio::time::sleep(Duration::from_millis(25)).await;
                 return Some((Err(io::Error::other("cut by a rule")), state));
             }
@@ -214,7 +214,7 @@ where
 }
 
 impl<S> Damage<S> {
-    /// Cuts a piece of the body where the fault says so.
+    /// Cuts a chunk of the body according to the fault.
     fn take(&mut self, bytes: Bytes) {
         let mut keep = bytes.len();
         if let Some(cut) = self.fault.cut_events {

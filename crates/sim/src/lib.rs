@@ -13,7 +13,7 @@ pub mod options;
 mod world;
 
 pub use agent::Agent;
-pub use control::Plane;
+pub use control::ControlServer;
 pub use fault::{Request, Rule};
 pub use ids::Ids;
 pub use options::{Dialect, Interrupt, Logs, Options, Scenario, Wire};
@@ -26,7 +26,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use world::History;
 
-/// The key that every control plane of the simulator takes.
+/// The key of every control plane of the simulator.
 pub const KEY: &str = "demo-key";
 
 /// A control plane of the simulator.
@@ -38,7 +38,7 @@ pub struct Region {
     pub region: String,
     /// Its base URL.
     pub url: String,
-    /// The key that it takes.
+    /// Its key.
     pub api_key: String,
     pub workspace: String,
 }
@@ -57,20 +57,19 @@ pub struct AgentAddr {
 pub struct Sim {
     regions: Vec<Region>,
     addresses: Vec<AgentAddr>,
-    planes: Vec<Arc<Plane>>,
+    planes: Vec<Arc<ControlServer>>,
     agents: Vec<Arc<Agent>>,
     script: Arc<Script>,
     stop: CancellationToken,
 }
 
 impl Sim {
-    /// The demo world, on ports that the system chooses. An agent server remembers what happened on it when somebody first
-    /// asks.
+    /// Starts the demo, on ports that the system chooses. An agent server creates its history at the first request.
     pub async fn demo() -> io::Result<Sim> {
         Ok(Sim::listen(Options::demo()).await?.0)
     }
 
-    /// Starts servers, with all that happened on them.
+    /// Starts servers with their history.
     pub async fn start(options: Options) -> io::Result<Sim> {
         let (sim, histories) = Sim::listen(options).await?;
         for history in histories {
@@ -105,7 +104,7 @@ impl Sim {
         let mut agents = Vec::new();
         for ((name, region), listener) in names.iter().zip(listeners) {
             let url = format!("http://{}", listener.local_addr()?);
-            let plane = Plane::new(name, region, &url, &options);
+            let plane = ControlServer::new(name, region, &url, &options);
             let prefix = if options.prefix_only { "/api-host" } else { "" };
             sim.regions.push(Region {
                 name: (*name).to_owned(),
@@ -136,7 +135,7 @@ impl Sim {
         Ok((sim, histories))
     }
 
-    /// Serves on a task, which also makes the routes: the listener is there already, and who connects waits.
+    /// Serves on a task, which also makes the routes: the listener is already open, so clients wait.
     fn serve(
         &self,
         name: &str,
@@ -147,7 +146,7 @@ impl Sim {
         use axum::serve::ListenerExt;
         let gate = Gate { script: self.script.clone(), server: name.to_owned(), stop: self.stop.clone(), agent };
         let listener = listener.tap_io(|stream| {
-            // Events must leave as they come; where that cannot be had, they come later.
+            // Events must be sent at once; if that fails, they are sent later.
             let _ = stream.set_nodelay(true);
         });
         let stop = self.stop.clone();
@@ -169,17 +168,17 @@ impl Sim {
         &self.addresses
     }
 
-    /// What the servers were asked so far, oldest first.
+    /// Returns the requests so far, oldest first.
     pub fn requests(&self) -> Vec<Request> {
         self.script.requests()
     }
 
-    /// Forgets what the servers were asked so far.
+    /// Clears the recorded requests.
     pub fn forget_requests(&self) {
         self.script.forget();
     }
 
-    /// Adds a fault. Of several rules that fit a request the oldest has its way.
+    /// Adds a fault. The oldest matching rule applies.
     pub fn rule(&self, rule: Rule) {
         self.script.rule(rule);
     }

@@ -1,4 +1,4 @@
-//! `auth authenticate` and `auth wait`: the link where somebody has to agree, and how it ended. Never the token.
+//! `auth authenticate` and `auth wait`: print the authorization link and the result, never the token.
 
 use crate::commands::collections;
 use crate::context::{Context, Site};
@@ -14,35 +14,35 @@ use runtail_tui::runtime::open_link;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Options of `auth authenticate`. What is not given is not sent, so that the server's own defaults hold.
+/// Options of `auth authenticate`. Missing options are not sent, so the server's defaults apply.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Exit codes: 0 completed · 1 somebody has to do something first (pending, connection_required, token_expired), or the link is \
-over · 2 usage · 3 not allowed · 4 the deadline of --wait was reached · 5 the network gave up. The answer is printed with \
-each of 0, 1 and 4; the token in it never is.")]
+Exit codes: 0 completed · 1 someone has to act first (pending, connection_required, token_expired), or the link has \
+expired · 2 usage · 3 not allowed · 4 the deadline of --wait was reached · 5 the network gave up. The answer is printed with \
+0, 1 and 4, without its token.")]
 pub struct Options {
     /// The provider, by its slug
     #[arg(long, value_name = "P")]
     provider: String,
-    /// A scope that is asked for (repeatable)
+    /// A scope to request (repeatable)
     #[arg(long = "scope", value_name = "S")]
     scopes: Vec<String>,
-    /// The user, as the caller names them
+    /// The user's id in your system
     #[arg(long, value_name = "ID")]
     user_id: Option<String>,
-    /// The user, as LangSmith names them
+    /// The user's id in LangSmith
     #[arg(long, value_name = "ID")]
     ls_user_id: Option<String>,
     /// The agent that the token is for
     #[arg(long, value_name = "ID")]
     agent_id: Option<String>,
-    /// Ask anew even where a token exists
+    /// Request a new token even if one exists
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     force_new: Option<bool>,
-    /// One token among several (a UUID)
+    /// Which of several tokens to use (a UUID)
     #[arg(long, value_name = "ID")]
     token_id: Option<Uuid>,
-    /// Where the browser goes afterwards
+    /// Redirect the browser to this URL afterwards
     #[arg(long, value_name = "URL")]
     redirect_uri: Option<String>,
     /// Whether the token becomes the default one
@@ -51,13 +51,13 @@ pub struct Options {
     /// Use the public OAuth client of the agent builder (not in the published schema)
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     use_agent_builder_public_oauth: Option<bool>,
-    /// Only look, and begin nothing (not in the published schema)
+    /// Only check, without starting anything (not in the published schema)
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     check_only: Option<bool>,
     /// Open the link in the browser
     #[arg(long)]
     open: bool,
-    /// Wait until somebody agreed
+    /// Wait until someone authorizes
     #[arg(long)]
     wait: bool,
     /// When to give up waiting
@@ -70,10 +70,10 @@ pub struct Options {
 /// Options of `auth wait`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Exit codes: 0 completed · 1 the link is over, or is not known · 2 usage · 3 not allowed · 4 the deadline was reached · 5 the \
+Exit codes: 0 completed · 1 the link has expired, or is unknown · 2 usage · 3 not allowed · 4 the deadline was reached · 5 the \
 network gave up.")]
 pub struct WaitOptions {
-    /// The auth_id that `auth authenticate` showed, or PROFILE/ID
+    /// The auth_id from `auth authenticate`, or PROFILE/ID
     #[arg(value_name = "ID")]
     auth_id: String,
     /// When to give up
@@ -84,7 +84,7 @@ pub struct WaitOptions {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| "a duration such as 60s or 5m was expected".to_string())
+    parse_duration(text).ok_or_else(|| "expected a duration such as 60s or 5m".to_string())
 }
 
 pub(crate) async fn run(context: &Context, options: Options) -> Result<Exit, Failure> {
@@ -106,8 +106,8 @@ pub(crate) async fn run(context: &Context, options: Options) -> Result<Exit, Fai
     tell(&first);
     if let Some(url) = first.url() {
         if options.wait {
-            // What is printed in the end is one object; the link is needed before.
-            complain(&format!("open this link and agree:\n  {url}"));
+            // The result is printed at the end as one object, but the link is needed before.
+            complain(&format!("open this link to authorize:\n  {url}"));
         }
         if options.open
             && let Err(why) = open_link(url).await
@@ -119,7 +119,7 @@ pub(crate) async fn run(context: &Context, options: Options) -> Result<Exit, Fai
     if options.wait && first.status() != AuthStatus::Completed {
         let Some(auth_id) = first.auth_id() else {
             options.output.one(&placed(&site.profile, shown.row))?;
-            let why = "there is nothing to wait for: the server named no auth_id";
+            let why = "nothing to wait for: the server returned no auth_id";
             return Err(Failure::new(exit, why));
         };
         let (last, ended) = wait_for(&control, auth_id, options.timeout).await?;
@@ -141,7 +141,7 @@ pub(crate) async fn wait(context: &Context, options: WaitOptions) -> Result<Exit
     Ok(exit)
 }
 
-/// Waits, and tells how it ended. There is no answer where the deadline came first.
+/// Waits and returns the last answer; none if the deadline came first.
 async fn wait_for(
     control: &ControlPlane,
     auth_id: &str,
@@ -157,32 +157,32 @@ async fn wait_for(
         AuthWaited::Deadline => {
             let (after, id) = (text::duration(timeout), text::clean(auth_id));
             complain(&format!(
-                "runtail: nobody agreed within {after}; the link may still be good: runtail auth wait {id}"
+                "runtail: not authorized within {after}; the link may still be valid: runtail auth wait {id}"
             ));
             Ok((None, Exit::Deadline))
         }
     }
 }
 
-/// Says what a status means, and what to do next.
+/// Prints what a status means and what to do next.
 fn tell(answer: &AuthAnswer) {
     let status = answer.status();
     complain(&format!("{}: {}", answer.word(), status.meaning()));
     let id = || text::clean(answer.auth_id().unwrap_or_default()).into_owned();
     let next = match (status, answer.url()) {
-        (AuthStatus::Completed, _) if answer.has_token => "A token was returned; it is not shown.".to_string(),
+        (AuthStatus::Completed, _) if answer.has_token => "A token was returned (not shown).".to_string(),
         (AuthStatus::Pending, _) if answer.auth_id().is_some() => {
-            format!("--open opens it, --wait waits for it; so does: runtail auth wait {}", id())
+            format!("--open opens it; --wait waits for it, as does: runtail auth wait {}", id())
         }
         (AuthStatus::ConnectionRequired | AuthStatus::TokenExpired, Some(_)) => {
-            "The link leads there; --open opens it.".to_string()
+            "The link leads to the next step; --open opens it.".to_string()
         }
         (AuthStatus::ConnectionRequired, None) => {
-            "Without --check-only the server gives a link; for an agent: runtail auth connections create AGENT"
+            "Without --check-only the server returns a link. For an agent: runtail auth connections create AGENT"
                 .to_string()
         }
-        (AuthStatus::TokenExpired, None) => "--force-new asks for a new one.".to_string(),
-        (AuthStatus::NotFound, _) => "`runtail auth authenticate` gives another link.".to_string(),
+        (AuthStatus::TokenExpired, None) => "--force-new requests a new one.".to_string(),
+        (AuthStatus::NotFound, _) => "`runtail auth authenticate` returns a new link.".to_string(),
         _ => return,
     };
     complain(&format!("  {next}"));

@@ -12,14 +12,14 @@ use crate::resolve;
 use clap::{Args, Subcommand};
 use runtail_core::model::{Collection, Service};
 
-/// What can be done with an agent's connections.
+/// Commands for an agent's connections.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List the connections of an agent
     List(List),
     /// Let an agent use one of your tokens
     Create(Create),
-    /// Let an agent use a token no longer; the token stays
+    /// Stop an agent from using a token; the token is kept
     Delete(Delete),
 }
 
@@ -79,7 +79,7 @@ pub(crate) async fn run(context: &Context, command: Command) -> Result<Exit, Fai
     }
 }
 
-/// PROFILE/AGENT is the agent of that profile. Nothing tells which profile knows an agent, so one has to be meant.
+/// PROFILE/AGENT names the agent's profile. Nothing shows which profile has an agent, so exactly one must be chosen.
 fn narrowed(context: &Context, agent: &str) -> (Context, String) {
     let (profiles, agent) = resolve::narrowed(context, agent);
     (Context { profiles, ..context.clone() }, agent.to_string())

@@ -1,4 +1,4 @@
-//! `auth …`: OAuth providers, the tokens that people gave, the connections of agents, and authenticating itself.
+//! `auth …`: OAuth providers, users' tokens, the connections of agents, and authentication.
 
 mod authenticate;
 mod connections;
@@ -10,14 +10,14 @@ use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use clap::Subcommand;
 
-/// What can be done with the auth service.
+/// Commands of the auth service.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Ask for a token of a third party, and show the link where somebody has to agree
+    /// Request a third-party token and print the authorization link
     Authenticate(Box<authenticate::Options>),
-    /// Wait until somebody agreed at a link that `auth authenticate` showed
+    /// Wait until a link from `auth authenticate` is authorized
     Wait(authenticate::WaitOptions),
-    /// OAuth providers of the organisation
+    /// OAuth providers of the organization
     #[command(subcommand)]
     Providers(providers::Command),
     /// Your own tokens

@@ -13,7 +13,7 @@ use runtail_core::model::{Collection, Service};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// What can be done with OAuth providers.
+/// Commands for OAuth providers.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List the providers of all chosen profiles
@@ -22,9 +22,9 @@ pub enum Command {
     Get(Get),
     /// Create a provider, from a file or from options
     Create(Box<Create>),
-    /// Create the provider that an MCP server describes itself as
+    /// Create the provider of an MCP server from its own metadata
     Discover(Discover),
-    /// Change a provider, from a file or from options
+    /// Update a provider, from a file or from options
     Update(Box<Update>),
     /// Delete a provider
     Delete(Delete),
@@ -47,28 +47,28 @@ pub struct Get {
     output: Output,
 }
 
-/// The fields that can be given at any time. A client secret is given by where it is, never itself.
+/// Fields that can be set at any time. A client secret is given by reference, never by value.
 #[derive(Debug, Args)]
 pub struct Fields {
-    /// What people call it
+    /// Its display name
     #[arg(long)]
     name: Option<String>,
     /// The client's id at the provider
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
-    /// Where the client's secret is: env:NAME or file:PATH
+    /// The client's secret, by reference: env:NAME or file:PATH
     #[arg(long, value_name = "REF")]
     client_secret: Option<String>,
-    /// Where people agree
+    /// The authorization URL
     #[arg(long, value_name = "URL")]
     auth_url: Option<String>,
-    /// Where codes become tokens
+    /// The token URL
     #[arg(long, value_name = "URL")]
     token_url: Option<String>,
     /// Whether it uses PKCE
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     uses_pkce: Option<bool>,
-    /// The method of PKCE (S256)
+    /// The PKCE method (S256)
     #[arg(long, value_name = "M")]
     code_challenge_method: Option<String>,
 }
@@ -90,15 +90,15 @@ impl Fields {
 /// Options of `auth providers create`.
 #[derive(Debug, Args)]
 pub struct Create {
-    /// What to create, as TOML or JSON; - is stdin. Nothing else is taken from options then
+    /// What to create, as TOML or JSON, - for stdin; can't be combined with the options for fields
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Its slug, by which it is named everywhere; it never changes
+    /// Its slug, which identifies it; can never be changed
     #[arg(long, value_name = "SLUG", required_unless_present = "file", conflicts_with = "file")]
     provider_id: Option<String>,
     #[command(flatten)]
     fields: Fields,
-    /// microsoft, salesforce or slack, where it is one of these
+    /// microsoft, salesforce or slack, if it is one of these
     #[arg(long, value_name = "TYPE")]
     provider_type: Option<String>,
     /// none, client_secret_basic or client_secret_post
@@ -111,10 +111,10 @@ pub struct Create {
 /// Options of `auth providers discover`.
 #[derive(Debug, Args)]
 pub struct Discover {
-    /// Its slug, by which it is named everywhere; it never changes
+    /// Its slug, which identifies it; can never be changed
     #[arg(long, value_name = "SLUG")]
     provider_id: String,
-    /// What people call it
+    /// Its display name
     #[arg(long)]
     name: String,
     /// URL of the MCP server
@@ -130,7 +130,7 @@ pub struct Update {
     /// The provider's slug, or PROFILE/SLUG
     #[arg(value_name = "P")]
     provider: String,
-    /// What to change, as TOML or JSON; - is stdin. Nothing else is taken from options then
+    /// What to change, as TOML or JSON, - for stdin; can't be combined with the options for fields
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -151,11 +151,11 @@ pub struct Delete {
     sending: Sending,
 }
 
-/// A file or options, and not both.
+/// Checks that a file and options are not combined.
 fn written(file: Option<PathBuf>, options: Vec<(&'static str, Option<Value>)>) -> Result<Written, Failure> {
     let given = options.iter().find(|(_, value)| value.is_some()).map(|(name, _)| name.replace('_', "-"));
     match (&file, given) {
-        (Some(_), Some(option)) => Err(Failure::usage(format!("-f names a file, and --{option} is given beside it"))),
+        (Some(_), Some(option)) => Err(Failure::usage(format!("-f can't be combined with --{option}"))),
         _ => Ok(Written::of(file, options)),
     }
 }

@@ -1,4 +1,4 @@
-//! `auth tokens`: what is kept of the caller's own tokens. The tokens themselves are never sent by the service.
+//! `auth tokens`: records of the caller's own tokens. The service never sends the tokens themselves.
 
 use crate::commands::{
     change::{Approval, Confirm, Sending},
@@ -15,23 +15,23 @@ use runtail_api::ApiError;
 use runtail_core::model::{Collection, Service};
 use serde_json::Value;
 
-/// What can be done with tokens.
+/// Commands for tokens.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List your tokens
     List(List),
-    /// Say whether you have a token of a provider: exit code 0 if so, 1 if not
+    /// Check whether you have a token for a provider: exit code 0 if so, 1 if not
     Exists(Exists),
-    /// Change what is noted of a token: its label, and whether it is the default one
+    /// Update a token's label, or make it the default
     Metadata(Metadata),
-    /// Revoke and delete a token, all of a provider, or all of Slack in the workspace
+    /// Revoke and delete a token, all tokens for a provider, or all Slack tokens in the workspace
     Delete(Delete),
 }
 
 /// Options of `auth tokens list`.
 #[derive(Debug, Args)]
 pub struct List {
-    /// Only those of this provider, by its slug, or PROFILE/SLUG
+    /// Only tokens for this provider, by its slug, or PROFILE/SLUG
     #[arg(long, value_name = "P")]
     provider: Option<String>,
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub struct Exists {
     /// The provider's slug, or PROFILE/SLUG
     #[arg(value_name = "P", required_unless_present = "workspace_slack")]
     provider: Option<String>,
-    /// Whether anybody in the workspace has a token of Slack
+    /// Check whether anyone in the workspace has a Slack token
     #[arg(long, conflicts_with = "provider")]
     workspace_slack: bool,
     #[command(flatten)]
@@ -57,10 +57,10 @@ pub struct Metadata {
     /// The token's id, or PROFILE/ID
     #[arg(value_name = "ID")]
     token: String,
-    /// What its account is called
+    /// The name of its account
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// Whether it is taken where none is named
+    /// Whether it is the default token
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     is_default: Option<bool>,
     #[command(flatten)]
@@ -73,10 +73,10 @@ pub struct Delete {
     /// The token's id, or PROFILE/ID
     #[arg(value_name = "ID", required_unless_present_any = ["provider", "workspace_slack"])]
     token: Option<String>,
-    /// All that you have of this provider, by its slug
+    /// All your tokens for this provider, by its slug
     #[arg(long, value_name = "P", conflicts_with = "token")]
     provider: Option<String>,
-    /// Those of Slack of everybody in the workspace (administrators only)
+    /// All Slack tokens in the workspace (administrators only)
     #[arg(long, conflicts_with_all = ["token", "provider"])]
     workspace_slack: bool,
     #[command(flatten)]
@@ -114,7 +114,7 @@ pub(crate) async fn run(context: &Context, command: Command) -> Result<Exit, Fai
     }
 }
 
-/// Asks all profiles at once. The code says yes only where all of them have one.
+/// Requests all profiles at once. The exit code is 0 only if all of them have a token.
 async fn exists(context: &Context, options: Exists) -> Result<Exit, Failure> {
     let (profiles, provider) = match &options.provider {
         Some(provider) => {

@@ -2,7 +2,7 @@
 
 use super::fields::{Fields, document, filled};
 use super::{Approval, Confirm, Done, Sending, Waiting, control, make, make_and_wait, row_of};
-use crate::commands::wait::{self, Patience};
+use crate::commands::wait::{self, WaitSchedule};
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
 use crate::output::{complain, placed};
@@ -15,17 +15,17 @@ use runtail_core::text;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How often a deployment that is being deleted is looked at.
+/// How often to check a deployment that is being deleted.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// Options of `deployments create`.
 #[derive(Debug, Args)]
 #[command(after_long_help = DOCUMENT)]
 pub struct Create {
-    /// What it shall be: TOML or JSON, `-` for stdin
+    /// The deployment's settings: TOML or JSON, `-` for stdin
     #[arg(short, long, value_name = "FILE")]
     file: PathBuf,
-    /// Its name, over the file's
+    /// Its name (overrides the file)
     #[arg(long, value_name = "NAME", value_parser = filled)]
     name: Option<String>,
     #[command(flatten)]
@@ -43,7 +43,7 @@ pub struct Update {
     /// An id, a name, or PROFILE/NAME
     #[arg(value_name = "D")]
     deployment: String,
-    /// What of it shall be different: TOML or JSON, `-` for stdin
+    /// The settings to change: TOML or JSON, `-` for stdin
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]
@@ -62,19 +62,19 @@ pub struct Delete {
     deployment: String,
     #[command(flatten)]
     confirm: Confirm,
-    /// Delete its tracing project too, with all traces; only then the name is free again for sure
+    /// Also delete its tracing project with all traces; only then can the name surely be used again
     #[arg(long)]
     delete_tracing_project: bool,
-    /// End at once what is being deleted already
+    /// Force the deletion of a deployment that is already being deleted
     #[arg(long)]
     force: bool,
     /// Wait until it is gone
     #[arg(long, conflicts_with = "dry_run")]
     wait: bool,
-    /// When to give up waiting (default: the configuration's, else 30m)
+    /// When to give up waiting (default: from the configuration, else 30m)
     #[arg(long, value_parser = wait::duration)]
     timeout: Option<Duration>,
-    /// How often to look, give or take a tenth (default: 5s)
+    /// Poll interval, with 10% jitter (default: 5s)
     #[arg(long, value_parser = wait::duration)]
     interval: Option<Duration>,
     #[command(flatten)]
@@ -87,10 +87,10 @@ all of them. Secrets are given by reference (NAME = \"env:VARIABLE\" or \"file:P
 own shape, with secrets as a list of {\"name\", \"value\"}; a value there may be the secret itself, which causes a warning \
 and is masked everywhere.
 
-An update sends what differs from today. A source_revision_config is always sent as given and makes a new revision. The \
+An update sends only what changed. A source_revision_config is always sent as given and makes a new revision. The \
 service replaces secrets as a whole, so the existing ones are sent again; secrets that are removed are listed.
 
-Exit codes: 0 done, or nothing to do · 1 refused, gone, or changed since it was looked at · 2 the file or the options are wrong \
+Exit codes: 0 done, or nothing to do · 1 refused, gone, or changed since the preview · 2 the file or the options are invalid \
 · 3 not allowed, or read-only · with --wait those of `revisions wait`.";
 
 impl Create {
@@ -106,7 +106,7 @@ impl Create {
         make_and_wait(context, &site, &intent, &self.sending, (self.waiting, Approval::NotNeeded)).await
     }
 
-    /// Whether it goes on after the change was made.
+    /// Whether it waits for the result.
     pub(crate) fn waits(&self) -> bool {
         self.waiting.wait
     }
@@ -121,16 +121,14 @@ impl Update {
         };
         self.fields.apply(&mut spec)?;
         if spec.is_empty() {
-            return Err(Failure::usage(
-                "nothing is said of what shall be different: give -f FILE, or options (see --help)",
-            ));
+            return Err(Failure::usage("nothing to change: use -f FILE or options (see --help)"));
         }
         let Found { site, id, .. } = resolve::deployment(context, &self.deployment).await?;
         let intent = Intent::UpdateDeployment { id, spec: Box::new(spec) };
         make_and_wait(context, &site, &intent, &self.sending, (self.waiting, Approval::NotNeeded)).await
     }
 
-    /// Whether it goes on after the change was made.
+    /// Whether it waits for the result.
     pub(crate) fn waits(&self) -> bool {
         self.waiting.wait
     }
@@ -154,7 +152,7 @@ impl Delete {
             None => control(&site)?.what_is_left(&id).await,
             Some(signals) => {
                 let timeout = self.timeout.unwrap_or(context.config.poll.timeout);
-                let patience = Patience::new(timeout, self.interval.unwrap_or(LOOK));
+                let patience = WaitSchedule::new(timeout, self.interval.unwrap_or(LOOK));
                 signals.unless_stopped(until_gone(&site, &id, name, &patience)).await?;
                 Ok(None)
             }
@@ -162,22 +160,22 @@ impl Delete {
         complain(&match &left {
             Ok(Some(status)) => format!("{name} is being deleted: {status}"),
             Ok(None) => format!("{name} is gone"),
-            // That it was deleted stays true.
-            Err(error) => format!("warning: how {name} is now could not be read: {error}"),
+            // The deletion itself succeeded.
+            Err(error) => format!("warning: could not read the current status of {name}: {error}"),
         });
         let status = left.unwrap_or_default();
         self.sending.output.one(&placed(&site.profile, row_of(&plan, status)))?;
         Ok(Exit::Done)
     }
 
-    /// Whether it goes on after the change was made.
+    /// Whether it waits for the result.
     pub(crate) fn waits(&self) -> bool {
         self.wait
     }
 }
 
-/// Looks until the deployment is gone, and tells its status as it changes. What passes is outlived.
-async fn until_gone(site: &Site, id: &str, name: &str, patience: &Patience) -> Result<(), Failure> {
+/// Polls until the deployment is gone and prints its status when it changes. Retries temporary errors.
+async fn until_gone(site: &Site, id: &str, name: &str, patience: &WaitSchedule) -> Result<(), Failure> {
     let control = control(site)?.clone().retrying(runtail_api::Retry::NONE);
     let mut told: Option<String> = None;
     loop {
@@ -186,17 +184,17 @@ async fn until_gone(site: &Site, id: &str, name: &str, patience: &Patience) -> R
             Some(Ok(Some(status))) => (status, None),
             Some(Err(error)) if error.is_transient() => {
                 let quiet = matches!(error.kind, runtail_api::Kind::RateLimited(_)).then(|| error.quiet());
-                (format!("{}; asking again", short(&error)), quiet)
+                (format!("{}; retrying", short(&error)), quiet)
             }
             Some(Err(error)) => return Err(error.into()),
-            None => ("no answer".into(), None),
+            None => ("no response".into(), None),
         };
         if told.as_ref() != Some(&now) {
             complain(&format!("{name}: {now}"));
             told = Some(now.clone());
         }
         if patience.pause(asked).await.is_err() {
-            let why = format!("{name} was deleted, and is not gone before the deadline; the last was: {now}");
+            let why = format!("{name} was deleted, but was not gone at the deadline; last status: {now}");
             return Err(Failure::new(Exit::Deadline, why));
         }
     }
@@ -206,7 +204,7 @@ fn short(error: &ApiError) -> String {
     error.status().map_or_else(|| error.detail.clone(), |code| format!("{} ({code})", error.detail))
 }
 
-/// The one profile that something new is made in.
+/// Returns the only profile with a control plane, for new records.
 async fn one_site(context: &Context) -> Result<Site, Failure> {
     let mut all: Vec<_> = context.profiles.iter().filter(|profile| profile.control_plane.is_some()).collect();
     match all.len() {
@@ -214,7 +212,7 @@ async fn one_site(context: &Context) -> Result<Site, Failure> {
         1 => Ok(Site::open(all.remove(0).clone()).await?),
         _ => {
             let names: Vec<_> = all.iter().map(|profile| text::clean(&profile.name)).collect();
-            Err(Failure::usage(format!("in which profile? Choose one with -p: {}", names.join(", "))))
+            Err(Failure::usage(format!("which profile? Choose one with -p: {}", names.join(", "))))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a deployment shall be, from a file and from options. Options go over the file.
+//! The settings of a deployment, from a file and from options. Options override the file.
 
 use crate::exit::Failure;
 use crate::input;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// The fields of a deployment as options.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "What it shall be (over the file)")]
+#[command(next_help_heading = "Settings (override the file)")]
 pub struct Fields {
     /// Branch, or tag as refs/tags/NAME
     #[arg(long, value_name = "REF", value_parser = filled)]
@@ -19,63 +19,63 @@ pub struct Fields {
     /// Path of the graph configuration in the repository
     #[arg(long, value_name = "PATH", value_parser = filled)]
     config_path: Option<String>,
-    /// Image to run; a digest says which for ever
+    /// Image to run; a digest pins it
     #[arg(long, value_name = "IMAGE", value_parser = filled)]
     image: Option<String>,
-    /// Path of an uploaded source, as the service gave it
+    /// Path of an uploaded source, as returned by the service
     #[arg(long, value_name = "PATH", value_parser = filled)]
     tarball: Option<String>,
     /// Whether a push to the branch builds a revision
     #[arg(long, value_name = "BOOL")]
     build_on_push: Option<bool>,
-    /// Resources, replaced as a whole
+    /// Resources; replaces the whole set
     #[arg(long, value_name = "JSON|@FILE")]
     resource_spec: Option<String>,
     /// A secret to set, by reference (repeatable): NAME=env:VARIABLE or NAME=file:PATH
     #[arg(long = "secret", value_name = "NAME=REFERENCE")]
     secrets: Vec<String>,
-    /// A secret to take away (repeatable); an update keeps all others
+    /// A secret to remove (repeatable); an update keeps all others
     #[arg(long = "remove-secret", value_name = "NAME")]
     remove_secrets: Vec<String>,
-    /// The secrets given are all that shall be there: all others go
+    /// Remove all secrets that are not given
     #[arg(long)]
     replace_secrets: bool,
     /// Address of the repository
     #[arg(long, value_name = "URL", value_parser = filled)]
     repo_url: Option<String>,
-    /// Name to show
+    /// Display name
     #[arg(long, value_name = "NAME", value_parser = filled)]
     display_name: Option<String>,
-    /// Address of the agent server, of deployments from images of one's own
+    /// Address of the agent server, for deployments from your own images
     #[arg(long, value_name = "URL", value_parser = filled)]
     custom_url: Option<String>,
-    /// Command that installs (JavaScript)
+    /// Install command (JavaScript)
     #[arg(long, value_name = "COMMAND", value_parser = filled)]
     install_command: Option<String>,
-    /// Command that builds (JavaScript)
+    /// Build command (JavaScript)
     #[arg(long, value_name = "COMMAND", value_parser = filled)]
     build_command: Option<String>,
     /// Whether calls go through the gateway
     #[arg(long, value_name = "BOOL")]
     route_through_gateway: Option<bool>,
-    /// How this revision is made, where not as the deployment
+    /// The source of this revision, if it differs from the deployment's
     #[arg(long, value_name = "SOURCE", value_parser = ["github", "internal_docker", "internal_source"])]
     revision_source: Option<String>,
-    /// Where the service keeps track of a package (repeatable): NAME:VERSION
+    /// A package that the service tracks (repeatable): NAME:VERSION
     #[arg(long = "tracked-package", value_name = "PACKAGE", value_parser = filled)]
     tracked_packages: Vec<String>,
 }
 
-/// A text that says something.
+/// Parses a non-empty text.
 pub(crate) fn filled(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() { Err("a text was expected".into()) } else { Ok(text.to_string()) }
+    if text.trim().is_empty() { Err("expected a text".into()) } else { Ok(text.to_string()) }
 }
 
 /// Reads a document: a file, or `-` for stdin.
 pub(crate) async fn document(path: &Path) -> Result<DeploymentSpec, Failure> {
     let (text, path) = if path == Path::new("-") {
         let bytes = input::stdin().await?;
-        let text = String::from_utf8(bytes).map_err(|_| Failure::usage("stdin is not a text (UTF-8)"))?;
+        let text = String::from_utf8(bytes).map_err(|_| Failure::usage("stdin is not UTF-8 text"))?;
         (text, PathBuf::from("(stdin)"))
     } else {
         (read(path)?, path.to_path_buf())
@@ -86,7 +86,7 @@ pub(crate) async fn document(path: &Path) -> Result<DeploymentSpec, Failure> {
 fn read(path: &Path) -> Result<String, Failure> {
     runtail_core::config::files::read_text(path).map_err(|e| {
         let why = match e.kind() {
-            std::io::ErrorKind::InvalidData => "it is not a text (UTF-8)".to_string(),
+            std::io::ErrorKind::InvalidData => "it is not UTF-8 text".to_string(),
             _ => e.to_string(),
         };
         Failure::usage(format!("{} cannot be read: {why}", text::clean(&path.display().to_string())))
@@ -94,7 +94,7 @@ fn read(path: &Path) -> Result<String, Failure> {
 }
 
 impl Fields {
-    /// Sets what the options say.
+    /// Applies the options.
     pub(crate) fn apply(self, spec: &mut DeploymentSpec) -> Result<(), Failure> {
         let text = |value: Option<String>| value.map(Value::from);
         let flag = |value: Option<bool>| value.map(Value::from);
@@ -140,14 +140,14 @@ impl Fields {
     }
 }
 
-/// `NAME=REFERENCE`. What is no reference may be the secret itself, which is not repeated.
+/// Parses `NAME=REFERENCE`. Anything else may be the secret itself, so the error doesn't repeat it.
 fn secret(given: &str) -> Result<(&str, SecretRef), Failure> {
     let parsed = given.split_once('=').and_then(|(name, text)| Some((name, SecretRef::parse(text, None)?)));
     parsed.ok_or_else(|| {
         let name = given.split_once('=').map(|(name, _)| format!(" {}", text::clean(name))).unwrap_or_default();
         Failure::usage(format!(
-            "--secret{name} has to say where the secret is: NAME=env:VARIABLE or NAME=file:PATH\n  \
-             a secret itself is never an argument, since others can read those"
+            "--secret{name} needs a reference: NAME=env:VARIABLE or NAME=file:PATH\n  \
+             secrets are never passed as arguments, because other users can read those"
         ))
     })
 }

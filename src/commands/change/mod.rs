@@ -1,4 +1,4 @@
-//! One way for every command that changes something: plan it, show what would be sent, and send it once.
+//! Shared by all commands that change something: plan, preview, confirm, send once.
 
 mod deployments;
 mod fields;
@@ -21,28 +21,28 @@ use runtail_core::model::{Consent, Intent, NewRevision, Plan, Preview, Secrets};
 use runtail_core::text;
 use serde_json::Value;
 
-/// What every change can be asked for.
+/// Options of every change.
 #[derive(Debug, Clone, Args)]
 pub struct Sending {
-    /// Show exactly what would be sent, what it changes and what that does; send nothing
+    /// Preview the request, the changes and their consequences; send nothing
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
     pub output: Output,
 }
 
-/// The option of changes that delete something.
+/// The option of deletions.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Confirm {
-    /// The exact name of what is deleted (--dry-run shows it); required where there is no terminal to ask on
+    /// The exact name of what is deleted (--dry-run shows it); required without a terminal
     #[arg(long, value_name = "NAME")]
     pub confirm: Option<String>,
 }
 
-/// How a user agrees to a change.
+/// How a change is confirmed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Approval<'a> {
-    /// Nothing has to be agreed to: the change destroys nothing.
+    /// No confirmation: the change is not destructive.
     NotNeeded,
     /// `--yes`, or a yes on the terminal.
     Yes(Yes),
@@ -50,26 +50,26 @@ pub(crate) enum Approval<'a> {
     Name(Option<&'a str>),
 }
 
-/// What can be asked for where a change makes a revision.
+/// Options of changes that create a revision.
 #[derive(Debug, Clone, Args)]
 pub struct Waiting {
-    /// Wait for the revision that this very change makes; prints and exits as `revisions wait` does
+    /// Wait for the revision that this change creates; output and exit codes as for `revisions wait`
     #[arg(long, conflicts_with = "dry_run")]
     pub wait: bool,
     #[command(flatten)]
     pub timing: Timing,
 }
 
-/// A change that was made.
+/// An applied change.
 pub(crate) struct Done {
     /// What was planned.
     pub plan: Plan,
-    /// What came of it.
+    /// The result.
     pub made: Made,
 }
 
 impl Done {
-    /// The record as it is then, to print. What was sent is not always listed among its secrets, and may stand elsewhere in it.
+    /// The resulting record. Secrets that were sent may also occur outside of its list of secrets.
     fn record(&self, site: &Site) -> Value {
         let mut record = self.made.record.clone();
         let known: Vec<&Value> = [&self.plan.body, &self.plan.before].into_iter().flatten().chain([&record]).collect();
@@ -78,16 +78,16 @@ impl Done {
     }
 }
 
-/// The control plane of a site.
+/// Returns the control plane of a site.
 pub(crate) fn control(site: &Site) -> Result<&ControlPlane, Failure> {
     let without = || Failure::usage(format!("the profile \"{}\" has no control plane", site.profile.name));
     site.control.as_ref().ok_or_else(without)
 }
 
-/// Plans a change, shows it on stderr, and makes it. Returns nothing for a dry run, and where there is nothing to do.
+/// Plans a change, previews it on stderr, and applies it. Returns nothing for a dry run or if there is nothing to do.
 ///
 /// # Errors
-/// Where nothing may be written nothing is even asked; see [`PlanError`] and [`ControlPlane::carry_out`] for the rest.
+/// A read-only profile is an error before any request; see [`PlanError`] and [`ControlPlane::carry_out`] for the rest.
 pub(crate) async fn make(
     context: &Context,
     site: &Site,
@@ -118,12 +118,12 @@ pub(crate) async fn make(
         complain(&format!("warning: {complaint}"));
     }
     if let Some(doubt) = &made.doubt {
-        complain(&format!("warning: which revision came of it is not sure: {doubt}"));
+        complain(&format!("warning: the resulting revision is uncertain: {doubt}"));
     }
     Ok(Some(Done { plan, made }))
 }
 
-/// Shows a change on stderr, and makes sure that the user agrees to it.
+/// Previews a change on stderr and asks for confirmation.
 async fn approve(preview: &Preview, approval: Approval<'_>) -> Result<(), Failure> {
     let title = &preview.title;
     let given = match approval {
@@ -133,7 +133,7 @@ async fn approve(preview: &Preview, approval: Approval<'_>) -> Result<(), Failur
     match (&preview.consent, given) {
         (Consent::Name(name), Some(given)) if given != name => {
             let name = text::clean(name);
-            let why = "--confirm names something else; nothing was sent";
+            let why = "--confirm doesn't match the name; nothing was sent";
             return Err(Failure::usage(format!("{title}: {why}\n  add --confirm '{name}'")));
         }
         (Consent::Name(name), None) if !consent::is_interactive() => {
@@ -150,7 +150,7 @@ async fn approve(preview: &Preview, approval: Approval<'_>) -> Result<(), Failur
     }
 }
 
-/// Plans, makes and prints a change that makes no revision: the record as it is then, where the server answers one.
+/// Plans, applies and prints a change that creates no revision: the resulting record, if the server returns one.
 pub(crate) async fn make_and_print(
     context: &Context,
     site: &Site,
@@ -167,8 +167,7 @@ pub(crate) async fn make_and_print(
     Ok(Exit::Done)
 }
 
-/// The same for a change that may make a revision of a deployment: prints the deployment as it is then, or waits for the
-/// revision.
+/// The same for a change that may create a revision: prints the resulting deployment, or waits for the revision.
 pub(crate) async fn make_and_wait(
     context: &Context,
     site: &Site,
@@ -190,17 +189,17 @@ pub(crate) async fn make_and_wait(
             wait::for_made(context, &signals, site, ids, waiting.timing, sending.output.clone()).await
         }
         _ if matches!(plan.preview.revision, NewRevision::Yes(_)) => Err(Failure::not_found(
-            "the change was made, but the server does not say which revision came of it: there is none to wait for",
+            "the change was made, but the resulting revision is unknown, so there is nothing to wait for",
         )),
         _ => {
-            complain("this made no revision: there is nothing to wait for");
+            complain("this created no revision; nothing to wait for");
             sending.output.one(&done.record(site))?;
             Ok(Exit::Done)
         }
     }
 }
 
-/// What a person reads where there is no plan.
+/// Returns the message if there is no plan.
 fn unplanned(error: PlanError) -> Failure {
     match error {
         PlanError::Asked(error) => error.into(),
@@ -214,7 +213,7 @@ fn unplanned(error: PlanError) -> Failure {
     }
 }
 
-/// The row of a thing that is not answered with a record: who it is, and how it is now.
+/// Returns the row of something that the server doesn't return as a record: its id and status.
 fn row_of(plan: &Plan, status: Option<String>) -> Value {
     let target = plan.preview.target.as_ref();
     serde_json::json!({

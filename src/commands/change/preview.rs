@@ -1,4 +1,4 @@
-//! A change as it is shown before it is sent.
+//! The preview of a change.
 
 use crate::exit::Failure;
 use crate::output::{self, Format, Output, complain};
@@ -6,7 +6,7 @@ use runtail_core::model::{Consent, Preview};
 use runtail_core::text;
 use serde_json::{Value, json};
 
-/// Prints what would be sent: the data of `--dry-run`.
+/// Prints the preview as data, for `--dry-run`.
 pub(crate) fn print(preview: &Preview, output: &Output) -> Result<(), Failure> {
     let printed = match output.format() {
         Format::Table => format!("{}\n", text::clean_lines(&whole(preview))),
@@ -14,11 +14,11 @@ pub(crate) fn print(preview: &Preview, output: &Output) -> Result<(), Failure> {
         Format::Jsonl => format!("{}\n", object(preview)),
     };
     output::print(&printed, output.format() != Format::Table)?;
-    complain("nothing was sent: this was a dry run");
+    complain("dry run: nothing was sent");
     Ok(())
 }
 
-/// Says on stderr what is about to be sent.
+/// Prints on stderr what will be sent.
 pub(crate) fn tell(preview: &Preview) {
     let mut lines = vec![title(preview)];
     lines.extend(preview.changes.iter().map(|change| format!("  {}", change.line())));
@@ -31,7 +31,7 @@ fn title(Preview { title, profile, target, .. }: &Preview) -> String {
     format!("{title} ({}{id})", text::clean(profile))
 }
 
-/// Whether a revision comes of it, and the notes; those that warn stand behind an exclamation mark.
+/// Returns whether it creates a revision, and the notes; warnings start with an exclamation mark.
 fn what_else(preview: &Preview) -> Vec<String> {
     let sentence = Some(preview.revision.sentence()).filter(|sentence| !sentence.is_empty());
     let notes = preview.notes.iter().map(|note| format!("{} {}", if note.warns { "!" } else { "-" }, note.text));
@@ -42,23 +42,23 @@ fn whole(preview: &Preview) -> String {
     let mut lines = vec![title(preview)];
     lines.extend(what_else(preview));
     if !preview.changes.is_empty() {
-        lines.push("what differs from today:".into());
+        lines.push("Changes:".into());
         lines.extend(preview.changes.iter().map(|change| format!("  {}", change.line())));
     }
     let request = &preview.request;
-    lines.push("what would be sent:".into());
+    lines.push("Request:".into());
     lines.push(format!("  {} {}", request.method, request.url));
     lines.extend(request.headers.iter().map(|(name, value)| format!("  {name}: {value}")));
     if let Some(body) = &request.body {
         lines.extend(format!("{body:#}").lines().map(|line| format!("  {line}")));
     }
     if let Consent::Name(name) = &preview.consent {
-        lines.push(format!("to be confirmed with: --confirm '{name}'"));
+        lines.push(format!("To confirm: --confirm '{name}'"));
     }
     lines.join("\n")
 }
 
-/// For programs. Whether a revision comes of it is `makes_revision`: `yes`, `may`, `no` or `not_asked`.
+/// The preview for programs. `makes_revision` is `yes`, `may`, `no` or `not_asked`.
 fn object(preview: &Preview) -> Value {
     let request = &preview.request;
     let headers: serde_json::Map<String, Value> =

@@ -56,35 +56,35 @@ pub struct Stop {
 }
 
 impl Redeploy {
-    /// Deploys a revision once more.
+    /// Deploys a revision again.
     pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
         let (found, revision) = meant(context, &self.deployment, self.revision).await?;
         let intent = Intent::Redeploy { deployment: found.id, revision };
         make_and_wait(context, &found.site, &intent, &self.sending, (self.waiting, Approval::NotNeeded)).await
     }
 
-    /// Whether it goes on after the change was made.
+    /// Whether it waits for the result.
     pub(crate) fn waits(&self) -> bool {
         self.waiting.wait
     }
 }
 
 impl Rollback {
-    /// Goes back to what an earlier revision was made from.
+    /// Rolls back to the source of an earlier revision.
     pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
         let (found, revision) = meant(context, &self.deployment, Some(self.revision)).await?;
         let intent = Intent::Rollback { deployment: found.id, revision };
         make_and_wait(context, &found.site, &intent, &self.sending, (self.waiting, Approval::Yes(self.yes))).await
     }
 
-    /// Whether it goes on after the change was made.
+    /// Whether it waits for the result.
     pub(crate) fn waits(&self) -> bool {
         self.waiting.wait
     }
 }
 
 impl Stop {
-    /// Stops a revision that is in progress. What is printed is the revision as it is then.
+    /// Interrupts a revision that is in progress and prints the resulting revision.
     pub(crate) async fn run(self, context: &Context) -> Result<Exit, Failure> {
         let (found, revision) = meant(context, &self.deployment, self.revision).await?;
         let intent = Intent::Interrupt { deployment: found.id.clone(), revision: revision.clone() };
@@ -96,7 +96,7 @@ impl Stop {
     }
 }
 
-/// The deployment and the revision that are meant: the named one, else the newest.
+/// Returns the deployment and the revision: the named one, else the newest.
 async fn meant(context: &Context, deployment: &str, revision: Option<String>) -> Result<(Found, String), Failure> {
     let found = resolve::deployment(context, deployment).await?;
     if let Some(revision) = revision {

@@ -1,4 +1,4 @@
-//! `revisions wait`: waits for several revisions at once, so that a program can trust the exit code.
+//! `revisions wait`: waits for one or several revisions.
 
 mod patience;
 mod report;
@@ -15,7 +15,7 @@ use crate::signals::Signals;
 use clap::Args;
 use futures::future::join_all;
 use patience::End;
-pub(crate) use patience::Patience;
+pub(crate) use patience::WaitSchedule;
 use report::Report;
 use runtail_api::{ApiError, Retry};
 use runtail_core::config::{Profile, parse_duration};
@@ -27,24 +27,24 @@ use std::time::Duration;
 use summary::{Ended, SummaryFile};
 use watch::Watch;
 
-/// How long the reading of what a failure card needs may take.
+/// Time limit for reading a failure card.
 const CARD: Duration = Duration::from_secs(20);
 
 /// Options of `revisions wait`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Exit codes: 0 all are DEPLOYED · 1 one failed, was skipped, interrupted, or is gone · 2 usage · 3 a key is not accepted, \
-or not any more · 4 the deadline was reached · 130, 143 stopped by a signal. Of several the gravest counts.
+Exit codes: 0 all are DEPLOYED · 1 one failed, was skipped, interrupted, or is gone · 2 usage · 3 a key was rejected \
+· 4 the deadline was reached · 130, 143 stopped by a signal. Of several, the most severe counts.
 
-What passes (429, 5xx, network faults) is outlived until the deadline. A server that wants to be left alone for longer than \
-that is not asked again: the wait ends with 4 at once. With -o jsonl every change is a line as it happens (kind: status, \
-overtaken, trouble, recovered), and each wait ends with a line of kind result; when nobody reads them any more it ends \
-quietly with 1, since nothing is known of the revision.")]
+Temporary errors (429, 5xx, network) are retried until the deadline. If a server's `Retry-After` is past the \
+deadline, the wait ends with 4 at once. With -o jsonl every change is a line as it happens (kind: status, overtaken, \
+trouble, recovered), and each wait ends with a line of kind result. If the reader closes the pipe, the command ends \
+quietly with 1, because 0 would mean DEPLOYED.")]
 pub struct Options {
     /// Ids, names, or PROFILE/NAME
     #[arg(value_name = "D", required = true)]
     deployments: Vec<String>,
-    /// This revision (of one deployment), instead of the one that is newest when the wait begins
+    /// Wait for this revision (of one deployment) instead of the newest one at the start
     #[arg(long, value_name = "R")]
     revision: Option<String>,
     #[command(flatten)]
@@ -53,13 +53,13 @@ pub struct Options {
     output: Output,
 }
 
-/// How long a wait lasts, and where it is summed up.
+/// Timing and summary of a wait.
 #[derive(Debug, Clone, Args)]
 pub struct Timing {
-    /// When to give up, whatever is under way (default: the configuration's, else 30m)
+    /// When to give up (default: from the configuration, else 30m)
     #[arg(long, value_parser = duration)]
     pub timeout: Option<Duration>,
-    /// How often to ask, give or take a tenth (default: the configuration's, else 60s)
+    /// Poll interval, with 10% jitter (default: from the configuration, else 60s)
     #[arg(long, value_parser = duration)]
     pub interval: Option<Duration>,
     /// Append a summary as Markdown to this file, such as "$GITHUB_STEP_SUMMARY"; also after a failure, the deadline or Ctrl-C
@@ -68,17 +68,17 @@ pub struct Timing {
 }
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| "a duration such as 60s or 30m was expected".to_string())
+    parse_duration(text).ok_or_else(|| "expected a duration such as 60s or 30m".to_string())
 }
 
-/// Waits for all at once. Each change is a line on stderr; how the waits ended is the data.
+/// Waits for all at once. Each change is a line on stderr; the results are the data.
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let signals = Signals::listen();
     let context = Context::load(globals)?;
     wait(globals, &context, &signals, options, None).await
 }
 
-/// Waits for a revision that was just made, on the site that it was made with.
+/// Waits for a revision that was just created, on the same site.
 pub(crate) async fn for_made(
     context: &Context,
     signals: &Signals,
@@ -100,10 +100,10 @@ async fn wait(
     context: &Context,
     signals: &Signals,
     options: Options,
-    opened: Option<Vec<Opened>>,
+    opened: Option<Vec<OpenedSite>>,
 ) -> Result<Exit, Failure> {
     if options.revision.is_some() && options.deployments.len() > 1 {
-        return Err(Failure::usage("--revision belongs to one deployment, but several were given"));
+        return Err(Failure::usage("--revision needs exactly one deployment, but several were given"));
     }
     let Timing { timeout, interval, summary_file } = options.timing;
     let patience = timing(context, timeout, interval)?;
@@ -112,7 +112,7 @@ async fn wait(
     let stopped = async || {
         tokio::select! {
             () = signals.stop.cancelled() => signals.exit(),
-            // That nobody reads any more says nothing of the revision.
+            // A closed pipe says nothing about the revision.
             () = report.closed.cancelled() => Exit::Failed,
         }
     };
@@ -127,13 +127,13 @@ async fn wait(
         Some(opened) => Some(opened),
         None => tokio::select! {
             sites = patience.bounded(open(context, &names)) => sites,
-            // The waits below end before they ask anything.
+            // The waits below end before any request.
             _ = stopped() => Some(Vec::new()),
         },
     };
     let waits = join_all(names.iter().zip(watches).map(async |(wanted, mut watch)| {
         let (profiles, name) = resolve::narrowed(context, wanted);
-        let is_meant = |site: &&Opened| profiles.iter().any(|profile| profile.name == site.0);
+        let is_meant = |site: &&OpenedSite| profiles.iter().any(|profile| profile.name == site.0);
         let own: Option<Vec<_>> =
             sites.as_ref().map(|all| all.iter().filter(is_meant).map(|(_, site)| site.clone()).collect());
         let verdict = match own {
@@ -142,7 +142,7 @@ async fn wait(
                 exit = stopped() => Err(exit),
                 verdict = watch.run(&own, name, &patience, &report) => Ok(verdict),
             },
-            // The keys were not there in time.
+            // The keys could not be read in time.
             None => Ok(watch.over(End::Deadline)),
         };
         let verdict = verdict.unwrap_or_else(|exit| watch.stop(exit));
@@ -166,7 +166,7 @@ async fn wait(
     if let Some(file) = summary_file
         && let Err(failure) = file.write(&ended)
     {
-        // The exit code tells of the revisions: that is what a program asks it for.
+        // The exit code is about the revisions, whatever happens to the output.
         failure.report();
     }
     if options.output.format() != Format::Jsonl
@@ -178,21 +178,21 @@ async fn wait(
     Ok(exit)
 }
 
-/// The rhythm of a wait, the configuration's where the options say nothing.
-fn timing(context: &Context, timeout: Option<Duration>, interval: Option<Duration>) -> Result<Patience, Failure> {
+/// Returns the schedule of a wait, with defaults from the configuration.
+fn timing(context: &Context, timeout: Option<Duration>, interval: Option<Duration>) -> Result<WaitSchedule, Failure> {
     let interval = interval.unwrap_or(context.config.poll.interval);
     if interval < Duration::from_millis(100) {
-        return Err(Failure::usage("--interval is too short: ask ten times a second at most, better once a minute"));
+        return Err(Failure::usage("--interval is too short: the minimum is 100ms; once a minute is recommended"));
     }
-    Ok(Patience::new(timeout.unwrap_or(context.config.poll.timeout), interval))
+    Ok(WaitSchedule::new(timeout.unwrap_or(context.config.poll.timeout), interval))
 }
 
-/// A profile's name, and its site where it could be opened.
-type Opened = (String, Result<Site, ApiError>);
+/// A profile's name, and its site if it could be opened.
+type OpenedSite = (String, Result<Site, ApiError>);
 
-/// Opens the profiles in which the deployments may be, each once: its key may come from a command that asks a person.
-/// Their requests are made once each, since the wait itself asks again.
-async fn open(context: &Context, names: &[&str]) -> Vec<Opened> {
+/// Opens the profiles that may have the deployments, each once, because its key may come from an interactive command.
+/// Requests are not retried below, because the wait itself retries.
+async fn open(context: &Context, names: &[&str]) -> Vec<OpenedSite> {
     let mut wanted: Vec<Profile> = Vec::new();
     for profile in names.iter().flat_map(|name| resolve::narrowed(context, name).0) {
         if profile.control_plane.is_some() && !wanted.iter().any(|other| other.name == profile.name) {
@@ -207,8 +207,8 @@ async fn open(context: &Context, names: &[&str]) -> Vec<Opened> {
     .await
 }
 
-/// The failure card of a revision that was waited for, if it can be had in reasonable time, and before the deadline.
-async fn card(globals: &Globals, watch: &Watch, patience: &Patience) -> Option<FailureCard> {
+/// Returns the failure card of a revision, if it can be read in reasonable time and before the deadline.
+async fn card(globals: &Globals, watch: &Watch, patience: &WaitSchedule) -> Option<FailureCard> {
     let (found, row) = (watch.found.as_ref()?, watch.row.as_ref()?);
     let control = watch.control()?.clone().retrying(Retry::PATIENT);
     let times = watch.times();
@@ -216,12 +216,12 @@ async fn card(globals: &Globals, watch: &Watch, patience: &Patience) -> Option<F
     let card = patience.bounded(card).await.and_then(Result::ok);
     if card.is_none() {
         let (title, id) = (watch.title(), text::clean(row["id"].as_str().unwrap_or_default()));
-        complain(&format!("{title}: no time was left to read why; runtail revisions explain {title} {id} does"));
+        complain(&format!("{title}: no time left to read the cause; run: runtail revisions explain {title} {id}"));
     }
     card
 }
 
-/// Of several endings the one that says most: a signal, trouble of our own, a failed revision, a deadline.
+/// Returns the most severe of several results: a signal, our own error, a failed revision, a deadline.
 fn graver(a: Exit, b: Exit) -> Exit {
     let rank = |exit: Exit| match exit {
         Exit::Done => 0,

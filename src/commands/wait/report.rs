@@ -1,4 +1,4 @@
-//! What a wait tells while it goes on, and at its end: lines on stderr, and JSON lines where they were asked for.
+//! Reports the progress and the result of a wait: lines on stderr, and JSON lines with `-o jsonl`.
 
 use super::watch::{Outcome, Verdict, Watch, has_word, said, status_word};
 use crate::output::{
@@ -14,49 +14,49 @@ use std::convert::Infallible;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Something that happened in a wait.
+/// An event of a wait.
 pub(crate) enum Event<'e> {
-    /// The status changed, or was told for the first time.
+    /// The status changed, or is the first one.
     Status {
-        /// As it came.
+        /// The status as received.
         status: &'e Value,
-        /// The one before, and how long it was seen.
+        /// The previous status, and how long it was seen.
         before: Option<StatusTime>,
     },
     /// There is a newer revision; its row.
     Overtaken(&'e Value),
-    /// A question was not answered.
+    /// A request failed.
     Trouble(&'e ApiError, Pause),
-    /// The server answers again, after so many questions.
+    /// The server answers again, after this many failed requests.
     Recovered(usize),
 }
 
-/// When a question is asked again that was not answered.
+/// When a failed request is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pause {
-    /// As always.
+    /// At the usual interval.
     Usual,
-    /// When the server may be asked again.
+    /// After the pause that the server asked for.
     Asked(Duration),
-    /// Not at all: it wants to be left alone beyond the deadline.
+    /// Never: the pause ends after the deadline.
     TooLong(Duration),
 }
 
-/// Where it is told.
+/// Writes the report.
 #[derive(Debug)]
 pub(crate) struct Report {
     format: Format,
-    /// Cancelled when nobody reads stdout any more.
+    /// Cancelled when the reader of stdout is gone.
     pub closed: CancellationToken,
 }
 
 impl Report {
-    /// A report in the format that rows are printed in.
+    /// Creates a report in the output format of rows.
     pub fn new(format: Format) -> Report {
         Report { format, closed: CancellationToken::new() }
     }
 
-    /// Tells what happened: one line for people, and one object for programs that read lines.
+    /// Reports an event: one line for people, and one object with `-o jsonl`.
     pub fn tell(&self, watch: &Watch, event: Event<'_>) {
         if self.closed.is_cancelled() {
             return;
@@ -66,8 +66,8 @@ impl Report {
             Event::Status { status, before } => {
                 let after = before.as_ref().map(|b| format!(" (after {})", spent(b))).unwrap_or_default();
                 let note = match Phase::of(status.as_str().unwrap_or_default()) {
-                    Phase::Unknown if has_word(status) => "; runtail does not know this status and waits on",
-                    Phase::Unknown => "; it is waited on",
+                    Phase::Unknown if has_word(status) => "; unknown status, still waiting",
+                    Phase::Unknown => "; still waiting",
                     _ => "",
                 };
                 let line = format!("{title}: {}{after}{note}", status_word(status));
@@ -77,7 +77,7 @@ impl Report {
                 let id = newest["id"].as_str().unwrap_or_default();
                 let word = status_word(&newest["status"]);
                 let line = format!(
-                    "{title}: a newer revision came, {} ({word}); the older one is still waited for",
+                    "{title}: a newer revision exists, {} ({word}); still waiting for the older one",
                     text::clean(id)
                 );
                 ("overtaken", json!({"newer_revision_id": id, "newer_status": newest["status"]}), line)
@@ -85,11 +85,11 @@ impl Report {
             Event::Trouble(error, pause) => {
                 let said = said(error);
                 let (asked, note) = match pause {
-                    Pause::Usual => (None, "asking again".to_string()),
+                    Pause::Usual => (None, "retrying".to_string()),
                     Pause::Asked(asked) | Pause::TooLong(asked) => {
-                        let then = if let Pause::Asked(_) = pause { "; asking again then" } else { "" };
+                        let then = if let Pause::Asked(_) = pause { "; retrying then" } else { "" };
                         let alone = text::duration(asked);
-                        (Some(asked.as_secs_f64()), format!("the server wants to be left alone for {alone}{then}"))
+                        (Some(asked.as_secs_f64()), format!("the server asked to wait {alone}{then}"))
                     }
                 };
                 let fields = json!({"error": said, "http_status": error.status(), "retry_after_seconds": asked});
@@ -97,7 +97,7 @@ impl Report {
             }
             Event::Recovered(times) => {
                 let s = if times == 1 { "" } else { "s" };
-                let line = format!("{title}: the server answers again, after {times} failed question{s}");
+                let line = format!("{title}: the server answers again, after {times} failed request{s}");
                 ("recovered", json!({"failed": times}), line)
             }
         };
@@ -109,7 +109,7 @@ impl Report {
         }
     }
 
-    /// Notices a reader of the lines who left before there was a further one to write.
+    /// Completes when the reader of the lines has closed the pipe.
     pub async fn look_for_reader(&self) -> Infallible {
         let mut look = tokio::time::interval(LOOK);
         loop {
@@ -120,7 +120,7 @@ impl Report {
         }
     }
 
-    /// Tells how a wait ended, and gives the row that says so. Where nobody reads any more nothing is told.
+    /// Reports the result of a wait and returns its row. Reports nothing if the reader is gone.
     pub fn end(&self, watch: &Watch, verdict: &Verdict, card: Option<&FailureCard>) -> Value {
         if self.closed.is_cancelled() {
             return row(watch, verdict, card);
@@ -160,7 +160,7 @@ fn spent(time: &StatusTime) -> String {
     format!("{least}{} {}", text::duration(time.spent), time.status)
 }
 
-/// The fields that every object has.
+/// Returns the fields that every object has.
 fn head(kind: &str, watch: &Watch) -> Map<String, Value> {
     let found = watch.found.as_ref();
     let field = |name: &str, value: Value| (name.to_string(), value);
@@ -176,7 +176,7 @@ fn head(kind: &str, watch: &Watch) -> Map<String, Value> {
     ])
 }
 
-/// The row of a wait that ended: the revision's own fields, and beside them how the wait went.
+/// Returns the row of a finished wait: the revision's own fields, and the result of the wait.
 fn row(watch: &Watch, verdict: &Verdict, card: Option<&FailureCard>) -> Value {
     let mut fields = head("result", watch);
     let own = json!({

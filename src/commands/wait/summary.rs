@@ -1,4 +1,4 @@
-//! The summary of a wait as Markdown, for a file such as the one that `$GITHUB_STEP_SUMMARY` names.
+//! The summary of a wait as Markdown, for a file such as `$GITHUB_STEP_SUMMARY`.
 
 use super::watch::{Outcome, Verdict, Watch};
 use crate::exit::Failure;
@@ -8,29 +8,29 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The file, opened before anything is waited for: half an hour later is no time to find out that it cannot be written.
+/// The file. OpenedSite before the wait, so that a permission error is reported at once.
 #[derive(Debug)]
 pub(crate) struct SummaryFile {
     path: PathBuf,
     file: File,
 }
 
-/// A wait that ended.
+/// A finished wait.
 pub(crate) struct Ended {
     /// The wait.
     pub watch: Watch,
-    /// How it ended.
+    /// Its result.
     pub verdict: Verdict,
     /// Its failure card.
     pub card: Option<FailureCard>,
 }
 
 impl SummaryFile {
-    /// Opens it to append.
+    /// Opens it for appending.
     pub fn open(path: &Path) -> Result<SummaryFile, Failure> {
         let mut options = OpenOptions::new();
         options.append(true).create(true);
-        // One that is there already belongs to whoever reads it, such as a CI's page.
+        // An existing file keeps its permissions, because a CI system may read it.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         match runtail_core::config::files::open_with(&options, path) {
@@ -49,7 +49,7 @@ impl SummaryFile {
     }
 }
 
-/// The document.
+/// Returns the document.
 pub(crate) fn summary(ended: &[Ended]) -> String {
     let deployed = ended.iter().filter(|e| e.verdict.outcome == Outcome::Deployed).count();
     let mut out = format!(
@@ -77,9 +77,9 @@ pub(crate) fn summary(ended: &[Ended]) -> String {
         if let Some(why) = &verdict.why {
             out += &format!("- **{title}**: {}\n", markdown::inline(why));
         }
-        // A card of a skipped one says it itself.
+        // The card of a skipped revision says it itself.
         if let Some(newer) = watch.overtaken_by.as_ref().filter(|_| card.is_none()) {
-            out += &format!("- **{title}**: a newer revision came meanwhile, {}\n", markdown::code(newer));
+            out += &format!("- **{title}**: there is a newer revision, {}\n", markdown::code(newer));
         }
     }
     if !out.ends_with("\n\n") {

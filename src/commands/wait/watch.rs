@@ -1,6 +1,6 @@
-//! One wait: finds the deployment, settles on a revision, and asks for it until its status is final.
+//! One wait: finds the deployment, chooses a revision, and polls it until its status is final.
 
-use super::patience::{End, Patience};
+use super::patience::{End, WaitSchedule};
 use super::report::{Event, Pause, Report};
 use crate::commands::revisions::UNSORTED;
 use crate::context::Site;
@@ -14,32 +14,32 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How a wait ended.
+/// The result of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The revision is deployed.
     Deployed,
     Failed,
-    /// A newer one overtook it.
+    /// It was superseded by a newer one.
     Skipped,
-    /// Somebody stopped it.
+    /// It was interrupted.
     Interrupted,
     /// Its status was not final in time.
     Deadline,
-    /// The key is not accepted, or not any more.
+    /// The key was rejected.
     Unauthorized,
-    /// The key may not do this.
+    /// The key has no permission.
     Forbidden,
     /// The deployment or the revision is gone.
     Vanished,
-    /// The wait itself was ended: by a signal, or because nobody reads what it prints.
+    /// The wait was stopped by a signal or by a closed pipe.
     Stopped(Exit),
-    /// Something else was in the way.
+    /// Another error.
     Error(Exit),
 }
 
 impl Outcome {
-    /// Its name in JSON and in the summary.
+    /// Returns its name in JSON and in the summary.
     pub fn word(self) -> &'static str {
         match self {
             Outcome::Deployed => "deployed",
@@ -55,7 +55,7 @@ impl Outcome {
         }
     }
 
-    /// The exit code of this wait alone.
+    /// Returns the exit code of this wait.
     pub fn exit(self) -> Exit {
         match self {
             Outcome::Deployed => Exit::Done,
@@ -66,16 +66,16 @@ impl Outcome {
         }
     }
 
-    /// Whether it calls for a failure card.
+    /// Whether it needs a failure card.
     pub fn wants_card(self) -> bool {
         matches!(self, Outcome::Failed | Outcome::Skipped | Outcome::Interrupted)
     }
 }
 
-/// How a wait ended, and why where the status does not say it.
+/// The result of a wait, and the reason if the status doesn't show it.
 #[derive(Debug, Clone)]
 pub(crate) struct Verdict {
-    /// How.
+    /// The result.
     pub outcome: Outcome,
     pub why: Option<String>,
 }
@@ -86,33 +86,33 @@ impl Verdict {
     }
 }
 
-/// A status and since when it was seen.
+/// A status and when it was first seen.
 #[derive(Debug, Clone)]
 struct Seen {
     status: Value,
     since: Instant,
 }
 
-/// Everything known of one wait. It lives outside of what is awaited: a wait that is dropped half-way can still be told.
+/// The state of one wait. Kept outside of the future, so that a wait that is dropped can still be reported.
 pub(crate) struct Watch {
-    /// What the person called the deployment.
+    /// The deployment as the user named it.
     pub asked: String,
     /// The deployment, once it is found.
     pub found: Option<Found>,
-    /// The revision that is waited for: the one that was asked for, else the newest when the wait began.
+    /// The revision: the requested one, else the newest at the start.
     pub revision: Option<String>,
-    /// What the server said of it last.
+    /// Its last record.
     pub row: Option<Value>,
-    /// A newer revision that came meanwhile.
+    /// A newer revision.
     pub overtaken_by: Option<String>,
     seen: Vec<Seen>,
-    /// What went wrong last, and how often in a row.
+    /// The last error, and how often in a row.
     trouble: Option<(String, usize)>,
     began: Instant,
     ended: Option<Instant>,
 }
 
-/// Why there was no answer.
+/// The error.
 enum Halt {
     Over(End),
     Refused(Unresolved),
@@ -125,7 +125,7 @@ impl From<End> for Halt {
 }
 
 impl Watch {
-    /// A wait for a deployment's revision that begins now.
+    /// Creates a wait that starts now.
     pub fn new(asked: &str, revision: Option<&str>) -> Watch {
         Watch {
             asked: asked.to_string(),
@@ -140,22 +140,22 @@ impl Watch {
         }
     }
 
-    /// PROFILE/NAME, or what the person called it.
+    /// Returns PROFILE/NAME, or the name that the user gave.
     pub fn title(&self) -> String {
         self.found.as_ref().map_or_else(|| text::clean(&self.asked).into_owned(), Found::title)
     }
 
-    /// How long it has gone on, or went on.
+    /// Returns its duration until now, or until its end.
     pub fn waited(&self) -> Duration {
         self.ended.unwrap_or_else(Instant::now) - self.began
     }
 
-    /// The control plane that it asks, once the deployment is found.
+    /// Returns its control plane, once the deployment is found.
     pub fn control(&self) -> Option<&ControlPlane> {
         self.found.as_ref()?.site.control.as_ref()
     }
 
-    /// The time in each status that was not final. The first one may have begun before the wait.
+    /// Returns the time in each status that was not final. The first one may have begun before the wait.
     pub fn times(&self) -> Vec<StatusTime> {
         let until = self.ended.unwrap_or_else(Instant::now);
         let ends = self.seen.iter().skip(1).map(|seen| seen.since).chain([until]);
@@ -170,17 +170,17 @@ impl Watch {
             .collect()
     }
 
-    /// The last status as it is told, where there was one.
+    /// Returns the last status as reported, if there was one.
     pub fn status(&self) -> Option<String> {
         self.seen.last().map(|seen| status_word(&seen.status))
     }
 
-    /// Waits to the end. `name` is what was asked for without its profile.
+    /// Waits to the end. `name` is the deployment without its profile.
     pub async fn run(
         &mut self,
         sites: &[Result<Site, ApiError>],
         name: &str,
-        patience: &Patience,
+        patience: &WaitSchedule,
         report: &Report,
     ) -> Verdict {
         let verdict = match self.steps(sites, name, patience, report).await {
@@ -192,7 +192,7 @@ impl Watch {
         verdict
     }
 
-    /// Ends it from outside.
+    /// Stops it.
     pub fn stop(&mut self, exit: Exit) -> Verdict {
         self.ended = Some(Instant::now());
         Verdict::new(Outcome::Stopped(exit), format!("the wait was stopped{}", self.at()))
@@ -202,7 +202,7 @@ impl Watch {
         &mut self,
         sites: &[Result<Site, ApiError>],
         name: &str,
-        patience: &Patience,
+        patience: &WaitSchedule,
         report: &Report,
     ) -> Result<Verdict, Halt> {
         let asked = self.asked.clone();
@@ -221,7 +221,7 @@ impl Watch {
                 let newest = self.insist(patience, report, ask).await?;
                 if !newest.was_sorted {
                     let title = self.title();
-                    complain(&format!("{title}: {UNSORTED}; the one with the latest date is waited for"));
+                    complain(&format!("{title}: {UNSORTED}; waiting for the one with the latest date"));
                 }
                 let Some(id) = newest.row.as_ref().and_then(|row| row["id"].as_str()) else {
                     let why = Failure::not_found(format!("{} has no revision", self.title()));
@@ -242,8 +242,8 @@ impl Watch {
         }
     }
 
-    /// Asks until there is an answer. What may pass is told once and outlived, until the deadline.
-    async fn insist<T, F>(&mut self, patience: &Patience, report: &Report, mut ask: F) -> Result<T, Halt>
+    /// Repeats a request until it succeeds. Temporary errors are reported once and retried until the deadline.
+    async fn insist<T, F>(&mut self, patience: &WaitSchedule, report: &Report, mut ask: F) -> Result<T, Halt>
     where
         F: AsyncFnMut() -> Result<T, Unresolved>,
     {
@@ -264,8 +264,8 @@ impl Watch {
         }
     }
 
-    /// Counts a question without an answer, and tells it where it is no repetition.
-    fn stumble(&mut self, error: &ApiError, patience: &Patience, report: &Report) {
+    /// Counts a failed request, and reports it unless it repeats the last error.
+    fn stumble(&mut self, error: &ApiError, patience: &WaitSchedule, report: &Report) {
         let said = said(error);
         let (is_new, times) = match &self.trouble {
             Some((last, times)) => (*last != said, times + 1),
@@ -282,8 +282,8 @@ impl Watch {
         }
     }
 
-    /// Whether asking again may help. A server that answered well before and now speaks in another tongue has something
-    /// in front of it that will go away; at the beginning that is an address which is wrong.
+    /// Whether to retry. An unexpected response format is temporary (a proxy's page) if the server answered correctly before;
+    /// at the start, it means a wrong address.
     fn may_pass(&self, error: &ApiError) -> bool {
         error.is_transient()
             || matches!(error.kind, Kind::Status(408 | 425))
@@ -309,13 +309,13 @@ impl Watch {
         }
     }
 
-    /// Looks, until it found one, whether there is a newer revision. That is a courtesy: its failure ends nothing, and it
-    /// takes no more than the time of a question. Gives the wait that the server asks for.
+    /// Checks for a newer revision until one was found. Failures are ignored, and it takes no longer than one request.
+    /// Returns the pause that the server asks for.
     async fn look_for_newer(
         &mut self,
         control: &ControlPlane,
         deployment: &str,
-        patience: &Patience,
+        patience: &WaitSchedule,
         report: &Report,
     ) -> Option<Duration> {
         if self.overtaken_by.is_some() {
@@ -331,7 +331,7 @@ impl Watch {
         let newest = match patience.bounded(look).await? {
             Ok(newest) => newest?,
             Err(error) => match error.asked() {
-                // Where that is longer than there is time, the next question about the revision itself decides.
+                // If the pause ends after the deadline, the next request for the revision itself decides.
                 Some(asked) if !patience.is_exceeded_by(asked) => {
                     self.stumble(&error, patience, report);
                     return Some(asked);
@@ -352,38 +352,38 @@ impl Watch {
         None
     }
 
-    /// The verdict where there is no further question.
+    /// Returns the verdict when polling has stopped.
     pub fn over(&self, end: End) -> Verdict {
         let at = self.at();
         let why = match (end, &self.trouble) {
             (End::LeftAlone(asked), _) => format!(
-                "the server wants to be left alone for {}, which is beyond the deadline; the wait ends{at}",
+                "the server asked to wait {}, which is past the deadline; the wait ends{at}",
                 text::duration(asked)
             ),
-            (End::Deadline, Some((said, _))) => format!("the deadline was reached{at}; the last answer was: {said}"),
+            (End::Deadline, Some((said, _))) => format!("the deadline was reached{at}; last error: {said}"),
             (End::Deadline, None) => format!("the deadline was reached{at}"),
         };
         Verdict::new(Outcome::Deadline, why)
     }
 
-    /// The last status that was a word.
+    /// Returns the last status that was a word.
     fn last_word(&self) -> Option<String> {
         let known = self.seen.iter().rev().find(|seen| has_word(&seen.status))?;
         Some(status_word(&known.status))
     }
 
-    /// ` at BUILDING`, or that there was no status.
+    /// Returns ` at BUILDING`, or that there was no status.
     fn at(&self) -> String {
         let has_one = self.seen.last().is_some_and(|last| has_word(&last.status));
         match self.last_word() {
             Some(word) if has_one => format!(" at {word}"),
-            Some(word) => format!(" without a status, {word} being the last"),
+            Some(word) => format!(" without a status; the last was {word}"),
             None => " before it had any status".into(),
         }
     }
 
-    /// What an answer means that will not change.
-    async fn refused(&self, why: Unresolved, patience: &Patience) -> Verdict {
+    /// Returns the verdict for a permanent error.
+    async fn refused(&self, why: Unresolved, patience: &WaitSchedule) -> Verdict {
         let error = match why {
             Unresolved::Said(Failure { exit, message }) => return Verdict::new(Outcome::Error(exit), message),
             Unresolved::Asked(error) => error,
@@ -400,8 +400,8 @@ impl Watch {
         }
     }
 
-    /// What of it is missing: the deployment or the revision.
-    async fn missing(&self, patience: &Patience) -> (Outcome, String) {
+    /// Returns which of the two is missing: the deployment or the revision.
+    async fn missing(&self, patience: &WaitSchedule) -> (Outcome, String) {
         let id = text::clean(self.revision.as_deref().unwrap_or_default()).into_owned();
         if self.row.is_none() {
             return (Outcome::Error(Exit::Failed), format!("there is no revision {id} of {}", self.title()));
@@ -411,22 +411,20 @@ impl Watch {
             _ => None,
         };
         let what = match asked {
-            Some(Err(ApiError { kind: Kind::NotFound, .. })) => {
-                "the deployment is gone: it was deleted meanwhile".into()
-            }
-            Some(Ok(_)) => format!("the revision is gone: its deployment does not know {id} any more"),
-            _ => format!("the server does not know the revision {id} any more"),
+            Some(Err(ApiError { kind: Kind::NotFound, .. })) => "the deployment is gone: it was deleted".into(),
+            Some(Ok(_)) => format!("the revision is gone: its deployment no longer has {id}"),
+            _ => format!("the server no longer has the revision {id}"),
         };
         (Outcome::Vanished, what)
     }
 }
 
-/// The phase of a status as it came; what is no word is no known status.
+/// Returns the phase of a status; a status that is not a word is unknown.
 fn phase(status: &Value) -> Phase {
     Phase::of(status.as_str().unwrap_or_default())
 }
 
-/// What an answer said in short, with its code: `slow down (429)`.
+/// Returns an error in short, with its status code: `slow down (429)`.
 pub(crate) fn said(error: &ApiError) -> String {
     match error.status().map(|code| code.to_string()) {
         Some(code) if !error.detail.starts_with(&code) => format!("{} ({code})", error.detail),

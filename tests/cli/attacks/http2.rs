@@ -140,7 +140,11 @@ fn a_number_that_is_cut_off_is_not_taken_for_another_number() {
         let server = Tricks::start(Trick::CutNumber(code.into()), "");
         let done = launch(server.secure.command(&["threads", "count"]), "").wait();
         assert_eq!(done.code, Some(5), "{code:?}: {} {}", done.stdout, done.stderr);
-        assert!(done.stderr.contains("the connection broke in the middle of the answer"), "{code:?}: {}", done.stderr);
+        assert!(
+            done.stderr.contains("the connection broke in the middle of the response"),
+            "{code:?}: {}",
+            done.stderr
+        );
     }
 }
 

@@ -57,7 +57,7 @@ fn a_slow_answer_is_given_up_within_the_timeout() {
     for begin in [HEAD, CHUNKS, LENGTH, EARLY] {
         let (error, took) = on_a_fast_clock(begin, |agent| async move { agent.assistants(10, 0).await });
         assert_eq!(error.kind, Kind::Timeout, "{begin:?}: {error}");
-        assert!(error.to_string().contains("no answer in time"), "{error}");
+        assert!(error.to_string().contains("no response in time"), "{error}");
         assert!((29..=31).contains(&took.as_secs()), "{begin:?}: {took:?}");
     }
 }

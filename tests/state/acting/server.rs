@@ -173,7 +173,7 @@ async fn a_thread_is_deleted_only_once_its_runs_have_stopped() {
     assert_eq!(plan.preview.consent, Consent::Id(THREAD.into()));
     assert!(plan.preview.consent.is_given("01a1fbb5") && plan.preview.consent.is_given(THREAD));
     assert!(!plan.preview.consent.is_given("01a1fbb") && !plan.preview.consent.is_given(""));
-    assert!(notes(&plan.preview).contains("The active run is cancelled first: it would continue unseen."));
+    assert!(notes(&plan.preview).contains("The active run is cancelled first, because it would continue unseen."));
     let failed = server.agent().act_on_thread(&plan).await.unwrap_err();
     assert!(failed.error.detail.contains("still active, so the thread was not deleted"), "{failed:?}");
     assert!(!writes(&server).iter().any(|line| line.starts_with("DELETE")), "{:?}", writes(&server));
@@ -264,7 +264,7 @@ async fn stopped_threads_are_continued_and_others_are_not() {
     assert!(notes(&plan.preview).starts_with("Runs next: "), "{}", notes(&plan.preview));
     let server = serve(&world("interrupted", "cancelled", vec![run("r", "interrupted")])).await;
     let plan = server.agent().plan_on_thread(&intent).await.unwrap();
-    assert!(notes(&plan.preview).contains("cancelled run again from their beginning"));
+    assert!(notes(&plan.preview).contains("cancelled nodes run again from their start"));
     for (status, case, run_status) in [
         ("interrupted", "question", "success"),
         ("idle", "finished-state", "success"),

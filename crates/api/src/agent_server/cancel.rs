@@ -1,4 +1,4 @@
-//! Cancelling runs and reading them back: an accepted request stops nothing by itself.
+//! Cancels runs and reads them back, because an accepted request does not stop a run by itself.
 
 use super::{AgentServer, CancelAction};
 use crate::{ApiError, Kind};
@@ -6,16 +6,16 @@ use runtail_core::model::Run;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Pause before a run is read again: the first and the longest one.
+/// Delay before a run is read again: the first and the maximum.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// A run that is to be cancelled, and what became of it.
+/// A run to cancel, and the result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CancelTarget {
     /// The run.
     pub run_id: String,
-    /// How far cancelling it is.
+    /// The progress of cancelling it.
     pub state: CancelState,
     /// The run's own status when it was last read; `deleted` after a rollback.
     pub run_status: Option<String>,
@@ -25,7 +25,7 @@ pub struct CancelTarget {
     pub error: Option<ApiError>,
 }
 
-/// How far cancelling a run is.
+/// The progress of cancelling a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelState {
     /// Pending or running, and not cancelled.
@@ -34,16 +34,16 @@ pub enum CancelState {
     Stopping,
     /// It stopped.
     Stopped,
-    /// It was over before, or ended by itself.
+    /// It had ended before, or ended by itself.
     Finished,
-    /// There is no such run.
+    /// The run does not exist.
     NotFound,
     /// The server refused.
     Failed,
 }
 
 impl CancelState {
-    /// The word for it in the output of commands.
+    /// Returns its word in the output of commands.
     pub fn word(self) -> &'static str {
         match self {
             CancelState::Active => "active",
@@ -57,7 +57,7 @@ impl CancelState {
 }
 
 impl CancelTarget {
-    /// A run that was just read; none where it was not found.
+    /// Creates a target from a run that was just read; `None` means not found.
     pub fn new(id: &str, run: Option<&Run>) -> CancelTarget {
         let state = match run {
             None => CancelState::NotFound,
@@ -71,8 +71,8 @@ impl CancelTarget {
 }
 
 impl AgentServer {
-    /// Cancels the targets that are active, in their order, and reads each back. A queue has to come newest first: a queued
-    /// run must not start because the one before it was cancelled.
+    /// Cancels the active targets in order and reads each back. A queue has to be sorted newest first, because a queued run
+    /// must not start when the run before it is cancelled.
     pub async fn cancel_runs(&self, thread: &str, targets: &mut [CancelTarget], action: CancelAction) {
         for target in targets.iter_mut().filter(|target| target.state == CancelState::Active) {
             self.cancel_run(thread, target, action).await;
@@ -83,7 +83,7 @@ impl AgentServer {
         match self.cancel(thread, &target.run_id, action).await {
             Ok(()) => self.read_back(thread, target, true).await,
             Err(error) => {
-                // It may have ended since it was read: then there was nothing to cancel.
+                // It may have ended since it was read; then there is nothing to cancel.
                 self.read_back(thread, target, false).await;
                 if target.state == CancelState::Active {
                     let hint = match (action, &error.kind) {
@@ -98,14 +98,14 @@ impl AgentServer {
         }
     }
 
-    /// Reads a run. `accepted`: whether the server accepted the request to cancel it.
+    /// Reads a run. `accepted` is whether the server accepted the cancel request.
     async fn read_back(&self, thread: &str, target: &mut CancelTarget, accepted: bool) {
         match self.run(thread, &target.run_id).await {
             Ok(run) => {
                 target.state = match (run.is_active(), accepted) {
                     (true, false) => CancelState::Active,
                     (true, true) => CancelState::Stopping,
-                    // The servers have several words for a run that was cancelled, JavaScript's rollback even `error`.
+                    // Servers use several words for a cancelled run; JavaScript uses `error` after a rollback.
                     (false, true) if run.status != "success" => CancelState::Stopped,
                     (false, _) => CancelState::Finished,
                 };
@@ -114,7 +114,7 @@ impl AgentServer {
             Err(error) if error.kind == Kind::NotFound && accepted => {
                 (target.state, target.run_status) = (CancelState::Stopped, Some("deleted".into()));
             }
-            // Still the last that is known.
+            // Keep the last known status.
             Err(error) => {
                 if accepted {
                     target.state = CancelState::Stopping;
@@ -124,7 +124,7 @@ impl AgentServer {
         }
     }
 
-    /// Reads the runs that are stopping until they have stopped, or until the time is up.
+    /// Polls the stopping runs until they have stopped or the deadline is reached.
     pub async fn wait_until_stopped(&self, thread: &str, targets: &mut [CancelTarget], timeout: Duration) {
         let deadline = Instant::now() + timeout;
         let mut pause = FIRST_PAUSE;

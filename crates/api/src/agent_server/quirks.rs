@@ -1,17 +1,17 @@
-//! What was learned about an agent server from its answers, so that it is found out once. Servers differ in small ways that
-//! break lists (agent-server reference §10); nothing here goes by a server's name.
+//! Quirks of an agent server, learned from its responses and remembered. Servers differ in small ways that break lists
+//! (agent-server reference §10); nothing here depends on a server's name.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
-/// Largest page that is requested of a server about which nothing is known: the largest that Python and JavaScript accept.
+/// Page size for an unknown server: the maximum of Python and JavaScript.
 const LARGEST_PAGE: usize = 1000;
-/// Page that every known server accepts (Aegra refuses more).
+/// Page size that every known server accepts (Aegra rejects larger ones).
 pub(super) const SAFE_PAGE: usize = 100;
 
-/// What is known of one agent server. Shared by all clients of it, and safe to lose.
+/// The known quirks of one agent server. Shared by all its clients, and safe to lose.
 #[derive(Debug)]
 pub(crate) struct Quirks {
-    /// How plain a search for threads has to be: 0 sorted and selected, 1 sorted, 2 plain.
+    /// The supported form of a thread search: 0 sorted with `select`, 1 sorted, 2 plain.
     thread_search: AtomicU8,
     run_order: AtomicU8,
     run_tail: AtomicU8,
@@ -22,7 +22,7 @@ pub(crate) struct Quirks {
 /// The order of a server's run list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RunOrder {
-    /// No answer has shown it yet.
+    /// Not known yet.
     Unknown,
     /// Newest first: Python, Aegra.
     NewestFirst,
@@ -35,9 +35,9 @@ pub(super) enum RunOrder {
 pub(super) enum RunTail {
     /// Not tried yet.
     Unknown,
-    /// It does.
+    /// Supported.
     Works,
-    /// It does not.
+    /// Not supported.
     Refused,
 }
 
@@ -86,12 +86,12 @@ impl Quirks {
         self.run_tail.store(tail as u8, Ordering::Relaxed);
     }
 
-    /// Largest page that the server accepts, as far as known.
+    /// Returns the largest page size that the server accepts, as far as known.
     pub(super) fn largest_page(&self) -> usize {
         self.largest_page.load(Ordering::Relaxed)
     }
 
-    /// Whether the server has answered that it has no streams of whole threads.
+    /// Whether the server has answered that it has no thread streams.
     pub(super) fn lacks_thread_streams(&self) -> bool {
         self.lacks_thread_streams.load(Ordering::Relaxed)
     }
@@ -100,7 +100,7 @@ impl Quirks {
         self.lacks_thread_streams.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that a page was refused. Returns whether a smaller one is worth a try.
+    /// Records that a page size was rejected. Returns whether to try a smaller one.
     pub(super) fn page_refused(&self, limit: usize) -> bool {
         let is_worth_it = limit > SAFE_PAGE;
         if is_worth_it {

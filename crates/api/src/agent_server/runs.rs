@@ -1,4 +1,4 @@
-//! The runs of a thread: lists that are newest first whatever the server's order, and ending runs.
+//! The runs of a thread: lists, newest first on every server, and cancelling runs.
 
 use super::AgentServer;
 use super::quirks::{RunOrder, RunTail, SAFE_PAGE};
@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 
-/// Stands for "all" where a page has to reach the end of a list.
+/// Means "all" for a page that has to reach the end of a list.
 const EVERYTHING: usize = 1_000_000_000;
-/// Most pages that are read to find the end of a list that is oldest first.
+/// Maximum number of pages to read to find the end of a list that is oldest first.
 const MOST_PAGES: usize = 200;
-/// Most active runs that are listed of each status.
+/// Maximum number of active runs to list per status.
 const MOST_ACTIVE: usize = 100;
 
 /// How a run is cancelled (acting reference §7).
@@ -32,7 +32,7 @@ pub enum CancelAction {
 }
 
 impl CancelAction {
-    /// The word of the wire.
+    /// Returns its word in requests.
     pub fn word(self) -> &'static str {
         match self {
             CancelAction::Interrupt => "interrupt",
@@ -41,7 +41,7 @@ impl CancelAction {
     }
 }
 
-/// What runs are sorted by.
+/// The sort key of runs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct RunKey {
@@ -55,25 +55,25 @@ struct RunKey {
 type Rows = Vec<(RunKey, Box<RawValue>)>;
 
 impl AgentServer {
-    /// The newest runs of a thread, newest first on every server. `offset` skips that many of the newest.
+    /// Returns the newest runs of a thread, newest first on every server. `offset` skips that many of the newest.
     ///
-    /// One request where the server lists the newest first. Where it lists the oldest first, one or two where the end of
-    /// the list can be requested, else as many as the list has pages.
+    /// Takes one request if the server lists the newest first. If it lists the oldest first, it takes one or two if the end
+    /// of the list can be requested, else one per page.
     pub async fn runs(&self, thread: &str, limit: usize) -> Result<Vec<Run>, ApiError> {
         let list = RunList { server: self, thread, max_bytes: MAX_BODY };
         list.parsed(&self.runs_raw(thread, limit, 0, MAX_BODY).await?)
     }
 
-    /// The same as [`AgentServer::runs`], as the server describes them.
+    /// Like [`AgentServer::runs`], as parsed JSON.
     pub async fn run_rows(&self, thread: &str, limit: usize, offset: usize) -> Result<Vec<Value>, ApiError> {
         let list = RunList { server: self, thread, max_bytes: MAX_BODY };
         list.parsed(&self.runs_raw(thread, limit, offset, MAX_BODY).await?)
     }
 
-    /// The same as [`AgentServer::runs`], each as the text that was received.
+    /// Like [`AgentServer::runs`], each as the received text.
     ///
     /// # Errors
-    /// [`Kind::TooLarge`] where one answer is larger than `max_bytes`; see [`ApiError`] for the rest.
+    /// [`Kind::TooLarge`] if one response is larger than `max_bytes`; see [`ApiError`] for the rest.
     pub async fn runs_raw(
         &self,
         thread: &str,
@@ -90,7 +90,7 @@ impl AgentServer {
         Ok(rows.into_iter().map(|(_, raw)| raw).collect())
     }
 
-    /// The runs of a thread that are pending or running, newest first.
+    /// Returns the runs of a thread that are pending or running, newest first.
     pub async fn active_runs(&self, thread: &str) -> Result<Vec<Run>, ApiError> {
         let list = RunList { server: self, thread, max_bytes: MAX_BODY };
         let (pending, running) = tokio::join!(list.with_status("pending"), list.with_status("running"));
@@ -101,31 +101,31 @@ impl AgentServer {
             _ => self.runs(thread, MOST_ACTIVE).await?,
         };
         runs.retain(Run::is_active);
-        // A run that started between the two answers is in both.
+        // A run that started between the two requests is in both.
         runs.sort_by_key(|run| Reverse((run.created_at, run.run_id.clone())));
         runs.dedup_by(|a, b| a.run_id == b.run_id);
         Ok(runs)
     }
 
-    /// One run as the server describes it.
+    /// Returns a run as received.
     pub async fn run_row(&self, thread: &str, run: &str) -> Result<Value, ApiError> {
         self.get(&["threads", thread, "runs", run], &[]).await?.json()
     }
 
-    /// One run.
+    /// Returns a run.
     pub async fn run(&self, thread: &str, run: &str) -> Result<Run, ApiError> {
         self.get(&["threads", thread, "runs", run], &[]).await?.json()
     }
 
-    /// Starts a run on a thread in the background. Never sent twice: where the answer is lost, the run may exist all the same.
+    /// Starts a run on a thread in the background. Never sent twice: if the response is lost, the run may exist nevertheless.
     pub async fn create_run(&self, thread: &str, body: &RunCreate) -> Result<Run, ApiError> {
         let url = self.url(&Method::POST, &["threads", thread, "runs"])?;
         let body = self.run_body(&url, body)?;
         self.call(Method::POST, url, Some(&body), &[200, 201]).await?.json()
     }
 
-    /// Requests that a run is cancelled, without waiting for its end. Sent once. An accepted request does not mean that the
-    /// run stops, or that it was not over before: read the run afterwards. 404 means that there is nothing to cancel.
+    /// Requests a run's cancellation, without waiting for its end. Sent once. An accepted request does not mean that the run
+    /// stops, or that it was active: read the run afterwards. 404 means that there is nothing to cancel.
     pub async fn cancel(&self, thread: &str, run: &str, action: CancelAction) -> Result<(), ApiError> {
         let url = self.cancel_url(thread, run, action)?;
         self.call(Method::POST, url, Some(&json!({})), &[200, 202, 204]).await.map(drop)
@@ -145,7 +145,7 @@ impl AgentServer {
     }
 }
 
-/// The list of one thread's runs.
+/// The run list of a thread.
 struct RunList<'a> {
     server: &'a AgentServer,
     thread: &'a str,
@@ -153,7 +153,7 @@ struct RunList<'a> {
 }
 
 impl RunList<'_> {
-    /// The newest runs without the first `offset` of them, in the order of creation or against it.
+    /// Returns the newest runs after skipping `offset` of them, in either order of creation.
     async fn newest(&self, limit: usize, offset: usize) -> Result<Rows, ApiError> {
         let known = &self.server.quirks;
         let wanted = limit.saturating_add(offset);
@@ -172,7 +172,7 @@ impl RunList<'_> {
             }
             _ => {}
         }
-        // Nothing is known, or another server answers at this address now. One extra row tells whether the list goes on.
+        // The order is unknown, or another server uses this address now. One extra row shows whether the list continues.
         let mut first = self.forward(0, wanted.saturating_add(1)).await?;
         let order = order_of(&first);
         known.set_run_order(order);
@@ -192,8 +192,8 @@ impl RunList<'_> {
         Ok(from_end(self.end(wanted, &first[0].0).await?, limit, offset))
     }
 
-    /// Whether a list goes on after a page with fewer rows than requested. Servers that cut pages do so at a round number, so
-    /// only then is it worth a request.
+    /// Whether a list may continue after a page with fewer rows than requested. Servers limit pages to a round number, so
+    /// only then is another request worthwhile.
     async fn is_cut(&self, rows: usize) -> Result<bool, ApiError> {
         if rows == 0 || !rows.is_multiple_of(5) {
             return Ok(false);
@@ -202,12 +202,12 @@ impl RunList<'_> {
         Ok(!next.is_empty())
     }
 
-    /// The last rows of a list that is oldest first and has more rows than that.
+    /// Returns the last rows of a longer list that is oldest first.
     async fn end(&self, wanted: usize, oldest: &RunKey) -> Result<Rows, ApiError> {
         let known = &self.server.quirks;
         if known.run_tail() != RunTail::Refused {
             match self.tail(wanted).await {
-                // A server that ignores the offset, and cuts the page, would return the front of the list.
+                // A server that ignores the offset and limits the page would return the start of the list.
                 Ok(Some(rows)) if rows.first().is_some_and(|(first, _)| first.run_id != oldest.run_id) => {
                     known.set_run_tail(RunTail::Works);
                     return Ok(rows);
@@ -220,8 +220,8 @@ impl RunList<'_> {
         self.walk(wanted).await
     }
 
-    /// Requests the end of a list by a negative offset: the JavaScript server slices its list, so that counts from the end.
-    /// Returns nothing where the answer can't be that.
+    /// Requests the end of a list with a negative offset, which the JavaScript server counts from the end. Returns nothing if
+    /// the response can't be the end.
     async fn tail(&self, wanted: usize) -> Result<Option<Rows>, ApiError> {
         let query = [("limit", EVERYTHING.to_string()), ("offset", format!("-{wanted}"))];
         let rows = self.page(&query).await?;
@@ -229,7 +229,7 @@ impl RunList<'_> {
     }
 
     /// Reads a list that is oldest first to its end, and keeps the last rows. The limit grows with the offset, because the
-    /// JavaScript server takes it for the position of the page's end.
+    /// JavaScript server treats it as the position of the page's end.
     async fn walk(&self, wanted: usize) -> Result<Rows, ApiError> {
         let mut kept: VecDeque<(RunKey, Box<RawValue>)> = VecDeque::new();
         let mut read = 0;
@@ -251,7 +251,7 @@ impl RunList<'_> {
         Err(self.unexpected(&format!("more than {read} runs, listed oldest first: the newest were not reached")))
     }
 
-    /// Rows from the front of the list, in pages that the server accepts.
+    /// Returns rows from the start of the list, in pages that the server accepts.
     async fn forward(&self, offset: usize, wanted: usize) -> Result<Rows, ApiError> {
         let mut rows = Rows::new();
         while rows.len() < wanted {
@@ -272,7 +272,7 @@ impl RunList<'_> {
         Ok(rows)
     }
 
-    /// The runs with a status; nothing where the server ignores the filter.
+    /// Returns the runs with a status; nothing if the server ignores the filter.
     async fn with_status(&self, status: &str) -> Result<Option<Vec<Run>>, ApiError> {
         let rows = self.page(&[("limit", MOST_ACTIVE.to_string()), ("status", status.to_string())]).await?;
         let raw: Vec<_> = rows.into_iter().map(|(_, raw)| raw).collect();
@@ -299,7 +299,7 @@ impl RunList<'_> {
     }
 }
 
-/// The order that rows show, by their creation.
+/// Returns the order of rows by creation time.
 fn order_of(rows: &Rows) -> RunOrder {
     let created = |row: Option<&(RunKey, _)>| row.and_then(|(key, _)| key.created_at);
     match (created(rows.first()), created(rows.last())) {
@@ -309,7 +309,7 @@ fn order_of(rows: &Rows) -> RunOrder {
     }
 }
 
-/// Rows of a list that is oldest first, taken from its end, the newest first: rows of one moment stay in that order.
+/// Reverses rows that are oldest first; rows with equal times keep their order.
 fn from_end(mut rows: Rows, limit: usize, offset: usize) -> Rows {
     rows.reverse();
     rows.drain(..offset.min(rows.len()));

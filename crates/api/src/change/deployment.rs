@@ -19,16 +19,16 @@ impl ControlPlane {
             Ok(Some(record)) => {
                 let id = text::clean(record["id"].as_str().unwrap_or_default()).into_owned();
                 return Err(PlanError::Unfit(match is_being_deleted(&record) {
-                    true => format!("{name} is taken until a deployment of that name, {id}, is deleted for good"),
+                    true => format!("{name} is taken until the deployment {id} with this name is permanently deleted"),
                     false => {
-                        format!("there is a deployment {name} already, {id}: update that one, or choose another name")
+                        format!("the deployment {name} already exists ({id}): update it, or choose another name")
                     }
                 }));
             }
-            // Servers without a list have to say it themselves.
+            // A server without a list reports a taken name itself.
             Err(error) if matches!(error.kind, Kind::NotFound | Kind::Status(405)) => {
                 notes.push(Note::warning(
-                    "The server has no list of deployments: whether the name is free is not known.",
+                    "The server can't list deployments, so it is unknown whether the name is free.",
                 ));
             }
             Err(error) => return Err(error.into()),
@@ -58,7 +58,7 @@ impl ControlPlane {
         let fetched = fetch(spec).await?;
         let draft = spec.update(&record, self.installation(), &fetched).map_err(PlanError::Wrong)?;
         if draft.body.as_object().is_none_or(Map::is_empty) {
-            return Err(PlanError::Nothing(format!("{name} is as it is wanted already")));
+            return Err(PlanError::Nothing(format!("{name} already has these settings")));
         }
         Ok(self.plan_of(Draft {
             title: format!("Update {name}"),
@@ -78,7 +78,7 @@ impl ControlPlane {
         })?)
     }
 
-    /// The deployment that has exactly this name.
+    /// Returns the deployment with exactly this name.
     async fn namesake(&self, name: &str) -> Result<Option<Value>, ApiError> {
         let query = DeploymentQuery { name_contains: Some(name.to_string()), ..DeploymentQuery::default() };
         let listing = self.deployment_rows(&query).await?;
@@ -94,16 +94,16 @@ impl ControlPlane {
         Installation { is_cloud: region.is_some(), is_aws: region == Some("aws") }
     }
 
-    /// The deployment that a change is about.
+    /// Returns the target of a change.
     ///
     /// # Errors
-    /// It is not there, or on its way out.
+    /// It doesn't exist, or is being deleted.
     pub(super) async fn changeable(&self, id: &str) -> Result<Value, PlanError> {
         let record = self.deployment_row(id).await?;
         if is_being_deleted(&record) {
             let status = text::clean(record["status"].as_str().unwrap_or_default());
             let name = name_of(&record, id);
-            return Err(PlanError::Unfit(format!("{name} is being deleted ({status}): nothing of it can be changed")));
+            return Err(PlanError::Unfit(format!("{name} is being deleted ({status}) and can't be changed")));
         }
         Ok(record)
     }
@@ -115,11 +115,11 @@ impl ControlPlane {
         let status = text::clean(record["status"].as_str().unwrap_or_default()).into_owned();
         match (force, is_being_deleted(&record)) {
             (false, true) => {
-                let why = format!("{name} is being deleted already ({status}); `force` ends that at once");
+                let why = format!("{name} is already being deleted ({status}); `force` completes it at once");
                 return Err(PlanError::Unfit(why));
             }
             (true, false) => {
-                let why = format!("{name} is not being deleted ({status}), and the service takes `force` only then");
+                let why = format!("{name} is not being deleted ({status}); the service accepts `force` only then");
                 return Err(PlanError::Unfit(why));
             }
             _ => {}
@@ -127,17 +127,17 @@ impl ControlPlane {
         let mut notes = Vec::new();
         if let Some(revision) = record["active_revision_id"].as_str() {
             let revision = text::short_id(revision);
-            notes.push(Note::warning(format!("Revision {revision} serves now: its address stops answering.")));
+            notes.push(Note::warning(format!("Revision {revision} is serving now: its URL will stop responding.")));
         }
         notes.push(match with_traces {
             true => Note::warning(format!("The tracing project {name} is deleted with all its traces.")),
             false => Note::fact(format!(
-                "The tracing project {name} and its traces are kept. While it is there the name stays taken: a new \
+                "The tracing project {name} and its traces are kept. As long as it exists, the name stays taken: a new \
                  deployment of that name is refused (409)."
             )),
         });
         notes.push(match force {
-            true => Note::fact("It is taken away for good at once."),
+            true => Note::fact("It is deleted permanently at once."),
             false => Note::fact(
                 "The service deletes softly: for a while it can still be read, as AWAITING_DELETE and then \
                  AWAITING_FINAL_DELETE.",
@@ -163,10 +163,10 @@ impl ControlPlane {
         })?)
     }
 
-    /// The status of a deployment that was deleted, or nothing once it is gone.
+    /// Returns the status of a deleted deployment, or nothing once it is gone.
     ///
     /// # Errors
-    /// The server could not be asked.
+    /// The request failed.
     pub async fn what_is_left(&self, id: &str) -> Result<Option<String>, ApiError> {
         match self.deployment_row(id).await {
             Ok(record) => Ok(Some(text::clean(record["status"].as_str().unwrap_or("no status")).into_owned())),
@@ -176,12 +176,12 @@ impl ControlPlane {
     }
 }
 
-/// Fetches the secrets, on a thread of its own since files may be read.
+/// Fetches the secrets, on a thread of its own because it may read files.
 async fn fetch(spec: &DeploymentSpec) -> Result<Fetched, PlanError> {
     let document = spec.document.clone();
     match tokio::task::spawn_blocking(move || document.fetch()).await {
         Ok(fetched) => fetched.map_err(|error| PlanError::Wrong(vec![error.to_string()])),
-        // The task neither panics nor is cancelled; if it did, nothing could be sent.
+        // The task neither panics nor is cancelled; if it ever did, nothing would be sent.
         Err(error) => Err(PlanError::Wrong(vec![format!("the secrets could not be fetched: {error}")])),
     }
 }

@@ -1,5 +1,5 @@
-//! Changing things: from what a person wants to a plan that can be looked at, and from that plan to what is sent, once. The
-//! command line and the dashboard have no other way to change a control plane.
+//! Changes: from an intent to a plan with a preview, and from the plan to one request. The command line and the dashboard
+//! have no other way to change a control plane.
 
 mod carry_out;
 mod deployment;
@@ -15,21 +15,21 @@ use runtail_core::text;
 use serde_json::Value;
 use std::fmt;
 
-/// Why there is no plan. Nothing was sent that writes.
+/// Why there is no plan. No write request was sent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PlanError {
-    /// A server could not be asked, or refused.
+    /// A request failed.
     Asked(ApiError),
-    /// What is wanted is wrong in itself, or the service would refuse it: every reason.
+    /// The change is invalid, or the service would reject it: all reasons.
     Wrong(Vec<String>),
-    /// What it is about is not in a state for it, and why.
+    /// The target's status doesn't allow it, and why.
     Unfit(String),
-    /// All is as it is wanted already.
+    /// The target already has these settings.
     Nothing(String),
 }
 
 impl PlanError {
-    /// The request that failed, if that is why.
+    /// Returns the failed request, if that is the reason.
     pub fn request(&self) -> Option<&ApiError> {
         match self {
             PlanError::Asked(error) => Some(error),
@@ -56,7 +56,7 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// What the parts of a plan have in common; [`ControlPlane::plan_of`] makes one of it.
+/// A plan before its preview is made; [`ControlPlane::plan_of`] completes it.
 pub(super) struct Draft {
     pub title: String,
     pub target: Option<Target>,
@@ -75,11 +75,11 @@ pub(super) struct Draft {
 }
 
 impl ControlPlane {
-    /// Plans a change: reads what it is about, checks what can be checked here, and says exactly what would be sent and what
-    /// that does. It sends nothing that writes, and works for profiles that are read-only too.
+    /// Plans a change: reads the target, validates the change, and previews the exact request and its consequences. Sends no
+    /// write request, so it works for read-only profiles too.
     ///
     /// # Errors
-    /// See [`PlanError`]. Secrets are fetched here, so one that cannot be had is an error here.
+    /// See [`PlanError`]. Secrets are fetched here, so a missing one is an error.
     pub async fn plan(&self, intent: &Intent) -> Result<Plan, PlanError> {
         match intent {
             Intent::CreateDeployment(spec) => self.plan_create(spec).await,
@@ -97,8 +97,8 @@ impl ControlPlane {
     pub(super) fn plan_of(&self, draft: Draft) -> Result<Plan, ApiError> {
         let Draft { method, path, query, body, expect, before, guard, made_from, .. } = draft;
         let url = self.plan_url(&method, &path, &query)?;
-        let mut request = self.http.shown(super::answer::Plane::Control, method.to_string(), &url, body.as_ref());
-        // What is given, and what differs, may repeat a secret that is not sent at all.
+        let mut request = self.http.shown(super::answer::Service::Control, method.to_string(), &url, body.as_ref());
+        // The input and the changes may repeat a secret that is not sent.
         let secrets = self.http.secrets(body.as_ref()).and(&Secrets::of_records(&before.iter().collect::<Vec<_>>()));
         if let Some(body) = &mut request.body {
             secrets.mask(body);
@@ -131,22 +131,22 @@ pub(super) fn path(parts: &[&str]) -> Vec<String> {
     parts.iter().map(|part| (*part).to_string()).collect()
 }
 
-/// Where a deployment is read.
+/// The path of a deployment.
 fn of_deployment(id: &str) -> Vec<String> {
     path(&["v2", "deployments", id])
 }
 
-/// Where a revision is read.
+/// The path of a revision.
 fn of_revision(deployment: &str, revision: &str) -> Vec<String> {
     path(&["v2", "deployments", deployment, "revisions", revision])
 }
 
-/// What people call a record: its name, else its id. Clean.
+/// Returns a record's name, else its id, sanitized.
 fn name_of<'r>(record: &'r Value, id: &'r str) -> std::borrow::Cow<'r, str> {
     text::clean(record["name"].as_str().filter(|name| !name.is_empty()).unwrap_or(id))
 }
 
-/// Whether a deployment is on its way out: it can still be read for a while (control-plane reference §4).
+/// Whether a deployment is being deleted; it can still be read for a while (control-plane reference §4).
 fn is_being_deleted(record: &Value) -> bool {
     matches!(record["status"].as_str(), Some("AWAITING_DELETE" | "AWAITING_FINAL_DELETE"))
 }

@@ -16,11 +16,11 @@ impl ControlPlane {
         let row = self.revision_row(deployment, revision).await?;
         let name = name_of(&record, deployment).into_owned();
         let mut notes = vec![Note::fact(match SourceRevisionConfig::from_row(&row).made_from() {
-            Some(from) => format!("What is deployed again: {}.", text::clean(&from)),
-            None => "The server does not say what this revision was made from.".into(),
+            Some(from) => format!("Source to deploy again: {}.", text::clean(&from)),
+            None => "The server doesn't show the source of this revision.".into(),
         })];
         notes.push(Note::fact(
-            "It runs with today's secrets and resources: these are the deployment's, and not recorded with a revision.",
+            "It runs with the current secrets and resources; they belong to the deployment and are not recorded with a revision.",
         ));
         notes.extend(in_the_way(&record, &row));
         Ok(self.plan_of(Draft {
@@ -32,7 +32,7 @@ impl ControlPlane {
             body: None,
             expect: &[200],
             changes: Vec::new(),
-            revision: NewRevision::Yes("the source of this revision is deployed once more".into()),
+            revision: NewRevision::Yes("deploys the source of this revision again".into()),
             notes,
             consent: Consent::Key,
             guard: Guard::Same { record: of_deployment(deployment), parts: vec!["/latest_revision_id".into()] },
@@ -49,31 +49,29 @@ impl ControlPlane {
         let id = text::short_id(revision);
         if record["latest_revision_id"] == revision && record["active_revision_id"] == revision {
             return Err(PlanError::Unfit(format!(
-                "{name}: revision {id} is the newest, and serves: there is nothing to go back from"
+                "{name}: revision {id} is the newest and is serving; nothing to roll back"
             )));
         }
         let Pinned { source, mut notes } =
             pin(&record, &row).map_err(|why| PlanError::Unfit(format!("{name}: revision {id}: {why}")))?;
-        // A mask would take the place of what it stands for.
+        // Don't send a mask in place of the value.
         if source.to_string().contains(MASK) {
             return Err(PlanError::Unfit(format!(
-                "{name}: revision {id}: what it was made from repeats a key of this profile, which is not sent on"
+                "{name}: revision {id}: its source contains a key of this profile, which is not sent"
             )));
         }
         let status = row["status"].as_str().unwrap_or_default();
         if Phase::of(status) != Phase::Deployed {
             let status = text::clean(status);
-            notes.insert(0, Note::warning(format!("That revision never came to serve: it is {status}.")));
+            notes.insert(0, Note::warning(format!("That revision was never live: it is {status}.")));
         }
-        notes.push(Note::warning(
-            "Secrets and resources are not taken back: they are the deployment's, and not recorded with a revision.",
-        ));
+        notes.push(Note::warning("Secrets and resources are not rolled back; they belong to the deployment."));
         notes.push(Note::fact(
-            "This sets the deployment's own source. Redeploying that revision instead leaves to the service what it runs, \
-             and the deployment's source as it is.",
+            "This changes the deployment's own source. Redeploying that revision instead lets the service decide what it runs, \
+             and keeps the deployment's source.",
         ));
         let mut body = Map::new();
-        // What a deployment is made from can differ from revision to revision.
+        // The source can differ from revision to revision.
         if row["source"].is_string() && row["source"] != record["source"] {
             body.insert("revision_source".into(), row["source"].clone());
         }
@@ -112,15 +110,15 @@ impl ControlPlane {
         let status = row["status"].as_str().unwrap_or_default();
         if Phase::of(status).is_final() {
             let (id, status) = (text::short_id(revision), text::clean(status));
-            return Err(PlanError::Unfit(format!("{name}: revision {id} is {status}: there is nothing to interrupt")));
+            return Err(PlanError::Unfit(format!("{name}: revision {id} is {status}; nothing to interrupt")));
         }
         let now = if status.is_empty() { "without a status".into() } else { text::clean(status) };
         let mut notes = vec![Note::fact(format!(
-            "It is {now}. What is interrupted stays INTERRUPTED, and the next one in the queue goes on."
+            "It is {now}. An interrupted revision stays INTERRUPTED, and the next one in the queue continues."
         ))];
-        notes.push(Note::warning("What an interrupted rollout leaves behind is not defined: redeploy afterwards."));
+        notes.push(Note::warning("The state after an interrupted rollout is undefined: redeploy afterwards."));
         notes.push(Note::fact(
-            "A server without `interruption` is asked for `interrupt`: sources spell the path in both ways.",
+            "If the server has no `interruption` call, `interrupt` is used: sources spell the path in both ways.",
         ));
         let at = of_revision(deployment, revision);
         Ok(self.plan_of(Draft {
@@ -132,7 +130,7 @@ impl ControlPlane {
             body: None,
             expect: &[200, 202, 204],
             changes: Vec::new(),
-            revision: NewRevision::No("it stops one".into()),
+            revision: NewRevision::No("it interrupts a revision".into()),
             notes,
             consent: Consent::Key,
             guard: Guard::Unfinished { record: at },
@@ -142,16 +140,16 @@ impl ControlPlane {
     }
 }
 
-/// A source that means the same for ever, and what is to be known of it.
+/// A pinned source, and notes about it.
 struct Pinned {
     source: Value,
     notes: Vec<Note>,
 }
 
-/// Pins what a revision was made from.
+/// Pins the source of a revision.
 ///
 /// # Errors
-/// Why that cannot be done.
+/// Why it can't be pinned.
 fn pin(record: &Value, row: &Value) -> Result<Pinned, String> {
     let made = &row["source_revision_config"];
     let filled = |field: &str| made[field].as_str().filter(|text| !text.is_empty());
@@ -164,8 +162,7 @@ fn pin(record: &Value, row: &Value) -> Result<Pinned, String> {
                 (Some(tag), _) if tag.starts_with("refs/tags/") => tag,
                 (name, Some(commit)) => {
                     notes.push(Note::warning(
-                        "The service documents branches and tags as a repo_ref, and says nothing of commits: it may refuse \
-                         this one, and then nothing changes.",
+                        "The API only documents branches and tags for repo_ref. It may reject a commit SHA; in that case nothing changes.",
                     ));
                     if record["source_config"]["build_on_push"] == true {
                         let name = text::clean(name.unwrap_or("its branch"));
@@ -178,26 +175,26 @@ fn pin(record: &Value, row: &Value) -> Result<Pinned, String> {
                 (Some(name), None) => {
                     let name = text::clean(name);
                     return Err(format!(
-                        "the server does not say which commit it was made from, and {name} would build what is there today; \
+                        "the server doesn't show its commit, and {name} would build the current one; \
                          redeploy it instead"
                     ));
                 }
-                (None, None) => return Err("the server does not say what it was made from; redeploy it instead".into()),
+                (None, None) => return Err("the server doesn't show its source; redeploy it instead".into()),
             };
             source.insert("repo_ref".into(), pinned.into());
         }
         "internal_source" => {
             let Some(tarball) = filled("source_tarball_path") else {
-                return Err("the server does not say which upload it was made from; redeploy it instead".into());
+                return Err("the server doesn't show its upload; redeploy it instead".into());
             };
             source.insert("source_tarball_path".into(), tarball.into());
         }
         _ => {
             let Some(image) = filled("image_uri") else {
-                return Err("the server does not say which image it runs; redeploy it instead".into());
+                return Err("the server doesn't show its image; redeploy it instead".into());
             };
             if !image.contains("@sha256:") {
-                notes.push(Note::warning("Its image is named by a tag, which may mean another image by now."));
+                notes.push(Note::warning("Its image is named by a tag, which may refer to another image now."));
             }
             source.insert("image_uri".into(), image.into());
         }
@@ -208,14 +205,14 @@ fn pin(record: &Value, row: &Value) -> Result<Pinned, String> {
     Ok(Pinned { source: source.into(), notes })
 }
 
-/// A revision, by what people call it.
+/// Returns a revision's name for messages.
 fn target(revision: &str, deployment: &str) -> Target {
     Target { kind: "revision", id: revision.into(), name: format!("{deployment} {}", text::short_id(revision)) }
 }
 
-/// What is to be known of the newest revision where another one is deployed over it.
+/// Returns notes about the newest revision if an older one is deployed over it.
 fn in_the_way(record: &Value, row: &Value) -> Option<Note> {
     let newest = record["latest_revision_id"].as_str().filter(|id| row["id"] != *id)?;
     let id = text::short_id(newest);
-    Some(Note::warning(format!("It is older than {id}, the newest: what that one brought is taken back.")))
+    Some(Note::warning(format!("It is older than {id}, the newest; the changes of that one are reverted.")))
 }

@@ -1,4 +1,4 @@
-//! Plans for what stands beside the deployments: listeners, OAuth providers, tokens, connections, Forge's installations.
+//! Plans for listeners, OAuth providers, tokens, connections and Forge installations.
 
 use super::{Draft, PlanError, path};
 use crate::{ApiError, ControlPlane, DeploymentQuery, Kind};
@@ -11,11 +11,11 @@ use runtail_core::text;
 use secrecy::ExposeSecret;
 use serde_json::{Map, Value};
 
-/// Names that a note lists at most.
+/// Maximum number of names in a note.
 const MOST_NAMES: usize = 8;
 
 impl ControlPlane {
-    /// Plans a change to what stands beside the deployments (control-plane reference §2).
+    /// Plans a change of a record other than a deployment (control-plane reference §2).
     pub(super) async fn plan_service(&self, change: &ServiceChange) -> Result<Plan, PlanError> {
         let body = match change.what.fields() {
             [] => None,
@@ -39,8 +39,8 @@ impl ControlPlane {
             Service::Disconnect { agent, connection } => self.disconnect(agent, connection).await?,
             Service::ForgeLink => {
                 let path = path(&["v2", "integrations", "forge-github", "installation-link"]);
-                let note = "The answer is a link: whoever opens it chooses the GitHub account and its repositories.";
-                Draft { notes: vec![Note::fact(note)], ..draft("Ask for a link to install Forge", Method::POST, path) }
+                let note = "Returns a link; opening it lets you choose the GitHub account and its repositories.";
+                Draft { notes: vec![Note::fact(note)], ..draft("Request a link to install Forge", Method::POST, path) }
             }
             Service::ForgeSelect(session) => {
                 let path = path(&["v2", "integrations", "forge-github", "picker-sessions", session, "selection"]);
@@ -57,9 +57,9 @@ impl ControlPlane {
         if let Some(row) = rows.iter().find(|row| row["compute_id"] == name.as_str()) {
             let id = text::clean(row["id"].as_str().unwrap_or_default()).into_owned();
             let name = text::clean(&name);
-            return Err(PlanError::Unfit(format!("there is a listener {name} already ({id}): update that one")));
+            return Err(PlanError::Unfit(format!("the listener {name} already exists ({id}): update it")));
         }
-        let notes = vec![Note::fact("compute_type and compute_id never change afterwards.")];
+        let notes = vec![Note::fact("compute_type and compute_id can't be changed afterwards.")];
         let title = format!("Create the listener {}", text::clean(&name));
         Ok(Draft { body, expect: &[201], notes, ..draft(&title, Method::POST, path(&["v2", "listeners"])) })
     }
@@ -69,21 +69,21 @@ impl ControlPlane {
         let record = self.member(&of, id).await?;
         let mut notes = Vec::new();
         match self.deployments_on(id).await {
-            Ok(names) if names.is_empty() => notes.push(Note::fact("No deployment runs through it.")),
+            Ok(names) if names.is_empty() => notes.push(Note::fact("No deployment uses it.")),
             Ok(names) => notes.push(Note::warning(format!(
-                "{} through it and will no longer be updated: {}.",
-                counted(names.len(), "deployment runs", "deployments run"),
+                "{} it and will no longer be updated: {}.",
+                counted(names.len(), "deployment uses", "deployments use"),
                 listed(&names)
             ))),
             Err(error) => notes.push(Note::warning(format!(
-                "Which deployments run through it could not be read ({}).",
+                "The deployments that use it could not be read ({}).",
                 text::clean(&error.detail)
             ))),
         }
         Ok(deletion(&of, id, record, &["v2", "listeners", id], "/compute_id", notes))
     }
 
-    /// The names of the deployments that run through a listener.
+    /// Returns the names of the deployments that use a listener.
     async fn deployments_on(&self, listener: &str) -> Result<Vec<String>, ApiError> {
         let listing = self.deployment_rows(&DeploymentQuery::default()).await?;
         listing.incomplete.map_or(Ok(()), Err)?;
@@ -95,11 +95,11 @@ impl ControlPlane {
         let slug = field(&body, "provider_id");
         let shown = text::clean(&slug).into_owned();
         match self.member(&Collection::Providers, &slug).await {
-            Ok(_) => return Err(PlanError::Unfit(format!("there is a provider {shown} already: update that one"))),
+            Ok(_) => return Err(PlanError::Unfit(format!("the provider {shown} already exists: update it"))),
             Err(ApiError { kind: Kind::NotFound, .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        let notes = vec![Note::fact(format!("{shown} is its name in every other call, and never changes."))];
+        let notes = vec![Note::fact(format!("{shown} identifies it in all other calls and can't be changed."))];
         let title = format!("Create the provider {shown}");
         Ok(Draft { body, expect: &[200, 201], notes, ..draft(&title, Method::POST, path(parts)) })
     }
@@ -109,13 +109,13 @@ impl ControlPlane {
         let record = self.member(&of, slug).await?;
         let own = self.rows(&Collection::Tokens(Some(slug.to_string()))).await?;
         let notes = vec![Note::warning(format!(
-            "Nobody can authenticate with it any more, and agents may lose what its tokens gave them; you have {} of it.",
+            "Authentication with it stops working, and agents may lose access that its tokens gave them; you have {} for it.",
             counted(own.len(), "token", "tokens")
         ))];
         Ok(deletion(&of, slug, record, &["v2", "auth", "providers", slug], "/provider_id", notes))
     }
 
-    /// Changes a record that can be read by itself.
+    /// Changes a record that has its own GET call.
     async fn update(
         &self,
         of: &Collection,
@@ -142,7 +142,7 @@ impl ControlPlane {
             }
         }
         if !change.document.secrets.is_empty() {
-            notes.push(Note::fact("A client secret cannot be read back: whether it differs is not known."));
+            notes.push(Note::fact("A client secret can't be read back, so it is unknown whether it differs."));
         }
         Ok(Draft {
             body,
@@ -164,7 +164,7 @@ impl ControlPlane {
         let given = body.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
         let mut notes = Vec::new();
         if given.get("is_default") == Some(&Value::Bool(true)) && record["is_default"] != true {
-            notes.push(Note::fact("The token that is the provider's default now is no longer."));
+            notes.push(Note::fact("The provider's current default token will no longer be the default."));
         }
         let none = ServiceChange { what: Service::UpdateToken(id.into()), document: Default::default() };
         Ok(Draft {
@@ -182,7 +182,7 @@ impl ControlPlane {
         let (record, name) = self.find(&of, id).await?;
         let provider = words(&record["provider_id"]);
         let notes = vec![Note::warning(format!(
-            "It is revoked at {provider} first, then deleted; agents that use it lose it."
+            "It is revoked at {provider} first, then deleted; agents that use it lose access."
         ))];
         let path = path(&["v2", "auth", "tokens", id]);
         Ok(Draft {
@@ -191,7 +191,7 @@ impl ControlPlane {
             notes,
             consent: Consent::Name(name.clone()),
             before: Some(record),
-            ..draft(&format!("Revoke the token {name} of {provider}"), Method::DELETE, path)
+            ..draft(&format!("Revoke the token {name} for {provider}"), Method::DELETE, path)
         })
     }
 
@@ -199,7 +199,7 @@ impl ControlPlane {
         let rows = self.rows(&Collection::Tokens(Some(slug.to_string()))).await?;
         let shown = text::clean(slug).into_owned();
         if rows.is_empty() {
-            return Err(PlanError::Nothing(format!("you have no token of {shown}")));
+            return Err(PlanError::Nothing(format!("you have no token for {shown}")));
         }
         let of = Collection::Tokens(None);
         let names: Vec<String> = rows.iter().filter_map(|row| of.name_of(row)).collect();
@@ -213,16 +213,16 @@ impl ControlPlane {
             target: Some(Target { kind: "provider", id: slug.into(), name: shown.clone() }),
             notes,
             consent: Consent::Name(shown.clone()),
-            ..draft(&format!("Delete all your tokens of {shown}"), Method::DELETE, path(&["v2", "auth", "tokens"]))
+            ..draft(&format!("Delete all your tokens for {shown}"), Method::DELETE, path(&["v2", "auth", "tokens"]))
         })
     }
 
     async fn revoke_slack(&self) -> Result<Draft, PlanError> {
         if self.has_token(None).await?["has_token"] == false {
-            return Err(PlanError::Nothing("nobody in this workspace has a token of Slack".into()));
+            return Err(PlanError::Nothing("no one in this workspace has a Slack token".into()));
         }
         let notes = vec![Note::warning(
-            "It disconnects Slack entirely: the tokens of everybody in the workspace are revoked at Slack and deleted. Only \
+            "This disconnects Slack entirely: all Slack tokens in the workspace are revoked at Slack and deleted. Only \
              administrators may do that.",
         )];
         Ok(Draft {
@@ -230,7 +230,7 @@ impl ControlPlane {
             notes,
             consent: Consent::Name("slack".into()),
             ..draft(
-                "Revoke all tokens of Slack in the workspace",
+                "Revoke all Slack tokens in the workspace",
                 Method::DELETE,
                 path(&["v2", "auth", "tokens", "workspace", "slack"]),
             )
@@ -242,7 +242,7 @@ impl ControlPlane {
         let known = self.rows(&Collection::Connections(agent.to_string())).await?;
         let shown = text::clean(agent).into_owned();
         if known.iter().any(|row| row["oauth_token_id"] == token.as_str()) {
-            return Err(PlanError::Nothing(format!("{shown} may use this token already")));
+            return Err(PlanError::Nothing(format!("{shown} can already use this token")));
         }
         let own = self.rows(&Collection::Tokens(None)).await?;
         let note = match own.iter().find(|row| row["id"] == token.as_str()) {
@@ -250,9 +250,11 @@ impl ControlPlane {
                 let name = Collection::Tokens(None).name_of(row).unwrap_or_default();
                 let (name, provider) = (text::clean(&name).into_owned(), words(&row["provider_id"]));
                 let scopes = text::clean(&words(&row["scopes"])).into_owned();
-                Note::fact(format!("{shown} may then use your token {name} of {provider}, with the scopes {scopes}."))
+                Note::fact(format!(
+                    "{shown} will be able to use your token {name} for {provider}, with the scopes {scopes}."
+                ))
             }
-            None => Note::warning("This is not one of your own tokens: the service may refuse it."),
+            None => Note::warning("This is not one of your own tokens; the service may reject it."),
         };
         Ok(Draft {
             body,
@@ -271,8 +273,8 @@ impl ControlPlane {
         let (record, name) = self.find(&of, connection).await?;
         let (shown, provider) = (text::clean(agent).into_owned(), words(&record["provider_id"]));
         let notes = vec![
-            Note::warning(format!("{shown} can no longer use {name} of {provider}.")),
-            Note::fact("The token itself stays."),
+            Note::warning(format!("{shown} will no longer be able to use {name} for {provider}.")),
+            Note::fact("The token itself is kept."),
         ];
         Ok(Draft {
             expect: &[204],
@@ -288,13 +290,13 @@ impl ControlPlane {
         })
     }
 
-    /// All rows of a list; one that could not be read to its end is an error here.
+    /// Returns all rows of a list; an incomplete list is an error.
     async fn rows(&self, of: &Collection) -> Result<Vec<Value>, ApiError> {
         let listing = self.collection(of).await?;
         listing.incomplete.map_or(Ok(listing.items), Err)
     }
 
-    /// A record, and what people call it.
+    /// A record and its name.
     async fn find(&self, of: &Collection, id: &str) -> Result<(Value, String), PlanError> {
         let row = self.record(of, id).await?;
         let name = text::clean(&of.name_of(&row).unwrap_or_default()).into_owned();
@@ -302,7 +304,7 @@ impl ControlPlane {
     }
 }
 
-/// What most of these plans are alike in: a 200, no revision, and the key that sends as consent.
+/// The defaults of these plans: status 200, no revision, and the send key as confirmation.
 fn draft(title: &str, method: Method, path: Vec<String>) -> Draft {
     Draft {
         title: title.to_string(),
@@ -322,7 +324,7 @@ fn draft(title: &str, method: Method, path: Vec<String>) -> Draft {
     }
 }
 
-/// Deleting a record that can be read by itself: its name has to be typed, and has to be the same still.
+/// Plans the deletion of a record with its own GET call: its name has to be typed and must not have changed.
 fn deletion(of: &Collection, id: &str, record: Value, parts: &[&str], name_at: &str, notes: Vec<Note>) -> Draft {
     let name = text::clean(&of.name_of(&record).unwrap_or_else(|| id.to_string())).into_owned();
     Draft {
@@ -340,12 +342,12 @@ fn target(of: &Collection, id: &str, name: &str) -> Target {
     Target { kind: of.singular(), id: id.to_string(), name: text::clean(name).into_owned() }
 }
 
-/// The body that a document describes, its secrets fetched.
+/// Returns the body of a document, with its secrets fetched.
 async fn body_of(change: &ServiceChange) -> Result<Value, PlanError> {
     let document = change.document.clone();
     let fetched = match tokio::task::spawn_blocking(move || document.fetch()).await {
         Ok(fetched) => fetched,
-        // The task neither panics nor is cancelled; if it did, trying here is as good.
+        // The task neither panics nor is cancelled; if it ever did, try here.
         Err(_) => change.document.fetch(),
     };
     let secrets = fetched.map_err(|error| PlanError::Wrong(vec![error.to_string()]))?;
@@ -358,13 +360,13 @@ async fn body_of(change: &ServiceChange) -> Result<Value, PlanError> {
     Ok(Value::Object(body))
 }
 
-/// What differs from today in the fields that are given.
+/// Returns the changes of the given fields.
 ///
 /// # Errors
-/// Nothing is given, or nothing differs.
+/// No field is given, or no field is different.
 fn changes(record: &Value, given: &Map<String, Value>, change: &ServiceChange) -> Result<Vec<Change>, PlanError> {
     if given.is_empty() {
-        return Err(PlanError::Wrong(vec!["nothing is given that should be different".into()]));
+        return Err(PlanError::Wrong(vec!["no field to change is given".into()]));
     }
     let plain = |fields: &Map<String, Value>| {
         let known = fields.iter().filter(|(key, _)| given.contains_key(*key) && *key != "client_secret");
@@ -374,7 +376,7 @@ fn changes(record: &Value, given: &Map<String, Value>, change: &ServiceChange) -
     let secrets = change.document.secrets.iter().map(|(at, _)| at.join("."));
     changes.extend(secrets.map(|path| Change { path, before: Some(MASK.into()), after: Some(MASK.into()) }));
     match changes.is_empty() {
-        true => Err(PlanError::Nothing("all of it is so already".into())),
+        true => Err(PlanError::Nothing("it already has these settings".into())),
         false => Ok(changes),
     }
 }

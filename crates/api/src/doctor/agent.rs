@@ -1,21 +1,21 @@
-//! Checks of an agent server: whether it answers, which software it is, whether it accepts the key.
+//! Checks of an agent server: health, software, credentials.
 
 use super::control::{Verdict, below, question, verdict};
-use super::{Check, Desk, Fault, Probe, State, reach};
-use crate::answer::Plane;
+use super::{Check, Fault, Probe, Reporter, State, reach};
+use crate::answer::Service;
 use crate::{Http, Kind, ServerKind, server_info};
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
 
-pub(super) async fn examine(desk: &Desk, url: &Url, http: Option<&Http>) {
+pub(super) async fn examine(desk: &Reporter, url: &Url, http: Option<&Http>) {
     let reached = reach::examine(desk, url).await;
     let Some(http) = http.filter(|_| reached) else {
-        let why = if reached { "the key or the token could not be had" } else { "the server cannot be reached" };
-        return desk.tell(Check::skipped("access", format!("nothing was asked: {why}")));
+        let why = if reached { "the key or the token could not be read" } else { "the server cannot be reached" };
+        return desk.tell(Check::skipped("access", format!("not checked: {why}")));
     };
-    // The address comes from the profile or from the control plane's records.
+    // The address is from the profile or from the control plane's records.
     http.allow(url);
-    let seen = desk.probe(http, Probe::get(Plane::Agent, below(url, &["ok"], &[]))).await;
+    let seen = desk.probe(http, Probe::get(Service::Agent, below(url, &["ok"], &[]))).await;
     match &seen.result {
         Ok(_) => desk.tell(seen.evidence(Check::good("health", "healthy (/ok)"))),
         Err(error) if error.may_lack_call() => desk.tell(Check::skipped("health", "/ok: not offered")),
@@ -30,9 +30,9 @@ pub(super) async fn examine(desk: &Desk, url: &Url, http: Option<&Http>) {
     access(desk, url, http).await;
 }
 
-/// Reports which software it is.
-async fn identity(desk: &Desk, url: &Url, http: &Http) {
-    let seen = desk.probe(http, Probe::get(Plane::Agent, below(url, &["info"], &[]))).await;
+/// Reports the server's software.
+async fn identity(desk: &Reporter, url: &Url, http: &Http) {
+    let seen = desk.probe(http, Probe::get(Service::Agent, below(url, &["info"], &[]))).await;
     desk.tell(match seen.json() {
         Ok(raw) => {
             let info = server_info(raw);
@@ -51,10 +51,10 @@ async fn identity(desk: &Desk, url: &Url, http: &Http) {
 }
 
 /// Checks that the server accepts a request, with a search that most servers offer.
-async fn access(desk: &Desk, url: &Url, http: &Http) {
+async fn access(desk: &Reporter, url: &Url, http: &Http) {
     let body = json!({"limit": 10, "offset": 0});
-    let seen = desk.probe(http, question(Plane::Agent, below(url, &["assistants", "search"], &[]), &body)).await;
-    let nothing_sent = http.identity(Plane::Agent).is_empty();
+    let seen = desk.probe(http, question(Service::Agent, below(url, &["assistants", "search"], &[]), &body)).await;
+    let nothing_sent = http.identity(Service::Agent).is_empty();
     let check = match seen.json() {
         Ok(Value::Array(rows)) => {
             let sent = if nothing_sent { "no key required" } else { "credentials accepted, or not checked" };
@@ -66,7 +66,7 @@ async fn access(desk: &Desk, url: &Url, http: &Http) {
             seen.evidence(Check::good("access", format!("{sent}; {many}")))
         }
         Ok(_) => {
-            let found = "/assistants/search answers, but not as an agent server does";
+            let found = "/assistants/search does not answer like an agent server";
             seen.evidence(Check::bad(Fault::Configuration, "access", found))
         }
         Err(error) if error.may_lack_call() => {
@@ -85,7 +85,7 @@ async fn access(desk: &Desk, url: &Url, http: &Http) {
     desk.tell(check);
 }
 
-/// What a server without the assistant search is.
+/// What kind of server has no assistant search.
 enum Role {
     /// An agent server: it has at least one of the contract's calls.
     Agent,
@@ -93,14 +93,14 @@ enum Role {
     Control,
     /// Something that serves web pages.
     Other,
-    /// It cannot be told: every route that was tried is missing.
+    /// Unknown: all tried routes are missing.
     Unknown,
 }
 
-/// Finds out what a server without the assistant search is, by reading only. The contract's calls that read name a thread,
-/// and an unknown thread may be a 404 like an unknown route; so `POST /threads` is looked for by its 405.
-async fn role(desk: &Desk, url: &Url, http: &Http) -> Role {
-    let threads = desk.probe(http, Probe::get(Plane::Agent, below(url, &["threads"], &[]))).await;
+/// Determines the kind of a server without the assistant search, with reads only. A 404 may mean an unknown thread as well
+/// as an unknown route, so `POST /threads` is detected by its 405.
+async fn role(desk: &Reporter, url: &Url, http: &Http) -> Role {
+    let threads = desk.probe(http, Probe::get(Service::Agent, below(url, &["threads"], &[]))).await;
     if matches!(threads.status(), Some(200 | 405)) {
         return Role::Agent;
     }
@@ -111,7 +111,7 @@ async fn role(desk: &Desk, url: &Url, http: &Http) -> Role {
     }
     for prefix in [&[][..], &["api-host"]] {
         let list = below(url, &[prefix, &["v2", "deployments"]].concat(), &[]);
-        let seen = desk.probe(http, Probe { is_list: true, ..Probe::get(Plane::Agent, list) }).await;
+        let seen = desk.probe(http, Probe { is_list: true, ..Probe::get(Service::Agent, list) }).await;
         if verdict(&seen) == Verdict::Speaks {
             return Role::Control;
         }
@@ -119,12 +119,12 @@ async fn role(desk: &Desk, url: &Url, http: &Http) -> Role {
     Role::Unknown
 }
 
-/// The check of a server without the assistant search. `failed` is that request as a failed check.
+/// Returns the check of a server without the assistant search. `failed` is that request as a failed check.
 fn without_search(role: Role, failed: Check) -> Check {
     match role {
         Role::Agent => Check {
             state: State::Skipped,
-            found: "/assistants/search: not offered; the contract's calls are there".into(),
+            found: "/assistants/search: not offered; the contract's calls are available".into(),
             cause: None,
             ..failed
         },
@@ -134,13 +134,13 @@ fn without_search(role: Role, failed: Check) -> Check {
             ..failed
         }
         .likely("a server with only the contract's calls, or a wrong path in the address")
-        .to_do("check the address if runs cannot be started there"),
+        .to_do("check the address if runs can't be started there"),
         Role::Control => elsewhere(failed).likely("this is the address of a control plane"),
         Role::Other => elsewhere(failed),
     }
 }
 
-/// A check of an address that leads to something else than an agent server.
+/// Returns the check of an address that is not an agent server.
 fn elsewhere(check: Check) -> Check {
     Check { state: State::Bad(Fault::Configuration), ..check }
         .to_do("check the path of the address; the address of a control plane goes into `url` or `region`")

@@ -1,4 +1,4 @@
-//! A TLS handshake whose certificate is looked at, whether it is trusted or not.
+//! A TLS handshake that inspects the certificate, trusted or not.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
@@ -11,35 +11,35 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-/// What a certificate says of itself. Its texts are foreign.
+/// Fields of a certificate. Its texts are external.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Certificate {
     /// Who issued it.
     pub issuer: String,
-    /// From when it is good, in seconds of Unix time.
+    /// Start of its validity, in seconds of Unix time.
     pub begins: i64,
-    /// Until when.
+    /// End of its validity.
     pub ends: i64,
 }
 
-/// A handshake, done or failed.
+/// The result of a handshake.
 pub(super) struct Handshake {
-    /// The version that was agreed on.
+    /// The negotiated version.
     pub result: Result<Option<ProtocolVersion>, io::Error>,
-    /// The server's certificate, where it showed one that can be read.
+    /// The server's certificate, if it sent a readable one.
     pub certificate: Option<Certificate>,
 }
 
-/// Shakes hands as the HTTP client would: the same cryptography, the same trust. Nothing is sent over the connection.
+/// Makes a TLS handshake as the HTTP client would: same cryptography, same trust. Sends no data.
 pub(super) async fn shake(name: ServerName<'static>, stream: TcpStream) -> Handshake {
     let failed = |e: rustls::Error| Handshake { result: Err(io::Error::other(e)), certificate: None };
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier = match Witness::new(provider.clone()) {
+    let verifier = match CertRecorder::new(provider.clone()) {
         Ok(verifier) => Arc::new(verifier),
         Err(e) => return failed(e),
     };
     let config = match ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions() {
-        // "Dangerous" since it could trust anything; this one trusts what the platform's own trusts.
+        // "Dangerous" because it could trust anything; this one delegates to the platform's verifier.
         Ok(config) => config.dangerous().with_custom_certificate_verifier(verifier.clone()).with_no_client_auth(),
         Err(e) => return failed(e),
     };
@@ -54,27 +54,27 @@ pub(super) async fn shake(name: ServerName<'static>, stream: TcpStream) -> Hands
 fn read(der: &[u8]) -> Option<Certificate> {
     let (_, certificate) = X509Certificate::from_der(der).ok()?;
     let issuer = certificate.issuer();
-    // The organisation is what a person knows; the common name of an authority is often a number.
+    // The organization is more familiar; the common name of an authority is often a number.
     let mut names = issuer.iter_organization().chain(issuer.iter_common_name());
     let issuer = names.find_map(|name| name.as_str().ok()).unwrap_or("an issuer without a name").to_string();
     let validity = certificate.validity();
     Some(Certificate { issuer, begins: validity.not_before.timestamp(), ends: validity.not_after.timestamp() })
 }
 
-/// The platform's own judge of certificates, with a witness who remembers what was shown.
+/// Wraps the platform's certificate verifier and remembers the certificate.
 #[derive(Debug)]
-struct Witness {
+struct CertRecorder {
     judge: Verifier,
     seen: Mutex<Option<Vec<u8>>>,
 }
 
-impl Witness {
-    fn new(provider: Arc<CryptoProvider>) -> Result<Witness, Error> {
-        Ok(Witness { judge: Verifier::new(provider)?, seen: Mutex::default() })
+impl CertRecorder {
+    fn new(provider: Arc<CryptoProvider>) -> Result<CertRecorder, Error> {
+        Ok(CertRecorder { judge: Verifier::new(provider)?, seen: Mutex::default() })
     }
 }
 
-impl ServerCertVerifier for Witness {
+impl ServerCertVerifier for CertRecorder {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,

@@ -2,43 +2,43 @@
 
 use serde_json::{Value, json};
 
-/// What was looked at, what was found, and what it means. All its texts are clean and hold no secret.
+/// What was checked, what was found, and what it means. All texts are sanitized and contain no secrets.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Check {
-    /// The profile that it is about; none for this machine.
+    /// The profile; none for this machine.
     pub profile: Option<String>,
-    /// The agent server of the profile that it is about; none for its control plane and its keys.
+    /// The agent server of the profile; none for its control plane and its keys.
     pub server: Option<String>,
-    /// What was looked at, in a word or two. Other programs may rely on it.
+    /// The name of the check. Other programs may rely on it.
     pub name: &'static str,
-    /// How it is.
+    /// The result.
     pub state: State,
-    /// What was found, in a line.
+    /// The finding, in one line.
     pub found: String,
-    /// What that rests on: the request, the answer, addresses.
+    /// The evidence: the request, the response, addresses.
     pub evidence: Vec<String>,
-    /// The likely cause, where something is wrong.
+    /// The likely cause of a problem.
     pub cause: Option<String>,
-    /// What to do about it.
+    /// The fix.
     pub todo: Option<String>,
 }
 
-/// How a check went.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum State {
-    /// As it should be.
+    /// No problem.
     #[default]
     Good,
-    /// It works, but somebody should know.
+    /// It works, with a warning.
     Warn,
     /// It does not work.
     Bad(Fault),
-    /// It was not looked at, or cannot be known.
+    /// It was not checked, or is unknown.
     Skipped,
 }
 
 impl State {
-    /// Its word for other programs: `good`, `warn`, `bad`, `skipped`.
+    /// Returns its word for other programs: `good`, `warn`, `bad`, `skipped`.
     pub fn word(self) -> &'static str {
         match self {
             State::Good => "good",
@@ -48,7 +48,7 @@ impl State {
         }
     }
 
-    /// Its glyph, and that for terminals with ASCII alone.
+    /// Returns its glyph, and the ASCII one.
     pub fn glyph(self) -> (&'static str, &'static str) {
         match self {
             State::Good => ("✓", "+"),
@@ -59,14 +59,14 @@ impl State {
     }
 }
 
-/// Where a fault lies, the gravest first: what comes first has to be put right first.
+/// Where a problem is, in the order in which to fix them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     /// In the configuration or the environment.
     Configuration,
-    /// In what the key may do.
+    /// In the permissions of the key.
     Access,
-    /// On the way to the server, or in a server that is not ready.
+    /// In the network, or in a server that is not ready.
     Network,
     /// Elsewhere.
     Other,
@@ -77,22 +77,22 @@ impl Check {
         Check { name, state, found: found.into(), ..Check::default() }
     }
 
-    /// A check that went well.
+    /// Creates a successful check.
     pub fn good(name: &'static str, found: impl Into<String>) -> Check {
         Check::of(name, State::Good, found)
     }
 
-    /// One that found what somebody should know.
+    /// Creates a check with a warning.
     pub fn warn(name: &'static str, found: impl Into<String>) -> Check {
         Check::of(name, State::Warn, found)
     }
 
-    /// One that found a fault.
+    /// Creates a check with a problem.
     pub fn bad(fault: Fault, name: &'static str, found: impl Into<String>) -> Check {
         Check::of(name, State::Bad(fault), found)
     }
 
-    /// One that was not made.
+    /// Creates a skipped check.
     pub fn skipped(name: &'static str, found: impl Into<String>) -> Check {
         Check::of(name, State::Skipped, found)
     }
@@ -109,13 +109,13 @@ impl Check {
         self
     }
 
-    /// Adds what to do.
+    /// Adds the fix.
     pub fn to_do(mut self, todo: impl Into<String>) -> Check {
         self.todo = Some(todo.into());
         self
     }
 
-    /// The fault, where there is one.
+    /// Returns the problem, if there is one.
     pub fn fault(&self) -> Option<Fault> {
         match self.state {
             State::Bad(fault) => Some(fault),
@@ -123,8 +123,7 @@ impl Check {
         }
     }
 
-    /// What stands below the line of a check: its evidence, the likely cause, what to do; each with its label. What went
-    /// well has nothing to explain.
+    /// Returns the lines below a check with their labels: evidence, likely cause, fix. A successful check has none.
     pub fn details(&self) -> Vec<(&'static str, &str)> {
         if self.state == State::Good {
             return Vec::new();
@@ -135,7 +134,7 @@ impl Check {
         evidence.chain(cause).chain(todo).collect()
     }
 
-    /// What it is about, as a heading.
+    /// Returns the heading of its subject.
     pub fn heading(&self) -> String {
         match (&self.profile, &self.server) {
             (None, _) => "This machine".into(),
@@ -145,7 +144,7 @@ impl Check {
         }
     }
 
-    /// The check for other programs.
+    /// Returns the check as JSON.
     pub fn to_json(&self) -> Value {
         json!({
             "profile": self.profile, "server": self.server, "check": self.name, "state": self.state.word(),
@@ -153,7 +152,7 @@ impl Check {
         })
     }
 
-    /// Passes all texts through a function.
+    /// Applies a function to all texts.
     pub(super) fn map(mut self, safe: impl Fn(&str) -> String) -> Check {
         for text in [&mut self.profile, &mut self.server, &mut self.cause, &mut self.todo].into_iter().flatten() {
             *text = safe(text);

@@ -2,8 +2,8 @@
 
 use super::reach;
 use super::regions::Refused;
-use super::{Check, Desk, Fault, Probe, Seen};
-use crate::answer::Plane;
+use super::{Check, Fault, Probe, Reporter, Seen};
+use crate::answer::Service;
 use crate::logs::LogCalls;
 use crate::{ApiError, ControlPlane, DeploymentQuery, Http, Kind, LogAsk, LogFilter, LogKind, LogScope};
 use reqwest::{Method, Url};
@@ -14,41 +14,41 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Rows asked for: one page, the largest there is.
+/// Number of rows to request: one page of the maximum size.
 const PAGE: usize = 100;
-/// Pinned deployments that are read.
+/// Maximum number of pinned deployments to read.
 const PINNED: usize = 5;
 
-/// What the control plane gave for what comes next.
+/// Results of the control plane that later checks need.
 #[derive(Default)]
-pub(super) struct Examined {
-    /// The agent server of the deployment that was asked for.
+pub(super) struct Findings {
+    /// The agent server of the requested deployment.
     pub server: Option<(String, Url)>,
-    /// The key that was refused, where other regions could be asked for it.
+    /// The rejected key, if other regions can be tried.
     pub refused: Option<Refused>,
 }
 
-/// What the answer to the deployment list tells about the address.
+/// What the response to the deployment list shows about the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// A control plane answers, with the list or with an error.
     Speaks,
-    /// Something else answers.
+    /// Another service answers.
     Other,
     /// Unknown: no answer, or one of a server that is not ready.
     Silent,
 }
 
-pub(super) async fn examine(desk: &Desk, profile: &Profile, base: &Url, http: Option<&Http>) -> Examined {
+pub(super) async fn examine(desk: &Reporter, profile: &Profile, base: &Url, http: Option<&Http>) -> Findings {
     let reached = reach::examine(desk, base).await;
     let Some(http) = http.filter(|_| reached) else {
-        let why = if reached { "the key or the token could not be had" } else { "the server cannot be reached" };
-        desk.tell(Check::skipped("access", format!("nothing was asked: {why}")));
-        return Examined::default();
+        let why = if reached { "the key or the token could not be read" } else { "the server cannot be reached" };
+        desk.tell(Check::skipped("access", format!("not checked: {why}")));
+        return Findings::default();
     };
     let list = |base: &Url| {
         let url = below(base, &["v2", "deployments"], &[("limit", PAGE.to_string()), ("offset", "0".into())]);
-        Probe { is_list: true, ..Probe::get(Plane::Control, url) }
+        Probe { is_list: true, ..Probe::get(Service::Control, url) }
     };
     let seen = desk.probe(http, list(base)).await;
     clock(desk, &seen);
@@ -58,23 +58,23 @@ pub(super) async fn examine(desk: &Desk, profile: &Profile, base: &Url, http: Op
             if let Err(error) = seen.json() {
                 desk.tell(seen.failed("address", &error));
             }
-            return Examined::default();
+            return Findings::default();
         }
         Verdict::Other => {
-            // A server without the list call is a control plane all the same.
+            // A server without the list call is a control plane too.
             if let Some(id) = profile.deployments.first() {
                 let pinned =
-                    desk.probe(http, Probe::get(Plane::Control, below(base, &["v2", "deployments", id], &[]))).await;
+                    desk.probe(http, Probe::get(Service::Control, below(base, &["v2", "deployments", id], &[]))).await;
                 if pinned.json().is_ok() {
                     desk.tell(Check::good("address", "a control plane answers; it has no list of deployments"));
                     self::pinned(desk, http, base, profile).await;
-                    return Examined::default();
+                    return Findings::default();
                 }
             }
             let other = other_prefix(base);
             let answers = verdict(&desk.probe(http, list(&other)).await) == Verdict::Speaks;
             desk.tell(wrong_address(&seen, base, &other, answers));
-            return Examined::default();
+            return Findings::default();
         }
         Verdict::Speaks => {
             desk.tell(seen.evidence(Check::good("address", format!("a control plane answers at {base}"))))
@@ -86,7 +86,7 @@ pub(super) async fn examine(desk: &Desk, profile: &Profile, base: &Url, http: Op
             let refused = matches!(&seen.result, Err(e) if may_be_elsewhere(e));
             let elsewhere = refused && desk.ask.regions.iter().any(|(_, url)| url.origin() == base.origin());
             let refused = elsewhere.then(|| Refused::new(desk, http, base));
-            return Examined { server: None, refused };
+            return Findings { server: None, refused };
         }
     };
     let more = if rows.len() >= PAGE { " or more" } else { "" };
@@ -98,7 +98,7 @@ pub(super) async fn examine(desk: &Desk, profile: &Profile, base: &Url, http: Op
         Some(wanted) => deployment(desk, profile, &control, wanted, &rows).await,
         None => None,
     };
-    Examined { server, refused: None }
+    Findings { server, refused: None }
 }
 
 /// Classifies the answer to a request for the deployment list.
@@ -112,7 +112,7 @@ pub(super) fn verdict(seen: &Seen) -> Verdict {
     }
 }
 
-/// The same address with the prefix of self-hosted installations, or without it.
+/// Toggles the prefix of self-hosted installations.
 fn other_prefix(base: &Url) -> Url {
     let mut other = base.clone();
     let path = base.path().trim_end_matches('/');
@@ -125,7 +125,7 @@ fn other_prefix(base: &Url) -> Url {
 
 fn wrong_address(seen: &Seen, base: &Url, other: &Url, answers: bool) -> Check {
     let status = seen.status().map(|status| status.to_string()).unwrap_or_default();
-    let found = format!("something answers at {base}, but no control plane ({status})");
+    let found = format!("{base} answers, but is not a control plane ({status})");
     let mut check = seen.evidence(Check::bad(Fault::Configuration, "address", found));
     if let Err(error) = seen.json() {
         check = check.seen(error.detail);
@@ -133,33 +133,33 @@ fn wrong_address(seen: &Seen, base: &Url, other: &Url, answers: bool) -> Check {
     let other = other.as_str().trim_end_matches('/');
     if !answers {
         return check
-            .seen(format!("{other} is none either"))
-            .likely("the address of another service, a login page, or a proxy that answers itself")
-            .to_do("`url` takes the address of the installation in a browser; its control plane is under /api-host");
+            .seen(format!("{other} is not a control plane either"))
+            .likely("the address of another service, a login page, or a proxy's own page")
+            .to_do("`url` is the address of the installation in a browser; its control plane is under /api-host");
     }
     let todo = match other.strip_suffix("/api-host") {
-        Some(root) => format!("write `url = \"{root}\"` into the profile, which adds the prefix by itself"),
-        None => format!("write `control_plane = \"{other}\"` into the profile, which takes the address as it is"),
+        Some(root) => format!("set `url = \"{root}\"` in the profile; the prefix is added automatically"),
+        None => format!("set `control_plane = \"{other}\"` in the profile; the address is used as it is"),
     };
-    check.likely(format!("the prefix: a control plane answers at {other}")).to_do(todo)
+    check.likely(format!("a wrong prefix: there is a control plane at {other}")).to_do(todo)
 }
 
-/// Tells of the key and the workspace; gives the rows of the list where it was given.
-fn access(desk: &Desk, profile: &Profile, seen: &Seen) -> Option<Vec<Value>> {
+/// Reports on the key and the workspace; returns the rows of the list, if there are any.
+fn access(desk: &Reporter, profile: &Profile, seen: &Seen) -> Option<Vec<Value>> {
     let sent = profile.workspace.as_deref().map(text::short_id);
     let error = match seen.json() {
         Ok(answer) => {
-            desk.tell(seen.evidence(Check::good("access", "what was sent is accepted")));
+            desk.tell(seen.evidence(Check::good("access", "credentials accepted")));
             desk.tell(match sent {
                 Some(id) => Check::good("workspace", format!("{id} is accepted")),
-                None => Check::good("workspace", "none was sent, and none is needed"),
+                None => Check::good("workspace", "none sent, none required"),
             });
             return Some(rows(answer));
         }
         Err(error) => error,
     };
     let detail = error.detail.to_lowercase();
-    let known = || Check::good("access", "what was sent is known there");
+    let known = || Check::good("access", "credentials accepted");
     if error.kind == Kind::Forbidden && detail.contains("requires workspace specification") {
         desk.tell(known());
         let check = seen.failed("workspace", &error);
@@ -180,15 +180,14 @@ fn access(desk: &Desk, profile: &Profile, seen: &Seen) -> Option<Vec<Value>> {
             .iter()
             .any(|(_, url)| profile.control_plane.as_ref().map(Url::origin) == Some(url.origin()));
         desk.tell(match may_be_elsewhere(&error) && elsewhere && !desk.ask.try_regions {
-            true => check
-                .to_do("replace it; or `runtail doctor --try-regions` sends it to the other regions to find its own"),
+            true => check.to_do("replace it, or find its region with `runtail doctor --try-regions`"),
             false => check,
         });
     }
     None
 }
 
-/// Whether a key that was refused so may be one of another region.
+/// Whether a rejected key may belong to another region.
 fn may_be_elsewhere(error: &ApiError) -> bool {
     let known = ["requires workspace specification", "not enabled"];
     match error.kind {
@@ -198,7 +197,7 @@ fn may_be_elsewhere(error: &ApiError) -> bool {
     }
 }
 
-/// The rows of a list in either form.
+/// Returns the rows of a list in either form.
 fn rows(answer: Value) -> Vec<Value> {
     match answer {
         Value::Array(rows) => rows,
@@ -210,70 +209,70 @@ fn rows(answer: Value) -> Vec<Value> {
     }
 }
 
-fn clock(desk: &Desk, seen: &Seen) {
+fn clock(desk: &Reporter, seen: &Seen) {
     let Some(skew) = seen.head.and_then(|head| head.skew) else { return };
     let far = text::duration(Duration::from_secs(skew.unsigned_abs()));
     let name = "clock";
     desk.tell(match skew {
-        0 => Check::good(name, "agrees with the server's within 20 s"),
+        0 => Check::good(name, "within 20 s of the server's"),
         _ => Check::warn(
             name,
             format!("the server's is {far} {}", if skew > 0 { "ahead of ours" } else { "behind ours" }),
         )
-        .likely("this machine's clock is wrong, or the server's")
-        .to_do("set the clock; certificates and tokens are judged by it"),
+        .likely("this machine's or the server's clock is wrong")
+        .to_do("set the clock; certificates and tokens depend on it"),
     });
 }
 
-/// The deployments that the profile pins.
-async fn pinned(desk: &Desk, http: &Http, base: &Url, profile: &Profile) {
+/// Checks the profile's pinned deployments.
+async fn pinned(desk: &Reporter, http: &Http, base: &Url, profile: &Profile) {
     let (mut good, mut problems) = (0, Vec::new());
     for id in profile.deployments.iter().take(PINNED) {
-        let seen = desk.probe(http, Probe::get(Plane::Control, below(base, &["v2", "deployments", id], &[]))).await;
+        let seen = desk.probe(http, Probe::get(Service::Control, below(base, &["v2", "deployments", id], &[]))).await;
         match seen.json() {
             Ok(_) => good += 1,
             Err(error) => problems.push((id, seen, error)),
         }
     }
     let left = profile.deployments.len().saturating_sub(PINNED);
-    let left = if left > 0 { format!(", {left} more not asked for") } else { String::new() };
+    let left = if left > 0 { format!(", {left} more not checked") } else { String::new() };
     if good > 0 {
-        desk.tell(Check::good("pinned", format!("{good} can be read{left}")));
+        desk.tell(Check::good("pinned", format!("{good} readable{left}")));
     }
     for (id, seen, error) in problems {
         let check = seen.failed("pinned", &error);
         let found = format!("{}: {}", text::short_id(id), check.found);
-        let todo = "take the id out of `deployments` in the profile, or correct it";
+        let todo = "remove or correct the id in `deployments` of the profile";
         desk.tell(Check { found, ..check }.to_do(todo));
     }
 }
 
-/// How many free deployments there are. Only newer servers tell; nothing depends on it.
-async fn room(desk: &Desk, http: &Http, base: &Url) {
+/// Reports the number of free-tier deployments. Only newer servers return it; informational.
+async fn room(desk: &Reporter, http: &Http, base: &Url) {
     let seen =
-        desk.probe(http, Probe::get(Plane::Control, below(base, &["v2", "deployments", "free-count"], &[]))).await;
+        desk.probe(http, Probe::get(Service::Control, below(base, &["v2", "deployments", "free-count"], &[]))).await;
     let count = seen.json().ok().and_then(|answer| answer["count"].as_u64());
     let check = match count {
-        Some(count) => Check::good("free", format!("{count} deployments of the free kind")),
-        None => Check::skipped("free", "this server does not count those of the free kind"),
+        Some(count) => Check::good("free", format!("{count} free-tier deployments")),
+        None => Check::skipped("free", "this server does not count free-tier deployments"),
     };
     desk.tell(if count.is_some() { seen.evidence(check) } else { check });
 }
 
-/// Which generation of the log calls the server has, found out with the first deployment.
-async fn log_calls(desk: &Desk, control: &ControlPlane, rows: &[Value]) {
+/// Determines which generation of log calls the server has, with the first deployment.
+async fn log_calls(desk: &Reporter, control: &ControlPlane, rows: &[Value]) {
     let Some(id) = rows.iter().find_map(|row| row["id"].as_str()) else {
-        return desk.tell(Check::skipped("logs", "no deployment has any"));
+        return desk.tell(Check::skipped("logs", "no deployments"));
     };
     let scope = LogScope { deployment: id.to_string(), revision: None, kind: LogKind::Server };
     let ask = LogAsk { newest_first: true, limit: 1, ..LogAsk::default() };
     let filter = LogFilter::default();
     let asked = tokio::time::timeout(desk.ask.request_limit, control.log_page(&scope, &filter, &ask)).await;
     desk.tell(match (asked, control.log_calls.get()) {
-        (Ok(Ok(_)), Some(LogCalls::V1)) => Check::good("logs", "can be read, by the older calls (/v1/projects/…)"),
-        (Ok(Ok(_)), _) => Check::good("logs", "can be read, by the newer calls (/v2/…)"),
+        (Ok(Ok(_)), Some(LogCalls::V1)) => Check::good("logs", "readable with the older calls (/v1/projects/…)"),
+        (Ok(Ok(_)), _) => Check::good("logs", "readable with the newer calls (/v2/…)"),
         (Ok(Err(error)), _) => {
-            let check = Check::warn("logs", format!("of the first deployment cannot be read: {}", error.detail));
+            let check = Check::warn("logs", format!("logs of the first deployment can't be read: {}", error.detail));
             let check = check.seen(format!("{} {}{}", error.at.method, error.at.host, error.at.path));
             Check { cause: error.hint, ..check }
         }
@@ -281,9 +280,9 @@ async fn log_calls(desk: &Desk, control: &ControlPlane, rows: &[Value]) {
     });
 }
 
-/// The agent server of the deployment that was asked for.
+/// The agent server of the requested deployment.
 async fn deployment(
-    desk: &Desk,
+    desk: &Reporter,
     profile: &Profile,
     control: &ControlPlane,
     wanted: &str,
@@ -313,7 +312,7 @@ async fn deployment(
     let name = "deployment";
     let Some(found) = found else {
         desk.tell(
-            Check::bad(Fault::Other, name, format!("{wanted} is not one of this profile"))
+            Check::bad(Fault::Other, name, format!("{wanted} is not in this profile"))
                 .to_do("choose a profile with -p"),
         );
         return None;
@@ -325,13 +324,13 @@ async fn deployment(
     match Url::parse(&address) {
         Ok(url) => Some((found.name, url)),
         Err(e) => {
-            desk.tell(Check::bad(Fault::Other, name, format!("{wanted}: its address is none ({e})")));
+            desk.tell(Check::bad(Fault::Other, name, format!("{wanted}: its address is invalid ({e})")));
             None
         }
     }
 }
 
-/// An address below a base. Parts that are no identifiers are asked for as they are: encoded, they lead nowhere else.
+/// Returns an address below a base. Parts are encoded, so they can't change the path.
 pub(super) fn below(base: &Url, parts: &[&str], query: &[(&str, String)]) -> Url {
     let mut url = base.clone();
     if let Ok(mut segments) = url.path_segments_mut() {
@@ -343,7 +342,7 @@ pub(super) fn below(base: &Url, parts: &[&str], query: &[(&str, String)]) -> Url
     url
 }
 
-/// A question that is a POST.
-pub(super) fn question<'a>(plane: Plane, url: Url, body: &'a Value) -> Probe<'a> {
+/// Creates a POST that only reads.
+pub(super) fn question<'a>(plane: Service, url: Url, body: &'a Value) -> Probe<'a> {
     Probe { plane, method: Method::POST, url, body: Some(body), is_list: true }
 }

@@ -1,8 +1,8 @@
-//! The key and the token of a profile: whether they can be had, what they look like, and where they are sent.
+//! Checks of a profile's key and token: whether they can be read, their format, and where they are sent.
 
-use super::{Check, Desk, Fault};
+use super::{Check, Fault, Reporter};
 use crate::Http;
-use crate::answer::Plane;
+use crate::answer::Service;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
@@ -24,18 +24,18 @@ impl Which {
     }
 }
 
-/// What came of fetching one.
+/// The result of fetching one.
 struct Fetched {
     which: Which,
     source: SecretSource,
     result: Result<SecretString, SecretError>,
 }
 
-/// The key and the token of a profile, as far as it has them.
+/// The key and the token of a profile, if it has them.
 pub(super) struct Credentials(Vec<Fetched>);
 
-/// Fetches both, each once, and gives the profile with what was fetched in it: a command that prints a key may ask a person
-/// to unlock something. Nothing can be written with that profile.
+/// Fetches both, each once because a command may ask the user to unlock something, and returns a read-only profile that
+/// contains them.
 pub(super) async fn fetch(profile: &Profile) -> (Credentials, Profile) {
     let sources = [(Which::Key, profile.key.clone()), (Which::Token, profile.bearer.clone())];
     let all = tokio::task::spawn_blocking(move || {
@@ -55,15 +55,15 @@ pub(super) async fn fetch(profile: &Profile) -> (Credentials, Profile) {
 }
 
 impl Credentials {
-    /// What was fetched.
+    /// Returns the fetched secret.
     pub fn secrets(&self) -> impl Iterator<Item = &SecretString> {
         self.0.iter().filter_map(|fetched| fetched.result.as_ref().ok())
     }
 
-    /// Tells of each; says whether all that the profile names could be had.
-    pub fn tell(&self, desk: &Desk) -> bool {
+    /// Reports on each; returns whether all could be read.
+    pub fn tell(&self, desk: &Reporter) -> bool {
         if self.0.is_empty() {
-            desk.tell(Check::skipped("key", "the profile names neither a key nor a token"));
+            desk.tell(Check::skipped("key", "the profile has neither a key nor a token"));
         }
         let now = Timestamp::now();
         for fetched in &self.0 {
@@ -76,11 +76,11 @@ impl Credentials {
     }
 }
 
-/// Why one cannot be had, and what to do.
+/// Returns why one can't be read, and the fix.
 fn missing(which: Which, error: &SecretError) -> Check {
     let word = which.word();
     let name = word;
-    // What a program wrote is its own, and may be anything, a part of a key too.
+    // The output of a command may contain anything, even a part of a key.
     let error = match error.clone() {
         SecretError::Command { program, why, .. } => SecretError::Command { program, why, said: None },
         other => other,
@@ -88,29 +88,29 @@ fn missing(which: Which, error: &SecretError) -> Check {
     let check = Check::bad(Fault::Configuration, name, error.to_string());
     match &error {
         SecretError::NotSet(variable) => check
-            .likely("the variable is set in another shell, or was not exported")
-            .to_do(format!("export {variable}=…, or name a file or a command that holds the {word} in the profile")),
+            .likely("the variable is not exported, or set in another shell")
+            .to_do(format!("export {variable}=…, or use a file or a command for the {word} in the profile")),
         SecretError::File { .. } => {
-            check.to_do(format!("put the {word} into that file, readable by you alone (chmod 600)"))
+            check.to_do(format!("put the {word} into that file, readable only by you (chmod 600)"))
         }
         SecretError::Exposed { .. } => check
-            .likely("whoever has an account on this machine can read it, so it is not used")
-            .to_do(format!("take the rights away as said; if others may have read it, replace the {word}")),
+            .likely("other users of this machine can read it, so it is not used")
+            .to_do(format!("restrict the permissions; if others may have read it, replace the {word}")),
         SecretError::Command { .. } => {
             check.to_do("run the command by hand: it must print the secret and nothing else")
         }
-        SecretError::Empty(_) | SecretError::Odd(_) => check.to_do(format!("store the {word} alone, on one line")),
+        SecretError::Empty(_) | SecretError::Odd(_) => check.to_do(format!("store only the {word}, on one line")),
     }
 }
 
-/// What one looks like, without showing any of it.
+/// Describes its format without showing any of it.
 fn shape(which: Which, source: &SecretSource, secret: &str, now: Timestamp) -> Check {
     let token = token(secret);
     let kind = match secret {
         s if s.starts_with("lsv2_pt_") => "a personal access token (lsv2_pt_)",
         s if s.starts_with("lsv2_sk_") => "a service key (lsv2_sk_)",
-        s if s.starts_with("ls__") => "a LangSmith key of the old form (ls__)",
-        _ if token.is_some() => "a token in the form of a JWT",
+        s if s.starts_with("ls__") => "a LangSmith key of the old format (ls__)",
+        _ if token.is_some() => "a JWT",
         _ => "unrecognized format",
     };
     let is_key = secret.starts_with("lsv2_") || secret.starts_with("ls__");
@@ -128,21 +128,21 @@ fn shape(which: Which, source: &SecretSource, secret: &str, now: Timestamp) -> C
     let word = which.word();
     if secret.starts_with(['"', '\'']) {
         return Check::warn(word, found)
-            .likely("it begins with a quotation mark, which was taken as a part of it")
-            .to_do("take the quotation marks away where it is stored");
+            .likely("it starts with a quotation mark, which became a part of it")
+            .to_do("remove the quotation marks where it is stored");
     }
     match which {
         Which::Key if token.is_some() => Check::warn(word, found)
             .likely("this is an access token and not an API key")
-            .to_do("name it with bearer_env, bearer_file or bearer_command instead of api_key_…"),
+            .to_do("use bearer_env, bearer_file or bearer_command instead of api_key_…"),
         Which::Token if is_key => Check::warn(word, found)
             .likely("this is an API key and not a token")
-            .to_do("name it with api_key_env, api_key_file or api_key_command instead of bearer_…"),
+            .to_do("use api_key_env, api_key_file or api_key_command instead of bearer_…"),
         Which::Key if is_key && secret.len() < 20 => {
-            Check::warn(word, found).likely("it was cut off when it was copied")
+            Check::warn(word, found).likely("it was truncated when it was copied")
         }
-        // Any text may be a token, and gateways have keys of their own: only the server knows whether it is good.
-        _ if !is_key && token.is_none() => Check::skipped(word, format!("{found}; could not be checked here")),
+        // Any text may be a token, and gateways have their own keys, so only the server can check it.
+        _ if !is_key && token.is_none() => Check::skipped(word, format!("{found}; can't be checked locally")),
         _ => match token.flatten() {
             Some(ends) => lifetime(word, found, ends, now),
             None => Check::good(word, found),
@@ -150,25 +150,25 @@ fn shape(which: Which, source: &SecretSource, secret: &str, now: Timestamp) -> C
     }
 }
 
-/// How long a token is still good for.
+/// Reports how long a token is valid.
 fn lifetime(name: &'static str, found: String, ends: Timestamp, now: Timestamp) -> Check {
     let far = text::age(Duration::try_from((ends - now).abs()).unwrap_or_default());
     if ends > now {
-        return Check::good(name, format!("{found}, good for another {far}"));
+        return Check::good(name, format!("{found}, valid for another {far}"));
     }
     Check::bad(Fault::Access, name, format!("{found}, expired {far} ago"))
-        .likely("access tokens live for a short while only")
+        .likely("access tokens are short-lived")
         .to_do("get a new one, for example with `langsmith auth login`; an API key does not expire so soon")
 }
 
-/// Whether a text is a JSON Web Token (RFC 7519), and until when it is good, where it says so.
+/// Whether a text is a JSON Web Token (RFC 7519), and when it expires, if it says so.
 fn token(secret: &str) -> Option<Option<Timestamp>> {
     let [_, claims, _] = secret.split('.').collect::<Vec<_>>().try_into().ok()?;
     let claims: serde_json::Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).ok()?).ok()?;
     claims.is_object().then(|| claims["exp"].as_i64().and_then(|at| Timestamp::from_second(at).ok()))
 }
 
-/// Which headers go where, from the client that sends them.
+/// Reports which headers go where, from the client itself.
 pub(super) fn headers(http: &Http, profile: &Profile) -> Check {
     let of = |plane| {
         let names: Vec<String> = http.identity(plane).iter().map(|(name, _)| written(name)).collect();
@@ -176,13 +176,13 @@ pub(super) fn headers(http: &Http, profile: &Profile) -> Check {
     };
     let mut parts = Vec::new();
     if profile.control_plane.is_some() {
-        parts.push(format!("to the control plane: {}", of(Plane::Control)));
+        parts.push(format!("to the control plane: {}", of(Service::Control)));
     }
-    parts.push(format!("to agent servers: {}", of(Plane::Agent)));
+    parts.push(format!("to agent servers: {}", of(Service::Agent)));
     Check::good("headers", parts.join("; "))
 }
 
-/// A header's name as the documentation writes it: `X-Api-Key`.
+/// Returns a header's name as documented: `X-Api-Key`.
 pub(super) fn written(header: &str) -> String {
     let part = |part: &str| part[..1].to_ascii_uppercase() + &part[1..];
     header.split('-').map(part).collect::<Vec<_>>().join("-")
@@ -209,7 +209,7 @@ mod tests {
             (Which::Key, "\"lsv2_pt_canary\"".into(), State::Warn, "unrecognized format"),
             (Which::Key, jwt(r#"{"sub":"canary"}"#), State::Warn, "JWT"),
             (Which::Token, good("canary0123456789canary0123456789_canary"), State::Warn, "lsv2_pt_"),
-            (Which::Token, jwt(r#"{"exp":1800003700,"sub":"canary"}"#), State::Good, "good for another 1h"),
+            (Which::Token, jwt(r#"{"exp":1800003700,"sub":"canary"}"#), State::Good, "valid for another 1h"),
             (Which::Token, jwt(r#"{"exp":1799999700}"#), State::Bad(Fault::Access), "expired 5m ago"),
             (Which::Token, jwt(r#"{"exp":"canary"}"#), State::Good, "JWT"),
             (Which::Token, "opaque-canary-token".into(), State::Skipped, "unrecognized format, under 20 characters"),

@@ -1,11 +1,11 @@
-//! What the doctor sees of this machine without any network: the configuration's file, its rights, the environment.
+//! Checks of this machine, without network: the configuration file, its permissions, the environment.
 
 use super::{Check, Fault, MIN_SECRET, safe};
 use runtail_core::config::{Config, ConfigError};
 use runtail_core::model::Secrets;
 use std::path::Path;
 
-/// Variables that say where to go and who asks; the official clients read them too.
+/// Variables with addresses and credentials, which the official clients read too.
 const VARIABLES: [&str; 6] = [
     "LANGSMITH_API_KEY",
     "LANGSMITH_BEARER_TOKEN",
@@ -16,21 +16,21 @@ const VARIABLES: [&str; 6] = [
 ];
 /// Variables with a key that only the official clients read.
 const THEIRS: [&str; 2] = ["LANGGRAPH_HOST_API_KEY", "LANGCHAIN_API_KEY"];
-/// Variables that change the way to every server.
+/// Variables that affect every connection.
 const WAYS: [&str; 6] = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// Where the configuration comes from.
+/// The source of the configuration.
 #[derive(Debug, Clone, Copy)]
 pub enum Origin<'a> {
-    /// What was found: a file, or the environment.
+    /// A file, or the environment.
     Found(&'a Config),
-    /// A file or an environment that cannot be used.
+    /// An invalid file or environment.
     Broken(&'a ConfigError),
-    /// None was read, and why.
+    /// Not read, and why.
     Unread(&'a str),
 }
 
-/// Looks at the configuration and the environment.
+/// Checks the configuration and the environment.
 pub fn machine(origin: Origin<'_>, env: impl Fn(&str) -> Option<String>) -> Vec<Check> {
     let get = |name: &str| env(name).filter(|value| !value.trim().is_empty());
     let mut checks = configuration(origin);
@@ -51,13 +51,13 @@ fn configuration(origin: Origin<'_>) -> Vec<Check> {
     };
     let Some(path) = &config.path else {
         let usual =
-            Config::default_path().map_or_else(|| "no home folder is known".into(), |p| p.display().to_string());
+            Config::default_path().map_or_else(|| "no home directory found".into(), |p| p.display().to_string());
         return vec![match config.profiles.is_empty() {
             false => Check::good(name, format!("no file ({usual}); the environment makes the profile")),
-            true => Check::bad(Fault::Configuration, name, "there is no profile to work with")
+            true => Check::bad(Fault::Configuration, name, "no profile configured")
                 .seen(format!("no file: {usual}"))
                 .seen("neither LANGSMITH_API_KEY nor LANGSMITH_BEARER_TOKEN is set")
-                .to_do("`runtail config init` writes a commented example; --url takes one agent server"),
+                .to_do("try `runtail config init`, or `--url URL` for a single agent server"),
         }];
     };
     let profiles = match config.profiles.len() {
@@ -68,7 +68,7 @@ fn configuration(origin: Origin<'_>) -> Vec<Check> {
     let mut checks = vec![match config.warnings.is_empty() {
         true => Check::good(name, found),
         false => {
-            let mut check = Check::warn(name, found).likely("a mistyped name; what is not known changes nothing");
+            let mut check = Check::warn(name, found).likely("a mistyped name; unknown settings have no effect");
             check.evidence = config.warnings.clone();
             check
         }
@@ -92,18 +92,18 @@ fn broken(error: &ConfigError) -> Check {
     check
 }
 
-/// Who else may touch the file. There is no key in it, but where a key is sent.
+/// Checks who can change the file. It contains no key, but the address that a key is sent to.
 fn rights(path: &Path) -> Option<Check> {
     let mode = mode(path)?;
     Some(match mode & 0o022 {
         0 => Check::good("rights", format!("only you can change it (mode {mode:03o})")),
         _ => Check::warn("rights", format!("others can change it (mode {mode:03o})"))
-            .likely("who changes it can have your key sent elsewhere")
+            .likely("anyone who changes it can redirect your key")
             .to_do(format!("chmod go-w {}", path.display())),
     })
 }
 
-/// The permission bits of a file, where there is such a thing.
+/// Returns the permission bits of a file, if the system has them.
 pub(super) fn mode(path: &Path) -> Option<u32> {
     #[cfg(unix)]
     {
@@ -124,18 +124,15 @@ fn variables(origin: Origin<'_>, get: &impl Fn(&str) -> Option<String>) -> Vec<C
         Origin::Found(config) => config.path.is_none(),
         _ => false,
     };
-    let list = if set.is_empty() {
-        "none of the official ones is set".to_string()
-    } else {
-        format!("set: {}", set.join(", "))
-    };
-    let why = if used || set.is_empty() { "" } else { "; used only where a profile names them" };
+    let list =
+        if set.is_empty() { "no official variable is set".to_string() } else { format!("set: {}", set.join(", ")) };
+    let why = if used || set.is_empty() { "" } else { "; used only if a profile names them" };
     let found = format!("{list}{why}");
     let ids = [get("LANGSMITH_WORKSPACE_ID"), get("LANGSMITH_TENANT_ID")];
     let mut checks = vec![match ids {
         [Some(one), Some(other)] if one.trim() != other.trim() => Check::warn(name, found)
-            .likely("LANGSMITH_WORKSPACE_ID and LANGSMITH_TENANT_ID differ, and each program takes another one")
-            .to_do("set one of them, or both alike; runtail takes LANGSMITH_WORKSPACE_ID"),
+            .likely("LANGSMITH_WORKSPACE_ID and LANGSMITH_TENANT_ID differ, and programs use different ones")
+            .to_do("set only one, or both to the same value; runtail uses LANGSMITH_WORKSPACE_ID"),
         _ => Check::good(name, found),
     }];
     let theirs: Vec<&str> = THEIRS.into_iter().filter(|name| get(name).is_some()).collect();
@@ -148,18 +145,18 @@ fn variables(origin: Origin<'_>, get: &impl Fn(&str) -> Option<String>) -> Vec<C
 fn ways(get: &impl Fn(&str) -> Option<String>) -> Check {
     let set = WAYS.into_iter().filter(|name| get(name).or_else(|| get(&name.to_lowercase())).is_some());
     match set.collect::<Vec<_>>() {
-        none if none.is_empty() => Check::good("network", "no proxy and no certificates of your own are set"),
+        none if none.is_empty() => Check::good("network", "no proxy or certificate variables are set"),
         set => Check::good("network", format!("set: {}", set.join(", "))),
     }
 }
 
-/// The home folder, unless it is too short to be one.
+/// Returns the home directory, unless it is too short.
 pub(super) fn home() -> Option<String> {
     let home = directories::BaseDirs::new()?.home_dir().to_str()?.trim_end_matches('/').to_string();
     (home.len() > 1).then_some(home)
 }
 
-/// A text with `~` for the home folder: its name often is a person's.
+/// Replaces the home directory with `~`, because it often contains the user's name.
 pub(super) fn short(text: &str, home: Option<&str>) -> String {
     let Some(home) = home else { return text.to_string() };
     let mut out = String::with_capacity(text.len());
@@ -167,7 +164,7 @@ pub(super) fn short(text: &str, home: Option<&str>) -> String {
     while let Some(at) = rest.find(home) {
         let (before, after) = (&rest[..at], &rest[at + home.len()..]);
         out.push_str(before);
-        // `/home/ann` is not the beginning of `/home/anna`.
+        // `/home/ann` is not a parent of `/home/anna`.
         let ends = !after.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
         out.push_str(if ends { "~" } else { home });
         rest = after;

@@ -1,5 +1,5 @@
-//! The doctor: what stands between a person and their deployments, looked at step by step. It only reads, ends whatever a
-//! server does, and what it says can be pasted anywhere: every text of a check has passed `Desk::safe`.
+//! The doctor: diagnoses connection problems step by step. It only reads, always ends, and its report is safe to share: every
+//! text of a check has passed `Reporter::safe`.
 
 mod agent;
 mod certificate;
@@ -14,7 +14,7 @@ pub use check::{Check, Fault, State};
 pub use machine::{Origin, machine};
 pub use regions::Refused;
 
-use super::answer::Plane;
+use super::answer::Service;
 use super::http::{Answer, Call, Head, MAX_BODY, REQUEST_TIMEOUT};
 use super::{ApiError, Http, Kind, Retry};
 use credentials::Credentials;
@@ -30,27 +30,27 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-/// How long a request may take. Much more than a healthy server needs, and less than a person waits.
+/// Timeout of a request: much more than a healthy server needs.
 const REQUEST_LIMIT: Duration = Duration::from_secs(10);
-/// How long each step of a connection may take.
+/// Timeout of each connection step.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// Agent servers that are looked at together.
+/// Maximum number of agent servers to check concurrently.
 const TOGETHER: usize = 4;
-/// Shortest secret that is looked for in what is told, in bytes.
+/// Minimum length, in bytes, of a secret to search for in the report.
 const MIN_SECRET: usize = 6;
 
-/// What the doctor is asked to do.
+/// Options of the doctor.
 #[derive(Debug, Clone)]
 pub struct Ask {
-    /// A deployment whose agent server is to be looked at too: an id, a name, or PROFILE/NAME.
+    /// A deployment whose agent server is checked too: an id, a name, or PROFILE/NAME.
     pub deployment: Option<String>,
-    /// Whether a key that is refused may be sent to the other regions.
+    /// Whether a rejected key may be sent to the other regions.
     pub try_regions: bool,
     /// The regions of the cloud by their tags.
     pub regions: Vec<(String, Url)>,
-    /// How long a request may take.
+    /// Timeout of a request.
     pub request_limit: Duration,
-    /// How long each step of a connection may take.
+    /// Timeout of each connection step.
     pub connect_limit: Duration,
 }
 
@@ -67,7 +67,7 @@ impl Default for Ask {
     }
 }
 
-/// Looks at several profiles at once, and tells of them in their order. Dropped, it stops.
+/// Checks several profiles concurrently and reports them in order. Stops when dropped.
 pub async fn examine_all(profiles: Vec<Profile>, ask: &Ask, out: UnboundedSender<Check>) -> Vec<Refused> {
     let mut tasks = JoinSet::new();
     let mut all_told = Vec::new();
@@ -87,10 +87,11 @@ pub async fn examine_all(profiles: Vec<Profile>, ask: &Ask, out: UnboundedSender
     refused.into_iter().filter_map(|(_, refused)| refused).collect()
 }
 
-/// Looks at a profile: its keys, its control plane, its agent servers. Tells each check as soon as it is made. Gives the key that was refused, where other regions could be asked for it.
+/// Checks a profile: its keys, its control plane, its agent servers. Reports each check at once. Returns the rejected key,
+/// if other regions can be tried.
 pub async fn examine(profile: &Profile, ask: &Ask, out: UnboundedSender<Check>) -> Option<Refused> {
     let (credentials, profile) = credentials::fetch(profile).await;
-    let desk = Desk::new(&profile, ask, &credentials, out);
+    let desk = Reporter::new(&profile, ask, &credentials, out);
     let had_all = credentials.tell(&desk);
     let http = match had_all.then(|| Http::new(&profile)) {
         Some(Ok(http)) => Some(http),
@@ -118,11 +119,11 @@ pub async fn examine(profile: &Profile, ask: &Ask, out: UnboundedSender<Check>) 
     refused
 }
 
-/// Looks at agent servers together, and tells of them in their order.
-async fn agents(desk: &Desk, servers: Vec<(String, Url)>, http: Option<&Http>) {
+/// Checks agent servers concurrently and reports them in order.
+async fn agents(desk: &Reporter, servers: Vec<(String, Url)>, http: Option<&Http>) {
     let looks = servers.into_iter().map(|(name, url)| async move {
         let (out, mut told) = unbounded_channel();
-        let own = Desk { out, server: Some(name), ..desk.clone() };
+        let own = Reporter { out, server: Some(name), ..desk.clone() };
         agent::examine(&own, &url, http).await;
         drop(own);
         drain(&mut told)
@@ -139,9 +140,9 @@ fn drain(told: &mut UnboundedReceiver<Check>) -> Vec<Check> {
     std::iter::from_fn(|| told.try_recv().ok()).collect()
 }
 
-/// Where checks are made out: what they are about, and what must not stand in them.
+/// Creates checks: their subject, and the secrets that must not appear in them.
 #[derive(Clone)]
-struct Desk {
+struct Reporter {
     profile: String,
     server: Option<String>,
     ask: Arc<Ask>,
@@ -150,11 +151,11 @@ struct Desk {
     out: UnboundedSender<Check>,
 }
 
-impl Desk {
-    fn new(profile: &Profile, ask: &Ask, credentials: &Credentials, out: UnboundedSender<Check>) -> Desk {
+impl Reporter {
+    fn new(profile: &Profile, ask: &Ask, credentials: &Credentials, out: UnboundedSender<Check>) -> Reporter {
         let proxies = reach::proxy_secrets(profile);
         let keys = credentials.secrets().map(|secret: &SecretString| secret.expose_secret());
-        Desk {
+        Reporter {
             profile: profile.name.clone(),
             server: None,
             ask: Arc::new(ask.clone()),
@@ -164,9 +165,9 @@ impl Desk {
         }
     }
 
-    /// Hands a check out, without any secret, without the name of the home folder, and clean.
+    /// Reports a check, sanitized and without secrets and the home directory.
     fn tell(&self, check: Check) {
-        // Where nobody listens any more there is nobody to tell.
+        // The receiver may be gone.
         let _ = self.out.send(self.safe(check));
     }
 
@@ -175,7 +176,7 @@ impl Desk {
         check.map(|text| safe(text, &self.secrets, self.home.as_deref()))
     }
 
-    /// Makes a request that reads, once and within the time limit.
+    /// Makes a read request once, within the timeout.
     async fn probe(&self, http: &Http, probe: Probe<'_>) -> Seen {
         let Probe { plane, method, url, body, is_list } = probe;
         let at = http.place(&method, &url);
@@ -205,9 +206,9 @@ impl Desk {
     }
 }
 
-/// A request that reads.
+/// Creates a read request.
 struct Probe<'a> {
-    plane: Plane,
+    plane: Service,
     method: Method,
     url: Url,
     body: Option<&'a Value>,
@@ -215,12 +216,12 @@ struct Probe<'a> {
 }
 
 impl Probe<'_> {
-    fn get(plane: Plane, url: Url) -> Probe<'static> {
+    fn get(plane: Service, url: Url) -> Probe<'static> {
         Probe { plane, method: Method::GET, url, body: None, is_list: false }
     }
 }
 
-/// What came of a request.
+/// The result of a request.
 struct Seen {
     /// The request, without values.
     asked: String,
@@ -233,12 +234,12 @@ impl Seen {
         self.head.map(|head| head.status)
     }
 
-    /// The answer's JSON, where it is one.
+    /// Returns the response as JSON, if it is.
     fn json(&self) -> Result<Value, ApiError> {
         self.result.as_ref().map_err(Clone::clone)?.json()
     }
 
-    /// Request and answer as evidence.
+    /// Returns request and response as evidence.
     fn evidence(&self, check: Check) -> Check {
         let check = check.seen(&self.asked);
         let id = match &self.result {
@@ -254,7 +255,7 @@ impl Seen {
         }
     }
 
-    /// The check that a failed request is.
+    /// Returns a failed request as a check.
     fn failed(&self, name: &'static str, error: &ApiError) -> Check {
         let said = match (self.status(), error.kind.clone()) {
             (Some(status), _) if !error.detail.starts_with(&status.to_string()) => {
@@ -271,7 +272,7 @@ impl Seen {
     }
 }
 
-/// Where the fault of a failed request lies.
+/// Returns the kind of problem of a failed request.
 fn fault(error: &ApiError) -> Fault {
     match error.kind {
         Kind::Unauthorized | Kind::Forbidden | Kind::ReadOnly => Fault::Access,
@@ -281,7 +282,7 @@ fn fault(error: &ApiError) -> Fault {
     }
 }
 
-/// A text without secrets and without the home folder's name, on one line.
+/// Returns a text without secrets and the home directory, in one line.
 fn safe(text: &str, secrets: &Secrets, home: Option<&str>) -> String {
     text::clean(&machine::short(&secrets.scrub(text), home)).into_owned()
 }

@@ -1,7 +1,7 @@
-//! The way to a server, step by step: the proxy, the name, the connection, TLS.
+//! Checks of a connection step by step: proxy, name, TCP, TLS.
 
 use super::certificate::{self, Certificate, Handshake};
-use super::{Check, Desk, Fault};
+use super::{Check, Fault, Reporter};
 use crate::network;
 use futures::stream::{FuturesUnordered, StreamExt};
 use http::Uri;
@@ -18,11 +18,11 @@ use std::time::Instant;
 use tokio::net::{TcpStream, lookup_host};
 use url::Host;
 
-/// Days before the end of a certificate from which on somebody should know.
-const SOON: i64 = 14;
+/// Number of days before a certificate expires from which on to warn.
+const EXPIRY_WARNING_DAYS: i64 = 14;
 
-/// Tells of every step on the way to a server; says whether a request may come through.
-pub(super) async fn examine(desk: &Desk, url: &Url) -> bool {
+/// Reports every step of a connection; returns whether a request can succeed.
+pub(super) async fn examine(desk: &Reporter, url: &Url) -> bool {
     let Some((host, port)) = url.host().zip(url.port_or_known_default()) else { return false };
     let address = format!("{host}:{port}");
     if let Some(proxy) = proxy_of(url) {
@@ -33,7 +33,7 @@ pub(super) async fn examine(desk: &Desk, url: &Url) -> bool {
     if url.scheme() == "https" { tls(desk, &host, port, stream).await } else { true }
 }
 
-/// The proxy that requests to an address go through, by the very rules of the HTTP client.
+/// Returns the proxy of an address, by the rules of the HTTP client.
 fn proxy_of(url: &Url) -> Option<Uri> {
     if url.scheme() == "http" && config::is_loopback(url) {
         return None;
@@ -41,7 +41,7 @@ fn proxy_of(url: &Url) -> Option<Uri> {
     Some(Matcher::from_system().intercept(&url.as_str().parse().ok()?)?.uri().clone())
 }
 
-/// What proxies are told of who asks: it must never be shown.
+/// Returns the credentials for proxies, which must never be shown.
 pub(super) fn proxy_secrets(profile: &Profile) -> Vec<String> {
     let matcher = Matcher::from_system();
     let urls = profile.control_plane.iter().chain(profile.agent_servers.iter().map(|(_, url)| url));
@@ -56,8 +56,8 @@ pub(super) fn proxy_secrets(profile: &Profile) -> Vec<String> {
     sent.chain(passwords).collect()
 }
 
-/// The way to a proxy. What is behind it only the request itself can tell.
-async fn through(desk: &Desk, proxy: &Uri, target: &str) -> bool {
+/// Checks the connection to a proxy. Only the request itself can check what is behind it.
+async fn through(desk: &Reporter, proxy: &Uri, target: &str) -> bool {
     let scheme = proxy.scheme_str().unwrap_or("http");
     let Some(host) = proxy.host() else {
         desk.tell(Check::bad(Fault::Configuration, "proxy", "the proxy of the environment has no host"));
@@ -65,7 +65,7 @@ async fn through(desk: &Desk, proxy: &Uri, target: &str) -> bool {
     };
     let usual = if scheme == "https" { 443 } else { 80 };
     let port = proxy.port_u16().unwrap_or(usual);
-    // Only these parts of it: there may be a password beside them.
+    // Only these parts, because the URL may contain a password.
     let shown = format!("{scheme}://{host}:{port}");
     let bare = host.trim_matches(['[', ']']);
     let Some(addresses) = resolve(desk, "proxy", bare, port).await else { return false };
@@ -73,13 +73,16 @@ async fn through(desk: &Desk, proxy: &Uri, target: &str) -> bool {
         return false;
     }
     desk.tell(
-        Check::skipped("TLS", format!("{target} is asked through the proxy {shown}, so only the request itself tells"))
-            .to_do("NO_PROXY names hosts that are to be asked without the proxy"),
+        Check::skipped(
+            "TLS",
+            format!("{target} is reached through the proxy {shown}, so only the request itself can be checked"),
+        )
+        .to_do("NO_PROXY lists hosts to reach without the proxy"),
     );
     true
 }
 
-async fn resolve(desk: &Desk, name: &'static str, host: &str, port: u16) -> Option<Vec<SocketAddr>> {
+async fn resolve(desk: &Reporter, name: &'static str, host: &str, port: u16) -> Option<Vec<SocketAddr>> {
     let bare = host.trim_matches(['[', ']']);
     let found = tokio::time::timeout(desk.ask.connect_limit, lookup_host((bare, port))).await;
     let problem = match found {
@@ -103,14 +106,14 @@ async fn resolve(desk: &Desk, name: &'static str, host: &str, port: u16) -> Opti
     desk.tell(
         Check::bad(Fault::Network, name, format!("the name {bare} does not resolve"))
             .seen(problem)
-            .likely("a mistyped host, no network, or a name that is known in another network only (VPN)")
+            .likely("a mistyped host, no network, or a name that exists only in another network (VPN)")
             .to_do("check the address in the profile, and the network"),
     );
     None
 }
 
-/// Tries all addresses together: the first that takes the connection will do.
-async fn connect(desk: &Desk, name: &'static str, target: &str, addresses: &[SocketAddr]) -> Option<TcpStream> {
+/// Tries all addresses concurrently; the first connection wins.
+async fn connect(desk: &Reporter, name: &'static str, target: &str, addresses: &[SocketAddr]) -> Option<TcpStream> {
     let began = Instant::now();
     let mut tries: FuturesUnordered<_> =
         addresses.iter().map(|a| async move { (a, TcpStream::connect(a).await) }).collect();
@@ -140,20 +143,20 @@ async fn connect(desk: &Desk, name: &'static str, target: &str, addresses: &[Soc
     desk.tell(match refused {
         true => check.likely("nothing listens there").to_do("is the server running, and the port the right one?"),
         false => check
-            .likely("a firewall, or a network that this machine is not in")
-            .to_do("VPN? Or a proxy that HTTPS_PROXY should name?"),
+            .likely("a firewall, or a network that this machine can't reach")
+            .to_do("is a VPN, or a proxy in HTTPS_PROXY, needed?"),
     });
     None
 }
 
-async fn tls(desk: &Desk, host: &Host<&str>, port: u16, stream: TcpStream) -> bool {
+async fn tls(desk: &Reporter, host: &Host<&str>, port: u16, stream: TcpStream) -> bool {
     let name = match host {
         Host::Domain(name) => ServerName::try_from(name.to_string()).ok(),
         Host::Ipv4(ip) => Some(ServerName::from(std::net::IpAddr::from(*ip))),
         Host::Ipv6(ip) => Some(ServerName::from(std::net::IpAddr::from(*ip))),
     };
     let Some(name) = name else {
-        desk.tell(Check::bad(Fault::Configuration, "TLS", format!("{host} is no name that a certificate can be for")));
+        desk.tell(Check::bad(Fault::Configuration, "TLS", format!("{host} is not a valid name for a certificate")));
         return false;
     };
     let Ok(shaken) = tokio::time::timeout(desk.ask.connect_limit, certificate::shake(name, stream)).await else {
@@ -162,9 +165,9 @@ async fn tls(desk: &Desk, host: &Host<&str>, port: u16, stream: TcpStream) -> bo
             Check::bad(
                 Fault::Network,
                 "TLS",
-                format!("{host}:{port} takes the connection and says nothing for {limit}"),
+                format!("{host}:{port} accepts the connection but sends nothing for {limit}"),
             )
-            .likely("something on the way, or a server of another kind at this port"),
+            .likely("a firewall or proxy, or another kind of server at this port"),
         );
         return false;
     };
@@ -178,7 +181,7 @@ async fn tls(desk: &Desk, host: &Host<&str>, port: u16, stream: TcpStream) -> bo
         Err(error) => {
             let (found, hint) = match network::find::<rustls::Error>(&error) {
                 Some(tls) => network::tls_failure(tls, &host.to_string(), port),
-                None => (format!("TLS with {host}:{port} broke off: {}", answered(&error)), None),
+                None => (format!("TLS with {host}:{port} was interrupted: {}", answered(&error)), None),
             };
             desk.tell(untrusted(found, hint, certificate.as_ref(), now));
             false
@@ -194,11 +197,11 @@ fn trusted(version: Option<ProtocolVersion>, certificate: Option<&Certificate>, 
     };
     let Some(certificate) = certificate else { return Check::good("TLS", version) };
     let days = (certificate.ends - now) / 86400;
-    let found = format!("{version}, certificate by {}, good for another {days} days", certificate.issuer);
-    match days < SOON {
-        true => {
-            Check::warn("TLS", found).likely("it ends soon, and then nothing works").to_do("tell who runs the server")
-        }
+    let found = format!("{version}, certificate by {}, valid for another {days} days", certificate.issuer);
+    match days < EXPIRY_WARNING_DAYS {
+        true => Check::warn("TLS", found)
+            .likely("it expires soon, and then connections fail")
+            .to_do("inform the server's operator"),
         false => Check::good("TLS", found),
     }
 }
@@ -209,19 +212,19 @@ fn untrusted(found: String, hint: Option<String>, certificate: Option<&Certifica
         let day =
             |second| Timestamp::from_second(second).map_or_else(|_| "?".into(), |t| t.strftime("%Y-%m-%d").to_string());
         let (begins, ends) = (day(certificate.begins), day(certificate.ends));
-        check = check.seen(format!("certificate by {}, good from {begins} to {ends}", certificate.issuer));
+        check = check.seen(format!("certificate by {}, valid from {begins} to {ends}", certificate.issuer));
         if now < certificate.begins || now > certificate.ends {
             let today = day(now);
             return check
-                .likely(format!("the certificate is not good today ({today}), or this machine's clock is wrong"))
-                .to_do("check the clock; else tell who runs the server");
+                .likely(format!("the certificate is not valid today ({today}), or this machine's clock is wrong"))
+                .to_do("check the clock, or inform the server's operator");
         }
     }
     check.cause = hint;
     check
 }
 
-/// What the system said, without its number.
+/// Returns the system's message without its error number.
 fn answered(error: &io::Error) -> String {
     let said = error.to_string();
     said.split(" (os error").next().unwrap_or_default().to_string()

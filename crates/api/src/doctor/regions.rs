@@ -1,22 +1,22 @@
-//! A key that was refused, and the other regions of the cloud that may know it. It goes there only after a person said so.
+//! Tries a rejected key in the other regions of the cloud, only after the user confirmed it.
 
 use super::control::below;
-use super::{Check, Desk, Probe};
-use crate::answer::Plane;
+use super::{Check, Probe, Reporter};
+use crate::answer::Service;
 use crate::{Http, Kind};
 use futures::future::join_all;
 use reqwest::Url;
 use tokio::sync::mpsc::unbounded_channel;
 
-/// A key that was refused. Dropped, it was sent nowhere else.
+/// A rejected key. If dropped, it is sent nowhere else.
 pub struct Refused {
-    desk: Desk,
+    desk: Reporter,
     http: Http,
     base: Url,
 }
 
-/// What a region said to the key.
-enum Said {
+/// A region's response to the key.
+enum RegionReply {
     Accepted,
     Known,
     Refused,
@@ -24,18 +24,18 @@ enum Said {
 }
 
 impl Refused {
-    pub(super) fn new(desk: &Desk, http: &Http, base: &Url) -> Refused {
-        // It may be kept for long, and whoever waits for the end of the checks must not wait for it.
-        let desk = Desk { out: unbounded_channel().0, ..desk.clone() };
+    pub(super) fn new(desk: &Reporter, http: &Http, base: &Url) -> Refused {
+        // It may be kept for long, so it must not delay the end of the checks.
+        let desk = Reporter { out: unbounded_channel().0, ..desk.clone() };
         Refused { desk, http: http.clone(), base: base.clone() }
     }
 
-    /// Name of the profile whose key it is.
+    /// The name of the key's profile.
     pub fn profile(&self) -> &str {
         &self.desk.profile
     }
 
-    /// The regions that have not been asked yet, by their tags.
+    /// Returns the tags of the regions that were not tried.
     pub fn others<'r>(&self, regions: &'r [(String, Url)]) -> Vec<&'r str> {
         self.other(regions).map(|(tag, _)| tag.as_str()).collect()
     }
@@ -45,17 +45,17 @@ impl Refused {
         regions.iter().filter(move |(_, url)| url.origin() != own)
     }
 
-    /// Sends the key to the other regions and says which one knows it.
+    /// Sends the key to the other regions and reports which one accepts it.
     pub async fn try_regions(&self, regions: &[(String, Url)]) -> Check {
         let asked = self.other(regions).cloned().map(|(tag, url)| async move {
             let list = below(&url, &["v2", "deployments"], &[("limit", "1".into())]);
             let http = self.http.elsewhere(&url);
-            let seen = self.desk.probe(&http, Probe { is_list: true, ..Probe::get(Plane::Control, list) }).await;
+            let seen = self.desk.probe(&http, Probe { is_list: true, ..Probe::get(Service::Control, list) }).await;
             let said = match seen.json() {
-                Ok(_) => Said::Accepted,
-                Err(error) if error.kind == Kind::Forbidden => Said::Known,
-                Err(error) if error.kind == Kind::Unauthorized => Said::Refused,
-                Err(_) => Said::Nothing,
+                Ok(_) => RegionReply::Accepted,
+                Err(error) if error.kind == Kind::Forbidden => RegionReply::Known,
+                Err(error) if error.kind == Kind::Unauthorized => RegionReply::Refused,
+                Err(_) => RegionReply::Nothing,
             };
             let evidence = match (seen.status(), seen.json()) {
                 (Some(200), _) => "200".to_string(),
@@ -67,24 +67,24 @@ impl Refused {
             (tag, said, evidence)
         });
         let all = join_all(asked).await;
-        let tags = |wanted: fn(&Said) -> bool| {
+        let tags = |wanted: fn(&RegionReply) -> bool| {
             all.iter().filter(|(_, said, _)| wanted(said)).map(|(tag, ..)| tag.as_str()).collect::<Vec<_>>()
         };
-        let accepted = tags(|said| matches!(said, Said::Accepted));
-        let known = tags(|said| matches!(said, Said::Known));
-        let silent = tags(|said| matches!(said, Said::Nothing));
+        let accepted = tags(|said| matches!(said, RegionReply::Accepted));
+        let known = tags(|said| matches!(said, RegionReply::Known));
+        let silent = tags(|said| matches!(said, RegionReply::Nothing));
         let name = "regions";
         let mut check = match (accepted.first().or(known.first()), silent.is_empty()) {
             (Some(tag), _) => {
                 let how = if accepted.is_empty() { "is known" } else { "is accepted" };
                 Check::warn(name, format!("it {how} in {tag}"))
-                    .likely("the key is one of that region")
-                    .to_do(format!("write `region = \"{tag}\"` into the profile"))
+                    .likely("the key belongs to that region")
+                    .to_do(format!("set `region = \"{tag}\"` in the profile"))
             }
-            (None, true) => Check::warn(name, "no other region knows it either")
-                .likely("it is revoked, has expired, or was not copied whole")
-                .to_do("make a new one in the dashboard under Settings, API Keys"),
-            (None, false) => Check::warn(name, format!("no answer to go by from {}", silent.join(", "))),
+            (None, true) => Check::warn(name, "no other region accepts it either")
+                .likely("it is revoked, expired, or was copied incompletely")
+                .to_do("create a new one in the dashboard under Settings, API Keys"),
+            (None, false) => Check::warn(name, format!("no usable answer from {}", silent.join(", "))),
         };
         check.evidence = all.into_iter().map(|(.., evidence)| evidence).collect();
         self.desk.safe(check)

@@ -1,4 +1,4 @@
-//! What a thread is like now, read before anything is done with it.
+//! Reads a thread before an action.
 
 use crate::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
 use runtail_core::model::{Question, Rerun, RunFacts, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
@@ -158,7 +158,7 @@ fn offered(part: Result<String, ApiError>) -> Result<Option<String>, ApiError> {
     }
 }
 
-/// A part of a row's status, where it can be had for the price of a row.
+/// Returns a part of a row's status, unless it is too expensive for a row.
 fn listed(part: Result<String, ApiError>) -> Result<Option<String>, ApiError> {
     match part {
         Err(ApiError { kind: Kind::TooLarge(_), .. }) => Ok(None),

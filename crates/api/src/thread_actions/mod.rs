@@ -1,5 +1,5 @@
-//! Acting on a thread of an agent server: what is wanted becomes a plan that can be looked at, and the plan is carried out
-//! once, if the thread still is as it was (acting reference §1, design §7).
+//! Actions on a thread of an agent server: an intent becomes a plan with a preview, and the plan is applied once if the thread
+//! has not changed (acting reference §1, design §7).
 
 mod loaded;
 mod plan;
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// How long a deletion waits until the thread's runs have stopped.
 const STOP_BEFORE_DELETE: Duration = Duration::from_secs(20);
 
-/// What somebody wants done with a thread.
+/// An action on a thread.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ThreadIntent {
     /// Cancels runs.
@@ -146,11 +146,11 @@ impl AgentServer {
         }
         match self.delete_thread(thread).await {
             Ok(()) => Ok(()),
-            // Somebody else did.
+            // Deleted by someone else.
             Err(error) if error.kind == Kind::NotFound => Ok(()),
             Err(error) if error.is_refusal() => Err(refused(error)),
             Err(error) => {
-                let hint = Some("the thread may have been deleted all the same: refresh the list to see".to_string());
+                let hint = Some("the thread may have been deleted nevertheless: refresh the list".to_string());
                 Err(StartError { failure: StartFailure::Unknown, error: ApiError { hint, ..error } })
             }
         }

@@ -1,7 +1,7 @@
-//! Plans for threads: what is read, what would be sent, and what a person has to know before it is.
+//! Plans for threads: what is read, the request, and its consequences.
 
 use super::{Choice, LoadedThread, RunStart, StartGuard, Step, ThreadIntent, ThreadPlan, unfit};
-use crate::answer::Plane;
+use crate::answer::Service;
 use crate::{AgentServer, ApiError, CancelAction, CancelTarget, Kind, PlanError, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{
@@ -17,7 +17,7 @@ const USUAL_LIMIT: u64 = 25;
 const NAMED: usize = 4;
 
 impl AgentServer {
-    /// Plans something that is to be done with a thread. It sends nothing that writes.
+    /// Plans an action on a thread. Sends no write request.
     ///
     /// # Errors
     /// See [`PlanError`].
@@ -93,7 +93,7 @@ impl AgentServer {
                 notes.push(Note::fact("Breakpoints of the paused run stay set: it stops at the next one."));
             }
             ThreadStatus::Cancelled { .. } => notes.push(Note::warning(
-                "The nodes that were cancelled run again from their beginning: what they did outside happens twice.",
+                "The cancelled nodes run again from their start, so their external effects happen twice.",
             )),
             ThreadStatus::Edited { .. } => notes.push(Note::fact(
                 "It continues with the edited state. A question that was open before the edit is asked again.",
@@ -143,7 +143,7 @@ impl AgentServer {
         Ok(self.info().await?.kind != ServerKind::Aegra)
     }
 
-    /// A retry would use the rejected answer again, so the checkpoint that asks is forked: it asks anew.
+    /// A retry would use the rejected answer again, so the checkpoint that asks is forked: it asks again.
     fn plan_ask_again(&self, thread: &str, loaded: &LoadedThread) -> Result<ThreadPlan, PlanError> {
         let Some(checkpoint) = loaded.checkpoint() else {
             return Err(unfit("The server does not say which checkpoint asked, so it can't be asked again."));
@@ -223,7 +223,7 @@ impl AgentServer {
         ))];
         match runs.iter().filter(|run| run.is_active()).count() {
             0 => {}
-            1 => notes.push(Note::warning("The active run is cancelled first: it would continue unseen.")),
+            1 => notes.push(Note::warning("The active run is cancelled first, because it would continue unseen.")),
             n => notes
                 .push(Note::warning(format!("The {n} active runs are cancelled first: they would continue unseen."))),
         }
@@ -269,7 +269,7 @@ impl AgentServer {
     pub fn start_request(&self, thread: &str, body: &RunCreate) -> Result<PlainRequest, crate::ApiError> {
         let url = self.url(&Method::POST, &["threads", thread, "runs"])?;
         let body = self.run_body(&url, body)?;
-        Ok(self.http.shown(Plane::Agent, Method::POST.to_string(), &url, Some(&body)))
+        Ok(self.http.shown(Service::Agent, Method::POST.to_string(), &url, Some(&body)))
     }
 
     fn preview(
@@ -280,7 +280,7 @@ impl AgentServer {
         body: Option<&Value>,
         notes: Vec<Note>,
     ) -> Preview {
-        let request = self.http.shown(Plane::Agent, method.to_string(), url, body);
+        let request = self.http.shown(Service::Agent, method.to_string(), url, body);
         Preview { request, ..self.shown(thread, notes) }
     }
 
@@ -314,7 +314,7 @@ fn cancel_notes(target: &Run, others: usize, action: CancelAction, with_queue: b
         ),
     });
     if !is_queued {
-        notes.push(Note::fact("What its tools did outside stays done."));
+        notes.push(Note::fact("External effects of its tools are not undone."));
     }
     let runs = |n: usize, one: &str, several: &str| match n {
         1 => format!("1 other run {one}"),
@@ -374,7 +374,7 @@ fn rerun_notes(run: &RunFacts, back: usize, status: &ThreadStatus, omitted: &[St
         _ => format!("run {}, the newest that had an input of its own", short_id(&run.run_id)),
     };
     notes.push(Note::fact(format!("The input of {which} again, on the thread's state as it is now.")));
-    notes.push(Note::warning("Models and tools are called again: what they did outside happens twice."));
+    notes.push(Note::warning("Models and tools are called again, so their external effects happen twice."));
     if matches!(status, ThreadStatus::Waiting { .. }) {
         notes.push(Note::warning("The thread is waiting for an answer. A new input drops the open question."));
     }

@@ -11,7 +11,7 @@ const MARK: &str = "runtail";
 /// Newest runs among which it is looked for.
 const LOOKED_THROUGH: usize = 20;
 /// How often, and how far apart, it is looked for.
-const LOOKS: u32 = 3;
+const LOOKUP_ATTEMPTS: u32 = 3;
 const LOOK_AGAIN: Duration = Duration::from_millis(400);
 
 /// A run that is to be started on a thread.
@@ -122,7 +122,7 @@ impl AgentServer {
 
     /// Looks for a run whose start was not answered. It is never sent again.
     async fn find_started(&self, start: &RunStart, mark: &str, lost: ApiError) -> Result<Started, StartError> {
-        for attempt in 0..LOOKS {
+        for attempt in 0..LOOKUP_ATTEMPTS {
             if attempt > 0 {
                 tokio::time::sleep(LOOK_AGAIN).await;
             }
@@ -163,7 +163,7 @@ pub(super) fn refusal(guard: &StartGuard, loaded: &LoadedThread) -> Option<(Star
             }
             let why = match loaded.status() {
                 status @ (ThreadStatus::Running { .. } | ThreadStatus::Queued { .. }) => {
-                    format!("the thread is {}: somebody answered", status.word())
+                    format!("the thread is {}: someone answered", status.word())
                 }
                 status => format!("the thread's status has changed: {}", status.word()),
             };

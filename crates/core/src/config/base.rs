@@ -1,9 +1,9 @@
-//! Where the services are: the hosts of the regions, and how an address that somebody has at hand becomes the base of
-//! the control plane (control-plane reference §1).
+//! Addresses of the services: the hosts of the regions, and how an address of an installation becomes the base of the
+//! control plane (control-plane reference §1).
 
 use url::Url;
 
-/// The regions by the tag that names them in the configuration: the host of each one's control plane.
+/// The regions: the tag in the configuration and the host of the control plane.
 pub const REGIONS: [(&str, &str); 4] = [
     ("us", "api.host.langchain.com"),
     ("eu", "eu.api.host.langchain.com"),
@@ -11,19 +11,19 @@ pub const REGIONS: [(&str, &str); 4] = [
     ("aws", "aws.api.host.langchain.com"),
 ];
 
-/// The control plane of a region.
+/// Returns the control plane of a region.
 pub fn of_region(tag: &str) -> Option<Url> {
     let (_, host) = REGIONS.iter().find(|(name, _)| *name == tag)?;
     Url::parse(&format!("https://{host}")).ok()
 }
 
-/// The region whose control plane this is, by its tag; nothing for other installations.
+/// Returns the tag of the region with this control plane; nothing for other installations.
 pub fn region_of(url: &Url) -> Option<&'static str> {
     let host = url.host_str().unwrap_or_default();
     REGIONS.iter().find(|(_, known)| *known == host).map(|(tag, _)| *tag)
 }
 
-/// The tag of an address: the region of a known host, else the host (with its port, where that is an odd one).
+/// Returns the tag of an address: the region of a known host, else the host (with its port, unless it is the default).
 pub fn tag(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     match (region_of(url), url.port()) {
@@ -33,8 +33,8 @@ pub fn tag(url: &Url) -> String {
     }
 }
 
-/// The control plane that belongs to an address of a LangSmith installation: its root, its API (`…/api/v1`), its
-/// dashboard, or the control plane itself. Cloud hosts keep no path; elsewhere the base ends in `/api-host`, once.
+/// Returns the control plane of an address of a LangSmith installation: its root, its API (`…/api/v1`), its dashboard, or
+/// the control plane itself. Cloud hosts keep no path; elsewhere the base ends in `/api-host`, once.
 pub fn control_plane(url: &Url) -> Url {
     let mut base = as_it_stands(url);
     let host = url.host_str().unwrap_or_default().to_string();
@@ -47,7 +47,7 @@ pub fn control_plane(url: &Url) -> Url {
     let path = url.path();
     let segments: Vec<&str> = path.split('/').filter(|s| !s.is_empty()).collect();
     let path = match segments.iter().position(|s| *s == "api-host") {
-        // Whatever follows the prefix (`/v2/deployments`) belongs to calls, not to the base.
+        // The path after the prefix (`/v2/deployments`) belongs to calls, not to the base.
         Some(at) => segments[..=at].join("/"),
         None => {
             let root = match segments.as_slice() {
@@ -61,8 +61,8 @@ pub fn control_plane(url: &Url) -> Url {
     base
 }
 
-/// The page on which deployments are switched on and kept, of the installation that an address of its control plane belongs
-/// to; nothing where the address tells too little (control-plane reference §11).
+/// Returns the page of an installation on which deployments are enabled and managed, from the address of its control
+/// plane; nothing if it can't be derived (control-plane reference §11).
 pub fn deployments_page(url: &Url) -> Option<Url> {
     let mut page = as_it_stands(url);
     let host = url.host_str().unwrap_or_default();
@@ -77,8 +77,8 @@ pub fn deployments_page(url: &Url) -> Option<Url> {
     Some(page)
 }
 
-/// The page of Studio on which an agent server is seen, and a thread of it: that of the installation which the server's control
-/// plane belongs to, else that of the cloud, which reaches servers on the person's own machine too.
+/// Returns the Studio page of an agent server or a thread: that of the installation of its control plane, else that of the
+/// cloud, which also reaches servers on the user's own machine.
 pub fn studio_page(control_plane: Option<&Url>, server: &str, thread: Option<&str>) -> Option<Url> {
     let cloud = || Url::parse("https://smith.langchain.com/host/deployments").ok();
     let mut page = control_plane.and_then(deployments_page).or_else(cloud)?;
@@ -91,7 +91,7 @@ pub fn studio_page(control_plane: Option<&Url>, server: &str, thread: Option<&st
     Some(page)
 }
 
-/// An address taken as it is: without query, fragment and trailing slashes.
+/// Returns an address without query, fragment and trailing slashes.
 pub fn as_it_stands(url: &Url) -> Url {
     let mut base = url.clone();
     base.set_query(None);
@@ -101,7 +101,7 @@ pub fn as_it_stands(url: &Url) -> Url {
     base
 }
 
-/// Whether an address names this machine. A name that merely resolves here does not count.
+/// Whether an address is this machine. A name that only resolves to it does not count.
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(url::Host::Domain(name)) => {
@@ -114,7 +114,7 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// The control plane's host that belongs to a host of the cloud: `<r>.api.host`, `<r>.api.smith` and `<r>.smith`.
+/// Returns the control plane's host for a host of the cloud: `<r>.api.host`, `<r>.api.smith` and `<r>.smith`.
 fn cloud_host(host: &str) -> Option<String> {
     let name = host.strip_suffix(".langchain.com")?;
     for ending in ["api.host", "api.smith", "smith"] {

@@ -1,5 +1,5 @@
-//! Documents that a user writes for a command, in TOML or JSON: parsed by a table of known fields, with every mistake
-//! reported at its place. Secrets are given by reference; only JSON in the service's own shape may hold their values.
+//! Documents that a user writes for a command, in TOML or JSON: parsed by a table of known fields, with errors reported at
+//! their position. Secrets are given by reference; only JSON in the service's own shape may contain their values.
 
 use super::SecretRef;
 use super::error::{ConfigError, Place, nearest};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What a document is written in.
+/// The language of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// TOML.
@@ -23,24 +23,24 @@ pub enum Format {
 /// A field that a document may have.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
-    /// Its name on the wire.
+    /// Its name in requests.
     pub name: &'static str,
-    /// What may stand in it.
+    /// Its type.
     pub form: Form,
-    /// Another name under which it may be given.
+    /// An alternative name.
     pub also: Option<&'static str>,
-    /// Whether it has to be there.
+    /// Whether it is required.
     pub is_needed: bool,
 }
 
-/// What may stand in a field. Null is the same as not being there, everywhere.
+/// The type of a field. Null is the same as a missing field.
 #[derive(Debug, Clone, Copy)]
 pub enum Form {
-    /// A text that is not empty.
+    /// A non-empty text.
     Text,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// An identifier: a UUID.
+    /// An id: a UUID.
     Uuid,
     /// True or false.
     Bool,
@@ -50,35 +50,35 @@ pub enum Form {
     Number(f64, f64),
     /// A list of texts.
     Texts,
-    /// A table of texts under any names.
+    /// A table of texts with any names.
     TextMap,
     /// A table with these fields.
     Table(&'static [Field]),
     /// A list of tables with these fields.
     Tables(&'static [Field]),
-    /// Whatever it is: the server knows.
+    /// Any value, checked by the server.
     Open,
-    /// A text that is part of what is sent, and never shown in a message.
+    /// A text that is sent but never shown in a message.
     Private,
     /// A secret, by reference.
     Secret,
-    /// A table of secrets by their names, each by reference. JSON may also have the service's own shape: a list of
+    /// A table of secrets by name, each by reference. JSON may also have the service's own shape: a list of
     /// `{"name", "value"}`, where the value may be the secret itself.
     Secrets,
 }
 
 impl Field {
-    /// A field that may be left out.
+    /// An optional field.
     pub const fn new(name: &'static str, form: Form) -> Field {
         Field { name, form, also: None, is_needed: false }
     }
 
-    /// The same under another name too.
+    /// Adds an alternative name.
     pub const fn or(self, also: &'static str) -> Field {
         Field { also: Some(also), ..self }
     }
 
-    /// The same where it has to be there.
+    /// Makes it required.
     pub const fn needed(self) -> Field {
         Field { is_needed: true, ..self }
     }
@@ -88,21 +88,21 @@ impl Field {
     }
 }
 
-/// A parsed document. `fields` holds no secret, so it may be shown.
+/// A parsed document. `fields` contains no secrets, so it may be shown.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Document {
-    /// What is given, by the names of the wire; secrets aside.
+    /// The fields by their names in requests, without secrets.
     pub fields: Map<String, Value>,
     /// The secrets, each under the path of its field: `["secrets", "OPENAI_API_KEY"]`.
     pub secrets: Vec<(Vec<String>, SecretRef)>,
-    /// The file, where it came from one.
+    /// The file, if there is one.
     pub path: Option<PathBuf>,
-    /// The lines of fields, by their dotted paths.
+    /// The line numbers of fields, by their dotted paths.
     lines: BTreeMap<String, usize>,
 }
 
 impl Format {
-    /// The language of a file by its name, else by its first character.
+    /// Returns the language of a file from its name, else from its first character.
     pub fn of(path: Option<&Path>, text: &str) -> Format {
         let ending = path.and_then(Path::extension).and_then(|ending| ending.to_str());
         match ending.map(str::to_ascii_lowercase).as_deref() {
@@ -115,11 +115,11 @@ impl Format {
 }
 
 impl Document {
-    /// Reads a document. `path` is for messages, and the folder that relative secret files are looked for in.
+    /// Parses a document. `path` is for messages and for relative paths of secret files.
     ///
     /// # Errors
-    /// The first mistake, at its place: invalid TOML or JSON, an unknown field (with the nearest known one), a missing field,
-    /// a wrong value, or a secret where a reference is required. No message repeats a secret.
+    /// The first error with its position: invalid TOML or JSON, an unknown field (with the nearest known one), a missing field,
+    /// a wrong value, or a secret instead of a reference. No message repeats a secret.
     pub fn parse(
         text: &str,
         format: Format,
@@ -143,7 +143,7 @@ impl Document {
         Ok(reader.document)
     }
 
-    /// Where a field stands, or the nearest around it: `deployment.toml:12: `; empty where the document has no file.
+    /// Returns the position of a field or of its nearest parent: `deployment.toml:12: `; empty without a file.
     pub fn place(&self, field: &str) -> String {
         let Some(path) = &self.path else { return String::new() };
         let path = text::clean(&path.display().to_string()).into_owned();
@@ -159,16 +159,16 @@ impl Document {
         }
     }
 
-    /// The names of the secrets whose values the document itself holds.
+    /// Returns the names of the secrets whose values are in the document.
     pub fn literal_secrets(&self) -> impl Iterator<Item = &str> {
         let literals = self.secrets.iter().filter(|(_, secret)| matches!(secret, SecretRef::Literal(_)));
         literals.filter_map(|(at, _)| at.last().map(String::as_str))
     }
 
-    /// Fetches the secrets. May read files: not for an async task's thread.
+    /// Fetches the secrets. May read files, so don't call it on an async thread.
     ///
     /// # Errors
-    /// The first that cannot be had, with the place of its field.
+    /// The first that can't be read, with the position of its field.
     pub fn fetch(&self) -> Result<Vec<(Vec<String>, SecretString)>, ConfigError> {
         let fetched = self.secrets.iter().map(|(at, secret)| match secret.resolve() {
             Ok(secret) => Ok((at.clone(), secret)),
@@ -189,8 +189,7 @@ struct Reader<'s> {
 }
 
 impl Reader<'_> {
-    /// Hides what may be a secret before any message is made: what stands where a reference belongs, and what stands in
-    /// fields that nobody knows.
+    /// Hides possible secrets before any message is made: values in place of references, and values of unknown fields.
     fn hide(&self, value: &Node, fields: &'static [Field]) {
         let Content::Table(entries) = &value.value else { return };
         for (key, value) in entries {
@@ -235,7 +234,7 @@ impl Reader<'_> {
                 })
             }
             (Form::Uuid, Content::Text(id)) if uuid::Uuid::parse_str(id).is_ok() => Ok(id.as_str().into()),
-            (Form::Uuid, _) => wrong("an identifier such as \"11111111-1111-4111-8111-111111111111\""),
+            (Form::Uuid, _) => wrong("an id such as \"11111111-1111-4111-8111-111111111111\""),
             (Form::Bool, Content::Bool(b)) => Ok((*b).into()),
             (Form::Bool, _) => wrong("true or false"),
             (Form::Integer(least, most), Content::Number(n))
@@ -243,14 +242,14 @@ impl Reader<'_> {
             {
                 Ok(n.clone().into())
             }
-            (Form::Integer(least, i64::MAX), _) => wrong(&format!("a whole number, {least} at least")),
+            (Form::Integer(least, i64::MAX), _) => wrong(&format!("a whole number, at least {least}")),
             (Form::Integer(least, most), _) => wrong(&format!("a whole number from {least} to {most}")),
             (Form::Number(least, most), Content::Number(n))
                 if n.as_f64().is_some_and(|n| (least..=most).contains(&n)) =>
             {
                 Ok(n.clone().into())
             }
-            (Form::Number(least, f64::MAX), _) => wrong(&format!("a number, {least} at least")),
+            (Form::Number(least, f64::MAX), _) => wrong(&format!("a number, at least {least}")),
             (Form::Number(least, most), _) => wrong(&format!("a number from {least} to {most}")),
             (Form::Texts, Content::List(items)) => {
                 let texts = items.iter().map(|item| Ok(text_of(source, item)?.value.into()));
@@ -338,7 +337,7 @@ impl Reader<'_> {
         };
         let why = format!("the field `{}` is missing{}", field.name, of(at));
         match at {
-            // The document itself has no line of its own.
+            // The document itself has no line.
             [] => Err(ConfigError { path: source.path.map(Path::to_path_buf), ..ConfigError::new(why) }),
             _ => Err(source.error(whole.span.clone(), why)),
         }
@@ -363,15 +362,14 @@ impl Reader<'_> {
         }
         let Some(secret) = value.text().and_then(|text| self.reference(text)) else {
             let name = text::clean(at.last().map_or("", String::as_str)).into_owned();
-            let why =
-                format!("`{name}` has to say where the secret is: the secret itself does not belong in a document");
+            let why = format!("`{name}` needs a reference: secrets don't belong in a document");
             return Err(self.source.error(value.span.clone(), why).hint(format!("write {}", SecretRef::FORM)));
         };
         self.document.secrets.push((at.to_vec(), secret));
         Ok(())
     }
 
-    /// Reads a secret in the service's own shape, `{"name": …, "value": …}`.
+    /// Parses a secret in the service's own shape, `{"name": …, "value": …}`.
     fn named_secret(&mut self, at: &[String], item: &Node) -> Result<(), ConfigError> {
         let source = self.source;
         let wrong = |node: &Node| {
@@ -393,7 +391,7 @@ impl Reader<'_> {
         self.line(&at, key);
         let secret = match value.text() {
             Some("") | None => {
-                let why = format!("expected a text that is not empty as the value of {}", text::clean(name));
+                let why = format!("expected a non-empty text as the value of {}", text::clean(name));
                 return Err(source.error(value.span.clone(), why));
             }
             Some(text) => self.reference(text).unwrap_or_else(|| SecretRef::Literal(SecretString::from(text))),
@@ -402,7 +400,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Whatever stands there, as JSON.
+    /// Returns any value as JSON.
     fn open(&self, value: &Node) -> Result<Value, ConfigError> {
         Ok(match &value.value {
             Content::Null => Value::Null,
@@ -414,7 +412,7 @@ impl Reader<'_> {
                 let fields = entries.iter().map(|(key, value)| Ok((key.name.clone(), self.open(value)?)));
                 fields.collect::<Result<Map<String, Value>, ConfigError>>()?.into()
             }
-            Content::Other(_) => return Err(mismatch(self.source, value, "what JSON can say")),
+            Content::Other(_) => return Err(mismatch(self.source, value, "a JSON value")),
         })
     }
 
@@ -500,15 +498,15 @@ mod tests {
                 "the field `name` is missing in [inner.env.0]\n  3 | env = [{}]\n    |        ^^",
             ),
             ("name = 3", "d.toml:1:8: expected a text in quotes, found 3"),
-            ("name = \" \"", "this text is empty"),
+            ("name = \" \"", "must not be empty"),
             (
                 "name = \"a\"\nsource = \"gitub\"",
                 "found \"gitub\"\n  2 | source = \"gitub\"\n    |          ^^^^^^^\n  did you mean \"github\"?",
             ),
-            ("name = \"a\"\nid = \"x\"", "d.toml:2:6: expected an identifier such as"),
+            ("name = \"a\"\nid = \"x\"", "d.toml:2:6: expected an id such as"),
             ("name = \"a\"\npush = \"yes\"", "expected true or false, found \"yes\""),
             ("name = \"a\"\npush = 2020-01-01", "expected true or false, found a datetime"),
-            ("name = \"a\"\ninner.scale = -1", "expected a whole number, 0 at least, found -1"),
+            ("name = \"a\"\ninner.scale = -1", "expected a whole number, at least 0, found -1"),
             ("name = \"a\"\ninner.cpu = 9.5", "expected a number from 0.1 to 8, found 9.5"),
             ("name = \"a\"\ninner = []", "expected a table, found a list"),
             ("name = \"a\"\nscopes = \"x\"", "expected a list of texts"),
@@ -571,7 +569,7 @@ mod tests {
             assert!(!error.contains("canary"), "{error}");
         }
         let error = read("name = \"a\"\n[secrets]\nA = \"canary\"").unwrap_err();
-        assert!(error.contains("d.toml:3:5: `A` has to say where the secret is"), "{error}");
+        assert!(error.contains("d.toml:3:5: `A` needs a reference"), "{error}");
         assert!(
             error.contains("3 | A = ********\n    |     ^^^^^^^^\n  write \"env:VARIABLE\" or \"file:PATH\""),
             "{error}"

@@ -1,4 +1,4 @@
-//! One profile as a text by itself, and its way into the file: the rest of the file stays as it was written.
+//! Edits one profile as text and merges it into the file; the rest of the file is unchanged.
 
 use super::{Config, ConfigError, Place, Profile, SecretSource, base};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use toml_edit::{DocumentMut, Item, RawString, Table, TableLike};
 /// going to be: relative key files are looked for beside it.
 ///
 /// # Errors
-/// What is wrong, with the line in this text. Unlike in a file a key that nobody knows is a mistake: it was just typed.
+/// The error, with the line in this text. Unlike in a file, an unknown key is an error, because it was just typed.
 pub fn profile_of(text: &str, file: Option<&Path>) -> Result<Profile, ConfigError> {
     let config = Config::parse(text, None)?;
     if let Some(warning) = config.warnings.first() {
@@ -19,24 +19,23 @@ pub fn profile_of(text: &str, file: Option<&Path>) -> Result<Profile, ConfigErro
     }
     if let Some(foreign) = document(text)?.iter().map(|(key, _)| key).find(|key| *key != "profiles") {
         let at = text.find(foreign).unwrap_or_default();
-        return Err(ConfigError::at(None, text, at..at + foreign.len(), "only a profile is defined here")
+        return Err(ConfigError::at(None, text, at..at + foreign.len(), "only a profile can be defined here")
             .hint("the other settings are in the file itself"));
     }
     if let [_, second, ..] = config.profiles.as_slice() {
         let at = text.find(second.name.as_str()).unwrap_or_default();
-        return Err(ConfigError::at(None, text, at..at + second.name.len(), "one profile at a time is defined here"));
+        return Err(ConfigError::at(None, text, at..at + second.name.len(), "only one profile can be defined here"));
     }
     let profiles = match file {
         Some(_) => Config::parse(text, file)?.profiles,
         None => config.profiles,
     };
     profiles.into_iter().next().ok_or_else(|| {
-        ConfigError::new("this text defines no profile")
-            .hint("it begins with [profiles.NAME], with a name that you choose")
+        ConfigError::new("this text defines no profile").hint("start with [profiles.NAME], with a name of your choice")
     })
 }
 
-/// A warning (`line:column: text`) as the mistake that it is while one types.
+/// Turns a warning (`line:column: text`) into an error for the editor.
 fn of_warning(text: &str, warning: &str) -> ConfigError {
     let mut parts = warning.splitn(3, ':');
     let mut number = || parts.next().and_then(|part| part.trim().parse::<usize>().ok());
@@ -50,8 +49,7 @@ fn of_warning(text: &str, warning: &str) -> ConfigError {
     ConfigError { place: Some(Place::of(text, at..at + width.unwrap_or(1))), ..ConfigError::new(message) }
 }
 
-/// How each profile is written in the text of a file. One in which a key seems to have been pasted is left out: it would be
-/// shown where it is edited.
+/// Returns the text of each profile in a file. A profile with a pasted key is skipped, because it would be shown in the editor.
 pub fn tables(text: &str) -> BTreeMap<String, Arc<str>> {
     let Ok(mut document) = text.parse::<DocumentMut>() else { return BTreeMap::new() };
     let Some(profiles) = document.get_mut("profiles").and_then(Item::as_table_like_mut) else { return BTreeMap::new() };
@@ -72,10 +70,10 @@ pub fn tables(text: &str) -> BTreeMap<String, Arc<str>> {
     tables
 }
 
-/// The text of a file in which a profile is defined as in `typed`, in its place or behind the others. Nothing else changes.
+/// Returns the text of the file with the profile from `typed`, replaced or appended. Nothing else changes.
 ///
 /// # Errors
-/// Either text is not what it should be.
+/// One of the texts is invalid.
 pub fn with_profile(file: &str, typed: &str) -> Result<String, ConfigError> {
     let name = profile_of(typed, None)?.name;
     let mut typed = document(typed)?;
@@ -105,7 +103,7 @@ pub fn with_profile(file: &str, typed: &str) -> Result<String, ConfigError> {
             table.set_position(old.position());
         }
         let blank = |text: &str| text[..text.len() - text.trim_start_matches(['\n', '\r']).len()].to_string();
-        // What stood between it and the one before it stays; a new one has a blank line before it.
+        // Keep the text before it; a new profile gets a blank line before it.
         let gap = match old.map(|old| before(first(old))) {
             Some(before) => blank(&before),
             None if is_empty => String::new(),
@@ -118,7 +116,7 @@ pub fn with_profile(file: &str, typed: &str) -> Result<String, ConfigError> {
     }
     profiles.insert(&name, item);
     let text = document.to_string();
-    // Whatever a file looks like: what is going to be written can be read, and defines what was typed.
+    // Check that the new text is valid and defines the profile.
     Config::parse(&text, None)?;
     Ok(text)
 }
@@ -129,7 +127,7 @@ fn document(text: &str) -> Result<DocumentMut, ConfigError> {
     })
 }
 
-/// Takes tables out of the order in which they were written: they follow what they are put behind.
+/// Resets the position of tables, so that they follow the tables before them.
 fn unplace(table: &mut Table) {
     table.set_position(None);
     for (_, item) in table.iter_mut() {
@@ -163,7 +161,7 @@ fn before(table: &Table) -> String {
     table.decor().prefix().and_then(RawString::as_str).unwrap_or_default().to_string()
 }
 
-/// Keeps a comment that stands behind the last key.
+/// Keeps a comment after the last key.
 fn append(table: &mut Table, comment: &str) {
     let last = table.iter_mut().last().map(|(_, item)| item);
     match last {
@@ -176,7 +174,7 @@ fn append(table: &mut Table, comment: &str) {
     }
 }
 
-/// The text with which a new profile is begun, or one that no file defines is edited.
+/// Returns the initial text of a new profile, or of one that is not in the file.
 pub fn profile_template(profile: Option<&Profile>) -> String {
     let Some(profile) = profile else {
         return TEMPLATE.to_string();
@@ -212,7 +210,7 @@ pub fn profile_template(profile: Option<&Profile>) -> String {
             Some(SecretSource::Command(words)) => {
                 line(&format!("{kind}_command"), list(&mut words.iter().map(String::as_str)));
             }
-            // One that was given is no place that a file could name.
+            // A key that was given directly has no source to name.
             Some(SecretSource::Given(_)) | None => {}
         }
     }
@@ -231,15 +229,15 @@ pub fn profile_template(profile: Option<&Profile>) -> String {
     out
 }
 
-/// A profile with everything that it usually needs.
+/// Returns a template with the usual settings.
 const TEMPLATE: &str = r#"[profiles.new]
 # Where: a region of the cloud ("us", "eu", "apac", "aws"), or the address of your own installation:
 # url = "https://langsmith.example.com"
 region = "us"
-# Where the key is; it never stands in this file. Instead of a variable: api_key_file = "FILE" (chmod 600),
+# The source of the key, which is never part of this file. Instead of a variable: api_key_file = "FILE" (chmod 600),
 # or api_key_command = ["pass", "show", "langsmith"].
 api_key_env = "LANGSMITH_API_KEY"
-# Only for a key of a whole organisation:
+# Only for a key of a whole organization:
 # workspace = "00000000-0000-4000-8000-000000000000"
 # Shown in large. One called PROD is read-only unless --write is given.
 # label = "PROD"

@@ -3,12 +3,12 @@
 use super::{ConfigError, Profile, SecretSource, base};
 use url::Url;
 
-/// The profile of the official variables. `LANGGRAPH_HOST_URL` is the control plane as it stands (the official clients
-/// add nothing to it); `LANGSMITH_ENDPOINT` is any address of the installation.
+/// Returns the profile of the official variables. `LANGGRAPH_HOST_URL` is the control plane's full address (the official
+/// clients add nothing to it); `LANGSMITH_ENDPOINT` is any address of the installation.
 pub(super) fn profile(env: impl Fn(&str) -> Option<String>) -> Result<Option<Profile>, ConfigError> {
     let get = |name: &str| env(name).map(|v| v.trim().to_string()).filter(|v| !v.is_empty());
     let key = get("LANGSMITH_API_KEY");
-    // As the official clients have it: a key goes first, and no token goes with it.
+    // As in the official clients, a key takes precedence and no token is sent with it.
     let bearer = get("LANGSMITH_BEARER_TOKEN").filter(|_| key.is_none());
     let control_plane = if let Some(text) = get("LANGGRAPH_HOST_URL") {
         Some(base::as_it_stands(&address("LANGGRAPH_HOST_URL", &text)?))
@@ -20,15 +20,15 @@ pub(super) fn profile(env: impl Fn(&str) -> Option<String>) -> Result<Option<Pro
     let Some(control_plane) = control_plane else { return Ok(None) };
     let workspace = get("LANGSMITH_WORKSPACE_ID").or_else(|| get("LANGSMITH_TENANT_ID"));
     if workspace.as_ref().is_some_and(|w| !w.bytes().all(|b| b.is_ascii_graphic())) {
-        return Err(ConfigError::new("the workspace in the environment is no identifier")
-            .hint("LANGSMITH_WORKSPACE_ID holds a UUID"));
+        return Err(ConfigError::new("the workspace in the environment is not a UUID")
+            .hint("LANGSMITH_WORKSPACE_ID must be a UUID"));
     }
     Ok(Some(Profile {
         name: "env".into(),
         region: Some(base::tag(&control_plane)),
         control_plane: Some(control_plane),
         workspace,
-        // Named, not copied: the value is read where it is used.
+        // By reference: the value is read when it is used.
         key: key.map(|_| SecretSource::Env("LANGSMITH_API_KEY".into())),
         bearer: bearer.map(|_| SecretSource::Env("LANGSMITH_BEARER_TOKEN".into())),
         ..Profile::default()
@@ -39,7 +39,7 @@ pub(super) fn profile(env: impl Fn(&str) -> Option<String>) -> Result<Option<Pro
 pub(super) fn url_profile(text: &str) -> Result<Profile, ConfigError> {
     let text = text.trim();
     let bad = |why: String| {
-        ConfigError::new(format!("--url: {why}")).hint("an address such as http://127.0.0.1:2024 was expected")
+        ConfigError::new(format!("--url: {why}")).hint("expected an address such as http://127.0.0.1:2024")
     };
     let url = if text.contains("://") {
         web_address(text).map_err(bad)?
@@ -62,14 +62,14 @@ pub(super) fn url_profile(text: &str) -> Result<Profile, ConfigError> {
     })
 }
 
-/// Reads an address of the web: http or https, a host, no user and password in it.
+/// Parses an http or https address without user and password.
 pub(super) fn web_address(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).map_err(|e| format!("this is no address ({e})"))?;
+    let url = Url::parse(text).map_err(|e| format!("not a valid address ({e})"))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("the scheme {:?} is not http or https", crate::text::clean(url.scheme())));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("an address must not carry a user or a password".into());
+        return Err("an address must not contain a user or a password".into());
     }
     Ok(url)
 }
@@ -77,8 +77,8 @@ pub(super) fn web_address(text: &str) -> Result<Url, String> {
 fn address(variable: &str, text: &str) -> Result<Url, ConfigError> {
     let url = web_address(text).map_err(|why| ConfigError::new(format!("{variable}: {why}")))?;
     if url.scheme() == "http" && !base::is_loopback(&url) {
-        return Err(ConfigError::new(format!("{variable} is plain http to another machine, and a key would go there"))
-            .hint("use https, or write a profile with `allow_http = true`"));
+        return Err(ConfigError::new(format!("{variable} is plain http to another machine, which would expose a key"))
+            .hint("use https, or a profile with `allow_http = true`"));
     }
     Ok(url)
 }

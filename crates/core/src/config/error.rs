@@ -1,27 +1,27 @@
-//! What is wrong with a configuration, shown where it is wrong: file, line, column, the line itself and a caret.
+//! Errors of a configuration with their position: file, line, column, the line itself and a caret.
 
 use crate::text;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Longest part of a line that is shown, in characters.
+/// Maximum length of a shown line, in characters.
 const LONGEST: usize = 200;
 
-/// A configuration that cannot be used.
+/// An invalid configuration.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ConfigError {
-    /// The file, where it came from one.
+    /// The file, if there is one.
     pub path: Option<PathBuf>,
-    /// Where in the file.
+    /// The position in the file.
     pub place: Option<Place>,
-    /// What is wrong, one line.
+    /// The error, one line.
     pub message: String,
     /// What was expected, or what to do.
     pub hint: Option<String>,
 }
 
-/// A place in a file, with what is needed to show it.
+/// A position in a file, with its line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Place {
     /// From 1.
@@ -35,18 +35,18 @@ pub struct Place {
 }
 
 impl ConfigError {
-    /// An error that has no place in a file.
+    /// Creates an error without a position.
     pub fn new(message: impl Into<String>) -> ConfigError {
         ConfigError { message: message.into(), ..Default::default() }
     }
 
-    /// Adds what was expected or what to do.
+    /// Adds a hint.
     pub fn hint(mut self, hint: impl Into<String>) -> ConfigError {
         self.hint = Some(hint.into());
         self
     }
 
-    /// An error at a span of a file's text.
+    /// Creates an error at a span of a file's text.
     pub(super) fn at(path: Option<&Path>, text: &str, span: Range<usize>, message: impl Into<String>) -> ConfigError {
         ConfigError {
             path: path.map(Path::to_path_buf),
@@ -81,8 +81,8 @@ impl Place {
     }
 }
 
-/// Hides what looks like a key of the service (`lsv2_pt_…`, `lsv2_sk_…`): a person may have pasted one into the file.
-/// The length stays, so that the caret keeps its place.
+/// Hides keys of the service (`lsv2_pt_…`, `lsv2_sk_…`) that were pasted into the file. The length is kept, so that the
+/// caret stays in place.
 pub(super) fn mask(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
@@ -123,7 +123,7 @@ impl fmt::Display for ConfigError {
         }
         f.write_str(&text::clean_lines(&self.message))?;
         if let Some(Place { line, column, width, excerpt }) = &self.place {
-            // Of a very long line the part around the mistake.
+            // Show only the part of a long line around the error.
             let from = if excerpt.chars().count() > LONGEST { (column - 1).saturating_sub(LONGEST / 2) } else { 0 };
             let part: String = excerpt.chars().skip(from).take(LONGEST).collect();
             let cut = if from > 0 { "…" } else { "" };
@@ -142,12 +142,12 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// The candidate that a mistyped word probably meant.
+/// Returns the candidate that is nearest to a mistyped word.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     nearest_few(word, candidates, 1).into_iter().next()
 }
 
-/// The candidates that a mistyped word may mean, the nearest first: at most a third of its letters differ.
+/// Returns the candidates near a mistyped word, the nearest first: at most a third of its letters differ.
 pub fn nearest_few<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let limit = (word.chars().count() / 3).max(1);
     let near = candidates.into_iter().map(|c| (distance(&word.to_lowercase(), &c.to_lowercase()), c));
@@ -156,7 +156,7 @@ pub fn nearest_few<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>
     near.into_iter().map(|(_, c)| c).take(most).collect()
 }
 
-/// Edits from one word to another, in characters; two neighbours that changed places are one edit.
+/// Returns the edit distance of two words, in characters; a swap of adjacent characters is one edit.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];

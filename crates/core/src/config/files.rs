@@ -5,13 +5,13 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Largest file that is read whole: a configuration, an input, a change.
+/// Maximum size of a configuration, input or document.
 const MAX_TEXT: u64 = 64 << 20;
 
 /// Opens a file to read it. A pipe that the shell has opened (`<(COMMAND)`) is one too.
 ///
 /// # Errors
-/// What the system says, or that it is a named pipe.
+/// The system's error, or a named pipe.
 pub fn open(path: &Path) -> io::Result<File> {
     refuse_pipe(path)?;
     File::open(path)
@@ -20,7 +20,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// Opens a file with these options.
 ///
 /// # Errors
-/// What the system says, or that it is a named pipe.
+/// The system's error, or a named pipe.
 pub fn open_with(options: &OpenOptions, path: &Path) -> io::Result<File> {
     refuse_pipe(path)?;
     options.open(path)
@@ -29,7 +29,7 @@ pub fn open_with(options: &OpenOptions, path: &Path) -> io::Result<File> {
 /// Reads a file whole.
 ///
 /// # Errors
-/// What the system says, that it is a named pipe, or that it is larger than 64 MiB (`/dev/zero`).
+/// The system's error, a named pipe, or a file above 64 MiB (`/dev/zero`).
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
@@ -54,7 +54,7 @@ fn refuse_pipe(path: &Path) -> io::Result<()> {
         use std::os::unix::fs::FileTypeExt;
         let is_open = ["/dev/fd", "/proc/self/fd"].iter().any(|open| path.starts_with(open));
         if !is_open && std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo()) {
-            let why = "it is a named pipe, and opening it could block: name a file, or use <(COMMAND) or >(COMMAND)";
+            let why = "it is a named pipe, and opening it could block: use a file, <(COMMAND) or >(COMMAND)";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
     }

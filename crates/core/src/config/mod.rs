@@ -1,4 +1,4 @@
-//! Configuration: profiles, limits, keys of the keyboard; where it is found and what is the case without one.
+//! Configuration: profiles, limits, key bindings; its location and its defaults.
 
 mod base;
 mod document;
@@ -36,29 +36,29 @@ pub use error::{nearest, nearest_few};
 /// The whole configuration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Config {
-    /// The file that it came from, where there was one.
+    /// The file, if there is one.
     pub path: Option<PathBuf>,
-    /// Profiles used when none is named.
+    /// Profiles to use by default.
     pub default_profiles: Vec<String>,
     /// All profiles, in the file's order.
     pub profiles: Vec<Profile>,
-    /// How a wait polls.
+    /// Polling of waits.
     pub poll: Poll,
-    /// How much of a stream is kept.
+    /// Memory limits of streams.
     pub tape: TapeLimits,
-    /// How the dashboard looks.
+    /// Appearance of the dashboard.
     pub ui: Ui,
-    /// All themes that there are.
+    /// All themes.
     pub themes: theme::Themes,
-    /// Keys by the name of the operation.
+    /// Keys by the name of the action.
     pub keys: BTreeMap<String, Vec<String>>,
-    /// What was ignored and why, one line each, with its place in the file.
+    /// Warnings with their positions, one line each.
     pub warnings: Vec<String>,
-    /// How each profile is written in the file, by its name; left out where a key seems to have been pasted into it.
+    /// The text of each profile in the file, by name; without profiles that contain a pasted key.
     pub tables: BTreeMap<String, Arc<str>>,
 }
 
-/// How often a wait asks, and how long it goes on. One minute and half an hour are the service's own advice (contract §8).
+/// Interval and timeout of a wait. One minute and half an hour are recommended by the service (contract §8).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Poll {
     /// Time between two requests.
@@ -73,18 +73,17 @@ impl Default for Poll {
     }
 }
 
-/// Default of `[limits] max_answer`: the largest answer of a server that is read, unpacked, in bytes. A thread's state may have
-/// 50 MB.
+/// Default of `[limits] max_answer`: maximum decompressed size of a response, in bytes. A thread's state may have 50 MB.
 pub const MAX_ANSWER: u64 = 64 << 20;
 
-/// Bounds of a tape.
+/// Memory limits of an event log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TapeLimits {
-    /// Events kept.
+    /// Maximum number of events.
     pub max_rows: usize,
-    /// Bytes of memory that they may take.
+    /// Maximum memory in bytes.
     pub max_bytes: u64,
-    /// Largest event that is kept whole, in bytes.
+    /// Maximum size of an event that is kept whole, in bytes.
     pub max_event: u64,
 }
 
@@ -94,32 +93,32 @@ impl Default for TapeLimits {
     }
 }
 
-/// How the dashboard looks.
+/// Appearance of the dashboard.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ui {
-    /// Name of the theme.
+    /// The name of the theme.
     pub theme: String,
-    /// Whose the mouse is.
+    /// Who handles the mouse.
     pub mouse: Mouse,
     /// Draw with ASCII only.
     pub ascii: bool,
-    /// How the times of a stream are told.
+    /// How times in a stream are shown.
     pub timestamps: Timestamps,
-    /// Whether lines that are too long for the stream's pane go on in the next one.
+    /// Whether long lines in a stream are wrapped.
     pub wrap: bool,
-    /// How a person is called when a watched revision ends.
+    /// How to notify when a watched revision finishes.
     pub notify: Notify,
 }
 
-/// Whose the mouse is.
+/// Who handles the mouse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mouse {
-    /// Ours in lists, the terminal's where text is read, so that it can be selected.
+    /// Runtail in lists, the terminal in streams, so that text can be selected.
     #[default]
     Auto,
-    /// Ours everywhere.
+    /// Runtail everywhere.
     On,
-    /// Always the terminal's.
+    /// Always the terminal.
     Off,
 }
 
@@ -128,25 +127,25 @@ impl Mouse {
     pub const WORDS: [(&str, Mouse); 3] = [("auto", Mouse::Auto), ("on", Mouse::On), ("off", Mouse::Off)];
 }
 
-/// How the times of a stream are told.
+/// How times in a stream are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Timestamps {
-    /// As the clock on the wall shows them.
+    /// Local time of day.
     #[default]
     Absolute,
-    /// Since the run began.
+    /// Relative to the start of the run.
     Relative,
-    /// Since the entry before.
+    /// Relative to the previous entry.
     Delta,
 }
 
 impl Timestamps {
-    /// The words of the configuration, in the order of the key that goes through them.
+    /// The words of the configuration, in the order in which the key cycles.
     pub const WORDS: [(&str, Timestamps); 3] =
         [("absolute", Timestamps::Absolute), ("relative", Timestamps::Relative), ("delta", Timestamps::Delta)];
 }
 
-/// The word of a choice.
+/// Returns the word of a choice.
 fn word_of<T: PartialEq>(words: &[(&'static str, T)], wanted: &T) -> &'static str {
     words.iter().find(|(_, choice)| choice == wanted).map_or("", |(word, _)| word)
 }
@@ -163,10 +162,10 @@ impl std::fmt::Display for Timestamps {
     }
 }
 
-/// How a person is called.
+/// How to notify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Notify {
-    /// Not at all: the message on the screen is enough.
+    /// Only the message on the screen.
     Off,
     /// The terminal's bell.
     #[default]
@@ -202,12 +201,12 @@ impl Default for Ui {
     }
 }
 
-/// One place to work with: a control plane, agent servers, or both, and the keys to them.
+/// A profile: a control plane, agent servers, or both, and their keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Profile {
     /// Its name.
     pub name: String,
-    /// What is shown as its region: `us`, `eu`, `apac`, `aws`, or the host of anything else.
+    /// Its region on screen: `us`, `eu`, `apac`, `aws`, or the host of anything else.
     pub region: Option<String>,
     /// Base of the control plane, prefix included.
     pub control_plane: Option<Url>,
@@ -217,39 +216,38 @@ pub struct Profile {
     pub key: Option<SecretSource>,
     /// Where the bearer token comes from.
     pub bearer: Option<SecretSource>,
-    /// What is shown in large, such as `PROD`.
+    /// Its label, such as `PROD`.
     pub label: Option<String>,
-    /// Whether the file rules writing out.
+    /// Whether the file sets `read_only`.
     pub read_only: bool,
-    /// Why nothing may be written with it, where that is so; settled by [`Config::seal`]. No client of such a profile can
-    /// build a request that writes.
+    /// Why it is read-only, if so; set by [`Config::seal`]. No client of such a profile can build a write request.
     pub sealed: Option<String>,
-    /// Identifiers of deployments, for servers that cannot list them.
+    /// Pinned deployment ids, for servers that can't list deployments.
     pub deployments: Vec<String>,
-    /// Agent servers that are known without a control plane, by name.
+    /// Agent servers without a control plane, by name.
     pub agent_servers: Vec<(String, Url)>,
-    /// Whether plain http to other machines is accepted.
+    /// Whether plain http to other machines is allowed.
     pub allow_http: bool,
-    /// Largest answer that is read, unpacked, in bytes (`[limits] max_answer`); none means [`MAX_ANSWER`]. Streams have other
-    /// limits.
+    /// Maximum decompressed size of a response, in bytes (`[limits] max_answer`); none means [`MAX_ANSWER`]. Streams have
+    /// other limits.
     pub max_answer: Option<u64>,
 }
 
 impl Profile {
-    /// Whether nothing may be written with it.
+    /// Whether it is read-only.
     pub fn is_read_only(&self) -> bool {
         self.read_only || self.sealed.is_some()
     }
 
-    /// Whether requests go to the same servers with the same keys: what one answered holds for the other too.
+    /// Whether both have the same servers and keys, so that responses to one are valid for the other.
     pub fn same_target(&self, other: &Profile) -> bool {
         let target =
             |p: &Profile| (p.control_plane.clone(), p.workspace.clone(), p.agent_servers.clone(), p.allow_http);
         target(self) == target(other) && self.key == other.key && self.bearer == other.bearer
     }
 
-    /// Settles whether it may be written with. Production labels are read-only until `write` says otherwise; what the file
-    /// calls `read_only` stays so.
+    /// Decides whether it is read-only. A production label is read-only unless `write` is set; `read_only` in the file always
+    /// applies.
     pub fn seal(&mut self, read_only: bool, write: bool) {
         self.sealed = if read_only {
             Some("--read-only was given".into())
@@ -266,7 +264,7 @@ impl Profile {
         };
     }
 
-    /// Whether its label contains PROD, in any case: NON-PROD too, because a wrong guess must not let anybody write.
+    /// Whether its label contains PROD, in any case: NON-PROD too, because a wrong guess must not allow writing.
     pub fn is_production(&self) -> bool {
         self.label.as_deref().is_some_and(|label| label.to_ascii_uppercase().contains("PROD"))
     }
@@ -276,8 +274,8 @@ impl Config {
     /// A commented example with every key, which `config init` writes.
     pub const EXAMPLE: &str = include_str!("../../../../config.example.toml");
 
-    /// Loads the named file, else the one at the usual place, else what the environment says (see [`Config::from_env`]).
-    /// Without any of them the configuration has no profile.
+    /// Loads the named file, else the default file, else the environment (see [`Config::from_env`]). Without any of them the
+    /// configuration has no profiles.
     pub fn load(path: Option<&Path>) -> Result<Config, ConfigError> {
         let usual = Config::default_path();
         let (path, named) = match (path, &usual) {
@@ -297,9 +295,9 @@ impl Config {
             Ok(text) => Config::parse(&text, Some(path)),
             Err(e) => {
                 let mut error = ConfigError::new(match e.kind() {
-                    std::io::ErrorKind::NotFound => "there is no such file".to_string(),
+                    std::io::ErrorKind::NotFound => "the file does not exist".to_string(),
                     std::io::ErrorKind::InvalidData => "this is not a text file (UTF-8)".to_string(),
-                    _ => format!("cannot be read: {e}"),
+                    _ => format!("can't be read: {e}"),
                 });
                 error.path = Some(path.to_path_buf());
                 Err(error.hint("`runtail config init` writes a commented example"))
@@ -307,32 +305,32 @@ impl Config {
         }
     }
 
-    /// Settles for every profile whether it may be written with: never under `--read-only`, nor with one that its file calls
-    /// read-only; with one labelled as production under `--write` alone.
+    /// Decides for every profile whether it is read-only: under `--read-only`, if its file says so, or if it is labeled as
+    /// production without `--write`.
     pub fn seal(&mut self, read_only: bool, write: bool) {
         self.profiles.iter_mut().for_each(|profile| profile.seal(read_only, write));
     }
 
-    /// Reads a configuration from text; `path` is for messages, and the folder that relative key files are looked for in.
+    /// Parses a configuration; `path` is for messages and for relative paths of key files.
     pub fn parse(text: &str, path: Option<&Path>) -> Result<Config, ConfigError> {
         parse::config(text, path)
     }
 
-    /// The profile that the official environment variables make, if any is set: `LANGSMITH_API_KEY`, or without it
-    /// `LANGSMITH_BEARER_TOKEN`; `LANGSMITH_WORKSPACE_ID` or `LANGSMITH_TENANT_ID`, and `LANGGRAPH_HOST_URL` (the control plane as it stands) or
-    /// `LANGSMITH_ENDPOINT` (any address of the installation). A variable that holds no address makes no profile.
+    /// Returns the profile of the official environment variables, if any is set: `LANGSMITH_API_KEY`, or without it
+    /// `LANGSMITH_BEARER_TOKEN`; `LANGSMITH_WORKSPACE_ID` or `LANGSMITH_TENANT_ID`, and `LANGGRAPH_HOST_URL` (the control plane's full address) or
+    /// `LANGSMITH_ENDPOINT` (any address of the installation). An invalid address makes no profile.
     pub fn from_env(env: impl Fn(&str) -> Option<String>) -> Option<Profile> {
         env::profile(env).ok().flatten()
     }
 
-    /// The configuration of `--url`: one agent server, no control plane and no key. An address without a scheme is https,
-    /// or http on this machine. Plain http elsewhere is accepted, since the person asked for just that and no key is sent.
+    /// Returns the configuration of `--url`: one agent server, without control plane and key. An address without a scheme is
+    /// https, or http on this machine. Plain http elsewhere is allowed, because the user asked for it and no key is sent.
     pub fn for_url(url: &str) -> Result<Config, ConfigError> {
         Ok(Config { profiles: vec![env::url_profile(url)?], ..Config::default() })
     }
 
-    /// Where the configuration is looked for: `$XDG_CONFIG_HOME/runtail/config.toml` on every system where that is set,
-    /// else the system's usual place.
+    /// Returns the default path: `$XDG_CONFIG_HOME/runtail/config.toml` if that is set, on every system, else the system's
+    /// usual location.
     pub fn default_path() -> Option<PathBuf> {
         let xdg = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
         let folder = match xdg {
@@ -342,10 +340,10 @@ impl Config {
         Some(folder.join("config.toml"))
     }
 
-    /// The profiles with these names; without names the default ones, and without defaults all.
+    /// Returns the profiles with these names; without names the default ones, and without defaults all.
     ///
     /// # Errors
-    /// A name that no profile has: the error lists those there are, and the nearest.
+    /// An unknown name; the error lists all names and the nearest one.
     pub fn choose(&self, names: &[String]) -> Result<Vec<Profile>, ConfigError> {
         let names = if names.is_empty() { &self.default_profiles } else { names };
         if names.is_empty() {
@@ -361,7 +359,7 @@ impl Config {
         Ok(chosen)
     }
 
-    /// The names of those that [`Config::choose`] would choose, without those that are not there.
+    /// Returns the names that [`Config::choose`] would choose, without unknown ones.
     pub fn chosen(&self, names: &[String]) -> Vec<String> {
         let names = if names.is_empty() { &self.default_profiles } else { names };
         let wanted = |profile: &&Profile| names.is_empty() || names.contains(&profile.name);
@@ -432,7 +430,7 @@ mod tests {
     #[test]
     fn a_named_file_must_exist() {
         let error = Config::load(Some(Path::new("/nonexistent/runtail.toml"))).unwrap_err();
-        assert!(error.to_string().starts_with("/nonexistent/runtail.toml: there is no such file"), "{error}");
+        assert!(error.to_string().starts_with("/nonexistent/runtail.toml: the file does not exist"), "{error}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A document as it was read, every value with its place: one shape for TOML and JSON.
+//! A parsed document with positions, the same for TOML and JSON.
 
 use super::error::{ConfigError, Place};
 use super::table::Source;
@@ -10,14 +10,14 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A value and where it stands, in bytes of the text.
+/// A value and its byte span.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub value: Content,
     pub span: Range<usize>,
 }
 
-/// What a value is.
+/// The type and content of a value.
 #[derive(Debug, Clone)]
 pub(super) enum Content {
     Null,
@@ -27,7 +27,7 @@ pub(super) enum Content {
     List(Vec<Node>),
     /// In the order of the text.
     Table(Vec<(Key, Node)>),
-    /// Something that JSON does not have: a date.
+    /// A date, which JSON does not have.
     Other(&'static str),
 }
 
@@ -66,7 +66,7 @@ pub(super) fn of_toml(source: &Source<'_>) -> Result<Node, ConfigError> {
     Ok(Node { value: table(source, document.get_ref())?, span })
 }
 
-/// Reads JSON, by the book: no comments, no loose commas.
+/// Parses strict JSON: no comments, no trailing commas.
 pub(super) fn of_json(source: &Source<'_>) -> Result<Node, ConfigError> {
     let strict = ParseOptions {
         allow_comments: false,
@@ -86,11 +86,11 @@ pub(super) fn of_json(source: &Source<'_>) -> Result<Node, ConfigError> {
     })?;
     match parsed.value {
         Some(value) => json(source, value),
-        None => Err(broken(source, 0..0, "JSON", "there is nothing in it")),
+        None => Err(broken(source, 0..0, "JSON", "it is empty")),
     }
 }
 
-/// A text that cannot be read. What stands on its line is not repeated: it may be a secret, and nobody can tell.
+/// Creates the error of an unreadable text. Its line is not repeated, because it may contain a secret.
 fn broken(source: &Source<'_>, span: Range<usize>, language: &str, why: &str) -> ConfigError {
     let why = format!("this is not {language}: {}", text::clean(why));
     if !source.is_discreet {
@@ -105,8 +105,8 @@ fn broken(source: &Source<'_>, span: Range<usize>, language: &str, why: &str) ->
     error
 }
 
-/// How much of a line may be shown whatever it holds: a table's header, or a key with what parts it from its value. Keys are
-/// written in letters of one case; a line of a secret in several lines rarely is.
+/// Returns the part of a line that is safe to show: a table's header, or a key with its separator. Keys have letters of one
+/// case; a line of a multi-line secret rarely does.
 fn readable(line: &str) -> usize {
     let word = |text: &str| {
         let text = text.trim().trim_matches(['"', '\'']);
@@ -140,7 +140,7 @@ fn table(source: &Source<'_>, entries: &DeTable<'_>) -> Result<Content, ConfigEr
 fn node(source: &Source<'_>, value: &Spanned<DeValue<'_>>) -> Result<Node, ConfigError> {
     let span = value.span();
     let number = |number: Option<Number>| {
-        number.map(Content::Number).ok_or_else(|| source.error(value.span(), "this number is too large, or is none"))
+        number.map(Content::Number).ok_or_else(|| source.error(value.span(), "not a number, or too large"))
     };
     let value = match value.get_ref() {
         DeValue::String(text) => Content::Text(text.to_string()),
@@ -167,7 +167,7 @@ fn json(source: &Source<'_>, value: ast::Value<'_>) -> Result<Node, ConfigError>
         ast::Value::NumberLit(lit) => {
             let span = span(lit.range);
             let number = serde_json::from_str(lit.value);
-            let number = number.map_err(|_| source.error(span.clone(), "this number is too large, or is none"))?;
+            let number = number.map_err(|_| source.error(span.clone(), "not a number, or too large"))?;
             Node { value: Content::Number(number), span }
         }
         ast::Value::Array(list) => {

@@ -73,7 +73,7 @@ fn read<'s>(source: &'s Source<'s>, document: &Node) -> Result<Config, ConfigErr
 fn profile<'s>(source: &'s Source<'s>, name: At<&str>, value: &Node) -> Result<Profile, ConfigError> {
     if name.value.is_empty() || name.value.chars().any(|c| c == '/' || c.is_whitespace() || c.is_control()) {
         return Err(source
-            .error(name.span, "a profile's name must not be empty nor hold blanks or slashes")
+            .error(name.span, "a profile's name must not be empty or contain spaces or slashes")
             .hint("names are used as PROFILE/NAME on the command line"));
     }
     let mut table = table_of(source, format!("profiles.{}", name.value), value)?;
@@ -85,12 +85,12 @@ fn profile<'s>(source: &'s Source<'s>, name: At<&str>, value: &Node) -> Result<P
     };
     if control_plane.is_none() && agent_servers.is_empty() {
         return Err(source
-            .error(name.span, format!("the profile \"{}\" names no server", name.value))
-            .hint("give it a `region`, a `url` or an `agent_server`"));
+            .error(name.span, format!("the profile \"{}\" has no server", name.value))
+            .hint("add a `region`, a `url` or an `agent_server`"));
     }
     let workspace = match table.string("workspace")? {
         Some(At { value, span }) if !value.bytes().all(|b| b.is_ascii_graphic()) => {
-            return Err(source.error(span, format!("expected a workspace's identifier (a UUID), found {value:?}")));
+            return Err(source.error(span, format!("expected a workspace id (a UUID), found {value:?}")));
         }
         other => other.map(|at| at.value),
     };
@@ -116,7 +116,7 @@ fn profile<'s>(source: &'s Source<'s>, name: At<&str>, value: &Node) -> Result<P
     Ok(profile)
 }
 
-/// `region`, `url` or `control_plane`, one of them at most.
+/// Parses `region`, `url` or `control_plane`, at most one of them.
 fn control_plane(source: &Source<'_>, table: &mut Table<'_, '_>, allow_http: bool) -> Result<Option<Url>, ConfigError> {
     let region = table.string("region")?;
     let url = table.string("url")?;
@@ -126,7 +126,7 @@ fn control_plane(source: &Source<'_>, table: &mut Table<'_, '_>, allow_http: boo
     given.sort_by_key(|span| span.start);
     if let Some(second) = given.get(1) {
         return Err(source
-            .error(second.clone(), "the control plane is named twice")
+            .error(second.clone(), "the control plane is given twice")
             .hint("`region`, `url` and `control_plane` exclude each other: keep one"));
     }
     if let Some(At { value, span }) = region {
@@ -135,7 +135,7 @@ fn control_plane(source: &Source<'_>, table: &mut Table<'_, '_>, allow_http: boo
             let near = nearest(&value, known).map(|n| format!("did you mean \"{n}\"? ")).unwrap_or_default();
             source
                 .error(span, format!("unknown region \"{}\"", crate::text::clean(&value)))
-                .hint(format!("{near}expected one of {}; for another installation give its `url`", known.join(", ")))
+                .hint(format!("{near}expected one of {}; for another installation use `url`", known.join(", ")))
         });
     }
     let derived = url.map(|at| address(source, &at, allow_http).map(|url| base::control_plane(&url)));
@@ -143,7 +143,7 @@ fn control_plane(source: &Source<'_>, table: &mut Table<'_, '_>, allow_http: boo
     derived.or(exact).transpose()
 }
 
-/// One address, which takes the profile's name, or a table `{name = address}`.
+/// Parses one address, which gets the profile's name, or a table `{name = address}`.
 fn agent_servers<'s>(
     source: &'s Source<'s>,
     profile: &str,
@@ -165,17 +165,17 @@ fn agent_servers<'s>(
 
 fn address(source: &Source<'_>, at: &At<String>, allow_http: bool) -> Result<Url, ConfigError> {
     let url = web_address(&at.value).map_err(|why| {
-        source.error(at.span.clone(), why).hint("an address such as \"https://langsmith.example.com\" was expected")
+        source.error(at.span.clone(), why).hint("expected an address such as \"https://langsmith.example.com\"")
     })?;
     if url.scheme() == "http" && !allow_http && !base::is_loopback(&url) {
         return Err(source
-            .error(at.span.clone(), "plain http to another machine shows keys and data to everybody on the way")
-            .hint("use https, or say `allow_http = true` in this profile"));
+            .error(at.span.clone(), "plain http to another machine exposes keys and data on the network")
+            .hint("use https, or set `allow_http = true` in this profile"));
     }
     Ok(url)
 }
 
-/// One of the three ways to name a key: `…_env`, `…_file`, `…_command`.
+/// Parses one of the three sources of a key: `…_env`, `…_file`, `…_command`.
 fn secret(
     source: &Source<'_>,
     table: &mut Table<'_, '_>,
@@ -190,11 +190,11 @@ fn secret(
     spans.sort_by_key(|span| span.start);
     if let Some(second) = spans.get(1) {
         return Err(source
-            .error(second.clone(), "the key is named twice")
+            .error(second.clone(), "the key is given twice")
             .hint(format!("`{env}`, `{file}` and `{command}` exclude each other: keep one")));
     }
     if let Some(At { value, span }) = variable {
-        // A key pasted where its variable's name belongs must not be repeated in messages.
+        // A pasted key must not be repeated in messages.
         if value.contains('=') || value.starts_with("lsv2_") || value.contains(char::is_whitespace) {
             return Err(source
                 .error(span, "this is not the name of an environment variable")
@@ -219,8 +219,8 @@ fn poll<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>) -> Result<Poll, Co
     if let Some(at) = table.measure("interval", DURATION_FORM, units::duration, |_| None)? {
         if at.value < Duration::from_secs(1) {
             return Err(source
-                .error(at.span, "the control plane must not be asked more than once a second")
-                .hint("60s is the service's own advice"));
+                .error(at.span, "the control plane must not be polled more than once a second")
+                .hint("the service recommends 60s"));
         }
         poll.interval = at.value;
     }
@@ -240,7 +240,7 @@ fn limits<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>, config: &mut Con
     for key in ["max_bytes", "max_event", "max_answer"] {
         let Some(at) = table.measure(key, SIZE_FORM, units::size, Some)? else { continue };
         if at.value < 1024 {
-            return Err(source.error(at.span, "this is too small to hold an event or an answer: 1KiB at least"));
+            return Err(source.error(at.span, "too small for an event or a response: at least 1KiB"));
         }
         match key {
             "max_bytes" => *max_bytes = at.value,
@@ -273,7 +273,7 @@ fn ui<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>, themes: &Themes) -> 
     Ok(ui)
 }
 
-/// One of several words; where none is given, what is usual.
+/// Parses one of several words, with a default.
 fn choice<T: Copy + Default>(
     source: &Source<'_>,
     given: Option<At<String>>,
@@ -287,7 +287,7 @@ fn choice<T: Copy + Default>(
     })
 }
 
-/// Keys by operation: a text or a list. `stream.follow = …` without quotes is a table in TOML, and means the same.
+/// Parses keys by action: a text or a list. `stream.follow = …` without quotes is a table in TOML and means the same.
 fn keys<'s>(
     source: &'s Source<'s>,
     prefix: &str,

@@ -1,4 +1,4 @@
-//! Where a key comes from, and fetching it. A key never stands in the configuration itself and never in an argument.
+//! Sources of keys, and fetching them. A key is never in the configuration itself and never an argument.
 
 use secrecy::{ExposeSecret, SecretString};
 use std::fmt;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a command may take to print a key: somebody may have to unlock a store first.
+/// Timeout of a command that prints a key: the user may have to unlock a store first.
 const COMMAND_PATIENCE: Duration = Duration::from_secs(60);
-/// No key is larger than this, in bytes.
+/// Maximum size of a key, in bytes.
 const MAX_SECRET: u64 = 64 * 1024;
 
-/// Where a key comes from.
+/// The source of a key.
 #[derive(Clone)]
 pub enum SecretSource {
     /// An environment variable, by its name.
@@ -21,11 +21,11 @@ pub enum SecretSource {
     File(PathBuf),
     /// A program and its arguments; the key is what it prints.
     Command(Vec<String>),
-    /// A key that is already at hand (the demo's).
+    /// The key itself (for the demo).
     Given(SecretString),
 }
 
-/// Two sources are the same where they name the same place. What is found there may have changed meanwhile.
+/// Two sources are equal if they name the same place, even if its content has changed.
 impl PartialEq for SecretSource {
     fn eq(&self, other: &SecretSource) -> bool {
         use SecretSource::*;
@@ -39,10 +39,10 @@ impl PartialEq for SecretSource {
     }
 }
 
-/// Why a key could not be had. Never carries any part of one.
+/// Why a key could not be read. Never contains any part of one.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SecretError {
-    /// The environment variable is not set, or empty.
+    /// The environment variable is not set or is empty.
     #[error("the environment variable {0} is not set")]
     NotSet(String),
     /// The file could not be read.
@@ -50,7 +50,7 @@ pub enum SecretError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         why: String,
     },
     /// Others than the owner could read the file.
@@ -68,19 +68,19 @@ pub enum SecretError {
         program: String,
         /// What happened.
         why: String,
-        /// The last line that it wrote to stderr. It is the program's own, and may say anything.
+        /// The last line that it wrote to stderr, which may contain anything.
         said: Option<String>,
     },
-    /// There was nothing in it.
+    /// The source is empty.
     #[error("{0} is empty")]
     Empty(String),
-    /// It holds what no header can carry.
-    #[error("{0} holds a line break, a blank or another character that no key has")]
+    /// It contains characters that are not allowed in a header.
+    #[error("{0} contains a line break, a space or another character that is not allowed in a key")]
     Odd(String),
 }
 
 impl SecretSource {
-    /// Fetches the key. May read a file or wait for a command (up to a minute): not for an async task's thread.
+    /// Fetches the key. May read a file or wait for a command (up to a minute), so don't call it on an async thread.
     pub fn resolve(&self) -> Result<SecretString, SecretError> {
         let secret = self.fetch()?;
         match secret.expose_secret() {
@@ -90,7 +90,7 @@ impl SecretSource {
         }
     }
 
-    /// What is there, without the line break at its end.
+    /// Returns the content without the line break at its end.
     fn fetch(&self) -> Result<SecretString, SecretError> {
         let text = match self {
             SecretSource::Env(name) => {
@@ -104,14 +104,14 @@ impl SecretSource {
     }
 }
 
-/// A secret for a server, as a document or an argument gives it.
+/// A reference to a secret for a server, from a document or an argument.
 #[derive(Debug, Clone)]
 pub enum SecretRef {
     /// An environment variable, by its name.
     Env(String),
     /// A file that only its owner can read.
     File(PathBuf),
-    /// The secret itself. Only documents in the service's own JSON shape may hold it.
+    /// The secret itself. Only documents in the service's own JSON shape may contain it.
     Literal(SecretString),
 }
 
@@ -127,11 +127,11 @@ impl PartialEq for SecretRef {
 }
 
 impl SecretRef {
-    /// How one is written, for messages.
+    /// The format of a reference, for messages.
     pub const FORM: &str = "\"env:VARIABLE\" or \"file:PATH\"";
 
-    /// Reads one; nothing where the text is none, and may be the secret itself. Relative paths start at the folder, or where
-    /// the program was started; `~/` is the home folder.
+    /// Parses a reference; nothing if the text is not one, as it may be the secret itself. Relative paths start at the folder,
+    /// or at the working directory; `~/` is the home directory.
     pub fn parse(text: &str, folder: Option<&Path>) -> Option<SecretRef> {
         let (kind, rest) = text.split_once(':')?;
         match kind {
@@ -167,13 +167,13 @@ impl fmt::Display for SecretRef {
     }
 }
 
-/// Whether a text can be the name of an environment variable. A key pasted in its place mostly cannot.
+/// Whether a text can be the name of an environment variable. A pasted key usually can't.
 fn is_variable(name: &str) -> bool {
     let rest_fits = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     rest_fits && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && !name.starts_with("lsv2_")
 }
 
-/// `~/` is the home folder; other relative paths start at the folder.
+/// Resolves a path: `~/` is the home directory; other relative paths start at the folder.
 pub(super) fn expand(text: &str, folder: Option<&Path>) -> PathBuf {
     if let (Some(rest), Some(home)) = (text.strip_prefix("~/"), directories::BaseDirs::new()) {
         return home.home_dir().join(rest);
@@ -184,7 +184,7 @@ pub(super) fn expand(text: &str, folder: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Names the source; says nothing of the key, nor of a command's arguments.
+/// Names the source, without the key and without a command's arguments.
 impl fmt::Display for SecretSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -207,7 +207,7 @@ impl fmt::Debug for SecretSource {
 fn read_file(path: &Path) -> Result<String, SecretError> {
     let failed = |e: std::io::Error| SecretError::File { path: path.to_path_buf(), why: e.to_string() };
     let file = super::files::open(path).map_err(failed)?;
-    // Asked of the open file, not of the path: nobody can swap it in between.
+    // Check the open file, not the path, which could be swapped in between.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -227,7 +227,7 @@ fn read_file(path: &Path) -> Result<String, SecretError> {
 fn run(words: &[String]) -> Result<String, SecretError> {
     let program = words.first().cloned().unwrap_or_default();
     let failed = |why: String| SecretError::Command { program: program.clone(), why, said: None };
-    // No stdin: a command in a pipe must not eat the pipe. What asks for a password opens the terminal itself.
+    // No stdin: a command must not consume a pipe. Programs that ask for a password open the terminal themselves.
     let mut child = Command::new(&program)
         .args(words.get(1..).unwrap_or_default())
         .stdin(Stdio::null())
@@ -237,7 +237,7 @@ fn run(words: &[String]) -> Result<String, SecretError> {
         .map_err(|e| failed(format!("could not be started: {e}")))?;
     let out = read_aside(child.stdout.take());
     let err = read_aside(child.stderr.take());
-    let status = wait(&mut child).map_err(|e| failed(format!("could not be waited for: {e}")))?;
+    let status = wait(&mut child).map_err(|e| failed(format!("failed: {e}")))?;
     let Some(status) = status else {
         return Err(failed(format!("did not end within {} seconds", COMMAND_PATIENCE.as_secs())));
     };
@@ -249,10 +249,10 @@ fn run(words: &[String]) -> Result<String, SecretError> {
         return Err(SecretError::Command { program, why: code, said });
     }
     let bytes = out.join().unwrap_or_default();
-    String::from_utf8(bytes).map_err(|_| failed("printed what is not text".to_string()))
+    String::from_utf8(bytes).map_err(|_| failed("printed something that is not text".to_string()))
 }
 
-/// Waits for the end, or kills the child when patience is over and gives nothing.
+/// Waits for the exit status; kills the child at the timeout and returns nothing.
 fn wait(child: &mut Child) -> std::io::Result<Option<std::process::ExitStatus>> {
     let started = Instant::now();
     let mut nap = Duration::from_millis(1);
@@ -270,12 +270,12 @@ fn wait(child: &mut Child) -> std::io::Result<Option<std::process::ExitStatus>> 
     }
 }
 
-/// Reads a pipe on a thread of its own, so that a talkative child never blocks on a full one.
+/// Reads a pipe on a thread of its own, so that the child never blocks on a full pipe.
 fn read_aside(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         if let Some(pipe) = pipe {
-            // A pipe that breaks has simply ended: the exit status says how the command went.
+            // A broken pipe is the end; the exit status shows the result.
             let _ = pipe.take(MAX_SECRET).read_to_end(&mut bytes);
         }
         bytes

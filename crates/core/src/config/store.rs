@@ -1,4 +1,4 @@
-//! Writing the configuration file: what would change is shown first, and only that is written, as a whole or not at all.
+//! Writes the configuration file: the diff is shown first, and exactly that is written, atomically.
 
 use super::{ConfigError, edit, files};
 use crate::text;
@@ -11,38 +11,38 @@ use std::sync::Arc;
 /// A change to the file that can be shown and then written.
 #[derive(Clone, PartialEq)]
 pub struct Draft {
-    /// The file as it was named.
+    /// The path as given.
     pub path: PathBuf,
-    /// What it had when it was read; none where it is going to be made.
+    /// Its text when it was read; none for a new file.
     before: Option<String>,
-    /// What it is going to have.
+    /// Its new text.
     after: String,
-    /// What was typed.
+    /// The edited profiles.
     typed: Vec<Arc<str>>,
 }
 
-/// A line of the difference between what is there and what is going to be.
+/// A line of the diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DiffLine {
-    /// Unchanged lines that are left out, how many.
+    /// Number of hidden unchanged lines.
     Same(usize),
-    /// An unchanged line beside a changed one.
+    /// An unchanged line near a change.
     Context(String),
-    /// A line that goes.
+    /// A removed line.
     Out(String),
-    /// A line that comes.
+    /// An added line.
     In(String),
 }
 
-/// Unchanged lines that are shown around each change.
+/// Number of unchanged lines around each change.
 const CONTEXT: usize = 2;
 
 impl Draft {
-    /// Prepares to define profiles in a file as they were typed, each as [`edit::profile_of`] reads it. Reads the file, so
-    /// not for an async task's thread.
+    /// Prepares a change of the file that defines these profiles (see [`edit::profile_of`]). Reads the file, so don't call it
+    /// on an async thread.
     ///
     /// # Errors
-    /// The file cannot be read, or is no configuration by itself: nothing is built upon that.
+    /// The file can't be read, or is not a valid configuration.
     pub fn new(path: &Path, typed: Vec<Arc<str>>) -> Result<Draft, ConfigError> {
         let before = read(path)?;
         let mut after = before.clone().unwrap_or_default();
@@ -55,26 +55,26 @@ impl Draft {
         Ok(Draft { path: path.to_path_buf(), before, after, typed })
     }
 
-    /// What was typed.
+    /// The edited profiles.
     pub fn typed(&self) -> impl Iterator<Item = &str> {
         self.typed.iter().map(|text| &**text)
     }
 
-    /// Whether the file is going to be made.
+    /// Whether the file is new.
     pub fn is_new(&self) -> bool {
         self.before.is_none()
     }
 
-    /// What changes, line by line, cleaned and with what looks like a key masked.
+    /// Returns the diff, sanitized and with keys masked.
     pub fn diff(&self) -> Vec<DiffLine> {
         diff(self.before.as_deref().unwrap_or_default(), &self.after)
     }
 
-    /// Writes the file: beside it first, then in its place. A link stays a link; a file that is there keeps its rights, a
-    /// new one is for its owner alone.
+    /// Writes the file atomically through a temporary file beside it. A link stays a link; an existing file keeps its
+    /// permissions, a new one is readable by its owner only.
     ///
     /// # Errors
-    /// The file is no longer what it was when this was prepared, or the system refuses. Then nothing was changed.
+    /// The file has changed since it was prepared, or the system's error. Nothing was written.
     pub fn write(&self) -> Result<(), ConfigError> {
         let failed = |why: String| {
             let error = ConfigError { path: Some(self.path.clone()), ..ConfigError::new(why) };
@@ -83,7 +83,7 @@ impl Draft {
         let system = |e: std::io::Error| failed(format!("cannot be written: {e}"));
         let Some(before) = &self.before else {
             return self.create().map_err(|e| match e.kind() {
-                ErrorKind::AlreadyExists => failed("the file was made by somebody else meanwhile".into()),
+                ErrorKind::AlreadyExists => failed("the file was created by another program".into()),
                 _ => system(e),
             });
         };
@@ -91,7 +91,7 @@ impl Draft {
         let target = self.path.canonicalize().map_err(system)?;
         let folder = target.parent().unwrap_or(Path::new("/"));
         let rights = std::fs::metadata(&target).map_err(system)?.permissions();
-        // Another file can take its place all the same, which is not what its owner meant.
+        // Replacing it would be possible, but its owner doesn't want that.
         if rights.readonly() {
             return Err(failed("the file is read-only".into()));
         }
@@ -99,14 +99,14 @@ impl Draft {
         beside.file.write_all(self.after.as_bytes()).map_err(system)?;
         beside.file.set_permissions(rights).map_err(system)?;
         beside.file.sync_all().map_err(system)?;
-        // Another process that saves at the same time would see the old text too, and one of the two changes would be lost.
-        // Where there are no locks, as on some network mounts, the comparison alone has to do.
+        // Another process that saves at the same time would see the old text too, and one change would be lost.
+        // Without locks, as on some network mounts, the comparison has to be enough.
         let locked = files::open(&target).map_err(system)?;
         if let Err(TryLockError::WouldBlock) = locked.try_lock() {
             return Err(failed("another process is changing the file".into()));
         }
         if read(&self.path)?.as_ref() != Some(before) {
-            return Err(failed("the file was changed by somebody else meanwhile".into()));
+            return Err(failed("the file was changed by another program".into()));
         }
         std::fs::rename(&beside.path, &target).map_err(system)?;
         beside.is_placed = true;
@@ -120,38 +120,38 @@ impl Draft {
         let mut file = private(&self.path)?;
         let written = file.write_all(self.after.as_bytes()).and_then(|()| file.sync_all());
         if written.is_err() {
-            // Half a file would be a configuration too. The first failure is the one to be told.
+            // Half a file would be a valid configuration too. Report the first error.
             let _ = std::fs::remove_file(&self.path);
         }
         written
     }
 }
 
-/// What is in the file is nobody's business in a log.
+/// Without the text of the file, which doesn't belong in a log.
 impl fmt::Debug for Draft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Draft({})", self.path.display())
     }
 }
 
-/// The text of a file; none where there is no such file.
+/// Returns the text of a file; none if it doesn't exist.
 fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     let failed = |why: String| ConfigError { path: Some(path.to_path_buf()), ..ConfigError::new(why) };
     match super::files::read_text(path) {
         Ok(text) => Ok(Some(text)),
         Err(e) if e.kind() == ErrorKind::NotFound => match std::fs::read_link(path) {
-            Ok(target) => Err(failed(format!("this is a link to {}, which is not there", target.display()))),
+            Ok(target) => Err(failed(format!("this is a link to {}, which does not exist", target.display()))),
             Err(_) => Ok(None),
         },
         Err(e) if e.kind() == ErrorKind::InvalidData => Err(failed("this is not a text file (UTF-8)".into())),
-        Err(e) => Err(failed(format!("cannot be read: {e}"))),
+        Err(e) => Err(failed(format!("can't be read: {e}"))),
     }
 }
 
-/// Makes a folder, and those above it that lack, for their owner alone. One that is there stays as it is.
+/// Creates a folder and its missing parents, accessible by their owner only. An existing folder is unchanged.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn private_folder(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -160,7 +160,7 @@ pub fn private_folder(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-/// A new file that only its owner can read.
+/// Creates a file that only its owner can read.
 fn private(path: &Path) -> std::io::Result<std::fs::File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -169,7 +169,7 @@ fn private(path: &Path) -> std::io::Result<std::fs::File> {
     options.open(path)
 }
 
-/// A file that takes another's place, or goes again.
+/// A temporary file that replaces another one, or is removed.
 struct Beside {
     file: std::fs::File,
     path: PathBuf,
@@ -184,20 +184,20 @@ fn tempfile_in(folder: &Path) -> std::io::Result<Beside> {
 impl Drop for Beside {
     fn drop(&mut self) {
         if !self.is_placed {
-            // There is nobody left to tell; what stays is a file with a telling name.
+            // The error can't be reported; the remaining file has a descriptive name.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// The difference of two texts by lines: the longest common part stays.
+/// Returns the line diff of two texts (longest common subsequence).
 fn diff(before: &str, after: &str) -> Vec<DiffLine> {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let same = |a: &mut dyn Iterator<Item = (&&str, &&str)>| a.take_while(|(a, b)| a == b).count();
     let head = same(&mut old.iter().zip(&new));
     let tail = same(&mut old[head..].iter().rev().zip(new[head..].iter().rev()));
     let (a, b) = (&old[head..old.len() - tail], &new[head..new.len() - tail]);
-    // Lengths of the longest common parts of what is left from here on.
+    // Lengths of the longest common subsequences of the rest.
     let mut common = vec![vec![0u32; b.len() + 1]; a.len() + 1];
     for i in (0..a.len()).rev() {
         for j in (0..b.len()).rev() {
@@ -223,7 +223,7 @@ fn diff(before: &str, after: &str) -> Vec<DiffLine> {
     without_the_rest(all)
 }
 
-/// Leaves out what did not change, but for a few lines around each change.
+/// Hides unchanged lines except for a few around each change.
 fn without_the_rest(all: Vec<DiffLine>) -> Vec<DiffLine> {
     let changes: Vec<usize> = (0..all.len()).filter(|i| !matches!(all[*i], DiffLine::Context(_))).collect();
     let mut shown = Vec::new();

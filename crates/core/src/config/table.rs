@@ -1,5 +1,4 @@
-//! Reading TOML tables with their places: typed values or an error under a caret, and a warning for every key that
-//! nobody asked for.
+//! Reads TOML tables with positions: typed values or an error with a caret, and a warning for every unknown key.
 
 use super::error::{ConfigError, Place, nearest};
 use super::node::{Content, Key, Node};
@@ -9,26 +8,26 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
-/// A file while it is read.
+/// A file that is being parsed.
 pub(super) struct Source<'a> {
     pub text: &'a str,
     pub path: Option<&'a Path>,
-    /// Whether the text may hold secrets where nobody can tell them: then what cannot be read is not repeated.
+    /// Whether the text may contain secrets anywhere, so that unreadable text must not be repeated.
     pub is_discreet: bool,
-    /// Places whose text is not shown.
+    /// Spans whose text is not shown.
     hidden: RefCell<Vec<Range<usize>>>,
-    /// Warnings with the byte that they are about, by which they are sorted in the end.
+    /// Warnings with their byte offset, by which they are sorted.
     warnings: RefCell<Vec<(usize, String)>>,
 }
 
-/// A value with its place.
+/// A value with its span.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct At<T> {
     pub value: T,
     pub span: Range<usize>,
 }
 
-/// One table of the file; remembers which of its keys were asked for.
+/// A table of the file; remembers which of its keys were read.
 pub(super) struct Table<'s, 'd> {
     source: &'s Source<'s>,
     /// Dotted name, empty at the root.
@@ -42,12 +41,12 @@ impl<'a> Source<'a> {
         Source { text, path, is_discreet: false, hidden: RefCell::default(), warnings: RefCell::default() }
     }
 
-    /// The same for a text that may hold secrets.
+    /// The same for a text that may contain secrets.
     pub fn discreet(text: &'a str, path: Option<&'a Path>) -> Source<'a> {
         Source { is_discreet: true, ..Source::new(text, path) }
     }
 
-    /// Never shows what stands there.
+    /// Never shows the text of a span.
     pub fn hide(&self, span: Range<usize>) {
         self.hidden.borrow_mut().push(span);
     }
@@ -121,7 +120,7 @@ impl<'s, 'd> Table<'s, 'd> {
         number.map(Some).ok_or_else(|| mismatch(self.source, value, "a whole number above zero"))
     }
 
-    /// A text in a form of its own (a duration, a size); a bare number too, where `bare` reads it.
+    /// Parses a text with its own format (a duration, a size), or a bare number if `bare` accepts it.
     pub fn measure<T>(
         &mut self,
         key: &'static str,
@@ -146,7 +145,7 @@ impl<'s, 'd> Table<'s, 'd> {
         table_of(self.source, name, value).map(Some)
     }
 
-    /// Warns of every key that nobody asked for.
+    /// Warns about every unknown key.
     pub fn finish(self) {
         for (key, _) in self.in_order() {
             if self.known.contains(key.value) {
@@ -156,7 +155,7 @@ impl<'s, 'd> Table<'s, 'd> {
             let place = if self.name.is_empty() { String::new() } else { format!(" in [{}]", self.name) };
             let more = match (key.value, nearest(key.value, self.known.iter().copied())) {
                 ("api_key" | "key" | "bearer" | "token", _) => {
-                    "; a key does not belong in this file: name where it is with api_key_env, api_key_file or \
+                    "; keys don't belong in this file: use api_key_env, api_key_file or \
                      api_key_command"
                         .to_string()
                 }
@@ -184,7 +183,7 @@ pub(super) fn text_of(source: &Source<'_>, value: &Node) -> Result<At<String>, C
         Content::Text(text) if !text.trim().is_empty() => {
             Ok(At { value: text.trim().to_string(), span: value.span.clone() })
         }
-        Content::Text(_) => Err(source.error(value.span.clone(), "this text is empty")),
+        Content::Text(_) => Err(source.error(value.span.clone(), "must not be empty")),
         _ => Err(mismatch(source, value, "a text in quotes")),
     }
 }
@@ -196,7 +195,7 @@ pub(super) fn strings_of(source: &Source<'_>, value: &Node) -> Result<Vec<At<Str
     }
 }
 
-/// What was found, and what was expected instead.
+/// Creates the error of a wrong type.
 pub(super) fn mismatch(source: &Source<'_>, value: &Node, expected: &str) -> ConfigError {
     let found = match &value.value {
         Content::Null => "null".to_string(),

@@ -1,5 +1,5 @@
-//! Themes: what each role on the screen looks like, as data. Those that come with Runtail are in `assets/themes/`, a
-//! person's own in the configuration as `[themes.NAME]`.
+//! Themes: the style of each role, as data. The built-in ones are in `assets/themes/`, the user's own are in the configuration
+//! as `[themes.NAME]`.
 
 use super::node::{self, Content, Node};
 use super::table::{At, Source, mismatch, table_of, text_of};
@@ -8,18 +8,18 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// The one list of roles: a row gives the variant, its name in a file, and what it is on the screen. A further tone of the
-/// dashboard needs a row here, a line in `assets/themes/*.toml` where it is not to look plain, and one in `docs/themes.md`.
+/// The list of roles: variant, name in a file, meaning on the screen. A new role needs a row here, one in `docs/themes.md`, and
+/// a line in `assets/themes/*.toml` unless it is plain.
 macro_rules! roles {
     ($($role:ident $name:literal $meaning:literal,)*) => {
-        /// What a theme gives a look to.
+        /// A role that a theme styles.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Role {
             $(#[doc = $meaning] $role,)*
         }
 
         impl Role {
-            /// All of them, in the order of the documentation.
+            /// All roles, in the order of the documentation.
             pub const ALL: &[Role] = &[$(Role::$role,)*];
 
             /// Its name in a file.
@@ -37,20 +37,20 @@ macro_rules! roles {
 
 roles! {
     Plain "plain" "Ordinary text.",
-    Strong "strong" "Where one is, what matters now.",
+    Strong "strong" "Where you are, what matters now.",
     Dim "dim" "Labels, ids, times, rules.",
-    Accent "accent" "What has the focus, and links.",
+    Accent "accent" "Focus and links.",
     Good "good" "Live, or good.",
-    Moving "moving" "On its way: no action needed.",
+    Moving "moving" "In progress; no action needed.",
     Waiting "waiting" "Waiting for you.",
     Bad "bad" "Failed.",
-    Banner "banner" "The row that says what a thread is waiting for.",
-    BannerFailed "banner_failed" "The row that says why a thread failed.",
+    Banner "banner" "The banner with what a thread is waiting for.",
+    BannerFailed "banner_failed" "The banner with why a thread failed.",
     Namespace "namespace" "The namespace of a subgraph.",
-    Hit "hit" "A place that was searched for.",
+    Hit "hit" "A search hit.",
     Code "code" "Code within text.",
-    Emphasis "emphasis" "Text that its writer stressed.",
-    Label1 "label_1" "The first of six labels of nodes, told apart by their colours.",
+    Emphasis "emphasis" "Emphasized text.",
+    Label1 "label_1" "The first of six labels of nodes, with distinct colors.",
     Label2 "label_2" "The second one.",
     Label3 "label_3" "The third one.",
     Label4 "label_4" "The fourth one.",
@@ -61,58 +61,58 @@ roles! {
 }
 
 impl Role {
-    /// The role of a label of that number; there are more numbers than roles.
+    /// Returns the role of a label number, modulo the number of roles.
     pub fn label(number: u8) -> Role {
         const LABELS: [Role; 6] = [Role::Label1, Role::Label2, Role::Label3, Role::Label4, Role::Label5, Role::Label6];
         LABELS[usize::from(number) % LABELS.len()]
     }
 }
 
-/// A colour.
+/// A color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ink {
-    /// One of the terminal's own sixteen: 0 to 7, and their bright sisters 8 to 15.
+    /// One of the terminal's 16 colors: 0 to 7, and the bright ones 8 to 15.
     Named(u8),
-    /// One of 256, which look alike on nearly every terminal.
+    /// One of 256 colors, which are nearly the same on all terminals.
     Numbered(u8),
     /// Red, green, blue.
     Rgb(u8, u8, u8),
 }
 
-/// The names of the terminal's own colours; the bright ones have `bright-` before them.
+/// The names of the terminal's colors; the bright ones have the prefix `bright-`.
 const NAMES: [&str; 8] = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 
-/// How something looks. What is not given is the terminal's own.
+/// A style. Missing parts are the terminal's default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Look {
-    /// Colour of the letters.
+    /// Foreground color.
     pub ink: Option<Ink>,
-    /// Colour behind them.
+    /// Background color.
     pub ground: Option<Ink>,
-    /// Bold letters.
+    /// Bold.
     pub bold: bool,
-    /// Fainter than the others.
+    /// Dim.
     pub dim: bool,
-    /// Slanted letters.
+    /// Italic.
     pub italic: bool,
-    /// With a line under them.
+    /// Underlined.
     pub underline: bool,
-    /// Ground and letters change their colours.
+    /// Reversed foreground and background.
     pub reverse: bool,
 }
 
-/// What every role looks like.
+/// The style of every role.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scheme([Look; Role::ALL.len()]);
 
 impl Scheme {
-    /// The look of a role.
+    /// Returns the style of a role.
     pub fn look(&self, role: Role) -> Look {
         self.0[role as usize]
     }
 }
 
-/// A theme as it is written: what it begins from, and what is different.
+/// A theme as written: its base and its differences.
 #[derive(Debug, Clone, PartialEq)]
 struct Written {
     name: String,
@@ -120,17 +120,17 @@ struct Written {
     looks: Vec<(Role, Look)>,
 }
 
-/// All themes that there are, by name.
+/// All themes, by name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Themes {
     all: Vec<(String, Scheme)>,
-    /// The person's own ones.
+    /// The user's own themes.
     own: Vec<Written>,
 }
 
-/// The theme that is used where none is named. It needs the sixteen colours alone.
+/// The default theme. It uses only the terminal's 16 colors.
 pub const TERMINAL: &str = "terminal";
-/// The theme that shows what every other one looks like where there are no colours.
+/// The theme without colors, which replaces every other one if colors are off.
 pub const MONO: &str = "mono";
 
 const FILES: [(&str, &str); 4] = [
@@ -145,7 +145,7 @@ static BUILT_IN: LazyLock<Vec<(String, Scheme)>> = LazyLock::new(|| {
     for (name, text) in FILES {
         let source = Source::new(text, None);
         let read = node::of_toml(&source).and_then(|document| written(&source, name, &document));
-        // They are part of the program, and a test reads every one of them.
+        // Built in; a test parses every one of them.
         let read = read.unwrap_or_else(|error| Written {
             name: format!("{name}: {error}"),
             inherits: None,
@@ -163,27 +163,27 @@ impl Default for Themes {
 }
 
 impl Themes {
-    /// The theme of that name.
+    /// Returns the theme with this name.
     pub fn get(&self, name: &str) -> Option<&Scheme> {
         self.all.iter().find(|(known, _)| known == name).map(|(_, scheme)| scheme)
     }
 
-    /// The theme of that name, or the one that always works.
+    /// Returns the theme with this name, else the default one.
     pub fn or_terminal(&self, name: &str) -> &Scheme {
         self.get(name).unwrap_or(&self.all[0].1)
     }
 
-    /// What counts where there are no colours.
+    /// Returns the styles without colors.
     pub fn without_colour(&self) -> &Scheme {
         self.or_terminal(MONO)
     }
 
-    /// Their names, those that come with Runtail first.
+    /// Returns their names, the built-in ones first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.all.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Why there is no theme of that name, with what was probably meant.
+    /// Returns the error of an unknown name, with the nearest one.
     pub fn unknown(&self, name: &str) -> (String, String) {
         let near = nearest(name, self.names()).map(|near| format!("did you mean \"{near}\"? ")).unwrap_or_default();
         let names: Vec<&str> = self.names().collect();
@@ -200,12 +200,12 @@ impl Themes {
         for (name, value) in table_of(source, "themes".into(), value)?.in_order() {
             if themes.get(name.value).is_some() {
                 return Err(source
-                    .error(name.span, format!("the theme \"{}\" comes with Runtail", name.value))
-                    .hint(format!("give yours another name and `inherits = \"{}\"`", name.value)));
+                    .error(name.span, format!("the theme \"{}\" is built in", name.value))
+                    .hint(format!("use another name and `inherits = \"{}\"`", name.value)));
             }
             themes.own.push(written(source, name.value, value)?);
         }
-        // One may begin from another that stands below it; what is left in the end goes round in a circle.
+        // A theme may inherit from one below it; themes that remain in the end form a cycle.
         let mut left: Vec<Written> = themes.own.clone();
         while !left.is_empty() {
             let before = left.len();
@@ -231,9 +231,9 @@ impl Themes {
                 source.error(at.span.clone(), message).hint(hint)
             }
             (_, Some(Written { inherits: Some(at), .. })) => {
-                source.error(at.span.clone(), "these themes inherit from each other in a circle")
+                source.error(at.span.clone(), "these themes inherit from each other in a cycle")
             }
-            // What inherits nothing is never left.
+            // A theme that inherits nothing is always resolved.
             _ => ConfigError::new("a theme could not be read"),
         }
     }
@@ -283,21 +283,21 @@ fn written(source: &Source<'_>, name: &str, value: &Node) -> Result<Written, Con
 
 fn look_of(source: &Source<'_>, value: &Node) -> Result<Look, ConfigError> {
     let Content::Text(text) = &value.value else {
-        return Err(mismatch(source, value, "a look such as \"bold cyan\""));
+        return Err(mismatch(source, value, "a style such as \"bold cyan\""));
     };
     parse(text).map_err(|(at, why)| {
-        // Where the text stands as it is between its quotes, the caret stands under the word.
+        // If the text has no escapes, put the caret under the word.
         let plain = value.span.len() == text.len() + 2;
         let span =
             if plain { value.span.start + 1 + at.start..value.span.start + 1 + at.end } else { value.span.clone() };
         source.error(span, why).hint(
-            "a look is made of a colour (black, red, green, yellow, blue, magenta, cyan, white, bright-red, 0 to 255, \
+            "a style is made of a color (black, red, green, yellow, blue, magenta, cyan, white, bright-red, 0 to 255, \
              \"#rrggbb\"), `on` and another one, bold, dim, italic, underline, reverse; or of `plain` alone",
         )
     })
 }
 
-/// Reads a look: `bold cyan`, `black on yellow`, `plain`. An error comes with the bytes of the word that it is about.
+/// Parses a style: `bold cyan`, `black on yellow`, `plain`. An error has the byte span of its word.
 fn parse(text: &str) -> Result<Look, (Range<usize>, String)> {
     let mut look = Look::default();
     let mut behind = None;
@@ -316,19 +316,19 @@ fn parse(text: &str) -> Result<Look, (Range<usize>, String)> {
             "on" => behind = Some(span),
             _ => {
                 let ink = ink(word).ok_or_else(|| {
-                    (span.clone(), format!("\"{}\" is neither a colour nor a way to write", crate::text::clean(word)))
+                    (span.clone(), format!("\"{}\" is neither a color nor an attribute", crate::text::clean(word)))
                 })?;
                 match behind.take() {
-                    Some(_) if look.ground.is_some() => return twice("the ground"),
+                    Some(_) if look.ground.is_some() => return twice("the background"),
                     Some(_) => look.ground = Some(ink),
-                    None if look.ink.is_some() => return twice("the colour"),
+                    None if look.ink.is_some() => return twice("the color"),
                     None => look.ink = Some(ink),
                 }
             }
         }
     }
     match behind {
-        Some(span) => Err((span, "`on` needs a colour behind it".into())),
+        Some(span) => Err((span, "`on` needs a color after it".into())),
         None => Ok(look),
     }
 }
@@ -348,7 +348,7 @@ fn ink(word: &str) -> Option<Ink> {
 }
 
 impl Ink {
-    /// The nearest of the 256, for terminals that know no others.
+    /// Returns the nearest of the 256 colors, for terminals without true color.
     pub fn numbered(self) -> Ink {
         let Ink::Rgb(red, green, blue) = self else { return self };
         let wanted = [red, green, blue];
@@ -360,7 +360,7 @@ impl Ink {
     }
 }
 
-/// Red, green and blue of a colour from 16 on: a cube of six steps, then 24 greys (xterm's `256colres.h`).
+/// Returns red, green and blue of a color from 16 on: a 6×6×6 cube, then 24 grays (xterm's `256colres.h`).
 fn rgb_of(number: u8) -> [u8; 3] {
     let step = |n: u8| if n == 0 { 0 } else { 55 + 40 * n };
     match number.saturating_sub(16) {
@@ -412,12 +412,12 @@ mod tests {
         }
         for role in Role::ALL {
             let look = themes.without_colour().look(*role);
-            assert!(look.ink.is_none() && look.ground.is_none(), "{} has a colour in mono", role.name());
+            assert!(look.ink.is_none() && look.ground.is_none(), "{} has a color in mono", role.name());
         }
     }
 
     #[test]
-    fn states_differ_without_the_colours_that_some_people_do_not_tell_apart() {
+    fn states_differ_for_people_with_color_blindness() {
         let themes = Themes::default();
         let scheme = themes.or_terminal("colour-blind");
         let blue = |role| match scheme.look(role).ink {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// What a duration looks like, for messages.
+/// The format of a duration, for messages.
 pub const DURATION_FORM: &str = "a duration such as \"200ms\", \"60s\", \"30m\" or \"1h30m\"";
-/// What a size looks like, for messages.
+/// The format of a size, for messages.
 pub const SIZE_FORM: &str = "a size such as \"64KiB\", \"256MiB\" or \"1GB\"";
 
 /// Reads a duration of one or more parts, each a number and `ms`, `s`, `m`, `h` or `d`.

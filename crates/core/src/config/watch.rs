@@ -1,28 +1,28 @@
-//! Noticing that the configuration file changed. It is looked at now and then: that works for editors that write beside
-//! the file and rename, for links, and on every file system.
+//! Watches the configuration file by polling, which works for editors that write a new file and rename it, for links, and on
+//! every file system.
 
 use super::{Config, ConfigError};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// A file that is looked at.
+/// A watched file.
 #[derive(Debug)]
 pub struct Watch {
     path: PathBuf,
-    /// The file as it was when it was last read.
+    /// The state of the file when it was last read.
     read: Stamp,
-    /// Its text then, in a number: a file that was only touched is no news.
+    /// The hash of its text then, because a touched file is not a change.
     digest: Option<u64>,
-    /// What was seen since: who writes a file may not have come to its end.
+    /// The last state seen since; a writer may not have finished.
     seen: Option<Stamp>,
 }
 
-/// What tells one state of a file from another; none where there is no file.
+/// The metadata that identifies a state of the file; none if it doesn't exist.
 type Stamp = Option<(Option<SystemTime>, u64, u64)>;
 
 impl Watch {
-    /// Begins with the file as it is now. Make this before the file is read, or a change in between is missed.
+    /// Starts with the current state. Create it before reading the file, or a change in between is missed.
     pub fn new(path: PathBuf) -> Watch {
         let digest = super::files::read(&path).ok().map(|bytes| digest(&bytes));
         Watch { read: stamp(&path), path, digest, seen: None }
@@ -33,8 +33,7 @@ impl Watch {
         &self.path
     }
 
-    /// Looks at the file, and reads it where it changed and then stayed as it is from one look to the next. Not for an async
-    /// task's thread.
+    /// Polls the file, and reads it if it changed and then stayed the same for one poll. Don't call it on an async thread.
     pub fn look(&mut self) -> Option<Result<Box<Config>, ConfigError>> {
         let now = stamp(&self.path);
         if now == self.read {
@@ -106,7 +105,7 @@ mod tests {
         assert!(broken.contains("config.toml:2:10: unknown region"), "{broken}");
         std::fs::remove_file(&path).unwrap();
         let gone = looked(&mut watch).unwrap().unwrap_err();
-        assert!(gone.contains("there is no such file"), "{gone}");
+        assert!(gone.contains("the file does not exist"), "{gone}");
         std::fs::write(&path, ONE).unwrap();
         assert_eq!(looked(&mut watch), Some(Ok(1)));
     }

@@ -15,10 +15,10 @@ pub struct Assistant {
     /// Its own name; the graph's for the assistant that each graph gets.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What somebody wrote about it.
+    /// Its description.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Grows with each change.
+    /// Its version, which grows with each change.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub version: Option<i64>,
     /// When it was made.

@@ -19,23 +19,23 @@ const FIELDS: &[Field] = &[
     Field::new("check_only", Form::Bool),
 ];
 
-/// Body of `POST /v2/auth/authenticate`. What is `None` is left out, so that the server's defaults hold.
+/// Body of `POST /v2/auth/authenticate`. `None` is not sent, so the server's defaults apply.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AuthAuthenticateRequest {
     /// The provider, by its slug.
     pub provider: String,
-    /// The scopes asked for.
+    /// The requested scopes.
     pub scopes: Vec<String>,
-    /// The user, as the caller names them.
+    /// The user's id in the caller's system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
-    /// The user, as the service names them.
+    /// The user's id in LangSmith.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ls_user_id: Option<String>,
     /// The agent that the token is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Ask anew even where a token exists. The server's default is false.
+    /// Request a new token even if one exists. The server's default is false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub force_new: Option<bool>,
     /// One token among several (a UUID).
@@ -56,7 +56,7 @@ pub struct AuthAuthenticateRequest {
 }
 
 impl AuthAuthenticateRequest {
-    /// Reads a document, as [`AuthAuthenticateRequest::example`] writes it.
+    /// Parses a document in the format of [`AuthAuthenticateRequest::example`].
     ///
     /// # Errors
     /// See [`Document::parse`].
@@ -65,17 +65,17 @@ impl AuthAuthenticateRequest {
         serde_json::from_value(document.fields.into()).map_err(|e| ConfigError::new(e.to_string()))
     }
 
-    /// A document with every field, to be filled in.
+    /// Returns a template with every field.
     pub fn example(provider: &str) -> String {
         let provider = Value::from(provider);
         format!(
-            "# Ask for a token of a third party. What stays behind a # is not sent, and the server's default holds.\n\
+            "# Request a third-party token. Lines that start with # are not sent; the server's defaults apply.\n\
              provider = {provider}\n\
              scopes = []\n\
-             # user_id = \"…\"          # the user, as you name them\n\
-             # ls_user_id = \"…\"       # the user, as LangSmith names them\n\
+             # user_id = \"…\"          # the user's id in your system\n\
+             # ls_user_id = \"…\"       # the user's id in LangSmith\n\
              # agent_id = \"…\"         # the agent that the token is for\n\
-             # force_new = true         # ask anew even where a token exists\n\
+             # force_new = true         # request a new token even if one exists\n\
              # token_id = \"…\"         # one token among several (a UUID)\n\
              # redirect_uri = \"…\"     # where the browser goes afterwards\n\
              # is_default = false       # whether the token becomes the default one\n\
@@ -85,22 +85,22 @@ impl AuthAuthenticateRequest {
     }
 }
 
-/// How far an authentication is.
+/// The status of an authentication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuthStatus {
-    /// The token is there.
+    /// There is a token.
     Completed,
-    /// Somebody has to agree at the provider's.
+    /// Someone has to authorize at the provider.
     Pending,
-    /// There is no connection that may be used.
+    /// There is no usable connection.
     ConnectionRequired,
-    /// The token that was there is over.
+    /// The token has expired.
     TokenExpired,
-    /// The wait call ended before anybody agreed. Only that call says so.
+    /// The wait call ended without authorization. Only that call returns it.
     Timeout,
-    /// The server does not know what was waited for. Only the wait call says so.
+    /// The server does not know the authentication. Only the wait call returns it.
     NotFound,
-    /// A word that Runtail does not know.
+    /// An unknown word.
     Unknown,
 }
 
@@ -117,41 +117,39 @@ impl AuthStatus {
         }
     }
 
-    /// What it means, in a sentence.
+    /// Returns its meaning in a sentence.
     pub fn meaning(self) -> &'static str {
         match self {
-            AuthStatus::Completed => "The connection is there and can be used.",
-            AuthStatus::Pending => "Somebody has to open the link and agree at the provider's.",
-            AuthStatus::ConnectionRequired => {
-                "There is no connection that may be used: the user, or the agent, has to be connected first."
-            }
-            AuthStatus::TokenExpired => "The token that was there has expired, and could not be renewed.",
-            AuthStatus::Timeout => "Nobody agreed while it was waited for.",
+            AuthStatus::Completed => "The connection is ready.",
+            AuthStatus::Pending => "Open the link and authorize at the provider.",
+            AuthStatus::ConnectionRequired => "There is no usable connection: connect the user or the agent first.",
+            AuthStatus::TokenExpired => "The token has expired and could not be renewed.",
+            AuthStatus::Timeout => "Not authorized within the wait.",
             AuthStatus::NotFound => {
-                "The server knows nothing of this authentication: it is over, or of another workspace."
+                "The server does not know this authentication: it has ended, or belongs to another workspace."
             }
-            AuthStatus::Unknown => "This is not a status that Runtail knows.",
+            AuthStatus::Unknown => "Unknown status.",
         }
     }
 }
 
-/// An answer of the authentication call, or of the one that waits for it (`AuthAuthenticateResponse`, `AuthWaitResponse`).
+/// A response of the authentication call or of the wait call (`AuthAuthenticateResponse`, `AuthWaitResponse`).
 ///
-/// The token is taken out as the answer is read: nothing in Runtail needs it, so nothing can show it.
+/// The token is removed when the response is parsed, because Runtail doesn't need it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuthAnswer {
-    /// All that the server said, the token masked wherever it stands.
+    /// The whole response, with the token masked everywhere.
     pub row: Value,
-    /// Whether a token came.
+    /// Whether there was a token.
     pub has_token: bool,
 }
 
 impl AuthAnswer {
-    /// Takes an answer as it came.
+    /// Parses a response.
     pub fn new(mut row: Value) -> AuthAnswer {
         let token = row["token"].as_str().filter(|token| !token.is_empty()).map(str::to_string);
         if let Some(token) = &token {
-            // Also out of fields that are never looked into otherwise, such as the link.
+            // From all fields, such as the link.
             let secret = Secrets::new([token.as_str()], MIN_TOKEN);
             map_texts(&mut row, &|text| secret.scrub(text));
         }
@@ -164,17 +162,17 @@ impl AuthAnswer {
         self.row["status"].as_str().unwrap_or_default()
     }
 
-    /// What it stands for.
+    /// Returns its meaning.
     pub fn status(&self) -> AuthStatus {
         AuthStatus::of(self.word())
     }
 
-    /// Where a person has to go and agree.
+    /// Returns the authorization link.
     pub fn url(&self) -> Option<&str> {
         self.row["url"].as_str().filter(|url| !url.is_empty())
     }
 
-    /// Takes what was said later of the same authentication; what is left out there stays as it was.
+    /// Merges a later response for the same authentication; missing fields are kept.
     pub fn follow(&mut self, later: AuthAnswer) {
         self.has_token |= later.has_token;
         if let (Value::Object(fields), Value::Object(news)) = (&mut self.row, later.row) {
@@ -182,13 +180,13 @@ impl AuthAnswer {
         }
     }
 
-    /// By which it is waited for.
+    /// Returns the id for the wait call.
     pub fn auth_id(&self) -> Option<&str> {
         self.row["auth_id"].as_str().filter(|id| !id.is_empty())
     }
 }
 
-/// Shortest token that is looked for in other texts, in bytes.
+/// Minimum length, in bytes, of a token to search for in other texts.
 const MIN_TOKEN: usize = 6;
 
 fn map_texts(value: &mut Value, change: &impl Fn(&str) -> String) {

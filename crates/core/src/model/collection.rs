@@ -1,33 +1,32 @@
-//! The lists of a control plane beside its deployments: which there are, what a row of each is called, and which of its
-//! fields a table shows (control-plane reference §2, "Integrations", "Listeners", "Auth service").
+//! The other lists of a control plane: their names, and the fields that a table shows (control-plane reference §2, "Integrations", "Listeners", "Auth service").
 
 use serde_json::Value;
 
-/// Which of the two GitHub apps an installation is of.
+/// The GitHub app of an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GithubApp {
-    /// The one that deployments are built by.
+    /// The app that builds deployments.
     Deployments,
-    /// That of the product called Forge; no deployment needs it.
+    /// The Forge app; not needed for deployments.
     Forge,
 }
 
 /// A list of records.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Collection {
-    /// GitHub accounts that are connected.
+    /// Connected GitHub accounts.
     Integrations(GithubApp),
-    /// The same of Forge by its newer call, the shape of whose rows no document tells.
+    /// Those of Forge from its newer call, whose rows are undocumented.
     ForgeInstallations,
-    /// The repositories that one of them gives, by its id.
+    /// The repositories of an installation, by its id.
     Repositories(GithubApp, String),
-    /// The same by the newer call, which answers page by page.
+    /// The same from the newer, paginated call.
     InstallationRepositories(String),
-    /// The listeners of an organisation that hosts deployments itself.
+    /// The listeners of an organization that hosts its own deployments.
     Listeners,
     /// OAuth providers.
     Providers,
-    /// The caller's own tokens: of one provider by its slug, or all.
+    /// The caller's own tokens: for one provider by its slug, or all.
     Tokens(Option<String>),
     /// The tokens that an agent may use, by the agent's id.
     Connections(String),
@@ -36,9 +35,9 @@ pub enum Collection {
 /// A field of a row that a table shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
-    /// Head of the column.
+    /// The column's title.
     pub title: &'static str,
-    /// Where it stands in the row (RFC 6901).
+    /// Its JSON pointer in the row (RFC 6901).
     pub pointer: &'static str,
     /// Whether it is a time.
     pub is_time: bool,
@@ -96,7 +95,7 @@ const CONNECTIONS: &[Field] = &[
 ];
 
 impl Collection {
-    /// What its rows are, in the plural.
+    /// Returns the name of its rows, in the plural.
     pub fn plural(&self) -> &'static str {
         match self {
             Collection::Integrations(GithubApp::Deployments) => "integrations",
@@ -109,7 +108,7 @@ impl Collection {
         }
     }
 
-    /// What one of its rows is.
+    /// Returns the name of a row.
     pub fn singular(&self) -> &'static str {
         match self {
             Collection::Integrations(GithubApp::Deployments) => "integration",
@@ -122,7 +121,7 @@ impl Collection {
         }
     }
 
-    /// What it is a part of: the id of an integration or of an agent, the slug of a provider.
+    /// Returns its parent: the id of an integration or of an agent, the slug of a provider.
     pub fn owner(&self) -> Option<&str> {
         match self {
             Collection::Repositories(_, of)
@@ -145,7 +144,7 @@ impl Collection {
         }
     }
 
-    /// The fields that a table shows, the most telling first.
+    /// Returns the fields that a table shows, the most important first.
     pub fn fields(&self) -> &'static [Field] {
         match self {
             Collection::Integrations(_) | Collection::ForgeInstallations => INTEGRATIONS,
@@ -157,7 +156,7 @@ impl Collection {
         }
     }
 
-    /// By what a row is named in paths; nothing where it has no such thing. Providers are named by their slug.
+    /// Returns a row's id in paths, if it has one. Providers have a slug.
     pub fn id_of(&self, row: &Value) -> Option<String> {
         let id = match self {
             Collection::Providers => &row["provider_id"],
@@ -170,7 +169,7 @@ impl Collection {
         }
     }
 
-    /// What people call a row: not always unique.
+    /// Returns a row's display name, which may not be unique.
     pub fn name_of(&self, row: &Value) -> Option<String> {
         let name = match self {
             Collection::Listeners => &row["compute_id"],

@@ -1,50 +1,51 @@
-//! What differs between two records of a server, field by field, with every secret masked.
+//! Compares two records of a server field by field, with secrets masked.
 
 use super::mask::{MASK, Secrets, holds_secrets, is_secret, mask_secrets};
 use crate::text;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Fields of a revision that differ by nature.
+/// Fields that always differ between revisions.
 const NATURAL: [&str; 5] = ["id", "created_at", "updated_at", "status", "status_message"];
-/// Longest value that is shown on a line, in columns.
+/// Maximum width of a value, in columns.
 const MAX_SHOWN: usize = 120;
 
-/// One field that differs. Null and missing are the same: both mean that there is nothing.
+/// A changed field. Null is the same as missing.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
-    /// Where: `source_revision_config.repo_ref`, `secrets[OPENAI_API_KEY]`, `labels["app.io/name"]`.
+    /// The path: `source_revision_config.repo_ref`, `secrets[OPENAI_API_KEY]`, `labels["app.io/name"]`.
     pub path: String,
-    /// What stood there; a secret is `***`.
+    /// The old value; a secret is `***`.
     pub before: Option<Value>,
-    /// What stands there now; a secret is `***`.
+    /// The new value; a secret is `***`.
     pub after: Option<Value>,
 }
 
-/// The differences between two records: in the order of the fields of `before`, then of those that only `after` has.
+/// Returns the changes between two records: in the order of the fields of `before`, then of those that only `after` has.
 ///
-/// Objects are compared field by field, lists of objects with different `name`s by name, all other lists as a whole. Of a
-/// secret only *that* it changed is told, so both records must come unmasked; masked ones show new and lost names only.
+/// Objects are compared field by field, lists of objects with different `name`s by name, all other lists as a whole. For a
+/// secret only the fact of a change is reported, so both records must be unmasked; masked ones show only added and removed
+/// names.
 pub fn compare(before: &Value, after: &Value) -> Vec<Change> {
     let mut changes = Vec::new();
     walk("", before, after, &mut changes);
     changes
 }
 
-/// Leaves out what differs between any two revisions: id, times and status.
+/// Removes fields that always differ between revisions: id, times and status.
 pub fn without_natural(mut changes: Vec<Change>) -> Vec<Change> {
     changes.retain(|change| !NATURAL.contains(&change.path.as_str()));
     changes
 }
 
 impl Change {
-    /// Whether both sides are hidden, so that only the fact can be told.
+    /// Whether both values are hidden.
     pub fn is_masked(&self) -> bool {
         let hidden = |side: &Option<Value>| side.as_ref().is_none_or(|v| v == MASK);
         hidden(&self.before) && hidden(&self.after)
     }
 
-    /// The same without these secrets: a field may repeat what is secret in another one.
+    /// Removes these secrets, which other fields may repeat.
     pub fn without(self, secrets: &Secrets) -> Change {
         let side = |value: Option<Value>| match value? {
             Value::String(text) => Some(secrets.scrub(&text).into()),
@@ -56,7 +57,7 @@ impl Change {
         Change { path: self.path, before: side(self.before), after: side(self.after) }
     }
 
-    /// The change on one line, safe for a terminal: `repo_ref: main → hotfix`, `secrets[KEY]: changed`.
+    /// Returns the change in one line, sanitized: `repo_ref: main → hotfix`, `secrets[KEY]: changed`.
     pub fn line(&self) -> String {
         let shown = |value: &Value| {
             let plain = value.as_str().map_or_else(|| value.to_string(), str::to_string);
@@ -82,7 +83,7 @@ fn walk(path: &str, before: &Value, after: &Value, changes: &mut Vec<Change>) {
     if same(before, after) {
         return;
     }
-    // What came or went as a whole is told leaf by leaf, like everything else.
+    // Report added and removed objects field by field, too.
     let found = |old: &Named<'_>, new: &Named<'_>| !(old.is_empty() && new.is_empty());
     if let (Some(old), Some(new)) = (fields(before), fields(after))
         && found(&old, &new)
@@ -108,7 +109,7 @@ fn walk(path: &str, before: &Value, after: &Value, changes: &mut Vec<Change>) {
     }
 }
 
-/// Secrets are told by name, in whichever of the two forms they come; what has no names is told as a whole.
+/// Compares secrets by name, in either of the two forms; values without names are compared as a whole.
 fn secrets(path: &str, before: &Value, after: &Value, changes: &mut Vec<Change>) {
     let by_name = |value| items(value).or_else(|| fields(value));
     match (by_name(before), by_name(after)) {
@@ -164,7 +165,7 @@ fn items(value: &Value) -> Option<Named<'_>> {
     Some(named)
 }
 
-/// Both sides of every name; what one side lacks is null there.
+/// Pairs both sides by name; a missing side is null.
 fn paired<'v>(old: &Named<'v>, new: &Named<'v>) -> Vec<(&'v str, &'v Value, &'v Value)> {
     let find = |side: &Named<'v>, name: &str| side.iter().find(|(n, _)| *n == name).map_or(&Value::Null, |(_, v)| *v);
     let added = new.iter().filter(|(name, _)| !old.iter().any(|(n, _)| n == name));

@@ -3,9 +3,9 @@
 use super::mask::MASK;
 use serde_json::Value;
 
-/// What stands in the place of a key.
+/// The placeholder of a key.
 pub const KEY_PLACE: &str = "$KEY";
-/// What stands in the place of a bearer token.
+/// The placeholder of a bearer token.
 pub const TOKEN_PLACE: &str = "Bearer $TOKEN";
 
 /// A request without any secret in it.
@@ -22,8 +22,8 @@ pub struct PlainRequest {
 }
 
 impl PlainRequest {
-    /// The command. The shell puts the key in: `KEY=… ` before it, or exported. A body whose secrets are masked would put the
-    /// masks in their place, so such a command is a comment until somebody completes it.
+    /// Returns the command. The shell inserts the key: `KEY=… ` before it, or exported. If secrets of the body are masked, the
+    /// command is a comment, because it would send the masks.
     pub fn curl(&self) -> String {
         let mut words = vec!["curl -sS".to_string()];
         if self.method != "GET" {
@@ -43,10 +43,7 @@ impl PlainRequest {
         }
         let command = words.join(" \\\n  ");
         match self.body.as_ref().is_some_and(is_masked) {
-            true => format!(
-                "# Put the secrets in where *** stands, then take the # away.\n# {}",
-                command.replace('\n', "\n# ")
-            ),
+            true => format!("# Replace *** with the secrets, then remove the #.\n# {}", command.replace('\n', "\n# ")),
             false => command,
         }
     }
@@ -62,7 +59,7 @@ fn is_masked(value: &Value) -> bool {
     }
 }
 
-/// A word that a POSIX shell takes as it is.
+/// Quotes a word for a POSIX shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -13,7 +13,7 @@ pub struct Deployment {
     /// The deployment's name; also that of its tracing project.
     #[serde(default, deserialize_with = "lenient")]
     pub name: String,
-    /// The deployment's own status word (`READY`, `AWAITING_DATABASE`, …); says nothing of the newest revision.
+    /// The deployment's own status word (`READY`, `AWAITING_DATABASE`, …); independent of the newest revision's.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// `github`, `external_docker`, `internal_docker`, `internal_source`, …
@@ -31,10 +31,10 @@ pub struct Deployment {
     /// The newest revision.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub latest_revision_id: Option<String>,
-    /// The revision that serves traffic, where the server says it.
+    /// The revision that serves traffic, if the server reports it.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub active_revision_id: Option<String>,
-    /// Address of the agent server, where the cloud fills it in.
+    /// Address of the agent server, set by the cloud.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// When the deployment was created.
@@ -49,7 +49,7 @@ pub struct Deployment {
 }
 
 impl Deployment {
-    /// The same without what no list shows, which is most of it: for those who keep thousands.
+    /// Removes the fields that no list shows, to save memory.
     pub fn in_a_list(mut self) -> Deployment {
         let SourceConfig { deployment_type, custom_url, .. } = self.source_config;
         self.source_config = SourceConfig { deployment_type, custom_url, ..SourceConfig::default() };
@@ -122,12 +122,12 @@ pub struct SourceRevisionConfig {
 }
 
 impl SourceRevisionConfig {
-    /// That of a revision or a deployment as the server described it; empty where it has none.
+    /// Returns that of a revision or a deployment; empty if it has none.
     pub fn from_row(row: &serde_json::Value) -> SourceRevisionConfig {
         SourceRevisionConfig::deserialize(&row["source_revision_config"]).unwrap_or_default()
     }
 
-    /// What it was made from, in few words: `main@9fceb02`, `main`, `9fceb02`, or the image without its registry. Not yet
+    /// Returns its source in short: `main@9fceb02`, `main`, `9fceb02`, or the image without its registry. Not yet
     /// clean for a screen.
     pub fn made_from(&self) -> Option<String> {
         let filled = |field: &'_ Option<String>| field.clone().filter(|text| !text.is_empty());
@@ -136,7 +136,7 @@ impl SourceRevisionConfig {
         };
         let commit = filled(&self.repo_commit_sha).map(|sha| sha.get(..7).unwrap_or(&sha).to_string());
         match (filled(&self.repo_ref).map(short), commit) {
-            // After a way back the name is the commit itself.
+            // After a rollback the ref is the commit itself.
             (Some(name), Some(commit)) if Some(&name) == self.repo_commit_sha.as_ref() => Some(commit),
             (Some(name), Some(commit)) => Some(format!("{name}@{commit}")),
             (Some(one), None) | (None, Some(one)) => Some(one),

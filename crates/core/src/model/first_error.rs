@@ -1,26 +1,26 @@
-//! Which line of a build or server log says what went wrong. Logs are written by a dozen tools at once (docker, uv, pip,
-//! npm, Python); this knows how each of them begins an error, and which of their errors only report that of another.
+//! Finds the first error of a build or server log. Logs mix the output of many tools (docker, uv, pip, npm, Python); this
+//! knows how each of them starts an error, and which errors only report another one.
 
 use super::{LogLine, Severity};
 use crate::text;
 use jiff::Timestamp;
 use serde::Serialize;
 
-/// Longest line that is kept, in columns.
+/// Maximum width of a kept line, in columns.
 const MAX_COLUMNS: usize = 500;
-/// Most lines that belong to an error beside its first.
+/// Maximum number of further lines of an error.
 const MAX_MORE: usize = 6;
-/// Lines within which a traceback ends.
+/// Maximum length of a traceback, in lines.
 const MAX_TRACEBACK: usize = 300;
 
-/// A line of a log, as far as it matters here.
+/// A line of a log.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LogText<'a> {
     /// When it was written.
     pub at: Option<Timestamp>,
-    /// Its level word, where it has one.
+    /// Its level word, if it has one.
     pub level: Option<&'a str>,
-    /// What it says; one or many lines, with whatever a program printed.
+    /// Its text: one or many lines, unsanitized.
     pub message: &'a str,
 }
 
@@ -30,45 +30,44 @@ impl<'a> From<&'a LogLine> for LogText<'a> {
     }
 }
 
-/// The error that a log tells first.
+/// The first error of a log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FirstError {
     /// Which line of the log, from 1.
     pub line: usize,
     /// When it was written.
     pub at: Option<Timestamp>,
-    /// What it says, clean, without what the builder put before it.
+    /// Its text, sanitized, without the builder's prefix.
     pub text: String,
     /// The lines that continue it.
     pub more: Vec<String>,
 }
 
-/// How much a line says of the cause; the first one of the best rank is the error.
+/// How specific a line is; the first one of the best rank is the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// A tool tells what it cannot do.
+    /// A tool reports its own error.
     Cause,
-    /// A line of level ERROR or worse that looks like nothing in particular.
+    /// Another line of level ERROR or worse.
     Level,
-    /// A tool tells that another one failed.
+    /// A tool reports that another one failed.
     Consequence,
-    /// There is a word of failure in it.
+    /// It contains a word of failure.
     Hint,
 }
 
-/// One line of text out of the log.
+/// A line of text of the log.
 struct Line {
     /// Number of its entry, from 0.
     entry: usize,
     /// Docker's number of the build step.
     step: Option<u32>,
     is_error: bool,
-    /// Clean, without prefixes, its indentation kept.
+    /// Sanitized, without prefixes, with its indentation.
     body: String,
 }
 
-/// Finds the error that a log tells first; nothing where no line looks like one. "First" is the first among those that tell
-/// most: `process "uv pip install" did not complete successfully` never hides uv's own words.
+/// Finds the first error of a log; nothing if no line looks like one. "First" is the first of the most specific rank: `process "uv pip install" did not complete successfully` never hides uv's own words.
 pub fn first_error(log: &[LogText<'_>]) -> Option<FirstError> {
     let lines: Vec<Line> = log.iter().enumerate().flat_map(|(entry, text)| split(entry, text)).collect();
     let failing = lines.iter().find(|l| l.body.starts_with("ERROR:") && l.step.is_some()).and_then(|l| l.step);
@@ -100,7 +99,7 @@ pub fn first_error(log: &[LogText<'_>]) -> Option<FirstError> {
     })
 }
 
-/// Whether a line only continues an error: it is drawn onto it, or stands deeper.
+/// Whether a line continues an error: it is part of its drawing, or indented.
 fn continues(line: &Line, first: &Line) -> bool {
     let drawn = line.body.trim_start().starts_with(['╰', '├', '│', '╭']);
     line.step == first.step && !line.body.trim().is_empty() && (drawn || indent(&line.body) > indent(&first.body))
@@ -120,7 +119,7 @@ fn split(entry: usize, log: &LogText<'_>) -> Vec<Line> {
     clean.lines().map(line).collect()
 }
 
-/// A line without what builders and loggers put before it: `Step #1 - "build": `, `#7 6.874 `, a time.
+/// Returns a line without the prefixes of builders and loggers: `Step #1 - "build": `, `#7 6.874 `, a time.
 fn bare(line: &str) -> (Option<u32>, &str) {
     let (mut step, mut body) = (None, line);
     for _ in 0..4 {
@@ -180,7 +179,7 @@ fn traceback(lines: &[Line], at: usize) -> Option<usize> {
     Some(chained.unwrap_or(end))
 }
 
-/// Beginnings of lines in which a tool tells what it cannot do, in small letters.
+/// Prefixes of lines in which a tool reports its own error, in lowercase.
 const CAUSE_BEGINS: [&str; 14] = [
     "× ",
     "✘",
@@ -197,7 +196,7 @@ const CAUSE_BEGINS: [&str; 14] = [
     "e: ",
     "fatal python error",
 ];
-/// Words of such lines wherever they stand.
+/// Words of such lines at any position.
 const CAUSE_SAYS: [&str; 20] = [
     ": error:",
     ": fatal error:",
@@ -220,7 +219,7 @@ const CAUSE_SAYS: [&str; 20] = [
     "password authentication failed",
     "could not resolve host",
 ];
-/// Words of lines in which a tool tells that another one failed.
+/// Words of lines in which a tool reports that another one failed.
 const CONSEQUENCE_SAYS: [&str; 15] = [
     "did not complete successfully",
     "failed to solve",
@@ -238,7 +237,7 @@ const CONSEQUENCE_SAYS: [&str; 15] = [
     "back-off restarting",
     "build failed",
 ];
-/// Errors that tools print and live with.
+/// Errors that tools print and ignore.
 const HARMLESS: [&str; 2] = ["pip's dependency resolver does not currently", "not a git repository"];
 /// Words of success that look like failure.
 const NEGATED: [&str; 12] = [

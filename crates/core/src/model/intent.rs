@@ -1,10 +1,11 @@
-//! What a person wants changed. It holds no secret, so it may be kept and shown; `ControlPlane::plan` makes a [`Plan`] of it.
+//! Intents: changes that a user requests. They contain no secrets, so they may be kept and shown; `ControlPlane::plan` turns
+//! one into a [`Plan`].
 //!
 //! [`Plan`]: super::Plan
 
 use super::DeploymentSpec;
 
-/// A wish, by the identifiers of what it is about.
+/// A requested change, with the ids of its target.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Intent {
     /// Creates a deployment, and with it its first revision.
@@ -13,35 +14,35 @@ pub enum Intent {
     UpdateDeployment {
         /// The deployment.
         id: String,
-        /// What of it shall be different.
+        /// The settings to change.
         spec: Box<DeploymentSpec>,
     },
     /// Deletes a deployment.
     DeleteDeployment {
         /// The deployment.
         id: String,
-        /// Whether its tracing project, with all traces, goes with it. Only then the name is free again for sure.
+        /// Whether its tracing project is deleted too, with all traces. Only then can the name surely be used again.
         delete_tracing_project: bool,
-        /// Whether to end what is being deleted already.
+        /// Whether to force the deletion of a deployment that is already being deleted.
         force: bool,
     },
-    /// Deploys the source of a revision once more.
+    /// Deploys the source of a revision again.
     Redeploy {
         /// The deployment.
         deployment: String,
         /// The revision.
         revision: String,
     },
-    /// Goes back to what an earlier revision was made from.
+    /// Rolls back to the source of an earlier revision.
     Rollback {
         /// The deployment.
         deployment: String,
         /// The earlier revision.
         revision: String,
     },
-    /// Changes what stands beside the deployments.
+    /// Changes another record.
     Service(Box<super::ServiceChange>),
-    /// Stops a revision that is in progress.
+    /// Interrupts a revision that is in progress.
     Interrupt {
         /// The deployment.
         deployment: String,

@@ -1,4 +1,4 @@
-//! A line of a build or server log, and how its level word is read.
+//! A line of a build or server log, and its severity.
 
 use super::{Extra, parse_time};
 use jiff::Timestamp;
@@ -8,26 +8,26 @@ use serde_json::Value;
 /// `timestamp`, `level` and `message`, of which all but the message may be missing (control-plane reference §8).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LogLine {
-    /// The server's name for the line, where it gives one.
+    /// The line's id, if there is one.
     pub id: Option<String>,
     /// When it was written, by the server's clock.
     pub at: Option<Timestamp>,
-    /// The level word as the server said it; nothing is made up where there is none.
+    /// The level word as received; nothing if there is none.
     pub level: Option<String>,
-    /// What it says, as it came: not cleaned, perhaps several lines, perhaps a megabyte. A line without a text for it
-    /// says its other fields, as JSON.
+    /// Its message as received: not sanitized, possibly several lines or a megabyte. Without a message, its other fields as
+    /// JSON.
     pub message: String,
-    /// Everything else, and what stands in a known field but is not of its kind.
+    /// All other fields, and known fields with an unexpected type.
     pub extra: Extra,
 }
 
 impl LogLine {
-    /// How grave the line is.
+    /// Returns its severity.
     pub fn severity(&self) -> Severity {
         self.level.as_deref().map_or(Severity::Unknown, Severity::of)
     }
 
-    /// When the server says that this row was written: epoch milliseconds as a number or as digits, or a date.
+    /// Returns the time of a row: epoch milliseconds as a number or as digits, or a date.
     pub fn time(row: &Value) -> Option<Timestamp> {
         match &row["timestamp"] {
             Value::Number(number) => of_millis(number.as_f64()?),
@@ -39,13 +39,13 @@ impl LogLine {
         }
     }
 
-    /// How grave the server says that this row is.
+    /// Returns the severity of a row.
     pub fn severity_of(row: &Value) -> Severity {
         row["level"].as_str().map_or(Severity::Unknown, Severity::of)
     }
 }
 
-/// Never fails: what is no object is a line that says just that.
+/// Never fails: a value that is not an object becomes the message.
 impl From<Value> for LogLine {
     fn from(row: Value) -> LogLine {
         let at = LogLine::time(&row);
@@ -69,7 +69,7 @@ impl From<Value> for LogLine {
             None if extra.is_empty() => String::new(),
             None => Value::Object(extra.clone()).to_string(),
         });
-        // What the fields stood in is not small, and there may be a hundred thousand lines.
+        // Shrink the map, because there may be 100,000 lines.
         if extra.is_empty() {
             extra = Extra::new();
         }
@@ -91,7 +91,7 @@ fn of_millis(millis: f64) -> Option<Timestamp> {
     (micros.abs() < i64::MAX as f64).then(|| Timestamp::from_microsecond(micros as i64).ok()).flatten()
 }
 
-/// How grave a line is. Level words are open text, compared without regard to case; ordered from least to most.
+/// The severity of a line. Level words are open text, compared case-insensitively; ordered from least to most severe.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// No level, or a word that Runtail does not know: shown as it is, and never filtered out.
@@ -110,7 +110,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// All that a line can be asked for by, from least to most.
+    /// All levels that can be requested, from least to most severe.
     pub const ALL: [Severity; 5] =
         [Severity::Debug, Severity::Info, Severity::Warning, Severity::Error, Severity::Critical];
 
@@ -126,7 +126,7 @@ impl Severity {
         }
     }
 
-    /// The word that both generations of the log calls take; nothing for what cannot be asked for.
+    /// Returns the word for both generations of the log calls; nothing if it can't be requested.
     pub fn word(self) -> Option<&'static str> {
         match self {
             Severity::Unknown => None,

@@ -1,25 +1,25 @@
-//! Masking what the control plane sends back in clear, in answers that are passed on as they are and in texts that repeat it.
+//! Masks the secrets that the control plane returns in clear, in records and in texts that repeat them.
 
 use crate::text;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// What stands in a secret's place.
+/// The mask of a secret.
 pub const MASK: &str = text::keys::MASK;
 
-/// Fields whose text is a secret wherever they stand.
+/// Fields whose text is always a secret.
 const SECRET_FIELDS: [&str; 8] =
     ["token", "access_token", "refresh_token", "id_token", "client_secret", "api_key", "password", "authorization"];
 
-/// Shortest secret of a record that is looked for in other texts, in bytes.
+/// Minimum length, in bytes, of a record's secret to search for in other texts.
 const MIN_FOUND: usize = 8;
 
-/// Secrets, in all the forms in which a text may repeat them. It has no `Debug`: nobody is meant to see what is in it.
+/// Secrets, in all forms in which a text may repeat them. Has no `Debug`, so it can't be printed.
 pub struct Secrets(Vec<String>);
 
 impl Secrets {
-    /// These secrets, where they have at least so many bytes: replacing shorter ones would mangle other texts.
+    /// Creates a set of these secrets if they have a minimum length: replacing shorter ones would mangle other texts.
     pub fn new<'t>(texts: impl IntoIterator<Item = &'t str>, shortest: usize) -> Secrets {
         Secrets::of_forms(texts.into_iter().flat_map(|text| forms(text, shortest)).collect())
     }
@@ -61,7 +61,7 @@ impl Secrets {
         self.0.is_empty()
     }
 
-    /// Takes these secrets out of a text that repeats them, such as a line of a log, and whoever signs in at an address.
+    /// Removes these secrets from a text, such as a line of a log, and credentials from URLs.
     pub fn scrub(&self, text: &str) -> String {
         // The secrets first: one of them may be an address as a whole.
         let text = self.0.iter().fold(text.to_string(), |text, secret| {
@@ -70,14 +70,14 @@ impl Secrets {
         without_userinfo(&text).into_owned()
     }
 
-    /// Masks what is a secret in a record, and takes these secrets out of all its other texts.
+    /// Masks the secrets of a record, and removes them from all its other texts.
     pub fn mask(&self, record: &mut Value) {
         mask_secrets(record);
         self.scrub_texts(record);
     }
 
-    /// Takes these out of a record, but for the fields that hold its secrets: who changes a record sends those again as they
-    /// are, and whoever shows one masks them. Unlike [`Secrets::mask`] it leaves nothing in names, states and identifiers.
+    /// Removes these from a record, except from its secret fields, which are sent back unchanged in an update and masked on
+    /// display. Unlike [`Secrets::mask`] it leaves nothing in names, states and identifiers.
     pub fn take_out(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
@@ -176,7 +176,7 @@ fn plain_texts<'v>(value: &'v Value, found: &mut HashSet<&'v str>) {
     }
 }
 
-/// A text without who signs in at the addresses in it: `https://user:token@host` is how builds fetch from where one has to.
+/// Returns a text without credentials in URLs (`https://user:token@host`), as builds use them.
 fn without_userinfo(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut rest = text;

@@ -1,5 +1,5 @@
-//! What the services speak of. Every type keeps the fields that it does not know in `extra`, survives nulls and missing
-//! fields, and shows status words exactly as they came.
+//! The objects of both services. Every type keeps unknown fields in `extra`, accepts nulls and missing fields, and shows
+//! status words exactly as received.
 
 mod answer;
 mod assistant;
@@ -58,7 +58,7 @@ pub use crate::config::Format;
 
 use serde::{Deserialize, Deserializer};
 
-/// Fields of an object that Runtail has no name for, in the server's order.
+/// Unknown fields of an object, in the server's order.
 pub type Extra = serde_json::Map<String, serde_json::Value>;
 
 /// Reads `null`, and anything of another type, as the type's default: the services send null where a field is merely
@@ -72,7 +72,7 @@ where
     Ok(T::deserialize(value).unwrap_or_default())
 }
 
-/// Reads a timestamp, or nothing where the text is none: an odd date must not lose the row that carries it.
+/// Parses a timestamp; an invalid one is nothing, so that it doesn't lose the row.
 pub fn lenient_time<'de, D>(deserializer: D) -> Result<Option<jiff::Timestamp>, D::Error>
 where
     D: Deserializer<'de>,

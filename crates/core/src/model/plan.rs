@@ -1,51 +1,50 @@
-//! A change before it is made: what would be sent, how that differs from today, what it does, and what a person has to
-//! know and to do before it is.
+//! A planned change: the request, the changes, their consequences, and the confirmation.
 
 use super::{Change, PlainRequest};
 use serde::Serialize;
 use serde_json::Value;
 
-/// What a person sees of a change before it is made. It holds no secret, so it may be shown, printed and kept.
+/// The preview of a change. Contains no secrets, so it may be shown, printed and kept.
 ///
 /// The command line prints it for `--dry-run`; the dashboard shows it before anything is sent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preview {
-    /// What is done, and to what: `Update support-bot`.
+    /// The title: `Update support-bot`.
     pub title: String,
-    /// The profile that it is done with.
+    /// The profile.
     pub profile: String,
-    /// What it is done to, frozen when the preview was made; nothing where something new is made.
+    /// The target, frozen when the preview was made; nothing for a new record.
     pub target: Option<Target>,
-    /// Exactly what is sent, secrets and keys masked.
+    /// The exact request, with secrets and keys masked.
     pub request: PlainRequest,
-    /// What differs from today, secrets by name only.
+    /// The changes, with secrets by name only.
     pub changes: Vec<Change>,
-    /// Whether it makes a new revision.
+    /// Whether it creates a new revision.
     pub revision: NewRevision,
-    /// What else is worth knowing, the most important first.
+    /// Notes, the most important first.
     pub notes: Vec<Note>,
-    /// What the person has to do for it.
+    /// The required confirmation.
     pub consent: Consent,
 }
 
-/// What is changed.
+/// The kind of target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Target {
     /// `deployment`, `revision`, `listener`, `provider`, `token`, `connection`.
     pub kind: &'static str,
     /// Its identifier.
     pub id: String,
-    /// What people call it.
+    /// Its name.
     pub name: String,
 }
 
-/// Whether a change makes a new revision (contract §4 rule 1, control-plane reference §6).
+/// Whether a change creates a new revision (contract §4 rule 1, control-plane reference §6).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "makes_revision", content = "why", rename_all = "snake_case")]
 pub enum NewRevision {
     /// It does, for this reason.
     Yes(String),
-    /// It may: the sources disagree, in this way.
+    /// It may, because sources disagree.
     May(String),
     /// It does not, for this reason.
     No(String),
@@ -84,12 +83,12 @@ impl NewRevision {
             return NewRevision::Yes(reasons.join(", "));
         }
         if is_set(&config["repo_url"]) {
-            let why = "repo_url is sent; by the service's own schema it cannot be changed, by its newest pages it can, and \
-                       that without a revision";
+            let why = "repo_url is sent; the service's schema says that it can't be changed, its newest pages say that it can, \
+                       without a new revision";
             return NewRevision::May(why.into());
         }
         if let Some(name) = ["revision_source", "tracked_packages"].into_iter().find(|name| is_set(&body[*name])) {
-            return NewRevision::May(format!("no source says what {name} alone does"));
+            return NewRevision::May(format!("the effect of {name} alone is undocumented"));
         }
         let fields = body.as_object().into_iter().flatten().flat_map(|(name, value)| match value {
             Value::Object(inner) => inner.keys().map(String::as_str).collect::<Vec<_>>(),
@@ -98,44 +97,44 @@ impl NewRevision {
         let fields: Vec<&str> = fields.collect();
         NewRevision::No(match fields.as_slice() {
             [] => "nothing is sent".into(),
-            [one] => format!("only {one} is sent, which is no part of a revision"),
-            several => format!("only {} are sent, which are no part of a revision", several.join(", ")),
+            [one] => format!("only {one} is sent, which is not part of a revision"),
+            several => format!("only {} are sent, which are not part of a revision", several.join(", ")),
         })
     }
 
-    /// The sentence for the person; empty where revisions do not matter.
+    /// Returns the sentence; empty if revisions do not matter.
     pub fn sentence(&self) -> String {
         match self {
-            NewRevision::Yes(why) => format!("This makes a new revision: {why}."),
-            NewRevision::May(why) => format!("This may make a new revision: {why}."),
-            NewRevision::No(why) => format!("This makes no new revision: {why}."),
+            NewRevision::Yes(why) => format!("This creates a new revision: {why}."),
+            NewRevision::May(why) => format!("This may create a new revision: {why}."),
+            NewRevision::No(why) => format!("This creates no new revision: {why}."),
             NewRevision::NotAsked => String::new(),
         }
     }
 }
 
-/// Something to know before a change is made.
+/// A note about a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Note {
-    /// Whether it warns: something is lost, replaced or not sure.
+    /// Whether it is a warning: something is lost, replaced or uncertain.
     pub warns: bool,
-    /// What, in a sentence or two.
+    /// The text, in a sentence or two.
     pub text: String,
 }
 
 impl Note {
-    /// A fact.
+    /// Creates a note.
     pub fn fact(text: impl Into<String>) -> Note {
         Note { warns: false, text: text.into() }
     }
 
-    /// A warning.
+    /// Creates a warning.
     pub fn warning(text: impl Into<String>) -> Note {
         Note { warns: true, text: text.into() }
     }
 }
 
-/// What a person has to do for a change to be made. Enter alone never is enough.
+/// The confirmation of a change. Enter alone is never enough.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Consent {
@@ -148,7 +147,7 @@ pub enum Consent {
 }
 
 impl Consent {
-    /// Whether what was typed is enough: the exact name, blanks and case included.
+    /// Whether the typed text is sufficient: the exact name, including spaces and case.
     pub fn is_given(&self, typed: &str) -> bool {
         match self {
             Consent::Key => true,
@@ -157,7 +156,7 @@ impl Consent {
         }
     }
 
-    /// What has to be typed, at least.
+    /// Returns the minimum text to type.
     pub fn wanted(&self) -> Option<&str> {
         match self {
             Consent::Key => None,
@@ -167,11 +166,11 @@ impl Consent {
     }
 }
 
-/// A change that can be made: what is seen of it, and what is really sent. The body may hold secrets: it has no `Debug`
-/// and stays out of the dashboard's state.
+/// A planned change: the preview and the real request. The body may contain secrets, so it has no `Debug` and stays out of
+/// the dashboard's state.
 #[derive(Clone)]
 pub struct Plan {
-    /// What is seen of it.
+    /// The preview.
     pub preview: Preview,
     /// HTTP method: `POST`, `PATCH` or `DELETE`.
     pub method: String,
@@ -183,19 +182,19 @@ pub struct Plan {
     pub body: Option<Value>,
     /// Statuses that mean success.
     pub expect: &'static [u16],
-    /// The record as it was when the change was planned, secrets included; nothing where something new is made.
+    /// The target's record when the change was planned, secrets included; nothing for a new record.
     pub before: Option<Value>,
-    /// What is looked at again just before sending.
+    /// What is checked again just before sending.
     pub guard: Guard,
     /// Where it makes a new revision: what that is made from, as far as it is known now (a `source_revision_config`). The
     /// new revision is told by it from others that come at the same moment.
     pub made_from: Value,
 }
 
-/// What must still be so just before a change is sent; else nothing is.
+/// The precondition that is checked just before sending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Guard {
-    /// Nothing: something new is made, or the server has no call to look at it.
+    /// None: a new record, or the server has no call to read it.
     None,
     /// The record at this path (segments below the base) is still there, is not being deleted by now, and these parts of it
     /// (JSON pointers) are as they were in [`Plan::before`].

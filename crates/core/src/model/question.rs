@@ -1,4 +1,4 @@
-//! What a question says, whichever dialect it is written in (acting reference §3).
+//! Questions of a graph, in all dialects (acting reference §3).
 
 use super::thread_facts::Question;
 use serde_json::{Map, Value};

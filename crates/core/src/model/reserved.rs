@@ -1,4 +1,4 @@
-//! Names that a deployment's variables cannot have, since the service sets them itself.
+//! Reserved names of variables, which the service sets itself.
 //!
 //! The list is `RESERVED_ENV_VARS` of langgraph-cli 0.4.40 (`langgraph_cli/deploy.py`), in its two groups.
 
@@ -50,13 +50,12 @@ const IN_THE_CLOUD: [&str; 11] = [
     "LSD_DEPLOYMENT_TYPE",
 ];
 
-/// Why a variable cannot have this name, if it cannot.
+/// Returns why a variable can't have this name, if it is reserved.
 pub(super) fn reserved(name: &str, is_cloud: bool) -> Option<&'static str> {
     if EVERYWHERE.contains(&name) {
-        return Some("the name is reserved: the service sets it itself, and refuses it");
+        return Some("the name is reserved by the service");
     }
-    (is_cloud && IN_THE_CLOUD.contains(&name))
-        .then_some("the name is reserved in the cloud: the service sets it itself, and refuses it")
+    (is_cloud && IN_THE_CLOUD.contains(&name)).then_some("the name is reserved in the cloud")
 }
 
 #[cfg(test)]

@@ -1,26 +1,26 @@
-//! What each revision is for its deployment: which one serves, which did once, which may soon.
+//! Roles of revisions: serving, previously serving, possibly serving soon.
 
 use super::Phase;
 
-/// What a revision is for its deployment.
+/// The role of a revision in its deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RevisionRole {
     /// It serves traffic.
     Serving,
     /// It was deployed, and another one serves.
     Superseded,
-    /// It may serve soon: it is in progress, or in a status that nobody knows.
+    /// It may serve soon: it is in progress, or in an unknown status.
     Candidate,
-    /// It failed and never will.
+    /// It failed.
     Failed,
-    /// It was overtaken and never will.
+    /// It was skipped.
     Skipped,
-    /// It was stopped and never will.
+    /// It was interrupted.
     Interrupted,
 }
 
 impl RevisionRole {
-    /// The word for it, as the command line prints it.
+    /// Returns its word on the command line.
     pub fn word(self) -> &'static str {
         match self {
             RevisionRole::Serving => "serving",
@@ -37,8 +37,8 @@ impl RevisionRole {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Roles {
     serving: Option<String>,
-    /// Whether the server did not say which revision serves, so that the newest DEPLOYED one is taken for it (the official
-    /// clients' rule, control-plane reference §3).
+    /// Whether the serving revision is not reported, so that the newest DEPLOYED one is assumed (the official clients' rule,
+    /// control-plane reference §3).
     pub derived: bool,
 }
 

@@ -20,13 +20,13 @@ pub struct Run {
     /// `success` on the Python server: the thread tells.
     #[serde(default, deserialize_with = "lenient")]
     pub status: String,
-    /// When it was asked for.
+    /// When it was requested.
     #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
     /// When it last changed.
     #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
-    /// What the client that started it noted on it.
+    /// Its metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
     /// Everything else.
@@ -41,7 +41,7 @@ impl Run {
     }
 }
 
-/// Stream modes of runs that nobody chose modes for: enough for every view.
+/// Default stream modes of runs: enough for every view.
 const USUAL_MODES: [&str; 5] = ["messages-tuple", "updates", "values", "custom", "tasks"];
 
 impl RunCreate {
@@ -86,7 +86,7 @@ pub struct RunCreate {
     /// Whether the events of subgraphs are streamed, with their namespace.
     #[serde(default)]
     pub stream_subgraphs: bool,
-    /// Whether the server keeps the events, so that a cut connection can be resumed. Always asked for.
+    /// Whether the server stores the events, so that a stream can be resumed. Always requested.
     #[serde(default)]
     pub stream_resumable: bool,
     /// `continue`: leaving the stream never cancels the run.

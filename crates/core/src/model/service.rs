@@ -1,5 +1,5 @@
-//! Changes to what stands beside the deployments: listeners, OAuth providers, tokens, connections, Forge's installations
-//! (control-plane reference §2). Which there are, which fields each has, and how a person writes them down.
+//! Changes of listeners, OAuth providers, tokens, connections and Forge installations (control-plane reference §2): their
+//! fields and documents.
 
 use super::MASK;
 use crate::config::{ConfigError, Document, Field, Form, Format};
@@ -17,42 +17,42 @@ pub enum Service {
     DeleteListener(String),
     /// Creates an OAuth provider.
     CreateProvider,
-    /// Creates the provider that an MCP server describes itself as.
+    /// Creates the provider of an MCP server from its own metadata.
     DiscoverProvider,
     /// Changes a provider, by its slug.
     UpdateProvider(String),
     /// Deletes a provider.
     DeleteProvider(String),
-    /// Changes what is noted of a token, by its id.
+    /// Updates a token's label or default flag, by its id.
     UpdateToken(String),
     /// Revokes a token and deletes it.
     DeleteToken(String),
-    /// Deletes all tokens that the caller has of a provider, by its slug.
+    /// Deletes all tokens of the caller for a provider, by its slug.
     DeleteTokensOf(String),
-    /// Revokes the tokens of Slack of everybody in the workspace.
+    /// Revokes all Slack tokens in the workspace.
     RevokeSlack,
     /// Lets an agent use a token.
     Connect {
         /// The agent's id.
         agent: String,
     },
-    /// Lets an agent use a token no longer.
+    /// Stops an agent from using a token.
     Disconnect {
         /// The agent's id.
         agent: String,
         /// The connection's id.
         connection: String,
     },
-    /// Asks for a link by which Forge's app is installed.
+    /// Requests a link to install the Forge app.
     ForgeLink,
-    /// Chooses in a session of Forge's picker, by the session's id.
+    /// Chooses an installation in a Forge session, by its id.
     ForgeSelect(String),
 }
 
-/// A change and what is to be written. It holds no secret: those are named by reference.
+/// A change and its fields. Contains no secrets; they are given by reference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServiceChange {
-    /// What is changed.
+    /// The kind of target.
     pub what: Service,
     /// The fields that are sent.
     pub document: Document,
@@ -144,7 +144,7 @@ impl Service {
             Service::CreateListener => "a listener",
             Service::CreateProvider => "a provider",
             Service::DiscoverProvider => "a provider of an MCP server",
-            Service::RevokeSlack => "all tokens of Slack",
+            Service::RevokeSlack => "all Slack tokens",
             Service::ForgeLink => "a GitHub account",
             Service::UpdateListener(id)
             | Service::DeleteListener(id)
@@ -171,9 +171,9 @@ impl Service {
     /// deleting has none.
     pub fn template(&self, record: &Value) -> String {
         match self {
-            Service::CreateListener => "# A listener: where deployments of your own cluster are run from.\n\
-                 compute_type = \"k8s\"              # there is no other; never changes\n\
-                 compute_id = \"my-cluster\"         # your name for the cluster; never changes\n\
+            Service::CreateListener => "# A listener runs deployments on your own cluster.\n\
+                 compute_type = \"k8s\"              # the only type; can never be changed\n\
+                 compute_id = \"my-cluster\"         # your name for the cluster; can never be changed\n\
                  # version = \"…\"\n\n\
                  [compute_config]\n\
                  k8s_namespaces = [\"default\"]      # the namespaces that it serves\n"
@@ -186,12 +186,12 @@ impl Service {
                     false => "# compute_config.k8s_namespaces = [\"default\"]".into(),
                 };
                 format!(
-                    "# What stays behind a # is not sent, and stays as it is; the list of namespaces is replaced.\n\
+                    "# Lines that start with # are not sent and don't change; the list of namespaces is replaced.\n\
                      {version}{namespaces}\n"
                 )
             }
-            Service::CreateProvider => "# An OAuth provider. What stays behind a # is not sent, and the server's default holds.\n\
-                 provider_id = \"my-provider\"       # its slug, by which it is named everywhere; never changes\n\
+            Service::CreateProvider => "# An OAuth provider. Lines that start with # are not sent; the server's defaults apply.\n\
+                 provider_id = \"my-provider\"       # its slug, which identifies it; can never be changed\n\
                  name = \"My provider\"\n\
                  client_id = \"…\"\n\
                  # client_secret = \"env:MY_PROVIDER_SECRET\"      # or file:PATH; never the secret itself\n\
@@ -202,13 +202,13 @@ impl Service {
                  # provider_type = \"slack\"         # microsoft, salesforce, slack\n\
                  # token_endpoint_auth_method = \"client_secret_post\"     # none, client_secret_basic, client_secret_post\n"
                 .into(),
-            Service::DiscoverProvider => "# An OAuth provider, as an MCP server describes itself.\n\
-                 provider_id = \"my-mcp\"            # its slug, by which it is named everywhere; never changes\n\
+            Service::DiscoverProvider => "# The OAuth provider of an MCP server, from its own metadata.\n\
+                 provider_id = \"my-mcp\"            # its slug, which identifies it; can never be changed\n\
                  name = \"My MCP server\"\n\
                  mcp_server_url = \"https://mcp.example/sse\"\n"
                 .into(),
             Service::UpdateProvider(_) => {
-                let mut text = "# What is not given is not sent, and stays as it is.\n".to_string();
+                let mut text = "# Missing fields are not sent and don't change.\n".to_string();
                 for field in UPDATE_PROVIDER {
                     text.push_str(&match field.name {
                         "client_secret" => {
@@ -224,7 +224,7 @@ impl Service {
             Service::UpdateToken(_) => {
                 let label = line("provider_account_label", &record["provider_account_label"], "\"…\"");
                 let default = line("is_default", &record["is_default"], "true");
-                format!("# What is noted of a token; what stays behind a # is not sent, and stays as it is.\n{label}{default}")
+                format!("# A token's label and default flag. Lines that start with # are not sent and don't change.\n{label}{default}")
             }
             Service::Connect { .. } => "# The token that the agent may use: `:tokens` lists yours.\noauth_token_id = \"…\"\n".into(),
             Service::ForgeSelect(_) => "action = \"ATTACH\"                # or INSTALL_NEW\n# installation_id = 0\n".into(),

@@ -248,7 +248,7 @@ impl StateFacts {
             task.questions.iter().map(|asked| Question { node: Some(task.node.clone()), ..asked.clone() })
         });
         for asked in of_tasks.chain(self.questions.iter().filter(|_| self.tasks.is_empty()).cloned()) {
-            // Parallel tools of one node had equal ids in older versions: the value tells them apart.
+            // Parallel tools of one node had equal ids in older versions: the value distinguishes them.
             if !all.iter().any(|known| known.id == asked.id && known.value == asked.value) {
                 all.push(asked);
             }

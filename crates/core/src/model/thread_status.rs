@@ -84,13 +84,13 @@ impl Again {
     }
 }
 
-/// What a thread does, or why it does nothing.
+/// The status of a thread and its cause.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum ThreadStatus {
     /// Nothing was loaded yet.
     #[default]
     Loading,
-    /// The server does not tell.
+    /// The server doesn't report it.
     Unknown {
         /// Why, in words; empty where the records say nothing of it.
         why: String,
@@ -117,7 +117,7 @@ pub enum ThreadStatus {
         /// Runs that wait behind it.
         queued: usize,
     },
-    /// It waits for a person to answer.
+    /// It is waiting for an answer.
     Waiting {
         /// Since when.
         since: Option<Timestamp>,

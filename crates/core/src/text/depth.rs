@@ -1,11 +1,11 @@
-//! JSON that is nested too deeply for the parser: one deep value must not cost the whole answer.
+//! JSON that is nested too deeply for the parser: one deep value must not lose the whole response.
 
 use super::string_end;
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 
 /// Levels that are kept of a text that is nested too deeply. The parser accepts 127.
-const KEPT: usize = 100;
+const MAX_DEPTH: usize = 100;
 /// What stands for a value that is nested more deeply.
 const NOTE: &str = r#""(nested more than 100 levels deep: left out)""#;
 
@@ -24,7 +24,7 @@ fn is_too_deep(error: &serde_json::Error) -> bool {
     error.is_syntax() && error.to_string().starts_with("recursion limit exceeded")
 }
 
-/// Returns a JSON text with a note for each value below [`KEPT`] levels. What is not JSON stays so.
+/// Returns a JSON text with a note for each value below [`MAX_DEPTH`] levels. What is not JSON stays so.
 fn without_deep(json: &[u8]) -> Cow<'_, [u8]> {
     let (mut out, mut depth, mut at, mut kept_from) = (Vec::new(), 0_usize, 0, 0);
     while let Some(byte) = json.get(at) {
@@ -32,7 +32,7 @@ fn without_deep(json: &[u8]) -> Cow<'_, [u8]> {
         match byte {
             b'"' => at = (at + string_end(&json[at..]) + 1).min(json.len()),
             b'[' | b'{' => {
-                if depth == KEPT {
+                if depth == MAX_DEPTH {
                     out.extend_from_slice(&json[kept_from..at - 1]);
                     out.extend_from_slice(NOTE.as_bytes());
                 }
@@ -40,7 +40,7 @@ fn without_deep(json: &[u8]) -> Cow<'_, [u8]> {
             }
             b']' | b'}' => {
                 depth = depth.saturating_sub(1);
-                if depth == KEPT {
+                if depth == MAX_DEPTH {
                     kept_from = at;
                 }
             }
@@ -48,7 +48,7 @@ fn without_deep(json: &[u8]) -> Cow<'_, [u8]> {
         }
     }
     // An open deep value has no end, so nothing behind its note is kept.
-    if depth <= KEPT {
+    if depth <= MAX_DEPTH {
         out.extend_from_slice(&json[kept_from..]);
     }
     out.into()

@@ -1,4 +1,4 @@
-//! Text that we did not write, inside Markdown (GitHub's dialect): it says what it said and formats nothing.
+//! Escapes external text for Markdown (GitHub's dialect), so that it formats nothing.
 
 use super::clean;
 

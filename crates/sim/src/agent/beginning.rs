@@ -1,4 +1,4 @@
-//! What a run begins with, from its parameters and the state of its thread.
+//! Determines how a run starts, from its parameters and the state of its thread.
 
 use super::Agent;
 use super::exec::{Answers, Begin, Continue, NO_INPUT, Start, Stop};
@@ -6,7 +6,7 @@ use super::state::{Checkpoint, Run};
 use crate::Dialect;
 use serde_json::{Value, json};
 
-/// Where the run begins: with its input, with an answer, at a checkpoint.
+/// Returns the start of the run: its input, an answer, or a checkpoint.
 pub fn beginning(agent: &Agent, run: &Run) -> Start {
     let kwargs = &run.kwargs;
     let asked = kwargs["config"]["configurable"]["checkpoint_id"].as_str();

@@ -6,12 +6,12 @@ use crate::Dialect;
 use jiff::Timestamp;
 use serde_json::json;
 
-/// What came of a cancellation.
+/// The result of a cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancelled {
     /// It was accepted.
     Yes,
-    /// The run is over.
+    /// The run has ended.
     TooLate,
     /// There is no such run.
     Unknown,
@@ -92,7 +92,7 @@ impl Agent {
         gone.unwrap_or(false)
     }
 
-    /// Cancels the active runs of a thread that goes away.
+    /// Cancels the active runs of a thread that is deleted.
     pub fn stop_runs(&self, runs: &[super::state::Run]) {
         runs.iter().filter(|run| run.is_active()).for_each(|run| run.stop.cancel());
     }

@@ -1,4 +1,4 @@
-//! Reads requests and finds what is wrong with them.
+//! Parses and validates requests.
 
 use super::Agent;
 use super::emit::MODES;

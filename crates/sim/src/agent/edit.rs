@@ -1,4 +1,4 @@
-//! States that are edited by hand.
+//! Manual state edits.
 
 use super::refuse::Problem;
 use super::rows;

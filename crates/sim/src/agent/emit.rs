@@ -50,7 +50,7 @@ impl Modes {
     }
 }
 
-/// What the server remembers of the run's last checkpoint. The thread's row is made from it when the run ends, so the row
+/// The server's copy of the run's last checkpoint. The thread's row is made from it when the run ends, so the row
 /// lags behind the state.
 #[derive(Debug, Clone, Default)]
 pub struct Reported {
@@ -60,7 +60,7 @@ pub struct Reported {
     pub tasks: Vec<(String, Option<Interrupt>)>,
 }
 
-/// What a run knows about itself, and where its events go.
+/// A run's context and streams.
 #[derive(Debug)]
 pub struct Output {
     /// The server.
@@ -205,13 +205,13 @@ impl Output {
         self.modes.tuple || self.modes.legacy
     }
 
-    /// Takes note of a checkpoint whose tasks are about to run.
+    /// Records a checkpoint whose tasks are about to run.
     pub fn report(&self, values: &Object, tasks: &[Task]) {
         let tasks = tasks.iter().map(|task| (task.id.clone(), task.raised.clone())).collect();
         *locked(&self.reported) = Some(Reported { values: values.clone(), tasks });
     }
 
-    /// Takes note of how a task ended.
+    /// Records how a task ended.
     pub fn report_task(&self, id: &str, raised: Option<&Interrupt>) {
         if let Some(task) = locked(&self.reported).as_mut().and_then(|all| all.tasks.iter_mut().find(|one| one.0 == id))
         {
@@ -354,7 +354,7 @@ impl Output {
         burst.plain("events", &event, Kind::Output, true);
     }
 
-    /// Takes note of a message that was sent as tokens.
+    /// Records a message that was sent as tokens.
     pub fn note_streamed(&self, id: &str, ns: &[String]) {
         if ns.is_empty() || self.subgraphs {
             locked(&self.streamed).insert(id.to_owned());

@@ -1,4 +1,4 @@
-//! The events of one stream on the server: what was published, who still has to read it, and what may be replayed.
+//! The events of one stream on the server: published events, readers, and replay.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// How long a reader whose turn it is may leave an event to itself.
+/// How long a reader may delay its turn.
 const TURN: Duration = Duration::from_millis(20);
 
 /// What an event is to a thread's stream.
@@ -60,7 +60,7 @@ struct Log {
 
 /// What a feed keeps.
 #[derive(Debug, Clone, Copy)]
-pub struct Kept {
+pub struct ReplayLimits {
     /// Bytes of events.
     pub bytes: usize,
     /// Time after the end of a run.
@@ -72,7 +72,7 @@ pub struct Kept {
 #[derive(Debug)]
 pub struct Feed {
     log: Mutex<Log>,
-    kept: Kept,
+    kept: ReplayLimits,
     shared: OnceLock<bool>,
     bell: watch::Sender<u64>,
     read: watch::Sender<u64>,
@@ -80,7 +80,7 @@ pub struct Feed {
 
 impl Feed {
     /// An empty feed.
-    pub fn new(kept: Kept) -> Self {
+    pub fn new(kept: ReplayLimits) -> Self {
         let shared = OnceLock::new();
         Feed { log: Mutex::default(), kept, shared, bell: watch::channel(0).0, read: watch::channel(0).0 }
     }
@@ -141,7 +141,7 @@ impl Feed {
         self.ring();
     }
 
-    /// A reader of later events and, where `replay` says so, of stored events first.
+    /// Returns a reader of later events, after stored ones if `replay` is set.
     pub fn reader(self: &Arc<Self>, replay: impl Fn(&Item) -> bool) -> Reader {
         let past = {
             let log = self.log();
@@ -207,7 +207,7 @@ impl Feed {
 
 impl Log {
     /// Drops what no reader needs and no client may replay.
-    fn trim(&mut self, kept: Kept, shared: bool) {
+    fn trim(&mut self, kept: ReplayLimits, shared: bool) {
         let needed = if shared { u64::MAX } else { self.readers.values().min().copied().unwrap_or(u64::MAX) };
         while let Some(front) = self.items.front() {
             let expired = front.ended.get().is_some_and(|at| at.elapsed() >= kept.window);
@@ -344,8 +344,8 @@ impl Drop for Reader {
 mod tests {
     use super::*;
 
-    fn kept() -> Kept {
-        Kept { bytes: 1 << 20, window: Duration::from_secs(120) }
+    fn kept() -> ReplayLimits {
+        ReplayLimits { bytes: 1 << 20, window: Duration::from_secs(120) }
     }
 
     fn item_of(ended: &Ended, id: &str, stored: bool) -> Arc<Item> {

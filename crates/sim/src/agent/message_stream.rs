@@ -1,4 +1,4 @@
-//! A model's message on its way out, token by token.
+//! Streams a model's message token by token.
 
 use super::emit::{Burst, Output, Position};
 use super::feed::Kind;

@@ -33,7 +33,7 @@ use crate::{Dialect, Wire};
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use feed::{Feed, Kept};
+use feed::{Feed, ReplayLimits};
 use graphs::{GRAPHS, Graph};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -64,17 +64,17 @@ pub struct Agent {
     /// The key that it requires, if any.
     pub key: Option<String>,
     /// What each stream keeps for a replay.
-    pub kept: Kept,
+    pub kept: ReplayLimits,
     /// The time that its runs see.
     pub clock: Arc<Clock>,
     /// Hands out the ids of events.
     pub ids: Arc<IdClock>,
     /// Ends everything with the simulator.
     pub stop: CancellationToken,
-    /// How many times faster than life its graphs run.
+    /// Speed of its graphs as a multiple of real time.
     pub speed: f64,
     memory: Mutex<Memory>,
-    /// When a client last asked for something that happens here.
+    /// When a client last requested live data.
     asked: watch::Sender<Instant>,
     changed: watch::Sender<u64>,
     released: watch::Sender<HashSet<String>>,
@@ -116,7 +116,7 @@ impl Agent {
             wire,
             heartbeat: options.heartbeat,
             key: options.agent_key.clone(),
-            kept: Kept { bytes: options.kept_bytes, window },
+            kept: ReplayLimits { bytes: options.kept_bytes, window },
             clock: Clock::live(options.speed, ids.clone()),
             ids,
             stop,
@@ -173,12 +173,12 @@ impl Agent {
         memory.threads.values().flat_map(|thread| &thread.runs).for_each(|run| run.feed.expire());
     }
 
-    /// Takes note of a request for something that happens here.
+    /// Records a request for live data.
     pub fn visit(&self) {
         self.asked.send_replace(Instant::now());
     }
 
-    /// Waits until a client is present: one that asked for something in the last minute, or that follows a thread.
+    /// Waits until a client is present: one with a request in the last minute, or one that follows a thread.
     pub async fn company(&self) {
         let mut asked = self.asked.subscribe();
         loop {
@@ -186,7 +186,7 @@ impl Agent {
             if lately || self.memory().feeds.values().any(|feed| feed.is_read()) {
                 return;
             }
-            // The sender lives as long as the server.
+            // The sender exists as long as the server.
             let _ = asked.changed().await;
         }
     }
@@ -199,11 +199,11 @@ impl Agent {
     /// Waits until a test releases this name.
     pub async fn held(&self, name: &str) {
         let mut released = self.released.subscribe();
-        // The sender lives as long as the server.
+        // The sender exists as long as the server.
         let _ = released.wait_for(|released| released.contains(name)).await;
     }
 
-    /// Lets runs continue that wait for this name, now and later.
+    /// Releases runs that wait for this name, now and later.
     pub fn release(&self, name: &str) {
         self.released.send_modify(|released| {
             released.insert(name.to_owned());

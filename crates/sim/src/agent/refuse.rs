@@ -1,4 +1,4 @@
-//! What each server answers to a request that it does not accept, in its own words.
+//! Error responses, in the words of each server.
 
 use super::{Agent, json_response, text_response as text};
 use crate::Dialect;
@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-/// An answer that refuses, boxed because it is rare and large.
+/// An error response, boxed because it is rare and large.
 pub type Refusal = Box<Response>;
 
 /// Why a request is refused.

@@ -1,4 +1,4 @@
-//! The routes of each server. What a dialect does not know is not there.
+//! The routes of each server. Calls that a dialect doesn't have are missing.
 
 use super::refuse::Problem;
 use super::{Agent, join, json_response, runs, search, text_response, threads};

@@ -1,13 +1,13 @@
-//! The auth service: OAuth providers, the tokens that a person has with them, and which agents may use those.
+//! The auth service: OAuth providers, the user's tokens, and the agents that may use them.
 //!
-//! Every region begins with four providers, one for each answer of `authenticate` (see [`Vault::new`]). A client secret is
+//! Every region begins with four providers, one for each answer of `authenticate` (see [`TokenStore::new`]). A client secret is
 //! taken and forgotten; a token's own text leaves only by `authenticate` and `wait`.
 
 use super::query::{required, text};
 use super::shape::{Field, Shape, body, may, must, null};
 use super::sign_in::SignIn;
 use super::timetable::Object;
-use super::{Plane, Refusal, answer, now, ok};
+use super::{ControlServer, Refusal, answer, now, ok};
 use crate::agent::{detail, empty, json_response, query_pairs};
 use crate::ids::{before, iso_z, stable_hex, stable_uuid, uuid4};
 use axum::Router;
@@ -47,19 +47,19 @@ pub(super) const PATCH: &[Field] = &[
 pub(super) const METADATA: &[Field] = &[null("provider_account_label", Shape::Text), null("is_default", Shape::Flag)];
 pub(super) const CONNECT: &[Field] = &[must("oauth_token_id", Shape::Text)];
 
-/// A token that a person has with a provider.
+/// A token of the user for a provider.
 #[derive(Debug, Clone)]
 pub struct Token {
     pub id: String,
     /// Whose it is.
     pub provider: String,
-    /// The account's name there.
+    /// The account's name.
     pub label: Option<String>,
-    /// What it allows.
+    /// Its scopes.
     pub scopes: Value,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Option<Timestamp>,
-    /// Whether it is taken where none is named.
+    /// Whether it is the default.
     pub is_default: bool,
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -83,7 +83,7 @@ impl Token {
         self.expires_at.is_none_or(|end| end > now())
     }
 
-    /// What is shown of it.
+    /// Its public record.
     fn summary(&self) -> Value {
         json!({
             "id": self.id, "provider_id": self.provider, "provider_account_label": self.label, "scopes": self.scopes,
@@ -93,24 +93,28 @@ impl Token {
     }
 }
 
-/// What the auth service of a region remembers.
+/// The state of a region's auth service.
 #[derive(Debug)]
-pub struct Vault {
-    /// The providers, as they are shown.
+pub struct TokenStore {
+    /// The providers' public records.
     pub providers: Vec<Object>,
-    /// The tokens of the one person that there is.
+    /// The tokens of the only user.
     pub tokens: Vec<Token>,
     connections: Vec<Object>,
-    /// The sign-ins that were begun.
+    /// Started sign-ins.
     pub sign_ins: BTreeMap<String, SignIn>,
 }
 
-impl Vault {
-    /// Four providers: `github` has a token (`completed`), `google` waits for a person (`pending`), `slack` wants a
-    /// connection of the whole workspace (`connection_required`), the token of `linear` is over (`token_expired`).
+impl TokenStore {
+    /// Four providers: `github` has a token (`completed`), `google` waits for authorization (`pending`), `slack` wants a
+    /// connection of the whole workspace (`connection_required`), the token of `linear` has expired (`token_expired`).
     pub fn new() -> Self {
-        let mut vault =
-            Vault { providers: Vec::new(), tokens: Vec::new(), connections: Vec::new(), sign_ins: BTreeMap::new() };
+        let mut vault = TokenStore {
+            providers: Vec::new(),
+            tokens: Vec::new(),
+            connections: Vec::new(),
+            sign_ins: BTreeMap::new(),
+        };
         for (id, name, host, kind) in [
             ("github", "GitHub", "github.com/login/oauth", Value::Null),
             ("google", "Google", "accounts.google.com/o/oauth2", Value::Null),
@@ -143,7 +147,7 @@ impl Vault {
         self.providers.iter().find(|one| one["provider_id"] == id).ok_or_else(|| missing("OAuth provider", id))
     }
 
-    /// Lets an agent use a token; twice is once.
+    /// Lets an agent use a token; idempotent.
     fn connect(&mut self, agent: &str, token: &Token) -> Value {
         if let Some(known) =
             self.connections.iter().find(|one| one["agent_id"] == agent && one["oauth_token_id"] == token.id)
@@ -153,13 +157,13 @@ impl Vault {
         let made = json!({
             "id": uuid4(), "agent_id": agent, "oauth_token_id": token.id, "provider_id": token.provider,
             "provider_account_label": token.label, "scopes": token.scopes, "expires_at": token.expires_at.map(iso_z),
-            "created_by": stable_uuid("runtail demo person"), "created_at": iso_z(now()),
+            "created_by": stable_uuid("runtail demo user"), "created_at": iso_z(now()),
         });
         self.connections.extend(made.as_object().cloned());
         made
     }
 
-    /// Forgets tokens, and with them what agents may use.
+    /// Deletes tokens and their connections.
     fn drop_tokens(&mut self, gone: impl Fn(&Token) -> bool) {
         self.tokens.retain(|token| !gone(token));
         let left = &self.tokens;
@@ -188,7 +192,7 @@ fn missing(what: &str, id: &str) -> Refusal {
     Box::new(detail(StatusCode::NOT_FOUND, &format!("{what} '{id}' not found")))
 }
 
-/// A provider as it is shown: without its client secret.
+/// A provider's public record, without its client secret.
 fn shown(asked: &Value) -> Object {
     let at = iso_z(now());
     let or = |key: &str, default: Value| Some(&asked[key]).filter(|one| !one.is_null()).cloned().unwrap_or(default);
@@ -205,7 +209,7 @@ fn shown(asked: &Value) -> Object {
 }
 
 /// The routes of this group, without those of signing in.
-pub fn routes() -> Router<Arc<Plane>> {
+pub fn routes() -> Router<Arc<ControlServer>> {
     Router::new()
         .route("/v2/auth/providers", get(providers).post(create))
         .route("/v2/auth/providers/mcp-discover", post(discover))
@@ -220,11 +224,11 @@ pub fn routes() -> Router<Arc<Plane>> {
         .route("/v2/auth/agents/{agent}/connections/{connection}", delete(disconnect))
 }
 
-async fn providers(State(plane): State<Arc<Plane>>) -> Response {
+async fn providers(State(plane): State<Arc<ControlServer>>) -> Response {
     ok(&json!(plane.vault().providers))
 }
 
-fn add_provider(plane: &Plane, asked: &Value) -> Result<Response, Refusal> {
+fn add_provider(plane: &ControlServer, asked: &Value) -> Result<Response, Refusal> {
     let id = asked["provider_id"].as_str().unwrap_or_default();
     let mut vault = plane.vault();
     if vault.provider(id).is_ok() {
@@ -235,15 +239,15 @@ fn add_provider(plane: &Plane, asked: &Value) -> Result<Response, Refusal> {
     Ok(ok(&json!(vault.providers.last())))
 }
 
-async fn create(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
+async fn create(State(plane): State<Arc<ControlServer>>, bytes: Bytes) -> Response {
     answer(body(&bytes, CREATE).and_then(|mut asked| {
         asked["mcp_server_url"] = Value::Null;
         add_provider(&plane, &asked)
     }))
 }
 
-/// Reads what an MCP server says of itself. Here every http address has one.
-async fn discover(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
+/// Reads an MCP server's metadata. Here every http address has some.
+async fn discover(State(plane): State<Arc<ControlServer>>, bytes: Bytes) -> Response {
     answer(body(&bytes, DISCOVER).and_then(|mut asked| {
         let address = asked["mcp_server_url"].as_str().and_then(|text| url::Url::parse(text).ok());
         let Some(address) = address.filter(|url| url.scheme().starts_with("http") && url.has_host()) else {
@@ -262,11 +266,11 @@ async fn discover(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
     }))
 }
 
-async fn provider(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
+async fn provider(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
     answer(plane.vault().provider(&id).map(|found| ok(&json!(found))))
 }
 
-async fn change(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+async fn change(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(body(&bytes, PATCH).and_then(|asked| {
         let mut vault = plane.vault();
         let found = vault.providers.iter_mut().find(|one| one["provider_id"] == id.as_str());
@@ -281,7 +285,7 @@ async fn change(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: 
     }))
 }
 
-async fn remove(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
+async fn remove(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
     let mut vault = plane.vault();
     if let Err(refusal) = vault.provider(&id) {
         return *refusal;
@@ -291,7 +295,7 @@ async fn remove(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Resp
     ok(&json!({"message": format!("OAuth provider '{id}' deleted successfully")}))
 }
 
-async fn tokens(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
+async fn tokens(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let wanted = text(&pairs, "provider_id");
     let vault = plane.vault();
@@ -299,7 +303,7 @@ async fn tokens(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
     ok(&json!(vault.tokens.iter().filter(fits).map(Token::summary).collect::<Vec<_>>()))
 }
 
-async fn revoke(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
+async fn revoke(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     answer(required(&pairs, "provider_id").map(|provider| {
         plane.vault().drop_tokens(|token| token.provider == provider);
@@ -307,30 +311,30 @@ async fn revoke(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
     }))
 }
 
-async fn exists(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
+async fn exists(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     answer(required(&pairs, "provider_id").map(|provider| has_token(&plane, provider)))
 }
 
-fn has_token(plane: &Plane, provider: &str) -> Response {
+fn has_token(plane: &ControlServer, provider: &str) -> Response {
     ok(&json!({"has_token": plane.vault().tokens.iter().any(|token| token.provider == provider)}))
 }
 
-async fn slack_exists(State(plane): State<Arc<Plane>>) -> Response {
+async fn slack_exists(State(plane): State<Arc<ControlServer>>) -> Response {
     has_token(&plane, "slack")
 }
 
-async fn revoke_slack(State(plane): State<Arc<Plane>>) -> Response {
+async fn revoke_slack(State(plane): State<Arc<ControlServer>>) -> Response {
     plane.vault().drop_tokens(|token| token.provider == "slack");
     ok(&json!({"message": "Workspace Slack token deleted"}))
 }
 
 /// The place of a token.
-fn place(vault: &Vault, id: &str) -> Result<usize, Refusal> {
+fn place(vault: &TokenStore, id: &str) -> Result<usize, Refusal> {
     vault.tokens.iter().position(|token| token.id == id).ok_or_else(|| missing("OAuth token", id))
 }
 
-async fn forget(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
+async fn forget(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
     let mut vault = plane.vault();
     answer(place(&vault, &id).map(|_| {
         vault.drop_tokens(|token| token.id == id);
@@ -338,7 +342,7 @@ async fn forget(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Resp
     }))
 }
 
-async fn describe(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+async fn describe(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(body(&bytes, METADATA).and_then(|asked| {
         let mut vault = plane.vault();
         let at = place(&vault, &id)?;
@@ -353,13 +357,13 @@ async fn describe(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes
     }))
 }
 
-async fn connections(State(plane): State<Arc<Plane>>, Path(agent): Path<String>) -> Response {
+async fn connections(State(plane): State<Arc<ControlServer>>, Path(agent): Path<String>) -> Response {
     let vault = plane.vault();
     let all: Vec<&Object> = vault.connections.iter().filter(|one| one["agent_id"] == agent.as_str()).collect();
     ok(&json!({"data": all}))
 }
 
-async fn connect(State(plane): State<Arc<Plane>>, Path(agent): Path<String>, bytes: Bytes) -> Response {
+async fn connect(State(plane): State<Arc<ControlServer>>, Path(agent): Path<String>, bytes: Bytes) -> Response {
     answer(body(&bytes, CONNECT).and_then(|asked| {
         let mut vault = plane.vault();
         let at = place(&vault, asked["oauth_token_id"].as_str().unwrap_or_default())?;
@@ -368,7 +372,7 @@ async fn connect(State(plane): State<Arc<Plane>>, Path(agent): Path<String>, byt
     }))
 }
 
-async fn disconnect(State(plane): State<Arc<Plane>>, Path((agent, id)): Path<(String, String)>) -> Response {
+async fn disconnect(State(plane): State<Arc<ControlServer>>, Path((agent, id)): Path<(String, String)>) -> Response {
     let mut vault = plane.vault();
     let is = |one: &Object| one["agent_id"] == agent.as_str() && one["id"] == id.as_str();
     if !vault.connections.iter().any(is) {

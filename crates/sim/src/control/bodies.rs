@@ -1,4 +1,4 @@
-//! The shapes of what is sent to create and to change deployments and revisions.
+//! Request bodies for creating and changing deployments and revisions.
 
 use super::shape::{Field, Shape, may, must, null};
 

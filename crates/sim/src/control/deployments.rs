@@ -3,8 +3,8 @@
 use super::query::{flag, number, offset, path_uuid, text, uuids, word};
 use super::rules::{self, Draft, bad};
 use super::shape::body;
-use super::timetable::{Deployment, Fate, Object, Revision};
-use super::{Plane, Refusal, answer, bodies, now, ok};
+use super::timetable::{Deployment, Object, Revision, ScheduledOutcome};
+use super::{ControlServer, Refusal, answer, bodies, now, ok};
 use crate::Dialect;
 use crate::agent::{detail, empty, json_response, query_pairs};
 use crate::ids::{stable_hex, uuid4};
@@ -51,8 +51,8 @@ pub fn revision_config(sent: &Value) -> Object {
     config
 }
 
-/// What the dialect shows of a deployment.
-fn shown(plane: &Plane, deployment: &Deployment) -> Option<Value> {
+/// Returns a deployment's record in this dialect.
+fn shown(plane: &ControlServer, deployment: &Deployment) -> Option<Value> {
     let full = deployment.json(&plane.workspace, now(), plane.speed)?;
     if plane.dialect != Dialect::Contract {
         return Some(full);
@@ -71,8 +71,12 @@ fn shown(plane: &Plane, deployment: &Deployment) -> Option<Value> {
     }))
 }
 
-/// The deployment that a path means, to read or to change.
-pub fn with<R>(plane: &Plane, id: &str, act: impl FnOnce(&mut Deployment) -> Result<R, Refusal>) -> Result<R, Refusal> {
+/// Finds the deployment of a path.
+pub fn with<R>(
+    plane: &ControlServer,
+    id: &str,
+    act: impl FnOnce(&mut Deployment) -> Result<R, Refusal>,
+) -> Result<R, Refusal> {
     path_uuid("deployment_id", id)?;
     let mut deployments = plane.deployments();
     let found = deployments.iter_mut().find(|deployment| deployment.id.eq_ignore_ascii_case(id));
@@ -87,11 +91,11 @@ fn unknown(id: &str) -> Refusal {
 }
 
 /// `GET /v2/deployments`.
-pub async fn list(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
+pub async fn list(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
     answer(listed(&plane, &query_pairs(&uri)))
 }
 
-fn listed(plane: &Plane, pairs: &[(String, String)]) -> Result<Response, Refusal> {
+fn listed(plane: &ControlServer, pairs: &[(String, String)]) -> Result<Response, Refusal> {
     let limit = number(pairs, "limit", 1, 100, 20)?;
     let offset = offset(pairs)?;
     let kind = word(pairs, "deployment_type", bodies::TYPES)?;
@@ -122,18 +126,18 @@ fn listed(plane: &Plane, pairs: &[(String, String)]) -> Result<Response, Refusal
 }
 
 /// `GET /v2/deployments/{id}`.
-pub async fn get(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
+pub async fn get(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
     answer(with(&plane, &id, |deployment| Ok(shown(&plane, deployment).unwrap_or_default())).map(|one| ok(&one)))
 }
 
 /// `GET /v2/deployments/free-count`.
-pub async fn free_count(State(plane): State<Arc<Plane>>) -> Response {
+pub async fn free_count(State(plane): State<Arc<ControlServer>>) -> Response {
     let free = plane.deployments().iter().filter(|one| one.config["deployment_type"] == "dev_free").count();
     ok(&json!({"count": free}))
 }
 
 /// `POST /v2/deployments`.
-pub async fn create(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
+pub async fn create(State(plane): State<Arc<ControlServer>>, bytes: Bytes) -> Response {
     let for_agent = serde_json::from_slice::<Value>(&bytes).is_ok_and(|asked| asked["agent"].is_object());
     let fields = match plane.dialect {
         Dialect::Contract => bodies::CREATE_BY_CONTRACT,
@@ -143,7 +147,7 @@ pub async fn create(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
     answer(body(&bytes, fields).and_then(|asked| created(&plane, &asked)))
 }
 
-fn created(plane: &Plane, asked: &Value) -> Result<Response, Refusal> {
+fn created(plane: &ControlServer, asked: &Value) -> Result<Response, Refusal> {
     let source = asked["source"].as_str().unwrap_or_default();
     let agent = &asked["agent"];
     let called = asked["name"].as_str().or(agent["agent_id"].as_str()).unwrap_or_default();
@@ -193,23 +197,22 @@ fn conflict(says: &str) -> Refusal {
     Box::new(detail(StatusCode::CONFLICT, says))
 }
 
-/// Adds a revision that starts now. It fails where a person, or a test, wants it to: where anything that it is made from
-/// (a branch, an image, a path in the repository, an archive and thereby the deployment's name) says `build-fails` or
-/// `deploy-fails`.
+/// Adds a revision that starts now. It fails on request: if any part of its source (a branch, an image, a path in the
+/// repository, an archive and thereby the deployment's name) contains `build-fails` or `deploy-fails`.
 pub fn add_revision(deployment: &mut Deployment, source: &str, mut config: Object) {
     let id = uuid4();
     let says = |word: &str| config.values().filter_map(Value::as_str).any(|text| text.contains(word));
     let fate = if source == "internal_source" && config["source_tarball_path"].is_null() {
-        Fate::Waits
+        ScheduledOutcome::Waits
     } else if says("build-fails") {
-        Fate::BuildFails
+        ScheduledOutcome::BuildFails
     } else if says("deploy-fails") {
-        Fate::DeployFails
+        ScheduledOutcome::DeployFails
     } else {
-        Fate::Deployed
+        ScheduledOutcome::Deployed
     };
     if source == "github" && config["repo_commit_sha"].is_null() {
-        // A repo_ref that is a commit means that one.
+        // A repo_ref may be a commit.
         let commit = config["repo_ref"].as_str().filter(|name| is_commit(name));
         let commit = commit.map_or_else(|| stable_hex(&id, 40), str::to_string);
         config.insert("repo_commit_sha".into(), json!(commit));
@@ -233,7 +236,7 @@ fn is_commit(name: &str) -> bool {
 }
 
 /// The shape of what changes a deployment.
-pub fn patch_body(plane: &Plane, bytes: &[u8]) -> Result<Value, Refusal> {
+pub fn patch_body(plane: &ControlServer, bytes: &[u8]) -> Result<Value, Refusal> {
     match plane.dialect {
         Dialect::Contract => body(bytes, bodies::PATCH_BY_CONTRACT),
         _ => body(bytes, bodies::PATCH),
@@ -241,7 +244,7 @@ pub fn patch_body(plane: &Plane, bytes: &[u8]) -> Result<Value, Refusal> {
 }
 
 /// `PATCH /v2/deployments/{id}`.
-pub async fn patch(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn patch(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(patch_body(&plane, &bytes).and_then(|asked| {
         with(&plane, &id, |deployment| {
             change(&plane, deployment, &asked)?;
@@ -250,9 +253,8 @@ pub async fn patch(State(plane): State<Arc<Plane>>, Path(id): Path<String>, byte
     }))
 }
 
-/// Changes a deployment and, where the change needs one, adds a revision: whether it did. Nothing is changed where
-/// anything is refused.
-pub fn change(plane: &Plane, deployment: &mut Deployment, asked: &Value) -> Result<bool, Refusal> {
+/// Changes a deployment and adds a revision if needed; returns whether it did. Changes nothing if anything is rejected.
+pub fn change(plane: &ControlServer, deployment: &mut Deployment, asked: &Value) -> Result<bool, Refusal> {
     let source = asked["revision_source"].as_str().unwrap_or(&deployment.source).to_owned();
     rules::secrets(plane, &source, asked)?;
     rules::fixed(deployment, asked)?;
@@ -273,7 +275,7 @@ pub fn change(plane: &Plane, deployment: &mut Deployment, asked: &Value) -> Resu
     }) {
         return Err(bad("source_tarball_path must be an object path from the upload-url endpoint."));
     }
-    // What is not sent stays as in the latest revision of the same kind of source.
+    // Missing fields are taken from the latest revision of the same kind of source.
     let latest = deployment.revisions.iter().rfind(|one| one.source == source);
     let mut revision = latest.map_or_else(|| revision_config(&Value::Null), |latest| latest.config.clone());
     revision.insert("repo_commit_sha".into(), Value::Null);
@@ -281,7 +283,7 @@ pub fn change(plane: &Plane, deployment: &mut Deployment, asked: &Value) -> Resu
     revision.extend(sent);
     Draft { source: &deployment.source, from: &source, config: &config, revision: &revision }.check()?;
     new |= !asked["source_config"]["resource_spec"].is_null() || !asked["secret_references"].is_null();
-    // A list that is sent replaces them all, but an empty one clears nothing.
+    // A list replaces all of them, but an empty one changes nothing.
     if let Some(secrets) = asked["secrets"].as_array().filter(|secrets| !secrets.is_empty()) {
         deployment.secrets = secrets.clone();
         new = true;
@@ -300,7 +302,7 @@ pub fn change(plane: &Plane, deployment: &mut Deployment, asked: &Value) -> Resu
     Ok(new)
 }
 
-/// The same again as a new revision.
+/// Redeploys as a new revision.
 pub fn repeat(deployment: &mut Deployment) {
     if let Some(latest) = deployment.revisions.last() {
         let (source, config) = (latest.source.clone(), latest.config.clone());
@@ -309,7 +311,7 @@ pub fn repeat(deployment: &mut Deployment) {
 }
 
 /// `PATCH /v2/deployments/{id}/resource-tiers`: rolls out as a new revision.
-pub async fn resource_tiers(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn resource_tiers(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(body(&bytes, bodies::RESOURCE_TIERS).and_then(|asked| {
         with(&plane, &id, |deployment| {
             if asked["compute_tier"].is_null() && asked["database_tier"].is_null() {
@@ -334,9 +336,9 @@ pub async fn resource_tiers(State(plane): State<Arc<Plane>>, Path(id): Path<Stri
     }))
 }
 
-/// Marks a deployment as deleted. Its tracing project stays, unless that is to go as well.
-fn soft_delete(plane: &Plane, deployment: &mut Deployment, with_tracing: bool) {
-    // The contract knows no states between.
+/// Marks a deployment as deleted. Its tracing project is kept unless it is deleted too.
+fn soft_delete(plane: &ControlServer, deployment: &mut Deployment, with_tracing: bool) {
+    // The contract has no intermediate states.
     let at = if plane.dialect == Dialect::Contract { jiff::Timestamp::MIN } else { now() };
     deployment.deleted_at.get_or_insert(at);
     let mut projects = plane.tracing_projects();
@@ -348,7 +350,7 @@ fn soft_delete(plane: &Plane, deployment: &mut Deployment, with_tracing: bool) {
 }
 
 /// `DELETE /v2/deployments/{id}`: it can still be read for a while.
-pub async fn delete(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: Uri) -> Response {
+pub async fn delete(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     answer(with(&plane, &id, |deployment| {
         let with_tracing = flag(&pairs, "delete_tracing_project")?.unwrap_or(false);
@@ -361,9 +363,9 @@ pub async fn delete(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri
     }))
 }
 
-/// `DELETE /v2/deployments?deployment_ids=…`: 200 where all were found, 207 where some were. What the bodies of the real
-/// ones say is not known.
-pub async fn delete_many(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
+/// `DELETE /v2/deployments?deployment_ids=…`: 200 where all were found, 207 where some were. The real bodies are
+/// unknown.
+pub async fn delete_many(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let deleted = || {
         let asked = uuids(&pairs, "deployment_ids")?;
@@ -383,7 +385,7 @@ pub async fn delete_many(State(plane): State<Arc<Plane>>, uri: Uri) -> Response 
 }
 
 /// `POST /v2/deployments/{id}/upload-url`.
-pub async fn upload_url(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
+pub async fn upload_url(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
     answer(with(&plane, &id, |deployment| {
         let object = format!("uploads/{}-{}.tar.gz", deployment.name, stable_hex(&uuid4(), 12));
         plane.give_out(&object);
@@ -395,7 +397,7 @@ pub async fn upload_url(State(plane): State<Arc<Plane>>, Path(id): Path<String>)
 }
 
 /// `POST /v2/deployments/{id}/push-token`.
-pub async fn push_token(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
+pub async fn push_token(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
     answer(with(&plane, &id, |deployment| {
         if deployment.source != "internal_docker" {
             return Err(bad("Push tokens are only available for 'internal_docker' source deployments."));

@@ -1,4 +1,4 @@
-//! The shapes of requests, held field by field against the control plane's own document.
+//! Compares request bodies field by field with the control plane's own document.
 
 use super::shape::{Field, Need, Shape};
 use super::{auth, bodies, listeners, sign_in};

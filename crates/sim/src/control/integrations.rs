@@ -1,7 +1,7 @@
 //! The GitHub integrations of a workspace and the repositories that they see, in both generations of the API.
 
 use super::query::{number, path_uuid, text};
-use super::{Plane, Refusal, answer, ok};
+use super::{ControlServer, Refusal, answer, ok};
 use crate::agent::{detail, query_pairs};
 use crate::ids::stable_uuid;
 use axum::Router;
@@ -33,7 +33,7 @@ impl Installation {
         integration(self.account)
     }
 
-    fn repositories(&self, plane: &Plane) -> Vec<Value> {
+    fn repositories(&self, plane: &ControlServer) -> Vec<Value> {
         let mut names: Vec<String> = Vec::new();
         if self.account == "acme" {
             let deployments = plane.deployments();
@@ -60,7 +60,7 @@ pub fn integration(account: &str) -> String {
 }
 
 /// The routes of this group.
-pub fn routes() -> Router<Arc<Plane>> {
+pub fn routes() -> Router<Arc<ControlServer>> {
     Router::new()
         .route("/v1/integrations/github/install", get(async || installations(GITHUB)))
         .route("/v1/integrations/github/{id}/repos", get(github))
@@ -75,15 +75,15 @@ fn installations(all: &[Installation]) -> Response {
     ok(&json!(list))
 }
 
-async fn github(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
+async fn github(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
     answer(repositories(&plane, GITHUB, &id).map(|all| ok(&json!(all))))
 }
 
-async fn forge(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
+async fn forge(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
     answer(repositories(&plane, FORGE, &id).map(|all| ok(&json!(all))))
 }
 
-fn repositories(plane: &Plane, all: &[Installation], id: &str) -> Result<Vec<Value>, Refusal> {
+fn repositories(plane: &ControlServer, all: &[Installation], id: &str) -> Result<Vec<Value>, Refusal> {
     path_uuid("integration_id", id)?;
     let found = all.iter().find(|one| one.id() == id);
     found.map(|one| one.repositories(plane)).ok_or_else(|| unknown(id))
@@ -95,7 +95,7 @@ fn unknown(id: &str) -> Refusal {
 
 /// `GET /v2/integrations/github/installations/{id}/repositories`. Whether the id is the integration's or GitHub's own
 /// number is not documented: both are taken.
-async fn page(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: Uri) -> Response {
+async fn page(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let paged = || {
         let size = number(&pairs, "page_size", 1, 100, 20)?;

@@ -3,7 +3,7 @@
 use super::query::{number, offset, path_uuid};
 use super::shape::{Field, Shape, body, must, null};
 use super::timetable::Object;
-use super::{Plane, Refusal, answer, now, ok};
+use super::{ControlServer, Refusal, answer, now, ok};
 use crate::agent::{detail, empty, json_response, query_pairs};
 use crate::ids::{iso_z, stable_uuid, uuid4};
 use axum::Router;
@@ -25,7 +25,7 @@ pub(super) const CREATE: &[Field] = &[
 pub(super) const PATCH: &[Field] = &[null("version", Shape::Text), null("compute_config", CONFIG)];
 
 /// The routes of this group.
-pub fn routes() -> Router<Arc<Plane>> {
+pub fn routes() -> Router<Arc<ControlServer>> {
     Router::new()
         .route("/v2/listeners", get(list).post(create))
         .route("/v2/listeners/{id}", get(read).patch(patch).delete(delete))
@@ -58,7 +58,7 @@ fn listener(id: String, version: &Value, compute_id: &str, config: &Value, times
 }
 
 /// Only some plans have listeners. A list asks for none.
-fn allowed(plane: &Plane) -> Result<(), Refusal> {
+fn allowed(plane: &ControlServer) -> Result<(), Refusal> {
     if !plane.no_listeners {
         return Ok(());
     }
@@ -71,7 +71,7 @@ fn allowed(plane: &Plane) -> Result<(), Refusal> {
 }
 
 /// The listener that a path means.
-fn with<R>(plane: &Plane, id: &str, act: impl FnOnce(&mut Vec<Object>, usize) -> R) -> Result<R, Refusal> {
+fn with<R>(plane: &ControlServer, id: &str, act: impl FnOnce(&mut Vec<Object>, usize) -> R) -> Result<R, Refusal> {
     path_uuid("listener_id", id)?;
     allowed(plane)?;
     let mut all = plane.listeners();
@@ -81,7 +81,7 @@ fn with<R>(plane: &Plane, id: &str, act: impl FnOnce(&mut Vec<Object>, usize) ->
     }
 }
 
-async fn list(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
+async fn list(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let listed = || {
         let limit = number(&pairs, "limit", 1, 100, 20)?;
@@ -93,7 +93,7 @@ async fn list(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
     answer(listed())
 }
 
-async fn create(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
+async fn create(State(plane): State<Arc<ControlServer>>, bytes: Bytes) -> Response {
     let made = || {
         let asked = body(&bytes, CREATE)?;
         allowed(&plane)?;
@@ -113,11 +113,11 @@ async fn create(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
     answer(made())
 }
 
-async fn read(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
+async fn read(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
     answer(with(&plane, &id, |all, at| ok(&json!(all[at]))))
 }
 
-async fn patch(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+async fn patch(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, bytes: Bytes) -> Response {
     let changed = || {
         let asked = body(&bytes, PATCH)?;
         with(&plane, &id, |all, at| {
@@ -134,7 +134,7 @@ async fn patch(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: B
     answer(changed())
 }
 
-async fn delete(State(plane): State<Arc<Plane>>, Path(id): Path<String>) -> Response {
+async fn delete(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>) -> Response {
     answer(with(&plane, &id, |all, at| {
         all.remove(at);
         empty(StatusCode::NO_CONTENT)

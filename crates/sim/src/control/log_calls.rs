@@ -6,7 +6,7 @@ use super::query::{number, required, text, word};
 use super::revisions::find;
 use super::shape::{Problem, body, invalid};
 use super::timetable::{Deployment, Phase, Revision, phases};
-use super::{Plane, Refusal, answer, now, ok};
+use super::{ControlServer, Refusal, answer, now, ok};
 use crate::agent::query_pairs;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -38,7 +38,7 @@ fn wanted_of_body(asked: &Value) -> Result<Wanted, Refusal> {
     })
 }
 
-fn v1_page(plane: &Plane, lines: &[Line], bytes: &[u8]) -> Result<Response, Refusal> {
+fn v1_page(plane: &ControlServer, lines: &[Line], bytes: &[u8]) -> Result<Response, Refusal> {
     let asked = if bytes.is_empty() { json!({}) } else { body(bytes, &[])? };
     let (found, next) = logs::page(lines, &wanted_of_body(&asked)?, plane.logs.ids);
     Ok(ok(&json!({"logs": found, "next_offset": next})))
@@ -46,7 +46,7 @@ fn v1_page(plane: &Plane, lines: &[Line], bytes: &[u8]) -> Result<Response, Refu
 
 /// A page of one of a revision's two logs.
 fn revision_v1(
-    plane: &Plane,
+    plane: &ControlServer,
     (id, revision): (String, String),
     bytes: &[u8],
     log: fn(&Revision, &Phase, Timestamp, f64) -> Vec<Line>,
@@ -58,22 +58,30 @@ fn revision_v1(
 }
 
 /// `POST /v1/projects/{id}/revisions/{revision}/build_logs`.
-pub async fn build_v1(State(plane): State<Arc<Plane>>, Path(of): Path<(String, String)>, bytes: Bytes) -> Response {
+pub async fn build_v1(
+    State(plane): State<Arc<ControlServer>>,
+    Path(of): Path<(String, String)>,
+    bytes: Bytes,
+) -> Response {
     revision_v1(&plane, of, &bytes, logs::build)
 }
 
 /// `POST /v1/projects/{id}/revisions/{revision}/deploy_logs`.
-pub async fn server_v1(State(plane): State<Arc<Plane>>, Path(of): Path<(String, String)>, bytes: Bytes) -> Response {
+pub async fn server_v1(
+    State(plane): State<Arc<ControlServer>>,
+    Path(of): Path<(String, String)>,
+    bytes: Bytes,
+) -> Response {
     revision_v1(&plane, of, &bytes, logs::server)
 }
 
 /// `POST /v1/projects/{id}/deploy_logs`: of the revision that serves.
-pub async fn deployment_v1(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn deployment_v1(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(with(&plane, &id, |deployment| v1_page(&plane, &serving(&plane, deployment), &bytes)))
 }
 
 /// The server log of the newest revision that was deployed.
-fn serving(plane: &Plane, deployment: &Deployment) -> Vec<Line> {
+fn serving(plane: &ControlServer, deployment: &Deployment) -> Vec<Line> {
     let at = now();
     let phases = phases(&deployment.revisions, at, plane.speed);
     let active = deployment.revisions.iter().zip(&phases).rev().find(|(_, phase)| phase.status == "DEPLOYED");
@@ -101,7 +109,7 @@ fn cursor(found: &[Value], wanted: &Wanted, next: String) -> Value {
 
 /// `GET /v2/deployments/{id}/revisions/{revision}/logs`.
 pub async fn revision_v2(
-    State(plane): State<Arc<Plane>>,
+    State(plane): State<Arc<ControlServer>>,
     Path((id, revision)): Path<(String, String)>,
     uri: Uri,
 ) -> Response {
@@ -120,7 +128,7 @@ pub async fn revision_v2(
 }
 
 /// `GET /v2/deployment-logs`.
-pub async fn deployment_v2(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
+pub async fn deployment_v2(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     answer(required(&pairs, "deployment_id").and_then(|id| {
         with(&plane, id, |deployment| {

@@ -1,13 +1,13 @@
-//! Build and server logs, made from the timetable: they grow while one looks, and a line never changes.
+//! Build and server logs, generated from the timetable: they grow over time, and a line never changes.
 
-use super::timetable::{BUILDING, Fate, Phase, Revision};
+use super::timetable::{BUILDING, Phase, Revision, ScheduledOutcome};
 use crate::ids::{before, stable_hex, stable_number};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// Server lines that are kept.
+/// Maximum number of server lines.
 const WINDOW: u64 = 400;
-/// Seconds between two server lines at the speed of life.
+/// Seconds between two server lines in real time.
 const PACE: f64 = 4.0;
 
 /// One line of a log.
@@ -20,7 +20,7 @@ pub struct Line {
     pub at: Timestamp,
     /// `INFO`, `WARNING`, `ERROR` or `DEBUG`.
     pub level: &'static str,
-    /// What it says.
+    /// Its message.
     pub message: String,
 }
 
@@ -34,7 +34,7 @@ impl Line {
     }
 }
 
-/// The lines of a revision's build so far.
+/// Returns the lines of a revision's build so far.
 pub fn build(revision: &Revision, phase: &Phase, now: Timestamp, speed: f64) -> Vec<Line> {
     if !revision.builds() || matches!(phase.status.as_str(), "SKIPPED" | "CREATING" | "QUEUED" | "AWAITING_BUILD") {
         return Vec::new();
@@ -89,7 +89,7 @@ fn build_script(revision: &Revision) -> Vec<(&'static str, String)> {
     ] {
         say(format!("Step #1 - \"build\": #7 4.1  + {package}=={version}"));
     }
-    if revision.fate == Fate::BuildFails {
+    if revision.fate == ScheduledOutcome::BuildFails {
         let mut fail = |text: &str| lines.push(("ERROR", format!("Step #1 - \"build\": {text}")));
         fail("#7 6.874   × No solution found when resolving dependencies:");
         fail("#7 6.874   ╰─▶ Because app==0.4.0 depends on langchain-openai>=2.1 and langchain-openai>=2.1 depends on");
@@ -123,13 +123,13 @@ fn lines_of_success(say: &mut impl FnMut(String), digest: &str) {
     say("DONE".into());
 }
 
-/// The lines of the server since the revision was deployed.
+/// Returns the lines of the server since the revision was deployed.
 pub fn server(revision: &Revision, phase: &Phase, now: Timestamp, speed: f64) -> Vec<Line> {
     if phase.deploy_at > now || matches!(phase.status.as_str(), "BUILD_FAILED" | "SKIPPED" | "QUEUED" | "CREATING") {
         return Vec::new();
     }
-    // A server that did not come up says nothing more once it was given up.
-    let now = if revision.fate == Fate::DeployFails { now.min(phase.end) } else { now };
+    // A server that did not become ready logs nothing after the rollout was aborted.
+    let now = if revision.fate == ScheduledOutcome::DeployFails { now.min(phase.end) } else { now };
     let age = (now.as_nanosecond() - phase.deploy_at.as_nanosecond()) as f64 / 1e9 * speed;
     let count = (age / PACE) as u64 + 1;
     (count.saturating_sub(WINDOW)..count)
@@ -151,10 +151,12 @@ fn server_line(revision: &Revision, number: u64) -> (&'static str, String) {
     match number {
         0 => return ("INFO", "Starting server: 1 worker, 10 jobs per worker".into()),
         1 => return ("INFO", "Connected to Postgres 16.4 and Redis 7.4".into()),
-        2 if revision.fate == Fate::DeployFails => {
+        2 if revision.fate == ScheduledOutcome::DeployFails => {
             return ("ERROR", "ModuleNotFoundError: No module named 'app.graph'".into());
         }
-        3 if revision.fate == Fate::DeployFails => return ("ERROR", "Application startup failed. Exiting.".into()),
+        3 if revision.fate == ScheduledOutcome::DeployFails => {
+            return ("ERROR", "Application startup failed. Exiting.".into());
+        }
         2 => return ("INFO", "Registered graphs: support, research, approval".into()),
         3 => return ("INFO", "Application startup complete. Uvicorn running on 0.0.0.0:8000".into()),
         _ => {}
@@ -176,12 +178,12 @@ fn server_line(revision: &Revision, number: u64) -> (&'static str, String) {
     }
 }
 
-/// What a client wants to see of a log.
+/// A query for log lines.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
     /// Newest first.
     pub descending: bool,
-    /// Lines at most.
+    /// Maximum number of lines.
     pub limit: usize,
     /// Where the last page ended.
     pub cursor: Option<String>,
@@ -189,9 +191,9 @@ pub struct Wanted {
     pub level: Option<String>,
     /// A part of the text.
     pub query: Option<String>,
-    /// Not before.
+    /// Start time.
     pub start: Option<Timestamp>,
-    /// Not after.
+    /// End time.
     pub end: Option<Timestamp>,
 }
 
@@ -230,7 +232,7 @@ mod tests {
     use super::*;
     use crate::control::timetable::{Object, phases};
 
-    fn revision(fate: Fate) -> (Revision, Timestamp) {
+    fn revision(fate: ScheduledOutcome) -> (Revision, Timestamp) {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
         let revision = Revision {
             id: "44444444-4444-4444-8444-444444444444".into(),
@@ -247,7 +249,7 @@ mod tests {
 
     #[test]
     fn build_logs_grow_with_the_build() {
-        let (revision, zero) = revision(Fate::BuildFails);
+        let (revision, zero) = revision(ScheduledOutcome::BuildFails);
         let count = |seconds: f64| {
             let now = before(zero, -seconds);
             let phase = phases(std::slice::from_ref(&revision), now, 1.0).remove(0);
@@ -260,7 +262,7 @@ mod tests {
 
     #[test]
     fn pages_never_repeat_a_line() {
-        let (revision, zero) = revision(Fate::Deployed);
+        let (revision, zero) = revision(ScheduledOutcome::Deployed);
         let now = before(zero, -400.0);
         let phase = phases(std::slice::from_ref(&revision), now, 1.0).remove(0);
         let lines = server(&revision, &phase, now, 1.0);

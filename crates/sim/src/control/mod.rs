@@ -1,4 +1,4 @@
-//! The control plane of one region: who may ask, what is where, and what it remembers.
+//! The control plane of one region: authentication, routes and state.
 
 mod auth;
 mod bodies;
@@ -33,12 +33,12 @@ use timetable::{Deployment, Object};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-/// An answer that refuses, boxed because it is rare and large.
+/// An error response, boxed because it is rare and large.
 type Refusal = Box<Response>;
 
 /// A control plane.
 #[derive(Debug)]
-pub struct Plane {
+pub struct ControlServer {
     pub name: String,
     pub region: String,
     /// Its base URL, without a prefix.
@@ -46,7 +46,7 @@ pub struct Plane {
     pub workspace: String,
     /// Whose rules it follows.
     pub dialect: Dialect,
-    /// How many times faster than life its revisions move.
+    /// Speed of its revisions as a multiple of real time.
     pub speed: f64,
     prefix_only: bool,
     needs_workspace: bool,
@@ -59,11 +59,11 @@ pub struct Plane {
     deployments: Mutex<Vec<Deployment>>,
     /// Names of tracing projects whose deployment was deleted without them.
     tracing_projects: Mutex<BTreeSet<String>>,
-    /// Where archives may be put.
+    /// Allowed paths of archives.
     uploads: Mutex<BTreeSet<String>>,
     listeners: Mutex<Vec<Object>>,
-    vault: Mutex<auth::Vault>,
-    /// Wakes who waits for a sign-in.
+    vault: Mutex<auth::TokenStore>,
+    /// Wakes waits for a sign-in.
     signed: Notify,
 }
 
@@ -71,10 +71,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Plane {
+impl ControlServer {
     /// A control plane without deployments.
     pub fn new(name: &str, region: &str, url: &str, options: &Options) -> Arc<Self> {
-        Arc::new(Plane {
+        Arc::new(ControlServer {
             name: name.to_owned(),
             region: region.to_owned(),
             url: url.to_owned(),
@@ -93,7 +93,7 @@ impl Plane {
             tracing_projects: Mutex::default(),
             uploads: Mutex::default(),
             listeners: Mutex::new(if options.no_listeners { Vec::new() } else { listeners::first(name) }),
-            vault: Mutex::new(auth::Vault::new()),
+            vault: Mutex::new(auth::TokenStore::new()),
             signed: Notify::new(),
         })
     }
@@ -111,11 +111,11 @@ impl Plane {
         locked(&self.listeners)
     }
 
-    fn vault(&self) -> MutexGuard<'_, auth::Vault> {
+    fn vault(&self) -> MutexGuard<'_, auth::TokenStore> {
         locked(&self.vault)
     }
 
-    /// Lets an archive be put there.
+    /// Allows an archive at this path.
     fn give_out(&self, object: &str) {
         locked(&self.uploads).insert(object.to_owned());
     }
@@ -124,7 +124,7 @@ impl Plane {
         locked(&self.uploads).contains(object)
     }
 
-    /// Gives a revision a status of our choice.
+    /// Sets a revision's status.
     pub fn force_status(&self, revision: &str, status: &str) {
         for deployment in self.deployments().iter_mut() {
             for one in deployment.revisions.iter_mut().filter(|one| one.id == revision) {
@@ -172,7 +172,7 @@ impl Plane {
             .fallback(|| async { detail(StatusCode::NOT_FOUND, "Not Found") })
             .method_not_allowed_fallback(|| async { detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed") })
             .layer(axum::middleware::from_fn_with_state(self.clone(), guard));
-        // The archive goes to a signed URL, and a person to the provider's page: neither wants a key.
+        // Signed URLs and the provider's page need no key.
         let open = Router::new()
             .route("/uploads/{object}", put(|| async { StatusCode::OK }))
             .route("/oauth/{provider}", get(sign_in::consent));
@@ -187,9 +187,9 @@ impl Plane {
     }
 }
 
-impl Plane {
+impl ControlServer {
     /// The spellings of the interrupt call that this region has.
-    fn interrupt_routes(&self) -> Router<Arc<Plane>> {
+    fn interrupt_routes(&self) -> Router<Arc<ControlServer>> {
         let mut routes = Router::new();
         for (spelling, word) in [(Interrupt::Interruption, "interruption"), (Interrupt::Interrupt, "interrupt")] {
             if self.interrupt == spelling || self.interrupt == Interrupt::Both {
@@ -201,7 +201,7 @@ impl Plane {
     }
 
     /// The log calls of the generations that this region has.
-    fn log_routes(&self) -> Router<Arc<Plane>> {
+    fn log_routes(&self) -> Router<Arc<ControlServer>> {
         let mut routes = Router::new();
         if self.logs.v1 {
             routes = routes
@@ -218,17 +218,17 @@ impl Plane {
     }
 }
 
-/// Lets in who has the key, and the workspace where one is wanted.
-async fn guard(State(plane): State<Arc<Plane>>, request: Request, next: Next) -> Response {
+/// Checks the key, and the workspace if one is required.
+async fn guard(State(plane): State<Arc<ControlServer>>, request: Request, next: Next) -> Response {
     match refused(&plane, &request) {
         Some((status, text)) => detail(status, text),
         None => next.run(request).await,
     }
 }
 
-fn refused(plane: &Plane, request: &Request) -> Option<(StatusCode, &'static str)> {
+fn refused(plane: &ControlServer, request: &Request) -> Option<(StatusCode, &'static str)> {
     let path = request.uri().path();
-    // A provider sends the browser there, which has no key.
+    // The browser, redirected by a provider, has no key.
     if path.starts_with("/v2/auth/setup/") {
         return None;
     }
@@ -258,12 +258,12 @@ fn ok(value: &Value) -> Response {
     json_response(StatusCode::OK, value)
 }
 
-/// An answer, or the one that refuses.
+/// A response or an error response.
 fn answer(result: Result<Response, Refusal>) -> Response {
     result.unwrap_or_else(|refusal| *refusal)
 }
 
-/// The moment now, in one place.
+/// The current time.
 fn now() -> Timestamp {
     Timestamp::now()
 }

@@ -1,4 +1,4 @@
-//! What paths and queries of requests must look like.
+//! Validates paths and queries of requests.
 
 use super::Refusal;
 use super::shape::{Problem, invalid, one_of};
@@ -23,7 +23,7 @@ fn refused<T>(name: &str, says: &str, kind: &'static str) -> Result<T, Refusal> 
     Err(invalid(&[Problem::at(["query", name], says, kind)]))
 }
 
-/// A number of any size and sign; what is too large for us is as good as the largest.
+/// A number of any size and sign; larger ones are clamped.
 pub fn whole(pairs: &Pairs, name: &str, or: i64) -> Result<i64, Refusal> {
     use std::num::IntErrorKind::{NegOverflow, PosOverflow};
     let Some(text) = given(pairs, name) else { return Ok(or) };
@@ -53,7 +53,7 @@ pub fn offset(pairs: &Pairs) -> Result<usize, Refusal> {
     number(pairs, "offset", 0, i64::MAX as usize, 0)
 }
 
-/// Yes or no. Pydantic knows more words for these; no client of ours should need them.
+/// A boolean. Pydantic accepts more words; our clients don't need them.
 pub fn flag(pairs: &Pairs, name: &str) -> Result<Option<bool>, Refusal> {
     match given(pairs, name) {
         None => Ok(None),

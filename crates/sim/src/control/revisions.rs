@@ -3,7 +3,7 @@
 use super::deployments::{add_revision, change, patch_body, repeat, with};
 use super::query::{flag, number, offset, path_uuid, text};
 use super::timetable::{Deployment, Phase, Revision, phases};
-use super::{Plane, Refusal, answer, now, ok};
+use super::{ControlServer, Refusal, answer, now, ok};
 use crate::Dialect;
 use crate::agent::{detail, empty, json_response, query_pairs};
 use axum::body::Bytes;
@@ -13,7 +13,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-fn shown(plane: &Plane, revision: &Revision, phase: &Phase) -> Value {
+fn shown(plane: &ControlServer, revision: &Revision, phase: &Phase) -> Value {
     let full = revision.json(phase);
     match plane.dialect {
         Dialect::Contract => json!({"id": full["id"], "status": full["status"], "created_at": full["created_at"]}),
@@ -21,8 +21,8 @@ fn shown(plane: &Plane, revision: &Revision, phase: &Phase) -> Value {
     }
 }
 
-/// A revision and where it stands.
-pub fn find<'a>(plane: &Plane, deployment: &'a Deployment, id: &str) -> Result<(&'a Revision, Phase), Refusal> {
+/// A revision and its progress.
+pub fn find<'a>(plane: &ControlServer, deployment: &'a Deployment, id: &str) -> Result<(&'a Revision, Phase), Refusal> {
     path_uuid("revision_id", id)?;
     let at = deployment.revisions.iter().position(|revision| revision.id.eq_ignore_ascii_case(id));
     let phases = phases(&deployment.revisions, now(), plane.speed);
@@ -31,7 +31,7 @@ pub fn find<'a>(plane: &Plane, deployment: &'a Deployment, id: &str) -> Result<(
 }
 
 /// `GET /v2/deployments/{id}/revisions`, newest first.
-pub async fn list(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: Uri) -> Response {
+pub async fn list(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     answer(with(&plane, &id, |deployment| {
         let limit = number(&pairs, "limit", 1, 100, 20)?;
@@ -58,7 +58,7 @@ pub async fn list(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: 
 }
 
 /// `GET /v2/deployments/{id}/revisions/{revision}`.
-pub async fn get(State(plane): State<Arc<Plane>>, Path((id, revision)): Path<(String, String)>) -> Response {
+pub async fn get(State(plane): State<Arc<ControlServer>>, Path((id, revision)): Path<(String, String)>) -> Response {
     answer(with(&plane, &id, |deployment| {
         let (revision, phase) = find(&plane, deployment, &revision)?;
         Ok(ok(&shown(&plane, revision, &phase)))
@@ -66,7 +66,7 @@ pub async fn get(State(plane): State<Arc<Plane>>, Path((id, revision)): Path<(St
 }
 
 /// `POST /v2/deployments/{id}/revisions`: always makes one.
-pub async fn create(State(plane): State<Arc<Plane>>, Path(id): Path<String>, bytes: Bytes) -> Response {
+pub async fn create(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(patch_body(&plane, &bytes).and_then(|asked| {
         with(&plane, &id, |deployment| {
             if !change(&plane, deployment, &asked)? {
@@ -80,7 +80,10 @@ pub async fn create(State(plane): State<Arc<Plane>>, Path(id): Path<String>, byt
 }
 
 /// `POST …/redeploy`: the same source again, as a new revision; answers the deployment.
-pub async fn redeploy(State(plane): State<Arc<Plane>>, Path((id, revision)): Path<(String, String)>) -> Response {
+pub async fn redeploy(
+    State(plane): State<Arc<ControlServer>>,
+    Path((id, revision)): Path<(String, String)>,
+) -> Response {
     answer(with(&plane, &id, |deployment| {
         let found = find(&plane, deployment, &revision)?.0.clone();
         add_revision(deployment, &found.source, found.config);
@@ -91,8 +94,11 @@ pub async fn redeploy(State(plane): State<Arc<Plane>>, Path((id, revision)): Pat
     }))
 }
 
-/// `POST …/interrupt` and `…/interruption`: stops what is in progress, and the next in the queue goes on.
-pub async fn interrupt(State(plane): State<Arc<Plane>>, Path((id, revision)): Path<(String, String)>) -> Response {
+/// `POST …/interrupt` and `…/interruption`: interrupts what is in progress, and the next in the queue continues.
+pub async fn interrupt(
+    State(plane): State<Arc<ControlServer>>,
+    Path((id, revision)): Path<(String, String)>,
+) -> Response {
     answer(with(&plane, &id, |deployment| {
         let (found, phase) = find(&plane, deployment, &revision)?;
         let over =

@@ -1,8 +1,8 @@
-//! What may be sent to create or change a deployment, beyond its shape. Each rule is one that a document, an official
-//! client or a real answer shows; what none of them shows is let pass.
+//! Rules for creating and changing a deployment, beyond the shape of the body. Each rule is known from a document, an official
+//! client or a real response; everything else is accepted.
 
 use super::timetable::{Deployment, Object};
-use super::{Plane, Refusal};
+use super::{ControlServer, Refusal};
 use crate::agent::detail;
 use axum::http::StatusCode;
 use serde_json::Value;
@@ -39,7 +39,7 @@ const RESERVED: [&str; 29] = [
     "LANGSMITH_DEPLOYMENT_NAME",
     "LANGGRAPH_CLOUD_LICENSE_KEY",
 ];
-/// Those that only a self-hosted installation lets one set.
+/// Names that can be set only on self-hosted installations.
 const RESERVED_IN_CLOUD: [&str; 11] = [
     "LANGSMITH_API_KEY",
     "LANGSMITH_ENDPOINT",
@@ -54,7 +54,7 @@ const RESERVED_IN_CLOUD: [&str; 11] = [
     "LSD_DEPLOYMENT_TYPE",
 ];
 
-/// What of `source_config` stays as it was created.
+/// Fields of `source_config` that can't be changed.
 const FIXED: [&str; 4] = ["integration_id", "repo_url", "deployment_type", "listener_id"];
 
 pub fn bad(says: &str) -> Refusal {
@@ -82,7 +82,7 @@ impl Draft<'_> {
         }
     }
 
-    /// What holds of every deployment.
+    /// Rules for every deployment.
     pub fn check(&self) -> Result<(), Refusal> {
         if self.config["build_on_push"] == true {
             if self.source != "github" {
@@ -98,7 +98,7 @@ impl Draft<'_> {
             ("image_uri", &["external_docker", "internal_docker"]),
             ("source_tarball_path", &["internal_source"]),
         ] {
-            // Of a template nothing is known.
+            // The rules of templates are unknown.
             if !self.revision[name].is_null() && !sources.contains(&self.from) && self.from != "internal_template" {
                 let sources = sources.join("', '");
                 return Err(bad(&format!("source_revision_config.{name} is only supported for '{sources}' sources.")));
@@ -107,8 +107,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// What a new one needs besides.
-    pub fn check_new(&self, plane: &Plane) -> Result<(), Refusal> {
+    /// Additional rules for a new one.
+    pub fn check_new(&self, plane: &ControlServer) -> Result<(), Refusal> {
         self.check()?;
         match self.source {
             "github" => {
@@ -151,7 +151,7 @@ pub fn name(name: &str) -> Result<(), Refusal> {
 }
 
 /// Variables and references to secrets of a request.
-pub fn secrets(plane: &Plane, source: &str, asked: &Value) -> Result<(), Refusal> {
+pub fn secrets(plane: &ControlServer, source: &str, asked: &Value) -> Result<(), Refusal> {
     let both = ["secrets", "secret_references"].map(|list| asked[list].as_array().into_iter().flatten());
     let names = both.into_iter().flatten().filter_map(|one| one["name"].as_str());
     let reserved = |name: &&str| RESERVED.contains(name) || (RESERVED_IN_CLOUD.contains(name) && !plane.prefix_only);
@@ -165,7 +165,7 @@ pub fn secrets(plane: &Plane, source: &str, asked: &Value) -> Result<(), Refusal
     Ok(())
 }
 
-/// What a change must leave as it is. To send what is there already is no change.
+/// Fields that a change must not modify. Sending the existing value is not a change.
 pub fn fixed(deployment: &Deployment, asked: &Value) -> Result<(), Refusal> {
     let (now, sent) = (&deployment.config, &asked["source_config"]);
     for name in FIXED {

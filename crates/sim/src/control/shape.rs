@@ -1,6 +1,6 @@
-//! What the body of a request must look like, and the 422 that says what is wrong with one, and where.
+//! Validates request bodies and creates the 422 with the errors and their places.
 //!
-//! The words are pydantic's. Unlike it we take no `"true"` for true: no client of ours should send that.
+//! The words are pydantic's. Unlike pydantic, `"true"` is not accepted for true, because our clients don't send it.
 
 use super::Refusal;
 use crate::agent::json_response;
@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-/// What a value must be.
+/// The type of a value.
 #[derive(Debug)]
 pub enum Shape {
     /// Anything.
@@ -29,18 +29,18 @@ pub enum Shape {
     List(&'static Shape),
     /// An object with any keys and such values.
     Map(&'static Shape),
-    /// An object with these fields; others are let pass and mean nothing.
+    /// An object with these fields; others are ignored.
     Object(&'static [Field]),
 }
 
-/// How much a field is needed.
+/// Whether a field is required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// It must be there.
+    /// Required.
     Must,
-    /// It may be left out, but not be null.
+    /// Optional, but not null.
     May,
-    /// It may be left out or null.
+    /// Optional or null.
     Null,
 }
 
@@ -50,26 +50,26 @@ pub struct Field {
     pub name: &'static str,
     /// Whether it may be missing.
     pub need: Need,
-    /// What it must be.
+    /// Its type.
     pub shape: Shape,
 }
 
-/// A field that must be there.
+/// Creates a required field.
 pub const fn must(name: &'static str, shape: Shape) -> Field {
     Field { name, need: Need::Must, shape }
 }
 
-/// A field that may be left out, but not be null.
+/// Creates an optional field that can't be null.
 pub const fn may(name: &'static str, shape: Shape) -> Field {
     Field { name, need: Need::May, shape }
 }
 
-/// A field that may be left out or null.
+/// Creates an optional field.
 pub const fn null(name: &'static str, shape: Shape) -> Field {
     Field { name, need: Need::Null, shape }
 }
 
-/// Something that is wrong: where, in words, and pydantic's name for it.
+/// An error: its place, message, and pydantic's name.
 #[derive(Debug)]
 pub struct Problem {
     place: Vec<Value>,
@@ -84,7 +84,7 @@ impl Problem {
     }
 }
 
-/// A 422 with one entry for each thing that is wrong.
+/// Returns a 422 with one entry per error.
 pub fn invalid(problems: &[Problem]) -> Refusal {
     let list: Vec<Value> =
         problems.iter().map(|one| json!({"loc": one.place, "msg": one.says, "type": one.kind})).collect();

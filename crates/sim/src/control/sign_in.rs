@@ -1,9 +1,9 @@
-//! Signing in with a provider: `authenticate`, the wait for it, the page that a person visits, and the ways back from there.
+//! Signing in with a provider: `authenticate`, the wait, the provider's page, and the callbacks.
 
-use super::auth::{Token, Vault};
+use super::auth::{Token, TokenStore};
 use super::query::whole;
 use super::shape::{Field, Shape, body, may, must, null};
-use super::{Plane, Refusal, answer, now, ok};
+use super::{ControlServer, Refusal, answer, now, ok};
 use crate::agent::{detail, query_pairs};
 use crate::ids::{before, uuid4};
 use axum::Router;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Seconds after which a sign-in that nobody visits is completed all the same.
+/// Seconds after which an unvisited sign-in is completed automatically.
 const BY_ITSELF: f64 = 15.0;
 /// Seconds that a wait lasts at most.
 const LONGEST: i64 = 300;
@@ -37,19 +37,19 @@ pub(super) const AUTHENTICATE: &[Field] = &[
 ];
 pub(super) const FINALIZE: &[Field] = &[must("code", Shape::Text), must("state", Shape::Text)];
 
-/// A sign-in that was begun.
+/// A started sign-in.
 #[derive(Debug)]
 pub struct SignIn {
     provider: String,
     scopes: Value,
     is_default: bool,
     since: Timestamp,
-    /// The token that came of it.
+    /// The resulting token.
     token: Option<String>,
 }
 
-impl Vault {
-    /// Completes a sign-in: there is a token now. False where there is none of this id.
+impl TokenStore {
+    /// Completes a sign-in by creating a token. Returns false if there is none with this id.
     fn complete(&mut self, id: &str) -> bool {
         let Some(sign_in) = self.sign_ins.get_mut(id) else { return false };
         if sign_in.token.is_none() {
@@ -61,7 +61,7 @@ impl Vault {
         true
     }
 
-    /// Completes those whose time has come.
+    /// Completes those that are due.
     fn settle(&mut self, speed: f64) {
         let since = before(now(), BY_ITSELF / speed.max(1e-6));
         let due = self.sign_ins.iter().filter(|(_, one)| one.token.is_none() && one.since <= since);
@@ -71,8 +71,8 @@ impl Vault {
     }
 }
 
-/// The routes that want a key.
-pub fn routes() -> Router<Arc<Plane>> {
+/// The routes that need a key.
+pub fn routes() -> Router<Arc<ControlServer>> {
     Router::new()
         .route("/v2/auth/authenticate", post(authenticate))
         .route("/v2/auth/wait/{id}", get(wait))
@@ -81,11 +81,11 @@ pub fn routes() -> Router<Arc<Plane>> {
 }
 
 /// `POST /v2/auth/authenticate`. `check_only` begins nothing; `force_new` always does.
-pub async fn authenticate(State(plane): State<Arc<Plane>>, bytes: Bytes) -> Response {
+pub async fn authenticate(State(plane): State<Arc<ControlServer>>, bytes: Bytes) -> Response {
     answer(body(&bytes, AUTHENTICATE).and_then(|asked| begun(&plane, &asked)))
 }
 
-fn begun(plane: &Plane, asked: &Value) -> Result<Response, Refusal> {
+fn begun(plane: &ControlServer, asked: &Value) -> Result<Response, Refusal> {
     let provider = asked["provider"].as_str().unwrap_or_default();
     let mut vault = plane.vault();
     vault.settle(plane.speed);
@@ -126,17 +126,17 @@ fn begun(plane: &Plane, asked: &Value) -> Result<Response, Refusal> {
     Ok(ok(&answer))
 }
 
-/// Where a person signs in.
-fn page_of(plane: &Plane, provider: &str, id: &str) -> Option<String> {
+/// The sign-in page.
+fn page_of(plane: &ControlServer, provider: &str, id: &str) -> Option<String> {
     let mut page = url::Url::parse(&plane.url).ok()?;
     page.path_segments_mut().ok()?.clear().extend(["oauth", provider]);
     page.query_pairs_mut().append_pair("state", id);
     Some(page.to_string())
 }
 
-/// `GET /v2/auth/wait/{id}`: a long poll. A fast simulator waits as much less; a slow one no longer than was asked.
+/// `GET /v2/auth/wait/{id}`: a long poll. The wait is scaled by the simulator's speed, but never longer than requested.
 /// `pending` is the answer where no time was given to wait in.
-async fn wait(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: Uri) -> Response {
+async fn wait(State(plane): State<Arc<ControlServer>>, Path(id): Path<String>, uri: Uri) -> Response {
     let seconds = match whole(&query_pairs(&uri), "timeout", 30) {
         Ok(seconds) => seconds.clamp(0, LONGEST),
         Err(refusal) => return *refusal,
@@ -145,7 +145,7 @@ async fn wait(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: Uri)
     let deadline = tokio::time::sleep(Duration::from_secs(seconds as u64).div_f64(plane.speed.max(1.0)));
     tokio::pin!(deadline);
     loop {
-        // Asked for first, so that a sign-in that is completed meanwhile is not missed.
+        // Registered first, so that a sign-in that completes in between is not missed.
         let signed = plane.signed.notified();
         let due = {
             let mut vault = plane.vault();
@@ -168,27 +168,27 @@ async fn wait(State(plane): State<Arc<Plane>>, Path(id): Path<String>, uri: Uri)
     }
 }
 
-/// Completes a sign-in and wakes who waits for it.
-fn complete(plane: &Plane, id: &str) -> Result<(), Refusal> {
+/// Completes a sign-in and wakes its waits.
+fn complete(plane: &ControlServer, id: &str) -> Result<(), Refusal> {
     let done = plane.vault().complete(id);
     plane.signed.notify_waiters();
     if done { Ok(()) } else { Err(Box::new(detail(StatusCode::BAD_REQUEST, "Invalid or expired state"))) }
 }
 
 /// `GET /oauth/{provider}?state=…`: the provider's own page, where a visit is consent.
-pub async fn consent(State(plane): State<Arc<Plane>>, uri: Uri) -> Response {
+pub async fn consent(State(plane): State<Arc<ControlServer>>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     match complete(&plane, super::query::text(&pairs, "state").unwrap_or_default()) {
         Ok(()) => {
             Html("<!DOCTYPE html>\n<title>Signed in</title><p>Signed in. You may close this window.").into_response()
         }
-        Err(_) => (StatusCode::NOT_FOUND, Html("<!DOCTYPE html>\n<title>Not found</title><p>This link is over."))
+        Err(_) => (StatusCode::NOT_FOUND, Html("<!DOCTYPE html>\n<title>Not found</title><p>This link has expired."))
             .into_response(),
     }
 }
 
 /// `GET /v2/auth/callback/{provider}` and `…/setup/{provider}`: where a provider sends the browser back to.
-async fn called_back(State(plane): State<Arc<Plane>>, Path(provider): Path<String>, uri: Uri) -> Response {
+async fn called_back(State(plane): State<Arc<ControlServer>>, Path(provider): Path<String>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let text = |name: &str| super::query::text(&pairs, name);
     let done = || {
@@ -205,8 +205,8 @@ async fn called_back(State(plane): State<Arc<Plane>>, Path(provider): Path<Strin
     answer(done())
 }
 
-/// `POST /v2/auth/callback/{provider}`: the same, brought by the web application.
-async fn finalize(State(plane): State<Arc<Plane>>, Path(provider): Path<String>, bytes: Bytes) -> Response {
+/// `POST /v2/auth/callback/{provider}`: the same, called by the web application.
+async fn finalize(State(plane): State<Arc<ControlServer>>, Path(provider): Path<String>, bytes: Bytes) -> Response {
     answer(body(&bytes, FINALIZE).and_then(|asked| {
         plane.vault().provider(&provider)?;
         complete(&plane, asked["state"].as_str().unwrap_or_default())?;

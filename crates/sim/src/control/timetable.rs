@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// An object of JSON.
 pub type Object = Map<String, Value>;
 
-/// Seconds from one status to the next at the speed of life.
+/// Seconds from one status to the next in real time.
 const CREATING: f64 = 3.0;
 const AWAITING_BUILD: f64 = 5.0;
 /// How long a build takes.
@@ -21,13 +21,13 @@ const DATABASE: f64 = 20.0;
 
 /// How a revision ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Fate {
+pub enum ScheduledOutcome {
     #[default]
     Deployed,
     BuildFails,
-    /// It builds, but does not come up.
+    /// It builds, but does not become ready.
     DeployFails,
-    /// It waits for an upload until a newer revision takes its place.
+    /// It waits for an upload until it is superseded by a newer revision.
     Waits,
 }
 
@@ -36,12 +36,12 @@ pub struct Revision {
     pub id: String,
     /// When it was created.
     pub created_at: Timestamp,
-    /// What it was made from.
+    /// Its source.
     pub source: String,
     /// `source_revision_config`.
     pub config: Object,
     /// How it ends.
-    pub fate: Fate,
+    pub fate: ScheduledOutcome,
     /// A status that a test chose.
     pub forced: Option<String>,
     /// When someone interrupted it.
@@ -50,7 +50,7 @@ pub struct Revision {
     pub title: String,
 }
 
-/// Where a revision stands.
+/// The progress of a revision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
     pub status: String,
@@ -60,7 +60,7 @@ pub struct Phase {
     pub build_at: Timestamp,
     /// When its deployment began or will begin.
     pub deploy_at: Timestamp,
-    /// When it is over.
+    /// When it ends.
     pub end: Timestamp,
 }
 
@@ -74,7 +74,7 @@ impl Revision {
         !self.source.contains("docker")
     }
 
-    /// As the control plane shows it.
+    /// Its record.
     pub fn json(&self, phase: &Phase) -> Value {
         json!({
             "id": self.id, "created_at": iso_z(self.created_at), "updated_at": iso_z(phase.since.max(self.created_at)),
@@ -83,7 +83,7 @@ impl Revision {
     }
 }
 
-/// Where each revision of a deployment stands. They are given oldest first; of those that wait only the newest is built.
+/// Returns the progress of a deployment's revisions, oldest first; of queued ones only the newest is built.
 pub fn phases(revisions: &[Revision], now: Timestamp, speed: f64) -> Vec<Phase> {
     let mut free_at = Timestamp::MIN;
     let mut phases = Vec::with_capacity(revisions.len());
@@ -108,7 +108,8 @@ fn phase(revision: &Revision, newer: Option<Timestamp>, free_at: Timestamp, now:
     if start > created {
         steps.push(("QUEUED", created));
     }
-    let skipped = newer.filter(|newer| revision.fate == Fate::Waits || (*newer > created && *newer < start));
+    let skipped =
+        newer.filter(|newer| revision.fate == ScheduledOutcome::Waits || (*newer > created && *newer < start));
     let mut end = done;
     if let Some(newer) = skipped {
         end = newer.max(revision.created_at);
@@ -119,16 +120,16 @@ fn phase(revision: &Revision, newer: Option<Timestamp>, free_at: Timestamp, now:
             steps.extend([("AWAITING_BUILD", start), ("BUILDING", build_at)]);
         }
         match revision.fate {
-            Fate::Waits => {
+            ScheduledOutcome::Waits => {
                 steps.truncate(2);
                 end = Timestamp::MAX;
             }
-            Fate::BuildFails => {
+            ScheduledOutcome::BuildFails => {
                 steps.push(("BUILD_FAILED", built));
                 end = built;
             }
-            Fate::Deployed | Fate::DeployFails => {
-                let last = if revision.fate == Fate::Deployed { "DEPLOYED" } else { "DEPLOY_FAILED" };
+            ScheduledOutcome::Deployed | ScheduledOutcome::DeployFails => {
+                let last = if revision.fate == ScheduledOutcome::Deployed { "DEPLOYED" } else { "DEPLOY_FAILED" };
                 steps.extend([("AWAITING_DEPLOY", built), ("DEPLOYING", deploy_at), (last, done)]);
             }
         }
@@ -150,11 +151,11 @@ pub struct Deployment {
     pub name: String,
     /// The name that it shows, if it has another.
     pub display_name: Option<String>,
-    /// What it is made from.
+    /// Its source.
     pub source: String,
     /// `source_config`.
     pub config: Object,
-    /// Its secrets, in clear, as the real one answers them.
+    /// Its secrets, in clear, as in the real responses.
     pub secrets: Vec<Value>,
     /// `secret_references`.
     pub references: Value,
@@ -164,7 +165,7 @@ pub struct Deployment {
     pub updated_at: Timestamp,
     /// A status that does not follow from the clock.
     pub fixed_status: Option<String>,
-    /// Where it serves.
+    /// Its URL.
     pub url: Option<String>,
     /// The server version in its image.
     pub image_version: Option<String>,
@@ -196,7 +197,7 @@ impl Deployment {
         )
     }
 
-    /// As the control plane shows it; `None` when it is gone.
+    /// Its record; `None` when it is gone.
     pub fn json(&self, tenant: &str, now: Timestamp, speed: f64) -> Option<Value> {
         let status = self.status(now, speed)?;
         let phases = phases(&self.revisions, now, speed);
@@ -222,7 +223,7 @@ impl Deployment {
 mod tests {
     use super::*;
 
-    fn revision(id: &str, at: Timestamp, source: &str, fate: Fate) -> Revision {
+    fn revision(id: &str, at: Timestamp, source: &str, fate: ScheduledOutcome) -> Revision {
         Revision {
             id: id.into(),
             created_at: at,
@@ -244,22 +245,27 @@ mod tests {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
         let mut seen = Vec::new();
         for second in 0..70 {
-            let word = words(&[revision("a", zero, "github", Fate::Deployed)], plus(zero, f64::from(second))).remove(0);
+            let word =
+                words(&[revision("a", zero, "github", ScheduledOutcome::Deployed)], plus(zero, f64::from(second)))
+                    .remove(0);
             if seen.last() != Some(&word) {
                 seen.push(word);
             }
         }
         assert_eq!(seen, ["CREATING", "AWAITING_BUILD", "BUILDING", "AWAITING_DEPLOY", "DEPLOYING", "DEPLOYED"]);
-        let image = [revision("a", zero, "external_docker", Fate::DeployFails)];
+        let image = [revision("a", zero, "external_docker", ScheduledOutcome::DeployFails)];
         assert_eq!(words(&image, plus(zero, 5.0)), ["AWAITING_DEPLOY"]);
         assert_eq!(words(&image, plus(zero, 60.0)), ["DEPLOY_FAILED"]);
-        assert_eq!(words(&[revision("a", zero, "github", Fate::BuildFails)], plus(zero, 40.0)), ["BUILD_FAILED"]);
+        assert_eq!(
+            words(&[revision("a", zero, "github", ScheduledOutcome::BuildFails)], plus(zero, 40.0)),
+            ["BUILD_FAILED"]
+        );
     }
 
     #[test]
     fn of_those_that_wait_only_the_newest_is_built() {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
-        let three = [0.0, 10.0, 20.0].map(|at| revision("r", plus(zero, at), "github", Fate::Deployed));
+        let three = [0.0, 10.0, 20.0].map(|at| revision("r", plus(zero, at), "github", ScheduledOutcome::Deployed));
         assert_eq!(words(&three[..2], plus(zero, 16.0)), ["BUILDING", "QUEUED"]);
         assert_eq!(words(&three, plus(zero, 26.0)), ["BUILDING", "SKIPPED", "QUEUED"]);
         assert_eq!(words(&three, plus(zero, 300.0)), ["DEPLOYED", "SKIPPED", "DEPLOYED"]);
@@ -268,7 +274,7 @@ mod tests {
     #[test]
     fn an_interrupted_revision_lets_the_next_one_go() {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
-        let mut two = [0.0, 10.0].map(|at| revision("r", plus(zero, at), "github", Fate::Deployed));
+        let mut two = [0.0, 10.0].map(|at| revision("r", plus(zero, at), "github", ScheduledOutcome::Deployed));
         two[0].interrupted_at = Some(plus(zero, 15.0));
         assert_eq!(words(&two, plus(zero, 16.0)), ["INTERRUPTED", "AWAITING_BUILD"]);
         two[1].forced = Some("SOMETHING_NEW".into());

@@ -1,12 +1,12 @@
-//! What happens in the demo while somebody looks: runs that start again and again, and pushes that are built and deployed.
+//! Activity in the demo: runs that start again and again, and pushes that are built and deployed.
 
 use super::demo::{revision_config, title};
 use super::past::run;
 use crate::agent::Agent;
 use crate::agent::graphs::Graph;
 use crate::agent::state::Thread;
-use crate::control::Plane;
-use crate::control::timetable::{Fate, Revision};
+use crate::control::ControlServer;
+use crate::control::timetable::{Revision, ScheduledOutcome};
 use crate::ids::uuid7;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ pub fn start(agent: &Arc<Agent>, region: &str, stop: &CancellationToken) {
 }
 
 /// Starts the pushes to a region's deployments.
-pub fn push(plane: &Arc<Plane>, stop: &CancellationToken) {
+pub fn push(plane: &Arc<ControlServer>, stop: &CancellationToken) {
     let pushed: &[(&'static str, u64)] =
         if plane.region == "us" { &[("support-bot", 95), ("triage", 210)] } else { &[("translation-hub", 130)] };
     for (n, (name, rest)) in pushed.iter().enumerate() {
@@ -144,7 +144,7 @@ fn tidy(thread: &mut Thread) {
 }
 
 /// Pushes to a deployment's branch: once at the start, and again some time after the last push was deployed.
-async fn push_to(plane: Arc<Plane>, name: &'static str, rest: u64, first: u64) {
+async fn push_to(plane: Arc<ControlServer>, name: &'static str, rest: u64, first: u64) {
     let sleep = |seconds: u64| tokio::time::sleep(Duration::from_secs(seconds).div_f64(plane.speed.max(1e-6)));
     sleep(first * 40).await;
     for turn in first.. {
@@ -161,7 +161,7 @@ async fn push_to(plane: Arc<Plane>, name: &'static str, rest: u64, first: u64) {
                 created_at: now,
                 source: deployment.source.clone(),
                 config: config.as_object().cloned().unwrap_or_default(),
-                fate: if turn % 4 == 3 { Fate::BuildFails } else { Fate::Deployed },
+                fate: if turn % 4 == 3 { ScheduledOutcome::BuildFails } else { ScheduledOutcome::Deployed },
                 forced: None,
                 interrupted_at: None,
                 title: title(turn * 5 + rest).to_owned(),

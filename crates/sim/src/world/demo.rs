@@ -1,8 +1,8 @@
 //! The deployments of the demo: two regions of a small company, in every state that a person should know by sight.
 
-use crate::control::Plane;
+use crate::control::ControlServer;
 use crate::control::integrations::integration;
-use crate::control::timetable::{Deployment, Fate, Revision};
+use crate::control::timetable::{Deployment, Revision, ScheduledOutcome};
 use crate::ids::{before, stable_hex, stable_number, stable_uuid};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ struct Plan {
     kind: &'static str,
     status: Option<&'static str>,
     /// How its revisions ended, oldest first.
-    history: &'static [Fate],
+    history: &'static [ScheduledOutcome],
     /// Hours since the newest one.
     age: f64,
     preview: bool,
@@ -31,7 +31,7 @@ enum Serves {
     Nowhere,
 }
 
-use Fate::{BuildFails, DeployFails, Deployed};
+use ScheduledOutcome::{BuildFails, DeployFails, Deployed};
 
 const PLAN: Plan = Plan {
     name: "",
@@ -187,7 +187,7 @@ pub fn revision_config(name: &str, source: &str, id: &str) -> Value {
 }
 
 /// Fills a region. `live` is the agent server that really answers.
-pub fn fill(plane: &Plane, live: &str) {
+pub fn fill(plane: &ControlServer, live: &str) {
     let now = Timestamp::now();
     let mut deployments = plane.deployments();
     for plan in plans(&plane.region) {
@@ -274,7 +274,7 @@ mod tests {
         let now = Timestamp::now();
         let mut all = Vec::new();
         for region in ["us", "eu"] {
-            let plane = Plane::new(region, region, "http://127.0.0.1:1", &Options::demo());
+            let plane = ControlServer::new(region, region, "http://127.0.0.1:1", &Options::demo());
             fill(&plane, "http://127.0.0.1:2");
             for deployment in plane.deployments().iter() {
                 let phases = crate::control::timetable::phases(&deployment.revisions, now, 1.0);

@@ -1,8 +1,8 @@
 //! Many deployments in one region, for lists that are long.
 
-use crate::control::Plane;
+use crate::control::ControlServer;
 use crate::control::integrations::integration;
-use crate::control::timetable::{Deployment, Fate, Revision};
+use crate::control::timetable::{Deployment, Revision, ScheduledOutcome};
 use crate::ids::{before, stable_hex, stable_number, stable_uuid};
 use jiff::Timestamp;
 use serde_json::json;
@@ -13,7 +13,7 @@ const SECOND: [&str; 10] =
     ["agent", "triage", "support", "etl", "search", "router", "planner", "review", "ingest", "notify"];
 
 /// Adds so many deployments, always the same ones.
-pub fn fill(plane: &Plane, agent: Option<&str>, count: usize) {
+pub fn fill(plane: &ControlServer, agent: Option<&str>, count: usize) {
     let now = Timestamp::now();
     let mut deployments = plane.deployments();
     for n in 0..count {
@@ -30,7 +30,11 @@ pub fn fill(plane: &Plane, agent: Option<&str>, count: usize) {
                 created_at: before(now, age),
                 source: "github".into(),
                 config: config.as_object().cloned().unwrap_or_default(),
-                fate: if (dice / 7 + k).is_multiple_of(11) { Fate::BuildFails } else { Fate::Deployed },
+                fate: if (dice / 7 + k).is_multiple_of(11) {
+                    ScheduledOutcome::BuildFails
+                } else {
+                    ScheduledOutcome::Deployed
+                },
                 forced: None,
                 interrupted_at: None,
                 title: format!("Change number {k}"),
@@ -69,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_fleet_is_always_the_same() {
-        let plane = Plane::new("local", "local", "http://127.0.0.1:1", &Options::default());
+        let plane = ControlServer::new("local", "local", "http://127.0.0.1:1", &Options::default());
         fill(&plane, None, 300);
         let deployments = plane.deployments();
         let mut all: Vec<&str> = deployments.iter().map(|one| one.name.as_str()).collect();

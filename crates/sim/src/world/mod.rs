@@ -7,7 +7,7 @@ mod past;
 mod stories;
 
 use super::agent::Agent;
-use super::control::Plane;
+use super::control::ControlServer;
 use super::{Options, Scenario};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
@@ -19,7 +19,12 @@ pub type History = Shared<BoxFuture<'static, ()>>;
 
 /// Fills the control planes as the scenario says, and returns the history of each agent server. A history takes tens of
 /// milliseconds to make, so the first frame of a demo does not wait for it.
-pub fn fill(options: &Options, planes: &[Arc<Plane>], agents: &[Arc<Agent>], stop: &CancellationToken) -> Vec<History> {
+pub fn fill(
+    options: &Options,
+    planes: &[Arc<ControlServer>],
+    agents: &[Arc<Agent>],
+    stop: &CancellationToken,
+) -> Vec<History> {
     match options.scenario {
         Scenario::Empty | Scenario::Contract | Scenario::JavaScript | Scenario::Aegra => {}
         Scenario::Fleet { deployments } => {
@@ -38,7 +43,7 @@ pub fn fill(options: &Options, planes: &[Arc<Plane>], agents: &[Arc<Agent>], sto
     agents.iter().map(|_| std::future::ready(()).boxed().shared()).collect()
 }
 
-fn history(plane: &Arc<Plane>, agent: &Arc<Agent>, stop: &CancellationToken) -> History {
+fn history(plane: &Arc<ControlServer>, agent: &Arc<Agent>, stop: &CancellationToken) -> History {
     let (region, agent, stop) = (plane.region.clone(), agent.clone(), stop.clone());
     let made = async move {
         past::fill(&agent, &region).await;

@@ -4,14 +4,15 @@
 use super::content::{CallBit, Part, Said, bits};
 use super::message::{Dialect, Message, Role, ToolCall};
 use super::messages::{MAX_CALLS, Messages, Place, fingerprint};
-use super::pair::{MessageIn, OriginIn, Pair};
 use super::status::{Origins, StepTimes};
 use super::usage::Usage;
-use super::wire::{Fields, Items, LongText, Payload, Text};
+use crate::protocol::{
+    AdditionalKwargs, Items, MessageOrigin, MessagePair, MessagePayload, Payload, StateMessages, Text,
+};
 use crate::{MAX_NAME, Namespace, Seq, bounded};
-use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// Messages of one state that are read, the newest of them: ten times as many as are kept.
@@ -19,16 +20,7 @@ const MAX_LISTED: usize = 200_000;
 /// Messages announced but never sent that are remembered.
 const MAX_ANNOUNCED: usize = 1024;
 
-impl<'a> MessageIn<'a> {
-    /// What stands where a message is expected and is no object.
-    fn bare(raw: &'a RawValue) -> MessageIn<'a> {
-        let (role, content) = match serde_json::from_str::<(Text<'a>, &'a RawValue)>(raw.get()) {
-            Ok((role, content)) if role.some().is_some() => (role, content),
-            _ => (Text(Some("text".into())), raw),
-        };
-        MessageIn { kind: role, content: Some(content), ..MessageIn::default() }
-    }
-
+impl MessagePayload<'_> {
     /// `type` where it says who speaks, else `role` (plain dictionaries, generic chat messages).
     fn role(&self) -> Role {
         match (self.kind.as_str(), self.role.some()) {
@@ -36,56 +28,33 @@ impl<'a> MessageIn<'a> {
             (kind, _) => Role::of(kind),
         }
     }
-
-    /// Python names its pieces; JavaScript's are known by the key that only pieces have.
-    fn is_chunk(&self) -> bool {
-        self.kind.as_str().ends_with("Chunk") || (self.kind.is("ai") && self.tool_call_chunks.is_some())
-    }
-
-    fn is_finish(&self) -> bool {
-        let said = |raw: &&RawValue, key: &str| memchr::memmem::find(raw.get().as_bytes(), key.as_bytes()).is_some();
-        let reason = self.response_metadata.as_ref();
-        self.chunk_position.is("last")
-            || reason.is_some_and(|raw| said(raw, "\"finish_reason\":\"") || said(raw, "\"stop_reason\":\""))
-    }
-}
-
-/// The part of a state that messages are read from.
-#[derive(Deserialize)]
-struct State<'a> {
-    #[serde(borrow)]
-    messages: Items<'a>,
-}
-
-#[derive(Deserialize)]
-struct Announced<'a> {
-    #[serde(default, borrow)]
-    metadata: OriginIn<'a>,
 }
 
 impl Messages {
     /// Takes an event; tells how many tokens came with it.
     pub(super) fn apply(&mut self, payload: &Payload<'_>) -> u64 {
         self.forget_touched();
-        let Some(json) = payload.json else { return 0 };
+        if payload.json.is_none() {
+            return 0;
+        }
         let at = payload.event.time();
         let place = Place { seq: payload.event.seq, at, ns: payload.ns.clone(), is_snapshot: false };
         self.starts.apply(payload, at);
         match payload.name {
-            "messages" if payload.enveloped => return super::blocks::apply(self, json, &place),
+            "messages" if payload.enveloped => return super::blocks::apply(self, payload, &place),
             "messages" => return payload.pair.as_ref().map_or(0, |pair| self.tuple(pair, &place)),
-            "messages/partial" => return self.list(json, false, &place),
-            "messages/complete" => return self.list(json, true, &place),
-            "messages/metadata" => self.announce(json),
+            "messages/partial" => return self.list(payload, false, &place),
+            "messages/complete" => return self.list(payload, true, &place),
+            "messages/metadata" => self.announce(payload),
             "metadata" => {
                 if let Some(id) = payload.metadata().and_then(|metadata| metadata.run_id.some()) {
                     self.run = Some(self.names.get(id));
                 }
             }
-            "values" if payload.is_root() => self.state(json, &place),
+            "values" if payload.is_root() => self.state(payload.fields().and_then(StateMessages::of), &place),
             "state_update" => {
                 if let Some(values) = payload.checkpoint().and_then(|state| state.values) {
-                    self.state(values.get(), &place);
+                    self.state(serde_json::from_str(values.get()).ok(), &place);
                 }
             }
             "updates" => self.updates(payload, &place),
@@ -95,7 +64,7 @@ impl Messages {
     }
 
     /// `[message or piece, metadata]`.
-    fn tuple(&mut self, Pair { message, origin }: &Pair<'_>, place: &Place) -> u64 {
+    fn tuple(&mut self, MessagePair { message, origin }: &MessagePair<'_>, place: &Place) -> u64 {
         if !message.is_chunk() {
             self.whole(message, true, 0, place, origin);
             return 0;
@@ -149,16 +118,15 @@ impl Messages {
     }
 
     /// `messages/partial` and `messages/complete`: whole texts so far.
-    fn list(&mut self, json: &str, complete: bool, place: &Place) -> u64 {
+    fn list(&mut self, payload: &Payload<'_>, complete: bool, place: &Place) -> u64 {
         let mut tokens = 0;
-        for raw in serde_json::from_str::<Items<'_>>(json).map(|i| i.0).unwrap_or_default() {
-            let Ok(message) = serde_json::from_str::<MessageIn<'_>>(raw.get()) else { continue };
+        for message in payload.messages() {
             // Python never sends a model's message as complete; its last form says why it finished.
             let complete = complete || message.is_finish();
             if !complete && self.is_streamed_in_pieces(message.id.some()) {
                 continue;
             }
-            let Some(i) = self.whole(&message, complete, 0, place, &OriginIn::default()) else { continue };
+            let Some(i) = self.whole(message, complete, 0, place, &MessageOrigin::default()) else { continue };
             let Some(message) = self.get_mut(i) else { continue };
             if !complete {
                 message.dialect.get_or_insert(Dialect::TextsSoFar);
@@ -178,19 +146,19 @@ impl Messages {
         known.is_some_and(|message| message.dialect == Some(Dialect::Pieces))
     }
 
-    fn announce(&mut self, json: &str) {
-        let Some(Fields(all)) = Fields::read(json) else { return };
-        for (id, raw) in all {
-            let Ok(Announced { metadata }) = serde_json::from_str::<Announced<'_>>(raw.get()) else { continue };
+    fn announce(&mut self, payload: &Payload<'_>) {
+        for (id, announced) in payload.announced() {
+            let Some(metadata) = &announced.metadata else { continue };
+            let id = bounded(Cow::Borrowed(id));
             let node = metadata.langgraph_node.some().map(|n| self.names.get(n));
             let run = metadata.run_id.some().map(|n| self.names.get(n));
-            match self.find(&bounded(std::borrow::Cow::Borrowed(&id))).and_then(|i| self.get_mut(i)) {
+            match self.find(&id).and_then(|i| self.get_mut(i)) {
                 Some(message) => message.node = message.node.take().or(node),
                 None => {
                     if self.announced.len() >= MAX_ANNOUNCED {
                         self.announced.clear();
                     }
-                    self.announced.insert(bounded(id).as_ref().into(), (node, run, step_of(&metadata)));
+                    self.announced.insert(id.as_ref().into(), (node, run, step_of(metadata)));
                 }
             }
         }
@@ -203,10 +171,10 @@ impl Messages {
         let place = Place { seq, at: None, ns: Namespace::default(), is_snapshot: true };
         // A state without messages says nothing of them: JavaScript shows the state of the graph that ran last, and leaves out
         // what other graphs wrote.
-        let Ok(State { messages: Items(list) }) = serde_json::from_str(values) else { return };
+        let Ok(StateMessages { messages: Items(list) }) = serde_json::from_str(values) else { return };
         let (mut said, mut held) = (HashMap::new(), HashSet::new());
         for raw in list {
-            let Some(i) = self.listed(raw, &mut said, &place, &OriginIn::default()) else { continue };
+            let Some(i) = self.listed(raw, &mut said, &place, &MessageOrigin::default()) else { continue };
             held.insert(i);
             let Some(message) = self.get_mut(i) else { continue };
             let origin = message.id.as_ref().and_then(|id| origins.get(id));
@@ -242,8 +210,8 @@ impl Messages {
     }
 
     /// A state of the graph itself: everything that was said so far.
-    fn state(&mut self, json: &str, place: &Place) {
-        let Ok(State { messages: Items(list) }) = serde_json::from_str::<State<'_>>(json) else { return };
+    fn state(&mut self, state: Option<StateMessages<'_>>, place: &Place) {
+        let Some(StateMessages { messages: Items(list) }) = state else { return };
         let mut held = Vec::with_capacity(list.len());
         let mut said = HashMap::new();
         let first = list.len().saturating_sub(MAX_LISTED);
@@ -258,7 +226,7 @@ impl Messages {
                 held.push((print, number));
                 continue;
             }
-            if let Some(i) = self.listed(raw, &mut said, place, &OriginIn::default()) {
+            if let Some(i) = self.listed(raw, &mut said, place, &MessageOrigin::default()) {
                 held.push((print, self.number(i)));
             }
         }
@@ -267,14 +235,9 @@ impl Messages {
 
     /// `{node: {messages: …}}`: what nodes wrote.
     fn updates(&mut self, payload: &Payload<'_>, place: &Place) {
-        #[derive(Deserialize)]
-        struct Written<'a> {
-            #[serde(borrow)]
-            messages: &'a RawValue,
-        }
-        for (node, json) in payload.writes() {
-            let Ok(Written { messages }) = serde_json::from_str::<Written<'_>>(json) else { continue };
-            let meta = OriginIn { langgraph_node: Text(Some(node)), ..OriginIn::default() };
+        for write in payload.writes() {
+            let Some(messages) = write.fields().and_then(|fields| fields.get("messages")) else { continue };
+            let meta = MessageOrigin { langgraph_node: Text(Some(write.node.clone())), ..MessageOrigin::default() };
             let list = if messages.get().starts_with('[') { Items::of(messages) } else { vec![messages] };
             let mut said = HashMap::new();
             for raw in list {
@@ -289,13 +252,13 @@ impl Messages {
         raw: &RawValue,
         said: &mut HashMap<u64, usize>,
         place: &Place,
-        meta: &OriginIn<'_>,
+        meta: &MessageOrigin<'_>,
     ) -> Option<usize> {
         let message = match raw.get().as_bytes().first() {
-            Some(b'{') => serde_json::from_str::<MessageIn<'_>>(raw.get()).ok()?,
+            Some(b'{') => serde_json::from_str::<MessagePayload<'_>>(raw.get()).ok()?,
             Some(b'n') | None => return None,
             // Graphs may keep bare texts, or pairs of a role and a text.
-            Some(_) => MessageIn::bare(raw),
+            Some(_) => MessagePayload::bare(raw),
         };
         let mut nth = 0;
         if message.id.some().is_none() {
@@ -309,11 +272,11 @@ impl Messages {
     /// A whole message: finished, or its whole text so far.
     fn whole(
         &mut self,
-        message: &MessageIn<'_>,
+        message: &MessagePayload<'_>,
         complete: bool,
         nth: usize,
         place: &Place,
-        meta: &OriginIn<'_>,
+        meta: &MessageOrigin<'_>,
     ) -> Option<usize> {
         if message.kind.is("remove") {
             match message.id.some()? {
@@ -362,7 +325,7 @@ impl Messages {
     }
 
     /// Notes where a message comes from, where that was not known yet.
-    fn name_origin(&mut self, i: usize, meta: &OriginIn<'_>) {
+    fn name_origin(&mut self, i: usize, meta: &MessageOrigin<'_>) {
         let announced = match self.items().get(i).and_then(|m| m.id.clone()) {
             Some(id) if !self.announced.is_empty() => self.announced.remove(&*id),
             _ => None,
@@ -383,11 +346,11 @@ impl Messages {
 }
 
 /// The step of the thread's own graph that something is of: subgraphs count steps of their own.
-fn step_of(meta: &OriginIn<'_>) -> Option<i64> {
+fn step_of(meta: &MessageOrigin<'_>) -> Option<i64> {
     meta.langgraph_step.0.filter(|_| !meta.langgraph_checkpoint_ns.as_str().contains('|'))
 }
 
-fn says(message: &MessageIn<'_>) -> u64 {
+fn says(message: &MessagePayload<'_>) -> u64 {
     let raw = |r: Option<&RawValue>| r.map_or("", RawValue::get).to_string();
     let role = format!("{:?}", message.role());
     fingerprint(&[&role, &raw(message.content), &raw(message.tool_calls), message.tool_call_id.as_str()])
@@ -395,7 +358,7 @@ fn says(message: &MessageIn<'_>) -> u64 {
 
 impl Message {
     /// Takes a piece of a message whose text is known from the server's state: what is new is when it was written.
-    fn time_piece(&mut self, piece: &MessageIn<'_>, place: &Place) -> u64 {
+    fn time_piece(&mut self, piece: &MessagePayload<'_>, place: &Place) -> u64 {
         let says = |raw: Option<&RawValue>, empty: &str| raw.is_some_and(|raw| raw.get() != empty && raw.get() != "[]");
         if !says(piece.content, "\"\"") && !says(piece.tool_call_chunks, "[]") {
             return 0;
@@ -407,10 +370,10 @@ impl Message {
     }
 
     /// Adds a piece; tells whether it held any token.
-    fn grow(&mut self, piece: &MessageIn<'_>, place: &Place) -> u64 {
+    fn grow(&mut self, piece: &MessagePayload<'_>, place: &Place) -> u64 {
         let before = (self.text.len(), self.reasoning.len());
         let mut calls = Vec::new();
-        let beside = Beside::read(piece.additional_kwargs);
+        let beside = AdditionalKwargs::read(piece.additional_kwargs);
         self.extend(place.seq, |said| {
             said.think(&beside.reasoning_content.0);
             calls.extend(piece.content.map(bits).unwrap_or_default().into_iter().filter_map(|bit| said.add(bit)));
@@ -476,9 +439,9 @@ impl Message {
     }
 
     /// Takes the whole of what is known; tells whether that is news.
-    fn become_whole(&mut self, message: &MessageIn<'_>, complete: bool, place: &Place) -> bool {
+    fn become_whole(&mut self, message: &MessagePayload<'_>, complete: bool, place: &Place) -> bool {
         let (mut said, mut within) = (Said::default(), Vec::new());
-        let beside = Beside::read(message.additional_kwargs);
+        let beside = AdditionalKwargs::read(message.additional_kwargs);
         said.think(&beside.reasoning_content.0);
         for bit in message.content.map(bits).unwrap_or_default() {
             if let Some(call) = said.add(bit).filter(|_| within.len() < MAX_CALLS) {
@@ -568,20 +531,4 @@ impl ToolCall {
 
 fn is_same_json(a: &str, b: &str) -> bool {
     a == b || matches!((serde_json::from_str::<Value>(a), serde_json::from_str::<Value>(b)), (Ok(a), Ok(b)) if a == b)
-}
-
-/// What some models put beside the content.
-#[derive(Deserialize, Default)]
-struct Beside<'a> {
-    #[serde(default, borrow)]
-    reasoning_content: LongText<'a>,
-    #[serde(default, borrow)]
-    refusal: LongText<'a>,
-}
-
-impl<'a> Beside<'a> {
-    fn read(raw: Option<&'a RawValue>) -> Beside<'a> {
-        let raw = raw.filter(|raw| raw.get().len() > 2);
-        raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
-    }
 }

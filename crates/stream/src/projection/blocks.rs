@@ -4,42 +4,12 @@ use super::content::{CallBit, bits};
 use super::message::Role;
 use super::messages::{Messages, Place};
 use super::usage::Usage;
-use super::wire::{LongText, Text};
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
-#[derive(Deserialize)]
-struct BlockEvent<'a> {
-    #[serde(borrow)]
-    event: Text<'a>,
-    #[serde(default, borrow, alias = "message_id")]
-    id: Text<'a>,
-    #[serde(default, borrow)]
-    role: Text<'a>,
-    #[serde(default)]
-    index: u64,
-    #[serde(default, borrow)]
-    content: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    delta: Option<Delta<'a>>,
-    #[serde(default, borrow)]
-    usage: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Delta<'a> {
-    #[serde(default, borrow)]
-    text: LongText<'a>,
-    #[serde(default, borrow)]
-    reasoning: LongText<'a>,
-    #[serde(default, borrow)]
-    args: Option<&'a RawValue>,
-}
+use crate::protocol::Payload;
 
 /// Takes one event of this dialect; tells how many tokens came with it. Its pieces don't name their message: they belong
 /// to the one that was started last in their namespace.
-pub(super) fn apply(messages: &mut Messages, json: &str, place: &Place) -> u64 {
-    let Ok(event) = serde_json::from_str::<BlockEvent<'_>>(json) else { return 0 };
+pub(super) fn apply(messages: &mut Messages, payload: &Payload<'_>, place: &Place) -> u64 {
+    let Some(event) = payload.block() else { return 0 };
     if event.event.is("message-start") {
         let known = event.id.some().and_then(|id| messages.find(id));
         let role = Role::of(event.role.some().unwrap_or("ai"));
@@ -56,7 +26,7 @@ pub(super) fn apply(messages: &mut Messages, json: &str, place: &Place) -> u64 {
     }
     let Some(i) = messages.growing.get(&place.ns).copied() else { return 0 };
     let Some(message) = messages.get_mut(i).filter(|message| !message.is_whole) else { return 0 };
-    let index = event.index.to_string();
+    let index = event.index.0.unwrap_or_default().to_string();
     let mut tokens = 0;
     match event.event.as_str() {
         "content-block-start" => {
@@ -69,7 +39,7 @@ pub(super) fn apply(messages: &mut Messages, json: &str, place: &Place) -> u64 {
             }
         }
         "content-block-delta" => {
-            let Some(delta) = event.delta else { return 0 };
+            let Some(delta) = event.delta() else { return 0 };
             message.extend(place.seq, |said| {
                 said.think(&delta.reasoning.0);
                 said.say(&delta.text.0);

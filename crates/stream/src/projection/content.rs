@@ -1,8 +1,9 @@
 //! The content of a message: a text, or a list of blocks. It is read as bits in the model's order; what can't be shown
 //! as text becomes a line that says what it is, and is not kept.
 
-use super::wire::{Fields, Items, summary, text};
+use super::summary::summary;
 use crate::bounded;
+use crate::protocol::{Fields, Items, text};
 use runtail_core::text::bytes;
 use serde_json::value::RawValue;
 use std::borrow::Cow;

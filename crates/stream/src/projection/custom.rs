@@ -1,9 +1,9 @@
 //! What graphs said in their own words: `custom` events, the newer dialect's `custom:<name>` channels, feedback, and whatever
 //! else no other view is made for. Only where each is stands here; its line is made from the event itself.
 
-use super::peek::Peek;
 use super::rows::{Rows, Weigh, namespace_weight};
-use super::wire::Payload;
+use crate::json::peek::Peek;
+use crate::protocol::Payload;
 use crate::{Namespace, Seq};
 use jiff::Timestamp;
 use std::sync::Arc;

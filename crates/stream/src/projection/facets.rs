@@ -2,11 +2,10 @@
 //! asked; what the event does not say itself is looked up in the projections.
 
 use super::Projections;
-use super::path::Path;
-use super::wire::{Fields, Items, Payload, Text};
+use crate::json::path::Path;
+use crate::protocol::{Items, MessagePayload, Payload, Text};
 use crate::{Data, Event, EventNumber, Namespace};
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -17,30 +16,9 @@ pub struct Facets<'a> {
     number: EventNumber,
 }
 
-#[derive(Deserialize, Default)]
-struct Origin<'a> {
-    #[serde(default, borrow)]
-    langgraph_node: Text<'a>,
-    #[serde(default, borrow)]
-    run_id: Text<'a>,
-}
-
+/// How graphs name the pings that they send themselves. No server declares it.
 #[derive(Deserialize)]
-struct OfNode<'a> {
-    #[serde(default, borrow)]
-    metadata: Option<Origin<'a>>,
-}
-
-#[derive(Deserialize)]
-struct MessageHead<'a> {
-    #[serde(default, borrow)]
-    id: Text<'a>,
-    #[serde(default, borrow)]
-    status: Text<'a>,
-}
-
-#[derive(Deserialize)]
-struct Named<'a> {
+struct OwnPing<'a> {
     #[serde(default, borrow)]
     event: Text<'a>,
     #[serde(default, borrow, rename = "type")]
@@ -86,25 +64,28 @@ impl<'a> Facets<'a> {
         nodes.extend(payload.node.clone());
         match payload.name {
             "messages" if !payload.enveloped => {
-                nodes.extend(payload.read::<(IgnoredAny, Origin<'a>)>().and_then(|(_, meta)| meta.langgraph_node.0));
+                nodes.extend(payload.message_origin().and_then(|origin| origin.langgraph_node.0.clone()));
             }
             "messages/metadata" => {
-                let fields = payload.json.and_then(Fields::read).map(|f| f.0).unwrap_or_default();
-                let origin = |raw: &'a RawValue| serde_json::from_str::<OfNode<'a>>(raw.get()).ok()?.metadata;
-                nodes.extend(fields.into_iter().filter_map(|(_, raw)| origin(raw)?.langgraph_node.0));
+                let origins = payload.announced().iter().filter_map(|(_, announced)| announced.metadata.as_ref());
+                nodes.extend(origins.filter_map(|origin| origin.langgraph_node.0.clone()));
             }
             "messages/partial" | "messages/complete" => {
-                for raw in payload.read::<Items<'a>>().map(|items| items.0).unwrap_or_default() {
+                for message in payload.messages() {
                     // Who writes it was announced once, before.
-                    let Ok(MessageHead { id, .. }) = serde_json::from_str(raw.get()) else { continue };
-                    let known = id.some().and_then(|id| self.told.messages.find(id));
+                    let known = message.id.some().and_then(|id| self.told.messages.find(id));
                     let message = known.and_then(|i| self.told.messages.items().get(i));
                     nodes.extend(message.and_then(|m| m.node.as_deref()).map(Cow::Borrowed));
                 }
             }
-            "updates" if payload.node.is_none() => nodes.extend(payload.writes().into_iter().map(|(node, _)| node)),
+            "updates" if payload.node.is_none() => {
+                nodes.extend(payload.writes().iter().map(|write| write.node.clone()))
+            }
             "tasks" | "debug" => nodes.extend(payload.task().and_then(|task| task.name.0.clone())),
-            "events" => nodes.extend(payload.read::<OfNode<'a>>().and_then(|e| e.metadata?.langgraph_node.0)),
+            "events" => {
+                let origin = payload.callback().and_then(|callback| callback.metadata.as_ref());
+                nodes.extend(origin.and_then(|origin| origin.langgraph_node.0.clone()));
+            }
             _ => {}
         }
         nodes
@@ -119,7 +100,7 @@ impl<'a> Facets<'a> {
         if self.payload.name != "messages" || self.payload.enveloped {
             return None;
         }
-        self.payload.read::<(IgnoredAny, Origin<'a>)>().and_then(|(_, meta)| meta.run_id.0)
+        self.payload.message_origin().and_then(|origin| origin.run_id.0.clone())
     }
 
     /// Whether it tells of a failure, or could not be read.
@@ -144,8 +125,9 @@ impl<'a> Facets<'a> {
         if self.payload.name.split(':').next() != Some("custom") {
             return false;
         }
-        let bare = self.payload.read::<&RawValue>().and_then(super::wire::text);
-        let named = || self.payload.read::<Named<'a>>().map(|n| is_word(n.event.as_str()) || is_word(n.kind.as_str()));
+        let bare = self.payload.read::<&RawValue>().and_then(crate::protocol::text);
+        let named =
+            || self.payload.read::<OwnPing<'a>>().map(|n| is_word(n.event.as_str()) || is_word(n.kind.as_str()));
         bare.map(|text| is_word(&text)).or_else(named).unwrap_or(false)
     }
 
@@ -162,8 +144,8 @@ impl<'a> Facets<'a> {
         }
         match payload.name {
             "updates" if payload.node.is_none() => {
-                let writes = Fields::read(root.get()).map(|f| f.0).unwrap_or_default();
-                writes.into_iter().flat_map(|(_, raw)| path.find(raw)).collect()
+                let writes = payload.fields().map(|fields| fields.0.as_slice()).unwrap_or_default();
+                writes.iter().flat_map(|(_, raw)| path.find(raw)).collect()
             }
             "messages" => Items::of(root).first().map(|message| path.find(message)).unwrap_or_default(),
             "state_update" => payload.state_update().map(|update| path.find(update.state)).unwrap_or_default(),
@@ -182,21 +164,15 @@ pub(super) fn is_failure(payload: &Payload<'_>) -> bool {
         let mut places = memchr::memmem::find_iter(json.as_bytes(), b"\"error\":");
         places.any(|at| !json[at + 8..].trim_start().starts_with("null"))
     };
+    let is_error = |message: &MessagePayload<'_>| message.status.is("error");
     match payload.name {
         "error" => true,
         "tasks" | "debug" => set() && payload.task().is_some_and(|task| is_set(task.error)),
-        "messages" if payload.pair.is_some() => {
-            payload.pair.as_ref().is_some_and(|pair| pair.message.status.is("error"))
-        }
-        "messages" if !payload.enveloped => {
-            let failed = |(message, _): (MessageHead<'_>, IgnoredAny)| message.status.is("error");
-            said("\"error\"") && payload.read().is_some_and(failed)
-        }
-        "lifecycle" => said("\"failed\"") && payload.read::<Named<'_>>().is_some_and(|n| n.event.is("failed")),
-        "events" => {
-            said("_error\"") && payload.read::<Named<'_>>().is_some_and(|n| n.event.as_str().ends_with("_error"))
-        }
-        "tools" => said("error\"") && payload.read::<Named<'_>>().is_some_and(|n| n.event.as_str().ends_with("error")),
+        "messages" if payload.pair.is_some() => payload.message().is_some_and(is_error),
+        "messages" if !payload.enveloped => said("\"error\"") && payload.message().is_some_and(is_error),
+        "lifecycle" => said("\"failed\"") && payload.phase().is_some_and(|phase| phase.event.is("failed")),
+        "events" => said("_error\"") && payload.callback().is_some_and(|call| call.event.as_str().ends_with("_error")),
+        "tools" => said("error\"") && payload.phase().is_some_and(|phase| phase.event.as_str().ends_with("error")),
         _ => false,
     }
 }

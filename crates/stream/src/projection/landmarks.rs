@@ -2,7 +2,7 @@
 
 use super::facets;
 use super::rows::{Rows, Weigh};
-use super::wire::Payload;
+use crate::protocol::Payload;
 use crate::{Item, Names, Record, Seq};
 use std::sync::Arc;
 

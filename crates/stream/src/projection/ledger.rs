@@ -18,7 +18,7 @@ const MAX_NAMES: usize = 64;
 /// A pause is long when it is longer than this, and than so many usual ones.
 const LONG_PAUSE: Duration = Duration::from_secs(10);
 const USUAL_PAUSES: u32 = 5;
-/// A link is silent when so many heartbeats failed to come; within these bounds, as in `stream/watchdog.rs`, but sooner: by
+/// A link is silent when so many heartbeats failed to come; within these bounds, as in `stream/source/watchdog.rs`, but sooner: by
 /// then the watchdog connects again.
 const BEATS: u32 = 2;
 const SHORTEST_BEAT: Duration = Duration::from_secs(1);

@@ -3,7 +3,8 @@
 use super::ledger::is_start;
 use super::messages::fingerprint;
 use super::rows::{Rows, Weigh, namespace_weight};
-use super::wire::{Fields, InterruptIn, Items, Payload, summary};
+use super::summary::summary;
+use crate::protocol::{Interrupt, Items, Payload};
 use crate::{Item, Names, Namespace, Record, RunRecord, Seq, error_text};
 use jiff::Timestamp;
 use runtail_core::text::{duration, short_id};
@@ -132,10 +133,7 @@ impl Lifecycle {
             }
             "updates" | "values" => {
                 // The state of a subgraph repeats what the root says.
-                let mentioned = |json: &&str| memchr::memmem::find(json.as_bytes(), b"\"__interrupt__\"").is_some();
-                let Some(json) = payload.json.filter(mentioned) else { return };
-                let Some(Fields(fields)) = Fields::read(json) else { return };
-                if let Some((_, raw)) = fields.into_iter().find(|(key, _)| key == "__interrupt__") {
+                if let Some(raw) = payload.named_interrupts() {
                     if raw.get() == "[]" && payload.name == "updates" {
                         self.row(at, LifecycleKind::Interrupt, "stopped before or after a node, as asked".into());
                     }
@@ -143,8 +141,8 @@ impl Lifecycle {
                 }
             }
             "input.requested" => {
-                if let Some(interrupt) = payload.read::<InterruptIn<'_>>() {
-                    self.interrupt(&interrupt, at);
+                if let Some(interrupt) = payload.interrupt() {
+                    self.interrupt(interrupt, at);
                 }
             }
             "tasks" => self.task(payload, at),
@@ -253,7 +251,7 @@ impl Lifecycle {
     fn interrupts(&mut self, list: &RawValue, at: Option<Timestamp>) -> bool {
         let list = Items::of(list);
         for raw in &list {
-            if let Ok(interrupt) = serde_json::from_str::<InterruptIn<'_>>(raw.get()) {
+            if let Some(interrupt) = Interrupt::read(raw) {
                 self.interrupt(&interrupt, at);
             }
         }
@@ -261,7 +259,7 @@ impl Lifecycle {
     }
 
     /// Updates, states and tasks all tell of the same interrupt.
-    fn interrupt(&mut self, interrupt: &InterruptIn<'_>, at: Option<Timestamp>) {
+    fn interrupt(&mut self, interrupt: &Interrupt<'_>, at: Option<Timestamp>) {
         let value = interrupt.value.map_or("", RawValue::get);
         let key = interrupt.id.some().unwrap_or(value);
         self.asks = true;

@@ -2,216 +2,27 @@
 //! and model. Everything is counted once, whatever combination of modes told of it.
 
 mod models;
+mod run_numbers;
 
-use super::message::{Message, Role, SHORTEST};
+use super::message::{Message, Role};
 use super::messages::Messages;
-use super::peek::Peek;
-use super::rows::{Rows, Weigh};
+use super::rows::Rows;
 use super::status::{RunEntry, RunOutcome};
 use super::usage::Usage;
-use super::wire::Payload;
+use crate::protocol::{Payload, Write};
 use crate::{Item, MAX_NAME, Names, Outcome, Record, Seq};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use models::Models;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+
+pub use run_numbers::{NodeNumbers, RunNumbers, Work};
 
 const MAX_RUNS: usize = 1_000;
 /// Nodes and models of one run that are told apart.
 const MAX_NAMES: usize = 256;
 /// Tasks under way that are remembered.
 const MAX_TASKS: usize = 4_096;
-/// Bytes of a task that are looked at: its name and id come first.
-const TASK_HEAD: usize = 16 << 10;
-
-/// What was written, by a run or by one of its nodes.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Work {
-    /// Pieces of messages that held text, reasoning or arguments.
-    pub chunks: u64,
-    /// Messages of models and tools.
-    pub messages: u64,
-    /// Tools that were asked for.
-    pub tool_calls: u64,
-    /// Failures: of tools, tasks, and of the run itself.
-    pub errors: u64,
-    /// Tokens, as the models counted them.
-    pub usage: Usage,
-    /// When the first piece came.
-    pub first_token: Option<Timestamp>,
-    /// Pieces that came after another one of their message, and the time that passed between the two.
-    flowing: u64,
-    flow: SignedDuration,
-    last_token: Option<Timestamp>,
-    /// Tokens written by messages that came in pieces.
-    streamed: u64,
-}
-
-impl Work {
-    /// Pieces a second, while messages were growing.
-    pub fn chunks_per_second(&self) -> Option<f64> {
-        (self.flowing > 0 && self.flow >= SHORTEST).then(|| self.flowing as f64 / self.flow.as_secs_f64())
-    }
-
-    /// Tokens a second while messages were growing, by the models' own count.
-    pub fn tokens_per_second(&self) -> Option<f64> {
-        (self.streamed > 0 && self.flow >= SHORTEST).then(|| self.streamed as f64 / self.flow.as_secs_f64())
-    }
-
-    fn token(&mut self, at: Option<Timestamp>, grows: bool, tokens: u64) {
-        self.chunks += tokens;
-        let Some(at) = at else {
-            self.last_token = None;
-            return;
-        };
-        self.first_token.get_or_insert(at);
-        // The wait for a model's first piece says nothing of how fast it writes.
-        if let Some(last) = self.last_token.filter(|_| grows) {
-            self.flowing += tokens;
-            self.flow += at.duration_since(last).max(SignedDuration::ZERO);
-        }
-        self.last_token = Some(at);
-    }
-}
-
-/// One node of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NodeNumbers {
-    /// Its name, with the subgraphs that it lives in: `sub/inner/node`.
-    pub name: Arc<str>,
-    /// The event that it was first told of with.
-    pub seq: Seq,
-    /// What it wrote.
-    pub work: Work,
-    /// How often it ran.
-    pub turns: u64,
-    /// How long its finished turns took, where tasks tell.
-    pub busy: SignedDuration,
-    /// From the newest turn's start to its first token, where tasks tell.
-    pub to_first_token: Option<SignedDuration>,
-    finished: u64,
-    writes: u64,
-    turn_began: Option<Timestamp>,
-}
-
-impl NodeNumbers {
-    /// Tasks and updates tell of the same turns.
-    fn count_turns(&mut self) {
-        self.turns = self.finished.max(self.writes);
-    }
-}
-
-/// One run, as far as this tape tells.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct RunNumbers {
-    /// Its id, where it is known.
-    pub run_id: Option<Arc<str>>,
-    /// Its first event.
-    pub seq: Seq,
-    /// Its newest event.
-    pub last_seq: Seq,
-    /// When we asked for it, where we did.
-    pub asked: Option<Timestamp>,
-    /// When the server began with it: its `metadata` event.
-    pub began: Option<Timestamp>,
-    /// When the first event of its work came.
-    pub first_event: Option<Timestamp>,
-    /// When its newest event came.
-    pub last_event: Option<Timestamp>,
-    /// When it was over.
-    pub ended: Option<Timestamp>,
-    /// How it ended, where that is known.
-    pub outcome: Option<Outcome>,
-    /// Whether it reported an error: a thread says that a run is done, and not how.
-    pub failed: bool,
-    /// Attempts of the server; 1 where it never failed.
-    pub attempts: u64,
-    /// Time that went into attempts that failed.
-    pub lost: SignedDuration,
-    /// The event that each further attempt began with, and what the one before it had cost.
-    pub retries: Vec<(Seq, SignedDuration)>,
-    /// Its events.
-    pub events: u64,
-    /// Bytes of their payloads.
-    pub bytes: u64,
-    /// What it wrote.
-    pub work: Work,
-    /// Its nodes in the order of their appearance.
-    pub nodes: Vec<NodeNumbers>,
-    /// What each model used, for models that name themselves.
-    pub models: Vec<(Arc<str>, Usage)>,
-    /// The server said that it is done, and will say no more of it.
-    done: bool,
-    /// It is over, whoever said so.
-    over: bool,
-    /// Whether the time of its newest event is known.
-    is_timed: bool,
-    attempt_began: Option<Timestamp>,
-    states: u64,
-}
-
-impl RunNumbers {
-    /// When it started, as far as we know: when we asked for it, else when the server said so.
-    pub fn start(&self) -> Option<Timestamp> {
-        self.asked.or(self.began)
-    }
-
-    /// How long it waited for its turn: from our asking to the server's beginning.
-    pub fn waited(&self) -> Option<SignedDuration> {
-        Some(self.began?.duration_since(self.asked?))
-    }
-
-    /// From its start to the first event of its work.
-    pub fn to_first_event(&self) -> Option<SignedDuration> {
-        Some(self.first_event?.duration_since(self.start()?))
-    }
-
-    /// From its start to its first token.
-    pub fn to_first_token(&self) -> Option<SignedDuration> {
-        Some(self.work.first_token?.duration_since(self.start()?))
-    }
-
-    /// From its start to its end, or to now; none where one of the two is not known.
-    pub fn took(&self, now: Timestamp) -> Option<SignedDuration> {
-        let until = self.ended.or((!self.over).then_some(now));
-        Some(until?.duration_since(self.start()?))
-    }
-
-    /// Whether it is still running, as far as the stream shows.
-    pub fn is_open(&self) -> bool {
-        !self.over
-    }
-
-    fn node(&mut self, name: Arc<str>, seq: Seq) -> Option<usize> {
-        if let Some(i) = self.nodes.iter().position(|node| node.name == name) {
-            return Some(i);
-        }
-        if self.nodes.len() >= MAX_NAMES {
-            return None;
-        }
-        self.nodes.push(NodeNumbers {
-            name,
-            seq,
-            work: Work::default(),
-            turns: 0,
-            busy: SignedDuration::ZERO,
-            to_first_token: None,
-            finished: 0,
-            writes: 0,
-            turn_began: None,
-        });
-        Some(self.nodes.len() - 1)
-    }
-}
-
-impl Weigh for RunNumbers {
-    fn weight(&self) -> usize {
-        let nodes = self.nodes.iter().map(|node| size_of::<NodeNumbers>() + node.name.len());
-        let models = self.models.iter().map(|(name, _)| size_of::<(Arc<str>, Usage)>() + name.len());
-        let retries = self.retries.len() * size_of::<(Seq, SignedDuration)>();
-        size_of::<RunNumbers>() + nodes.sum::<usize>() + models.sum::<usize>() + retries
-    }
-}
 
 /// What was counted of a message already.
 #[derive(Debug, Clone, Copy, Default)]
@@ -307,7 +118,7 @@ impl Metrics {
         run.work.errors += u64::from(payload.name == "error");
         run.failed |= payload.name == "error";
         match payload.name {
-            "tasks" => self.task(payload, payload.json),
+            "tasks" => self.task(payload),
             "debug" => self.debug(payload),
             "updates" => self.updates(payload),
             _ => {}
@@ -362,11 +173,10 @@ impl Metrics {
     /// A run begins, is tried again or is done; tells whether this event is of that kind.
     fn metadata(&mut self, payload: &Payload<'_>) -> bool {
         let (seq, at) = (payload.event.seq, payload.event.time());
-        let json = Peek::head(payload.json.unwrap_or_default(), TASK_HEAD);
-        let [run_id, attempt, status] = json.pick(["run_id", "attempt", "status"]);
-        let Some(run_id) = run_id.and_then(Peek::string) else { return false };
-        let run_id = self.names.get(&run_id);
-        let is_done = status.is_some_and(|status| status.is("run_done"));
+        let Some(metadata) = payload.metadata() else { return false };
+        let Some(run_id) = metadata.run_id.0.as_deref() else { return false };
+        let run_id = self.names.get(run_id);
+        let is_done = metadata.is_done();
         let known = self.runs.last_mut().filter(|run| run.run_id.as_ref().is_none_or(|id| *id == run_id));
         // A thread that was joined in the middle of a run says its id only at its end.
         let Some(run) = known.filter(|run| run.run_id.is_some() || is_done && run.is_open()) else {
@@ -385,7 +195,7 @@ impl Metrics {
                 over: is_done,
                 ..Default::default()
             });
-            self.last_attempt(attempt, at);
+            self.last_attempt(metadata.attempt(), at);
             return true;
         };
         run.run_id = Some(run_id);
@@ -396,7 +206,7 @@ impl Metrics {
             run.ended = run.ended.or(at);
         } else {
             run.began = run.began.or(at);
-            self.last_attempt(attempt, at);
+            self.last_attempt(metadata.attempt(), at);
         }
         true
     }
@@ -404,9 +214,9 @@ impl Metrics {
     /// The second dialect says how a run goes by its graph.
     fn phase(&mut self, payload: &Payload<'_>) {
         let (seq, at) = (payload.event.seq, payload.event.time());
-        let word = Peek::head(payload.json.unwrap_or_default(), TASK_HEAD).get("event").and_then(Peek::string);
-        let outcome = match word.as_deref() {
-            Some("running" | "started") => {
+        let Some(phase) = payload.phase() else { return };
+        let outcome = match phase.event.as_str() {
+            "running" | "started" => {
                 if self.runs.last().is_none_or(|run| !run.is_open()) {
                     self.begin(RunNumbers { seq, attempts: 1, ..RunNumbers::default() });
                 }
@@ -415,9 +225,9 @@ impl Metrics {
                 }
                 return;
             }
-            Some("completed") => Outcome::Success,
-            Some("failed") => Outcome::Error,
-            Some("interrupted") => Outcome::Interrupted,
+            "completed" => Outcome::Success,
+            "failed" => Outcome::Error,
+            "interrupted" => Outcome::Interrupted,
             _ => return,
         };
         if let Some(run) = self.runs.last_mut() {
@@ -429,9 +239,8 @@ impl Metrics {
         }
     }
 
-    fn last_attempt(&mut self, attempt: Option<Peek<'_>>, at: Option<Timestamp>) {
+    fn last_attempt(&mut self, attempt: u64, at: Option<Timestamp>) {
         let Some(run) = self.runs.last_mut() else { return };
-        let attempt = attempt.and_then(Peek::number).map_or(1, |n| n as u64);
         if attempt > run.attempts
             && let Some((at, began)) = at.zip(run.attempt_began)
         {
@@ -449,38 +258,35 @@ impl Metrics {
     }
 
     fn debug(&mut self, payload: &Payload<'_>) {
-        let json = Peek::head(payload.json.unwrap_or_default(), TASK_HEAD);
-        let [kind, inner] = json.pick(["type", "payload"]);
-        if kind.is_some_and(|kind| kind.is("task") || kind.is("task_result")) {
-            self.task(payload, inner.map(Peek::text));
+        if payload.debug().is_some_and(|debug| debug.kind.is("task") || debug.kind.is("task_result")) {
+            self.task(payload);
         }
     }
 
     /// A task's start or end. Where two modes tell of the same one, the first counts.
-    fn task(&mut self, payload: &Payload<'_>, json: Option<&str>) {
-        let json = Peek::head(json.unwrap_or_default(), TASK_HEAD);
-        let [id, name, input, error] = json.pick(["id", "name", "input", "error"]);
-        let (Some(id), Some(name)) = (id.and_then(Peek::string), name.and_then(Peek::string)) else { return };
+    fn task(&mut self, payload: &Payload<'_>) {
+        let Some(task) = payload.task() else { return };
+        let (Some(id), Some(name)) = (task.id.0.as_deref(), task.name.0.as_deref()) else { return };
         let (at, seq, number) = (payload.event.time(), payload.event.seq, self.number());
-        let name = self.node_name(payload.ns.iter(), &name);
+        let name = self.node_name(payload.ns.iter(), name);
         let Some(run) = self.runs.last_mut() else { return };
         let Some(node) = run.node(name, seq) else { return };
-        if input.is_some() {
+        if task.input.is_some() {
             if self.tasks.len() >= MAX_TASKS {
                 self.tasks.clear();
             }
             if id.len() <= MAX_NAME {
-                self.tasks.entry(id.as_ref().into()).or_insert((number, node, at));
+                self.tasks.entry(id.into()).or_insert((number, node, at));
             }
             run.nodes[node].turn_began = at;
-        } else if let Some((_, _, began)) = self.tasks.remove(&*id).filter(|(of, ..)| *of == number) {
+        } else if let Some((_, _, began)) = self.tasks.remove(id).filter(|(of, ..)| *of == number) {
             let node = &mut run.nodes[node];
             node.finished += 1;
             node.count_turns();
             if let Some((at, began)) = at.zip(began) {
                 node.busy += at.duration_since(began);
             }
-            let failed = error.is_some_and(|error| !error.is_null());
+            let failed = task.error.is_some_and(|error| error.get() != "null");
             node.work.errors += u64::from(failed);
             // A thread says of every run that it is done; of its failure a node of the graph itself tells.
             run.failed |= failed && payload.is_root();
@@ -488,11 +294,11 @@ impl Metrics {
     }
 
     fn updates(&mut self, payload: &Payload<'_>) {
-        for (node, _) in payload.writes() {
+        for Write { node, .. } in payload.writes() {
             if node == "__interrupt__" {
                 continue;
             }
-            let name = self.node_name(payload.ns.iter(), &node);
+            let name = self.node_name(payload.ns.iter(), node);
             let Some(run) = self.runs.last_mut() else { return };
             if let Some(i) = run.node(name, payload.event.seq) {
                 let node = &mut run.nodes[i];

@@ -5,8 +5,6 @@ mod assemble;
 mod blocks;
 mod content;
 mod custom;
-pub mod difference;
-pub mod document;
 mod facets;
 mod landmarks;
 mod ledger;
@@ -14,20 +12,20 @@ mod lifecycle;
 mod message;
 mod messages;
 mod metrics;
-mod pair;
-mod path;
-mod peek;
 mod redact;
 mod rows;
 mod spans;
 mod starts;
 mod status;
+mod summary;
 mod timeline;
 mod updates;
 mod usage;
 mod values;
-mod wire;
 
+pub use crate::json::path::Path;
+pub use crate::json::peek::Peek;
+pub use crate::json::{difference, document};
 pub use content::{Citation, Part};
 pub use custom::{Custom, CustomRow, Progress};
 pub use facets::Facets;
@@ -37,8 +35,6 @@ pub use lifecycle::{Lifecycle, LifecycleKind, LifecycleRow};
 pub use message::{Message, Role, ToolCall};
 pub use messages::Messages;
 pub use metrics::{Metrics, NodeNumbers, RunNumbers, Work};
-pub use path::Path;
-pub use peek::Peek;
 pub use redact::{Found, Joined, Pieces, Removal, Rules};
 pub use rows::Rows;
 pub use spans::Spans;
@@ -48,24 +44,8 @@ pub use updates::{UpdateRow, Updates};
 pub use usage::Usage;
 pub use values::{KeyState, Snapshot, StateSource, Values};
 
+use crate::protocol::{PairMetadata, Payload, ThreadState};
 use crate::{Event, Item, Record, SnapshotFields};
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use wire::Payload;
-
-/// Where the values of a loaded record are.
-#[derive(Deserialize)]
-struct LoadedValues<'a> {
-    #[serde(default, borrow)]
-    values: Option<&'a RawValue>,
-}
-
-impl<'a> LoadedValues<'a> {
-    fn of(record: Option<&'a RawValue>) -> Option<&'a RawValue> {
-        let record: LoadedValues<'a> = serde_json::from_str(record?.get()).ok()?;
-        record.values.filter(|values| values.get() != "null")
-    }
-}
 
 /// All projections of one event log.
 #[derive(Debug, Clone, Default)]
@@ -90,7 +70,7 @@ pub struct Projections {
     pub landmarks: Landmarks,
     /// How the thread and its runs are.
     pub status: Status,
-    metadata: pair::Metadata,
+    metadata: PairMetadata,
 }
 
 /// What a stream tells, without its states: what differs between two of them costs more than it tells in a line.
@@ -102,7 +82,7 @@ pub struct Story {
     pub updates: Updates,
     /// What happened to runs and connections.
     pub lifecycle: Lifecycle,
-    metadata: pair::Metadata,
+    metadata: PairMetadata,
 }
 
 impl Story {
@@ -194,7 +174,7 @@ impl Projections {
         let Some(fields) = event.data.json().and_then(|json| SnapshotFields::read(json)) else { return };
         self.status.apply_snapshot(event.seq, event.at, &fields);
         // The state is what it is now; the thread's own values are those of its last run.
-        let loaded = LoadedValues::of(fields.state).or_else(|| LoadedValues::of(fields.thread));
+        let loaded = ThreadState::values_of(fields.state).or_else(|| ThreadState::values_of(fields.thread));
         if let Some(loaded) = loaded {
             let written = self.status.state().and_then(|state| state.created_at);
             self.values.apply_snapshot(event, loaded.get(), written);

@@ -1,7 +1,7 @@
 //! When calls of models began: the start of the node's task where the stream tells it, else the end of the step before.
 
-use super::wire::Payload;
 use crate::Namespace;
+use crate::protocol::Payload;
 use jiff::Timestamp;
 use std::collections::HashMap;
 

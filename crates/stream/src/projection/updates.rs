@@ -1,7 +1,8 @@
 //! What each node wrote, one row a node.
 
 use super::rows::{Rows, Weigh, namespace_weight};
-use super::wire::{Fields, Payload, summary};
+use super::summary::summary;
+use crate::protocol::{Fields, Payload};
 use crate::{Names, Namespace, Seq};
 use jiff::Timestamp;
 use std::sync::Arc;
@@ -64,9 +65,10 @@ impl Updates {
             return;
         }
         let event = payload.event;
-        for (node, written) in payload.writes() {
+        for write in payload.writes() {
+            let (node, written) = (&write.node, write.json);
             let interrupt = node == "__interrupt__";
-            let keys = match Fields::read(written) {
+            let keys = match write.fields() {
                 Some(Fields(keys)) => {
                     let keys = keys.iter().take(MAX_KEYS);
                     keys.map(|(key, value)| (self.names.get(key), summary(value.get(), SUMMARY))).collect()
@@ -75,7 +77,7 @@ impl Updates {
                 None if written == "null" => Vec::new(),
                 None => vec![(self.names.get(""), summary(written, SUMMARY))],
             };
-            let node = self.names.get(&node);
+            let node = self.names.get(node);
             self.rows.push(UpdateRow {
                 seq: event.seq,
                 at: event.time(),

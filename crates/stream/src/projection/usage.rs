@@ -1,6 +1,6 @@
 //! Tokens that a message cost.
 
-use serde::Deserialize;
+use crate::protocol::UsageMetadata;
 use serde_json::value::RawValue;
 
 /// Tokens that a message cost.
@@ -18,32 +18,10 @@ pub struct Usage {
     pub reasoning: u64,
 }
 
-#[derive(Deserialize, Default)]
-struct UsageIn {
-    #[serde(default)]
-    input_tokens: Option<u64>,
-    #[serde(default)]
-    output_tokens: Option<u64>,
-    #[serde(default)]
-    total_tokens: Option<u64>,
-    #[serde(default)]
-    input_token_details: Option<Details>,
-    #[serde(default)]
-    output_token_details: Option<Details>,
-}
-
-#[derive(Deserialize, Default, Clone, Copy)]
-struct Details {
-    #[serde(default)]
-    cache_read: Option<u64>,
-    #[serde(default)]
-    reasoning: Option<u64>,
-}
-
 impl Usage {
     /// Reads `usage_metadata`, or the `usage` of the second dialect, which has the same fields.
     pub(super) fn read(raw: &RawValue) -> Option<Usage> {
-        let usage: UsageIn = serde_json::from_str(raw.get()).ok()?;
+        let usage: UsageMetadata = serde_json::from_str(raw.get()).ok()?;
         let (input, output) = (usage.input_tokens.unwrap_or(0), usage.output_tokens.unwrap_or(0));
         Some(Usage {
             input,

@@ -2,7 +2,7 @@
 //! and from a thread's `state_update`; where there are none, checkpoints hold them too.
 
 use super::rows::{Rows, Weigh, namespace_weight};
-use super::wire::{Fields, Items, Payload};
+use crate::protocol::{Fields, Items, Payload};
 use crate::{Event, Names, Namespace, Seq};
 use jiff::Timestamp;
 use std::collections::HashMap;
@@ -191,7 +191,15 @@ impl Values {
         }
         let interrupts = payload.interrupts.map_or(0, |raw| Items::of(raw).len());
         let place = Place { seq: payload.event.seq, at: payload.event.time(), ns: payload.ns.clone() };
-        self.take(state, source, whole, interrupts, place);
+        let read;
+        let fields = match source {
+            StateSource::Values => payload.fields(),
+            _ => {
+                read = Fields::read(state);
+                read.as_ref()
+            }
+        };
+        self.take((state, fields), source, whole, interrupts, place);
     }
 
     /// Takes the state as the server has it, if it differs from the newest one that is known.
@@ -199,23 +207,30 @@ impl Values {
         if let Some(whole) = event.data.json() {
             let place = Place { seq: event.seq, at: written, ns: Namespace::default() };
             let (before, last) = (self.last.get(&place.ns).cloned(), self.rows.last().map(|row| row.seq));
-            self.take(state, StateSource::Server, whole, 0, place);
+            self.take((state, Fields::read(state).as_ref()), StateSource::Server, whole, 0, place);
             if self.rows.last().map(|row| row.seq) != last {
                 self.before_server = Some(before);
             }
         }
     }
 
-    fn take(&mut self, state: &str, source: StateSource, whole: &Arc<str>, mut interrupts: usize, place: Place) {
+    fn take(
+        &mut self,
+        (state, fields): (&str, Option<&Fields<'_>>),
+        source: StateSource,
+        whole: &Arc<str>,
+        mut interrupts: usize,
+        place: Place,
+    ) {
         let Place { seq, at, ns } = place;
         if source != StateSource::Server {
             self.before_server = None;
         }
         let before = self.last.get(&ns);
         // A state that is no object has no keys: it is a state all the same.
-        let fields = Fields::read(state).map(|f| f.0).unwrap_or_default();
+        let fields = fields.map(|fields| fields.0.as_slice()).unwrap_or_default();
         let (mut keys, mut places) = (Vec::new(), Vec::new());
-        for (name, value) in &fields {
+        for (name, value) in fields {
             let text = value.get();
             if name == "__interrupt__" {
                 interrupts += Items::of(value).len().max(1);

@@ -2,8 +2,8 @@
 //! network or the events themselves.
 
 use crate::Outcome;
-use crate::closed::Closed;
-use crate::terms::{Opened, Verdict};
+use crate::source::disconnect::DisconnectReason;
+use crate::transport::link::{Opened, Verdict};
 
 /// How often a run that is over may send more before its end is believed all the same.
 const MOST_MORE: u32 = 100;
@@ -17,7 +17,7 @@ pub(super) enum Phase {
     /// Reading one.
     Reading(Opened),
     /// Asking the server what its close means.
-    Asking(Closed),
+    Asking(DisconnectReason),
     /// About to resume. With a reason, after a wait.
     Resuming(Option<&'static str>),
     /// Over.
@@ -54,7 +54,7 @@ pub(super) struct Confirming {
 /// What is known when the server or the network has closed a connection.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
-    pub closed: Closed,
+    pub closed: DisconnectReason,
     /// What the server says about the run.
     pub verdict: Verdict,
     /// It said so at the first request. If it was away for a while, the close of the stream is not the end of the run.
@@ -115,24 +115,27 @@ impl Course {
             Verdict::Over(outcome, detail) => self.on_end(*outcome, detail.clone(), &facts),
             Verdict::Gone(outcome, detail) => {
                 // A run that is rolled back ends in order and at once, after it has sent everything.
-                let is_in_order = facts.closed == Closed::Eof && facts.at_once && *outcome != Outcome::Unknown;
+                let is_in_order =
+                    facts.closed == DisconnectReason::Clean && facts.at_once && *outcome != Outcome::Unknown;
                 ((!is_in_order).then_some(Missing::Run), Next::End(*outcome, detail.clone()))
             }
-            Verdict::Unasked if facts.closed == Closed::Eof => (None, Next::Guess { is_empty: !facts.has_event }),
+            Verdict::Unasked if facts.closed == DisconnectReason::Clean => {
+                (None, Next::Guess { is_empty: !facts.has_event })
+            }
             Verdict::Untold => (None, Next::Guess { is_empty: !facts.has_event }),
-            Verdict::Active | Verdict::Endless | Verdict::Unasked => (None, Next::Resume(facts.closed.why())),
+            Verdict::Active | Verdict::Endless | Verdict::Unasked => (None, Next::Resume(facts.closed.message())),
         }
     }
 
     /// Decides whether a stream whose run is over has brought everything.
     fn on_end(&self, outcome: Outcome, detail: Option<String>, facts: &Facts) -> (Option<Missing>, Next) {
         let confirming = self.over.as_ref().map(|over| over.confirming);
-        let in_order = facts.is_told || (facts.closed == Closed::Eof && facts.at_once);
+        let in_order = facts.is_told || (facts.closed == DisconnectReason::Clean && facts.at_once);
         // A link that broke once may also break between two events and look like a server that is done. So its end is
         // believed when a connection that was made after the run's end brings nothing more.
         let more = confirming.map_or(0, |so_far| so_far.more + u32::from(facts.has_more));
         let is_confirmed = confirming.is_some_and(|so_far| so_far.in_order)
-            && facts.closed == Closed::Eof
+            && facts.closed == DisconnectReason::Clean
             && (!facts.has_more || more > MOST_MORE);
         let is_believed = facts.is_told || in_order && facts.is_first_close || is_confirmed;
         if is_believed || !facts.can_go_on {
@@ -144,8 +147,12 @@ impl Course {
             };
             return (missing, Next::End(outcome, detail));
         }
-        let next = Confirming { lacks: !in_order || facts.is_unanswered, in_order: facts.closed == Closed::Eof, more };
-        let why = (!in_order || confirming.is_some()).then(|| facts.closed.why());
+        let next = Confirming {
+            lacks: !in_order || facts.is_unanswered,
+            in_order: facts.closed == DisconnectReason::Clean,
+            more,
+        };
+        let why = (!in_order || confirming.is_some()).then(|| facts.closed.message());
         (None, Next::Confirm(outcome, detail, next, why))
     }
 }
@@ -157,7 +164,7 @@ mod tests {
     /// The first connection of a run with ids ended in order, and the server says how the run did.
     fn done() -> Facts {
         Facts {
-            closed: Closed::Eof,
+            closed: DisconnectReason::Clean,
             verdict: Verdict::Over(Outcome::Success, None),
             at_once: true,
             is_told: false,
@@ -205,7 +212,7 @@ mod tests {
 
     #[test]
     fn a_break_is_not_an_end() {
-        let cut = Facts { closed: Closed::Cut, ..done() };
+        let cut = Facts { closed: DisconnectReason::Truncated, ..done() };
         let (_, next) = first(cut.clone());
         let lacks = Confirming { lacks: true, in_order: false, more: 0 };
         assert_eq!(
@@ -221,7 +228,7 @@ mod tests {
 
     #[test]
     fn what_the_stream_itself_told_is_believed() {
-        let told = Facts { closed: Closed::Reset, is_told: true, is_first_close: false, ..done() };
+        let told = Facts { closed: DisconnectReason::Reset, is_told: true, is_first_close: false, ..done() };
         assert_eq!(first(told), (None, END));
     }
 
@@ -238,7 +245,7 @@ mod tests {
         let gone = |outcome| Facts { verdict: Verdict::Gone(outcome, None), ..done() };
         assert_eq!(first(gone(Outcome::Cancelled)), (None, Next::End(Outcome::Cancelled, None)));
         assert_eq!(first(gone(Outcome::Unknown)).0, Some(Missing::Run));
-        assert_eq!(first(Facts { closed: Closed::Reset, ..gone(Outcome::Cancelled) }).0, Some(Missing::Run));
+        assert_eq!(first(Facts { closed: DisconnectReason::Reset, ..gone(Outcome::Cancelled) }).0, Some(Missing::Run));
         for verdict in [Verdict::Untold, Verdict::Unasked] {
             let facts = Facts { verdict, has_event: false, ..done() };
             assert_eq!(first(facts), (None, Next::Guess { is_empty: true }));
@@ -250,7 +257,7 @@ mod tests {
         for verdict in [Verdict::Active, Verdict::Endless] {
             assert_eq!(first(Facts { verdict, ..done() }), (None, Next::Resume("the stream was closed")));
         }
-        let lost = Facts { verdict: Verdict::Unasked, closed: Closed::Idle, ..done() };
+        let lost = Facts { verdict: Verdict::Unasked, closed: DisconnectReason::Idle, ..done() };
         assert_eq!(first(lost), (None, Next::Resume("heartbeats stopped")));
     }
 }

@@ -2,17 +2,17 @@
 
 use super::course::{Course, Ending, Facts, Missing, Next, Over, Phase};
 use super::{ASKS, ERROR_ASKS, Source};
-use crate::closed::Closed;
-use crate::terms::{Link, Verdict};
-use crate::told::has_interrupt;
+use crate::source::control_events::has_interrupt;
+use crate::source::disconnect::DisconnectReason;
+use crate::transport::link::{Link, Verdict};
 use crate::{Data, Item, Outcome};
 use jiff::Timestamp;
 use std::time::Duration;
 
 impl<L: Link> Source<L> {
     /// Asks what a close means, and does what follows from that.
-    pub(super) async fn after_close(&mut self, closed: Closed, course: &mut Course) -> Phase {
-        if closed != Closed::Unsure {
+    pub(super) async fn after_close(&mut self, closed: DisconnectReason, course: &mut Course) -> Phase {
+        if closed != DisconnectReason::Ambiguous {
             self.tail.moved_on();
         }
         if !closed.is_by_server() {
@@ -66,7 +66,7 @@ impl<L: Link> Source<L> {
 
     /// Asks what the close means, until there is an answer. Also returns whether the answer came at once: if the server was
     /// away for a while, the close of the stream is not the end of the run. The error says why it gave up.
-    pub(super) async fn verdict(&mut self, closed: Closed) -> Result<(Verdict, bool), String> {
+    pub(super) async fn verdict(&mut self, closed: DisconnectReason) -> Result<(Verdict, bool), String> {
         self.flush().await;
         let asks = if self.live_error.is_some() { ERROR_ASKS } else { ASKS };
         let (mut asked, mut at_once) = (0, true);
@@ -74,7 +74,7 @@ impl<L: Link> Source<L> {
             asked += 1;
             match self.link.verdict().await {
                 // The error is published before the run's status changes, and so may be the end.
-                Ok(Verdict::Active) if closed == Closed::Eof && asked < asks => {
+                Ok(Verdict::Active) if closed == DisconnectReason::Clean && asked < asks => {
                     tokio::time::sleep(self.options.retries.base / 2).await;
                 }
                 Ok(verdict) => return Ok((verdict, at_once)),
@@ -106,11 +106,11 @@ impl<L: Link> Source<L> {
     }
 
     /// The outcome of a stream whose server has no record of the run. `is_empty`: the last connection brought no event.
-    pub(super) fn guess(&mut self, closed: Closed, is_empty: bool) -> Ending {
+    pub(super) fn guess(&mut self, closed: DisconnectReason, is_empty: bool) -> Ending {
         if let Some(error) = self.live_error.take() {
             return (Outcome::Error, Some(error));
         }
-        if closed != Closed::Eof {
+        if closed != DisconnectReason::Clean {
             let why = match self.link.capabilities().everything {
                 Some(_) => "the connection was lost before the server named the run, so the run can't be joined again",
                 None => "the connection was lost, and a stateless run can't be joined again",

@@ -1,16 +1,16 @@
 //! What arrives on one connection.
 
 use super::{BATCH_BYTES, BATCH_ITEMS, LINGER, QUIET, SILENCE, Source};
-use crate::closed::Closed;
-use crate::decode::Decoded;
-use crate::feed::{Batch, Feed, Feeds};
-use crate::modes::other_modes;
-use crate::numbers;
-use crate::resume::Admit;
-use crate::stored::{Sorted, Stored};
-use crate::terms::{Link, Verdict};
-use crate::told::{error_text, run_id_of};
-use crate::tuple::mode;
+use crate::protocol::mode;
+use crate::source::control_events::{error_text, run_id_of};
+use crate::source::disconnect::DisconnectReason;
+use crate::source::resume::Admit;
+use crate::source::sequence_ids;
+use crate::source::stored::{Sorted, Stored};
+use crate::sse::decode::Decoded;
+use crate::sse::read_ahead::{Batch, Feed, Feeds};
+use crate::transport::link::{Link, Verdict};
+use crate::transport::modes::other_modes;
 use crate::{Data, Item, Record, Seq};
 use futures::{FutureExt, StreamExt};
 use jiff::Timestamp;
@@ -23,7 +23,7 @@ const AT_ONCE: usize = 16;
 
 impl<L: Link> Source<L> {
     /// Reads one connection to its end.
-    pub(super) async fn read(&mut self, mut body: Feeds, conn: u32) -> Closed {
+    pub(super) async fn read(&mut self, mut body: Feeds, conn: u32) -> DisconnectReason {
         // The newest look at the clock; when the server was heard, and when it was asked about the run.
         let mut now = Instant::now();
         let (mut heard, mut asked) = (now, now);
@@ -35,7 +35,7 @@ impl<L: Link> Source<L> {
         let mut alarm = pin!(tokio::time::sleep(QUIET));
         loop {
             if self.wants_other_modes() && self.take_modes(true).await {
-                return Closed::Modes;
+                return DisconnectReason::Modes;
             }
             let due = self.flushed + LINGER;
             if !self.batch.is_empty() && now >= due {
@@ -67,12 +67,12 @@ impl<L: Link> Source<L> {
                         _ if !self.batch.is_empty() || now < until => continue,
                         Some(_) => {
                             self.watchdog.bit();
-                            return Closed::Idle;
+                            return DisconnectReason::Idle;
                         }
                         // Nothing was ever heard by which to tell silence from a dead link. That the run is over
                         // would have been said by now.
                         None if matches!(self.link.verdict().await, Ok(Verdict::Over(..) | Verdict::Gone(..))) => {
-                            return Closed::Idle;
+                            return DisconnectReason::Idle;
                         }
                         None => {
                             self.note_silence();
@@ -92,9 +92,9 @@ impl<L: Link> Source<L> {
                 let batch = match next.take().or_else(|| body.next().now_or_never()) {
                     None => break,
                     Some(Some(Ok(batch))) => batch,
-                    Some(Some(Err(error))) if error.kind == Kind::Timeout => return Closed::Timeout,
-                    Some(Some(Err(_))) => return Closed::Reset,
-                    Some(None) => return Closed::Eof,
+                    Some(Some(Err(error))) if error.kind == Kind::Timeout => return DisconnectReason::Timeout,
+                    Some(Some(Err(_))) => return DisconnectReason::Reset,
+                    Some(None) => return DisconnectReason::Clean,
                 };
                 if let Some(closed) = self.take(batch, (at, heard), conn).await {
                     return closed;
@@ -109,7 +109,7 @@ impl<L: Link> Source<L> {
 
     /// Takes a batch. Returns why the connection is left if it can't be told whether an event arrived before, or if the body
     /// ended in the middle of one.
-    async fn take(&mut self, batch: Batch, (at, heard): (Timestamp, Instant), conn: u32) -> Option<Closed> {
+    async fn take(&mut self, batch: Batch, (at, heard): (Timestamp, Instant), conn: u32) -> Option<DisconnectReason> {
         self.sums.bytes += batch.bytes;
         for feed in batch.feed {
             match feed {
@@ -117,7 +117,7 @@ impl<L: Link> Source<L> {
                     self.batch_bytes += event.name.len() + event.id.len() + event.data.len();
                     let event = self.decoder.decode_event(event);
                     if !self.sort(event, (at, heard), conn) {
-                        return Some(Closed::Unsure);
+                        return Some(DisconnectReason::Ambiguous);
                     }
                 }
                 Feed::Heartbeat => {
@@ -133,7 +133,7 @@ impl<L: Link> Source<L> {
                     self.replay.live();
                     self.tail.opened(None, None);
                 }
-                Feed::Unfinished => return Some(Closed::Cut),
+                Feed::Unfinished => return Some(DisconnectReason::Truncated),
             }
             if self.batch.len() >= BATCH_ITEMS || self.batch_bytes >= BATCH_BYTES {
                 self.flush().await;
@@ -221,7 +221,7 @@ impl<L: Link> Source<L> {
                 self.gap_of_outage("the server did not replay what it was asked to; events may be missing");
             }
             (_, Some((joining, at))) => {
-                let number = event.id.as_deref().and_then(numbers::split).map(|(_, number)| number);
+                let number = event.id.as_deref().and_then(sequence_ids::split).map(|(_, number)| number);
                 let first = self.link.numbering().map(|numbering| numbering.first);
                 if let Some(why) = joining.missing_before(&event.name, event.data.text(), at, number, first) {
                     self.gap(why);

@@ -31,7 +31,7 @@ pub enum FieldKind {
 pub struct Field {
     /// The property's name; empty where the whole answer is this one value.
     pub name: String,
-    /// What the schema says of it.
+    /// Its description in the schema.
     pub description: Option<String>,
     /// How it is filled in.
     pub kind: FieldKind,
@@ -39,7 +39,7 @@ pub struct Field {
     pub is_required: bool,
     /// Whether it may be null.
     pub is_nullable: bool,
-    /// Its value before anybody changes it.
+    /// Its default value.
     pub initial: Option<Value>,
     /// Its type and bounds in words: `integer, 0–10, default 5`.
     pub rule: String,

@@ -41,7 +41,7 @@ impl Decision {
     }
 }
 
-/// What a question is answered with.
+/// A reply to a question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// A decision for each of its actions, in their order; none where it is still missing.
@@ -149,7 +149,7 @@ impl Question {
         if value.is_null() {
             return vec![(
                 Spot::Answer,
-                "null can't be an answer: the run would fail, and the question be lost".into(),
+                "null can't be an answer: the run would fail and the question would be lost".into(),
             )];
         }
         let mut problems = match self.dialect() {
@@ -317,7 +317,7 @@ fn checked_kind(action: &Action, kind: &Value, word: fn(DecisionKind) -> &'stati
     found.copied().ok_or_else(|| {
         let allowed: Vec<&str> = action.allowed.iter().map(|kind| word(*kind)).collect();
         match allowed.as_slice() {
-            [] => "allows no decision that is known here".to_string(),
+            [] => "allows no decision that runtail supports".to_string(),
             allowed => format!("({}) allows only {}", action.name, allowed.join(", ")),
         }
     })

@@ -54,7 +54,7 @@ fn collect(error: &ValidationError<'_>, found: &mut Vec<Violation>) {
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             for name in unexpected {
                 let path = path.iter().chain([name]).cloned().collect();
-                found.push(Violation { path, rule: "is no field of this form".into() });
+                found.push(Violation { path, rule: "is not a field of this form".into() });
             }
             return;
         }
@@ -93,7 +93,7 @@ fn rule(kind: &ValidationErrorKind) -> Option<String> {
         Pattern { pattern } => format!("must match the pattern {}", crate::text::head(pattern, 80)),
         MinItems { limit } => format!("must have at least {}", counted(*limit, "entry")),
         MaxItems { limit } => format!("must have at most {}", counted(*limit, "entry")),
-        UniqueItems => "must not have an entry twice".into(),
+        UniqueItems => "must not have duplicate entries".into(),
         Format { format } => format!("must be a valid {}", crate::text::head(format, 40)),
         Constant { expected_value } => format!("must be {}", plain(expected_value)),
         Enum { options } => {
@@ -167,7 +167,7 @@ mod tests {
             (json!({"approve": true, "tags": []}), vec!["tags must have at least 1 entry"]),
             (json!({"approve": true, "tags": ["a", 1]}), vec!["tags.1 must be a text"]),
             (json!({"approve": true, "code": "a"}), vec!["code must match the pattern ^[A-Z]+$"]),
-            (json!({"approve": true, "extra": 1}), vec!["extra is no field of this form"]),
+            (json!({"approve": true, "extra": 1}), vec!["extra is not a field of this form"]),
             (json!([]), vec![" must be an object"]),
         ] {
             assert_eq!(rules(schema.clone(), value.clone()), expected, "{value}");

@@ -1,6 +1,5 @@
-//! The failure card: why a revision is not what its owner wanted, from everything that the server tells of it. It is data;
-//! `render` writes it for terminals and as Markdown, and it serializes to JSON. Nothing in it is a secret, and every text
-//! in it is clean.
+//! The failure card: explains why a revision failed, from the server's records. `render` writes it for terminals and as
+//! Markdown, and it serializes to JSON. It contains no secrets, and every text is sanitized.
 
 mod next;
 mod render;
@@ -20,52 +19,52 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Lines of the log's end that a card shows.
+/// Number of lines of the log's end on a card.
 const TAIL: usize = 30;
-/// Longest line of it, in columns.
+/// Maximum width of a line, in columns.
 const MAX_COLUMNS: usize = 400;
 
 /// Which of a revision's two logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CardLog {
-    /// What was printed while it was built.
+    /// The build log.
     Build,
-    /// What its server printed.
+    /// The server log.
     Server,
 }
 
-/// The time spent in a status, as far as it was seen.
+/// The observed time in a status.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StatusTime {
     /// The status word; empty where the server gave none.
     pub status: String,
-    /// How long it was seen.
+    /// The observed duration.
     #[serde(rename = "seconds", serialize_with = "seconds")]
     pub spent: Duration,
-    /// Whether its beginning was seen too; else it may have lasted longer.
+    /// Whether its start was observed; else it may have lasted longer.
     pub from_start: bool,
 }
 
-/// The log that a card is made with.
+/// The log for a card.
 #[derive(Debug, Clone, Copy)]
 pub enum LogEvidence<'a> {
     /// Lines of it, oldest first: its end at least.
     Read(CardLog, &'a [LogText<'a>]),
     /// It could not be read, and why.
     Unread(CardLog, &'a str),
-    /// Nobody asked for it.
+    /// It was not requested.
     None,
 }
 
-/// What a card is made from: rows as the server described them.
+/// The data for a card: rows as received.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
-    /// How the command line calls the deployment: PROFILE/NAME, or its id.
+    /// The deployment's name on the command line: PROFILE/NAME, or its id.
     pub address: &'a str,
-    /// Options that a suggested command needs, each with a blank before it (` --config FILE`); mostly empty.
+    /// Options for a suggested command, each with a leading space (` --config FILE`); usually empty.
     pub options: &'a str,
-    /// The deployment, or null. Its secrets are taken out of the log, so it should come unmasked.
+    /// The deployment, or null. Must be unmasked, because its secrets are removed from the log.
     pub deployment: &'a Value,
     /// The revision.
     pub revision: &'a Value,
@@ -80,7 +79,7 @@ pub struct Evidence<'a> {
 /// The card.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FailureCard {
-    /// How the command line calls the deployment.
+    /// The deployment's name on the command line.
     pub deployment: String,
     /// The revision's id.
     pub revision_id: String,
@@ -88,30 +87,30 @@ pub struct FailureCard {
     pub status: String,
     /// What that means.
     pub meaning: String,
-    /// What the server itself says of it (`status_message`).
+    /// The server's `status_message`.
     pub message: Option<String>,
-    /// What it was made from, in few words.
+    /// Its source in short.
     pub made_from: Option<String>,
-    /// Where the time went.
+    /// Its durations.
     pub times: Times,
-    /// What the log says went wrong.
+    /// The first error of the log.
     pub error: Option<FirstError>,
     /// The end of the log.
     pub log: Option<LogEnd>,
-    /// The revision that serves in its place, where it was deployed and does not serve.
+    /// The serving revision, if this one was deployed but is not serving.
     pub serves_instead: Option<ServesInstead>,
-    /// The revision that worked before it.
+    /// The last good revision before it.
     pub last_good: Option<LastGood>,
-    /// What to do now.
+    /// Suggested actions.
     pub next: Vec<NextStep>,
 }
 
-/// Where the time went: what was seen, and what the records tell of it.
+/// Durations: observed, and from the records.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Times {
     /// The statuses that were watched, oldest first.
     pub seen: Vec<StatusTime>,
-    /// From its creation to its last change by the server's record, once its status is final.
+    /// Its total duration by the server's record, once its status is final.
     #[serde(rename = "recorded_seconds", serialize_with = "maybe_seconds")]
     pub recorded: Option<Duration>,
     /// From the first to the last line of the log that was read.
@@ -139,14 +138,14 @@ pub struct LastGood {
     pub id: String,
     /// When it was made.
     pub created_at: Option<Timestamp>,
-    /// What it was made from, in few words.
+    /// Its source in short.
     pub made_from: Option<String>,
     /// What differs in the revision at hand.
     pub changes: Vec<Change>,
 }
 
 impl CardLog {
-    /// The log that tells most of a revision with this status, where one does.
+    /// Returns the most useful log for a revision with this status, if any.
     pub fn of(status: &str) -> Option<CardLog> {
         match (Phase::of(status), status) {
             (_, "CREATE_FAILED") | (Phase::Skipped | Phase::Waiting, _) => None,
@@ -185,7 +184,7 @@ impl FailureCard {
             LogEvidence::Read(log, _) | LogEvidence::Unread(log, _) => Some(log),
             LogEvidence::None => None,
         };
-        // What a healthy server complains about in its log is not why it is looked at.
+        // Errors in the log of a healthy server are not the reason for the card.
         let error = if phase == Phase::Deployed { None } else { first_error(&lines) };
         let last_good = last_good(row, evidence.history);
         let serves_instead = ServesInstead::find(evidence);

@@ -1,4 +1,4 @@
-//! What a status means in words, and what to do about it.
+//! The meaning of a status, and what to do.
 
 use super::serving::roles;
 use super::{Evidence, LastGood, ServesInstead};
@@ -17,23 +17,23 @@ pub struct NextStep {
     pub command: Option<String>,
 }
 
-/// What a status word means for a person.
+/// Returns the meaning of a status word.
 pub(super) fn meaning(status: &str) -> &'static str {
     match (Phase::of(status), status) {
-        (_, "CREATE_FAILED") => "the revision could not be set up: nothing was built and nothing was rolled out",
-        (_, "BUILD_FAILED") => "the build failed: there is no image, and nothing was rolled out",
-        (_, "DEPLOY_FAILED") => "its server did not come up, and the rollout was given up",
-        (Phase::Failed, _) => "it failed, in a way that runtail has no more words for",
-        (Phase::Skipped, _) => "a newer revision overtook it while it waited: it will never be built",
-        (Phase::Interrupted, _) => "somebody stopped it",
-        (Phase::Deployed, _) => "it was deployed: nothing failed",
-        (Phase::Waiting | Phase::Moving, _) => "it is still in progress",
-        (Phase::Unknown, "") => "the server gives no status: it is taken to be still in progress",
-        (Phase::Unknown, _) => "runtail does not know this status: it is taken to be still in progress",
+        (_, "CREATE_FAILED") => "Setup failed. Nothing was built or deployed.",
+        (_, "BUILD_FAILED") => "Build failed. No image was produced and nothing was deployed.",
+        (_, "DEPLOY_FAILED") => "The server did not become ready and the rollout was aborted.",
+        (Phase::Failed, _) => "Failed with a status that runtail does not know.",
+        (Phase::Skipped, _) => "Superseded by a newer revision while it was queued; it will never be built.",
+        (Phase::Interrupted, _) => "Interrupted by a user.",
+        (Phase::Deployed, _) => "Deployed. No failure.",
+        (Phase::Waiting | Phase::Moving, _) => "Still in progress.",
+        (Phase::Unknown, "") => "The server reports no status; treated as in progress.",
+        (Phase::Unknown, _) => "Unknown status; treated as in progress.",
     }
 }
 
-/// What to do, the most telling first.
+/// Returns suggested actions, the most useful first.
 pub(super) fn steps(
     evidence: &Evidence<'_>,
     status: &str,
@@ -50,7 +50,7 @@ pub(super) fn steps(
     let build_log = || of("logs", &format!(" --build --revision {}", word(id)));
     let server_log = || of("logs", &format!(" --revision {}", word(id)));
     let redeploy = || of("revisions redeploy", &format!(" {}", word(id)));
-    // What is still in progress, or was stopped, is none the worse for a line that looks like an error.
+    // For a revision that is in progress or was interrupted, a line that looks like an error may mean nothing.
     if let Some(advice) = error.filter(|_| failed).and_then(advice) {
         step(advice, None);
     }
@@ -60,26 +60,26 @@ pub(super) fn steps(
         }
         (_, "BUILD_FAILED") => step("Read the whole build log", build_log()),
         (_, "DEPLOY_FAILED") => {
-            step("Read what its server printed", server_log());
-            step("Check that every secret and variable that the new code needs is set", of("deployments get", ""));
+            step("Read the server log", server_log());
+            step("Check that all secrets and variables that the new code needs are set", of("deployments get", ""));
         }
         (Phase::Failed, _) => {
-            step("Read its build log", build_log());
-            step("Read what its server printed", server_log());
+            step("Read the build log", build_log());
+            step("Read the server log", server_log());
         }
         (Phase::Skipped, _) => {
             match overtaker(evidence) {
                 Some((other, status)) => {
                     let status = if status.is_empty() { "no status" } else { &status };
-                    let text = format!("Look at the one that overtook it, {} ({status})", text::short_id(other));
+                    let text = format!("See the newer revision, {} ({status})", text::short_id(other));
                     step(&text, of("revisions wait", &format!(" --revision {}", word(other))));
                 }
-                None => step("Look for the one that overtook it", of("revisions list", "")),
+                None => step("Find the newer revision", of("revisions list", "")),
             }
-            step("Deploy its source all the same, if that is what should serve", redeploy());
+            step("Redeploy its source if it should be live", redeploy());
         }
         (Phase::Interrupted, _) => {
-            step("Deploy the same source again, if it should not have been stopped", redeploy());
+            step("Redeploy the same source if the interruption was a mistake", redeploy());
         }
         (Phase::Deployed, _) => {
             let Some(other) = serves_instead else { return steps };
@@ -87,49 +87,46 @@ pub(super) fn steps(
             if other.changes.as_ref().is_some_and(|changes| !changes.is_empty()) {
                 let (older, newer) = if was_rolled_back { (&*other.id, id) } else { (id, &*other.id) };
                 let ids = format!(" {} {}", word(older), word(newer));
-                step("See all that differs from the one that serves", of("revisions diff", &ids));
+                step("See all differences from the serving revision", of("revisions diff", &ids));
             }
             if was_rolled_back {
-                step("Read what its server printed, for why it was taken back", server_log());
-                step(
-                    "Deploy its source again, as a new revision, if it should serve; else nothing is to be done",
-                    redeploy(),
-                );
+                step("Read the server log for why it was rolled back", server_log());
+                step("Redeploy its source as a new revision if it should be live; otherwise nothing to do", redeploy());
             }
         }
         (Phase::Waiting | Phase::Moving | Phase::Unknown, _) => {
-            step("Wait for it", of("revisions wait", &format!(" --revision {}", word(id))));
+            step("Wait for the result", of("revisions wait", &format!(" --revision {}", word(id))));
         }
     }
     if let Some(good) = last_good.filter(|good| failed && !good.changes.is_empty()) {
         let ids = format!(" {} {}", word(&good.id), word(id));
-        step("See all that changed since the last good revision", of("revisions diff", &ids));
+        step("See all changes since the last good revision", of("revisions diff", &ids));
     }
     if failed {
         step(service(evidence), None);
         if error.is_none() {
-            step("Deploy the same source once more, if the cause may have passed", redeploy());
+            step("Redeploy the same source if the cause may be temporary", redeploy());
         }
     }
     if let Some(good) = last_good.filter(|_| failed) {
-        let text = "Go back to what the last good revision was made from, if this one cannot be mended soon";
+        let text = "Roll back to the last good revision";
         step(text, of("revisions rollback", &format!(" {}", word(&good.id))));
     }
     steps
 }
 
-/// Whether people are without service meanwhile.
+/// Returns whether the deployment is down.
 fn service(evidence: &Evidence<'_>) -> &'static str {
     let roles = roles(evidence);
     match roles.serving() {
-        Some(id) if evidence.revision["id"] == id => "The server says that this very revision serves",
-        Some(_) if roles.derived => "The newest deployed revision should serve meanwhile: there is time to fix it",
-        Some(_) => "Another revision serves meanwhile: there is time to fix it",
-        None => "No revision of this deployment serves: it is down until one is deployed",
+        Some(id) if evidence.revision["id"] == id => "The server reports this revision as serving",
+        Some(_) if roles.derived => "The newest deployed revision should still be serving traffic",
+        Some(_) => "The previous revision is still serving traffic",
+        None => "No revision is serving: the deployment is down",
     }
 }
 
-/// The revision that overtook this one: of the newer ones the nearest that was not overtaken itself.
+/// Returns the revision that superseded this one: the next newer one that was not skipped itself.
 fn overtaker<'a>(evidence: &Evidence<'a>) -> Option<(&'a str, String)> {
     let history = evidence.history;
     let at = history.iter().position(|row| row["id"] == evidence.revision["id"])?;
@@ -138,15 +135,15 @@ fn overtaker<'a>(evidence: &Evidence<'a>) -> Option<(&'a str, String)> {
     Some((newer["id"].as_str()?, text::clean(status(newer)).into_owned()))
 }
 
-/// What a well-known error asks for: words of the error in small letters, and the advice.
+/// Known errors: lowercase words of the error, and the advice.
 const ADVICE: [(&[&str], &str); 7] = [
     (
         &["no solution found", "resolutionimpossible", "conflicting dependencies"],
-        "Loosen or align the version pins: they contradict each other, or those of the base image",
+        "Loosen or align the version pins: they conflict with each other or with the base image",
     ),
     (
         &["no matching distribution", "could not find a version"],
-        "Check the package's name and version: the index has none that fits this Python",
+        "Check the package's name and version: the index has no match for this Python version",
     ),
     (
         &["no module named", "modulenotfounderror"],
@@ -156,14 +153,14 @@ const ADVICE: [(&[&str], &str); 7] = [
         &["command not found", "python.h"],
         "Install the missing system package with `dockerfile_lines` in langgraph.json",
     ),
-    (&["oomkilled", "out of memory", "killed"], "Give it more memory: `memory_mb` of its resources"),
+    (&["oomkilled", "out of memory", "killed"], "Increase its memory (`memory_mb` in its resources)"),
     (
         &["imagepullbackoff", "errimagepull", "manifest unknown", "pull access denied"],
-        "Check that the image exists and that its registry lets the cluster in (`image_pull_secrets`)",
+        "Check that the image exists and that the cluster can pull it (`image_pull_secrets`)",
     ),
     (
         &["not ready after", "readiness probe"],
-        "Look at what the server does before it answers: it took too long to be ready",
+        "Check what the server does at startup: it took too long to become ready",
     ),
 ];
 

@@ -5,26 +5,26 @@ use crate::text::{self, markdown};
 use jiff::Timestamp;
 use std::fmt::Write;
 
-/// What a line of a card is, for whoever gives it a colour.
+/// The kind of a card's line, for its color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// Deployment, revision and status: the first line.
     Title,
-    /// A fact.
+    /// Creates a note.
     Fact,
-    /// What stands above a group of lines.
+    /// The heading of a group of lines.
     Heading,
     /// A line of the error.
     Error,
-    /// A field that differs.
+    /// A changed field.
     Change,
     /// A line of the log.
     Log,
-    /// Something to do, or the command for it.
+    /// An action or its command.
     Next,
 }
 
-/// A line of a card, clean, with its indentation.
+/// A sanitized line of a card, with its indentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CardLine {
     /// What it is.
@@ -106,7 +106,7 @@ impl FailureCard {
         let from = self.made_from.as_ref().map(|from| format!(" ({})", code(from))).unwrap_or_default();
         let title = markdown::inline(&self.deployment);
         say(format!("### {title} {}{from}: {}", code(&self.revision_id), code(self.status_word())));
-        say(sentence(&self.meaning));
+        say(self.meaning.clone());
         if let Some(message) = &self.message {
             say(format!("> {}", markdown::inline(message)));
         }
@@ -159,7 +159,7 @@ impl FailureCard {
         out
     }
 
-    /// Whether the last good revision is the one that serves, and that was told.
+    /// Whether the last good revision is the serving one, which was already reported.
     fn is_told_already(&self) -> bool {
         let good = self.last_good.as_ref().map(|good| &good.id);
         self.serves_instead.as_ref().is_some_and(|other| good.is_none_or(|good| *good == other.id))
@@ -171,48 +171,46 @@ impl FailureCard {
 
     fn error_heading(&self, line: usize) -> String {
         let (word, lines) = self.log.as_ref().map(|log| (log.log.word(), log.lines)).unwrap_or(("build", line));
-        format!("the first error, line {line} of the {} that were read of the {word} log", text::count(lines as u64))
+        format!("first error ({word} log, line {line} of {})", text::count(lines as u64))
     }
 }
 
-const NO_GOOD: &str = "no revision before it is known to have been deployed";
-const NO_DIFFERENCE: &str =
-    "nothing that the server records of a revision differs (it records neither secrets nor resources)";
-const NO_CHANGE: &str =
-    "nothing that the server records of a revision changed since (it records neither secrets nor resources)";
+const NO_GOOD: &str = "no earlier revision is known to have been deployed";
+const NO_DIFFERENCE: &str = "no recorded differences (secrets and resources are not recorded)";
+const NO_CHANGE: &str = "no recorded changes since (secrets and resources are not recorded)";
 
 impl LastGood {
     fn heading(&self) -> String {
         let origin = origin(self.created_at, self.made_from.as_deref());
-        format!("the last good revision before it is {}{origin}", self.id)
+        format!("last good revision: {}{origin}", self.id)
     }
 }
 
 impl ServesInstead {
-    /// What stands above the changes; or the fact alone, where there are none.
+    /// Returns the heading of the changes, or only the fact if there are none.
     fn heading(&self) -> Result<String, String> {
         let origin = origin(self.created_at, self.made_from.as_deref());
         let one =
-            if self.derived { "the newest deployed revision, which should serve," } else { "the one that serves" };
+            if self.derived { "the newest deployed revision (presumably serving)" } else { "the serving revision" };
         let fact = format!("{one} is {}{origin}", self.id);
         match &self.changes {
             None => Err(format!("{fact}; its record could not be read")),
             Some(changes) if changes.is_empty() => Err(format!("{fact}; {NO_DIFFERENCE}")),
-            Some(_) if self.is_older == Some(true) => Ok(format!("{fact}; this one changed against it")),
-            Some(_) => Ok(format!("{fact}; changed in it")),
+            Some(_) if self.is_older == Some(true) => Ok(format!("{fact}; differences of this one")),
+            Some(_) => Ok(format!("{fact}; its changes")),
         }
     }
 }
 
-/// When and from what a revision was made, as far as it is known.
+/// Returns when and from which source a revision was created, if known.
 fn origin(created_at: Option<Timestamp>, made_from: Option<&str>) -> String {
-    let made = created_at.map(|at| at.strftime(", made %Y-%m-%d %H:%MZ").to_string()).unwrap_or_default();
+    let made = created_at.map(|at| at.strftime(", created %Y-%m-%d %H:%MZ").to_string()).unwrap_or_default();
     let from = made_from.map(|from| format!(" from {from}")).unwrap_or_default();
     made + &from
 }
 
 impl LogEnd {
-    /// What stands above the tail; or why there is none.
+    /// Returns the heading of the log's end, or why there is none.
     fn heading(&self) -> Result<String, String> {
         let word = self.log.word();
         match &self.unread {
@@ -224,7 +222,7 @@ impl LogEnd {
 }
 
 impl Times {
-    /// Where the time went, on one line; nothing where nothing is known.
+    /// Returns the durations in one line, if any.
     pub fn line(&self) -> Option<String> {
         let seen: Vec<String> = self.seen.iter().map(super::StatusTime::words).collect();
         let mut parts = Vec::new();
@@ -232,13 +230,10 @@ impl Times {
             parts.push(seen.join(" ▸ "));
         }
         if let Some(recorded) = self.recorded {
-            parts.push(format!(
-                "{} from its creation to its last change, by the server's record",
-                text::duration(recorded)
-            ));
+            parts.push(format!("{} in total", text::duration(recorded)));
         }
         if let Some(log) = self.log.filter(|_| seen.is_empty()) {
-            parts.push(format!("its log covers {}", text::duration(log)));
+            parts.push(format!("log covers {}", text::duration(log)));
         }
         (!parts.is_empty()).then(|| parts.join("; "))
     }

@@ -1,4 +1,4 @@
-//! The revision that serves in the place of one that was deployed, and what differs between the two.
+//! The serving revision if a deployed one is not serving, and the differences.
 
 use super::super::compare::{Change, compare, without_natural};
 use super::super::{Phase, RevisionRole, Roles, parse_time};
@@ -8,25 +8,25 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-/// The revision that serves while the one at hand, which was deployed, does not.
+/// The serving revision, if the explained one was deployed but is not serving.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServesInstead {
     /// Its id.
     pub id: String,
     /// When it was made.
     pub created_at: Option<Timestamp>,
-    /// What it was made from, in few words.
+    /// Its source in short.
     pub made_from: Option<String>,
-    /// Whether it is older than the one at hand, so that the deployment was rolled back; nothing where that is not known.
+    /// Whether it is older than the explained one, that is, a rollback; nothing if unknown.
     pub is_older: Option<bool>,
-    /// Whether the server does not say which one serves, so that the newest deployed one is taken for it.
+    /// Whether the server doesn't report the serving one, so that the newest deployed one is assumed.
     pub derived: bool,
-    /// What differs, from the older of the two to the newer; nothing where its record is not known.
+    /// Changes from the older to the newer of the two; nothing if its record is unknown.
     pub changes: Option<Vec<Change>>,
 }
 
 impl ServesInstead {
-    /// Looks whether another revision serves than the one at hand, where that was deployed.
+    /// Returns the serving revision if the explained one was deployed but is not serving.
     pub(super) fn find(evidence: &Evidence<'_>) -> Option<ServesInstead> {
         let row = evidence.revision;
         let (id, status) = (field(row, "id"), field(row, "status"));
@@ -53,13 +53,13 @@ impl ServesInstead {
         })
     }
 
-    /// What that means for the one at hand.
+    /// Returns what that means for the explained one.
     pub(super) fn meaning(&self) -> &'static str {
         match self.is_older {
-            _ if self.derived => "it was deployed, and should not serve any more: a newer revision was deployed since",
-            Some(true) => "it was deployed, but it does not serve: an older revision does",
-            Some(false) => "it was deployed, and does not serve any more: a newer revision does",
-            None => "it was deployed, but it does not serve: another revision does",
+            _ if self.derived => "Deployed, but presumably no longer serving: a newer revision was deployed.",
+            Some(true) => "Deployed, but not serving: an older revision is.",
+            Some(false) => "Deployed, but no longer serving: a newer revision is.",
+            None => "Deployed, but not serving: another revision is.",
         }
     }
 }

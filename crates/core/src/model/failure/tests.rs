@@ -41,25 +41,25 @@ fn a_failed_build() {
     let text = card.text();
     let expected = "\
 prod-us/bot r3 (main@ccccccc): BUILD_FAILED
-  the build failed: there is no image, and nothing was rolled out
+  Build failed. No image was produced and nothing was deployed.
   the server says: build exited with ***
-  time: 26s from its creation to its last change, by the server's record; its log covers 20s
-  the first error, line 2 of the 3 that were read of the build log:
+  time: 26s in total; log covers 20s
+  first error (build log, line 2 of 3):
     ERROR: No matching distribution found for ***
-  the last good revision before it is r1, made 2026-11-20 10:10Z from main@aaaaaaa; changed since:
+  last good revision: r1, created 2026-11-20 10:10Z from main@aaaaaaa; changed since:
     source_revision_config.repo_commit_sha: aaaaaaaaa → ccccccccc
   the end of the build log, 3 lines:
     pip install ***
     ERROR: No matching distribution found for ***
     ERROR: failed to solve: exit code: 1
   what to do:
-    Check the package's name and version: the index has none that fits this Python
+    Check the package's name and version: the index has no match for this Python version
     Read the whole build log
       runtail logs prod-us/bot --build --revision r3
-    See all that changed since the last good revision
+    See all changes since the last good revision
       runtail revisions diff prod-us/bot r1 r3
-    The newest deployed revision should serve meanwhile: there is time to fix it
-    Go back to what the last good revision was made from, if this one cannot be mended soon
+    The newest deployed revision should still be serving traffic
+    Roll back to the last good revision
       runtail revisions rollback prod-us/bot r1
 ";
     assert_eq!(text, expected);
@@ -105,29 +105,29 @@ fn markdown_stays_what_it_is() {
     let expected = "\
 ### prod-us/bot ``r`2|`` (`main@b`): `DEPLOY_FAILED`
 
-Its server did not come up, and the rollout was given up.
+The server did not become ready and the rollout was aborted.
 
 > \\<script\\>x\\</script\\> \\| \\*bold\\*⏎\\# title
 
-**Time:** 26s from its creation to its last change, by the server's record
+**Time:** 26s in total
 
-**The first error, line 1 of the 1 that were read of the server log**
+**First error (server log, line 1 of 1)**
 
 ````text
 ERROR: ```
 ````
 
-The last good revision before it is r1, made 2026-11-20 10:10Z from main@a\\|\\`\\<b\\>; changed since:
+Last good revision: r1, created 2026-11-20 10:10Z from main@a\\|\\`\\<b\\>; changed since:
 
 - ``source_revision_config.repo_commit_sha: a|`<b> → b``
 
 **What to do**
 
-- Read what its server printed: ``runtail logs prod-us/bot --revision 'r`2|'``
-- Check that every secret and variable that the new code needs is set: `runtail deployments get prod-us/bot`
-- See all that changed since the last good revision: ``runtail revisions diff prod-us/bot r1 'r`2|'``
-- The newest deployed revision should serve meanwhile: there is time to fix it
-- Go back to what the last good revision was made from, if this one cannot be mended soon: `runtail revisions rollback prod-us/bot r1`
+- Read the server log: ``runtail logs prod-us/bot --revision 'r`2|'``
+- Check that all secrets and variables that the new code needs are set: `runtail deployments get prod-us/bot`
+- See all changes since the last good revision: ``runtail revisions diff prod-us/bot r1 'r`2|'``
+- The newest deployed revision should still be serving traffic
+- Roll back to the last good revision: `runtail revisions rollback prod-us/bot r1`
 
 <details><summary>The end of the server log, 2 lines</summary>
 
@@ -157,26 +157,26 @@ fn every_ending_has_its_words() {
         (card.meaning, steps.join("\n"))
     };
     for (status, meaning, step) in [
-        ("CREATE_FAILED", "could not be set up", "runtail deployments get prod-us/bot"),
-        ("BUILD_FAILED", "no image", "runtail logs prod-us/bot --build --revision r2"),
-        ("DEPLOY_FAILED", "did not come up", "runtail logs prod-us/bot --revision r2"),
-        ("ROLLBACK_FAILED_DEPLOYED", "no more words", "--build --revision r2"),
+        ("CREATE_FAILED", "Setup failed", "runtail deployments get prod-us/bot"),
+        ("BUILD_FAILED", "No image", "runtail logs prod-us/bot --build --revision r2"),
+        ("DEPLOY_FAILED", "did not become ready", "runtail logs prod-us/bot --revision r2"),
+        ("ROLLBACK_FAILED_DEPLOYED", "does not know", "--build --revision r2"),
         (
             "SKIPPED",
-            "overtook",
-            "Look at the one that overtook it, r4 (BUILDING) runtail revisions wait prod-us/bot --revision r4",
+            "Superseded",
+            "See the newer revision, r4 (BUILDING) runtail revisions wait prod-us/bot --revision r4",
         ),
-        ("INTERRUPTED", "somebody stopped it", "Deploy the same source again"),
-        ("BUILDING", "still in progress", "runtail revisions wait prod-us/bot --revision r2"),
-        ("NOT_DEPLOYED_YET", "does not know this status", "runtail revisions wait"),
-        ("", "gives no status", "runtail revisions wait"),
+        ("INTERRUPTED", "Interrupted by a user.", "Redeploy the same source"),
+        ("BUILDING", "Still in progress", "runtail revisions wait prod-us/bot --revision r2"),
+        ("NOT_DEPLOYED_YET", "Unknown status", "runtail revisions wait"),
+        ("", "reports no status", "runtail revisions wait"),
     ] {
         let (said, steps) = ended(status);
         assert!(said.contains(meaning), "{status}: {said}");
         assert!(steps.contains(step), "{status}: {steps}");
-        assert_eq!(status.contains("FAILED"), steps.contains("there is time to fix it"), "{status}: {steps}");
+        assert_eq!(status.contains("FAILED"), steps.contains("serving traffic"), "{status}: {steps}");
     }
-    assert_eq!(ended("DEPLOYED"), ("it was deployed: nothing failed".into(), String::new()));
+    assert_eq!(ended("DEPLOYED"), ("Deployed. No failure.".into(), String::new()));
 }
 
 /// The card of one of these revisions, of which the server says this one serves.
@@ -203,22 +203,22 @@ fn a_deployed_revision_that_does_not_serve() {
     // Rolled back.
     let expected = "\
 prod-us/bot r4 (main@ddddddd): DEPLOYED
-  it was deployed, but it does not serve: an older revision does
-  time: 26s from its creation to its last change, by the server's record
-  the one that serves is r2, made 2026-11-20 10:20Z from main@bbbbbbb; this one changed against it:
+  Deployed, but not serving: an older revision is.
+  time: 26s in total
+  the serving revision is r2, created 2026-11-20 10:20Z from main@bbbbbbb; differences of this one:
     source_revision_config.repo_commit_sha: bbbbbbbb → dddddddd
   what to do:
-    See all that differs from the one that serves
+    See all differences from the serving revision
       runtail revisions diff prod-us/bot r2 r4
-    Read what its server printed, for why it was taken back
+    Read the server log for why it was rolled back
       runtail logs prod-us/bot --revision r4
-    Deploy its source again, as a new revision, if it should serve; else nothing is to be done
+    Redeploy its source as a new revision if it should be live; otherwise nothing to do
       runtail revisions redeploy prod-us/bot r4
 ";
     let card = card_with(json!("r2"), &history, 0);
     assert_eq!(card.text(), expected);
     let markdown = card.markdown();
-    let said = "The one that serves is r2, made 2026-11-20 10:20Z from main@bbbbbbb; this one changed against it:\n\n\
+    let said = "The serving revision is r2, created 2026-11-20 10:20Z from main@bbbbbbb; differences of this one:\n\n\
                 - `source_revision_config.repo_commit_sha: bbbbbbbb → dddddddd`\n";
     assert!(markdown.contains(said), "{markdown}");
     let json = serde_json::to_value(&card).unwrap();
@@ -226,27 +226,29 @@ prod-us/bot r4 (main@ddddddd): DEPLOYED
     // Overtaken since; the server's word, or the order of things where it says none.
     let text = card_with(json!("r4"), &history, 2).text();
     for part in [
-        "does not serve any more: a newer revision does\n",
-        "  the one that serves is r4, made 2026-11-20 10:40Z from main@ddddddd; changed in it:\n    source_",
+        "Deployed, but no longer serving: a newer revision is.\n",
+        "  the serving revision is r4, created 2026-11-20 10:40Z from main@ddddddd; its changes:\n    source_",
         "bbbbbbbb → dddddddd\n",
         "      runtail revisions diff prod-us/bot r2 r4\n",
-        "  the last good revision before it is r1,",
+        "  last good revision: r1,",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(!text.contains("taken back"), "{text}");
+    assert!(!text.contains("rolled back"), "{text}");
     let text = card_with(json!(null), &history, 2).text();
-    assert!(text.contains("should not serve any more: a newer revision was deployed since"), "{text}");
-    assert!(text.contains("the newest deployed revision, which should serve, is r4,"), "{text}");
+    assert!(text.contains("Deployed, but presumably no longer serving: a newer revision was deployed."), "{text}");
+    assert!(text.contains("the newest deployed revision (presumably serving) is r4,"), "{text}");
     // One from which nothing differs, and one of which nothing is known.
     let text = card_with(json!("r1"), &history, 2).text();
     assert!(
-        text.contains("the one that serves is r1, made 2026-11-20 10:10Z from main@bbbbbbb; nothing that"),
+        text.contains(
+            "the serving revision is r1, created 2026-11-20 10:10Z from main@bbbbbbb; no recorded differences"
+        ),
         "{text}"
     );
     let text = card_with(json!("r0"), &history, 0).text();
-    assert!(text.contains("does not serve: another revision does\n"), "{text}");
-    assert!(text.contains("  the one that serves is r0; its record could not be read\n"), "{text}");
+    assert!(text.contains("Deployed, but not serving: another revision is.\n"), "{text}");
+    assert!(text.contains("  the serving revision is r0; its record could not be read\n"), "{text}");
     // The one that serves, and those that never could.
     for (at, status) in [(0, "DEPLOYED"), (1, "BUILD_FAILED")] {
         let card = card_with(json!("r4"), &history, at);
@@ -272,10 +274,10 @@ fn what_is_not_known_is_said() {
     assert_eq!(card.last_good, None);
     let text = card.text();
     for part in [
-        "no revision before it is known to have been deployed",
+        "no earlier revision is known to have been deployed",
         "the server log could not be read: 404: no such route",
-        "No revision of this deployment serves: it is down",
-        "Deploy the same source once more",
+        "No revision is serving: the deployment is down",
+        "Redeploy the same source if the cause",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -293,10 +295,10 @@ fn what_is_not_known_is_said() {
     };
     let text = FailureCard::new(&evidence).text();
     for part in [
-        "the last good revision before it is r1, made 2026-11-20 10:10Z from main@same; nothing that the server records",
-        "time: BUILDING ≥2m10s; 26s from its creation",
+        "last good revision: r1, created 2026-11-20 10:10Z from main@same; no recorded changes",
+        "time: BUILDING ≥2m10s; 26s in total",
         "the build log is empty",
-        "Another revision serves meanwhile",
+        "The previous revision is still serving traffic",
         "runtail --config c.toml logs '$(reboot)' --build",
     ] {
         assert!(text.contains(part), "{part}: {text}");

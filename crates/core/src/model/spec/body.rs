@@ -6,17 +6,17 @@ use crate::model::{Change, NewRevision, Note, compare};
 use secrecy::SecretString;
 use serde_json::{Map, Value, json};
 
-/// What would be sent, and what that changes.
+/// A request body and its changes.
 pub struct Draft {
     /// The body, secrets included.
     pub body: Value,
-    /// What differs from today.
+    /// The changes.
     pub changes: Vec<Change>,
-    /// Whether a new revision comes of it.
+    /// Whether it creates a new revision.
     pub revision: NewRevision,
-    /// What else a person has to know.
+    /// Notes.
     pub notes: Vec<Note>,
-    /// What the new revision is made from.
+    /// The source of the new revision.
     pub made_from: Value,
     /// The parts of the record that it is about, as JSON pointers.
     pub parts: Vec<String>,
@@ -29,14 +29,14 @@ impl DeploymentSpec {
     /// The body that creates it.
     ///
     /// # Errors
-    /// Every reason why the service would refuse it.
+    /// All reasons why the service would reject it.
     pub fn create(&self, at: Installation, fetched: &Fetched) -> Result<Draft, Vec<String>> {
         let Findings { wrong, notes } = self.check_create(at);
         if !wrong.is_empty() {
             return Err(wrong);
         }
         let mut body = self.document.fields.clone();
-        // These two are wanted even where nothing stands in them.
+        // These two are required even if they are empty.
         for table in ["source_config", "source_revision_config"] {
             body.entry(table).or_insert_with(|| json!({}));
         }
@@ -45,7 +45,7 @@ impl DeploymentSpec {
         Ok(Draft {
             // There is nothing today that it could differ from.
             changes: Vec::new(),
-            revision: NewRevision::Yes("a deployment begins with its first".into()),
+            revision: NewRevision::Yes("a new deployment starts with its first revision".into()),
             notes,
             made_from: body["source_revision_config"].clone(),
             parts: Vec::new(),
@@ -53,11 +53,11 @@ impl DeploymentSpec {
         })
     }
 
-    /// The body that changes a deployment into it. What is as it is wanted already is left out; only a
-    /// `source_revision_config` is always sent as it is given, since the same branch or tag may mean something newer today.
+    /// Returns the body of an update. Unchanged fields are not sent, except a `source_revision_config`, which is always sent as
+    /// given, because the same branch or tag may refer to something newer.
     ///
     /// # Errors
-    /// Every reason why the service would refuse it, or would drop a secret unsaid.
+    /// All reasons why the service would reject it or silently drop a secret.
     pub fn update(&self, record: &Value, at: Installation, fetched: &Fetched) -> Result<Draft, Vec<String>> {
         let Findings { mut wrong, mut notes } = self.check_update(record, at);
         let merged = secrets::merge(self, record, &named(fetched)).map_err(|mut more| wrong.append(&mut more));
@@ -85,7 +85,7 @@ impl DeploymentSpec {
                         body.insert(field.clone(), wanted.clone());
                     }
                 }
-                // How the next revision is made, and no part of the record.
+                // About the next revision, not part of the record.
                 ("revision_source" | "tracked_packages", _) => {
                     body.insert(field.clone(), wanted.clone());
                 }
@@ -108,13 +108,13 @@ impl DeploymentSpec {
         if !source.is_null() && compare(&record["source_revision_config"], &after["source_revision_config"]).is_empty()
         {
             notes.push(Note::fact(
-                "The source is named as it is today: what it means by now is deployed again. Leave source_revision_config \
-                 out for no new revision.",
+                "The source is unchanged, so its current content is deployed again. Remove source_revision_config \
+                         to avoid a new revision.",
             ));
         }
         for command in ["install_command", "build_command"] {
             if !body["source_config"][command].is_null() {
-                notes.push(Note::fact(format!("{command} takes effect with the next build.")));
+                notes.push(Note::fact(format!("{command} takes effect at the next build.")));
             }
         }
         let mut made_from = after["source_revision_config"].clone();

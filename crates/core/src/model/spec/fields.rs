@@ -20,7 +20,7 @@ pub(super) const DEPLOYMENT: &[Field] = &[
     Field::new("revision_source", Form::Word(&["github", "internal_docker", "internal_source"])),
     Field::new("route_through_gateway", Form::Bool),
     Field::new("tracked_packages", Form::Texts),
-    // How an update treats the secrets that are there already: ours, not the wire's.
+    // How an update treats existing secrets: our own fields, not the service's.
     Field::new(REPLACE_SECRETS, Form::Bool),
     Field::new(REMOVE_SECRETS, Form::Texts),
     Field::new("source_config", Form::Table(SOURCE_CONFIG)),
@@ -29,9 +29,9 @@ pub(super) const DEPLOYMENT: &[Field] = &[
     Field::new("secret_references", Form::Tables(SECRET_REFERENCE)),
 ];
 
-/// Says that the secrets given are all that shall be there.
+/// Removes all secrets that are not given.
 pub(super) const REPLACE_SECRETS: &str = "replace_secrets";
-/// Names the secrets that shall go.
+/// Names the secrets to remove.
 pub(super) const REMOVE_SECRETS: &str = "remove_secrets";
 
 const SECRET_REFERENCE: &[Field] = &[

@@ -1,4 +1,4 @@
-//! What a deployment shall be: one documented shape for creating and updating, read from TOML or JSON, or put together from
+//! The settings of a deployment: one documented shape for creating and updating, parsed from TOML or JSON, or assembled from
 //! options of the command line.
 
 mod body;
@@ -14,14 +14,14 @@ use crate::config::{ConfigError, Document, Format, SecretRef};
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// What is wanted of a deployment. Secrets stand in it by reference, so it may be kept and shown.
+/// The settings of a deployment. Secrets are references, so it may be kept and shown.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DeploymentSpec {
-    /// What is given, by the names of the wire.
+    /// The given fields, by their names in requests.
     pub document: Document,
-    /// Secrets that an update takes away.
+    /// Secrets that an update removes.
     pub remove_secrets: Vec<String>,
-    /// Whether the secrets given are all that shall be there. Else an update keeps the others.
+    /// Whether all secrets that are not given are removed. Otherwise an update keeps them.
     pub replace_secrets: bool,
 }
 

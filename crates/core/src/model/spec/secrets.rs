@@ -1,5 +1,5 @@
-//! What becomes of a deployment's secrets. The service replaces the whole set with what an update sends (control-plane
-//! reference §6), so what shall stay is sent again, and what goes is said.
+//! The secrets of an update. The service replaces the whole set (control-plane reference §6), so existing secrets are sent
+//! again, and removed ones are listed.
 
 use super::DeploymentSpec;
 use crate::model::Note;
@@ -37,7 +37,7 @@ pub(super) fn merge(
         _ if spec.replace_secrets => Vec::new(),
         _ => {
             wrong.push(
-                "the server does not say which secrets there are, so none can be kept: give all, with replace_secrets"
+                "the server doesn't list the existing secrets, so they can't be kept: give all of them, with replace_secrets"
                     .to_string(),
             );
             return Err(wrong);
@@ -47,9 +47,9 @@ pub(super) fn merge(
     let place = |name: &str| spec.document.place(&format!("secrets.{name}"));
     for name in &spec.remove_secrets {
         if is_given(name) {
-            wrong.push(format!("{}the secret {name} is to be set and to be removed", place(name)));
+            wrong.push(format!("{}the secret {name} is both set and removed", place(name)));
         } else if !today.iter().any(|(other, _)| other == name) {
-            wrong.push(format!("there is no secret {name} that could be removed"));
+            wrong.push(format!("there is no secret {name} to remove"));
         }
     }
     let goes = |name: &str| spec.replace_secrets || spec.remove_secrets.iter().any(|other| other == name);
@@ -57,15 +57,13 @@ pub(super) fn merge(
     let unreadable: Vec<&str> = kept.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| *name).collect();
     if !unreadable.is_empty() {
         wrong.push(format!(
-            "the server does not show the values of {}: the set is replaced as a whole, so they cannot be kept; give all \
+            "the server doesn't return the values of {}, so they can't be kept in the new set: give all \
              secrets, with replace_secrets",
             unreadable.join(", ")
         ));
     }
     if kept.is_empty() && given.is_empty() && !today.is_empty() {
-        wrong.push(
-            "the last secret cannot be removed: the service takes an empty list for no change at all".to_string(),
-        );
+        wrong.push("the last secret can't be removed: the service treats an empty list as no change".to_string());
     }
     if !wrong.is_empty() {
         return Err(wrong);
@@ -87,7 +85,7 @@ pub(super) fn merge(
     let mut notes = Vec::new();
     let removed: Vec<&str> = today.iter().map(|(name, _)| *name).filter(|name| goes(name) && !is_given(name)).collect();
     if !removed.is_empty() {
-        notes.push(Note::warning(format!("These secrets are dropped: {}.", removed.join(", "))));
+        notes.push(Note::warning(format!("These secrets are removed: {}.", removed.join(", "))));
     }
     let words = |what: &str, names: Vec<&str>| (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")));
     let (mut added, mut changed) = (Vec::new(), Vec::new());
@@ -99,7 +97,7 @@ pub(super) fn merge(
             Some(_) => changed.push(name.as_str()),
         }
     }
-    let parts = [words("added", added), words("changed", changed), words("kept as they are", same)];
+    let parts = [words("added", added), words("changed", changed), words("unchanged", same)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     notes.push(Note::fact(format!("The whole set of secrets is sent: {}.", parts.join("; "))));
     Ok(Merged { list: Some(all), notes })

@@ -1,4 +1,4 @@
-//! The document of a deployment as it is today, to be edited.
+//! The document of an existing deployment, for the editor.
 
 use super::{DeploymentSpec, fields};
 use crate::config::{Field, Format};
@@ -7,11 +7,11 @@ use crate::text;
 use serde_json::Value;
 
 const HEAD: &str = "\
-# Change what shall be different: what stays as it is will not be sent.
-# Before anything is sent you see exactly what, and what it does.
+# Edit the settings to change; unchanged settings are not sent.
+# You see a preview of the request and its consequences before anything is sent.
 ";
 const SECRETS_OF_OURS: &str = "
-# Secrets are kept unless you say otherwise: name those that shall go, or say that those below are all.
+# Secrets are kept unless you list secrets to remove, or replace the whole set.
 # remove_secrets = [\"NAME\"]
 # replace_secrets = true
 ";
@@ -60,8 +60,8 @@ impl DeploymentSpec {
         let secrets = record["secrets"].as_array().into_iter().flatten();
         let names: Vec<String> = secrets.map(|s| text::clean(s["name"].as_str().unwrap_or("?")).into_owned()).collect();
         out += &match names.as_slice() {
-            [] => "# There are none today.\n".to_string(),
-            names => format!("# There are today: {}\n", names.join(", ")),
+            [] => "# There are none now.\n".to_string(),
+            names => format!("# Existing: {}\n", names.join(", ")),
         };
         // What the server says may be more than the document takes: then nothing of it is given, only shown.
         match DeploymentSpec::parse(&out, Format::Toml, None) {
@@ -75,7 +75,7 @@ impl DeploymentSpec {
 /// show, makes all of it a comment.
 fn resources(spec: &Value, secrets: &Secrets) -> String {
     let Some(spec) = spec.as_object() else {
-        return "\n# Given resources replace all that are there.\n# [source_config.resource_spec]\n# cpu = 1\n".into();
+        return "\n# Resources replace the whole existing set.\n# [source_config.resource_spec]\n# cpu = 1\n".into();
     };
     let set: Vec<(&String, &Value)> = spec.iter().filter(|(_, value)| !value.is_null()).collect();
     let is_known = |name: &str| fields::RESOURCE_SPEC.iter().any(|field| field.name == name);
@@ -84,10 +84,9 @@ fn resources(spec: &Value, secrets: &Secrets) -> String {
     let lines: Vec<Option<String>> =
         set.iter().map(|(name, value)| line(name, value).filter(is_open).filter(|_| is_plain(name, value))).collect();
     let can_be_given = lines.iter().all(Option::is_some);
-    let mut out =
-        "\n# They replace each other as a whole: what is not here any more is not set any more.\n".to_string();
+    let mut out = "\n# They replace the whole set: a removed line is no longer set.\n".to_string();
     if !can_be_given {
-        out = "\n# There are resources that cannot be written here. What is given replaces them all.\n".to_string();
+        out = "\n# Some existing resources can't be shown here. Given resources replace all of them.\n".to_string();
     }
     let mark = if can_be_given { "" } else { "# " };
     out += &format!("{mark}[source_config.resource_spec]\n");
@@ -101,7 +100,7 @@ fn without(secrets: &Secrets, mark: &str, line: &str) -> String {
     match secrets.scrub(line) {
         // A key of the profile was taken out before this.
         open if open == line && !line.contains(MASK) => format!("{mark}{line}"),
-        masked => format!("# (holds a secret) {masked}"),
+        masked => format!("# (contains a secret) {masked}"),
     }
 }
 

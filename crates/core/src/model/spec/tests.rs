@@ -94,7 +94,7 @@ fn the_body_of_a_new_deployment() {
 fn what_the_service_would_refuse_is_refused_here_with_its_reason() {
     let cases: [(String, Installation, &[&str]); 13] = [
         (String::new(), CLOUD, &["d.toml: name is missing: ", "d.toml: source is missing: "]),
-        ("name = \"Bot_1\"\nsource = \"internal_docker\"".into(), CLOUD, &["d.toml:1: name: a name has small letters"]),
+        ("name = \"Bot_1\"\nsource = \"internal_docker\"".into(), CLOUD, &["d.toml:1: name: a name has lowercase letters"]),
         (
             "name = \"bot\"\nsource = \"github\"\n[source_config]\nbuild_on_push = true".into(),
             CLOUD,
@@ -107,26 +107,26 @@ fn what_the_service_would_refuse_is_refused_here_with_its_reason() {
         (
             "name = \"bot\"\nsource = \"external_docker\"\nsource_config.deployment_type = \"dev\"".into(),
             OWN,
-            &["image_uri is missing", "resource_spec is missing", "source_config.deployment_type: only deployments from github or"],
+            &["image_uri is missing", "resource_spec is missing", "source_config.deployment_type: only for deployments from github or"],
         ),
         (GITHUB.replace("\"main\"", "\"refs/tags/v1\"").replace("push = false", "push = true"), CLOUD, &["build_on_push: a tag never moves"]),
         (
             "name = \"bot\"\nsource = \"internal_docker\"\nsource_config.build_on_push = true".into(),
             CLOUD,
-            &["build_on_push: only github deployments"],
+            &["build_on_push: only for github deployments"],
         ),
         (GITHUB.replace("\"dev\"", "\"dev_zero\""), Installation { is_aws: true, ..CLOUD }, &["deployment_type: scale to zero"]),
-        (format!("{GITHUB}image_uri = \"x@sha256:1\""), CLOUD, &["image_uri: only deployments from external_docker"]),
-        (format!("display_name = \"x\"\n{GITHUB}"), CLOUD, &["display_name: only an update takes it"]),
+        (format!("{GITHUB}image_uri = \"x@sha256:1\""), CLOUD, &["image_uri: only for deployments from external_docker"]),
+        (format!("display_name = \"x\"\n{GITHUB}"), CLOUD, &["display_name: only for an update"]),
         (format!("remove_secrets = [\"A\"]\n{GITHUB}"), CLOUD, &["secrets: a new deployment has no secrets"]),
-        (format!("{GITHUB}[secrets]\nPORT = \"env:X\"\nPOSTGRES_URI = \"env:X\""), CLOUD, &["d.toml:12: secrets.PORT: the name is reserved in the cloud", "secrets.POSTGRES_URI: the name is reserved:"]),
-        (format!("{GITHUB}[secrets]\n\"a b\" = \"env:X\"\n1A = \"env:X\""), CLOUD, &["secrets.a b: this cannot", "secrets.1A: this cannot"]),
+        (format!("{GITHUB}[secrets]\nPORT = \"env:X\"\nPOSTGRES_URI = \"env:X\""), CLOUD, &["d.toml:12: secrets.PORT: the name is reserved in the cloud", "secrets.POSTGRES_URI: the name is reserved by the service"]),
+        (format!("{GITHUB}[secrets]\n\"a b\" = \"env:X\"\n1A = \"env:X\""), CLOUD, &["secrets.a b: not a valid name", "secrets.1A: not a valid name"]),
         (
             "name = \"bot\"\nsource = \"external_docker\"\nsource_config.resource_spec = {}\nsource_revision_config.image_uri = \"x@sha256:1\"\n\
              secrets.A = \"env:X\"\nsecret_references = [{name = \"A\", secret_name = \"s\", secret_key = \"k\"}]"
                 .into(),
             OWN,
-            &["secrets.A: there are two secrets A"],
+            &["secrets.A: the secret A is given twice"],
         ),
     ];
     for (toml, at, reasons) in cases {
@@ -161,7 +161,7 @@ fn an_update_sends_what_differs_and_the_source_as_it_is_given() {
     let draft = update("source_revision_config.repo_ref = \"main\"", &record()).unwrap();
     assert_eq!(draft.body, json!({"source_revision_config": {"repo_ref": "main"}}));
     assert!(draft.changes.is_empty() && matches!(draft.revision, NewRevision::Yes(_)));
-    assert!(draft.notes[0].text.contains("named as it is today"));
+    assert!(draft.notes[0].text.contains("source is unchanged"));
     assert_eq!(draft.made_from, json!({"repo_ref": "main", "langgraph_config_path": "langgraph.json"}));
     // Resources replace each other as a whole, and what goes with them is told.
     let draft = update("source_config.resource_spec = {cpu = 2}", &record()).unwrap();
@@ -175,12 +175,12 @@ fn an_update_sends_what_differs_and_the_source_as_it_is_given() {
     let draft = update("display_name = \"Bot\"\nroute_through_gateway = true", &record()).unwrap();
     assert!(matches!(draft.revision, NewRevision::No(why) if why.contains("display_name, route_through_gateway")));
     for (toml, reason) in [
-        ("name = \"other\"", "d.toml:1: name: it cannot be changed once the deployment is there, and is bot"),
-        ("source = \"internal_source\"", "source: it cannot be changed"),
-        ("source_config.deployment_type = \"dev\"", "source_config.deployment_type: it cannot be changed"),
+        ("name = \"other\"", "d.toml:1: name: it can't be changed after creation; it is bot"),
+        ("source = \"internal_source\"", "source: it can't be changed"),
+        ("source_config.deployment_type = \"dev\"", "source_config.deployment_type: it can't be changed"),
         ("source_revision_config.repo_ref = \"refs/tags/v2\"", "repo_ref: a tag never moves"),
-        ("source_revision_config.image_uri = \"x:1\"", "image_uri: only deployments from external_docker"),
-        ("source_config.custom_url = \"https://x\"", "custom_url: only deployments from external_docker"),
+        ("source_revision_config.image_uri = \"x:1\"", "image_uri: only for deployments from external_docker"),
+        ("source_config.custom_url = \"https://x\"", "custom_url: only for deployments from external_docker"),
     ] {
         let wrong = update(toml, &record()).err().unwrap_or_default();
         assert!(wrong.len() == 1 && wrong[0].contains(reason), "{wrong:?}\n-- expected: {reason}");
@@ -201,15 +201,15 @@ fn no_secret_is_dropped_unsaid() {
         draft.changes.iter().map(Change::line).collect::<Vec<_>>(),
         ["secrets[B]: changed", "secrets[C]: added"]
     );
-    assert_eq!(draft.notes[0].text, "The whole set of secrets is sent: added C; changed B; kept as they are A.");
+    assert_eq!(draft.notes[0].text, "The whole set of secrets is sent: added C; changed B; unchanged A.");
     assert!(matches!(draft.revision, NewRevision::Yes(why) if why == "secrets are sent"));
     let draft = update("remove_secrets = [\"A\"]", &record()).unwrap();
     assert_eq!(sent(&draft), ["B=beta-canary"]);
-    assert_eq!(warnings(&draft), ["These secrets are dropped: A."]);
+    assert_eq!(warnings(&draft), ["These secrets are removed: A."]);
     let draft = update("replace_secrets = true\n[secrets]\nC = \"env:X\"", &record()).unwrap();
     assert_eq!(
         (sent(&draft), warnings(&draft)),
-        (vec!["C=value of C".into()], vec!["These secrets are dropped: A, B."])
+        (vec!["C=value of C".into()], vec!["These secrets are removed: A, B."])
     );
     // The very same set is no change.
     let mut same = record();
@@ -221,7 +221,7 @@ fn no_secret_is_dropped_unsaid() {
         let mut masked = record();
         masked["secrets"][0]["value"] = hidden;
         let wrong = update("[secrets]\nC = \"env:X\"", &masked).err().unwrap_or_default();
-        assert!(wrong[0].contains("does not show the values of A:"), "{wrong:?}");
+        assert!(wrong[0].contains("doesn't return the values of A,"), "{wrong:?}");
         assert!(update("[secrets]\nA = \"env:X\"", &masked).is_ok(), "that one is given");
         assert!(update("replace_secrets = true\n[secrets]\nC = \"env:X\"", &masked).is_ok());
         assert!(update("source_config.build_on_push = false", &masked).is_ok(), "secrets are not touched");
@@ -231,12 +231,14 @@ fn no_secret_is_dropped_unsaid() {
     assert!(update("[secrets]\nC = \"env:X\"", &without).is_err());
     let mut unsaid = record();
     unsaid.as_object_mut().unwrap().remove("secrets");
-    assert!(update("[secrets]\nC = \"env:X\"", &unsaid).err().unwrap()[0].contains("does not say which secrets"));
+    assert!(
+        update("[secrets]\nC = \"env:X\"", &unsaid).err().unwrap()[0].contains("doesn't list the existing secrets")
+    );
     for (toml, reason) in [
-        ("replace_secrets = true", "the last secret cannot be removed"),
-        ("remove_secrets = [\"A\", \"B\"]", "the last secret cannot be removed"),
+        ("replace_secrets = true", "the last secret can't be removed"),
+        ("remove_secrets = [\"A\", \"B\"]", "the last secret can't be removed"),
         ("remove_secrets = [\"Z\"]", "there is no secret Z"),
-        ("remove_secrets = [\"A\"]\nsecrets.A = \"env:X\"", "d.toml:2: the secret A is to be set and to be removed"),
+        ("remove_secrets = [\"A\"]\nsecrets.A = \"env:X\"", "d.toml:2: the secret A is both set and removed"),
         ("secrets.REDIS_URI = \"env:X\"", "d.toml:1: secrets.REDIS_URI: the name is reserved"),
     ] {
         let wrong = update(toml, &record()).err().unwrap_or_default();
@@ -283,7 +285,7 @@ fn a_template_changes_nothing_and_shows_no_secret() {
         "# (cannot be changed) deployment_type = \"prod\"\n",
         "[source_config.resource_spec]\nmin_scale = 1\ncpu = 1.0\n",
         "# [source_revision_config]\n# repo_ref = \"main\"\n",
-        "# There are today: A, B\n",
+        "# Existing: A, B\n",
     ] {
         assert!(text.contains(part), "{part}\n---\n{text}");
     }

@@ -156,7 +156,7 @@ impl Level<'_> {
         Stop::failed("EmptyInputError", if javascript { writes } else { "Received no input for __start__" })
     }
 
-    /// Takes note of a failure of the input, and fails.
+    /// Records a failure of the input, and fails.
     fn fail_input(&mut self, error: &str, message: &str) -> Stop {
         let text = exception(self.out.agent.dialect, error, message);
         self.change_task(0, |task| {

@@ -154,7 +154,7 @@ impl<'a> Level<'a> {
         burst.add("values", &self.ns, &Value::Object(self.values.clone()));
     }
 
-    /// Takes note of the current checkpoint and adds its events: its tasks are about to run.
+    /// Records the current checkpoint and adds its events: its tasks are about to run.
     pub(super) fn report(&self, burst: &mut Burst<'_>) {
         let out = self.out;
         if self.ns.is_empty() {

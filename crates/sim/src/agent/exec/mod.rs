@@ -95,12 +95,12 @@ impl Node<'_> {
         }
     }
 
-    /// Lets time pass.
+    /// Waits.
     pub async fn wait(&self, millis: f64) {
         self.out.clock.sleep(Duration::from_secs_f64((millis / 1000.0).max(0.0))).await;
     }
 
-    /// Asks the person at the other end. The first time, the run stops here; when it runs again, the answer is there. An
+    /// Asks the user. The first time, the run stops here; when it runs again, the answer is available. An
     /// answer is stored before the node uses it, unless it has a schema that the answer breaks.
     pub fn ask(&self, question: &Value, schema: Option<AnswerSchema>) -> Result<Value, Stop> {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,7 +156,7 @@ impl Node<'_> {
         self.wait(if out.clock.is_silent() { 900.0 } else { 60.0 }).await;
         for (n, piece) in script.iter().enumerate() {
             stream.piece(&mut burst, piece);
-            // Models send the odd pair of tokens at once, and the end of a message comes at once.
+            // Models sometimes send two tokens at once, and the end of a message always.
             if n + 2 < script.len() && n % 7 != 3 {
                 burst.send();
                 self.wait(16.0 + (n * 7 % 19) as f64).await;

@@ -1,4 +1,4 @@
-//! Graphs that ask a person: two questions at once, a question with a schema, and approvals in the shape of langchain's
+//! Graphs that ask the user: two questions at once, a question with a schema, and approvals in the shape of langchain's
 //! human-in-the-loop middleware. They check answers as the real ones do, so a wrong answer fails the node.
 
 use crate::agent::exec::{Node, Stop};

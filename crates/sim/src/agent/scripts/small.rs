@@ -1,4 +1,4 @@
-//! The small graphs: one that asks before it acts, one that fails, one that is silent for long.
+//! Small graphs: one asks before it acts, one fails, one is silent for a long time.
 
 use crate::agent::exec::{Node, Stop};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub async fn draft(node: &Node<'_>) -> Result<Value, Stop> {
     Ok(json!({"draft": format!("send {amount} EUR to {to}"), "amount": amount, "log": ["drafted"]}))
 }
 
-/// `approval`: stops until a person answers.
+/// `approval`: stops until the user answers.
 pub fn ask(node: &Node<'_>) -> Result<Value, Stop> {
     let question =
         json!({"question": "Approve this payment?", "draft": node.state.get("draft"), "amount": number(amount(node))});

@@ -1,8 +1,8 @@
 //! Which model a message's usage is of, where the event names it.
 
+use crate::json::peek::Peek;
 use crate::projection::Message;
-use crate::projection::peek::Peek;
-use crate::projection::wire::Payload;
+use crate::protocol::Payload;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -39,8 +39,8 @@ fn named<'a>(payload: &Payload<'a>, json: Peek<'a>) -> HashMap<Cow<'a, str>, Cow
         "messages/partial" | "messages/complete" => list(Some(json)),
         "values" => list(json.get("messages")),
         "updates" => {
-            let written = payload.writes().into_iter();
-            written.flat_map(|(_, json)| list(Peek::head(json, usize::MAX).get("messages"))).collect()
+            let written = payload.writes().iter();
+            written.flat_map(|write| list(Peek::head(write.json, usize::MAX).get("messages"))).collect()
         }
         _ => Vec::new(),
     };

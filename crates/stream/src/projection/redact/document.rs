@@ -4,7 +4,7 @@ use super::cuts::{Cut, Decoded};
 use super::fields;
 use super::patterns::PRIVATE_KEYS;
 use super::{Asked, FIELDS, FIRST_KIND, Rules, at_place};
-use crate::projection::document::{Doc, Kind, plain};
+use crate::json::document::{Doc, Kind, plain};
 use runtail_core::model::MASK;
 use runtail_core::text;
 use std::ops::Range;

@@ -2,9 +2,9 @@
 
 use super::Rules;
 use super::cuts::{Cut, Decoded, merge};
-use crate::projection::document::{Doc, Excerpt, Kind, plain};
+use crate::json::document::{Doc, Excerpt, Kind, plain};
 use crate::projection::messages::stem;
-use crate::projection::wire::Payload;
+use crate::protocol::Payload;
 use crate::{Event, Record};
 use std::borrow::Cow;
 use std::collections::HashMap;

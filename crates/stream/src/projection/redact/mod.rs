@@ -10,8 +10,8 @@ mod tests;
 
 pub use joined::{Found, Joined, Pieces};
 
-use super::document::Doc;
-use super::path::Path;
+use crate::json::document::Doc;
+use crate::json::path::Path;
 use crate::{Data, Event, Record};
 use cuts::Cut;
 use patterns::Patterns;

@@ -2,12 +2,10 @@
 
 use super::MAX_RUNS;
 use crate::projection::rows::{Rows, Weigh};
-use crate::projection::wire::{Fields, InterruptIn, Items, Payload};
-use crate::protocol::Task;
+use crate::protocol::{Interrupt, Items, Payload, Task};
 use crate::{End, Outcome, Seq, error_text};
 use jiff::Timestamp;
 use runtail_core::model::{Question, RunFacts, ThreadStatus};
-use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -185,8 +183,8 @@ impl Live {
                 }
             }
             "input.requested" => {
-                if let Some(raw) = payload.json.and_then(|json| serde_json::from_str::<&RawValue>(json).ok()) {
-                    self.question(raw, None);
+                if let Some(interrupt) = payload.interrupt() {
+                    self.question(interrupt, payload.json.map_or(0, str::len), None);
                 }
                 Change::Run
             }
@@ -357,16 +355,12 @@ impl Live {
         if is_state && payload.is_root() {
             run.nodes.clear();
         } else if !is_state && payload.is_root() && working > 0 {
-            for (node, _) in payload.writes() {
-                run.nodes.retain(|working| *working != *node);
+            for write in payload.writes() {
+                run.nodes.retain(|working| *working != *write.node);
             }
         }
         let moved = if run.nodes.len() < working { Change::Progress } else { Change::Nothing };
-        let mentions = |json: &&str| memchr::memmem::find(json.as_bytes(), b"\"__interrupt__\"").is_some();
-        let fields = payload.json.filter(mentions).and_then(Fields::read);
-        let Some((_, raw)) = fields.and_then(|f| f.0.into_iter().find(|(key, _)| key == "__interrupt__")) else {
-            return began.max(moved);
-        };
+        let Some(raw) = payload.named_interrupts() else { return began.max(moved) };
         self.current().breakpoint |= raw.get() == "[]" && !is_state;
         self.questions(raw, None);
         Change::Run
@@ -444,27 +438,23 @@ impl Live {
 
     fn questions(&mut self, list: &RawValue, node: Option<&str>) {
         for raw in Items::of(list) {
-            self.question(raw, node);
+            if let Some(interrupt) = Interrupt::read(raw) {
+                self.question(&interrupt, raw.get().len(), node);
+            }
         }
     }
 
     /// Updates, states and tasks all tell of one question; only tasks name its node.
-    fn question(&mut self, raw: &RawValue, node: Option<&str>) {
-        #[derive(Deserialize)]
-        struct Schema {
-            #[serde(default)]
-            response_schema: Option<Value>,
-        }
-        let Ok(asked) = serde_json::from_str::<InterruptIn<'_>>(raw.get()) else { return };
+    fn question(&mut self, asked: &Interrupt<'_>, size: usize, node: Option<&str>) {
         let id = asked.id.some().map(str::to_string);
         let value = asked.value.map_or("null", RawValue::get);
         let value = match value.len() <= MAX_QUESTION {
             true => serde_json::from_str(value).unwrap_or_default(),
             false => Value::String(format!("{}…", runtail_core::text::head(value, MAX_QUESTION))),
         };
-        let size = raw.get().len().min(2 * MAX_QUESTION);
-        let schema: Option<Schema> = if size < 2 * MAX_QUESTION { serde_json::from_str(raw.get()).ok() } else { None };
-        let response_schema = schema.and_then(|schema| schema.response_schema).filter(|schema| !schema.is_null());
+        let size = size.min(2 * MAX_QUESTION);
+        let schema = asked.response_schema.filter(|_| size < 2 * MAX_QUESTION);
+        let response_schema = schema.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
         let run = self.current();
         let node = node.map(str::to_string);
         if let Some(known) = run.questions.iter_mut().find(|known| known.id == id && known.value == value) {

@@ -12,7 +12,7 @@ mod tests;
 pub use runs::{RunEntry, RunOutcome};
 
 use super::message::Message;
-use super::wire::Payload;
+use crate::protocol::Payload;
 use crate::{HistoryEntry, Item, Outcome, Record, Seq, SnapshotFields, SnapshotPart};
 use jiff::Timestamp;
 use live::{Change, Live};

@@ -3,10 +3,8 @@
 use super::fold::{NEAR, Told};
 use super::read::short;
 use super::{Bar, BarKind, BarSource, BarState, Timeline};
-use crate::projection::pair::{MessageIn, OriginIn, Pair};
-use crate::projection::wire::{Fields, Items, Payload, Text};
+use crate::protocol::{Items, MessagePair, MessagePayload, Payload, RequestedCall, ResponseMetadata};
 use crate::{MAX_NAME, error_text};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -15,69 +13,39 @@ const MAX_ANNOUNCED: usize = 1024;
 /// The name of a model call until its model is told.
 const UNNAMED: &str = "model";
 
-#[derive(Deserialize)]
-struct AnnouncedIn<'a> {
-    #[serde(default, borrow)]
-    metadata: OriginIn<'a>,
-}
-
-#[derive(Deserialize)]
-struct CallIn<'a> {
-    #[serde(default, borrow)]
-    id: Text<'a>,
-    #[serde(default, borrow)]
-    name: Text<'a>,
-}
-
-/// The newer protocol: pieces of a message.
-#[derive(Deserialize)]
-struct BlockIn<'a> {
-    #[serde(default, borrow)]
-    event: Text<'a>,
-    #[serde(default, borrow, alias = "message_id")]
-    id: Text<'a>,
-    #[serde(default, borrow)]
-    role: Text<'a>,
-    #[serde(default, borrow)]
-    content: Option<&'a RawValue>,
-}
-
 impl Timeline {
     pub(super) fn tuple(&mut self, payload: &Payload<'_>, told: Told) {
-        let Some(Pair { message, origin }) = &payload.pair else { return };
+        let Some(MessagePair { message, origin }) = &payload.pair else { return };
         let node = self.origin(origin, &payload.ns, told);
         self.message(message, node, origin.ls_model_name.some(), None, told);
     }
 
     pub(super) fn announce(&mut self, payload: &Payload<'_>, told: Told) {
-        let Some(Fields(fields)) = payload.json.and_then(Fields::read) else { return };
-        for (id, raw) in fields {
-            let Ok(announced) = serde_json::from_str::<AnnouncedIn<'_>>(raw.get()) else { continue };
-            let node = self.origin(&announced.metadata, &payload.ns, told);
+        for (id, announced) in payload.announced() {
+            let Some(origin) = &announced.metadata else { continue };
+            let node = self.origin(origin, &payload.ns, told);
             if self.announced.len() >= MAX_ANNOUNCED {
                 self.announced.clear();
             }
             if id.len() <= MAX_NAME {
-                self.announced.insert(id.into(), node);
+                self.announced.insert((**id).into(), node);
             }
         }
     }
 
     /// `messages/partial` and `messages/complete`, which name no node: `messages/metadata` did.
     pub(super) fn messages(&mut self, payload: &Payload<'_>, complete: bool, told: Told) {
-        let Some(Items(items)) = payload.json.and_then(|json| serde_json::from_str(json).ok()) else { return };
-        for raw in items {
-            let Ok(message) = serde_json::from_str::<MessageIn<'_>>(raw.get()) else { continue };
+        for message in payload.messages() {
             let known = self.announced.get(message.id.as_str()).copied();
             let node = known.unwrap_or_else(|| self.graph(&payload.ns, told));
-            self.message(&message, node, None, Some(complete), told);
+            self.message(message, node, None, Some(complete), told);
         }
     }
 
     /// A piece of a message, or a whole one. `complete` says which where the event's name does.
     fn message(
         &mut self,
-        message: &MessageIn<'_>,
+        message: &MessagePayload<'_>,
         node: Option<u64>,
         model: Option<&str>,
         complete: Option<bool>,
@@ -89,11 +57,9 @@ impl Timeline {
             self.result(message.tool_call_id.as_str(), message.name.some(), node, state, None, told);
             return;
         }
-        // Python names its pieces; JavaScript's are known by the key that only pieces have. A whole text of an assistant is
-        // a model's only where its id says so: a node can make one up.
+        // A whole text of an assistant is a model's only where its id says so: a node can make one up.
         let is_ai = message.kind.is("ai") || message.kind.is("AIMessageChunk");
-        let is_piece =
-            complete.is_none() && is_ai && (message.kind.is("AIMessageChunk") || message.tool_call_chunks.is_some());
+        let is_piece = complete.is_none() && is_ai && message.is_chunk();
         let id = message.id.some().map(call_id);
         let is_call = is_ai && (is_piece || complete == Some(false) || matches!(id, Some((_, true))));
         let mut speaker = None;
@@ -120,23 +86,18 @@ impl Timeline {
         }
         let calls = if is_piece { message.tool_call_chunks } else { message.tool_calls };
         for raw in calls.filter(|_| is_ai).map(Items::of).unwrap_or_default() {
-            if let Ok(call) = serde_json::from_str::<CallIn<'_>>(raw.get()) {
+            if let Ok(call) = serde_json::from_str::<RequestedCall<'_>>(raw.get()) {
                 self.asked(&call, speaker);
             }
         }
         let Some(speaker) = speaker else { return };
-        let reason = |raw: &RawValue| {
-            let said = |key: &str| memchr::memmem::find(raw.get().as_bytes(), key.as_bytes()).is_some();
-            said("\"finish_reason\":\"") || said("\"stop_reason\":\"")
-        };
         if let Some(name) = message.response_metadata.and_then(model_name) {
             let name = self.names.get(&name);
             if let Some(bar) = self.bar_mut(speaker).filter(|bar| &*bar.name == UNNAMED) {
                 bar.name = name;
             }
         }
-        let over = message.chunk_position.is("last") || message.response_metadata.is_some_and(reason);
-        if over || complete == Some(true) || (complete.is_none() && !is_piece) {
+        if message.is_finish() || complete == Some(true) || (complete.is_none() && !is_piece) {
             self.close(speaker, BarState::Done, None, told);
         }
     }
@@ -150,7 +111,7 @@ impl Timeline {
     }
 
     /// A message asks for a tool call. Which node will run the tool, and when, is not known yet: no bar says anything of it.
-    fn asked(&mut self, call: &CallIn<'_>, model: Option<u64>) {
+    fn asked(&mut self, call: &RequestedCall<'_>, model: Option<u64>) {
         let (Some(id), Some(name)) = (call.id.some(), call.name.some()) else { return };
         // Some models count their calls from one in every message.
         let is_known = self.asked.get(id).is_some_and(|(_, by)| model.is_none() || *by == model);
@@ -214,7 +175,7 @@ impl Timeline {
     }
 
     pub(super) fn block(&mut self, payload: &Payload<'_>, told: Told) {
-        let Some(block) = payload.read::<BlockIn<'_>>() else { return };
+        let Some(block) = payload.block() else { return };
         let node = self.graph(&payload.ns, told);
         if block.event.is("message-start") {
             if block.role.some().is_some_and(|role| role != "ai" && role != "assistant") {
@@ -232,7 +193,7 @@ impl Timeline {
         let Some(&key) = self.speaking.get(&payload.ns) else { return };
         self.touch(Some(key), told);
         // JavaScript closes a call's block as a text that has a call's fields.
-        if let Some(call) = block.content.and_then(|raw| serde_json::from_str::<CallIn<'_>>(raw.get()).ok()) {
+        if let Some(call) = block.content.and_then(|raw| serde_json::from_str::<RequestedCall<'_>>(raw.get()).ok()) {
             self.asked(&call, Some(key));
         }
         if block.event.is("message-finish") {
@@ -269,15 +230,7 @@ impl Timeline {
 
 /// The model that a finished message names.
 fn model_name(raw: &RawValue) -> Option<Cow<'_, str>> {
-    #[derive(Deserialize)]
-    struct ModelIn<'a> {
-        #[serde(default, borrow)]
-        model_name: Text<'a>,
-    }
-    if raw.get().len() < 3 {
-        return None;
-    }
-    serde_json::from_str::<ModelIn<'_>>(raw.get()).ok()?.model_name.0.filter(|name| !name.is_empty())
+    ResponseMetadata::read(raw)?.model_name.0.filter(|name| !name.is_empty())
 }
 
 /// The id of the model call that wrote a message, and whether the message's id says that one did: Python's messages are

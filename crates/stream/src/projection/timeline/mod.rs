@@ -2,6 +2,7 @@
 //! there are. What several modes tell of is one bar, timed by the best of them. Starts and ends are kept with the events
 //! that told of them, so that a place on the tape is found in the tree and back.
 
+mod attempts;
 mod calls;
 mod fold;
 mod read;
@@ -11,7 +12,7 @@ mod tests;
 
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::status::{Checkpoint, RunEntry, RunOutcome};
-use super::wire::Payload;
+use crate::protocol::Payload;
 use crate::{Item, Names, Namespace, Outcome, Record, Seq};
 use fold::Scope;
 use jiff::{SignedDuration, Timestamp};

@@ -3,34 +3,16 @@
 
 use super::fold::{NEAR, Timed, Told};
 use super::{BarKind, BarSource, BarState, Clock, Timeline};
-use crate::projection::pair::OriginIn;
-use crate::projection::wire::{Fields, InterruptIn, Items, Payload, Text, summary, text};
-use crate::protocol::Task;
+use crate::projection::summary::summary;
+use crate::protocol::{Interrupt, Items, MessageOrigin, Payload, Task, Write, text};
 use crate::{Namespace, error_text};
 use jiff::Timestamp;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Characters of an error or a question that a bar keeps.
 const DETAIL: usize = 160;
-
-#[derive(Deserialize)]
-struct EventIn<'a> {
-    #[serde(default, borrow)]
-    event: Text<'a>,
-    #[serde(default, borrow)]
-    name: Text<'a>,
-    #[serde(default, borrow)]
-    run_id: Text<'a>,
-    #[serde(default, borrow)]
-    tags: Option<&'a RawValue>,
-    #[serde(default, borrow)]
-    metadata: OriginIn<'a>,
-    #[serde(default, borrow)]
-    data: Option<&'a RawValue>,
-}
 
 impl Timeline {
     /// Takes what an event tells.
@@ -171,7 +153,7 @@ impl Timeline {
 
     /// `events`: callbacks of everything that runs. Of chains only the nodes of a graph count.
     fn callback(&mut self, payload: &Payload<'_>, told: Told) {
-        let Some(event) = payload.read::<EventIn<'_>>() else { return };
+        let Some(event) = payload.callback() else { return };
         let Some((what, phase)) = event.event.as_str().strip_prefix("on_").and_then(|e| e.rsplit_once('_')) else {
             return;
         };
@@ -182,19 +164,21 @@ impl Timeline {
             _ => return,
         };
         let id = event.run_id.as_str();
+        let unknown = MessageOrigin::default();
+        let origin = event.metadata.as_ref().unwrap_or(&unknown);
         match phase {
             "start" if kind == BarKind::Node => {
                 let tagged = |raw: &RawValue| memchr::memmem::find(raw.get().as_bytes(), b"\"graph:step:").is_some();
                 if event.tags.is_some_and(tagged)
-                    && let Some(key) = self.origin(&event.metadata, &payload.ns, told)
+                    && let Some(key) = self.origin(origin, &payload.ns, told)
                 {
-                    self.began(key, event.metadata.langgraph_step.0, told);
+                    self.began(key, origin.langgraph_step.0, told);
                     self.name_bar(id, key);
                 }
             }
             "start" => {
-                let node = self.origin(&event.metadata, &payload.ns, Told { source: BarSource::Updates, ..told });
-                let name = event.metadata.ls_model_name.some().filter(|_| kind == BarKind::Model);
+                let node = self.origin(origin, &payload.ns, Told { source: BarSource::Updates, ..told });
+                let name = origin.ls_model_name.some().filter(|_| kind == BarKind::Model);
                 let name = name.or(event.name.some()).unwrap_or("unnamed");
                 match self.find(id) {
                     Some(key) => {
@@ -220,7 +204,7 @@ impl Timeline {
     }
 
     /// The node that something comes from: the last segment of its checkpoint namespace.
-    pub(super) fn origin(&mut self, origin: &OriginIn<'_>, ns: &Namespace, told: Told) -> Option<u64> {
+    pub(super) fn origin(&mut self, origin: &MessageOrigin<'_>, ns: &Namespace, told: Told) -> Option<u64> {
         let step = origin.langgraph_step.0;
         if let Some(path) = origin.langgraph_checkpoint_ns.some() {
             if let Some(key) = path.rsplit_once(':').and_then(|(_, id)| self.find(id)) {
@@ -248,16 +232,16 @@ impl Timeline {
     }
 
     fn updates(&mut self, payload: &Payload<'_>, told: Told) {
-        let asked = payload.json.is_some_and(mentions_interrupt);
+        let asked = payload.named_interrupts().is_some();
         if self.is_exact() && !asked {
             return;
         }
-        for (node, _) in payload.writes() {
+        for Write { node, .. } in payload.writes() {
             if node == "__interrupt__" {
                 self.asks();
             } else if !self.is_exact() {
                 let parent = self.graph(&payload.ns, told);
-                self.wrote(parent, &node, &payload.ns, told);
+                self.wrote(parent, node, &payload.ns, told);
             }
         }
     }
@@ -269,9 +253,7 @@ impl Timeline {
         }
         let parent = self.graph(&payload.ns, told);
         self.step_over(parent, None, told);
-        if let Some(json) = payload.json.filter(|json| payload.is_root() && mentions_interrupt(json))
-            && Fields::read(json).is_some_and(|Fields(fields)| fields.iter().any(|(key, _)| key == "__interrupt__"))
-        {
+        if payload.is_root() && payload.named_interrupts().is_some() {
             self.asks();
         }
     }
@@ -336,13 +318,9 @@ impl Timeline {
     }
 }
 
-fn mentions_interrupt(json: &str) -> bool {
-    memchr::memmem::find(json.as_bytes(), b"\"__interrupt__\"").is_some()
-}
-
 fn question(interrupts: &RawValue) -> Option<Box<str>> {
     let first = Items::of(interrupts).into_iter().next()?;
-    let interrupt = serde_json::from_str::<InterruptIn<'_>>(first.get()).ok()?;
+    let interrupt = Interrupt::read(first)?;
     interrupt.value.map(|value| summary(value.get(), DETAIL).into())
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::projection::Projections;
-use crate::projection::pair::Metadata;
+use crate::protocol::PairMetadata;
 use crate::{Data, End, Event, EventNames, Loaded, Seq, SnapshotPart, ThreadSnapshot};
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ impl Feed {
         let (name, ns) = EventNames::default().split(name);
         let data = Data::Json(data.into());
         let event = Event { seq: self.seq, at: Self::at(ms), conn: 1, replayed: false, name, ns, id: None, data };
-        self.timeline.apply_event(&Payload::of(&event).paired(&mut Metadata::default()));
+        self.timeline.apply_event(&Payload::of(&event).paired(&mut PairMetadata::default()));
         self.seq
     }
 

@@ -1,0 +1,173 @@
+//! Which member of a list is which member of a newer one. Members with ids are found by them, wherever they are; others by
+//! the longest common subsequence of what they are, where that can be had at a fair price.
+
+use crate::json::document::{Doc, Kind};
+use std::collections::{HashMap, HashSet};
+
+/// Most cells of the table by which members without ids are aligned.
+const MAX_CELLS: usize = 1_000_000;
+/// Fields that name a member of a list, the best first: messages and tool calls and interrupts have an `id`.
+const IDS: [&str; 6] =
+    ["\"id\"", "\"task_id\"", "\"interrupt_id\"", "\"checkpoint_id\"", "\"run_id\"", "\"tool_call_id\""];
+
+/// What became of a member, by its node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aligned {
+    /// It is this one now, which may have changed.
+    Pair(u32, u32),
+    /// The same, at another place among those that stayed.
+    Moved(u32, u32),
+    /// It is new.
+    Added(u32),
+    /// It is gone.
+    Removed(u32),
+}
+
+/// A document, members of a list in it, and the fingerprints of all its nodes.
+type Side<'a> = (&'a Doc, &'a [u32], &'a [u64]);
+
+/// Aligns the members of two lists; equal ones at the same place are left out. Nothing where that would cost too much.
+pub(super) fn align(old: Side<'_>, new: Side<'_>) -> Option<Vec<Aligned>> {
+    let equal = |a: u32, b: u32| old.2[a as usize] == new.2[b as usize];
+    // Most lists only grow at their ends.
+    let (mut olds, mut news) = (old.1, new.1);
+    while let (Some((a, rest)), Some((b, others))) = (olds.split_first(), news.split_first())
+        && equal(*a, *b)
+    {
+        (olds, news) = (rest, others);
+    }
+    while let (Some((a, rest)), Some((b, others))) = (olds.split_last(), news.split_last())
+        && equal(*a, *b)
+    {
+        (olds, news) = (rest, others);
+    }
+    if olds.is_empty() || news.is_empty() {
+        let gone = olds.iter().map(|a| Aligned::Removed(*a));
+        return Some(gone.chain(news.iter().map(|b| Aligned::Added(*b))).collect());
+    }
+    let old_ids: Vec<Option<&str>> = olds.iter().map(|n| id(old.0, *n)).collect();
+    let new_ids: Vec<Option<&str>> = news.iter().map(|n| id(new.0, *n)).collect();
+    if let (Some(old_ids), Some(new_ids)) = (unique(&old_ids), unique(&new_ids)) {
+        return Some(by_id((olds, &old_ids), (news, &new_ids)));
+    }
+    let anchors = common(olds, news, equal)?;
+    let mut aligned = Vec::new();
+    let (mut i, mut j) = (0, 0);
+    for (a, b) in anchors.into_iter().chain([(olds.len(), news.len())]) {
+        // Between what stayed, members that may be the same are compared one by one.
+        let pairs = (a - i).min(b - j);
+        for n in 0..pairs {
+            let (from, to) = (olds[i + n], news[j + n]);
+            match old_ids[i + n] == new_ids[j + n] {
+                true => aligned.push(Aligned::Pair(from, to)),
+                false => aligned.extend([Aligned::Removed(from), Aligned::Added(to)]),
+            }
+        }
+        aligned.extend(olds[i + pairs..a].iter().map(|n| Aligned::Removed(*n)));
+        aligned.extend(news[j + pairs..b].iter().map(|n| Aligned::Added(*n)));
+        (i, j) = (a + 1, b + 1);
+    }
+    Some(aligned)
+}
+
+/// What names a member: one of its fields, or that of the object that a serialized LangChain object wraps.
+fn id<'a>(doc: &'a Doc, member: u32) -> Option<&'a str> {
+    let field = |node: u32, name: &str| doc.children(node).find(|child| doc.key(*child) == Some(name));
+    if doc.kind(member) != Kind::Object {
+        return None;
+    }
+    let plain = |node: u32| -> Option<&'a str> {
+        IDS.iter().find_map(|name| {
+            let value = doc.value(field(node, name)?);
+            let names = value.starts_with(|c: char| c == '"' || c.is_ascii_digit()) && value != "\"\"";
+            names.then_some(value)
+        })
+    };
+    // There `id` is the name of its class.
+    match field(member, "\"kwargs\"").filter(|_| field(member, "\"lc\"").is_some()) {
+        Some(wrapped) => plain(wrapped),
+        None => plain(member),
+    }
+}
+
+/// The ids, where each member has one of its own.
+fn unique<'a>(ids: &[Option<&'a str>]) -> Option<Vec<&'a str>> {
+    let mut seen = HashSet::with_capacity(ids.len());
+    ids.iter().map(|id| id.filter(|id| seen.insert(*id))).collect()
+}
+
+fn by_id(old: (&[u32], &[&str]), new: (&[u32], &[&str])) -> Vec<Aligned> {
+    let place: HashMap<&str, usize> = old.1.iter().enumerate().map(|(n, id)| (*id, n)).collect();
+    let before: Vec<Option<usize>> = new.1.iter().map(|id| place.get(id).copied()).collect();
+    let stays = longest_rise(&before);
+    let found: HashSet<usize> = before.iter().flatten().copied().collect();
+    let mut aligned = Vec::new();
+    let mut told = 0;
+    let mut gone = |aligned: &mut Vec<Aligned>, upto: usize| {
+        aligned.extend((told..upto).filter(|n| !found.contains(n)).map(|n| Aligned::Removed(old.0[n])));
+        told = upto;
+    };
+    for (n, at) in before.into_iter().enumerate() {
+        let to = new.0[n];
+        match at {
+            Some(at) if stays[n] => {
+                gone(&mut aligned, at);
+                aligned.push(Aligned::Pair(old.0[at], to));
+            }
+            Some(at) => aligned.push(Aligned::Moved(old.0[at], to)),
+            None => aligned.push(Aligned::Added(to)),
+        }
+    }
+    gone(&mut aligned, old.0.len());
+    aligned
+}
+
+/// Which of the places belong to the longest rising sequence of them: what is in it stayed, the rest was moved.
+fn longest_rise(places: &[Option<usize>]) -> Vec<bool> {
+    // The last member of the best sequence of each length, and before each member the one that it follows.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut follows: Vec<Option<usize>> = vec![None; places.len()];
+    for (n, place) in places.iter().enumerate().filter(|(_, place)| place.is_some()) {
+        let length = ends.partition_point(|end| places[*end] < *place);
+        follows[n] = length.checked_sub(1).map(|shorter| ends[shorter]);
+        if length == ends.len() { ends.push(n) } else { ends[length] = n }
+    }
+    let mut stays = vec![false; places.len()];
+    let mut at = ends.last().copied();
+    while let Some(n) = at {
+        stays[n] = true;
+        at = follows[n];
+    }
+    stays
+}
+
+/// The places of a longest common subsequence.
+fn common(olds: &[u32], news: &[u32], equal: impl Fn(u32, u32) -> bool) -> Option<Vec<(usize, usize)>> {
+    let (height, width) = (olds.len() + 1, news.len() + 1);
+    if height.saturating_mul(width) > MAX_CELLS {
+        return None;
+    }
+    // In each cell the length for what is left of both lists.
+    let mut table = vec![0u32; height * width];
+    for i in (0..olds.len()).rev() {
+        for j in (0..news.len()).rev() {
+            table[i * width + j] = match equal(olds[i], news[j]) {
+                true => table[(i + 1) * width + j + 1] + 1,
+                false => table[(i + 1) * width + j].max(table[i * width + j + 1]),
+            };
+        }
+    }
+    let mut places = Vec::new();
+    let (mut i, mut j) = (0, 0);
+    while i < olds.len() && j < news.len() {
+        if equal(olds[i], news[j]) {
+            places.push((i, j));
+            (i, j) = (i + 1, j + 1);
+        } else if table[(i + 1) * width + j] >= table[i * width + j + 1] {
+            i += 1;
+        } else {
+            j += 1;
+        }
+    }
+    Some(places)
+}

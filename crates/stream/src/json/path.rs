@@ -1,0 +1,193 @@
+//! Paths into JSON, as people write them: `messages[-1].tool_calls[].name`, `a["b c"]`, `*.status`.
+
+use super::document::{Doc, Kind};
+use crate::protocol::{Fields, Items};
+use serde_json::value::RawValue;
+
+/// Places that one path may lead to in one event; `[]` on a list of a million must not take a second.
+const MAX_PLACES: usize = 10_000;
+
+/// A path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Path {
+    steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    /// Counted from the end where it is negative.
+    Index(i64),
+    /// All members of a list, all values of an object.
+    Any,
+}
+
+impl Path {
+    /// Reads a path; nothing where the text is none.
+    pub fn parse(text: &str) -> Option<Path> {
+        let mut steps = Vec::new();
+        let mut rest = text.strip_prefix('$').unwrap_or(text);
+        rest = rest.strip_prefix('.').unwrap_or(rest);
+        while !rest.is_empty() {
+            if let Some(inner) = rest.strip_prefix('[') {
+                let (step, after) = match inner.strip_prefix('"') {
+                    Some(quoted) => {
+                        let (key, after) = quoted.split_once('"')?;
+                        (Step::Key(key.to_string()), after.strip_prefix(']')?)
+                    }
+                    None => {
+                        let (index, after) = inner.split_once(']')?;
+                        let any = matches!(index, "" | "*");
+                        (if any { Step::Any } else { Step::Index(index.trim().parse().ok()?) }, after)
+                    }
+                };
+                steps.push(step);
+                rest = after;
+            } else {
+                let end = rest.find(['.', '[']).unwrap_or(rest.len());
+                let key = &rest[..end];
+                if key.is_empty() {
+                    return None;
+                }
+                steps.push(if key == "*" { Step::Any } else { Step::Key(key.to_string()) });
+                rest = &rest[end..];
+            }
+            if let Some(after) = rest.strip_prefix('.') {
+                if after.is_empty() || after.starts_with('[') {
+                    return None;
+                }
+                rest = after;
+            }
+        }
+        (!steps.is_empty()).then_some(Path { steps })
+    }
+
+    /// Whether it leads to a value of a document: from its root, or from anywhere in it.
+    pub fn leads_to(&self, doc: &Doc, node: u32, from_anywhere: bool) -> bool {
+        let mut at = node;
+        for step in self.steps.iter().rev() {
+            match doc.parent(at) {
+                Some(parent) if step.is_taken(doc, parent, at) => at = parent,
+                _ => return false,
+            }
+        }
+        from_anywhere || doc.parent(at).is_none()
+    }
+
+    /// The values that it leads to, raw.
+    pub(crate) fn find<'a>(&self, root: &'a RawValue) -> Vec<&'a RawValue> {
+        let mut at = vec![root];
+        for step in &self.steps {
+            let mut next = Vec::new();
+            for raw in at {
+                step.take(raw, &mut next);
+                if next.len() >= MAX_PLACES {
+                    break;
+                }
+            }
+            at = next;
+        }
+        at
+    }
+
+    /// Whether a text may hold it at all: a key that is not written anywhere needs no reading.
+    pub(crate) fn may_be_in(&self, text: &str) -> bool {
+        self.steps.iter().all(|step| match step {
+            Step::Key(key) if key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
+                memchr::memmem::find(text.as_bytes(), key.as_bytes()).is_some()
+            }
+            _ => true,
+        })
+    }
+}
+
+impl Step {
+    /// Whether it leads from a container to this member.
+    fn is_taken(&self, doc: &Doc, parent: u32, member: u32) -> bool {
+        match self {
+            Step::Key(key) => doc.key(member).is_some_and(|written| match written.contains('\\') {
+                true => serde_json::from_str::<String>(written).is_ok_and(|read| read == *key),
+                false => written.trim_matches('"') == key,
+            }),
+            Step::Index(index) => {
+                let from = if *index < 0 { i64::from(doc.children_count(parent)) } else { 0 };
+                doc.kind(parent) == Kind::Array && index.checked_add(from) == Some(doc.index(member).into())
+            }
+            Step::Any => true,
+        }
+    }
+
+    fn take<'a>(&self, raw: &'a RawValue, into: &mut Vec<&'a RawValue>) {
+        let is_list = raw.get().starts_with('[');
+        match self {
+            Step::Key(key) if !is_list => {
+                let fields = Fields::read(raw.get()).map(|f| f.0).unwrap_or_default();
+                into.extend(fields.into_iter().find(|(name, _)| name == key).map(|(_, value)| value));
+            }
+            Step::Index(index) if is_list => {
+                let items = Items::of(raw);
+                let from_end = || items.len().checked_sub(usize::try_from(index.unsigned_abs()).ok()?);
+                let at = if *index < 0 { from_end() } else { usize::try_from(*index).ok() };
+                into.extend(at.and_then(|at| items.get(at)).copied());
+            }
+            Step::Any if is_list => into.extend(Items::of(raw)),
+            Step::Any => {
+                into.extend(Fields::read(raw.get()).map(|f| f.0).unwrap_or_default().into_iter().map(|(_, v)| v))
+            }
+            Step::Key(_) | Step::Index(_) => {}
+        }
+        into.truncate(MAX_PLACES);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_somewhere_or_nowhere() {
+        let text = r#"{"a":{"b c":[{"n":1},{"n":[2,3]}]},"x":null,"caf\u00e9":"y"}"#;
+        let root: &RawValue = serde_json::from_str(text).unwrap();
+        let at = |path: &str| -> Vec<&str> {
+            let path = Path::parse(path).unwrap_or_else(|| panic!("{path}"));
+            assert!(path.find(root).is_empty() || path.may_be_in(text));
+            path.find(root).into_iter().map(RawValue::get).collect()
+        };
+        assert_eq!(at(r#"a["b c"][0].n"#), ["1"]);
+        assert_eq!(at(r#"$.a["b c"][-1].n[]"#), ["2", "3"]);
+        assert_eq!(at(r#"a.*[*].n"#), ["1", "[2,3]"]);
+        assert_eq!(at("x"), ["null"]);
+        assert_eq!(at(".café"), ["\"y\""]);
+        for nowhere in ["b", "a[0]", "x.y", r#"a["b c"][2]"#, r#"a["b c"][-3]"#, "x[-9223372036854775808]"] {
+            assert!(at(nowhere).is_empty(), "{nowhere}");
+        }
+        for wrong in ["", "$", ".", "a.", "a..b", "[", "[x]", "a[\"b", "a[\"b\"", "a.[0]"] {
+            assert_eq!(Path::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn both_ways_along_a_path_agree() {
+        let text = r#"{"a":{"b c":[{"n":1},{"n":[2,3]}]},"x":null,"caf\u00e9":{"n":"y"}}"#;
+        let doc = Doc::new(std::sync::Arc::<str>::from(text));
+        let root: &RawValue = serde_json::from_str(text).unwrap();
+        for path in [r#"a["b c"][0].n"#, "a.*[-1].n[]", "x", "café", "*", "a[0]", "n", "[0]", "*.n", "café.n"] {
+            let path = Path::parse(path).unwrap();
+            let led = (0..doc.len()).filter(|n| path.leads_to(&doc, *n, false)).map(|n| doc.value(n));
+            let found: Vec<_> = path.find(root).into_iter().map(RawValue::get).collect();
+            assert_eq!(led.collect::<Vec<_>>(), found, "{path:?}");
+        }
+        let n = Path::parse("n").unwrap();
+        assert_eq!((0..doc.len()).filter(|node| n.leads_to(&doc, *node, true)).count(), 3);
+    }
+
+    #[test]
+    fn deep_and_broad_json_is_no_matter() {
+        let deep = format!("{}1{}", r#"{"a":["#.repeat(10_000), "]}".repeat(10_000));
+        let root: &RawValue = serde_json::from_str(&deep).unwrap();
+        assert_eq!(Path::parse("a[0].a[0].a").unwrap().find(root).len(), 1);
+        let broad = format!("[{}0]", "0,".repeat(50_000));
+        let root: &RawValue = serde_json::from_str(&broad).unwrap();
+        assert_eq!(Path::parse("[]").unwrap().find(root).len(), MAX_PLACES);
+    }
+}

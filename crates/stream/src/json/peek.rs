@@ -1,0 +1,248 @@
+//! Looks at JSON without reading more of it than a line on the screen needs: fields are found by skipping over what lies
+//! between them, nothing is checked, and text that was cut off ends in a value that is not whole. Nesting costs a counter.
+
+use crate::protocol::unescape;
+use std::borrow::Cow;
+
+/// A JSON value, as a piece of text, perhaps cut off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Peek<'a> {
+    text: &'a str,
+    whole: bool,
+}
+
+impl<'a> Peek<'a> {
+    /// Looks at no more than `max` bytes of a text.
+    pub fn head(text: &'a str, max: usize) -> Peek<'a> {
+        let head = runtail_core::text::head(text, max);
+        Peek { text: head.trim_matches(is_space), whole: head.len() == text.len() }
+    }
+
+    /// The same, of which more once was there.
+    pub fn cut(self) -> Peek<'a> {
+        Peek { whole: false, ..self }
+    }
+
+    /// The text, as received.
+    pub fn text(self) -> &'a str {
+        self.text
+    }
+
+    /// Whether all of it is here.
+    pub fn is_whole(self) -> bool {
+        self.whole
+    }
+
+    /// Whether it is `null`.
+    pub fn is_null(self) -> bool {
+        self.text == "null"
+    }
+
+    /// Whether it is an object.
+    pub fn is_object(self) -> bool {
+        self.text.starts_with('{')
+    }
+
+    /// Whether it is a list.
+    pub fn is_list(self) -> bool {
+        self.text.starts_with('[')
+    }
+
+    /// A text, unescaped, as far as it is here; nothing where this is something else.
+    pub fn string(self) -> Option<Cow<'a, str>> {
+        let inner = self.text.strip_prefix('"')?;
+        let inner = if self.whole { inner.strip_suffix('"').unwrap_or(inner) } else { inner };
+        Some(if inner.contains('\\') { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) })
+    }
+
+    /// A number.
+    pub fn number(self) -> Option<f64> {
+        self.text.parse().ok().filter(|_| self.whole)
+    }
+
+    /// Whether it is this text.
+    pub fn is(self, word: &str) -> bool {
+        self.string().as_deref() == Some(word)
+    }
+
+    /// The field with this name.
+    pub fn get(self, name: &str) -> Option<Peek<'a>> {
+        self.fields().find(|(key, _)| key == name).map(|(_, value)| value)
+    }
+
+    /// Several fields in one go.
+    pub fn pick<const N: usize>(self, names: [&str; N]) -> [Option<Peek<'a>>; N] {
+        let mut found = [None; N];
+        for (key, value) in self.fields() {
+            if let Some(i) = names.iter().position(|name| *name == key) {
+                found[i] = Some(value);
+            }
+        }
+        found
+    }
+
+    /// The fields of an object in their order; none where this is something else.
+    pub fn fields(self) -> impl Iterator<Item = (Cow<'a, str>, Peek<'a>)> {
+        let mut rest = Scan::inside(self, b'{');
+        std::iter::from_fn(move || {
+            let key = rest.next_value().filter(|key| key.whole)?.string()?;
+            Some((key, rest.next_value()?))
+        })
+    }
+
+    /// The members of a list; none where this is something else.
+    pub fn items(self) -> impl Iterator<Item = Peek<'a>> {
+        let mut rest = Scan::inside(self, b'[');
+        std::iter::from_fn(move || rest.next_value())
+    }
+}
+
+/// A place in the text of an object or a list.
+struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Scan<'a> {
+    fn inside(of: Peek<'a>, opening: u8) -> Scan<'a> {
+        let begins = of.text.as_bytes().first() == Some(&opening);
+        Scan { text: if begins { of.text } else { "" }, at: 1 }
+    }
+
+    /// The next value: what separates two of them is passed over, whatever it is.
+    fn next_value(&mut self) -> Option<Peek<'a>> {
+        let bytes = self.text.as_bytes();
+        while bytes.get(self.at).is_some_and(|b| b.is_ascii_whitespace() || matches!(b, b',' | b':')) {
+            self.at += 1;
+        }
+        if matches!(bytes.get(self.at)?, b'}' | b']') {
+            return None;
+        }
+        let from = self.at;
+        let end = end_of_value(bytes, from);
+        self.at = end.unwrap_or(bytes.len());
+        Some(Peek { text: &self.text[from..self.at], whole: end.is_some() })
+    }
+}
+
+/// One past the end of the value that begins here; nothing where the text ends before it does.
+fn end_of_value(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    let mut depth = 0_usize;
+    loop {
+        match bytes.get(at)? {
+            b'"' => at = end_of_string(bytes, at)?,
+            b'{' | b'[' => {
+                depth += 1;
+                at += 1;
+            }
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                at += 1;
+            }
+            b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' => at += 1,
+            _ => {
+                let more = |b: &u8| matches!(b, b',' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n');
+                at += bytes[at..].iter().position(more)?;
+            }
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+}
+
+fn end_of_string(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from + 1;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes[at] == b'"' {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
+
+fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\r' | '\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    const SAMPLE: &str = r#"{"a": [1, {"b":"}]\"é"}], "k\ney":null,"n":-1.5e3 ,"s":"Krak\u00f3w"}"#;
+
+    #[test]
+    fn fields_are_found() {
+        let json = Peek::head(SAMPLE, 1000);
+        let fields: Vec<_> = json.fields().map(|(key, value)| (key.into_owned(), value.text())).collect();
+        let expected = [("a", r#"[1, {"b":"}]\"é"}]"#), ("k\ney", "null"), ("n", "-1.5e3"), ("s", r#""Krak\u00f3w""#)];
+        assert_eq!(fields.iter().map(|(key, value)| (&**key, *value)).collect::<Vec<_>>(), expected);
+        let [a, n, none] = json.pick(["a", "n", "x"]);
+        assert_eq!(a.unwrap().items().map(Peek::text).collect::<Vec<_>>(), ["1", r#"{"b":"}]\"é"}"#]);
+        assert_eq!((n.unwrap().number(), none), (Some(-1500.0), None));
+        assert_eq!(json.get("s").unwrap().string().as_deref(), Some("Kraków"));
+        assert_eq!(Peek::head("[]", 9).fields().count() + Peek::head("7", 9).items().count(), 0);
+    }
+
+    #[test]
+    fn what_is_cut_off_says_so() {
+        let json = Peek::head(r#"{"a":1,"b":{"c":"long text"},"d":2}"#, 20);
+        let fields: Vec<_> = json.fields().collect();
+        assert_eq!((&*fields[1].0, fields[1].1.text(), fields[1].1.is_whole()), ("b", r#"{"c":"lon"#, false));
+        let inner = fields[1].1.get("c").unwrap();
+        assert_eq!((inner.string().as_deref(), inner.is_whole(), fields.len()), (Some("lon"), false, 2));
+    }
+
+    #[test]
+    fn nesting_costs_no_stack() {
+        let deep = "[".repeat(100_000);
+        assert_eq!(Peek::head(&deep, usize::MAX).items().count(), 1);
+        let deep = format!("{{\"a\":{}{},\"b\":1}}", "[".repeat(100_000), "]".repeat(100_000));
+        assert_eq!(Peek::head(&deep, usize::MAX).get("b").unwrap().text(), "1");
+    }
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            ".{0,8}".prop_map(Value::from)
+        ];
+        leaf.prop_recursive(4, 40, 5, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                proptest::collection::btree_map(".{0,5}", inner, 0..5)
+                    .prop_map(|map| Value::Object(map.into_iter().collect()))
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_real_parser(value in json(), pretty in any::<bool>()) {
+            let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
+            let peek = Peek::head(&text, usize::MAX);
+            let read = |p: Peek<'_>| serde_json::from_str::<Value>(p.text()).unwrap();
+            let fields: Vec<(String, Value)> = peek.fields().map(|(k, v)| (k.into_owned(), read(v))).collect();
+            let expected = value.as_object().cloned().unwrap_or_default().into_iter().collect::<Vec<_>>();
+            prop_assert_eq!(fields, expected);
+            let items: Vec<Value> = peek.items().map(read).collect();
+            prop_assert_eq!(items, value.as_array().cloned().unwrap_or_default());
+        }
+
+        #[test]
+        fn anything_may_come(text in "[\\[\\]{}\":,\\\\ an0é]{0,40}", max in 0usize..50) {
+            let peek = Peek::head(&text, max);
+            for (key, value) in peek.fields() {
+                prop_assert!(key.len() <= text.len() * 3 && value.text().len() <= max);
+            }
+            for value in peek.items() {
+                let _ = (value.string(), value.number(), value.fields().count());
+            }
+        }
+    }
+}

@@ -1,0 +1,536 @@
+//! How the tape keeps events: in chunks of a thousand, in which an event is a few numbers and the text that is its own. What it
+//! has in common with one that came shortly before is kept once. A token of an answer comes with a kilobyte of metadata that is
+//! the same a million times; what is its own is a word.
+
+use crate::log::delta::Delta;
+use crate::log::event::server_time;
+use crate::{Data, Event, Namespace, Seq};
+use jiff::{SignedDuration, Timestamp};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Events of a chunk, and the bytes after which it is closed.
+const ROWS: usize = 1024;
+const BYTES: usize = 256 << 10;
+/// Texts above this are kept as they came: they are read again and again, and must not be put together each time.
+const LARGE: usize = 16 << 10;
+/// Texts below this are like none: sharing saves nothing.
+const SMALL: usize = 48;
+/// Patterns that a text is compared with: as many as may speak in turns.
+const PATTERNS: usize = 8;
+/// What an allocation takes beside what was asked for.
+const ALLOCATION: usize = 32;
+/// No place in a list.
+const NONE: u16 = u16::MAX;
+
+/// What many events have in common.
+#[derive(Debug, PartialEq)]
+struct Origin {
+    conn: u32,
+    name: Arc<str>,
+    ns: Namespace,
+}
+
+impl Origin {
+    fn name_bytes(&self) -> usize {
+        self.name.len() + self.ns.iter().map(|segment| segment.len()).sum::<usize>()
+    }
+}
+
+/// One event. Places are those in its chunk's lists.
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    /// Nanoseconds since its chunk's first event.
+    at: i64,
+    /// Where its id is in the chunk's text.
+    id: u32,
+    /// Where its own text is; of a large one, its number.
+    own: u32,
+    id_len: u32,
+    own_len: u16,
+    origin: u16,
+    pattern: u16,
+    /// Bytes that begin it as they begin the pattern, and bytes that end it so.
+    head: u16,
+    tail: u16,
+    kind: Kind,
+    flags: u8,
+}
+
+/// It has an id.
+const HAS_ID: u8 = 1;
+/// It is the first with its id, its pattern or its origin, and carries their weight.
+const NEW_ID: u8 = 2;
+const NEW_PATTERN: u8 = 4;
+const REPLAYED: u8 = 8;
+const NEW_ORIGIN: u8 = 16;
+
+impl Row {
+    fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    fn is_large(&self) -> bool {
+        matches!(self.kind, Kind::LargeJson | Kind::LargeMalformed | Kind::TooLarge)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Json,
+    Malformed,
+    LargeJson,
+    LargeMalformed,
+    TooLarge,
+}
+
+/// A text that is kept by itself.
+#[derive(Debug)]
+enum Large {
+    /// As it came, with the size of what was cut to it.
+    Text(Arc<str>, u64),
+    /// As its difference to a newer one.
+    Delta(Delta),
+}
+
+/// Events that came one after the other.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    first: Seq,
+    base: Timestamp,
+    rows: Vec<Row>,
+    /// Rows that were let go.
+    gone: usize,
+    /// The texts that are the events' own, and their ids.
+    text: String,
+    origins: Vec<Arc<Origin>>,
+    patterns: Vec<Arc<str>>,
+    /// Bytes of the patterns that came in this chunk.
+    pattern_bytes: usize,
+    /// Large texts, and how many were let go.
+    large: VecDeque<Large>,
+    large_gone: u32,
+}
+
+impl Chunk {
+    fn new(first: Seq, base: Timestamp) -> Chunk {
+        Chunk {
+            first,
+            base,
+            rows: Vec::new(),
+            gone: 0,
+            text: String::new(),
+            origins: Vec::new(),
+            patterns: Vec::new(),
+            pattern_bytes: 0,
+            large: VecDeque::new(),
+            large_gone: 0,
+        }
+    }
+
+    /// The number of its oldest event that is still here.
+    pub fn first(&self) -> Seq {
+        self.first + self.gone as u64
+    }
+
+    /// Events that are still here.
+    pub fn len(&self) -> usize {
+        self.rows.len() - self.gone
+    }
+
+    /// Lets its oldest event go; gives its weight and the bytes of its payload.
+    pub fn let_go(&mut self) -> Option<(usize, u64)> {
+        let (weight, size) = (self.weight(self.gone)?, self.size(self.gone)?);
+        let row = self.rows.get(self.gone)?;
+        if row.is_large() {
+            self.large.pop_front();
+            self.large_gone += 1;
+        }
+        self.gone += 1;
+        Some((weight, size))
+    }
+
+    /// The place of the event with a number.
+    pub fn place(&self, seq: Seq) -> Option<usize> {
+        let place = usize::try_from(seq.checked_since(self.first)?).ok()?;
+        (self.gone..self.rows.len()).contains(&place).then_some(place)
+    }
+
+    /// Places of the events that are still here.
+    pub fn places(&self) -> std::ops::Range<usize> {
+        self.gone..self.rows.len()
+    }
+
+    /// The number of the event in a place.
+    pub fn seq(&self, place: usize) -> Seq {
+        self.first + place as u64
+    }
+
+    /// When it came.
+    pub fn at(&self, place: usize) -> Option<Timestamp> {
+        self.base.checked_add(SignedDuration::from_nanos(self.rows.get(place)?.at)).ok()
+    }
+
+    /// When it happened, where that is known: see [`Event::time`].
+    pub fn time(&self, place: usize) -> Option<Timestamp> {
+        let is_replayed = self.rows.get(place)?.is(REPLAYED);
+        self.id(place).and_then(server_time).or_else(|| self.at(place).filter(|_| !is_replayed))
+    }
+
+    /// Its id.
+    pub fn id(&self, place: usize) -> Option<&str> {
+        let row = self.rows.get(place)?;
+        row.is(HAS_ID).then(|| &self.text[row.id as usize..][..row.id_len as usize])
+    }
+
+    /// The event itself. `base` finds the text of another event, for one that is kept as a difference to it.
+    pub fn event(&self, place: usize, base: &dyn Fn(Seq) -> Option<Arc<str>>) -> Option<Event> {
+        let row = self.rows.get(place)?;
+        let origin = self.origins.get(usize::from(row.origin))?;
+        let data = match row.kind {
+            Kind::Json => Data::Json(self.put_together(row)),
+            Kind::Malformed => Data::Malformed(self.put_together(row)),
+            Kind::LargeJson | Kind::LargeMalformed | Kind::TooLarge => {
+                let (text, size) = match self.large(row)? {
+                    Large::Text(text, size) => (text.clone(), *size),
+                    Large::Delta(delta) => (delta.text(&base(delta.base)?)?, 0),
+                };
+                match row.kind {
+                    Kind::TooLarge => Data::TooLarge { size, head: text },
+                    Kind::LargeMalformed => Data::Malformed(text),
+                    _ => Data::Json(text),
+                }
+            }
+        };
+        Some(Event {
+            seq: self.seq(place),
+            at: self.at(place)?,
+            conn: origin.conn,
+            replayed: row.is(REPLAYED),
+            name: origin.name.clone(),
+            ns: origin.ns.clone(),
+            id: self.id(place).map(Into::into),
+            data,
+        })
+    }
+
+    fn large(&self, row: &Row) -> Option<&Large> {
+        self.large.get(row.own.checked_sub(self.large_gone)? as usize)
+    }
+
+    /// Keeps the large text of an event as its difference to a newer one, where that saves enough. The newer event has to
+    /// stay as long as this one does.
+    pub fn keep_difference(&mut self, place: usize, newer: Seq, newer_text: &str) {
+        let Some(row) = self.rows.get(place).filter(|row| row.kind == Kind::LargeJson) else { return };
+        let number = row.own.checked_sub(self.large_gone).map(|number| number as usize);
+        let Some(large) = number.and_then(|number| self.large.get_mut(number)) else { return };
+        if let Large::Text(text, _) = large
+            && let Some(delta) = Delta::of(text, newer, newer_text)
+        {
+            *large = Large::Delta(delta);
+        }
+    }
+
+    fn own(&self, row: &Row) -> &str {
+        &self.text[row.own as usize..][..row.own_len.into()]
+    }
+
+    fn put_together(&self, row: &Row) -> Arc<str> {
+        let own = self.own(row);
+        let Some(pattern) = self.patterns.get(usize::from(row.pattern)) else { return own.into() };
+        let (head, tail) = (usize::from(row.head), usize::from(row.tail));
+        if head == pattern.len() && own.is_empty() {
+            return pattern.clone();
+        }
+        let mut text = String::with_capacity(head + own.len() + tail);
+        text.push_str(&pattern[..head]);
+        text.push_str(own);
+        text.push_str(&pattern[pattern.len() - tail..]);
+        text.into()
+    }
+
+    /// Bytes of the payload of the event in a place.
+    fn size(&self, place: usize) -> Option<u64> {
+        let row = self.rows.get(place)?;
+        Some(match row.is_large() {
+            true => match self.large(row)? {
+                Large::Text(text, size) => (*size).max(text.len() as u64),
+                Large::Delta(delta) => delta.len as u64,
+            },
+            false => u64::from(row.head) + u64::from(row.own_len) + u64::from(row.tail),
+        })
+    }
+
+    /// Bytes of memory that it takes, roughly.
+    pub fn weight(&self, place: usize) -> Option<usize> {
+        let row = self.rows.get(place)?;
+        let pattern = self.patterns.get(usize::from(row.pattern)).filter(|_| row.is(NEW_PATTERN));
+        let data = match row.is_large() {
+            // Which is alone in its chunk.
+            true => {
+                let text = match self.large(row)? {
+                    Large::Text(text, _) => text.len(),
+                    Large::Delta(delta) => delta.weight(),
+                };
+                size_of::<Chunk>() + ALLOCATION + text
+            }
+            false => row.own_len.into(),
+        };
+        let id = if row.is(NEW_ID) { row.id_len as usize } else { 0 };
+        let origin = self.origins.get(usize::from(row.origin)).filter(|_| row.is(NEW_ORIGIN));
+        // Short names are shared by many chunks.
+        let origin = origin.map_or(0, |origin| origin.name_bytes()).saturating_sub(SMALL);
+        Some(size_of::<Row>() + data + id + origin + pattern.map_or(0, |pattern| ALLOCATION + pattern.len()))
+    }
+}
+
+/// A text that others are like.
+#[derive(Debug)]
+struct Pattern {
+    text: Arc<str>,
+    /// Its place in the newest chunk.
+    place: u16,
+}
+
+/// Packs events into chunks, in the order in which they come.
+#[derive(Debug, Default)]
+pub(crate) struct Packer {
+    /// The one that was of use last comes first.
+    patterns: Vec<Pattern>,
+}
+
+impl Packer {
+    /// Adds an event to the newest chunk, or to a new one.
+    pub fn add(&mut self, event: Event, chunks: &mut VecDeque<Chunk>) {
+        let since = |chunk: &Chunk| i64::try_from(event.at.duration_since(chunk.base).as_nanos()).ok();
+        let has_room = |chunk: &Chunk| {
+            let bytes = chunk.text.len() + chunk.pattern_bytes;
+            chunk.rows.len() < ROWS && bytes < BYTES && chunk.large.is_empty() && since(chunk).is_some()
+        };
+        if !chunks.back().is_some_and(has_room) {
+            if let Some(full) = chunks.back_mut() {
+                full.rows.shrink_to_fit();
+                full.text.shrink_to_fit();
+                full.patterns.shrink_to_fit();
+            }
+            self.patterns.iter_mut().for_each(|pattern| pattern.place = NONE);
+            chunks.push_back(Chunk::new(event.seq, event.at));
+        }
+        let Some(chunk) = chunks.back_mut() else { return };
+        let at = since(chunk).unwrap_or_default();
+        let Event { conn, replayed, name, ns, id, data, .. } = event;
+        let origin = Origin { conn, name, ns };
+        let known = chunk.origins.iter().rposition(|known| **known == origin);
+        let is_new = known.is_none();
+        let origin = known.unwrap_or_else(|| {
+            chunk.origins.push(Arc::new(origin));
+            chunk.origins.len() - 1
+        });
+        let before = chunk.rows.len().checked_sub(1);
+        let mut row = Row {
+            at,
+            id: 0,
+            own: 0,
+            id_len: 0,
+            own_len: 0,
+            origin: origin as u16,
+            pattern: NONE,
+            head: 0,
+            tail: 0,
+            kind: Kind::Json,
+            flags: if replayed { REPLAYED } else { 0 } | if is_new { NEW_ORIGIN } else { 0 },
+        };
+        if let Some(id) = id.as_deref() {
+            match before.filter(|before| chunk.id(*before) == Some(id)).and_then(|before| chunk.rows.get(before)) {
+                Some(same) => (row.id, row.id_len) = (same.id, same.id_len),
+                None => {
+                    (row.id, row.id_len) = (chunk.text.len() as u32, id.len() as u32);
+                    row.flags |= NEW_ID;
+                    chunk.text.push_str(id);
+                }
+            }
+            row.flags |= HAS_ID;
+        }
+        let (text, kind, size) = match data {
+            Data::Json(text) if text.len() <= LARGE => (text, Kind::Json, 0),
+            Data::Malformed(text) if text.len() <= LARGE => (text, Kind::Malformed, 0),
+            Data::Json(text) => (text, Kind::LargeJson, 0),
+            Data::Malformed(text) => (text, Kind::LargeMalformed, 0),
+            Data::TooLarge { size, head } => (head, Kind::TooLarge, size),
+        };
+        row.kind = kind;
+        match kind {
+            Kind::Json | Kind::Malformed => self.pack(text, &mut row, chunk),
+            Kind::LargeJson | Kind::LargeMalformed | Kind::TooLarge => {
+                row.own = chunk.large_gone + chunk.large.len() as u32;
+                chunk.large.push_back(Large::Text(text, size));
+            }
+        }
+        chunk.rows.push(row);
+    }
+
+    /// Packs a text of at most `LARGE` bytes. One that is like none before becomes a pattern itself.
+    fn pack(&mut self, text: Arc<str>, row: &mut Row, chunk: &mut Chunk) {
+        let mut own = &*text;
+        if text.len() >= SMALL {
+            let alike = self.patterns.iter().position(|pattern| {
+                let (head, tail) = common(&pattern.text, &text);
+                (row.head, row.tail) = (short(head), short(tail));
+                text.len() - head - tail <= text.len() / 4
+            });
+            match alike {
+                Some(place) => self.patterns[..=place].rotate_right(1),
+                None => {
+                    (row.head, row.tail) = (short(text.len()), 0);
+                    row.flags |= NEW_PATTERN;
+                    chunk.pattern_bytes += text.len();
+                    self.patterns.truncate(PATTERNS - 1);
+                    self.patterns.insert(0, Pattern { text: text.clone(), place: NONE });
+                }
+            }
+            let pattern = &mut self.patterns[0];
+            if pattern.place == NONE {
+                pattern.place = chunk.patterns.len() as u16;
+                chunk.patterns.push(pattern.text.clone());
+            }
+            row.pattern = pattern.place;
+            own = &text[row.head.into()..text.len() - usize::from(row.tail)];
+        }
+        (row.own, row.own_len) = (chunk.text.len() as u32, short(own.len()));
+        chunk.text.push_str(own);
+    }
+}
+
+/// A length of at most [`LARGE`].
+fn short(len: usize) -> u16 {
+    u16::try_from(len).unwrap_or(u16::MAX)
+}
+
+/// Bytes at the beginning and at the end that two texts have in common: whole characters, and none counted twice.
+pub(crate) fn common(a: &str, b: &str) -> (usize, usize) {
+    let most = a.len().min(b.len());
+    let mut head = same(a.as_bytes()[..most].chunks(WORD), b.as_bytes()[..most].chunks(WORD), false);
+    while !(a.is_char_boundary(head) && b.is_char_boundary(head)) {
+        head -= 1;
+    }
+    let most = most - head;
+    let (of_a, of_b) = (&a.as_bytes()[a.len() - most..], &b.as_bytes()[b.len() - most..]);
+    let mut tail = same(of_a.rchunks(WORD), of_b.rchunks(WORD), true);
+    while !(a.is_char_boundary(a.len() - tail) && b.is_char_boundary(b.len() - tail)) {
+        tail -= 1;
+    }
+    (head, tail)
+}
+
+/// Bytes that are compared in one step.
+const WORD: usize = 32;
+
+/// Bytes that are the same before the first that are not, in pieces that begin there.
+fn same<'a>(a: impl Iterator<Item = &'a [u8]>, b: impl Iterator<Item = &'a [u8]>, from_end: bool) -> usize {
+    let mut count = 0;
+    for (a, b) in a.zip(b) {
+        if a == b {
+            count += a.len();
+            continue;
+        }
+        let mut pairs = a.iter().zip(b);
+        let differs = |(a, b): (&u8, &u8)| a != b;
+        return count
+            + match from_end {
+                true => pairs.rev().position(differs),
+                false => pairs.position(differs),
+            }
+            .unwrap_or(0);
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn event(seq: u64, id: Option<&str>, data: Data) -> Event {
+        let at = Timestamp::from_nanosecond(1_789_000_000_000_000_001 + i128::from(seq)).unwrap();
+        let name = if seq.is_multiple_of(3) { "messages" } else { "custom" };
+        let replayed = seq.is_multiple_of(5);
+        Event { seq: Seq(seq), at, conn: 1, replayed, name: name.into(), ns: [].into(), id: id.map(Into::into), data }
+    }
+
+    fn pack(events: &[Event]) -> VecDeque<Chunk> {
+        let (mut packer, mut chunks) = (Packer::default(), VecDeque::new());
+        events.iter().for_each(|event| packer.add(event.clone(), &mut chunks));
+        chunks
+    }
+
+    fn unpack(chunks: &VecDeque<Chunk>) -> Vec<Event> {
+        chunks.iter().flat_map(|chunk| chunk.places().map(|place| chunk.event(place, &|_| None).unwrap())).collect()
+    }
+
+    #[test]
+    fn what_comes_with_every_token_is_kept_once() {
+        let metadata = format!(r#"{{"thread_id":"t","more":"{}"}}"#, "x".repeat(1000));
+        let text = |n| format!(r#"[{{"content":"wörd{n} "}},{metadata}]"#);
+        let id = |n| format!("1789000000000-{}", n / 6);
+        let events: Vec<Event> =
+            (1..=5000).map(|n| event(n, Some(&id(n)), Data::Json(text(n).as_str().into()))).collect();
+        let chunks = pack(&events);
+        assert_eq!(unpack(&chunks), events);
+        let weights = chunks.iter().flat_map(|chunk| chunk.places().map(|place| chunk.weight(place).unwrap()));
+        assert!(weights.sum::<usize>() < 5000 * 64);
+        let held: usize = chunks.iter().map(|chunk| chunk.text.capacity() + chunk.rows.capacity() * 40).sum();
+        assert!(held < 5000 * 64, "{held}");
+        assert!(size_of::<Row>() <= 32);
+    }
+
+    #[test]
+    fn a_large_text_is_never_copied() {
+        let text: Arc<str> = "x".repeat(LARGE + 1).into();
+        let mut chunks = pack(&[event(1, None, Data::Json(text.clone())), event(2, None, Data::Json(text.clone()))]);
+        assert!(unpack(&chunks).iter().all(|event| Arc::ptr_eq(event.data.text(), &text)));
+        // And goes as soon as its event does.
+        assert_eq!(Arc::strong_count(&text), 3);
+        chunks[0].let_go();
+        assert_eq!(Arc::strong_count(&text), 2);
+    }
+
+    #[test]
+    fn times_far_apart_are_kept_to_the_nanosecond() {
+        let mut events: Vec<Event> = (1..=4).map(|n| event(n, None, Data::Json("1".into()))).collect();
+        (events[1].at, events[2].at) = (Timestamp::MAX, Timestamp::MIN);
+        assert_eq!(unpack(&pack(&events)), events);
+    }
+
+    proptest! {
+        #[test]
+        fn every_event_comes_back(
+            given in prop::collection::vec(("(a|é|€|😀|\"){0,120}", 0..4u8, prop::option::of("[a-c]{0,3}")), 0..60),
+            gone in 0..60usize,
+        ) {
+            let events: Vec<Event> = given.iter().zip(1..).map(|((text, kind, id), seq)| {
+                let text: Arc<str> = text.as_str().into();
+                let data = match kind {
+                    0 => Data::Malformed(text),
+                    1 => Data::TooLarge { size: seq, head: text },
+                    _ => Data::Json(text),
+                };
+                event(seq, id.as_deref(), data)
+            }).collect();
+            let mut chunks = pack(&events);
+            let gone = gone.min(events.len());
+            for _ in 0..gone {
+                let chunk = chunks.iter_mut().find(|chunk| chunk.len() > 0).unwrap();
+                prop_assert!(chunk.let_go().is_some());
+            }
+            prop_assert_eq!(unpack(&chunks), &events[gone..]);
+        }
+
+        #[test]
+        fn what_is_common_is_counted_once(a in "(a|é|è|ê){0,40}", b in "(a|é|è|ê){0,40}") {
+            let (head, tail) = common(&a, &b);
+            prop_assert!(head + tail <= a.len().min(b.len()));
+            prop_assert_eq!(&a[..head], &b[..head]);
+            prop_assert_eq!(&a[a.len() - tail..], &b[b.len() - tail..]);
+        }
+    }
+}

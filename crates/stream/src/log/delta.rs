@@ -1,0 +1,84 @@
+//! A large text kept as what differs from a newer one: what old snapshots of a thread become.
+
+use crate::Seq;
+use crate::log::chunk::common;
+use std::sync::Arc;
+
+/// The difference of a text to another one, the base.
+#[derive(Debug)]
+pub(crate) struct Delta {
+    /// The number of the event that holds the base.
+    pub base: Seq,
+    /// The text before its values, whole: the thread's record and its runs change with each snapshot.
+    head: Box<str>,
+    /// Bytes of the base's values that begin and end this text's.
+    shared: (usize, usize),
+    /// What lies between them.
+    own: Box<str>,
+    /// Bytes of the text.
+    pub len: usize,
+}
+
+impl Delta {
+    /// Returns the difference, unless it saves less than half of the text.
+    pub fn of(text: &str, base: Seq, base_text: &str) -> Option<Delta> {
+        let (head, values) = split(text);
+        let (_, base_values) = split(base_text);
+        let (first, last) = common(base_values, values);
+        let own = &values[first..values.len() - last];
+        let saves = head.len() + own.len() <= text.len() / 2;
+        saves.then(|| Delta { base, head: head.into(), shared: (first, last), own: own.into(), len: text.len() })
+    }
+
+    /// Returns the text.
+    pub fn text(&self, base_text: &str) -> Option<Arc<str>> {
+        let (_, values) = split(base_text);
+        let (first, last) = self.shared;
+        let mut text = String::with_capacity(self.len);
+        text.push_str(&self.head);
+        text.push_str(values.get(..first)?);
+        text.push_str(&self.own);
+        text.push_str(values.get(values.len().checked_sub(last)?..)?);
+        Some(text.into())
+    }
+
+    /// Bytes of memory, roughly.
+    pub fn weight(&self) -> usize {
+        size_of::<Delta>() + self.head.len() + self.own.len()
+    }
+}
+
+/// The text before its first field `values`, and from there on.
+fn split(text: &str) -> (&str, &str) {
+    text.split_at(memchr::memmem::find(text.as_bytes(), b"\"values\":").unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_that_grew_costs_what_it_grew_by() {
+        let state = |run: &str, messages: usize| {
+            let list = (0..messages).map(|n| format!(r#"{{"id":"{n}","content":"wörd"}}"#)).collect::<Vec<_>>();
+            format!(r#"{{"thread":{{"at":"{run}"}},"state":{{"values":{{"messages":[{}],"é":1}}}}}}"#, list.join(","))
+        };
+        let (old, new) = (state("a", 1000), state("b", 1010));
+        let delta = Delta::of(&old, Seq(9), &new).unwrap();
+        assert_eq!(delta.text(&new).as_deref(), Some(&*old));
+        assert!(delta.weight() < 300, "{}", delta.weight());
+        // Not what it was made from.
+        assert_eq!(delta.text("short"), None);
+        assert!(Delta::of(&old, Seq(9), "nothing in common").is_none());
+        // Bytes that are no boundary of a character in one of the two.
+        let delta = Delta::of(
+            "{\"values\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaé\"}",
+            Seq(1),
+            "{\"values\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaè\"}",
+        );
+        assert_eq!(
+            delta.unwrap().text("{\"values\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaè\"}").as_deref(),
+            Some("{\"values\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaé\"}")
+        );
+    }
+}

@@ -1,0 +1,15 @@
+//! The event log of a stream: what it holds, how it is kept, and how it is written to recordings.
+
+pub(crate) mod chunk;
+pub(crate) mod delta;
+pub(crate) mod event;
+pub(crate) mod hash_chain;
+pub(crate) mod page;
+pub(crate) mod record;
+pub(crate) mod recorder;
+pub(crate) mod recording;
+pub(crate) mod recording_reader;
+pub(crate) mod seq;
+pub(crate) mod snapshot;
+pub(crate) mod snapshot_loader;
+pub(crate) mod tape;

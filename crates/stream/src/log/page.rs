@@ -1,0 +1,320 @@
+//! A thread page: a stream with snapshots of its thread beside it, as one event log.
+//!
+//! The first snapshot comes before the stream, so that what was said before stands before what is said now. After that a
+//! snapshot is loaded whenever a run begins or ends, the state is edited, or the connection was lost: a stream never says
+//! how a run ended.
+
+use crate::log::snapshot::{Loaded, Part, Positions, ThreadSnapshot};
+use crate::log::snapshot_loader::{Scope, SnapshotLoader};
+use crate::{Event, Head, Item, Record};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+/// How long the stream waits for the thread's state before it is shown without, and then for its history.
+const HOLD: Duration = Duration::from_secs(5);
+const HOLD_FOR_HISTORY: Duration = Duration::from_millis(700);
+/// Batches of the stream that wait meanwhile; then the source waits, and the server after it.
+const HELD: usize = 64;
+/// Between two loads lies at least this: runs may begin and end faster than anyone reads.
+const PAUSE: Duration = Duration::from_millis(300);
+/// A replay is over when nothing of it has arrived for this long.
+const REPLAYED: Duration = Duration::from_millis(500);
+/// How often the thread is looked at while nothing happens: streams don't say that it was deleted.
+const IDLE_LOAD: Duration = Duration::from_secs(10);
+
+/// What a page needs beside its stream.
+#[derive(Debug)]
+pub struct PageOptions {
+    /// Makes the loader once the thread is known.
+    pub loader: LoaderFor,
+    /// The thread, where it is known from the start and may have a past.
+    pub thread: Option<String>,
+    /// The head of the log, which stands before everything: a snapshot may come before the stream says anything.
+    pub head: Head,
+    /// Another number asks for a snapshot now.
+    pub refresh: watch::Receiver<u64>,
+}
+
+/// Makes the loader of a thread.
+pub struct LoaderFor(pub Box<dyn Fn(String) -> SnapshotLoader + Send + Sync>);
+
+impl std::fmt::Debug for LoaderFor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("LoaderFor")
+    }
+}
+
+/// Hands on a stream with the snapshots of its thread. Returns when nobody listens any more, or when a stream ended that is
+/// of no thread: of one that ended snapshots are loaded on request.
+pub async fn follow_page(options: PageOptions, stream: mpsc::Receiver<Vec<Item>>, out: mpsc::Sender<Vec<Item>>) {
+    let PageOptions { loader, thread, mut head, refresh } = options;
+    let (sender, loaded) = mpsc::unbounded_channel();
+    let mut page = Page {
+        loader_for: loader,
+        loader: None,
+        out,
+        positions: Positions::default(),
+        sender,
+        loaded,
+        refresh,
+        loading: None,
+        due: None,
+        last_load: None,
+        held: thread.is_some().then(|| Held {
+            items: Vec::new(),
+            waits_for: vec![Part::State, Part::History],
+            until: Instant::now() + HOLD,
+        }),
+        replayed: None,
+        has_head: thread.is_some(),
+        ended: false,
+    };
+    if let Some(thread) = thread {
+        head.at = Timestamp::now();
+        if !page.send(vec![Item::Record(Record::Tape(head))]).await {
+            return;
+        }
+        page.know(thread);
+    }
+    page.run(stream).await;
+}
+
+/// Items of the stream that wait for the thread's state and history: what is of the past stands before them.
+struct Held {
+    items: Vec<Vec<Item>>,
+    waits_for: Vec<Part>,
+    until: Instant,
+}
+
+/// A load under way, and whether it waits until the end of a run has settled.
+type Load = BoxFuture<'static, ()>;
+
+struct Page {
+    loader_for: LoaderFor,
+    loader: Option<SnapshotLoader>,
+    out: mpsc::Sender<Vec<Item>>,
+    positions: Positions,
+    sender: mpsc::UnboundedSender<ThreadSnapshot>,
+    loaded: mpsc::UnboundedReceiver<ThreadSnapshot>,
+    refresh: watch::Receiver<u64>,
+    loading: Option<Load>,
+    /// What is to be loaded next, and whether a run has just ended.
+    due: Option<(Scope, bool)>,
+    last_load: Option<Instant>,
+    held: Option<Held>,
+    /// When an event was replayed last, until the snapshot after the replay.
+    replayed: Option<Instant>,
+    /// The log has its head, so that of the stream is left out.
+    has_head: bool,
+    /// The stream ended.
+    ended: bool,
+}
+
+impl Page {
+    async fn run(mut self, mut stream: mpsc::Receiver<Vec<Item>>) {
+        loop {
+            self.begin_load();
+            if self.ended && self.loader.is_none() {
+                return;
+            }
+            let is_full = self.held.as_ref().is_some_and(|held| held.items.len() >= HELD);
+            let wake = self.next_wake();
+            let sent = tokio::select! {
+                biased;
+                Some(snapshot) = self.loaded.recv() => self.take_snapshot(snapshot).await,
+                () = async { if let Some(load) = &mut self.loading { load.await } }, if self.loading.is_some() => {
+                    (self.loading, self.last_load) = (None, Some(Instant::now()));
+                    // What it loaded is in the channel by now.
+                    true
+                }
+                items = stream.recv(), if !is_full && !self.ended => match items {
+                    Some(items) => self.take_items(items).await,
+                    None => {
+                        self.ended = true;
+                        self.want(Scope::All, true);
+                        self.release().await
+                    }
+                },
+                Ok(()) = self.refresh.changed() => {
+                    self.want(Scope::All, false);
+                    true
+                }
+                () = sleep_until(wake) => self.wake().await,
+                () = self.out.closed() => false,
+            };
+            if !sent {
+                return;
+            }
+        }
+    }
+
+    /// The thread became known.
+    fn know(&mut self, thread: String) {
+        if self.loader.is_none() {
+            self.loader = Some((self.loader_for.0)(thread));
+            self.want(Scope::All, false);
+        }
+    }
+
+    /// Asks for a load; one that is due already becomes as large as either.
+    fn want(&mut self, scope: Scope, after_end: bool) {
+        let (known, was_end) = self.due.unwrap_or((scope, false));
+        self.due = Some((known.max(scope), was_end || after_end));
+    }
+
+    /// Begins the load that is due, unless one is under way or was made just now.
+    fn begin_load(&mut self) {
+        let may_load = self.loading.is_none() && self.last_load.is_none_or(|last| last.elapsed() >= PAUSE);
+        let Some(loader) = self.loader.clone().filter(|_| may_load) else {
+            return;
+        };
+        let Some((scope, after_end)) = self.due.take() else { return };
+        let sender = self.sender.clone();
+        // The page is gone where nobody takes it.
+        let out = move |snapshot| drop(sender.send(snapshot));
+        self.loading = Some(match after_end {
+            true => async move { loader.load_settled(out).await }.boxed(),
+            false => async move { loader.load(scope, out).await }.boxed(),
+        });
+    }
+
+    /// When something is to be done unasked. Nothing is after the end of the stream and its last snapshot.
+    fn next_wake(&self) -> Option<Instant> {
+        let pause = self.last_load.map(|last| last + PAUSE).filter(|_| self.due.is_some() && self.loading.is_none());
+        let held = self.held.as_ref().map(|held| held.until);
+        let replayed = self.replayed.map(|last| last + REPLAYED);
+        let idle = self.last_load.map(|last| last + IDLE_LOAD).filter(|_| !self.ended && self.loading.is_none());
+        [pause, held, replayed, idle].into_iter().flatten().min()
+    }
+
+    async fn wake(&mut self) -> bool {
+        let now = Instant::now();
+        if self.replayed.is_some_and(|last| now >= last + REPLAYED) {
+            // What was replayed may be of older runs than the newest: the newest state goes last.
+            self.replayed = None;
+            self.want(Scope::All, false);
+        }
+        if self.last_load.is_some_and(|last| now >= last + IDLE_LOAD) && self.loading.is_none() && !self.ended {
+            self.want(Scope::Runs, false);
+        }
+        if self.held.as_ref().is_some_and(|held| now >= held.until) {
+            return self.release().await;
+        }
+        true
+    }
+
+    async fn take_snapshot(&mut self, snapshot: ThreadSnapshot) -> bool {
+        let loaded: Vec<Part> = snapshot.parts.keys().copied().collect();
+        if loaded == [Part::Runs] && matches!(snapshot.parts[&Part::Runs], Loaded::Failed(_)) {
+            // The thread may have been deleted.
+            self.want(Scope::All, false);
+        }
+        let event = self.positions.snapshot(snapshot);
+        if !self.send(vec![Item::Record(Record::Event(event))]).await {
+            return false;
+        }
+        let Some(held) = &mut self.held else { return true };
+        held.waits_for.retain(|part| !loaded.contains(part));
+        if held.waits_for.is_empty() {
+            return self.release().await;
+        }
+        if !held.waits_for.contains(&Part::State) {
+            held.until = held.until.min(Instant::now() + HOLD_FOR_HISTORY);
+        }
+        true
+    }
+
+    async fn take_items(&mut self, mut items: Vec<Item>) -> bool {
+        let now = Instant::now();
+        for item in &items {
+            self.note(item, now);
+        }
+        if self.has_head {
+            items.retain(|item| !matches!(item, Item::Record(Record::Tape(_))));
+        }
+        if let Some(held) = &mut self.held {
+            // How the connection is does not wait.
+            let (signs, rest) = items.into_iter().partition::<Vec<_>, _>(|item| !matches!(item, Item::Record(_)));
+            held.items.push(rest);
+            return signs.is_empty() || self.send(signs).await;
+        }
+        self.hand_on(items).await
+    }
+
+    /// What an item says of the thread.
+    fn note(&mut self, item: &Item, now: Instant) {
+        match item {
+            Item::Started { thread_id: Some(thread), .. } => {
+                self.know(thread.clone());
+                self.want(Scope::Runs, false);
+            }
+            Item::Record(Record::Tape(head)) => {
+                if let Some(thread) = &head.thread_id {
+                    self.know(thread.clone());
+                }
+            }
+            Item::Record(Record::Open { conn, .. }) if *conn > 1 => self.want(Scope::All, false),
+            Item::Record(Record::End(_)) => self.want(Scope::All, true),
+            Item::Record(Record::Run(run)) => {
+                let is_over = run.ended_at.is_some();
+                self.want(if is_over { Scope::All } else { Scope::Runs }, is_over);
+            }
+            Item::Record(Record::Event(event)) => self.note_event(event, now),
+            _ => {}
+        }
+    }
+
+    fn note_event(&mut self, event: &Event, now: Instant) {
+        if event.replayed {
+            self.replayed = Some(now);
+            return;
+        }
+        if !event.ns.is_empty() {
+            return;
+        }
+        match &*event.name {
+            "metadata" => {
+                let is_end = event.data.text().contains("\"run_done\"");
+                self.want(if is_end { Scope::All } else { Scope::Runs }, is_end);
+            }
+            "error" | "end" => self.want(Scope::All, true),
+            "state_update" => self.want(Scope::All, false),
+            _ => {}
+        }
+    }
+
+    /// Shows what waited for the state.
+    async fn release(&mut self) -> bool {
+        let Some(held) = self.held.take() else { return true };
+        for items in held.items {
+            if !self.hand_on(items).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    async fn hand_on(&mut self, mut items: Vec<Item>) -> bool {
+        for item in &mut items {
+            if let Item::Record(Record::Event(event)) = item {
+                self.positions.place(event);
+            }
+        }
+        self.send(items).await
+    }
+
+    async fn send(&mut self, items: Vec<Item>) -> bool {
+        self.out.send(items).await.is_ok()
+    }
+}
+
+async fn sleep_until(wake: Option<Instant>) {
+    match wake {
+        Some(wake) => tokio::time::sleep_until(wake).await,
+        None => std::future::pending().await,
+    }
+}

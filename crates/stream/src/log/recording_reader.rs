@@ -1,0 +1,283 @@
+//! Reads recordings line by line, compressed ones too, as far as they are readable.
+
+use crate::{LineParser, Record};
+use flate2::read::MultiGzDecoder;
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+/// The longest line that is read: far beyond any event that a source lets through. A small compressed file may hold any.
+const MAX_LINE: u64 = 256 << 20;
+
+/// What is wrong with a recording.
+#[derive(Debug)]
+pub enum ReadError {
+    /// It cannot be read.
+    Io(io::Error),
+    /// A line is no record; reading may go on with the next one.
+    Line {
+        /// Its number, from 1.
+        line: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReadError::Io(error) => write!(f, "cannot read the recording: {error}"),
+            ReadError::Line { line, why } => write!(f, "line {line} is no record: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// The lines of a recording, one by one.
+pub struct Lines {
+    input: Box<dyn BufRead + Send>,
+    line: u64,
+    text: Vec<u8>,
+    cut: bool,
+    /// The longest line that is read.
+    longest: u64,
+    /// The line was longer, and was passed over.
+    too_long: bool,
+    /// The lines come out of a gzip.
+    packed: bool,
+    /// Empty lines before this one, since the line before it.
+    empty: u64,
+}
+
+impl Lines {
+    /// Opens a recording file.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(path: &Path) -> io::Result<Lines> {
+        Lines::new(std::fs::File::open(path)?)
+    }
+
+    /// Reads lines from anything, told from gzip by its first bytes.
+    ///
+    /// # Errors
+    /// What reading said.
+    pub fn new(input: impl Read + Send + 'static) -> io::Result<Lines> {
+        let mut input = BufReader::with_capacity(64 * 1024, input);
+        let gzip = input.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+        let input: Box<dyn BufRead + Send> =
+            if gzip { Box::new(BufReader::new(MultiGzDecoder::new(input))) } else { Box::new(input) };
+        Ok(Lines {
+            input,
+            line: 0,
+            text: Vec::new(),
+            cut: false,
+            longest: MAX_LINE,
+            too_long: false,
+            packed: gzip,
+            empty: 0,
+        })
+    }
+
+    /// Goes to the next line that is not empty; false after the last one, and after one that could not be read to its end.
+    ///
+    /// # Errors
+    /// What reading said.
+    pub fn advance(&mut self) -> io::Result<bool> {
+        self.empty = 0;
+        loop {
+            self.text.clear();
+            self.too_long = false;
+            let read = (&mut self.input).take(self.longest).read_until(b'\n', &mut self.text).and_then(|read| {
+                self.too_long = read as u64 == self.longest && !self.text.ends_with(b"\n");
+                if self.too_long {
+                    // A few such lines must not be held as well as passed over.
+                    self.text = Vec::new();
+                    self.input.skip_until(b'\n')?;
+                }
+                Ok(read)
+            });
+            match read {
+                Ok(0) => return Ok(false),
+                Ok(_) => {}
+                // A gzip that was not finished: what came before is as good as ever.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    self.cut = true;
+                    return Ok(false);
+                }
+                Err(error) => return Err(error),
+            }
+            self.line += 1;
+            if self.too_long || !self.text.trim_ascii().is_empty() {
+                return Ok(true);
+            }
+            self.empty += 1;
+        }
+    }
+
+    /// The line that was read, without its end.
+    pub fn bytes(&self) -> &[u8] {
+        self.text.trim_ascii()
+    }
+
+    /// Its number, from 1.
+    pub fn number(&self) -> u64 {
+        self.line
+    }
+
+    /// Whether the line is to the last byte as it is written: one line end, and nothing else around it.
+    pub fn is_as_written(&self) -> bool {
+        self.text.strip_suffix(b"\n") == Some(self.bytes())
+    }
+
+    /// Empty lines between this line and the one before it; behind the last line, those that follow it.
+    pub fn empty_before(&self) -> u64 {
+        self.empty
+    }
+
+    /// Whether the lines come out of a gzip.
+    pub fn is_packed(&self) -> bool {
+        self.packed
+    }
+
+    /// What the line says; nothing where its kind is not known, or where the file ends in the middle of it.
+    ///
+    /// # Errors
+    /// It is no record; reading may go on with the next line.
+    pub fn parse(&mut self, parser: &mut LineParser) -> Result<Option<Record>, ReadError> {
+        if self.too_long {
+            let why = format!("it is longer than {}", runtail_core::text::bytes(self.longest));
+            return Err(ReadError::Line { line: self.line, why });
+        }
+        match parser.parse(&String::from_utf8_lossy(self.text.trim_ascii())) {
+            Ok(record) => Ok(record),
+            Err(_) if self.text.last() != Some(&b'\n') => {
+                self.cut = true;
+                Ok(None)
+            }
+            Err(error) => Err(ReadError::Line { line: self.line, why: error.to_string() }),
+        }
+    }
+
+    /// Whether the file ended in the middle of its last line, which was left out.
+    pub fn was_cut(&self) -> bool {
+        self.cut
+    }
+}
+
+/// A recording, read record by record.
+pub struct Reader {
+    lines: Lines,
+    parser: LineParser,
+    unknown: u64,
+}
+
+impl Reader {
+    /// Opens a recording file.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(path: &Path) -> io::Result<Reader> {
+        Ok(Reader { lines: Lines::open(path)?, parser: LineParser::default(), unknown: 0 })
+    }
+
+    /// Reads a recording from anything, told from gzip by its first bytes.
+    ///
+    /// # Errors
+    /// What reading said.
+    pub fn new(input: impl Read + Send + 'static) -> io::Result<Reader> {
+        Ok(Reader { lines: Lines::new(input)?, parser: LineParser::default(), unknown: 0 })
+    }
+
+    /// Whether the file ended in the middle of its last line, which was left out.
+    pub fn was_cut(&self) -> bool {
+        self.lines.was_cut()
+    }
+
+    /// Lines of kinds that this version doesn't know, which were left out.
+    pub fn unknown_lines(&self) -> u64 {
+        self.unknown
+    }
+}
+
+impl Iterator for Reader {
+    type Item = Result<Record, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.lines.advance() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(Err(ReadError::Io(error))),
+            }
+            match self.lines.parse(&mut self.parser) {
+                Ok(Some(record)) => return Some(Ok(record)),
+                Ok(None) => self.unknown += u64::from(!self.lines.was_cut()),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::recording::tests::{line, sample};
+    use std::io::Write;
+
+    #[test]
+    fn readers_are_tolerant() {
+        let event = line(&sample());
+        let text = format!(
+            "{{\"kind\":\"new\",\"x\":1}}\n\n{}oops\n{}",
+            event.replace("{\"kind\"", "{\"y\":{},\"kind\""),
+            &event[..40]
+        );
+        for gzip in [false, true] {
+            let bytes = if gzip {
+                let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+                out.write_all(text.as_bytes()).unwrap();
+                out.finish().unwrap()
+            } else {
+                text.clone().into_bytes()
+            };
+            let mut reader = Reader::new(io::Cursor::new(bytes)).unwrap();
+            assert_eq!(reader.next().unwrap().unwrap(), sample());
+            assert!(matches!(reader.next(), Some(Err(ReadError::Line { line: 4, .. }))));
+            assert!(reader.next().is_none());
+            assert!(reader.was_cut() && reader.unknown_lines() == 1);
+        }
+    }
+
+    #[test]
+    fn a_gzip_that_was_cut_gives_what_it_holds() {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        for _ in 0..2000 {
+            out.write_all(line(&sample()).as_bytes()).unwrap();
+        }
+        let bytes = out.finish().unwrap();
+        let mut reader = Reader::new(io::Cursor::new(bytes[..bytes.len() / 2].to_vec())).unwrap();
+        let read = reader.by_ref().filter(|r| r.is_ok()).count();
+        assert!(read > 500 && reader.was_cut());
+    }
+
+    #[test]
+    fn a_line_without_end_is_passed_over_and_not_held() {
+        let text = format!("{}\n{}{}", "x".repeat(5000), line(&sample()), "y".repeat(5000));
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(text.as_bytes()).unwrap();
+        for bytes in [text.into_bytes(), packed.finish().unwrap()] {
+            let mut reader = Reader::new(io::Cursor::new(bytes)).unwrap();
+            reader.lines.longest = 1000;
+            let Some(Err(ReadError::Line { line: 1, why })) = reader.next() else {
+                panic!("the first line is too long")
+            };
+            assert_eq!(why, "it is longer than 1.0 kB");
+            assert!(reader.lines.text.capacity() < 1000);
+            assert_eq!(reader.next().unwrap().unwrap(), sample());
+            assert!(matches!(reader.next(), Some(Err(ReadError::Line { line: 3, .. }))));
+            assert!(reader.next().is_none());
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! What a thread page loads beside its stream: the thread's record, its state, its history and its runs.
+//!
+//! Streams replay only recent, resumable runs and never an error, so they cannot say what a thread's status is, what was
+//! said before, or when. A snapshot can. It is an entry of the event log like any event, so views, time travel, exports and
+//! recordings have it without further work.
+
+use crate::log::recording::one_line;
+use crate::protocol::{MessageId, StateMessages};
+use crate::{Data, Event, Seq};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
+use std::io;
+use std::sync::Arc;
+
+/// The connection number of entries that were loaded and not streamed; those of streams count from 1.
+pub const LOADED: u32 = 0;
+/// The name of such an entry, and its kind in a recording.
+pub const SNAPSHOT: &str = "snapshot";
+
+/// The parts of a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// `GET /threads/T`
+    Thread,
+    /// `GET /threads/T/state`
+    State,
+    /// `GET /threads/T/history`
+    History,
+    /// `GET /threads/T/runs`
+    Runs,
+}
+
+impl Part {
+    /// All parts.
+    pub const ALL: [Part; 4] = [Part::Thread, Part::State, Part::History, Part::Runs];
+
+    /// The field of the record, and the word on screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            Part::Thread => "thread",
+            Part::State => "state",
+            Part::History => "history",
+            Part::Runs => "runs",
+        }
+    }
+}
+
+/// How the load of a part went.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Loaded {
+    /// The server's JSON.
+    Json(Arc<str>),
+    /// The server has no such call.
+    NotOffered,
+    /// The request failed; why, in words.
+    Failed(String),
+}
+
+/// What was loaded of a thread at one time. Parts that were not asked for are absent.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ThreadSnapshot {
+    /// When the last part arrived.
+    pub at: Timestamp,
+    /// The parts.
+    pub parts: BTreeMap<Part, Loaded>,
+}
+
+impl ThreadSnapshot {
+    /// Returns it as an entry of the event log.
+    ///
+    /// Values are kept once: those of the thread's record repeat the state's, and each entry of the history repeats them
+    /// again, so both are left out where the state is there. The state's values come last, so that snapshots of one thread
+    /// have as much in common as possible.
+    pub fn into_event(self, seq: Seq) -> Event {
+        let has_state = matches!(self.parts.get(&Part::State), Some(Loaded::Json(_)));
+        let mut text = String::from("{");
+        let mut missing = Vec::new();
+        for part in [Part::Thread, Part::Runs, Part::History, Part::State] {
+            match self.parts.get(&part) {
+                None => {}
+                Some(Loaded::NotOffered) => missing.push((part, None)),
+                Some(Loaded::Failed(why)) => missing.push((part, Some(why.as_str()))),
+                Some(Loaded::Json(json)) => {
+                    let json = match part {
+                        Part::Thread if has_state => without(json, "values", None),
+                        Part::State => without(json, "", Some("values")),
+                        Part::History => Some(compact_history(json)),
+                        Part::Thread | Part::Runs => None,
+                    }
+                    .map_or(Cow::Borrowed(&**json), Cow::Owned);
+                    separate(&mut text);
+                    let _ = write!(text, "\"{}\":{json}", part.word());
+                }
+            }
+        }
+        if !missing.is_empty() {
+            separate(&mut text);
+            text.push_str("\"missing\":{");
+            for (part, why) in missing {
+                separate(&mut text);
+                let why = serde_json::to_string(&why).unwrap_or_default();
+                let _ = write!(text, "\"{}\":{why}", part.word());
+            }
+            text.push('}');
+        }
+        text.push('}');
+        entry(seq, self.at, text)
+    }
+}
+
+impl Event {
+    /// Returns whether it was loaded and not streamed.
+    pub fn is_snapshot(&self) -> bool {
+        self.conn == LOADED
+    }
+}
+
+/// The parts of a snapshot as they stand in its entry.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct SnapshotFields<'a> {
+    /// The thread's record.
+    #[serde(default, borrow)]
+    pub thread: Option<&'a RawValue>,
+    /// Its state, values last.
+    #[serde(default, borrow)]
+    pub state: Option<&'a RawValue>,
+    /// Its history, newest first: see [`HistoryEntry`].
+    #[serde(default, borrow)]
+    pub history: Option<&'a RawValue>,
+    /// Its runs in the server's order.
+    #[serde(default, borrow)]
+    pub runs: Option<&'a RawValue>,
+    /// Parts that could not be loaded: `null` where the server has no such call, else why.
+    #[serde(default, borrow)]
+    pub(crate) missing: Option<&'a RawValue>,
+}
+
+impl<'a> SnapshotFields<'a> {
+    /// Reads an entry's data.
+    pub fn read(json: &'a str) -> Option<SnapshotFields<'a>> {
+        serde_json::from_str(json).ok()
+    }
+
+    /// Returns the parts that could not be loaded, each with the reason; none where the server has no such call.
+    pub fn missing(&self) -> Vec<(Part, Option<String>)> {
+        let mut missing: BTreeMap<String, Option<String>> =
+            self.missing.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        Part::ALL.into_iter().filter_map(|part| Some((part, missing.remove(part.word())?))).collect()
+    }
+
+    /// Returns it as it is in the event log, but for its position: recordings count the events of the stream alone.
+    pub(crate) fn into_event(self, at: Timestamp) -> Event {
+        let parts = [
+            ("thread", self.thread),
+            ("runs", self.runs),
+            ("history", self.history),
+            ("state", self.state),
+            ("missing", self.missing),
+        ];
+        let mut text = String::from("{");
+        for (name, raw) in parts {
+            if let Some(raw) = raw.map(RawValue::get).filter(|raw| *raw != "null") {
+                separate(&mut text);
+                let _ = write!(text, "\"{name}\":{raw}");
+            }
+        }
+        text.push('}');
+        entry(Seq::START, at, text)
+    }
+}
+
+fn entry(seq: Seq, at: Timestamp, text: String) -> Event {
+    let data = Data::Json(text.into());
+    Event { seq, at, conn: LOADED, name: SNAPSHOT.into(), ns: [].into(), replayed: false, id: None, data }
+}
+
+/// Writes a snapshot as a line of a recording, up to its last brace. Parts that were not loaded are `null` (CLI.md); the
+/// history is there only if it was loaded.
+pub(crate) fn write(out: &mut impl io::Write, event: &Event) -> io::Result<()> {
+    let fields = SnapshotFields::read(event.data.text()).unwrap_or_default();
+    write!(out, r#"{{"kind":"{SNAPSHOT}","at":"{:.6}""#, event.at)?;
+    for (name, raw) in [("thread", fields.thread), ("state", fields.state), ("runs", fields.runs)] {
+        write!(out, ",\"{name}\":")?;
+        out.write_all(one_line(raw.map_or("null", RawValue::get)).as_bytes())?;
+    }
+    for (name, raw) in [("history", fields.history), ("missing", fields.missing)] {
+        if let Some(raw) = raw {
+            write!(out, ",\"{name}\":")?;
+            out.write_all(one_line(raw.get()).as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// The positions of a log's entries while events of a stream and snapshots come from different sources.
+#[derive(Debug, Default)]
+pub struct Positions {
+    last: Seq,
+    snapshots: u64,
+}
+
+impl Positions {
+    /// Gives an event of the stream, which its source has numbered from 1, its position.
+    pub fn place(&mut self, event: &mut Event) {
+        event.seq = event.seq + self.snapshots;
+        self.last = event.seq;
+    }
+
+    /// Gives a snapshot the next position.
+    pub fn snapshot(&mut self, snapshot: ThreadSnapshot) -> Event {
+        self.snapshots += 1;
+        self.last = self.last.next();
+        snapshot.into_event(self.last)
+    }
+}
+
+/// An entry of the history as a snapshot keeps it: without its values, but with the messages that it added.
+#[derive(Debug, Default, Deserialize)]
+pub struct HistoryEntry<'a> {
+    /// The ids of messages that were not in the checkpoint before it, in their order; none where that is not known. A
+    /// message without an id is `null`.
+    #[serde(default, borrow)]
+    pub new_messages: Option<Vec<Option<Cow<'a, str>>>>,
+}
+
+/// Begins another field of an object.
+fn separate(text: &mut String) {
+    if !text.ends_with('{') {
+        text.push(',');
+    }
+}
+
+/// An object without a field, or with a field moved to its end. `None` where it is no object.
+fn without(json: &str, left_out: &str, last: Option<&str>) -> Option<String> {
+    let fields = fields(json)?;
+    let mut text = String::with_capacity(json.len());
+    text.push('{');
+    let is_last = |name: &str| Some(name) == last;
+    let kept = fields.iter().filter(|(name, _)| name != left_out && !is_last(name));
+    for (name, value) in kept.chain(fields.iter().filter(|(name, _)| is_last(name))) {
+        separate(&mut text);
+        let _ = write!(text, "{}:{}", serde_json::to_string(name).ok()?, value.get());
+    }
+    text.push('}');
+    Some(text)
+}
+
+/// The fields of an object in their order.
+fn fields(json: &str) -> Option<Vec<(String, &RawValue)>> {
+    struct Ordered<'a>(Vec<(String, &'a RawValue)>);
+    impl<'de: 'a, 'a> Deserialize<'de> for Ordered<'a> {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Fields;
+            impl<'de> serde::de::Visitor<'de> for Fields {
+                type Value = Vec<(String, &'de RawValue)>;
+                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str("an object")
+                }
+                fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                    let mut fields = Vec::new();
+                    while let Some(field) = map.next_entry()? {
+                        fields.push(field);
+                    }
+                    Ok(fields)
+                }
+            }
+            deserializer.deserialize_map(Fields).map(Ordered)
+        }
+    }
+    serde_json::from_str::<Ordered<'_>>(json).ok().map(|ordered| ordered.0)
+}
+
+/// The history without its values and results: each entry repeats all values, which makes a hundred checkpoints of a state
+/// of 50 MB five gigabytes. What is needed of them is which messages each checkpoint added.
+fn compact_history(json: &str) -> String {
+    let entries: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
+    let messages = |entry: &[(String, &RawValue)]| -> Option<Vec<Option<String>>> {
+        let values = entry.iter().find(|(name, _)| name == "values").map(|(_, raw)| raw.get())?;
+        let list = serde_json::from_str::<StateMessages<'_>>(values).ok()?.messages.0;
+        let id = |raw: &&RawValue| serde_json::from_str::<MessageId<'_>>(raw.get()).ok()?.id.map(Cow::into_owned);
+        Some(list.iter().map(id).collect())
+    };
+    let entries: Vec<Vec<(String, &RawValue)>> = entries.into_iter().filter_map(|raw| fields(raw.get())).collect();
+    let held: Vec<Option<Vec<Option<String>>>> = entries.iter().map(|entry| messages(entry)).collect();
+    let mut text = String::from("[");
+    for (i, entry) in entries.iter().enumerate() {
+        text.push_str(if i > 0 { ",{" } else { "{" });
+        for (name, value) in entry.iter().filter(|(name, _)| name != "values") {
+            separate(&mut text);
+            let value = if name == "tasks" { Cow::Owned(compact_tasks(value.get())) } else { value.get().into() };
+            let _ = write!(text, "{}:{value}", serde_json::to_string(name).unwrap_or_default());
+        }
+        let is_first = entry.iter().any(|(name, raw)| name == "parent_checkpoint" && raw.get() == "null");
+        let before = match held.get(i + 1) {
+            Some(before) => Some(before.as_deref().unwrap_or_default()),
+            None => is_first.then_some(&[][..]),
+        };
+        if let (Some(now), Some(before)) = (held[i].as_deref(), before) {
+            separate(&mut text);
+            let added = serde_json::to_string(&added(now, before)).unwrap_or_default();
+            let _ = write!(text, "\"new_messages\":{added}");
+        }
+        text.push('}');
+    }
+    text.push(']');
+    text
+}
+
+/// The messages that were added since the checkpoint before. Those without an id are told apart by their number alone.
+fn added<'m>(now: &'m [Option<String>], before: &[Option<String>]) -> Vec<Option<&'m str>> {
+    let known: HashSet<&str> = before.iter().flatten().map(String::as_str).collect();
+    let mut unnamed = before.iter().filter(|id| id.is_none()).count();
+    let is_new = |id: &&Option<String>| match id {
+        Some(id) => !known.contains(id.as_str()),
+        None => {
+            let is_old = unnamed > 0;
+            unnamed = unnamed.saturating_sub(1);
+            !is_old
+        }
+    };
+    now.iter().filter(is_new).map(|id| id.as_deref()).collect()
+}
+
+/// The tasks of a checkpoint, with `{}` in place of what each wrote.
+fn compact_tasks(json: &str) -> String {
+    let tasks: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
+    let mut text = String::from("[");
+    for (i, task) in tasks.iter().enumerate() {
+        text.push_str(if i > 0 { "," } else { "" });
+        let Some(fields) = fields(task.get()) else {
+            text.push_str("null");
+            continue;
+        };
+        text.push('{');
+        for (name, value) in fields.iter().filter(|(name, _)| name != "state") {
+            separate(&mut text);
+            let value = if name == "result" && value.get() != "null" { "{}" } else { value.get() };
+            let _ = write!(text, "{}:{value}", serde_json::to_string(name).unwrap_or_default());
+        }
+        text.push('}');
+    }
+    text.push(']');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn snapshot(parts: &[(Part, Value)]) -> Value {
+        let parts = parts.iter().map(|(part, json)| (*part, Loaded::Json(json.to_string().into()))).collect();
+        let event = ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts }.into_event(Seq(7));
+        assert_eq!((event.seq, event.is_snapshot(), &*event.name), (Seq(7), true, "snapshot"));
+        serde_json::from_str(event.data.text()).unwrap()
+    }
+
+    #[test]
+    fn values_are_kept_once_and_last() {
+        let state = json!({"values": {"a": 1}, "next": [], "tasks": []});
+        let thread = json!({"thread_id": "t", "values": {"a": 1}, "status": "idle"});
+        let parts = [(Part::Thread, thread.clone()), (Part::State, state), (Part::Runs, json!([]))];
+        let text = snapshot(&parts).to_string();
+        let wanted =
+            r#"{"thread":{"thread_id":"t","status":"idle"},"runs":[],"state":{"next":[],"tasks":[],"values":{"a":1}}}"#;
+        assert_eq!(text, wanted);
+        // Without a state the thread's own values are all there is.
+        assert_eq!(snapshot(&parts[..1])["thread"], thread);
+    }
+
+    #[test]
+    fn a_history_says_which_messages_each_checkpoint_added() {
+        let message = |id: &str| json!({"id": id, "content": "x".repeat(1000)});
+        let entry = |messages: Vec<Value>, parent: Value| {
+            json!({"values": {"messages": messages}, "created_at": "2026-11-22T03:00:00Z", "parent_checkpoint": parent,
+                   "tasks": [{"id": "1", "name": "chat", "result": {"messages": ["long"]}, "state": {"x": 1}}, 3]})
+        };
+        let some = json!({"checkpoint_id": "c"});
+        let history = json!([
+            entry(vec![message("a"), message("b"), json!({"content": "no id"}), message("c")], some.clone()),
+            entry(vec![message("a"), message("b"), json!({"content": "no id"})], some),
+            entry(vec![message("a")], Value::Null),
+        ]);
+        let kept = snapshot(&[(Part::History, history.clone())]);
+        let kept = kept["history"].as_array().unwrap();
+        let added: Vec<&Value> = kept.iter().map(|entry| &entry["new_messages"]).collect();
+        assert_eq!(added, [&json!(["c"]), &json!(["b", null]), &json!(["a"])]);
+        assert!(kept.iter().all(|entry| entry.get("values").is_none()));
+        assert_eq!(kept[0]["tasks"], json!([{"id": "1", "name": "chat", "result": {}}, null]));
+        // Of the oldest one of a part of the history it is not known what was new.
+        let part = snapshot(&[(Part::History, json!([history[1]]))]);
+        assert!(part["history"][0].get("new_messages").is_none());
+    }
+
+    #[test]
+    fn a_recording_has_it_as_a_line_without_a_number() {
+        let part = |json: &str| Loaded::Json(json.into());
+        let parts = [
+            (Part::Thread, part(r#"{"status":"idle"}"#)),
+            (Part::State, part("{\n\"values\":{\"a\":[1.50]},\"next\":[]}")),
+            (Part::History, Loaded::Failed("500".into())),
+        ];
+        let event = ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts: parts.into() }.into_event(Seq(3));
+        let mut line = Vec::new();
+        crate::write_record(&mut line, &crate::Record::Event(event.clone())).unwrap();
+        let line = String::from_utf8(line).unwrap();
+        assert_eq!(
+            line,
+            "{\"kind\":\"snapshot\",\"at\":\"1970-01-01T00:00:00.000000Z\",\"thread\":{\"status\":\"idle\"},\
+             \"state\":{\"next\":[],\"values\":{\"a\":[1.50]}},\"runs\":null,\"missing\":{\"history\":\"500\"}}\n"
+        );
+        let read = crate::LineParser::default().parse(&line).unwrap();
+        assert_eq!(read, Some(crate::Record::Event(Event { seq: Seq::START, ..event })));
+        // Written by others, or by hand.
+        let odd = r#"{"kind":"snapshot","thread":null,"state":[],"novel":1}"#;
+        let read = crate::LineParser::default().parse(odd).unwrap();
+        let Some(crate::Record::Event(event)) = read else { panic!() };
+        assert_eq!((&**event.data.text(), event.is_snapshot()), (r#"{"state":[]}"#, true));
+    }
+
+    #[test]
+    fn parts_that_are_missing_say_why() {
+        let parts = [(Part::State, Loaded::Failed("403 Forbidden".into())), (Part::History, Loaded::NotOffered)];
+        let event = ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts: parts.into() }.into_event(Seq(1));
+        let fields = SnapshotFields::read(event.data.text()).unwrap();
+        assert_eq!(fields.missing(), [(Part::State, Some("403 Forbidden".into())), (Part::History, None)]);
+        assert!(fields.thread.is_none() && fields.state.is_none());
+        // Whatever a server sends in place of JSON objects stays harmless.
+        let odd = snapshot(&[(Part::State, json!([1])), (Part::History, json!({"a": 1})), (Part::Thread, json!("x"))]);
+        assert_eq!(odd, json!({"thread": "x", "history": [], "state": [1]}));
+    }
+}

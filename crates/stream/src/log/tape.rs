@@ -1,0 +1,427 @@
+//! The tape: the bounded log of what a source said, and the only truth about a stream.
+
+use crate::log::chunk::{Chunk, Packer};
+use crate::{Event, EventNumber, Record, Seq};
+use jiff::Timestamp;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Marks kept, and their bytes; a log that reconnects for months must not grow by that alone.
+const MAX_MARKS: usize = 65_536;
+const MAX_MARK_BYTES: usize = 16 << 20;
+
+/// How large a tape may grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Events.
+    pub max_rows: usize,
+    /// Bytes of memory, roughly.
+    pub max_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { max_rows: 1_000_000, max_bytes: 256 << 20 }
+    }
+}
+
+/// A record that is no event, and the event that it comes after (0: before the first).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mark {
+    /// Sequence number of the event before it.
+    pub after: Seq,
+    /// The record.
+    pub record: Record,
+}
+
+/// The log.
+#[derive(Debug, Default)]
+pub struct Tape {
+    limits: Limits,
+    chunks: VecDeque<Chunk>,
+    packer: Packer,
+    rows: usize,
+    bytes: usize,
+    last: Seq,
+    marks: VecDeque<Mark>,
+    marks_gone: u64,
+    mark_bytes: usize,
+    /// Bytes of `limits` that others take.
+    reserved: usize,
+    evicted_rows: u64,
+    evicted_bytes: u64,
+    /// The event after which it is shown, where that is not the newest.
+    moment: Option<Seq>,
+    /// Positions of the snapshots that were appended, evicted ones included. They are few.
+    snapshots: Vec<Seq>,
+}
+
+impl Tape {
+    /// An empty tape.
+    pub fn new(limits: Limits) -> Self {
+        Tape { limits, ..Tape::default() }
+    }
+
+    /// Appends a record. The oldest events are let go where the tape is full; the newest one always stays.
+    pub fn push(&mut self, record: Record) {
+        let Record::Event(event) = record else {
+            self.mark_bytes += record.weight();
+            self.marks.push_back(Mark { after: self.last, record });
+            while self.marks.len() > 1 && (self.marks.len() > MAX_MARKS || self.mark_bytes > MAX_MARK_BYTES) {
+                self.mark_bytes -= self.marks.pop_front().map_or(0, |mark| mark.record.weight());
+                self.marks_gone += 1;
+            }
+            return;
+        };
+        // A row is found by its distance from the first: a recording that was put together by hand may have holes.
+        if event.seq.checked_since(self.last) != Some(1) {
+            self.let_go(usize::MAX);
+        }
+        self.last = event.seq;
+        let newer = event.is_snapshot().then(|| (event.seq, event.data.text().clone()));
+        self.packer.add(event, &mut self.chunks);
+        if let Some((newer, text)) = newer {
+            self.thin_older_snapshot(newer, &text);
+            self.snapshots.push(newer);
+        }
+        self.rows += 1;
+        self.bytes += self.find(self.last).and_then(|(chunk, place)| chunk.weight(place)).unwrap_or_default();
+        self.evict();
+    }
+
+    /// Notes how many bytes of the limits the projections of these events take. A quarter is always left for the events.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.reserved = bytes.min(self.limits.max_bytes / 4 * 3);
+        self.evict();
+    }
+
+    fn evict(&mut self) {
+        let max_bytes = self.limits.max_bytes - self.reserved;
+        while self.rows > 1 && (self.rows > self.limits.max_rows || self.bytes > max_bytes) {
+            self.let_go(1);
+            // At the first, and then ever less often: there may be millions.
+            if self.evicted_rows.is_power_of_two() {
+                let (rows, bytes) = (self.evicted_rows, self.evicted_bytes);
+                tracing::info!(rows, bytes, "event log: the oldest events were evicted");
+            }
+        }
+    }
+
+    /// Shows it as it was when this event had come: what is newer is passed over by all but [`Tape::whole`] and
+    /// [`Tape::newest_seq`], while it goes on to be kept. Nothing: as it is.
+    pub fn stand_at(&mut self, moment: Option<Seq>) {
+        self.moment = moment.map(|moment| moment.min(self.last));
+    }
+
+    /// The event with this number, if it is still here.
+    pub fn get(&self, seq: Seq) -> Option<Event> {
+        self.whole(seq).filter(|_| seq <= self.last_seq())
+    }
+
+    /// The event with this number, whatever moment is shown.
+    pub fn whole(&self, seq: Seq) -> Option<Event> {
+        let (chunk, place) = self.find(seq)?;
+        chunk.event(place, &self.base())
+    }
+
+    /// Finds the text that another is kept as a difference to. Each leads to a newer one, so it ends at the newest.
+    fn base(&self) -> impl Fn(Seq) -> Option<Arc<str>> {
+        |seq| Some(self.whole(seq)?.data.text().clone())
+    }
+
+    /// Keeps the snapshot before this one as its difference to it: only the newest is needed in full.
+    fn thin_older_snapshot(&mut self, newer: Seq, text: &str) {
+        let Some(older) = self.snapshots.last().copied() else { return };
+        let number = self.chunk_of(older);
+        let Some(chunk) = self.chunks.get_mut(number) else { return };
+        let Some(place) = chunk.place(older) else { return };
+        let before = chunk.weight(place).unwrap_or_default();
+        chunk.keep_difference(place, newer, text);
+        self.bytes -= before.saturating_sub(chunk.weight(place).unwrap_or_default());
+    }
+
+    /// Returns an event's number among the events of the stream, which is what recordings count; snapshots have none.
+    pub fn number_of(&self, seq: Seq) -> EventNumber {
+        EventNumber(seq.0 - self.snapshots.partition_point(|snapshot| *snapshot < seq) as u64)
+    }
+
+    /// Returns how many events of the stream there are up to this position; of an event that is its number.
+    pub fn events_until(&self, seq: Seq) -> EventNumber {
+        EventNumber(seq.0 - self.snapshots_until(seq))
+    }
+
+    /// Returns where the event of the stream with this number is.
+    pub fn position_of(&self, number: EventNumber) -> Seq {
+        let seq = Seq(number.0);
+        self.snapshots.iter().fold(seq, |seq, snapshot| if *snapshot <= seq { seq.next() } else { seq })
+    }
+
+    /// Returns how many snapshots are among the events up to this one.
+    pub fn snapshots_until(&self, seq: Seq) -> u64 {
+        self.snapshots.partition_point(|snapshot| *snapshot <= seq) as u64
+    }
+
+    /// When the event with this number happened, whatever moment is shown; none where that is not known.
+    pub fn time(&self, seq: Seq) -> Option<Timestamp> {
+        let (chunk, place) = self.find(seq)?;
+        chunk.time(place)
+    }
+
+    /// When the event with this number arrived, whatever moment is shown.
+    pub fn arrival(&self, seq: Seq) -> Option<Timestamp> {
+        let (chunk, place) = self.find(seq)?;
+        chunk.at(place)
+    }
+
+    /// The oldest event that happened at this time or after it.
+    pub fn first_since(&self, at: Timestamp) -> Option<Seq> {
+        let found = self.places().find(|(chunk, place)| chunk.time(*place).is_some_and(|time| time >= at));
+        found.map(|(chunk, place)| chunk.seq(place)).filter(|seq| *seq <= self.last_seq())
+    }
+
+    /// The newest event with this id.
+    pub fn newest_with_id(&self, id: &str) -> Option<Seq> {
+        let shown = |(chunk, place): &(&Chunk, usize)| chunk.seq(*place) <= self.last_seq();
+        let found = self.places().rev().filter(shown).find(|(chunk, place)| chunk.id(*place) == Some(id));
+        found.map(|(chunk, place)| chunk.seq(place))
+    }
+
+    fn find(&self, seq: Seq) -> Option<(&Chunk, usize)> {
+        let chunk = self.chunks.get(self.chunk_of(seq))?;
+        Some((chunk, chunk.place(seq)?))
+    }
+
+    /// The number of the chunk that holds an event, if any does.
+    fn chunk_of(&self, seq: Seq) -> usize {
+        self.chunks.partition_point(|chunk| chunk.first() <= seq).saturating_sub(1)
+    }
+
+    fn places(&self) -> impl DoubleEndedIterator<Item = (&Chunk, usize)> {
+        self.chunks.iter().flat_map(|chunk| chunk.places().map(move |place| (chunk, place)))
+    }
+
+    /// The oldest event still here.
+    pub fn first_seq(&self) -> Option<Seq> {
+        self.first_kept().filter(|first| *first <= self.last_seq())
+    }
+
+    /// The oldest event still here, whatever moment is shown.
+    pub fn first_kept(&self) -> Option<Seq> {
+        self.chunks.front().map(Chunk::first)
+    }
+
+    /// The newest event's number; 0 before the first.
+    pub fn last_seq(&self) -> Seq {
+        self.moment.unwrap_or(self.last)
+    }
+
+    /// The newest event's number, whatever moment is shown.
+    pub fn newest_seq(&self) -> Seq {
+        self.last
+    }
+
+    /// Events still here.
+    pub fn len(&self) -> usize {
+        let newer = usize::try_from(self.last - self.last_seq()).unwrap_or(usize::MAX);
+        self.rows.saturating_sub(newer)
+    }
+
+    /// Whether there is no event.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of memory that the events take, roughly, whatever moment is shown.
+    pub fn kept_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The events from this number on, or from the oldest still here.
+    pub fn iter_from(&self, seq: Seq) -> impl Iterator<Item = Event> {
+        let (from, last) = (self.chunk_of(seq), self.last_seq());
+        let places = self.chunks.range(from..).flat_map(|chunk| chunk.places().map(move |place| (chunk, place)));
+        let places = places.map(|(chunk, place)| (chunk.seq(place), chunk, place));
+        let wanted =
+            places.skip_while(move |(number, ..)| *number < seq).take_while(move |(number, ..)| *number <= last);
+        wanted.filter_map(|(_, chunk, place)| chunk.event(place, &self.base()))
+    }
+
+    /// The records that are no events, in order.
+    pub fn marks(&self) -> &VecDeque<Mark> {
+        &self.marks
+    }
+
+    /// The record that is no event with this number, counted from 0, or the oldest after it that is still here: with its own
+    /// number.
+    pub fn mark(&self, number: u64) -> Option<(u64, &Mark)> {
+        let number = number.max(self.marks_gone);
+        Some((number, self.marks.get(usize::try_from(number - self.marks_gone).ok()?)?))
+    }
+
+    /// How many records that are no events came.
+    pub fn marks_seen(&self) -> u64 {
+        self.marks_gone + self.marks.len() as u64
+    }
+
+    /// How large it may grow.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Events still here, whatever moment is shown.
+    pub fn kept_rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Lets the oldest events go until so many bytes went; the newest one always stays.
+    pub fn shrink_by(&mut self, bytes: usize) {
+        let wanted = self.bytes.saturating_sub(bytes);
+        while self.rows > 1 && self.bytes > wanted {
+            self.let_go(1);
+        }
+    }
+
+    /// Events that were let go.
+    pub fn evicted_rows(&self) -> u64 {
+        self.evicted_rows
+    }
+
+    /// Bytes of payload that were let go.
+    pub fn evicted_bytes(&self) -> u64 {
+        self.evicted_bytes
+    }
+
+    fn let_go(&mut self, rows: usize) {
+        for _ in 0..rows {
+            let Some(chunk) = self.chunks.front_mut() else { return };
+            let Some((weight, size)) = chunk.let_go() else { return };
+            if chunk.len() == 0 {
+                self.chunks.pop_front();
+            }
+            self.rows -= 1;
+            self.bytes = self.bytes.saturating_sub(weight);
+            self.evicted_rows += 1;
+            self.evicted_bytes += size;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Data;
+    use crate::{Loaded, SnapshotPart, ThreadSnapshot};
+
+    /// What an event of ten bytes weighs.
+    const TEN: usize = 32 + 10;
+
+    fn event(seq: u64, size: usize) -> Record {
+        Record::Event(Event {
+            seq: Seq(seq),
+            at: jiff::Timestamp::UNIX_EPOCH,
+            conn: 1,
+            replayed: false,
+            name: "values".into(),
+            ns: [].into(),
+            id: None,
+            data: Data::Json("1".repeat(size).into()),
+        })
+    }
+
+    #[test]
+    fn rows_are_found_and_bounded() {
+        let mut tape = Tape::new(Limits { max_rows: 3, max_bytes: 10_000 });
+        assert_eq!((tape.first_seq(), tape.last_seq(), tape.get(Seq(1))), (None, Seq::START, None));
+        let gap = Record::Gap { at: jiff::Timestamp::UNIX_EPOCH, why: "x".into() };
+        tape.push(gap.clone());
+        for seq in 1..=5 {
+            tape.push(event(seq, 10));
+        }
+        tape.push(gap);
+        assert_eq!((tape.first_seq(), tape.last_seq(), tape.len()), (Some(Seq(3)), Seq(5), 3));
+        assert_eq!((tape.get(Seq(2)), tape.get(Seq(6))), (None, None));
+        assert_eq!(tape.get(Seq(4)).unwrap().seq, Seq(4));
+        assert_eq!(tape.iter_from(Seq(0)).map(|e| e.seq.0).collect::<Vec<_>>(), [3, 4, 5]);
+        assert_eq!(tape.iter_from(Seq(5)).map(|e| e.seq.0).collect::<Vec<_>>(), [5]);
+        assert_eq!(tape.iter_from(Seq(9)).count(), 0);
+        assert_eq!(tape.marks().iter().map(|m| m.after.0).collect::<Vec<_>>(), [0, 5]);
+        assert_eq!((tape.evicted_rows(), tape.evicted_bytes()), (2, 20));
+    }
+
+    #[test]
+    fn the_past_is_shown_while_it_goes_on() {
+        let mut tape = Tape::new(Limits { max_rows: 3, max_bytes: 10_000 });
+        (1..=3).for_each(|seq| tape.push(event(seq, 10)));
+        tape.stand_at(Some(Seq(2)));
+        tape.push(event(4, 10));
+        assert_eq!(
+            (tape.first_seq(), tape.last_seq(), tape.newest_seq(), tape.len()),
+            (Some(Seq(2)), Seq(2), Seq(4), 1)
+        );
+        assert_eq!((tape.len(), tape.kept_bytes()), (1, 3 * TEN));
+        assert_eq!((tape.get(Seq(3)), tape.whole(Seq(3)).map(|event| event.seq)), (None, Some(Seq(3))));
+        assert_eq!(tape.iter_from(Seq(0)).map(|e| e.seq.0).collect::<Vec<_>>(), [2]);
+        // What is shown was let go.
+        tape.push(event(5, 10));
+        assert_eq!(
+            (tape.first_seq(), tape.first_kept(), tape.len(), tape.iter_from(Seq(0)).count()),
+            (None, Some(Seq(3)), 0, 0)
+        );
+        assert_eq!((tape.len(), tape.kept_bytes()), (0, 3 * TEN));
+        tape.stand_at(None);
+        assert_eq!(
+            (tape.first_seq(), tape.last_seq(), tape.len(), tape.kept_bytes()),
+            (Some(Seq(3)), Seq(5), 3, 3 * TEN)
+        );
+    }
+
+    #[test]
+    fn numbers_of_others_cost_no_more_than_what_is_kept() {
+        let mut tape = Tape::new(Limits::default());
+        for seq in [1, 2, u64::MAX - 1, u64::MAX, 7, 1 << 60, (1 << 60) + 1] {
+            tape.push(event(seq, 10));
+            tape.stand_at(Some(Seq(1)));
+            tape.stand_at(None);
+            assert_eq!(tape.last_seq(), Seq(seq));
+        }
+        assert_eq!((tape.kept_rows(), tape.kept_bytes()), (2, 2 * TEN));
+    }
+
+    #[test]
+    fn old_snapshots_are_kept_as_differences() {
+        let snapshot = |seq, messages: usize| {
+            let state = serde_json::json!({"values": {"messages": vec!["a long message"; messages], "n": messages}});
+            let parts = [(SnapshotPart::State, Loaded::Json(state.to_string().into()))];
+            ThreadSnapshot { at: jiff::Timestamp::UNIX_EPOCH, parts: parts.into() }.into_event(Seq(seq))
+        };
+        let mut tape = Tape::new(Limits::default());
+        let entries = [snapshot(1, 5_000), snapshot(3, 5_010), snapshot(4, 5_020), snapshot(6, 5_020)];
+        tape.push(Record::Event(entries[0].clone()));
+        let one = tape.kept_bytes();
+        tape.push(event(2, 10));
+        tape.push(Record::Event(entries[1].clone()));
+        tape.push(Record::Event(entries[2].clone()));
+        tape.push(event(5, 10));
+        tape.push(Record::Event(entries[3].clone()));
+        assert!(tape.kept_bytes() < one + one / 10, "{} of {one}", tape.kept_bytes());
+        for entry in &entries {
+            assert_eq!(tape.whole(entry.seq).as_ref(), Some(entry));
+        }
+        assert_eq!(tape.iter_from(Seq(0)).filter(Event::is_snapshot).collect::<Vec<_>>(), entries);
+        // Events of the stream are counted without them.
+        assert_eq!([2, 5, 6].map(|seq| tape.number_of(Seq(seq)).0), [1, 2, 3]);
+        assert_eq!([1, 2, 3].map(|number| tape.position_of(EventNumber(number)).0), [2, 5, 7]);
+        assert_eq!([1, 2, 4, 9].map(|seq| tape.snapshots_until(Seq(seq))), [1, 1, 3, 4]);
+        // The oldest go first, so what they are kept by is still there.
+        tape.shrink_by(one / 2);
+        assert_eq!(tape.whole(Seq(6)).as_ref(), Some(&entries[3]));
+    }
+
+    #[test]
+    fn one_huge_event_stays() {
+        let mut tape = Tape::new(Limits { max_rows: 10, max_bytes: 1000 });
+        tape.push(event(1, 10));
+        tape.push(event(2, 5000));
+        assert_eq!((tape.first_seq(), tape.len()), (Some(Seq(2)), 1));
+    }
+}

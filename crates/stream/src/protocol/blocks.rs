@@ -1,0 +1,43 @@
+//! Messages in the second dialect: blocks that start, grow and finish, between a message's start and its finish. The pieces do
+//! not name their message: they belong to the one that was started last in their namespace.
+
+use super::{LongText, Number, Text};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// One event of this dialect.
+#[derive(Deserialize)]
+pub(crate) struct Block<'a> {
+    #[serde(default, borrow)]
+    pub event: Text<'a>,
+    #[serde(default, borrow, alias = "message_id")]
+    pub id: Text<'a>,
+    #[serde(default, borrow)]
+    pub role: Text<'a>,
+    #[serde(default)]
+    pub index: Number,
+    #[serde(default, borrow)]
+    pub content: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    delta: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    pub usage: Option<&'a RawValue>,
+}
+
+/// What a block grew by.
+#[derive(Deserialize)]
+pub(crate) struct Delta<'a> {
+    #[serde(default, borrow)]
+    pub text: LongText<'a>,
+    #[serde(default, borrow)]
+    pub reasoning: LongText<'a>,
+    #[serde(default, borrow)]
+    pub args: Option<&'a RawValue>,
+}
+
+impl<'a> Block<'a> {
+    /// Reads what the block grew by.
+    pub fn delta(&self) -> Option<Delta<'a>> {
+        serde_json::from_str(self.delta?.get()).ok()
+    }
+}

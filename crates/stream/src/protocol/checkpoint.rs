@@ -1,0 +1,41 @@
+//! Checkpoints: the state of a thread after a step.
+
+use super::Number;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// `checkpoints`, the payload of `debug` with the type `checkpoint`, and the state in a `state_update`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Checkpoint<'a> {
+    /// JavaScript's short form has the step here.
+    step: Number,
+    metadata: Option<CheckpointMetadata>,
+    #[serde(borrow)]
+    pub values: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub next: Option<&'a RawValue>,
+    /// Python tells the ids of the tasks that are next.
+    #[serde(borrow)]
+    pub tasks: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CheckpointMetadata {
+    #[serde(default)]
+    step: Number,
+}
+
+impl Checkpoint<'_> {
+    /// The number of the step that is over.
+    pub fn step(&self) -> Option<i64> {
+        self.metadata.as_ref().and_then(|metadata| metadata.step.0).or(self.step.0)
+    }
+}
+
+/// `state_update` on a thread's stream: the state after an edit or a run.
+#[derive(Debug, Deserialize)]
+pub(crate) struct StateUpdate<'a> {
+    #[serde(borrow)]
+    pub state: &'a RawValue,
+}

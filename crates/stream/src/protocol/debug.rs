@@ -1,0 +1,18 @@
+//! `debug`: tasks and checkpoints with the server's times.
+
+use super::{Number, Text};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// `debug`: the type (`task`, `task_result`, `checkpoint`), the step, the server's time and the payload of that type.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Debug<'a> {
+    #[serde(borrow, rename = "type")]
+    pub kind: Text<'a>,
+    pub step: Number,
+    #[serde(borrow)]
+    pub timestamp: Text<'a>,
+    #[serde(borrow)]
+    pub payload: Option<&'a RawValue>,
+}

@@ -1,0 +1,13 @@
+//! `error`: why a run failed.
+
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// The object that most servers send; some send a bare string.
+#[derive(Deserialize)]
+pub(crate) struct Failure<'a> {
+    #[serde(default, borrow)]
+    pub error: Option<Cow<'a, str>>,
+    #[serde(default, borrow)]
+    pub message: Option<Cow<'a, str>>,
+}

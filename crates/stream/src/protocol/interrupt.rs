@@ -1,0 +1,25 @@
+//! Interrupts: what a graph asks when it stops.
+
+use super::Text;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// One interrupt, in an `__interrupt__` list, in a task, or as the second dialect's `input.requested`, which calls the fields
+/// `interrupt_id` and `payload`.
+#[derive(Deserialize)]
+pub(crate) struct Interrupt<'a> {
+    #[serde(default, borrow, alias = "interrupt_id")]
+    pub id: Text<'a>,
+    #[serde(default, borrow, alias = "payload")]
+    pub value: Option<&'a RawValue>,
+    /// The JSON schema of the answer.
+    #[serde(default, borrow)]
+    pub response_schema: Option<&'a RawValue>,
+}
+
+impl<'a> Interrupt<'a> {
+    /// Reads an interrupt; nothing where the value is no object.
+    pub fn read(raw: &'a RawValue) -> Option<Interrupt<'a>> {
+        serde_json::from_str(raw.get()).ok()
+    }
+}

@@ -1,0 +1,205 @@
+//! Types of fields that forgive what is odd: it counts as missing, and costs nothing beside it.
+
+use crate::bounded;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+
+/// A name, an id or another word, or nothing where there is something else. It is bounded, since it may be kept.
+///
+/// Half a surrogate pair, which JavaScript servers send when they cut an emoji in two, costs one character and not the event.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Text<'a>(pub Option<Cow<'a, str>>);
+
+impl Text<'_> {
+    pub fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+
+    pub fn is(&self, other: &str) -> bool {
+        self.0.as_deref() == Some(other)
+    }
+
+    /// The text, where it is not empty.
+    pub fn some(&self) -> Option<&str> {
+        self.0.as_deref().filter(|t| !t.is_empty())
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Text(text(<&'de RawValue>::deserialize(deserializer)?).map(bounded)))
+    }
+}
+
+/// A text of any length, else empty.
+#[derive(Debug, Default)]
+pub(crate) struct LongText<'a>(pub Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for LongText<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(LongText(text(<&'de RawValue>::deserialize(deserializer)?).unwrap_or_default()))
+    }
+}
+
+/// A whole number, or nothing where there is something else: an odd one costs only itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Number(pub Option<i64>);
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Number(<&'de RawValue>::deserialize(deserializer)?.get().parse().ok()))
+    }
+}
+
+/// The text that a raw value is, if it is one.
+pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+        return Some(Cow::Borrowed(inner));
+    }
+    let whole = serde_json::from_str::<String>(raw.get());
+    Some(Cow::Owned(whole.unwrap_or_else(|_| unescape(inner))))
+}
+
+/// Unescapes what serde refuses: lone surrogates become U+FFFD.
+pub(crate) fn unescape(text: &str) -> String {
+    let mut units: Vec<u16> = Vec::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c != '\\' {
+            units.extend(c.encode_utf16(&mut [0; 2]).iter());
+            continue;
+        }
+        let unit = match chars.next() {
+            Some('n') => 0x0a,
+            Some('t') => 0x09,
+            Some('r') => 0x0d,
+            Some('b') => 0x08,
+            Some('f') => 0x0c,
+            Some('u') => {
+                let hex: String = chars.by_ref().take(4).collect();
+                u16::from_str_radix(&hex, 16).unwrap_or(0xfffd)
+            }
+            Some(other) => other as u32 as u16,
+            None => break,
+        };
+        units.push(unit);
+    }
+    String::from_utf16_lossy(&units)
+}
+
+/// The fields of an object in their order, raw.
+pub(crate) struct Fields<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+        impl<'de> Visitor<'de> for Collect {
+            type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::with_capacity(map.size_hint().unwrap_or(8));
+                while let Some((key, value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+                    fields.push((key.0, value));
+                }
+                Ok(fields)
+            }
+        }
+        deserializer.deserialize_map(Collect).map(Fields)
+    }
+}
+
+/// A key, borrowed where it holds no escapes.
+struct Key<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Cow<'de, str>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+
+            fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Self::Value, E> {
+                Ok(Cow::Borrowed(key))
+            }
+
+            fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+                Ok(Cow::Owned(key.into()))
+            }
+        }
+        deserializer.deserialize_str(Read).map(Key)
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// Reads an object; nothing where the text is none.
+    pub fn read(text: &'a str) -> Option<Fields<'a>> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// Returns the first field with this name.
+    pub fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, raw)| *raw)
+    }
+}
+
+/// A list whose members are read one by one: an odd one costs only itself.
+pub(crate) struct Items<'a>(pub Vec<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Collect;
+        impl<'de> Visitor<'de> for Collect {
+            type Value = Vec<&'de RawValue>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+                let mut items = Vec::with_capacity(seq.size_hint().unwrap_or(4));
+                while let Some(item) = seq.next_element()? {
+                    items.push(item);
+                }
+                Ok(items)
+            }
+        }
+        deserializer.deserialize_seq(Collect).map(Items)
+    }
+}
+
+impl<'a> Items<'a> {
+    /// Reads a list; nothing where the text is none.
+    pub fn read(text: &'a str) -> Option<Items<'a>> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// The members of a raw list; none where it is something else.
+    pub fn of(raw: &'a RawValue) -> Vec<&'a RawValue> {
+        serde_json::from_str::<Items<'_>>(raw.get()).map(|i| i.0).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_an_emoji_costs_one_character() {
+        let raw: &RawValue = serde_json::from_str(r#""a\ud83d\n\u00e9\"""#).unwrap();
+        assert_eq!(text(raw).as_deref(), Some("a\u{fffd}\né\""));
+        let raw: &RawValue = serde_json::from_str("7").unwrap();
+        assert_eq!(text(raw), None);
+        assert_eq!(serde_json::from_str::<Text<'_>>("null").unwrap(), Text(None));
+    }
+}

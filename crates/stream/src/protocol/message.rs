@@ -1,0 +1,150 @@
+//! Messages and their pieces, in every form in which servers send them.
+
+use super::{LongText, Number, Text};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// A message, or a piece of one.
+#[derive(Deserialize, Default)]
+pub(crate) struct MessagePayload<'a> {
+    #[serde(default, borrow)]
+    pub id: Text<'a>,
+    #[serde(default, borrow, rename = "type")]
+    pub kind: Text<'a>,
+    #[serde(default, borrow)]
+    pub role: Text<'a>,
+    #[serde(default, borrow)]
+    pub name: Text<'a>,
+    #[serde(default, borrow)]
+    pub content: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    pub tool_calls: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    pub invalid_tool_calls: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    pub tool_call_chunks: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    pub tool_call_id: Text<'a>,
+    #[serde(default, borrow)]
+    pub status: Text<'a>,
+    #[serde(default, borrow)]
+    pub usage_metadata: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    pub chunk_position: Text<'a>,
+    #[serde(default, borrow)]
+    pub response_metadata: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    pub additional_kwargs: Option<&'a RawValue>,
+}
+
+impl<'a> MessagePayload<'a> {
+    /// Reads what stands where a message is expected and is no object. Graphs may keep bare texts, or pairs of a role and a
+    /// text.
+    pub fn bare(raw: &'a RawValue) -> MessagePayload<'a> {
+        let (role, content) = match serde_json::from_str::<(Text<'a>, &'a RawValue)>(raw.get()) {
+            Ok((role, content)) if role.some().is_some() => (role, content),
+            _ => (Text(Some("text".into())), raw),
+        };
+        MessagePayload { kind: role, content: Some(content), ..MessagePayload::default() }
+    }
+
+    /// Whether this is a piece of a message. Python names its pieces; JavaScript's are known by the key that only pieces have.
+    pub fn is_chunk(&self) -> bool {
+        self.kind.as_str().ends_with("Chunk") || (self.kind.is("ai") && self.tool_call_chunks.is_some())
+    }
+
+    /// Whether this is the last piece of its message: the newest Python server says so, and models say why they stopped.
+    pub fn is_finish(&self) -> bool {
+        let said = |raw: &&RawValue, key: &str| memchr::memmem::find(raw.get().as_bytes(), key.as_bytes()).is_some();
+        let reason = self.response_metadata.as_ref();
+        self.chunk_position.is("last")
+            || reason.is_some_and(|raw| said(raw, "\"finish_reason\":\"") || said(raw, "\"stop_reason\":\""))
+    }
+}
+
+/// Where a message or a call comes from.
+#[derive(Debug, Clone, Deserialize, Default)]
+pub(crate) struct MessageOrigin<'a> {
+    #[serde(default, borrow)]
+    pub langgraph_node: Text<'a>,
+    #[serde(default)]
+    pub langgraph_step: Number,
+    #[serde(default, borrow)]
+    pub langgraph_checkpoint_ns: Text<'a>,
+    #[serde(default, borrow)]
+    pub ls_model_name: Text<'a>,
+    #[serde(default, borrow)]
+    pub run_id: Text<'a>,
+}
+
+impl MessageOrigin<'_> {
+    /// Returns a copy that outlives the event.
+    pub fn into_owned(self) -> MessageOrigin<'static> {
+        let own = |text: Text<'_>| Text(text.0.map(|text| Cow::Owned(text.into_owned())));
+        MessageOrigin {
+            langgraph_node: own(self.langgraph_node),
+            langgraph_step: self.langgraph_step,
+            langgraph_checkpoint_ns: own(self.langgraph_checkpoint_ns),
+            ls_model_name: own(self.ls_model_name),
+            run_id: own(self.run_id),
+        }
+    }
+}
+
+/// A message that `messages/metadata` announces. The pieces that follow name only their message.
+#[derive(Deserialize)]
+pub(crate) struct Announced<'a> {
+    #[serde(default, borrow)]
+    pub metadata: Option<MessageOrigin<'a>>,
+}
+
+/// A tool call that a message asks for, as far as it identifies the call.
+#[derive(Deserialize)]
+pub(crate) struct RequestedCall<'a> {
+    #[serde(default, borrow)]
+    pub id: Text<'a>,
+    #[serde(default, borrow)]
+    pub name: Text<'a>,
+}
+
+/// `additional_kwargs`: what some models put beside the content.
+#[derive(Deserialize, Default)]
+pub(crate) struct AdditionalKwargs<'a> {
+    #[serde(default, borrow)]
+    pub reasoning_content: LongText<'a>,
+    #[serde(default, borrow)]
+    pub refusal: LongText<'a>,
+}
+
+impl<'a> AdditionalKwargs<'a> {
+    /// Reads them. Most are `{}`.
+    pub fn read(raw: Option<&'a RawValue>) -> AdditionalKwargs<'a> {
+        let raw = raw.filter(|raw| raw.get().len() > 2);
+        raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+    }
+}
+
+/// `response_metadata`: what the model's provider says, with the last piece.
+#[derive(Deserialize)]
+pub(crate) struct ResponseMetadata<'a> {
+    #[serde(default, borrow)]
+    pub model_name: Text<'a>,
+}
+
+impl<'a> ResponseMetadata<'a> {
+    /// Reads it. Most are `{}`.
+    pub fn read(raw: &'a RawValue) -> Option<ResponseMetadata<'a>> {
+        if raw.get().len() < 3 {
+            return None;
+        }
+        serde_json::from_str(raw.get()).ok()
+    }
+}
+
+/// The identity of a message in a checkpoint. Histories hold a hundred states, of which nothing else is read.
+#[derive(Deserialize, Default)]
+pub(crate) struct MessageId<'a> {
+    #[serde(default, borrow)]
+    pub id: Option<Cow<'a, str>>,
+}

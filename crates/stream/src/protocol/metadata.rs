@@ -1,0 +1,28 @@
+//! `metadata`: which run the events are of.
+
+use super::{Number, Text};
+use serde::Deserialize;
+
+/// `metadata`: a run began, or, on a thread's stream of the Python server, ended (`{"status": "run_done"}`). JavaScript names no
+/// attempt.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Metadata<'a> {
+    #[serde(borrow)]
+    pub run_id: Text<'a>,
+    #[serde(borrow)]
+    pub status: Text<'a>,
+    pub attempt: Number,
+}
+
+impl Metadata<'_> {
+    /// The number of the attempt, from 1.
+    pub fn attempt(&self) -> u64 {
+        self.attempt.0.and_then(|n| u64::try_from(n).ok()).unwrap_or(1).max(1)
+    }
+
+    /// Whether the run is over.
+    pub fn is_done(&self) -> bool {
+        self.status.is("run_done")
+    }
+}

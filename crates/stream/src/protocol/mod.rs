@@ -1,0 +1,43 @@
+//! The payloads of an agent server's events, each declared once, with what servers do differently. They are borrowed from the
+//! event's text, hold only the fields that are used, and forgive what is odd: a field of another type counts as missing.
+//!
+//! An event's payload is parsed at most once, when the first projection needs it ([`Payload`]).
+
+mod blocks;
+mod callback;
+mod checkpoint;
+mod debug;
+mod envelope;
+mod error;
+mod interrupt;
+mod lenient;
+mod lifecycle;
+mod message;
+mod message_pair;
+mod metadata;
+mod mode_tuple;
+mod payload;
+mod state;
+mod task;
+mod usage;
+
+pub(crate) use blocks::Block;
+pub(crate) use callback::Callback;
+pub(crate) use checkpoint::{Checkpoint, StateUpdate};
+pub(crate) use debug::Debug;
+pub(crate) use envelope::Envelope;
+pub(crate) use error::Failure;
+pub(crate) use interrupt::Interrupt;
+pub(crate) use lenient::{Fields, Items, LongText, Number, Text, text, unescape};
+pub(crate) use lifecycle::Phase;
+pub(crate) use message::{
+    AdditionalKwargs, Announced, MessageId, MessageOrigin, MessagePayload, RequestedCall, ResponseMetadata,
+};
+pub(crate) use message_pair::{MessagePair, PairMetadata};
+pub(crate) use metadata::Metadata;
+pub use mode_tuple::ModeTuple;
+pub(crate) use mode_tuple::mode;
+pub(crate) use payload::{Payload, Write};
+pub(crate) use state::{StateInterrupts, StateMessages, ThreadState};
+pub(crate) use task::Task;
+pub(crate) use usage::UsageMetadata;

@@ -1,0 +1,267 @@
+//! An event's payload: unwrapped once, and parsed as its type at most once, when the first projection needs it.
+
+use super::{
+    Announced, Block, Callback, Checkpoint, Debug, Envelope, Fields, Interrupt, Items, MessageOrigin, MessagePair,
+    MessagePayload, Metadata, PairMetadata, Phase, StateUpdate, Task, message_pair,
+};
+use crate::{Event, ModeTuple, Namespace, bounded_namespace};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
+/// An event, unwrapped.
+pub(crate) struct Payload<'a> {
+    /// The event.
+    pub event: &'a Event,
+    /// What it is: its name, or the method of the envelope.
+    pub name: &'a str,
+    /// Its namespace.
+    pub ns: Namespace,
+    /// The payload proper; `None` where it is no JSON.
+    pub json: Option<&'a str>,
+    /// Whether it came in the second dialect's envelope.
+    pub enveloped: bool,
+    /// The node that an envelope names beside its payload.
+    pub node: Option<Cow<'a, str>>,
+    /// Interrupts that lie beside the payload in the envelope.
+    pub interrupts: Option<&'a RawValue>,
+    /// The message and its metadata, where they were read.
+    pub pair: Option<MessagePair<'a>>,
+    parsed: Parsed<'a>,
+}
+
+/// What was parsed of one event. What is large and rare is boxed: a payload is made for every token.
+#[derive(Default)]
+struct Parsed<'a> {
+    metadata: OnceCell<Option<Metadata<'a>>>,
+    task: OnceCell<Option<Task<'a>>>,
+    debug: OnceCell<Option<Debug<'a>>>,
+    checkpoint: OnceCell<Option<Checkpoint<'a>>>,
+    state_update: OnceCell<Option<StateUpdate<'a>>>,
+    phase: OnceCell<Option<Phase<'a>>>,
+    block: OnceCell<Option<Box<Block<'a>>>>,
+    callback: OnceCell<Option<Box<Callback<'a>>>>,
+    interrupt: OnceCell<Option<Box<Interrupt<'a>>>>,
+    message: OnceCell<Option<Box<(MessagePayload<'a>, MessageOrigin<'a>)>>>,
+    messages: OnceCell<Vec<MessagePayload<'a>>>,
+    announced: OnceCell<Vec<(Cow<'a, str>, Announced<'a>)>>,
+    fields: OnceCell<Option<Fields<'a>>>,
+    named_interrupts: OnceCell<Option<&'a RawValue>>,
+    writes: OnceCell<Vec<Write<'a>>>,
+}
+
+/// What one node wrote.
+pub(crate) struct Write<'a> {
+    /// The node.
+    pub node: Cow<'a, str>,
+    /// Its update.
+    pub json: &'a str,
+    fields: OnceCell<Option<Fields<'a>>>,
+}
+
+impl<'a> Write<'a> {
+    fn new(node: Cow<'a, str>, json: &'a str) -> Write<'a> {
+        Write { node, json, fields: OnceCell::new() }
+    }
+
+    /// The fields of the update; nothing where it is no object.
+    pub fn fields(&self) -> Option<&Fields<'a>> {
+        self.fields.get_or_init(|| Fields::read(self.json)).as_ref()
+    }
+}
+
+impl<'a> Payload<'a> {
+    /// Unwraps an event.
+    pub fn of(event: &'a Event) -> Payload<'a> {
+        let json = event.data.json().map(|text| &**text);
+        let mut payload = Payload {
+            event,
+            name: &event.name,
+            ns: event.ns.clone(),
+            json,
+            enveloped: false,
+            node: None,
+            interrupts: None,
+            pair: None,
+            parsed: Parsed::default(),
+        };
+        let Some(json) = json else { return payload };
+        let namespace = if let Some(Envelope { method, params, .. }) = Envelope::read(json) {
+            (payload.name, payload.json, payload.enveloped) = (method, Some(params.data.get()), true);
+            (payload.node, payload.interrupts) = (params.node.0, params.interrupts);
+            params.namespace
+        } else if let Some(ModeTuple { name, ns, chunk }) = ModeTuple::of(&event.name, json) {
+            (payload.name, payload.json) = (name, Some(chunk.get()));
+            ns
+        } else {
+            return payload;
+        };
+        if !namespace.is_empty() {
+            payload.ns = bounded_namespace(&namespace);
+        }
+        payload
+    }
+
+    /// Reads the message and its metadata, where this is such a pair.
+    pub fn paired(mut self, known: &'a mut PairMetadata) -> Payload<'a> {
+        if self.name == "messages" && !self.enveloped {
+            self.pair = self.json.and_then(|json| message_pair::read(json, known));
+        }
+        self
+    }
+
+    /// Reads the payload as a type.
+    pub fn read<T: Deserialize<'a>>(&self) -> Option<T> {
+        serde_json::from_str(self.json?).ok()
+    }
+
+    /// A run's metadata.
+    pub fn metadata(&self) -> Option<&Metadata<'a>> {
+        self.parsed.metadata.get_or_init(|| self.read()).as_ref()
+    }
+
+    /// An event of the mode `debug`.
+    pub fn debug(&self) -> Option<&Debug<'a>> {
+        self.parsed.debug.get_or_init(|| self.read()).as_ref()
+    }
+
+    /// A task: an event of the mode `tasks`, or the task in one of the mode `debug`.
+    pub fn task(&self) -> Option<&Task<'a>> {
+        let read = || match self.name {
+            "debug" => serde_json::from_str(self.debug()?.payload?.get()).ok(),
+            _ => self.read(),
+        };
+        self.parsed.task.get_or_init(read).as_ref()
+    }
+
+    /// A checkpoint: an event of the mode `checkpoints`, or the one in an event of the mode `debug` or in a state update.
+    pub fn checkpoint(&self) -> Option<&Checkpoint<'a>> {
+        let read = || match self.name {
+            "debug" => {
+                let debug = self.debug().filter(|debug| debug.kind.is("checkpoint"))?;
+                serde_json::from_str(debug.payload?.get()).ok()
+            }
+            "state_update" => serde_json::from_str(self.state_update()?.state.get()).ok(),
+            _ => self.read(),
+        };
+        self.parsed.checkpoint.get_or_init(read).as_ref()
+    }
+
+    /// A thread's new state.
+    pub fn state_update(&self) -> Option<&StateUpdate<'a>> {
+        self.parsed.state_update.get_or_init(|| self.read()).as_ref()
+    }
+
+    /// What the second dialect tells of the life of a graph or a tool.
+    pub fn phase(&self) -> Option<&Phase<'a>> {
+        self.parsed.phase.get_or_init(|| self.read()).as_ref()
+    }
+
+    /// A piece of a message in the second dialect.
+    pub fn block(&self) -> Option<&Block<'a>> {
+        self.parsed.block.get_or_init(|| self.read().map(Box::new)).as_deref()
+    }
+
+    /// A callback.
+    pub fn callback(&self) -> Option<&Callback<'a>> {
+        self.parsed.callback.get_or_init(|| self.read().map(Box::new)).as_deref()
+    }
+
+    /// The second dialect's `input.requested`.
+    pub fn interrupt(&self) -> Option<&Interrupt<'a>> {
+        self.parsed.interrupt.get_or_init(|| self.read().map(Box::new)).as_deref()
+    }
+
+    /// The message of a pair.
+    pub fn message(&self) -> Option<&MessagePayload<'a>> {
+        match &self.pair {
+            Some(pair) => Some(&pair.message),
+            None => self.whole_pair().map(|(message, _)| message),
+        }
+    }
+
+    /// Where the message of a pair comes from.
+    pub fn message_origin(&self) -> Option<&MessageOrigin<'a>> {
+        match &self.pair {
+            Some(pair) => Some(pair.origin),
+            None => self.whole_pair().map(|(_, origin)| origin),
+        }
+    }
+
+    fn whole_pair(&self) -> Option<&(MessagePayload<'a>, MessageOrigin<'a>)> {
+        self.parsed.message.get_or_init(|| self.read().map(Box::new)).as_deref()
+    }
+
+    /// The messages of `messages/partial` and `messages/complete`. One that is odd is left out.
+    pub fn messages(&self) -> &[MessagePayload<'a>] {
+        self.parsed.messages.get_or_init(|| {
+            let list = self.json.and_then(Items::read).map(|items| items.0).unwrap_or_default();
+            list.into_iter().filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect()
+        })
+    }
+
+    /// The messages that `messages/metadata` announces, by their ids.
+    pub fn announced(&self) -> &[(Cow<'a, str>, Announced<'a>)] {
+        self.parsed.announced.get_or_init(|| {
+            let fields = self.json.and_then(Fields::read).map(|fields| fields.0).unwrap_or_default();
+            fields.into_iter().filter_map(|(id, raw)| Some((id, serde_json::from_str(raw.get()).ok()?))).collect()
+        })
+    }
+
+    /// The payload's own fields; nothing where it is no object.
+    pub fn fields(&self) -> Option<&Fields<'a>> {
+        self.parsed.fields.get_or_init(|| self.json.and_then(Fields::read)).as_ref()
+    }
+
+    /// The interrupts that a state or an update names. Most name none, which is known without parsing them.
+    pub fn named_interrupts(&self) -> Option<&'a RawValue> {
+        let mentions = |json: &str| memchr::memmem::find(json.as_bytes(), b"\"__interrupt__\"").is_some();
+        let read = || self.json.filter(|json| mentions(json)).and_then(|_| self.fields()?.get("__interrupt__"));
+        *self.parsed.named_interrupts.get_or_init(read)
+    }
+
+    /// What each node wrote, where this is an update. An envelope names its node beside the payload.
+    pub fn writes(&self) -> &[Write<'a>] {
+        self.parsed.writes.get_or_init(|| match (&self.node, self.json) {
+            (Some(node), Some(json)) => vec![Write::new(node.clone(), json)],
+            _ => {
+                let fields = self.fields().map(|fields| fields.0.as_slice()).unwrap_or_default();
+                fields.iter().map(|(node, raw)| Write::new(node.clone(), raw.get())).collect()
+            }
+        })
+    }
+
+    /// Whether it belongs to the graph itself and not to a subgraph.
+    pub fn is_root(&self) -> bool {
+        self.ns.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literal_tuples_are_read_as_the_mode_that_they_name() {
+        let event = |name: &str, data: &str| Event {
+            seq: crate::Seq(1),
+            at: jiff::Timestamp::UNIX_EPOCH,
+            conn: 1,
+            replayed: false,
+            name: name.into(),
+            ns: ["a:1".into()].into(),
+            id: None,
+            data: crate::Data::Json(data.into()),
+        };
+        let values = event("message", r#"["values",{"a":1}]"#);
+        let payload = Payload::of(&values);
+        assert_eq!((payload.name, payload.json, &*payload.ns[0]), ("values", Some(r#"{"a":1}"#), "a:1"));
+        let nested = event("message", r#"[["sub:2"],"messages-tuple",[{"content":"x"},{}]]"#);
+        let mut known = PairMetadata::default();
+        let payload = Payload::of(&nested).paired(&mut known);
+        assert_eq!((payload.name, &*payload.ns[0], payload.pair.is_some()), ("messages", "sub:2", true));
+        assert_eq!(Payload::of(&event("custom", r#"["values",{}]"#)).name, "custom");
+        assert_eq!(&**values.data.text(), r#"["values",{"a":1}]"#, "the data stays as received");
+    }
+}

@@ -1,0 +1,496 @@
+//! Follows a stream, reconnecting as needed, and reports which events arrived, which were duplicates, and where events may
+//! be missing. Uses one connection at a time; disconnecting never cancels the run.
+
+pub(crate) mod control_events;
+mod course;
+pub(crate) mod disconnect;
+mod ending;
+pub(crate) mod overlap;
+mod reading;
+pub(crate) mod replay;
+pub(crate) mod resume;
+pub(crate) mod sequence_ids;
+pub(crate) mod stored;
+pub(crate) mod watchdog;
+
+use self::course::{Course, Ending, Phase};
+use crate::source::disconnect::DisconnectReason;
+use crate::source::replay::Replay;
+use crate::source::resume::Tail;
+use crate::source::stored::Stored;
+use crate::source::watchdog::Watchdog;
+use crate::sse::decode::Decoder;
+use crate::transport::join_plan::{Joining, NothingKept};
+use crate::transport::link::{Link, Opened, Past, Retries, SourceOptions};
+use crate::transport::modes::other_modes;
+use crate::{Data, End, Head, Item, Outcome, Record, RunTerms, THREAD_MODES};
+use jiff::Timestamp;
+use runtail_api::{ApiError, Kind};
+use runtail_core::backoff::Backoff;
+use std::time::Duration;
+use tokio::sync::mpsc::Sender;
+use tokio::time::Instant;
+
+/// A batch is sent on when it holds this many items, or this many bytes, or when there is nothing more to read.
+const BATCH_ITEMS: usize = 256;
+const BATCH_BYTES: usize = 256 * 1024;
+/// A batch that is not full waits this long behind the one before it: a server that sends each event by itself, faster than
+/// anyone reads, would wake its reader for every one of them.
+const LINGER: Duration = Duration::from_millis(1);
+/// A connection that lived this long was no failure, even when nothing came: proxies close what is quiet.
+const LIVED: Duration = Duration::from_secs(10);
+/// How long nothing may come at all, where no heartbeats are known of, before the server is asked about the run.
+const QUIET: Duration = Duration::from_secs(60);
+/// Between two connections lies at least this: longer than a millisecond, so that what was received before the second
+/// cannot be what its server repeats (`overlap.rs`).
+const BREATH: Duration = Duration::from_millis(5);
+/// After an outage as long as this a production server may keep nothing of it (agent-server reference §4).
+const KEPT: Duration = Duration::from_secs(120);
+/// How many times to read the run's status after a clean close while the run still looks active, because the status can lag
+/// behind the stream; and after the run has reported its error.
+const ASKS: u32 = 2;
+const ERROR_ASKS: u32 = 4;
+
+/// How long a run may send nothing before that is reported, the first time.
+const SILENCE: Duration = Duration::from_secs(300);
+/// The modes in the head of a run whose modes are unknown.
+const ALL_MODES: &str = "all";
+
+/// Follows a stream to its end. Returns when it has ended, was stopped, or when the receiver is gone.
+pub async fn follow(link: impl Link, options: SourceOptions, out: Sender<Vec<Item>>) {
+    let mut source = Source::new(link, options, out);
+    match source.follow().await {
+        Some(Err(error)) => {
+            source.note_head();
+            let detail = error.to_string();
+            source.note(Item::Failed(Box::new(error)));
+            source.finish((Outcome::Unknown, Some(detail))).await;
+        }
+        Some(Ok(ending)) => source.end(ending).await,
+        None => {}
+    }
+}
+
+/// The same, unless the server does not offer the stream: then nothing of it was passed on, and the error is returned.
+pub(crate) async fn follow_if_offered(
+    link: impl Link,
+    options: SourceOptions,
+    out: Sender<Vec<Item>>,
+) -> Option<ApiError> {
+    let mut source = Source::new(link, options, out);
+    match source.follow().await? {
+        Ok(ending) => source.end(ending).await,
+        Err(error) => return Some(error),
+    }
+    None
+}
+
+struct Source<L> {
+    link: L,
+    /// Of the link's capabilities the one that never changes.
+    is_endless: bool,
+    options: SourceOptions,
+    out: Sender<Vec<Item>>,
+    batch: Vec<Item>,
+    batch_bytes: usize,
+    /// When a batch was sent last.
+    flushed: Instant,
+    decoder: Decoder,
+    tail: Tail,
+    /// Where stored events come again among the live ones: puts them in order.
+    stored: Option<Stored>,
+    replay: Replay,
+    is_prepared: bool,
+    /// How and when the run was joined, until its first event.
+    joined: Option<(Joining, Timestamp)>,
+    /// Another reader takes events of this run.
+    has_rival: bool,
+    /// This connection has sent an event.
+    has_event: bool,
+    /// When the newest event arrived, and the silence after which the next notice is due.
+    last_event: Instant,
+    next_silence: Duration,
+    watchdog: Watchdog,
+    sums: End,
+    run_known: bool,
+    /// The head of the log was noted.
+    has_head: bool,
+    /// When the last connection was lost, and how long it took to have another.
+    lost: Option<Instant>,
+    away: Option<Duration>,
+    /// The outage of which was said what cannot be had.
+    said_of: Option<Instant>,
+    /// Whether the last connection was asked for what is never repeated.
+    unrepeated: bool,
+    /// Connections that closed, and not by us: one where the link never broke.
+    closes: u32,
+    /// Failures in a row.
+    failures: u32,
+    /// Events that have an id, in all and before the current connection.
+    replayable: u64,
+    replayable_before: u64,
+    /// The error that the run reported live.
+    live_error: Option<String>,
+    /// The server said that this is the end, as some do.
+    has_end: bool,
+    /// The newest state or update at the root, which tells of an interrupt where nobody can be asked.
+    last_state: Option<Data>,
+    /// The modes that the link was made with, or was told last.
+    modes: Vec<String>,
+    terms: Option<RunTerms>,
+}
+
+impl<L: Link> Source<L> {
+    fn new(link: L, options: SourceOptions, out: Sender<Vec<Item>>) -> Self {
+        Source {
+            modes: options.modes.as_ref().map(|modes| modes.borrow().clone()).unwrap_or_default(),
+            terms: None,
+            is_endless: link.capabilities().is_endless,
+            link,
+            run_known: options.head.run_id.is_some(),
+            has_head: false,
+            options,
+            out,
+            batch: Vec::new(),
+            batch_bytes: 0,
+            flushed: Instant::now(),
+            decoder: Decoder::default(),
+            tail: Tail::default(),
+            stored: None,
+            replay: Replay::default(),
+            is_prepared: false,
+            joined: None,
+            has_rival: false,
+            has_event: false,
+            last_event: Instant::now(),
+            next_silence: SILENCE,
+            watchdog: Watchdog::default(),
+            sums: End::default(),
+            lost: None,
+            away: None,
+            said_of: None,
+            unrepeated: false,
+            closes: 0,
+            failures: 0,
+            replayable: 0,
+            replayable_before: 0,
+            live_error: None,
+            has_end: false,
+            last_state: None,
+        }
+    }
+
+    /// Runs until the stream ends or is stopped. `None` if the receiver is gone; the error is a stream that is not offered.
+    async fn follow(&mut self) -> Option<Result<Ending, ApiError>> {
+        let (gone, stop) = (self.out.clone(), self.options.stop.clone());
+        tokio::select! {
+            biased;
+            () = gone.closed() => None,
+            () = stop.cancelled() => Some(Ok((Outcome::Detached, None))),
+            ending = self.run() => Some(ending),
+        }
+    }
+
+    async fn end(&mut self, ending: Ending) {
+        self.release_stored(self.sums.connections);
+        if ending.0 != Outcome::Detached {
+            self.note_missing_at_end();
+        }
+        self.finish(ending).await;
+    }
+
+    /// Goes from phase to phase until the end. The error is a stream that is not offered.
+    async fn run(&mut self) -> Result<Ending, ApiError> {
+        let mut course = Course::new(self.options.first_after.clone());
+        let mut phase = Phase::Connecting;
+        loop {
+            phase = match phase {
+                Phase::Connecting => self.connect(&mut course).await?,
+                Phase::Reading(opened) => Phase::Asking(self.read_connection(opened, &course).await),
+                Phase::Asking(closed) => self.after_close(closed, &mut course).await,
+                Phase::Resuming(why) => {
+                    (course.after, course.lack) = self.resume_point();
+                    self.resume(why, &mut course).await
+                }
+                Phase::Ended(ending) => return Ok(ending),
+            };
+        }
+    }
+
+    /// Waits before the next connection. With a reason it is one of the failures in a row, of which there is a limit.
+    async fn resume(&mut self, why: Option<&'static str>, course: &mut Course) -> Phase {
+        let Some(why) = why else {
+            self.flush().await;
+            tokio::time::sleep(BREATH).await;
+            return Phase::Connecting;
+        };
+        if self.wait(why.into(), String::new(), None).await {
+            return Phase::Connecting;
+        }
+        let detail = format!("{why}, {} times in a row", self.failures);
+        self.gap(detail.clone());
+        Phase::Ended(course.end_or_unknown(detail))
+    }
+
+    /// Opens the next connection. The error is a stream that is not offered.
+    async fn connect(&mut self, course: &mut Course) -> Result<Phase, ApiError> {
+        let (stream, conn) = (self.label(), self.sums.connections + 1);
+        let (after, lack) = (course.after.as_deref(), course.lack);
+        tracing::info!(%stream, conn, after, lack, "stream: connecting");
+        self.note(Item::Connecting { at: Timestamp::now(), conn });
+        self.flush().await;
+        let error = match self.open(course.after.as_deref()).await {
+            Ok(Ok(opened)) => return Ok(Phase::Reading(opened)),
+            Ok(Err(nothing)) => {
+                self.note_head();
+                self.gap(nothing.why.into());
+                return Ok(Phase::Ended((nothing.outcome, nothing.detail)));
+            }
+            Err(error) if error.kind == Kind::NotOffered && self.sums.connections == 0 => return Err(error),
+            Err(error) => error,
+        };
+        if self.wait_after(&error).await {
+            return Ok(Phase::Connecting);
+        }
+        if let Some(over) = course.over.take_if(|over| !over.confirming.lacks && !error.is_transient()) {
+            return Ok(Phase::Ended(over.ending));
+        }
+        if self.sums.connections == 0 {
+            self.note_head();
+        } else {
+            self.away = self.lost.map(|since| since.elapsed());
+            self.gap_of_outage("the connection could not be restored");
+        }
+        let detail = error.to_string();
+        self.note(Item::Failed(Box::new(error)));
+        Ok(Phase::Ended(course.end_or_unknown(detail)))
+    }
+
+    /// Reads a connection until it closes.
+    async fn read_connection(&mut self, mut opened: Opened, course: &Course) -> DisconnectReason {
+        if course.over.is_some() {
+            opened.past = Past::Everything;
+        }
+        self.tail.opened(course.after.as_deref(), opened.answered);
+        self.replay.opened(course.after.as_deref(), &opened);
+        self.opened(&opened, course.after.clone());
+        self.away = self.lost.map(|since| since.elapsed());
+        self.say_what_is_lost(course.lack);
+        let began = Instant::now();
+        self.replayable_before = self.replayable;
+        let conn = self.sums.connections;
+        let closed = self.read(opened.body, conn).await;
+        self.release_stored(conn);
+        let has_lived = self.has_event || began.elapsed() >= LIVED;
+        // A connection that brought nothing is a part of the outage.
+        if self.lost.is_none() || has_lived {
+            self.lost = Some(Instant::now());
+        }
+        if has_lived && closed.is_by_server() {
+            self.failures = 0;
+        }
+        let (stream, reason, events) = (self.label(), closed.as_str(), self.sums.events);
+        tracing::info!(%stream, conn, reason, events, "stream: closed");
+        self.note(Item::Record(Record::Close { at: Timestamp::now(), conn, reason: reason.into() }));
+        closed
+    }
+
+    /// Opens the next connection. The inner error is a run that is over and has nothing to read.
+    async fn open(&mut self, after: Option<&str>) -> Result<Result<Opened, NothingKept>, ApiError> {
+        if !self.is_prepared {
+            if let Some(nothing) = self.link.prepare().await? {
+                return Ok(Err(nothing));
+            }
+            self.is_prepared = true;
+        }
+        // What is no longer requested is not repeated either.
+        self.tail.ask_for(after, &self.link);
+        self.link.connect(after, self.options.max_event).await.map(Ok)
+    }
+
+    /// Where to resume, and why the server can't send everything that is missing, if it can't.
+    fn resume_point(&mut self) -> (Option<String>, Option<&'static str>) {
+        if let Some(after) = self.stored.as_mut().and_then(Stored::resume_after) {
+            return (Some(after), None);
+        }
+        let point = self.tail.resume_point(self.options.first_after.as_deref(), self.link.capabilities().everything);
+        (point.after, point.lack)
+    }
+
+    /// The connection is there again: says what of the outage cannot be had.
+    fn say_what_is_lost(&mut self, lack: Option<&'static str>) {
+        let unrepeated = self.link.capabilities().unrepeated;
+        let was_unrepeated = std::mem::replace(&mut self.unrepeated, unrepeated.is_some());
+        let Some(away) = self.away else { return };
+        // A connection that brought nothing is a part of its outage, of which this was said already.
+        let is_new = self.said_of != self.lost;
+        if let Some(why) = lack {
+            self.gap_of_outage(&format!("{why}: events may be missing"));
+        } else if away >= KEPT && self.tail.is_unproven() && is_new {
+            self.gap_of_outage("nothing shows that the server kept what it sent meanwhile: events may be missing");
+        } else if let Some(what) = unrepeated.filter(|_| was_unrepeated && is_new) {
+            self.gap_of_outage(&format!("{what} are never repeated: some may be missing"));
+        } else {
+            return;
+        }
+        self.said_of = self.lost;
+    }
+
+    /// Takes the modes that are wanted now. Whether the stream has to be opened again for them.
+    async fn take_modes(&mut self, is_open: bool) -> bool {
+        let Some(wanted) = self.options.modes.as_mut().map(|modes| modes.borrow_and_update().clone()) else {
+            return false;
+        };
+        if wanted == self.modes {
+            return false;
+        }
+        if is_open && let Err(why) = self.link.may_reopen().await {
+            self.note(Item::ModesKept { why });
+            return false;
+        }
+        self.modes.clone_from(&wanted);
+        self.link.set_modes(wanted);
+        self.tail.modes_changed();
+        true
+    }
+
+    fn wants_other_modes(&self) -> bool {
+        self.options.modes.as_ref().is_some_and(|modes| modes.has_changed().unwrap_or(false))
+    }
+
+    /// Notes that a connection is open.
+    fn opened(&mut self, opened: &Opened, resumed_after: Option<String>) {
+        let head = &mut self.options.head;
+        if let Some(id) = &opened.thread_id {
+            head.thread_id.get_or_insert_with(|| id.clone());
+        }
+        let run_id = opened.run_id.clone().filter(|_| head.run_id.is_none() && !self.is_endless);
+        if let Some(id) = &run_id {
+            head.run_id = Some(id.clone());
+        }
+        if self.sums.connections == 0 {
+            self.note_head();
+            self.joined = self.link.joining().map(|joining| (joining, Timestamp::now()));
+        }
+        self.has_event = false;
+        if let Some(numbering) = self.link.numbering().filter(|numbering| numbering.repeats_stored) {
+            self.stored.get_or_insert_with(|| Stored::new(numbering.first)).opened();
+        }
+        self.sums.connections += 1;
+        let (conn, status) = (self.sums.connections, opened.status);
+        let (stream, after, past) = (self.label(), resumed_after.as_deref(), opened.past);
+        tracing::info!(%stream, conn, status, after, ?past, "stream: open");
+        self.note(Item::Record(Record::Open { at: Timestamp::now(), conn, status, resumed_after }));
+        if let Some(run_id) = run_id {
+            self.started(run_id);
+        }
+        let terms = self.link.terms();
+        if terms != self.terms {
+            self.terms.clone_from(&terms);
+            terms.into_iter().for_each(|terms| self.note(Item::Terms(terms)));
+        }
+    }
+
+    fn started(&mut self, run_id: String) {
+        self.run_known = true;
+        let thread_id = self.options.head.thread_id.clone();
+        self.note(Item::Started { thread_id, run_id });
+    }
+
+    /// Notes the head of the log, once and before everything else that is recorded.
+    fn note_head(&mut self) {
+        if !std::mem::replace(&mut self.has_head, true) {
+            self.note(Item::Record(Record::Tape(self.head())));
+        }
+    }
+
+    fn head(&self) -> Head {
+        let mut head = self.options.head.clone();
+        if head.modes.is_empty() {
+            head.modes = self.link.terms().map(|terms| terms.modes).unwrap_or_default();
+        }
+        if head.modes.is_empty() {
+            head.modes.push(if self.is_endless { THREAD_MODES[0] } else { ALL_MODES }.into());
+        }
+        if head.at == Timestamp::default() {
+            head.at = Timestamp::now();
+        }
+        head
+    }
+
+    /// Waits before the next attempt, where the failure is one that may pass and there are attempts left.
+    async fn wait_after(&mut self, error: &ApiError) -> bool {
+        // A page of a proxy in place of an answer passes too, where there was a stream before.
+        let may_pass = error.is_transient() || error.kind == Kind::Protocol && self.sums.connections > 0;
+        may_pass && self.wait(error.cause(), error.request(), error.asked()).await
+    }
+
+    /// Full jitter: a crowd of clients that lost the same server must not come back as one.
+    async fn wait(&mut self, why: String, request: String, at_least: Option<Duration>) -> bool {
+        self.failures += 1;
+        let Retries { base, cap, limit, first_limit } = self.options.retries;
+        let limit = if self.sums.connections == 0 { Some(first_limit) } else { (!self.is_endless).then_some(limit) };
+        if limit.is_some_and(|limit| self.failures > limit) {
+            return false;
+        }
+        let wait = Backoff { base, cap }.wait(self.failures, fastrand::f64()).max(at_least.unwrap_or_default());
+        let (stream, attempt) = (self.label(), self.failures);
+        tracing::warn!(%stream, attempt, ?wait, why, request, "stream: retry");
+        self.note(Item::Retrying { at: Timestamp::now(), attempt, wait, why, request });
+        self.flush().await;
+        let until = Instant::now() + wait.max(BREATH);
+        while tokio::select! {
+            () = tokio::time::sleep_until(until) => false,
+            () = other_modes(self.options.modes.clone()) => !self.take_modes(false).await,
+        } {}
+        true
+    }
+
+    /// A possible gap behind an outage, with how long that was.
+    fn gap_of_outage(&mut self, why: &str) {
+        self.gap(match self.away {
+            Some(away) => format!("away for {}, and {why}", runtail_core::text::duration(away)),
+            None => why.to_string(),
+        });
+    }
+
+    fn gap(&mut self, why: String) {
+        self.sums.gaps += 1;
+        tracing::warn!(stream = %self.label(), conn = self.sums.connections, events = self.sums.events, why, "stream: gap");
+        self.note(Item::Record(Record::Gap { at: Timestamp::now(), why }));
+    }
+
+    /// What the stream is of, for the log: thread and run, as far as they are known.
+    fn label(&self) -> String {
+        let Head { thread_id, run_id, .. } = &self.options.head;
+        let ids = thread_id.iter().chain(run_id).map(|id| runtail_core::text::clean(id).into_owned());
+        ids.collect::<Vec<_>>().join("/")
+    }
+
+    fn note(&mut self, item: Item) {
+        self.batch.push(item);
+    }
+
+    /// Sends the batch on, when there is room. Safe to be dropped half-way: the batch stays until it is taken.
+    async fn flush(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        if let Ok(permit) = self.out.reserve().await {
+            permit.send(std::mem::take(&mut self.batch));
+        }
+        self.batch_bytes = 0;
+        self.flushed = Instant::now();
+    }
+
+    async fn finish(&mut self, (outcome, detail): Ending) {
+        // It may be stopped before the first connection.
+        self.note_head();
+        let end = End { at: Timestamp::now(), outcome, detail, ..self.sums.clone() };
+        let End { outcome, detail, events, bytes, connections, duplicates, gaps, .. } = &end;
+        let (stream, outcome) = (self.label(), outcome.as_str());
+        tracing::info!(%stream, outcome, ?detail, events, bytes, connections, duplicates, gaps, "stream: over");
+        self.note(Item::Record(Record::End(end)));
+        self.flush().await;
+    }
+}

@@ -1,0 +1,167 @@
+//! Decides which events of a connection are replayed: sent from the server's store, so that their time of arrival says
+//! nothing about when they happened.
+
+use crate::log::event::server_time;
+use crate::sse::decode::Decoded;
+use crate::transport::link::{Opened, Past};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A pause this long between two events ends a replay: a store is sent without pauses.
+const PAUSE: Duration = Duration::from_millis(250);
+/// The same before the first event of a connection, because a server takes a while to read its store.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+/// The header that tells the server's clock counts whole seconds. Within one, only a pause shows what is live.
+const TICK: u64 = 1_000;
+
+/// What the current connection sends.
+#[derive(Debug, Default)]
+pub(crate) struct Replay {
+    state: State,
+    /// The server's clock when it answered, in milliseconds: events with an earlier id were stored before.
+    clock: Option<u64>,
+    /// The newest id and whether its events are replayed. The Python server gives one id to all events of a millisecond.
+    last: Option<(Arc<str>, bool)>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+enum State {
+    #[default]
+    Live,
+    /// Stored events come first; where they end has to be found out.
+    Stored { any: bool },
+    /// Stored events only.
+    Everything,
+}
+
+impl Replay {
+    /// A connection is open that asked for events after an id, or only for new ones.
+    pub fn opened(&mut self, after: Option<&str>, opened: &Opened) {
+        let state = match opened.past {
+            Past::Everything => State::Everything,
+            Past::Nothing => State::Live,
+            Past::Unknown | Past::Before(_) if after.is_some() => State::Stored { any: false },
+            Past::Unknown | Past::Before(_) => State::Live,
+        };
+        let clock = if let Past::Before(clock) = opened.past { Some(clock) } else { opened.answered };
+        *self = Replay { state, clock: clock.filter(|_| state != State::Live), last: None };
+    }
+
+    /// What follows was requested from the past.
+    pub fn replaying(&mut self, answered: Option<u64>) {
+        *self = Replay { state: State::Stored { any: false }, clock: answered, last: None };
+    }
+
+    /// Nothing that follows is from the past.
+    pub fn live(&mut self) {
+        (self.state, self.last) = (State::Live, None);
+    }
+
+    /// Whether the length of a pause matters.
+    pub fn awaits_pause(&self) -> bool {
+        matches!(self.state, State::Stored { .. })
+    }
+
+    /// The server sent nothing for this long.
+    pub fn paused(&mut self, pause: Duration) {
+        if let State::Stored { any } = self.state
+            && pause >= if any { PAUSE } else { FIRST_PAUSE }
+        {
+            self.state = State::Live;
+        }
+    }
+
+    /// Whether an event of this connection is replayed.
+    pub fn is_replayed(&mut self, event: &Decoded) -> bool {
+        match &mut self.state {
+            State::Everything => return true,
+            State::Stored { any } => *any = true,
+            State::Live if self.clock.is_none() => return false,
+            State::Live => {}
+        }
+        let (Some(id), Some(clock)) = (&event.id, self.clock) else { return self.state != State::Live };
+        if let Some((_, replayed)) = self.last.as_ref().filter(|(last, _)| Arc::ptr_eq(last, id)) {
+            return *replayed;
+        }
+        let Some(at) = server_time(id) else { return self.state != State::Live };
+        let at = u64::try_from(at.as_millisecond()).unwrap_or_default();
+        if at >= clock.saturating_add(TICK) {
+            self.state = State::Live;
+        }
+        let replayed = at < clock || self.state != State::Live && at < clock.saturating_add(TICK);
+        self.last = Some((id.clone(), replayed));
+        replayed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Data;
+    use futures::StreamExt;
+
+    fn opened(past: Past, answered: Option<u64>) -> Opened {
+        let body = futures::stream::empty().boxed();
+        Opened { status: 200, thread_id: None, run_id: None, answered, past, body }
+    }
+
+    fn replay(after: Option<&str>, past: Past, answered: Option<u64>) -> Replay {
+        let mut replay = Replay::default();
+        replay.opened(after, &opened(past, answered));
+        replay
+    }
+
+    fn is_replayed(replay: &mut Replay, id: Option<&str>) -> bool {
+        let (name, data) = ("values".into(), Data::Json("1".into()));
+        replay.is_replayed(&Decoded { name, ns: [].into(), id: id.map(Into::into), data })
+    }
+
+    const BEFORE: Option<&str> = Some("1795224377667-0");
+    const CLOCK: Option<u64> = Some(1_795_224_377_668);
+    const SAME_SECOND: Option<&str> = Some("1795224377669-0");
+    const SINCE: Option<&str> = Some("1795224378668-0");
+
+    #[test]
+    fn ids_with_a_time_are_compared_with_the_servers_clock() {
+        let mut run = replay(Some("-1"), Past::Unknown, CLOCK);
+        assert!(is_replayed(&mut run, BEFORE) && is_replayed(&mut run, None));
+        assert!(!is_replayed(&mut run, SINCE) && !is_replayed(&mut run, None), "it is live from here on");
+        let mut run = replay(Some("-1"), Past::Unknown, CLOCK);
+        assert!(is_replayed(&mut run, SAME_SECOND), "it may have been stored just before");
+        run.paused(PAUSE);
+        assert!(!is_replayed(&mut run, Some("1795224377670-0")) && is_replayed(&mut run, BEFORE));
+        // Of a thread the past may arrive late, between live events.
+        assert!(is_replayed(&mut run, BEFORE) && !is_replayed(&mut run, SINCE));
+        let mut thread = replay(Some("-"), Past::Before(CLOCK.unwrap_or_default()), None);
+        assert!(is_replayed(&mut thread, BEFORE) && !is_replayed(&mut thread, SINCE));
+    }
+
+    #[test]
+    fn without_times_a_pause_ends_the_replay() {
+        let mut run = replay(Some("-1"), Past::Unknown, CLOCK);
+        run.paused(PAUSE);
+        assert!(is_replayed(&mut run, Some("0")), "the server may take longer to read its store");
+        run.paused(PAUSE - Duration::from_millis(1));
+        assert!(is_replayed(&mut run, Some("1")));
+        run.paused(PAUSE);
+        assert!(!is_replayed(&mut run, Some("2")) && !run.awaits_pause());
+        let mut idle = replay(Some("-"), Past::Unknown, None);
+        idle.paused(FIRST_PAUSE);
+        assert!(!is_replayed(&mut idle, None));
+    }
+
+    #[test]
+    fn a_run_that_was_over_is_replayed_as_a_whole_and_one_that_starts_now_is_live() {
+        let mut over = replay(Some("-1"), Past::Everything, CLOCK);
+        over.paused(FIRST_PAUSE);
+        assert!(is_replayed(&mut over, Some("3")) && is_replayed(&mut over, SINCE));
+        for mut live in [replay(None, Past::Unknown, CLOCK), replay(Some("-1"), Past::Nothing, CLOCK)] {
+            assert!(!is_replayed(&mut live, Some("3")) && !is_replayed(&mut live, BEFORE));
+        }
+        let mut thread = replay(None, Past::Unknown, CLOCK);
+        thread.replaying(CLOCK);
+        assert!(is_replayed(&mut thread, BEFORE) && is_replayed(&mut thread, Some("x")));
+        thread.live();
+        assert!(!is_replayed(&mut thread, Some("x")) && !is_replayed(&mut thread, SAME_SECOND));
+    }
+}

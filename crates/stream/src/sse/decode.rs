@@ -1,0 +1,165 @@
+//! From the fields of an event to what is kept of it: the name is split from its namespace, and the data is looked at just
+//! enough to know whether it is JSON.
+
+use crate::sse::framer::Block;
+use crate::sse::interner::{EventNames, MAX_NAME, Namespace};
+use crate::sse::parse::RawEvent;
+use crate::{Data, Event, Seq};
+use serde::de::IgnoredAny;
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// An event that has no place on a tape yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decoded {
+    /// Its name without the namespace.
+    pub name: Arc<str>,
+    /// Its namespace.
+    pub ns: Namespace,
+    /// Its own id. One that merely lasts from an earlier event, as in a browser, is not its own, and one above 1 KiB is none:
+    /// no server could be asked to resume after it.
+    pub id: Option<Arc<str>>,
+    /// Its payload.
+    pub data: Data,
+}
+
+impl Decoded {
+    /// Gives it its place.
+    pub fn at(self, seq: Seq, at: jiff::Timestamp, conn: u32, replayed: bool) -> Event {
+        Event { seq, at, conn, replayed, name: self.name, ns: self.ns, id: self.id, data: self.data }
+    }
+}
+
+/// What is kept of how a pair ended.
+const LONGEST_TAIL: usize = 64 << 10;
+
+/// Decodes the blocks of a stream.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    names: EventNames,
+    /// The newest id: the Python server gives one to all events of a millisecond.
+    id: Option<Arc<str>>,
+    /// How the newest pair in brackets ended: each token comes with the same metadata, which is known to be JSON by then.
+    tail: Box<str>,
+}
+
+impl Decoder {
+    /// Decodes one block. A block without data is not an event.
+    pub fn decode(&mut self, block: Block) -> Option<Decoded> {
+        RawEvent::parse(block).map(|event| self.decode_event(event))
+    }
+
+    /// Decodes an event.
+    pub fn decode_event(&mut self, event: RawEvent) -> Decoded {
+        let [name, id, data] = [&event.name, &event.id, &event.data].map(|field| text(field));
+        let (name, ns) = self.names.split(&name);
+        let id = self.known(&id);
+        let data = if event.dropped > 0 {
+            let size = data.len() as u64 + event.dropped;
+            Data::TooLarge { size, head: data.trim_end_matches('\u{fffd}').into() }
+        } else if self.is_json(&data) {
+            Data::Json(data.into())
+        } else {
+            Data::Malformed(data.into())
+        };
+        Decoded { name, ns, id, data }
+    }
+
+    /// Whether a text is one JSON value.
+    fn is_json(&mut self, text: &str) -> bool {
+        let Some(inner) = text.strip_prefix('[') else { return is_json(text) };
+        // Behind one whole value it stands where it stood before.
+        if !self.tail.is_empty() && inner.strip_suffix(&*self.tail).is_some_and(is_json) {
+            return true;
+        }
+        if !is_json(text) {
+            return false;
+        }
+        let mut first = serde_json::Deserializer::from_str(inner).into_iter::<IgnoredAny>();
+        if let Some(Ok(_)) = first.next()
+            && let Some(tail) = inner.get(first.byte_offset()..).filter(|tail| tail.len() <= LONGEST_TAIL)
+            && tail.starts_with(',')
+            && *tail != *self.tail
+        {
+            self.tail = tail.into();
+        }
+        true
+    }
+
+    fn known(&mut self, id: &str) -> Option<Arc<str>> {
+        if id.is_empty() || id.len() > MAX_NAME {
+            return None;
+        }
+        if self.id.as_deref() != Some(id) {
+            self.id = Some(id.into());
+        }
+        self.id.clone()
+    }
+}
+
+/// Decodes UTF-8, with a replacement character for what is not.
+fn text(bytes: &[u8]) -> Cow<'_, str> {
+    // The lossy function takes several times as long to find that there is nothing to replace.
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
+}
+
+/// Whether a text is one JSON value. Neither builds it nor recurses: a million brackets are as harmless as none.
+pub fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    fn decode(text: &[u8]) -> Option<Decoded> {
+        Decoder::default().decode(Block { bytes: Bytes::copy_from_slice(text), dropped: 0 })
+    }
+
+    #[test]
+    fn names_namespaces_and_ids() {
+        let event = decode(b"event: values|sub:1|inner:2\r\ndata: {\"a\":1}\r\nid: 7-0\r\n").unwrap();
+        assert_eq!(&*event.name, "values");
+        assert_eq!(event.ns.iter().map(|s| &**s).collect::<Vec<_>>(), ["sub:1", "inner:2"]);
+        assert_eq!((event.id.as_deref(), &**event.data.text()), (Some("7-0"), "{\"a\":1}"));
+        let event = decode(b"data:1\r").unwrap();
+        assert_eq!((&*event.name, event.id.as_deref(), event.ns.len()), ("message", None, 0));
+        assert_eq!(decode(b"event: x\nid: 1\n"), None);
+    }
+
+    #[test]
+    fn names_and_ids_are_bounded() {
+        let long = "x".repeat(MAX_NAME + 1);
+        let event = decode(format!("event: {long}|{long}\nid: {long}\ndata: 1\n").as_bytes()).unwrap();
+        assert_eq!((event.name.len(), event.ns[0].len(), event.id), (MAX_NAME, MAX_NAME, None));
+        let event = decode(format!("id: {}\ndata: 1\n", &long[1..]).as_bytes()).unwrap();
+        assert_eq!(event.id.as_deref(), Some(&long[1..]));
+    }
+
+    #[test]
+    fn what_is_not_json_is_kept_as_text() {
+        assert_eq!(decode(b"data: {oops\n").unwrap().data, Data::Malformed("{oops".into()));
+        assert_eq!(decode(b"data\n").unwrap().data, Data::Malformed("".into()));
+        assert_eq!(decode(b"data: {\"a\":\ndata: 1}\n").unwrap().data, Data::Json("{\"a\":\n1}".into()));
+        assert_eq!(decode(b"data: \"\xff\"\n").unwrap().data, Data::Json("\"\u{fffd}\"".into()));
+        assert_eq!(decode("\u{feff}data: 1\ndata: 2\n".as_bytes()).unwrap().data, Data::Json("2".into()));
+    }
+
+    #[test]
+    fn what_is_known_of_the_newest_pair_makes_nothing_json() {
+        let mut decoder = Decoder::default();
+        let mut json = |data: &str| decoder.is_json(data);
+        assert!(json(r#"[{"content":"a"},{"node":"n"}]"#) && json(r#"[{"content":"b]"},{"node":"n"}]"#));
+        let no = ["[,{\"node\":\"n\"}]", "[1 2,{\"node\":\"n\"}]", "[{,{\"node\":\"n\"}]", "[\"a,{\"node\":\"n\"}]"];
+        assert!(no.into_iter().all(|text| !json(text)));
+        assert!(json(r#"[1,2,{"node":"n"}]"#) && json(r#"[["x"],{"node":"n"}]"#) && json("[]") && json("[1]"));
+    }
+
+    #[test]
+    fn depth_is_no_danger() {
+        let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
+        assert!(is_json(&deep));
+        assert!(!is_json(&deep[1..]));
+    }
+}

@@ -1,0 +1,272 @@
+//! What a connection delivers: its bytes, cut into frames next to the socket, and what is known about them.
+
+use crate::sse::framer::{Frame, Framer};
+use crate::sse::parse::RawEvent;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use futures::{Stream, StreamExt};
+use runtail_api::ApiError;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
+
+/// Chunks, and bytes of them, that make one batch at most.
+const CHUNKS: usize = 512;
+const BYTES: usize = 256 << 10;
+/// Batches that wait for a slow reader; then nothing more is read, and the server waits.
+const WAITING: usize = 4;
+
+/// One thing that a connection delivers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Feed {
+    /// An event.
+    Event(RawEvent),
+    /// A comment line: the server is alive.
+    Heartbeat,
+    /// Something may be missing here.
+    Gap(String),
+    /// What follows was requested from the past.
+    Replaying {
+        /// When the server answered, in milliseconds of its clock, as in [`crate::Opened`].
+        answered: Option<u64>,
+    },
+    /// Nothing that follows is from the past.
+    Live,
+    /// The body ended in the middle of an event.
+    Unfinished,
+}
+
+/// What arrived together.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// In the order in which it arrived. It may be empty: a part of a large event arrived.
+    pub feed: Vec<Feed>,
+    /// Bytes on the connection.
+    pub bytes: u64,
+}
+
+/// Batches of one connection. It ends without an error when the server closes it.
+pub type Feeds = BoxStream<'static, Result<Batch, ApiError>>;
+
+/// Cuts a body into frames, larger events to their heads.
+pub fn framed(body: BoxStream<'static, Result<Bytes, ApiError>>, max_event: usize) -> Feeds {
+    Framed { body, framer: Some(Framer::new(max_event)), failure: None, others: 0 }.boxed()
+}
+
+/// The same as [`framed`], read ahead on a task of its own. A connection's task hands over one chunk at a time, and chunks are
+/// as small as a server makes them: each by itself would wake its reader, perhaps on another thread. Dropping it ends the reading.
+pub(crate) fn read_ahead(body: BoxStream<'static, Result<Bytes, ApiError>>, max_event: usize) -> Feeds {
+    let framed = Framed { body, framer: Some(Framer::new(max_event)), failure: None, others: 0 };
+    let (sender, waiting) = mpsc::channel(WAITING);
+    let task = AbortOnDropHandle::new(tokio::spawn(pump(framed, sender)));
+    ReadAhead { waiting, _task: task }.boxed()
+}
+
+/// A body that is being framed.
+struct Framed {
+    body: BoxStream<'static, Result<Bytes, ApiError>>,
+    /// None after the end.
+    framer: Option<Framer>,
+    /// The failure that ended the body, behind what arrived before it.
+    failure: Option<ApiError>,
+    /// Blocks that did not have the shape that agent servers send.
+    others: u64,
+}
+
+impl Framed {
+    /// Adds what has arrived to a batch. Returns whether it is complete or the body is over; false if more may follow at once.
+    fn fill(&mut self, cx: &mut Context<'_>, batch: &mut Batch, chunks: &mut usize) -> bool {
+        while *chunks < CHUNKS && batch.bytes < BYTES as u64 {
+            let Some(framer) = &mut self.framer else { return true };
+            match self.body.poll_next_unpin(cx) {
+                Poll::Ready(Some(Ok(chunk))) => {
+                    *chunks += 1;
+                    batch.bytes += chunk.len() as u64;
+                    framer.push(chunk);
+                    while let Some(frame) = framer.next_frame() {
+                        match frame {
+                            Frame::Comment => batch.feed.push(Feed::Heartbeat),
+                            Frame::Block(block) => {
+                                let event = RawEvent::parse(block);
+                                self.others += u64::from(event.as_ref().is_some_and(|event| !event.is_canonical));
+                                batch.feed.extend(event.map(Feed::Event));
+                            }
+                        }
+                    }
+                }
+                Poll::Ready(ended) => {
+                    self.failure = ended.and_then(Result::err);
+                    let is_unfinished = self.framer.take().and_then(Framer::finish).is_some();
+                    if is_unfinished && self.failure.is_none() {
+                        batch.feed.push(Feed::Unfinished);
+                    }
+                    if self.others > 0 {
+                        tracing::debug!(blocks = self.others, "blocks of another shape than agent servers send");
+                    }
+                    return true;
+                }
+                Poll::Pending => return false,
+            }
+        }
+        true
+    }
+
+    /// What follows a last batch: the failure, if there was one.
+    fn after_end(&mut self) -> Option<ApiError> {
+        self.failure.take()
+    }
+}
+
+impl Stream for Framed {
+    type Item = Result<Batch, ApiError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let (mut batch, mut chunks) = (Batch::default(), 0);
+        let is_complete = self.fill(cx, &mut batch, &mut chunks);
+        match (chunks > 0 || !batch.feed.is_empty(), is_complete) {
+            (true, _) => Poll::Ready(Some(Ok(batch))),
+            (false, true) => Poll::Ready(self.after_end().map(Err)),
+            (false, false) => Poll::Pending,
+        }
+    }
+}
+
+async fn pump(mut framed: Framed, out: mpsc::Sender<Result<Batch, ApiError>>) {
+    while framed.framer.is_some() {
+        let (mut batch, mut chunks, mut has_waited) = (Batch::default(), 0, false);
+        poll_fn(|cx| {
+            let before = chunks;
+            if framed.fill(cx, &mut batch, &mut chunks) {
+                return Poll::Ready(());
+            }
+            match chunks {
+                0 => Poll::Pending,
+                _ if has_waited && before == chunks => Poll::Ready(()),
+                // The connection's task gets its turn and continues with what it has. Not `yield_now`, which has the
+                // runtime look at all sockets first.
+                _ => {
+                    has_waited = true;
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                }
+            }
+        })
+        .await;
+        let is_empty = chunks == 0 && batch.feed.is_empty();
+        if !is_empty && out.send(Ok(batch)).await.is_err() {
+            return;
+        }
+    }
+    if let Some(error) = framed.after_end() {
+        let _ = out.send(Err(error)).await;
+    }
+}
+
+/// Batches that a task reads ahead.
+struct ReadAhead {
+    waiting: mpsc::Receiver<Result<Batch, ApiError>>,
+    _task: AbortOnDropHandle<()>,
+}
+
+impl Stream for ReadAhead {
+    type Item = Result<Batch, ApiError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(ready!(self.waiting.poll_recv(cx)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::stream;
+    use runtail_api::{Kind, Place};
+
+    type Chunk = Result<Bytes, ApiError>;
+
+    const MAX: usize = 1 << 20;
+
+    fn event(n: usize) -> Chunk {
+        Ok(format!("event: x\ndata: {n}\n\n").into())
+    }
+
+    #[tokio::test]
+    async fn all_arrives_in_order_whoever_waits_for_whom() {
+        for slow_server in [false, true] {
+            for slow_reader in [false, true] {
+                let body = stream::iter(0..3000).then(move |n| async move {
+                    if slow_server && n % 7 == 0 {
+                        tokio::task::yield_now().await;
+                        tokio::task::yield_now().await;
+                    }
+                    event(n)
+                });
+                let mut feeds = read_ahead(Box::pin(body), MAX);
+                let mut seen = Vec::new();
+                while let Some(batch) = feeds.next().await {
+                    if slow_reader {
+                        tokio::task::yield_now().await;
+                    }
+                    for feed in batch.unwrap().feed {
+                        let Feed::Event(event) = feed else { panic!("{feed:?}") };
+                        seen.push(String::from_utf8(event.data.to_vec()).unwrap().parse::<usize>().unwrap());
+                    }
+                }
+                assert_eq!(seen, (0..3000).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_arrived_comes_before_the_end() {
+        let at = Place::default();
+        let broken = || ApiError { kind: Kind::Network, at: at.clone(), detail: "broken".into(), hint: None };
+        for read_by_task in [false, true] {
+            let all = |chunks: Vec<Chunk>| async move {
+                let body = stream::iter(chunks).boxed();
+                let feeds = if read_by_task { read_ahead(body, MAX) } else { framed(body, MAX) };
+                feeds
+                    .map(|batch| batch.map(|batch| (batch.bytes, batch.feed.len(), batch.feed.last().cloned())))
+                    .collect::<Vec<_>>()
+                    .await
+            };
+            let ended = all(vec![event(1), Ok("event: x\ndata: ".into())]).await;
+            assert!(matches!(&ended[..], [Ok((33, 2, Some(Feed::Unfinished)))]), "{ended:?}");
+            let failed = all(vec![event(1), Ok(": beat\n".into()), Err(broken())]).await;
+            assert!(matches!(&failed[..], [Ok((_, 2, Some(Feed::Heartbeat))), Err(_)]), "{failed:?}");
+            assert!(
+                matches!(&all(vec![Ok("event: x\n".into())]).await[..], [Ok((9, 1, _))]),
+                "a part shows that it is alive"
+            );
+            assert!(all(vec![]).await.is_empty());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_reader_who_leaves_ends_the_reading() {
+        let (alive, gone) = tokio::sync::oneshot::channel::<()>();
+        let body = stream::pending::<Chunk>().map(move |chunk| {
+            let _ = &alive;
+            chunk
+        });
+        drop(read_ahead(Box::pin(body), MAX));
+        assert!(gone.await.is_err(), "the body was dropped");
+    }
+
+    #[tokio::test]
+    async fn what_nobody_takes_is_not_read() {
+        let (sender, read) = std::sync::mpsc::channel();
+        let body = stream::iter(0..).map(move |n: usize| {
+            let _ = sender.send(n);
+            Ok(Bytes::from(vec![b'x'; 100_000]))
+        });
+        let _feeds = read_ahead(Box::pin(body), MAX);
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+        let count = read.try_iter().count();
+        assert!((1..=(WAITING + 1) * 3).contains(&count), "{count}");
+    }
+}

@@ -1,0 +1,208 @@
+//! Decides what joining a run can show, and whether reading it harms other readers, before its stream is read.
+
+use crate::log::record::Outcome;
+use crate::source::control_events::begins_run;
+use crate::transport::modes::is_resumable;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use runtail_api::ServerKind;
+use runtail_core::model::Run;
+
+/// What joining a run can show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinPlan {
+    /// All of its events: the server replays them.
+    Whole,
+    /// Only events from now on.
+    FromNow,
+    /// Each event goes to one reader only, so reading takes events away from others. Holds the reason.
+    Shared(&'static str),
+    /// The run is over and the server kept none of its events. Holds the reason.
+    OverNothingKept(&'static str),
+    /// The server does not tell: the first event shows whether earlier ones are missing.
+    Unknown,
+}
+
+const JS_SHARED: &str = "this run was not started as resumable, and on a JavaScript server each event of such a run goes to one \
+                         reader only: reading it here takes events away from the application";
+const AEGRA_SHARED: &str =
+    "on Aegra each event of a run goes to one reader only: reading it here takes events away from the application";
+const NOT_RESUMABLE: &str =
+    "the run ended before it was joined, and it was not started as resumable: the server kept none of its events";
+const NONE_KEPT: &str = "the run ended before it was joined, and this server keeps no events of finished runs";
+
+/// What joining a run can show. `run` is its record, if the server offers one.
+pub fn join_plan(kind: ServerKind, run: Option<&Run>) -> JoinPlan {
+    let Some(run) = run else { return JoinPlan::Unknown };
+    match (kind, is_resumable(run), run.is_active()) {
+        (ServerKind::Aegra, _, true) => JoinPlan::Shared(AEGRA_SHARED),
+        (ServerKind::Aegra, _, false) => JoinPlan::OverNothingKept(NONE_KEPT),
+        (ServerKind::JavaScript, Some(true), _) | (ServerKind::JavaScript, _, false) => JoinPlan::Whole,
+        // A run that does not tell may be one whose events go to one reader.
+        (ServerKind::JavaScript, _, true) => JoinPlan::Shared(JS_SHARED),
+        (ServerKind::Python | ServerKind::Other, Some(true), _) => JoinPlan::Whole,
+        (ServerKind::Python | ServerKind::Other, Some(false), true) => JoinPlan::FromNow,
+        (ServerKind::Python | ServerKind::Other, Some(false), false) => JoinPlan::OverNothingKept(NOT_RESUMABLE),
+        (ServerKind::Python | ServerKind::Other, None, _) => JoinPlan::Unknown,
+    }
+}
+
+/// How a server numbers the events of a run in their ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Numbering {
+    /// The number of a run's first event.
+    pub first: u64,
+    /// Whether a connection sends some stored events first, and repeats them under the same ids among the live ones.
+    pub repeats_stored: bool,
+}
+
+/// How this server numbers the events of a run, if it counts them.
+pub fn numbering(kind: ServerKind) -> Option<Numbering> {
+    match kind {
+        ServerKind::JavaScript => Some(Numbering { first: 0, repeats_stored: false }),
+        ServerKind::Aegra => Some(Numbering { first: 1, repeats_stored: true }),
+        ServerKind::Python | ServerKind::Other => None,
+    }
+}
+
+/// A run that is over and has no events to read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NothingKept {
+    /// Why there are no events.
+    pub why: &'static str,
+    /// How the run ended.
+    pub outcome: Outcome,
+    /// More about that.
+    pub detail: Option<String>,
+}
+
+/// How a run was joined, until its first event shows whether earlier ones are missing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Joining {
+    /// What joining can show.
+    pub plan: JoinPlan,
+    /// The run had not begun.
+    pub is_pending: bool,
+    /// The run was over.
+    pub is_over: bool,
+}
+
+impl Joining {
+    /// What is missing before the first event, in words. `number` is the number in its id and `first` that of the run's first
+    /// event, where the server counts.
+    pub(crate) fn missing_before(
+        self,
+        name: &str,
+        data: &str,
+        at: Timestamp,
+        number: Option<u64>,
+        first: Option<u64>,
+    ) -> Option<String> {
+        let missing = number.zip(first).map(|(number, first)| number.saturating_sub(first));
+        if begins_run(name, data) || missing == Some(0) {
+            return None;
+        }
+        Some(late(at, missing))
+    }
+
+    /// What is missing from a run whose stream ended without any event, in words.
+    pub(crate) fn missing_at_end(self, at: Timestamp) -> Option<String> {
+        match self {
+            Joining { is_over: true, plan: JoinPlan::Whole, .. } => {
+                Some("the run ended before it was joined, and the server no longer has its events".into())
+            }
+            Joining { is_pending: true, .. } => None,
+            Joining { .. } => Some(late(at, None)),
+        }
+    }
+}
+
+/// The words of a late join. The time of day is local, for people; the record has the exact time.
+fn late(at: Timestamp, missing: Option<u64>) -> String {
+    let time = at.to_zoned(TimeZone::system()).strftime("%H:%M:%S");
+    match missing {
+        None => format!("joined at {time}; earlier output isn't available"),
+        Some(1) => format!("joined at {time}; 1 earlier event isn't available"),
+        Some(n) => format!("joined at {time}; {} earlier events aren't available", runtail_core::text::count(n)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(status: &str, resumable: Option<bool>) -> Run {
+        let kwargs = resumable.map(|resumable| serde_json::json!({"resumable": resumable})).unwrap_or_default();
+        serde_json::from_value(serde_json::json!({"run_id": "r", "status": status, "kwargs": kwargs})).unwrap()
+    }
+
+    #[test]
+    fn join_plan_of_every_server_and_kind_of_run() {
+        use JoinPlan::{FromNow, OverNothingKept, Shared, Unknown, Whole};
+        use ServerKind::{Aegra, JavaScript, Other, Python};
+        let (kept, lost, unsaid) = (Some(true), Some(false), None);
+        for (kind, resumable, active, over) in [
+            (Python, kept, Whole, Whole),
+            (Python, lost, FromNow, OverNothingKept(NOT_RESUMABLE)),
+            (Python, unsaid, Unknown, Unknown),
+            (JavaScript, kept, Whole, Whole),
+            // What nobody has read yet stays in the queue of a run that is over, and no reader waits for it any more.
+            (JavaScript, lost, Shared(JS_SHARED), Whole),
+            (JavaScript, unsaid, Shared(JS_SHARED), Whole),
+            (Aegra, kept, Shared(AEGRA_SHARED), OverNothingKept(NONE_KEPT)),
+            (Aegra, lost, Shared(AEGRA_SHARED), OverNothingKept(NONE_KEPT)),
+            (Aegra, unsaid, Shared(AEGRA_SHARED), OverNothingKept(NONE_KEPT)),
+            (Other, kept, Whole, Whole),
+            (Other, lost, FromNow, OverNothingKept(NOT_RESUMABLE)),
+            (Other, unsaid, Unknown, Unknown),
+        ] {
+            for status in ["pending", "running"] {
+                assert_eq!(join_plan(kind, Some(&run(status, resumable))), active, "{kind:?} {resumable:?} {status}");
+            }
+            for status in ["success", "error", "interrupted", "timeout"] {
+                assert_eq!(join_plan(kind, Some(&run(status, resumable))), over, "{kind:?} {resumable:?} {status}");
+            }
+            assert_eq!(join_plan(kind, None), Unknown);
+        }
+    }
+
+    #[test]
+    fn a_late_join_is_told_from_one_that_missed_nothing() {
+        let joining = Joining { plan: JoinPlan::Unknown, is_pending: false, is_over: false };
+        let missing = |name: &str, data: &str, number, first| {
+            joining.missing_before(name, data, Timestamp::UNIX_EPOCH, number, first)
+        };
+        assert_eq!(missing("metadata", r#"{"run_id":"r","attempt":1}"#, None, None), None);
+        assert_eq!(missing("metadata", r#"{"run_id":"r"}"#, None, None), None);
+        // By the contract the first event carries both, whatever its name.
+        assert_eq!(missing("start", r#"{"run_id":"r","attempt":1}"#, None, None), None);
+        assert_eq!(missing("values", "{}", Some(0), Some(0)), None);
+        for (name, data) in [
+            ("values", "{}"),
+            ("start", r#"{"run_id":"r"}"#),
+            // A later attempt, and the end of a run on a thread's stream.
+            ("metadata", r#"{"run_id":"r","attempt":2}"#),
+            ("metadata", r#"{"run_id":"r","status":"run_done"}"#),
+            ("metadata", "not json"),
+        ] {
+            let said = missing(name, data, None, None).unwrap_or_default();
+            assert!(said.starts_with("joined at ") && said.ends_with("; earlier output isn't available"), "{said}");
+        }
+        let said = missing("values", "{}", Some(99), Some(0)).unwrap_or_default();
+        assert!(said.ends_with("; 99 earlier events aren't available"), "{said}");
+        let said = missing("values", "{}", Some(2), Some(1)).unwrap_or_default();
+        assert!(said.ends_with("; 1 earlier event isn't available"), "{said}");
+    }
+
+    #[test]
+    fn a_run_without_any_event_says_what_is_missing() {
+        let said = |plan, is_pending, is_over| {
+            Joining { plan, is_pending, is_over }.missing_at_end(Timestamp::UNIX_EPOCH).unwrap_or_default()
+        };
+        assert!(said(JoinPlan::Whole, false, true).contains("no longer has its events"));
+        assert!(said(JoinPlan::Whole, false, false).contains("earlier output isn't available"));
+        assert!(said(JoinPlan::Unknown, false, false).contains("earlier output isn't available"));
+        // Cancelled before it began.
+        assert_eq!(said(JoinPlan::FromNow, true, false), "");
+    }
+}

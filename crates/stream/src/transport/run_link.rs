@@ -1,0 +1,392 @@
+//! The link to a run that we start. The request that starts it is sent once; if its answer is lost, the run is looked up.
+
+use crate::transport::join_plan::{Joining, Numbering, join_plan, numbering};
+use crate::transport::link::{Capabilities, Link, Opened, Verdict};
+use crate::transport::modes::{RunTerms, run_gives};
+use crate::transport::server::{ALWAYS, FROM_THE_START, kind, lacks_call, may_reopen, refused, requested_modes};
+use crate::transport::verdict::verdict;
+use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
+use runtail_core::model::{Run, RunCreate};
+use serde_json::{Value, json};
+use std::collections::HashSet;
+
+/// The key in a run's metadata by which it is found again.
+const MARK: &str = "runtail";
+/// Runs that are read to find ours, which is among the newest, and those that are noted before it is started.
+const RUNS_READ: usize = 20;
+const RUNS_NOTED: usize = 100;
+/// Assistants that are read to find the one of a run.
+const ASSISTANTS: usize = 100;
+/// How often to look for a run whose start was not answered.
+const LOOKS: u32 = 4;
+
+/// On which thread a run is started.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Target {
+    /// On this one.
+    Thread(String),
+    /// On a new one, which is created first.
+    NewThread,
+    /// On none: such a run can't be found or joined again.
+    Stateless,
+}
+
+/// A run that we start.
+#[derive(Debug)]
+pub struct RunLink {
+    server: AgentServer,
+    thread: Option<String>,
+    /// The new thread does not exist yet.
+    to_create: bool,
+    /// The thread was created for this run.
+    made: bool,
+    body: RunCreate,
+    mark: String,
+    start: Start,
+    /// The runs of the thread before the start, where they are known.
+    before: Option<HashSet<String>>,
+    /// How the run was joined after its start was not answered.
+    joining: Option<Joining>,
+    /// The modes that later connections ask for; none means all that the run was started with.
+    modes: Vec<String>,
+    kind: Option<ServerKind>,
+    max_event: usize,
+}
+
+#[derive(Debug)]
+enum Start {
+    /// Not sent, or refused by an answer that leaves no doubt.
+    Unsent,
+    /// Sent and not answered: the run may exist.
+    InDoubt { looks: u32 },
+    /// Answered without the run's id.
+    Unnamed,
+    /// The run exists.
+    Run(String),
+}
+
+/// What looking for a run found.
+enum Found {
+    Run(Box<Run>),
+    /// No run that can be ours.
+    None,
+    /// Runs of which it is not certain that one is ours.
+    Unclear,
+}
+
+impl RunLink {
+    /// A link that starts this run. It is made resumable, and leaving never cancels it.
+    pub fn new(server: AgentServer, target: Target, mut body: RunCreate) -> RunLink {
+        let mark = uuid::Uuid::new_v4().to_string();
+        body.stream_resumable = true;
+        body.on_disconnect = Some("continue".into());
+        match &mut body.metadata {
+            Some(Value::Object(notes)) => {
+                notes.insert(MARK.into(), json!(mark));
+            }
+            other => *other = Some(json!({ MARK: mark })),
+        }
+        let to_create = target == Target::NewThread;
+        let thread = match target {
+            Target::Thread(id) => Some(id),
+            // With an id of our own, creating it twice does no harm.
+            Target::NewThread => Some(uuid::Uuid::now_v7().to_string()),
+            Target::Stateless => None,
+        };
+        RunLink {
+            server,
+            thread,
+            to_create,
+            made: false,
+            body,
+            mark,
+            start: Start::Unsent,
+            before: None,
+            joining: None,
+            modes: Vec::new(),
+            kind: None,
+            max_event: usize::MAX,
+        }
+    }
+
+    /// The thread that the run is started on; none for a stateless run.
+    pub fn thread_id(&self) -> Option<&str> {
+        self.thread.as_deref()
+    }
+
+    async fn create_thread(&mut self) -> Result<(), ApiError> {
+        let body = json!({"thread_id": self.thread, "if_exists": "do_nothing"});
+        let thread = self.server.create_thread(&body).await?;
+        self.made = self.thread.as_ref() == Some(&thread.thread_id);
+        // By the contract the server chooses the id. Such a thread is never deleted.
+        if !self.made && kind(&self.server, &mut self.kind).await? != ServerKind::Other {
+            let wanted = self.thread.as_deref().unwrap_or_default();
+            let made = runtail_core::text::clean(&thread.thread_id);
+            let detail = format!(
+                "the server was asked to create the thread {wanted} and answered with the thread {made}: nothing was started"
+            );
+            return Err(ApiError { kind: Kind::Protocol, ..refused(&detail) });
+        }
+        self.thread = Some(thread.thread_id);
+        self.to_create = false;
+        Ok(())
+    }
+
+    /// Notes the thread's runs, so that a run whose start is not answered can be told from older ones. Where run records
+    /// carry metadata that is not needed.
+    async fn note_runs(&mut self) {
+        let Some(thread) = &self.thread else { return };
+        if self.made {
+            self.before = Some(HashSet::new());
+        } else if matches!(self.kind, Some(ServerKind::Aegra | ServerKind::Other)) {
+            let runs = self.server.runs(thread, RUNS_NOTED).await.ok();
+            self.before = runs.map(|runs| runs.into_iter().map(|run| run.run_id).collect());
+        }
+    }
+
+    async fn send(&mut self) -> Result<Opened, ApiError> {
+        // What can't be determined is not worth failing for.
+        let _ = kind(&self.server, &mut self.kind).await;
+        self.note_runs().await;
+        self.start = Start::InDoubt { looks: 0 };
+        match self.server.start_run(self.thread.as_deref(), &self.body).await {
+            Ok(stream) => {
+                self.start = stream.run_id.clone().map_or(Start::Unnamed, Start::Run);
+                let thread_id = stream.thread_id.clone().or(self.thread.clone());
+                Ok(Opened { thread_id, ..Opened::of(stream, self.max_event) })
+            }
+            Err(error) if error.is_refusal() => {
+                self.start = Start::Unsent;
+                let error = without_retry(error);
+                if self.made && !error.is_transient() && error.status() != Some(429) {
+                    self.delete_thread().await;
+                }
+                Err(error)
+            }
+            Err(error) => self.look(error).await,
+        }
+    }
+
+    /// Deletes the thread that was created for a run that the server refused, so that nothing is left behind.
+    async fn delete_thread(&mut self) {
+        if let Some(thread) = &self.thread {
+            // A server that can't delete keeps it; the refusal is what matters.
+            let _ = self.server.delete_thread(thread).await;
+        }
+        self.made = false;
+        self.to_create = true;
+    }
+
+    /// Looks for the run whose start was not answered, and joins it. `lost` is what happened to the answer.
+    async fn look(&mut self, lost: ApiError) -> Result<Opened, ApiError> {
+        let Some(thread) = self.thread.clone() else {
+            return Err(ApiError {
+                kind: Kind::Refused,
+                detail: format!("{}; a stateless run can't be looked up, so it may be running", lost.detail),
+                ..lost
+            });
+        };
+        let found = self.find(&thread).await.map_err(|error| ApiError {
+            detail: format!("{}; whether the run began is unknown", error.detail),
+            ..error
+        })?;
+        if let Found::Run(run) = found {
+            return self.join_found(&thread, *run).await;
+        }
+        let looks = match &mut self.start {
+            Start::InDoubt { looks } => {
+                *looks += 1;
+                *looks
+            }
+            _ => LOOKS,
+        };
+        if looks < LOOKS {
+            // It may not be listed yet.
+            return Err(ApiError { kind: Kind::Network, ..lost });
+        }
+        let why = match found {
+            Found::Unclear => "the thread has new runs, and none of them is certainly this one",
+            _ => "the thread lists no run that can be this one",
+        };
+        Err(ApiError {
+            kind: Kind::Refused,
+            detail: format!("{}; {why}, so whether the run began is unknown", lost.detail),
+            hint: Some("the request was sent only once; the thread's runs and state show what happened".into()),
+            ..lost
+        })
+    }
+
+    async fn join_found(&mut self, thread: &str, run: Run) -> Result<Opened, ApiError> {
+        let kind = kind(&self.server, &mut self.kind).await?;
+        let (plan, is_over) = (join_plan(kind, Some(&run)), !run.is_active());
+        self.joining = Some(Joining { plan, is_over, is_pending: run.status == "pending" });
+        self.start = Start::Run(run.run_id.clone());
+        // The source asked for a start and gets a replay, which may repeat a block.
+        Ok(self.join(thread, &run.run_id, Some(FROM_THE_START)).await?.replaying())
+    }
+
+    async fn find(&mut self, thread: &str) -> Result<Found, ApiError> {
+        let runs = self.server.runs(thread, RUNS_READ).await?;
+        let is_ours = |run: &Run| run.metadata.as_ref().is_some_and(|m| m[MARK] == self.mark.as_str());
+        let (has_metadata, any) = (runs.iter().any(|run| run.metadata.is_some()), !runs.is_empty());
+        if let Some(run) = runs.iter().position(is_ours) {
+            return Ok(runs.into_iter().nth(run).map_or(Found::None, |run| Found::Run(Box::new(run))));
+        }
+        if has_metadata || !any {
+            return Ok(Found::None);
+        }
+        let Some(before) = &self.before else { return Ok(Found::Unclear) };
+        let mut new: Vec<Run> = runs.into_iter().filter(|run| !before.contains(&run.run_id)).collect();
+        let is_other_input = |run: &Run| {
+            self.body.input.is_some() && run.extra.get("input").is_some_and(|i| Some(i) != self.body.input.as_ref())
+        };
+        new.retain(|run| !is_other_input(run));
+        let Some(run) = new.pop() else { return Ok(Found::None) };
+        if !new.is_empty() || !self.is_assistant(&run.assistant_id).await? {
+            return Ok(Found::Unclear);
+        }
+        Ok(Found::Run(Box::new(run)))
+    }
+
+    /// Whether an assistant's id is that of the assistant we asked for, by id or by name.
+    async fn is_assistant(&self, id: &str) -> Result<bool, ApiError> {
+        let wanted = &*self.body.assistant_id;
+        if id == wanted {
+            return Ok(true);
+        }
+        let all = self.server.assistants(ASSISTANTS, 0).await?;
+        let has = |text: &str| text == wanted;
+        Ok(all.iter().any(|a| a.assistant_id == id && (has(&a.graph_id) || a.name.as_deref().is_some_and(has))))
+    }
+
+    async fn join(&mut self, thread: &str, run: &str, after: Option<&str>) -> Result<Opened, ApiError> {
+        let modes = requested_modes(&self.server, &mut self.kind, &self.modes).await?;
+        let stream = self.server.join_run(thread, run, &modes, after).await?;
+        Ok(Opened { thread_id: Some(thread.into()), run_id: Some(run.into()), ..Opened::of(stream, self.max_event) })
+    }
+
+    /// Whether the server filters by mode itself.
+    fn server_filters(&self) -> bool {
+        self.kind == Some(ServerKind::Python)
+    }
+}
+
+impl Link for RunLink {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            everything: self.thread.as_ref().map(|_| FROM_THE_START),
+            beats: self.kind == Some(ServerKind::Python),
+            gives_all: !self.server_filters() || self.modes.is_empty(),
+            first_event: Some(ALWAYS[0]),
+            ..Capabilities::default()
+        }
+    }
+
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+        self.max_event = max_event;
+        if self.to_create {
+            self.create_thread().await?;
+        }
+        match (&self.start, self.thread.clone()) {
+            (Start::Unsent, _) => self.send().await,
+            (Start::Run(run), Some(thread)) => {
+                let run = run.clone();
+                self.join(&thread, &run, after).await
+            }
+            (Start::Unnamed, Some(thread)) => match self.find(&thread).await? {
+                Found::Run(run) => {
+                    let opened = self.join(&thread, &run.run_id, after).await;
+                    self.start = Start::Run(run.run_id);
+                    opened
+                }
+                Found::None | Found::Unclear => Err(refused(
+                    "the server never sent the run's id, and the thread's list does not show which run it is",
+                )),
+            },
+            (Start::InDoubt { .. }, _) => self.look(refused("the request that starts the run was not answered")).await,
+            (Start::Run(_) | Start::Unnamed, None) => Err(refused("a stateless run can't be joined again")),
+        }
+    }
+
+    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+        let Some(thread) = self.thread.clone() else { return Ok(Verdict::Untold) };
+        if matches!(self.start, Start::Unnamed) {
+            match self.find(&thread).await {
+                Ok(Found::Run(run)) => self.start = Start::Run(run.run_id),
+                Ok(Found::None | Found::Unclear) => return Ok(Verdict::Untold),
+                Err(error) if lacks_call(&self.server, &mut self.kind, &error).await? => return Ok(Verdict::Untold),
+                Err(error) => return Err(error),
+            }
+        }
+        match &self.start {
+            Start::Run(run) => verdict(&self.server, &thread, run, &mut self.kind).await,
+            _ => Ok(Verdict::Untold),
+        }
+    }
+
+    fn found_run(&mut self, run_id: &str) {
+        if matches!(self.start, Start::Unnamed) && self.thread.is_some() {
+            self.start = Start::Run(run_id.into());
+        }
+    }
+
+    fn joining(&self) -> Option<Joining> {
+        self.joining
+    }
+
+    fn numbering(&self) -> Option<Numbering> {
+        self.kind.and_then(numbering)
+    }
+
+    async fn may_reopen(&mut self) -> Result<(), String> {
+        if self.thread.is_none() {
+            return Err("a stateless run can't be joined again".into());
+        }
+        let terms = RunTerms::of_request(&self.body);
+        may_reopen(&self.server, &mut self.kind, Some(&terms)).await
+    }
+
+    fn set_modes(&mut self, modes: Vec<String>) {
+        self.modes = modes;
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        ALWAYS.contains(&name) || run_gives(&self.modes, name)
+    }
+
+    fn gives(&self, name: &str) -> bool {
+        !self.server_filters() || run_gives(&self.modes, name)
+    }
+
+    fn terms(&self) -> Option<RunTerms> {
+        Some(RunTerms::of_request(&self.body))
+    }
+}
+
+/// Makes a 429 without `Retry-After` final: a proxy may send it after it has passed the request on, so it doesn't show that
+/// nothing was started.
+fn without_retry(error: ApiError) -> ApiError {
+    match error.kind {
+        Kind::RateLimited(None) => {
+            let hint = "the answer has no Retry-After, so the start was not sent again".to_string();
+            ApiError { kind: Kind::Status(429), hint: Some(hint), ..error }
+        }
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_answer_is_a_refusal() {
+        let error = |kind| ApiError { kind, ..refused("x") };
+        for kind in [Kind::Conflict, Kind::Invalid(vec![]), Kind::RateLimited(None), Kind::Status(400)] {
+            assert!(error(kind).is_refusal());
+        }
+        for kind in [Kind::Server(502), Kind::Network, Kind::Timeout, Kind::Protocol, Kind::Status(408)] {
+            assert!(!error(kind).is_refusal());
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! The runs of a followed thread: which of them are new, which have changed, and which are to be read.
+
+use crate::log::record::{Outcome, RunRecord};
+use crate::transport::join_plan::{JoinPlan, join_plan};
+use crate::transport::modes::is_resumable;
+use jiff::Timestamp;
+use runtail_api::ServerKind;
+use runtail_core::model::Run;
+use std::collections::{HashMap, VecDeque};
+
+/// Finished runs that are replayed before new ones are followed.
+const REPLAYED: usize = 3;
+/// The status of a run that is gone from the list, as after a cancel with rollback.
+const DELETED: &str = "deleted";
+
+/// What is known of a thread's runs.
+#[derive(Debug)]
+pub(crate) struct RunList {
+    kind: ServerKind,
+    /// Read runs even if that takes events away from other readers.
+    shared: bool,
+    /// Runs that are ours to read.
+    own: Vec<String>,
+    /// Only the runs themselves are followed, not their events.
+    records_only: bool,
+    /// Replay the newest finished runs first.
+    replays: bool,
+    known: HashMap<String, Known>,
+    /// When the newest run of the first list was created: older ones that appear later were only hidden by newer ones.
+    began: Option<Option<Timestamp>>,
+    /// Runs to read, oldest first.
+    queue: VecDeque<String>,
+}
+
+#[derive(Debug)]
+struct Known {
+    record: RunRecord,
+    is_active: bool,
+    is_listed: bool,
+    /// Its events are to be read. Its end is told behind them.
+    is_read: bool,
+    /// Its events go to one reader only, and are left to it.
+    is_withheld: bool,
+    /// It was over before the thread was followed.
+    was_over: bool,
+}
+
+/// What a list of runs has shown.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct News {
+    /// Runs that are new or have changed, oldest first.
+    pub records: Vec<RunRecord>,
+    /// Why the events of a run are not read.
+    pub unread: Vec<String>,
+    /// Of the newest finished runs, those whose events the server did not keep, each with the reason: oldest first, and only
+    /// of a first list whose past is replayed.
+    pub unkept: Vec<(RunRecord, String)>,
+    /// An active run is gone from the list.
+    pub any_deleted: bool,
+}
+
+impl RunList {
+    pub fn new(kind: ServerKind, shared: bool, replays: bool) -> RunList {
+        let (known, queue) = (HashMap::new(), VecDeque::new());
+        RunList { kind, shared, own: Vec::new(), records_only: false, replays, known, began: None, queue }
+    }
+
+    /// These runs are ours: nobody else reads them.
+    pub fn own(&mut self, runs: &[String]) {
+        self.own = runs.to_vec();
+    }
+
+    /// Whether a run is ours to read.
+    pub fn is_own(&self, run_id: &str) -> bool {
+        self.own.iter().any(|own| own == run_id)
+    }
+
+    /// From now on, read the events of runs or only follow the runs.
+    pub fn read_events(&mut self, reads: bool) {
+        self.records_only = !reads;
+        if self.records_only {
+            self.queue.clear();
+            self.known.values_mut().for_each(|known| known.is_read = false);
+        }
+    }
+
+    /// Takes the newest runs of the thread, in any order. A list of fewer than `limit` is complete.
+    pub fn take(&mut self, mut runs: Vec<Run>, at: Timestamp, limit: usize) -> News {
+        runs.sort_by_key(|run| run.created_at);
+        let mut news = News::default();
+        let is_first = self.began.is_none();
+        let newest = runs.last().and_then(|run| run.created_at);
+        let began = *self.began.get_or_insert(newest);
+        let replayed = if is_first && self.replays { self.replayable(&runs) } else { Vec::new() };
+        if is_first && self.replays {
+            news.unkept = self.unkept(&runs, at);
+        }
+        self.known.values_mut().for_each(|known| known.is_listed = false);
+        for run in &runs {
+            let is_active = run.is_active();
+            let was_over = is_first || run.created_at.is_some() && run.created_at <= began;
+            if let Some(known) = self.known.get_mut(&run.run_id) {
+                known.is_listed = true;
+                if known.record.status != run.status {
+                    let outcome = known.record.outcome;
+                    known.record = RunRecord { outcome, ..record(run, at) };
+                    known.is_active = is_active;
+                    if is_active || !known.is_read {
+                        news.records.push(known.record.clone());
+                    }
+                }
+                continue;
+            }
+            let is_wanted = is_active || !was_over || replayed.contains(&run.run_id);
+            let record = record(run, at);
+            let withheld = news.unread.len();
+            let is_read = is_wanted && self.want(run, was_over, &mut news);
+            let is_withheld = news.unread.len() > withheld;
+            if is_wanted && (is_active || !is_read) {
+                news.records.push(record.clone());
+            }
+            self.known.insert(
+                run.run_id.clone(),
+                Known { record, is_active, is_listed: true, is_read, is_withheld, was_over: was_over && !is_active },
+            );
+        }
+        let is_complete = runs.len() < limit;
+        for known in self.known.values_mut().filter(|known| is_complete && known.is_active && !known.is_listed) {
+            (known.is_active, news.any_deleted) = (false, true);
+            known.record = RunRecord { at, status: DELETED.into(), ..known.record.clone() };
+            news.records.push(known.record.clone());
+        }
+        // Nothing more is to be said of those that are neither listed nor active.
+        self.known.retain(|_, known| known.is_listed || known.is_active || known.is_read);
+        news
+    }
+
+    /// A run's stream has ended, or was left before (no outcome). Returns the end of the run if it is listed already.
+    pub fn ended(&mut self, run_id: &str, outcome: Option<Outcome>, at: Timestamp) -> Option<RunRecord> {
+        let known = self.known.get_mut(run_id)?;
+        known.is_read = false;
+        known.record = RunRecord { at, outcome, ..known.record.clone() };
+        (!known.is_active).then(|| known.record.clone())
+    }
+
+    /// The next run to read.
+    pub fn next(&mut self) -> Option<String> {
+        self.queue.pop_front()
+    }
+
+    /// Whether a run is active.
+    pub fn any_active(&self) -> bool {
+        self.known.values().any(|known| known.is_active)
+    }
+
+    /// Active runs whose events are not read here, as that would take them away from their reader.
+    pub fn unread(&self) -> usize {
+        self.known.values().filter(|known| known.is_active && known.is_withheld).count()
+    }
+
+    /// Whether a run was over before the thread was followed.
+    pub fn was_over(&self, run_id: &str) -> bool {
+        self.known.get(run_id).is_some_and(|known| known.was_over)
+    }
+
+    /// Whether a run was created after this one and is no longer waiting for it.
+    pub fn has_newer_begun(&self, run_id: &str) -> bool {
+        let created = self.known.get(run_id).and_then(|known| known.record.started_at);
+        let is_newer = |known: &Known| known.record.started_at > created && known.record.status != "pending";
+        created.is_some() && self.known.values().any(is_newer)
+    }
+
+    /// Notes that a run is to be read, or why not. `was_over`: it was over before the thread was followed.
+    fn want(&mut self, run: &Run, was_over: bool, news: &mut News) -> bool {
+        if self.records_only {
+            return false;
+        }
+        let plan = join_plan(self.kind, Some(run));
+        // What is left in the queue of a run that has only just ended may still be on its way to its reader.
+        let may_be_read = !was_over && self.kind == ServerKind::JavaScript && is_resumable(run) != Some(true);
+        let is_shared = matches!(plan, JoinPlan::Shared(_)) || may_be_read;
+        if is_shared && !self.shared && !self.is_own(&run.run_id) {
+            let id = runtail_core::text::clean(&run.run_id);
+            news.unread.push(format!(
+                "the events of run {id} go to one reader only and are not read here, because that would take them away from the \
+                 application"
+            ));
+            return false;
+        }
+        self.queue.push_back(run.run_id.clone());
+        true
+    }
+
+    /// The newest finished runs that can be replayed, of runs in the order of their creation.
+    fn replayable(&self, runs: &[Run]) -> Vec<String> {
+        let can = |run: &&Run| {
+            !run.is_active() && matches!(join_plan(self.kind, Some(run)), JoinPlan::Whole | JoinPlan::Unknown)
+        };
+        runs.iter().rev().filter(can).take(REPLAYED).map(|run| run.run_id.clone()).collect()
+    }
+
+    /// Of the newest finished runs, those whose events the server did not keep; of runs in the order of their creation.
+    fn unkept(&self, runs: &[Run], at: Timestamp) -> Vec<(RunRecord, String)> {
+        let newest = runs.iter().rev().filter(|run| !run.is_active()).take(REPLAYED);
+        let unkept = newest.filter_map(|run| match join_plan(self.kind, Some(run)) {
+            JoinPlan::OverNothingKept(why) => {
+                Some((record(run, at), format!("run {}: {why}", runtail_core::text::clean(&run.run_id))))
+            }
+            _ => None,
+        });
+        let mut unkept: Vec<_> = unkept.collect();
+        unkept.reverse();
+        unkept
+    }
+}
+
+fn record(run: &Run, at: Timestamp) -> RunRecord {
+    RunRecord {
+        at,
+        run_id: run.run_id.clone(),
+        status: run.status.clone(),
+        started_at: run.created_at,
+        ended_at: run.updated_at.filter(|_| !run.is_active()),
+        assistant_id: Some(run.assistant_id.clone()).filter(|id| !id.is_empty()),
+        outcome: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ServerKind::{Aegra, JavaScript, Other};
+
+    fn run(id: &str, second: i64, status: &str, resumable: bool) -> Run {
+        let at = |second| Timestamp::from_second(second).unwrap().to_string();
+        serde_json::from_value(serde_json::json!({
+            "run_id": id, "status": status, "assistant_id": "a", "created_at": at(second), "updated_at": at(second + 1),
+            "kwargs": {"resumable": resumable},
+        }))
+        .unwrap()
+    }
+
+    fn take(list: &mut RunList, runs: &[Run]) -> (Vec<String>, usize) {
+        let news = list.take(runs.to_vec(), Timestamp::UNIX_EPOCH, 50);
+        (news.records.into_iter().map(|r| format!("{} {}", r.run_id, r.status)).collect(), news.unread.len())
+    }
+
+    fn queue(list: &mut RunList) -> Vec<String> {
+        std::iter::from_fn(|| list.next()).collect()
+    }
+
+    #[test]
+    fn runs_are_read_once_and_in_order_from_now_on() {
+        let mut list = RunList::new(Other, false, false);
+        let old = run("r1", 10, "success", true);
+        let active = run("r2", 20, "running", true);
+        assert_eq!(take(&mut list, &[active.clone(), old.clone()]), (vec!["r2 running".into()], 0));
+        assert_eq!(queue(&mut list), ["r2"]);
+        assert!(list.any_active());
+        // Nothing new; then the end of one, and two that began since, one of which is over already.
+        assert_eq!(take(&mut list, &[active, old.clone()]), (vec![], 0));
+        let over = run("r2", 20, "success", true);
+        let (fast, next) = (run("r3", 30, "error", true), run("r4", 40, "pending", true));
+        let (records, _) = take(&mut list, &[next, fast, over, old]);
+        assert_eq!(records, ["r4 pending"], "the end of a run that is read comes behind its events");
+        assert_eq!(queue(&mut list), ["r3", "r4"]);
+        let end = list.ended("r2", Some(Outcome::Success), Timestamp::UNIX_EPOCH);
+        assert_eq!(end.map(|end| end.status).as_deref(), Some("success"));
+        assert!(list.has_newer_begun("r2") && !list.has_newer_begun("r3"), "a pending run has not begun");
+    }
+
+    #[test]
+    fn old_runs_that_deletions_bring_to_light_are_not_new() {
+        let mut list = RunList::new(Other, false, false);
+        take(&mut list, &[run("r9", 90, "success", true)]);
+        assert_eq!(take(&mut list, &[run("r1", 10, "success", true)]), (vec![], 0));
+        assert_eq!(queue(&mut list), [""; 0]);
+    }
+
+    #[test]
+    fn the_newest_runs_that_can_be_replayed_come_first() {
+        let mut list = RunList::new(Other, false, true);
+        let mut runs: Vec<_> = (1..=6).map(|n| run(&format!("r{n}"), i64::from(n) * 10, "success", n != 5)).collect();
+        runs.push(run("r7", 70, "running", true));
+        let (records, unread) = take(&mut list, &runs);
+        assert_eq!((records, unread), (vec!["r7 running".into()], 0));
+        assert_eq!(queue(&mut list), ["r3", "r4", "r6", "r7"], "a run that is not resumable has nothing to replay");
+    }
+
+    #[test]
+    fn finished_runs_without_events_are_named() {
+        let mut list = RunList::new(Aegra, false, true);
+        let mut runs: Vec<_> = (1..=4).map(|n| run(&format!("r{n}"), i64::from(n) * 10, "success", true)).collect();
+        runs.push(run("r5", 50, "running", true));
+        let unkept = list.take(runs.clone(), Timestamp::UNIX_EPOCH, 50).unkept;
+        let named: Vec<_> =
+            unkept.iter().map(|(record, why)| (&*record.run_id, why.contains("keeps no events"))).collect();
+        assert_eq!(named, [("r2", true), ("r3", true), ("r4", true)]);
+        assert_eq!(list.take(runs.clone(), Timestamp::UNIX_EPOCH, 50).unkept, []);
+        assert_eq!(RunList::new(Aegra, false, false).take(runs, Timestamp::UNIX_EPOCH, 50).unkept, []);
+    }
+
+    #[test]
+    fn runs_with_one_reader_are_only_told_of() {
+        for (kind, resumable) in [(JavaScript, false), (Aegra, true), (Aegra, false)] {
+            let mut list = RunList::new(kind, false, true);
+            let (records, unread) = take(&mut list, &[run("r1", 10, "running", resumable)]);
+            assert_eq!((records, unread, queue(&mut list).len()), (vec!["r1 running".to_string()], 1, 0), "{kind:?}");
+            // One gap for each run.
+            let over = run("r1", 10, "success", resumable);
+            assert_eq!(take(&mut list, &[over]), (vec!["r1 success".into()], 0));
+            assert_eq!(queue(&mut list).len(), 0);
+            let mut list = RunList::new(kind, true, false);
+            take(&mut list, &[run("r1", 10, "running", resumable)]);
+            assert_eq!(queue(&mut list), ["r1"]);
+        }
+        // A run that ended between two looks: its reader may not have everything yet.
+        let mut list = RunList::new(JavaScript, false, true);
+        take(&mut list, &[run("r1", 10, "success", false)]);
+        assert_eq!(queue(&mut list), ["r1"], "it was over before");
+        assert_eq!(take(&mut list, &[run("r1", 10, "success", false), run("r2", 20, "success", false)]).1, 1);
+        assert_eq!(queue(&mut list), [""; 0]);
+    }
+
+    #[test]
+    fn a_run_that_is_gone_from_the_list_was_deleted() {
+        let mut list = RunList::new(Other, false, false);
+        take(&mut list, &[run("r1", 10, "running", true)]);
+        let news = list.take(vec![run("r2", 20, "success", true)], Timestamp::UNIX_EPOCH, 1);
+        assert!(!news.any_deleted && list.any_active(), "the list may be too short");
+        let news = list.take(vec![run("r2", 20, "success", true)], Timestamp::UNIX_EPOCH, 50);
+        assert!(news.any_deleted && !list.any_active());
+        assert_eq!((news.records.len(), &*news.records[0].status), (1, "deleted"));
+    }
+
+    #[test]
+    fn the_outcome_of_a_stream_is_told_with_the_end_of_its_run() {
+        let mut list = RunList::new(Other, false, false);
+        take(&mut list, &[run("r1", 10, "running", true)]);
+        let outcome = Some(Outcome::Interrupted);
+        assert_eq!(list.ended("r1", outcome, Timestamp::UNIX_EPOCH), None, "it is not listed as over yet");
+        let news = list.take(vec![run("r1", 10, "success", true)], Timestamp::UNIX_EPOCH, 50);
+        assert_eq!(news.records[0].outcome, outcome);
+        assert!(news.records[0].ended_at.is_some());
+    }
+}

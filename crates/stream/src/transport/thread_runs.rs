@@ -1,0 +1,515 @@
+//! Follows a thread by its runs, on servers that have no thread streams: reads the thread's list of runs again and again and
+//! joins those that are active or new, one after the other, as one event log.
+
+use crate::source::{follow, follow_if_offered};
+use crate::transport::join_link::JoinLink;
+use crate::transport::link::SourceOptions;
+use crate::transport::modes::{THREAD_MODES, other_modes};
+use crate::transport::run_list::RunList;
+use crate::transport::server::{kind, lacks_call};
+use crate::transport::thread_link::ThreadLink;
+use crate::{End, Item, Outcome, Record, Retries};
+use jiff::Timestamp;
+use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
+use runtail_core::backoff::Backoff;
+use runtail_core::model::Run;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+/// Newest runs in the list.
+const LISTED: usize = 50;
+
+/// How a thread is followed by its runs.
+#[derive(Debug, Clone)]
+pub struct RunFollowing {
+    /// Read runs even if that takes events away from other readers.
+    pub shared: bool,
+    /// Runs that are ours to read: nobody else has started them.
+    pub own: Option<watch::Receiver<Arc<[String]>>>,
+    /// How often the list of runs is read while a run is active.
+    pub busy: Duration,
+    /// How often it is read otherwise.
+    pub idle: Duration,
+    /// Whenever this changes, the list is read at once.
+    pub refresh: Option<watch::Receiver<u64>>,
+    /// The thread's state is loaded beside the stream, so nothing is missing where a run that was over before has no events
+    /// left to replay.
+    pub has_state: bool,
+}
+
+impl Default for RunFollowing {
+    fn default() -> RunFollowing {
+        RunFollowing {
+            shared: false,
+            own: None,
+            busy: Duration::from_secs(1),
+            idle: Duration::from_secs(5),
+            refresh: None,
+            has_state: false,
+        }
+    }
+}
+
+/// Follows a thread: by its own stream, or by its runs where the server has no thread streams.
+pub async fn follow_thread(
+    server: AgentServer,
+    thread: String,
+    modes: Vec<String>,
+    following: RunFollowing,
+    options: SourceOptions,
+    out: mpsc::Sender<Vec<Item>>,
+) {
+    if !server.lacks_thread_streams() {
+        let link = ThreadLink::new(server.clone(), thread.clone(), modes.clone());
+        let Some(error) = follow_if_offered(link, options.clone(), out.clone()).await else { return };
+        tracing::debug!(%error, "no thread streams");
+        server.note_thread_streams_missing();
+    }
+    let gone = out.clone();
+    let mut follower = Follower::new(server, thread, modes, following, options, out);
+    tokio::select! {
+        biased;
+        () = gone.closed() => {}
+        () = async {
+            let ending = follower.run().await;
+            follower.finish(ending).await;
+        } => {}
+    }
+}
+
+type Ending = (Outcome, Option<String>);
+type Listing = Result<Vec<Run>, ApiError>;
+
+struct Follower {
+    server: AgentServer,
+    thread: String,
+    modes: Vec<String>,
+    following: RunFollowing,
+    options: SourceOptions,
+    out: mpsc::Sender<Vec<Item>>,
+    kind: Option<ServerKind>,
+    sums: End,
+    pace: watch::Sender<Duration>,
+    /// Lists that failed in a row.
+    failures: u32,
+    /// Where the numbers of the current run's stream begin.
+    base: Base,
+    /// The connection that is open.
+    open: Option<u32>,
+    /// Active runs whose events are not read, as they go to one reader only.
+    unread: usize,
+    /// The current run was over before, and its state is known: it may have nothing left to replay.
+    is_past: bool,
+}
+
+#[derive(Default, Clone, Copy)]
+struct Base {
+    events: u64,
+    conn: u32,
+}
+
+impl Follower {
+    fn new(
+        server: AgentServer,
+        thread: String,
+        modes: Vec<String>,
+        following: RunFollowing,
+        options: SourceOptions,
+        out: mpsc::Sender<Vec<Item>>,
+    ) -> Follower {
+        let pace = watch::Sender::new(following.idle);
+        Follower {
+            server,
+            thread,
+            modes,
+            following,
+            options,
+            out,
+            kind: None,
+            sums: End::default(),
+            pace,
+            failures: 0,
+            base: Base::default(),
+            open: None,
+            unread: 0,
+            is_past: false,
+        }
+    }
+
+    async fn run(&mut self) -> Ending {
+        self.note_head().await;
+        let mut list = match self.begin().await {
+            Ok(list) => list,
+            Err(error) => return self.fail(error).await,
+        };
+        let (sender, mut lists) = mpsc::channel(1);
+        let when = When { pace: self.pace.subscribe(), refresh: self.following.refresh.clone() };
+        let poll = poll(self.server.clone(), self.thread.clone(), when, self.options.retries, sender);
+        let _poll = AbortOnDropHandle::new(tokio::spawn(poll));
+        self.send(vec![Item::Following { at: Timestamp::now(), every: self.following.idle, unread: 0 }]).await;
+        loop {
+            if let Some(run) = list.next().filter(|_| !self.options.stop.is_cancelled()) {
+                if let Err(error) = self.read(run, &mut list, &mut lists).await {
+                    return self.fail(error).await;
+                }
+                continue;
+            }
+            let taken = tokio::select! {
+                listing = lists.recv() => match listing {
+                    Some(listing) => self.take_listing(listing, &mut list).await,
+                    None => return (Outcome::Unknown, Some("the list of runs is no longer read".into())),
+                },
+                () = other_modes(self.options.modes.clone()) => {
+                    self.take_modes(&mut list).await;
+                    Ok(())
+                }
+                () = self.options.stop.cancelled() => return (Outcome::Detached, None),
+            };
+            if let Err(error) = taken {
+                return self.fail(error).await;
+            }
+        }
+    }
+
+    /// Everything that has to be known first.
+    async fn begin(&mut self) -> Result<RunList, ApiError> {
+        // An unknown thread may have an empty list of runs.
+        if let Err(error) = self.server.thread(&self.thread).await
+            && !lacks_call(&self.server, &mut self.kind, &error).await?
+        {
+            return Err(error);
+        }
+        let kind = kind(&self.server, &mut self.kind).await?;
+        if let Some(after) = self.options.first_after.as_deref().filter(|after| !is_start(after)) {
+            let after = runtail_core::text::clean(after);
+            return Err(self.not_offered(format!(
+                "this server has no thread streams, so it can't resume one after {after}: only `-` is possible"
+            )));
+        }
+        if !self.modes.is_empty() && !self.modes.iter().any(|mode| mode != THREAD_MODES[2]) {
+            return Err(
+                self.not_offered("this server has no thread streams, and nothing else sends state updates".into())
+            );
+        }
+        let mut list = RunList::new(kind, self.following.shared, self.options.first_after.is_some());
+        list.read_events(self.reads_events());
+        Ok(list)
+    }
+
+    fn reads_events(&self) -> bool {
+        self.modes.is_empty() || self.modes.iter().any(|mode| mode == THREAD_MODES[0])
+    }
+
+    fn not_offered(&self, detail: String) -> ApiError {
+        self.server.refuse_stream(&["threads", &self.thread, "stream"], Kind::NotOffered, &detail)
+    }
+
+    async fn note_head(&mut self) {
+        let mut head = self.options.head.clone();
+        head.thread_id.get_or_insert_with(|| self.thread.clone());
+        if head.modes.is_empty() {
+            head.modes.push(THREAD_MODES[0].into());
+        }
+        if head.at == Timestamp::default() {
+            head.at = Timestamp::now();
+        }
+        self.send(vec![Item::Record(Record::Tape(head))]).await;
+    }
+
+    /// Takes a list of runs, or the reason why there is none.
+    async fn take_listing(&mut self, listing: Listing, list: &mut RunList) -> Result<(), ApiError> {
+        let at = Timestamp::now();
+        let runs = match listing {
+            Ok(runs) => runs,
+            Err(error) if error.is_transient() || error.kind == Kind::Protocol => {
+                self.failures += 1;
+                let (attempt, why, request) = (self.failures, error.cause(), error.request());
+                let wait = wait_after(&error, attempt, self.options.retries);
+                self.send(vec![Item::Retrying { at, attempt, wait, why, request }]).await;
+                return Ok(());
+            }
+            Err(error) if error.may_lack_call() && self.is_thread_known().await? => {
+                return Err(self.not_offered(
+                    "this server offers neither thread streams nor a list of a thread's runs: join a run by its id, or start one"
+                        .into(),
+                ));
+            }
+            Err(error) => return Err(error),
+        };
+        let has_recovered = std::mem::take(&mut self.failures) > 0;
+        let is_empty = runs.is_empty();
+        if let Some(own) = &mut self.following.own {
+            list.own(&own.borrow_and_update());
+        }
+        let news = list.take(runs, at, LISTED);
+        // A thread that was deleted has an empty list of runs on some servers.
+        if is_empty || news.any_deleted {
+            self.check_thread().await?;
+        }
+        let mut items: Vec<Item> = Vec::new();
+        // Where the thread's state is loaded too, its snapshot has these runs.
+        for (run, why) in news.unkept.into_iter().filter(|_| !self.following.has_state) {
+            self.sums.gaps += 1;
+            items.extend([Item::Record(Record::Run(run)), Item::Record(Record::Gap { at, why })]);
+        }
+        items.extend(news.records.into_iter().map(|run| Item::Record(Record::Run(run))));
+        self.sums.gaps += news.unread.len() as u64;
+        items.extend(news.unread.into_iter().map(|why| Item::Record(Record::Gap { at, why })));
+        let every = if list.any_active() { self.following.busy } else { self.following.idle };
+        let unread = list.unread();
+        let is_news = std::mem::replace(&mut self.unread, unread) != unread || has_recovered;
+        if self.pace.send_if_modified(|pace| std::mem::replace(pace, every) != every) || is_news {
+            items.push(Item::Following { at, every, unread });
+        }
+        self.send(items).await;
+        Ok(())
+    }
+
+    async fn is_thread_known(&mut self) -> Result<bool, ApiError> {
+        match self.server.thread(&self.thread).await {
+            Ok(_) => Ok(true),
+            Err(error) => lacks_call(&self.server, &mut self.kind, &error).await,
+        }
+    }
+
+    /// Fails if the thread is gone.
+    async fn check_thread(&mut self) -> Result<(), ApiError> {
+        match self.server.thread(&self.thread).await {
+            Err(error) if error.kind == Kind::NotFound && !lacks_call(&self.server, &mut self.kind, &error).await? => {
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads one run to its end, while the list of runs is read on.
+    async fn read(
+        &mut self,
+        run: String,
+        list: &mut RunList,
+        lists: &mut mpsc::Receiver<Listing>,
+    ) -> Result<(), ApiError> {
+        let stop = CancellationToken::new();
+        let (sender, mut items) = mpsc::channel(2);
+        let shared = self.following.shared || list.is_own(&run);
+        let link = JoinLink::new(self.server.clone(), self.thread.clone(), run.clone(), Vec::new()).shared(shared);
+        let options = SourceOptions {
+            max_event: self.options.max_event,
+            first_after: Some("-1".into()),
+            // A thread is never given up.
+            retries: Retries { limit: u32::MAX, ..self.options.retries },
+            stop: stop.clone(),
+            ..SourceOptions::default()
+        };
+        let _source = AbortOnDropHandle::new(tokio::spawn(follow(link, options, sender)));
+        self.base = Base { events: self.sums.events, conn: self.sums.connections };
+        self.is_past = self.following.has_state && list.was_over(&run);
+        let mut last_event = Instant::now();
+        let mut outcome = Outcome::Unknown;
+        loop {
+            tokio::select! {
+                biased;
+                batch = items.recv() => {
+                    let Some(batch) = batch else { break };
+                    if batch.iter().any(|item| matches!(item, Item::Record(Record::Event(_)))) {
+                        last_event = Instant::now();
+                    }
+                    if let Some(end) = self.pass(batch, &run).await? {
+                        outcome = end;
+                    }
+                }
+                listing = lists.recv() => {
+                    if let Some(listing) = listing {
+                        self.take_listing(listing, list).await?;
+                    }
+                    // Longer than a resume may take.
+                    if last_event.elapsed() >= self.options.retries.cap && list.has_newer_begun(&run) && !stop.is_cancelled() {
+                        self.gap(format!(
+                            "run {} is still called active and sends nothing, and a newer run has begun: its stream was left",
+                            runtail_core::text::clean(&run)
+                        ))
+                        .await;
+                        stop.cancel();
+                    }
+                }
+                // The stream ends in order, and nothing that it sent is lost.
+                () = self.options.stop.cancelled(), if !stop.is_cancelled() => stop.cancel(),
+                () = other_modes(self.options.modes.clone()) => {
+                    self.take_modes(list).await;
+                    if !self.reads_events() {
+                        stop.cancel();
+                    }
+                }
+            }
+        }
+        self.close().await;
+        let every = *self.pace.borrow();
+        self.send(vec![Item::Following { at: Timestamp::now(), every, unread: self.unread }]).await;
+        let outcome = Some(outcome).filter(|outcome| *outcome != Outcome::Detached);
+        if let Some(record) = list.ended(&run, outcome, Timestamp::now()) {
+            self.send(vec![Item::Record(Record::Run(record))]).await;
+        }
+        Ok(())
+    }
+
+    /// Passes on what a run's stream has sent, as a part of the thread's log. Returns how it ended.
+    async fn pass(&mut self, batch: Vec<Item>, run: &str) -> Result<Option<Outcome>, ApiError> {
+        let mut ended = None;
+        let mut passed = Vec::with_capacity(batch.len());
+        for item in batch {
+            match item {
+                // These are of the run, and the log is that of the thread.
+                Item::Record(Record::Tape(_)) | Item::Started { .. } | Item::Terms(_) => {}
+                Item::Record(Record::End(end)) => {
+                    self.sums.bytes += end.bytes;
+                    self.sums.duplicates += end.duplicates;
+                    ended = Some(end.outcome);
+                }
+                Item::Failed(error) if matches!(error.kind, Kind::Unauthorized | Kind::Forbidden) => {
+                    return Err(*error);
+                }
+                Item::Failed(error) => {
+                    let why = format!(
+                        "the events of run {} could not be read: {}",
+                        runtail_core::text::clean(run),
+                        error.cause()
+                    );
+                    self.sums.gaps += 1;
+                    passed.push(Item::Record(Record::Gap { at: Timestamp::now(), why }));
+                }
+                Item::Record(Record::Gap { .. }) if self.is_past && self.sums.events == self.base.events => {}
+                Item::Record(record) => passed.push(Item::Record(self.renumbered(record, run))),
+                Item::Connecting { at, conn } => passed.push(Item::Connecting { at, conn: self.base.conn + conn }),
+                other => passed.push(other),
+            }
+        }
+        self.send(passed).await;
+        Ok(ended)
+    }
+
+    /// A record of a run's stream as one of the thread's log.
+    fn renumbered(&mut self, record: Record, run: &str) -> Record {
+        match record {
+            Record::Open { at, conn, status, resumed_after } => {
+                let conn = self.base.conn + conn;
+                (self.sums.connections, self.open) = (conn, Some(conn));
+                Record::Open { at, conn, status, resumed_after }
+            }
+            Record::Close { at, conn, reason } => {
+                self.open = None;
+                Record::Close { at, conn: self.base.conn + conn, reason }
+            }
+            Record::Event(mut event) => {
+                event.seq = event.seq + self.base.events;
+                event.conn += self.base.conn;
+                self.sums.events = event.seq.0;
+                self.sums.malformed += u64::from(event.data.json().is_none());
+                Record::Event(event)
+            }
+            Record::Gap { at, why } => {
+                self.sums.gaps += 1;
+                Record::Gap { at, why: format!("run {}: {why}", runtail_core::text::clean(run)) }
+            }
+            other => other,
+        }
+    }
+
+    /// A stream that was left has not closed its connection.
+    async fn close(&mut self) {
+        if let Some(conn) = self.open.take() {
+            let (at, reason) = (Timestamp::now(), "left".to_string());
+            self.send(vec![Item::Record(Record::Close { at, conn, reason })]).await;
+        }
+    }
+
+    async fn take_modes(&mut self, list: &mut RunList) {
+        let Some(modes) = self.options.modes.as_mut().map(|modes| modes.borrow_and_update().clone()) else { return };
+        let has_updates = |modes: &[String]| modes.iter().any(|mode| mode == THREAD_MODES[2]);
+        if has_updates(&modes) && !has_updates(&self.modes) {
+            let why = "this server has no thread streams, so there are no state updates".into();
+            self.send(vec![Item::ModesKept { why }]).await;
+        }
+        self.modes = modes;
+        list.read_events(self.reads_events());
+    }
+
+    async fn gap(&mut self, why: String) {
+        self.sums.gaps += 1;
+        self.send(vec![Item::Record(Record::Gap { at: Timestamp::now(), why })]).await;
+    }
+
+    async fn fail(&mut self, error: ApiError) -> Ending {
+        self.close().await;
+        let detail = error.to_string();
+        self.send(vec![Item::Failed(Box::new(error))]).await;
+        (Outcome::Unknown, Some(detail))
+    }
+
+    /// Whoever listened may be gone; then the follower ends at its next turn.
+    async fn send(&mut self, items: Vec<Item>) {
+        if !items.is_empty() {
+            let _ = self.out.send(items).await;
+        }
+    }
+
+    async fn finish(&mut self, (outcome, detail): Ending) {
+        let end = End { at: Timestamp::now(), outcome, detail, ..self.sums.clone() };
+        self.send(vec![Item::Record(Record::End(end))]).await;
+    }
+}
+
+/// Whether an id asks for everything from the start.
+fn is_start(after: &str) -> bool {
+    matches!(after, "-" | "-1" | "0" | "0-0")
+}
+
+/// Reads the list of runs again and again, at a pace that may change.
+async fn poll(server: AgentServer, thread: String, mut when: When, retries: Retries, out: mpsc::Sender<Listing>) {
+    let mut failures = 0;
+    loop {
+        let listing = server.runs(&thread, LISTED).await;
+        let wait = match &listing {
+            Ok(_) => {
+                failures = 0;
+                None
+            }
+            Err(error) => {
+                failures += 1;
+                Some(wait_after(error, failures, retries))
+            }
+        };
+        if out.send(listing).await.is_err() {
+            return;
+        }
+        let every = *when.pace.borrow_and_update();
+        // Not all clients at once.
+        let wait = wait.unwrap_or_else(|| every.mul_f64(0.8 + 0.4 * fastrand::f64()));
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            changed = when.pace.changed() => if changed.is_err() { return },
+            () = refreshed(&mut when.refresh) => {}
+        }
+    }
+}
+
+/// When the list of runs is read.
+struct When {
+    pace: watch::Receiver<Duration>,
+    refresh: Option<watch::Receiver<u64>>,
+}
+
+/// Ends when a refresh is asked for, which may never be.
+async fn refreshed(refresh: &mut Option<watch::Receiver<u64>>) {
+    let Some(asked) = refresh else { return std::future::pending().await };
+    if asked.changed().await.is_err() {
+        std::future::pending().await
+    }
+}
+
+fn wait_after(error: &ApiError, attempt: u32, retries: Retries) -> Duration {
+    Backoff { base: retries.base, cap: retries.cap }.bound(attempt).max(error.asked().unwrap_or_default())
+}
