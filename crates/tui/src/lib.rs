@@ -36,7 +36,11 @@ mod tests {
                 let path = part.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).next().unwrap();
                 named.push((path.to_string(), file.display().to_string()));
             }
-            assert!(!text.contains("use crate::{"), "{}: name the module, so that this test can read it", file.display());
+            assert!(
+                !text.contains("use crate::{"),
+                "{}: name the module, so that this test can read it",
+                file.display()
+            );
         }
         assert!(!named.is_empty(), "{folder} names nothing");
         named
@@ -48,7 +52,8 @@ mod tests {
         for entry in fs::read_dir(root).unwrap().map(|entry| entry.unwrap()).filter(|entry| entry.path().is_dir()) {
             let feature = entry.file_name().into_string().unwrap();
             for (path, file) in named(&format!("features/{feature}")) {
-                let is_own = path.strip_prefix("features::").is_none_or(|rest| rest.split("::").next() == Some(&feature));
+                let is_own =
+                    path.strip_prefix("features::").is_none_or(|rest| rest.split("::").next() == Some(&feature));
                 let is_below = !path.starts_with("app") && !path.starts_with("runtime");
                 assert!(is_own && is_below, "{file} names {path}");
             }

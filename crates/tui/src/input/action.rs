@@ -219,10 +219,8 @@ impl Action {
         matches!(self, Action::Freeze | Action::QuitNow | Action::Suspend | Action::Redraw)
     }
 
-    /// Whether it leads to where something can be sent.
-    pub(crate) fn leads_to_sending(self) -> bool {
-        use Action::*;
-        matches!(self, Preview | Create | Update | Delete | DeleteAll | Redeploy | Interrupt | Rollback)
-            || matches!(self, NewRun | Answer | Approve | CancelRun | RollbackRun | Again)
+    /// Whether it is what sends, rather than one that leads there.
+    pub(crate) fn sends(self) -> bool {
+        matches!(self, Action::Send | Action::Start)
     }
 }

@@ -1,4 +1,5 @@
-//! The one table of keys: it feeds dispatch, the footer, the help screen and the configuration's `[keys]`.
+//! The one table of actions: it feeds the keymap, the footer, the help screen, the commands of the palette and the
+//! configuration's `[keys]`; tests compare the documents with it.
 
 use super::action::{Action, Context};
 
@@ -14,6 +15,8 @@ pub struct Binding {
     pub action: Action,
     /// One or two words for the footer.
     pub label: &'static str,
+    /// Whether it writes, or leads to where something is written.
+    pub writes: bool,
     /// A sentence for the help screen. Where it is empty the row before speaks for both.
     pub help: &'static str,
 }
@@ -33,7 +36,19 @@ const fn bind(
     label: &'static str,
     help: &'static str,
 ) -> Binding {
-    Binding { id, context, keys, action, label, help }
+    Binding { id, context, keys, action, label, help, writes: false }
+}
+
+/// The row of an action that writes, or leads to where something is written.
+const fn write(
+    id: &'static str,
+    context: Context,
+    keys: &'static [&'static str],
+    action: Action,
+    label: &'static str,
+    help: &'static str,
+) -> Binding {
+    Binding { writes: true, ..bind(id, context, keys, action, label, help) }
 }
 
 /// Former names of actions, which `[keys]` still takes.
@@ -49,6 +64,11 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("confirm.traces", "confirm.option"),
     ("editor.anew", "editor.start_over"),
 ];
+
+/// A row of the table by its id.
+pub fn binding(id: &str) -> Option<&'static Binding> {
+    BINDINGS.iter().find(|binding| binding.id == id)
+}
 
 /// Every key that works, in the order of the help screen.
 pub const BINDINGS: &[Binding] = {
@@ -96,7 +116,7 @@ pub const BINDINGS: &[Binding] = {
         bind("move.left", Global, &["Left", "h"], A::Left, "left", "Fold, or go left"),
         bind("move.right", Global, &["Right", "l"], A::Right, "right", "Unfold, or go right"),
         bind("deployments.open", Deployments, &["Enter"], A::Open, "threads", "Open its agent server's threads"),
-        bind("deployments.new_run", Deployments, &["n"], A::NewRun, "new run", "Compose a run on its agent server"),
+        write("deployments.new_run", Deployments, &["n"], A::NewRun, "new run", "Compose a run on its agent server"),
         bind(
             "deployments.describe",
             Deployments,
@@ -131,8 +151,8 @@ pub const BINDINGS: &[Binding] = {
             "Be told when the newest revision ends, or no longer",
         ),
         bind("deployments.mark", Deployments, &["m"], A::Mark, "mark", "Mark it, to see several logs in one view"),
-        bind("deployments.create", Deployments, &["a"], A::Create, "create", "Create a deployment (add)"),
-        bind(
+        write("deployments.create", Deployments, &["a"], A::Create, "create", "Create a deployment (add)"),
+        write(
             "deployments.update",
             Deployments,
             &["u"],
@@ -140,7 +160,7 @@ pub const BINDINGS: &[Binding] = {
             "update",
             "Change it: written down, shown, then sent",
         ),
-        bind("deployments.delete", Deployments, &["D"], A::Delete, "delete", "Delete it: its name has to be typed"),
+        write("deployments.delete", Deployments, &["D"], A::Delete, "delete", "Delete it: its name has to be typed"),
         bind("deployments.sort", Deployments, &["s"], A::Sort, "sort", "Sort by the next column"),
         bind("deployments.reverse", Deployments, &["S"], A::ReverseSort, "reverse", "Sort the other way round"),
         bind(
@@ -172,9 +192,9 @@ pub const BINDINGS: &[Binding] = {
             "compare",
             "What differs from the marked one, else from the one before",
         ),
-        bind("revisions.redeploy", Revisions, &["R"], A::Redeploy, "redeploy", "Deploy it again"),
-        bind("revisions.interrupt", Revisions, &["x"], A::Interrupt, "interrupt", "Stop it on its way"),
-        bind("revisions.rollback", Revisions, &["z"], A::Rollback, "roll back", "Go back to it: shown, then sent"),
+        write("revisions.redeploy", Revisions, &["R"], A::Redeploy, "redeploy", "Deploy it again"),
+        write("revisions.interrupt", Revisions, &["x"], A::Interrupt, "interrupt", "Stop it on its way"),
+        write("revisions.rollback", Revisions, &["z"], A::Rollback, "roll back", "Go back to it: shown, then sent"),
         bind(
             "server.open",
             Server,
@@ -187,10 +207,10 @@ pub const BINDINGS: &[Binding] = {
         bind("server.runs", Server, &["v"], A::Runs, "runs", "Show the runs of the thread"),
         bind("server.threads", Server, &["1", "t"], A::Threads, "threads", "Show the threads"),
         bind("server.assistants", Server, &["2"], A::Assistants, "assistants", "Show the assistants"),
-        bind("server.answer", Server, &["a"], A::Answer, "answer", "Answer what the thread is waiting for"),
-        bind("server.new_run", Server, &["n"], A::NewRun, "new run", "Compose a run"),
-        bind("server.cancel", Server, &["x"], A::CancelRun, "cancel", "Cancel the run, or the thread's active run"),
-        bind(
+        write("server.answer", Server, &["a"], A::Answer, "answer", "Answer what the thread is waiting for"),
+        write("server.new_run", Server, &["n"], A::NewRun, "new run", "Compose a run"),
+        write("server.cancel", Server, &["x"], A::CancelRun, "cancel", "Cancel the run, or the thread's active run"),
+        write(
             "server.rollback",
             Server,
             &["X"],
@@ -198,11 +218,11 @@ pub const BINDINGS: &[Binding] = {
             "cancel, roll back",
             "Cancel the run and delete its checkpoints",
         ),
-        bind("server.delete", Server, &["D"], A::Delete, "delete", "Delete the thread: its id has to be typed"),
+        write("server.delete", Server, &["D"], A::Delete, "delete", "Delete the thread: its id has to be typed"),
         bind("server.filter", Server, &["/"], A::Filter, "filter", "Show only rows that contain a text"),
         bind("stream.open", Stream, &["Enter"], A::Open, "event", "Open the event as JSON; in State, fold or unfold"),
         bind("stream.follow", Stream, &["End", "G"], A::Follow, "follow", "Follow the newest; any move up pauses"),
-        bind(
+        write(
             "stream.answer",
             Stream,
             &["a"],
@@ -210,9 +230,9 @@ pub const BINDINGS: &[Binding] = {
             "answer",
             "Answer what the thread is waiting for, or continue it",
         ),
-        bind("stream.approve", Stream, &["A"], A::Approve, "approve all", "Answer with everything approved"),
-        bind("stream.new_run", Stream, &["n"], A::NewRun, "new run", "Compose a run on this thread"),
-        bind(
+        write("stream.approve", Stream, &["A"], A::Approve, "approve all", "Answer with everything approved"),
+        write("stream.new_run", Stream, &["n"], A::NewRun, "new run", "Compose a run on this thread"),
+        write(
             "stream.cancel",
             Stream,
             &["x"],
@@ -220,7 +240,7 @@ pub const BINDINGS: &[Binding] = {
             "cancel the run",
             "Cancel the run; finished steps are kept",
         ),
-        bind(
+        write(
             "stream.rollback",
             Stream,
             &["X"],
@@ -228,7 +248,7 @@ pub const BINDINGS: &[Binding] = {
             "cancel, roll back",
             "Cancel the run and delete its checkpoints",
         ),
-        bind(
+        write(
             "stream.again",
             Stream,
             &["R"],
@@ -245,7 +265,7 @@ pub const BINDINGS: &[Binding] = {
             "details",
             "The thread's state and record as the server has them",
         ),
-        bind("stream.delete", Stream, &["D"], A::Delete, "delete", "Delete the thread: its id has to be typed"),
+        write("stream.delete", Stream, &["D"], A::Delete, "delete", "Delete the thread: its id has to be typed"),
         bind("stream.modes", Stream, &["M"], A::Modes, "modes", "Choose the stream's modes while it goes on"),
         bind(
             "stream.take_events",
@@ -411,11 +431,11 @@ pub const BINDINGS: &[Binding] = {
         bind("card.logs", Card, &["l"], A::ServerLog, "logs", "Follow the log of its server"),
         bind("card.describe", Card, &["d"], A::Describe, "describe", "Show every field that the server sent"),
         bind("why.do", Why, &["Enter"], A::Open, "do the first", "Do what the card lists first"),
-        bind("why.answer", Why, &["a"], A::Answer, "answer", "Answer, or continue the thread"),
-        bind("why.approve", Why, &["A"], A::Approve, "approve all", "Answer with everything approved"),
-        bind("why.new_run", Why, &["n"], A::NewRun, "new run", "Compose a run on this thread"),
-        bind("why.cancel", Why, &["x"], A::CancelRun, "cancel the run", "Cancel the run; finished steps are kept"),
-        bind("why.again", Why, &["R"], A::Again, "run again", "Retry what failed, or run the last input again"),
+        write("why.answer", Why, &["a"], A::Answer, "answer", "Answer, or continue the thread"),
+        write("why.approve", Why, &["A"], A::Approve, "approve all", "Answer with everything approved"),
+        write("why.new_run", Why, &["n"], A::NewRun, "new run", "Compose a run on this thread"),
+        write("why.cancel", Why, &["x"], A::CancelRun, "cancel the run", "Cancel the run; finished steps are kept"),
+        write("why.again", Why, &["R"], A::Again, "run again", "Retry what failed, or run the last input again"),
         bind("why.details", Why, &["d"], A::Describe, "details", "The thread's state and record"),
         bind("json.copy_path", Inspector, &["Y"], A::CopyPath, "copy path", "Copy the path of the value"),
         bind("json.search", Inspector, &["/"], A::Filter, "search", "Search keys and values"),
@@ -438,7 +458,7 @@ pub const BINDINGS: &[Binding] = {
             "Fold all below the first level, or unfold all",
         ),
         bind("json.unfold_all", Inspector, &["+", "="], A::UnfoldAll, "unfold all", ""),
-        bind("composer.start", Composer, &["ctrl-s"], A::Start, "start", "Start the run"),
+        write("composer.start", Composer, &["ctrl-s"], A::Start, "start", "Start the run"),
         bind(
             "composer.next",
             Composer,
@@ -449,7 +469,7 @@ pub const BINDINGS: &[Binding] = {
         ),
         bind("composer.prev", Composer, &["BackTab"], A::PrevField, "previous field", ""),
         bind("composer.back", Composer, &["Esc"], A::Back, "back", "Go back; what was typed is kept"),
-        bind(
+        write(
             "editor.preview",
             Editor,
             &["ctrl-r", "F5"],
@@ -461,7 +481,7 @@ pub const BINDINGS: &[Binding] = {
         bind("editor.start_over", Editor, &["ctrl-n"], A::StartOver, "start over", "Discard what was typed"),
         bind("editor.back", Editor, &["Esc"], A::Back, "back", "Go back; what was typed is kept"),
         // Not the key that leads here: one that is held down must not send.
-        bind("confirm.send", Confirm, &["ctrl-s"], A::Send, "send", "Send it. Nothing else does, Enter neither"),
+        write("confirm.send", Confirm, &["ctrl-s"], A::Send, "send", "Send it. Nothing else does, Enter neither"),
         bind(
             "confirm.option",
             Confirm,
@@ -479,7 +499,7 @@ pub const BINDINGS: &[Binding] = {
             "Copy it as a command, with $KEY for the key",
         ),
         bind("confirm.back", Confirm, &["Esc"], A::Back, "cancel", "Cancel; nothing is sent"),
-        bind("answer.send", Answer, &["ctrl-s"], A::Send, "send", "Send the answer. Nothing else does, Enter neither"),
+        write("answer.send", Answer, &["ctrl-s"], A::Send, "send", "Send the answer. Nothing else does, Enter neither"),
         bind("answer.next", Answer, &["Tab"], A::NextField, "next field", "Go to the next field, or the one before"),
         bind("answer.prev", Answer, &["BackTab"], A::PrevField, "previous field", ""),
         bind("answer.form", Answer, &["ctrl-t"], A::Form, "as JSON", "Form or JSON; text, yes or no, or JSON"),
@@ -567,16 +587,23 @@ pub const BINDINGS: &[Binding] = {
         bind("browse.back_profile", Browse, &["BackTab"], A::PrevProfile, "profile", ""),
         bind("browse.filter", Browse, &["/"], A::Filter, "filter", "Show only rows that contain a text"),
         bind("browse.tokens", Browse, &["t"], A::TokensOf, "tokens", "The tokens that you have of the provider"),
-        bind("browse.create", Browse, &["a"], A::Create, "create", "Create one (add): written down, shown, then sent"),
+        write("browse.create", Browse, &["a"], A::Create, "create", "Create one (add): written down, shown, then sent"),
         bind("browse.discover", Browse, &["m"], A::Discover, "of MCP", "Create the provider of an MCP server"),
-        bind("browse.update", Browse, &["u"], A::Update, "update", "Change it: written down, shown, then sent"),
-        bind("browse.delete", Browse, &["D"], A::Delete, "delete", "Delete or revoke it: its name has to be typed"),
-        bind("browse.delete_all", Browse, &["X"], A::DeleteAll, "revoke all", "Delete all your tokens of the provider"),
+        write("browse.update", Browse, &["u"], A::Update, "update", "Change it: written down, shown, then sent"),
+        write("browse.delete", Browse, &["D"], A::Delete, "delete", "Delete or revoke it: its name has to be typed"),
+        write(
+            "browse.delete_all",
+            Browse,
+            &["X"],
+            A::DeleteAll,
+            "revoke all",
+            "Delete all your tokens of the provider",
+        ),
         bind("browse.sign_in", Browse, &["s"], A::SignIn, "sign in", "Authenticate with the provider"),
-        bind("signin.send", Request, &["ctrl-s"], A::Send, "send", "Send it. Nothing else does, Enter neither"),
+        write("signin.send", Request, &["ctrl-s"], A::Send, "send", "Send it. Nothing else does, Enter neither"),
         bind("signin.link", SignIn, &["o", "Enter"], A::OpenLink, "open link", "Open the link in the browser"),
         bind("signin.wait", SignIn, &["w"], A::Watch, "wait", "Wait until somebody agreed, or no longer"),
-        bind("save.write", Save, &["ctrl-s"], A::Send, "write", "Write the file. Nothing else does, Enter neither"),
+        write("save.write", Save, &["ctrl-s"], A::Send, "write", "Write the file. Nothing else does, Enter neither"),
         bind("first_run.choose", FirstRun, &["Enter"], A::Open, "choose", "Do what is chosen"),
         bind("first_run.anyway", FirstRun, &["u"], A::Anyway, "use anyway", "Use the profile though the check failed"),
         bind(

@@ -1,7 +1,7 @@
 //! What keys do, and where: the table with the configuration's `[keys]`, for dispatch and the footer.
 
 use super::action::{Action, Context};
-pub use super::bindings::{ALIASES, BINDINGS, Binding};
+pub use super::bindings::{ALIASES, BINDINGS, Binding, binding};
 use super::key::{Code, Key};
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ impl Keymap {
         let sending: Vec<Key> = wanted.iter().filter(sends).flat_map(|(_, keys)| keys.clone()).collect();
         for (binding, wanted) in wanted {
             for key in wanted {
-                if binding.action.leads_to_sending() && sending.contains(&key) {
+                if binding.writes && !binding.action.sends() && sending.contains(&key) {
                     problems.push(format!(
                         "[keys] {key} sends, so it cannot be {} too: one that is held down must not send",
                         binding.id
@@ -141,7 +141,7 @@ impl Keymap {
     /// Rows of the table for the footer, by their names.
     pub fn hints_of<'i>(&self, ids: impl IntoIterator<Item = &'i &'i str>, ascii: bool) -> Vec<(String, &'static str)> {
         let row = |id: &&str| {
-            let binding = BINDINGS.iter().find(|b| b.id == *id)?;
+            let binding = binding(id)?;
             let key = self.keys_of(id).first()?;
             Some((key_glyph(*key, ascii), binding.label))
         };
@@ -197,6 +197,16 @@ mod tests {
                 key.parse::<Key>().unwrap_or_else(|e| panic!("{}: {e}", binding.id));
             }
         }
+    }
+
+    #[test]
+    fn an_action_writes_or_does_not_wherever_it_works() {
+        for one in BINDINGS.iter().filter(|one| one.writes) {
+            let same = BINDINGS.iter().filter(|other| other.action == one.action);
+            assert!(same.clone().all(|other| other.writes), "{}", one.id);
+        }
+        let writes = |id: &str| binding(id).unwrap().writes;
+        assert!(writes("confirm.send") && writes("deployments.delete") && !writes("deployments.describe"));
     }
 
     #[test]

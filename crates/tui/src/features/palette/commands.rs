@@ -1,6 +1,6 @@
 //! The commands: everything that can be done without a place to do it in has a name.
 
-use crate::input::action::{Action, Context};
+use crate::input::keymap::binding;
 use crate::session::catalogue::Then;
 use crate::session::destination::{Destination, Pane, Takes};
 use crate::session::msg::Described;
@@ -50,18 +50,12 @@ pub const COMMANDS: &[Command] = &[
     }),
     command("view", Takes::View, "Show a view of the stream", |_, name| go(Destination::View(name.into()))),
     command("stream", Takes::Stream, "Go to one of the open streams", |_, tab| go(Destination::Tab(tab.into()))),
-    command("create", Takes::Nothing, "Create a deployment", |_, _| Request::Change(Action::Create).into()),
-    command("update", Takes::Nothing, "Change the selected deployment", |_, _| Request::Change(Action::Update).into()),
-    command("delete", Takes::Nothing, "Delete the selected deployment", |_, _| Request::Change(Action::Delete).into()),
-    command("redeploy", Takes::Nothing, "Deploy the selected revision again", |_, _| {
-        Request::Change(Action::Redeploy).into()
-    }),
-    command("interrupt", Takes::Nothing, "Stop the selected revision on its way", |_, _| {
-        Request::Change(Action::Interrupt).into()
-    }),
-    command("rollback", Takes::Nothing, "Go back to the selected revision", |_, _| {
-        Request::Change(Action::Rollback).into()
-    }),
+    command("create", Takes::Nothing, "Create a deployment", |_, _| change("deployments.create")),
+    command("update", Takes::Nothing, "Change the selected deployment", |_, _| change("deployments.update")),
+    command("delete", Takes::Nothing, "Delete the selected deployment", |_, _| change("deployments.delete")),
+    command("redeploy", Takes::Nothing, "Deploy the selected revision again", |_, _| change("revisions.redeploy")),
+    command("interrupt", Takes::Nothing, "Stop the selected revision on its way", |_, _| change("revisions.interrupt")),
+    command("rollback", Takes::Nothing, "Go back to the selected revision", |_, _| change("revisions.rollback")),
     command("profiles", Takes::Nothing, "All profiles: use, switch, test, add, edit, save", |_, _| {
         Route::Profiles.into()
     }),
@@ -111,9 +105,11 @@ pub const COMMANDS: &[Command] = &[
         Route::Journal.into()
     }),
     command("logs", Takes::Nothing, "The server log of the selected deployment", |_, _| {
-        on_deployment(Action::ServerLog)
+        on_deployment("deployments.logs")
     }),
-    command("threads", Takes::Nothing, "The threads of the selected deployment", |_, _| on_deployment(Action::Open)),
+    command("threads", Takes::Nothing, "The threads of the selected deployment", |_, _| {
+        on_deployment("deployments.open")
+    }),
     command("theme", Takes::Theme, "How everything looks; shown while it is chosen", |cx, name| {
         let themes = &cx.session.prefs.themes;
         if themes.get(name).is_none() {
@@ -165,22 +161,30 @@ pub const COMMANDS: &[Command] = &[
     command("export", Takes::Export, "Write the view to a new file: text, jsonl or md", |_, how| {
         StreamCommand::Export(how.into()).into()
     }),
-    command("messages", Takes::Nothing, "Every message and error of this session", |_, _| anywhere(Action::Notices)),
-    command("refresh", Takes::Nothing, "Ask the servers again now", |_, _| anywhere(Action::Refresh)),
-    command("help", Takes::Nothing, "The keys that work", |_, _| anywhere(Action::Help)),
-    command("quit", Takes::Nothing, "Leave; runs go on", |_, _| anywhere(Action::QuitNow)),
+    command("messages", Takes::Nothing, "Every message and error of this session", |_, _| of_table("app.notices")),
+    command("refresh", Takes::Nothing, "Ask the servers again now", |_, _| of_table("app.refresh")),
+    command("help", Takes::Nothing, "The keys that work", |_, _| of_table("app.help")),
+    command("quit", Takes::Nothing, "Leave; runs go on", |_, _| of_table("app.quit_now")),
 ];
 
 fn go(to: Destination) -> Requests {
     Request::Go(to).into()
 }
 
-fn anywhere(action: Action) -> Requests {
-    Request::Do(Context::Global, action).into()
+/// Does what a row of the table of actions does, where it does it.
+fn of_table(id: &str) -> Requests {
+    binding(id).map(|row| Request::Do(row.context, row.action).into()).unwrap_or_default()
 }
 
-fn on_deployment(action: Action) -> Requests {
-    go(Destination::Pane(Pane::Deployments)).and(Request::Do(Context::Deployments, action))
+/// Begins the change of a row of the table of actions.
+fn change(id: &str) -> Requests {
+    binding(id).map(|row| Request::Change(row.action).into()).unwrap_or_default()
+}
+
+fn on_deployment(id: &str) -> Requests {
+    let mut out = go(Destination::Pane(Pane::Deployments));
+    out.extend(of_table(id));
+    out
 }
 
 /// Asks for something of the profile that is meant.
@@ -216,6 +220,16 @@ fn prefer<T: Copy + PartialEq>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_that_commands_name_are_in_the_table() {
+        let source = include_str!("commands.rs");
+        let named =
+            ["of_table(\"", "change(\"", "on_deployment(\""].into_iter().flat_map(|call| source.split(call).skip(1));
+        let ids: Vec<&str> = named.filter_map(|rest| rest.split('"').next()).filter(|id| id.contains('.')).collect();
+        assert!(ids.len() >= 12, "{ids:?}");
+        ids.iter().for_each(|id| assert!(binding(id).is_some(), "{id}"));
+    }
 
     #[test]
     fn names_are_unique_and_plain() {

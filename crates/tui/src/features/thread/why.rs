@@ -1,7 +1,7 @@
 //! The card that says why a thread is as it is: the status, one sentence, the evidence, and what can be done.
 
 use crate::input::action::{Action, Context};
-use crate::input::keymap::{BINDINGS, Keymap};
+use crate::input::keymap::{Keymap, binding};
 use crate::session::thread::ThreadView;
 use crate::session::{Cx, GUTTER, Page, Request, Requests, Session};
 use crate::widgets::line::{Line, Tone, wrap};
@@ -57,7 +57,7 @@ impl Page for WhyPage {
         let recommended = || {
             let why = why(&cx.lookup.shown_thread()?, cx.session);
             let (id, _) = why.actions.first()?;
-            BINDINGS.iter().find(|binding| binding.id == *id).map(|binding| binding.action)
+            binding(id).map(|binding| binding.action)
         };
         let action = match action {
             Action::Open => recommended(),
