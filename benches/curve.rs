@@ -3,8 +3,8 @@
 
 use runtail_core::config::TapeLimits;
 use runtail_stream::{Data, Event, Item, Limits, Names, Record, Seq, Tape};
-use runtail_tui::session::msg::{ServerRef, StreamTarget};
 use runtail_tui::features::stream::viewer::{View, Viewer};
+use runtail_tui::session::msg::{ServerRef, StreamTarget};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

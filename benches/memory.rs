@@ -5,8 +5,8 @@ use runtail_api::Revisions;
 use runtail_core::model::{Deployment, LogLine, Revision};
 use runtail_stream::{Decoder, Frame, Framer, Item, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like, listed};
-use runtail_tui::session::msg::{SubscriptionEvent, Msg, NextPoll, SubscriptionId};
 use runtail_tui::features::stream::tabs::MAX_TABS;
+use runtail_tui::session::msg::{Msg, NextPoll, SubscriptionEvent, SubscriptionId};
 use serde_json::{Value, json};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::process::Command;
@@ -169,7 +169,8 @@ fn deployments(count: usize) -> Built {
         let row = revision(&uuid(4, n), "DEPLOYED").to_string();
         built.text += row.len();
         let revision = serde_json::from_str(&row);
-        let answer = SubscriptionEvent::Newest { deployment: uuid(1, n).into(), revision: Ok(revision.expect("a revision")) };
+        let answer =
+            SubscriptionEvent::Newest { deployment: uuid(1, n).into(), revision: Ok(revision.expect("a revision")) };
         built.dash.answer(|key| matches!(key, SubscriptionId::Newest(_)), answer);
     }
     built

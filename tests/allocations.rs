@@ -3,8 +3,8 @@
 use runtail_core::model::{Deployment, LogLine};
 use runtail_testkit::dash::{Dash, demo_like, listed};
 use runtail_testkit::hostile_stream;
-use runtail_tui::widgets::json_tree::Tree;
 use runtail_tui::session::msg::{SubscriptionEvent, SubscriptionId};
+use runtail_tui::widgets::json_tree::Tree;
 use serde_json::{Value, json};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -118,7 +118,10 @@ fn a_line_of_a_log_holds_little_more_than_its_text() {
         for rows in rows.chunks(500) {
             let line = |row: &String| LogLine::from(serde_json::from_str::<Value>(row).unwrap());
             let lines = Ok(rows.iter().map(line).collect());
-            dash.answer(|key| matches!(key, SubscriptionId::Log(..)), SubscriptionEvent::Lines { lines, incomplete: false });
+            dash.answer(
+                |key| matches!(key, SubscriptionId::Log(..)),
+                SubscriptionEvent::Lines { lines, incomplete: false },
+            );
         }
     });
     assert!((text / 2..2 * text).contains(&held), "{held} bytes for {text} of text");

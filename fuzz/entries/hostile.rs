@@ -14,10 +14,12 @@ use runtail_core::model::{
     AuthAnswer, Change, Consent, LogLine, NewRevision, Note, PlainRequest, Preview, Target, ThreadStatus,
 };
 use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
-use runtail_tui::session::msg::{Chunk, FileStep};
-use runtail_tui::input::key::{Code, Key};
-use runtail_tui::session::msg::{SubscriptionEvent, EffectResult, Effect, Made, Msg, NextPoll, SubscriptionId, Subscription, SubscriptionKind};
 use runtail_tui::app::subscriptions;
+use runtail_tui::input::key::{Code, Key};
+use runtail_tui::session::msg::{Chunk, FileStep};
+use runtail_tui::session::msg::{
+    Effect, EffectResult, Made, Msg, NextPoll, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -184,8 +186,12 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             let revision = if well { Ok(read(text)) } else { Err(error(text)) };
             SubscriptionEvent::Newest { deployment, revision }
         }
-        SubscriptionId::Watch(_) => SubscriptionEvent::Watched(if well { Ok(read(text)) } else { Err(error(text)) }, next),
-        SubscriptionId::Vanish(..) => SubscriptionEvent::Vanishing(if well { Ok(read(text)) } else { Err(error(text)) }, next),
+        SubscriptionId::Watch(_) => {
+            SubscriptionEvent::Watched(if well { Ok(read(text)) } else { Err(error(text)) }, next)
+        }
+        SubscriptionId::Vanish(..) => {
+            SubscriptionEvent::Vanishing(if well { Ok(read(text)) } else { Err(error(text)) }, next)
+        }
         SubscriptionId::Log(..) => {
             let lines =
                 if well { Ok(vec![LogLine::from(record(text)), LogLine::from(json!(text))]) } else { Err(error(text)) };
@@ -196,7 +202,9 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             let all = Revisions { items: vec![read(text), other], was_sorted: false };
             SubscriptionEvent::Revisions(if well { Ok(all) } else { Err(error(text)) }, next)
         }
-        SubscriptionId::Threads(_) => SubscriptionEvent::Threads(if well { Ok(vec![read(text)]) } else { Err(error(text)) }),
+        SubscriptionId::Threads(_) => {
+            SubscriptionEvent::Threads(if well { Ok(vec![read(text)]) } else { Err(error(text)) })
+        }
         SubscriptionId::ThreadStatuses(_) => {
             let of = sub.wish.statuses.first()?.clone();
             let error = text.to_string();
@@ -206,7 +214,9 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
         SubscriptionId::Runs(..) => SubscriptionEvent::Runs(if well { Ok(vec![read(text)]) } else { Err(error(text)) }),
         SubscriptionId::Stream(_) if well => SubscriptionEvent::Items(items(text, seq, at)),
         SubscriptionId::Stream(_) => SubscriptionEvent::Items(vec![Item::Failed(Box::new(error(text)))]),
-        SubscriptionId::Wait(_) if well => SubscriptionEvent::Waited(Ok(AuthWaited::Ended(AuthAnswer::new(record(text))))),
+        SubscriptionId::Wait(_) if well => {
+            SubscriptionEvent::Waited(Ok(AuthWaited::Ended(AuthAnswer::new(record(text)))))
+        }
         SubscriptionId::Wait(_) => SubscriptionEvent::WaitTrouble(error(text)),
         SubscriptionId::Doctor(_) => {
             let check = Check::bad(Fault::Access, "access", text).seen(text).likely(text).to_do(text);
@@ -260,14 +270,21 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
         Effect::FetchAssistants(server) => {
             EffectResult::Assistants(server.clone(), if well { Ok(vec![read(text), read(text)]) } else { Err(fail()) })
         }
-        Effect::Describe(what) => EffectResult::Described(what.clone(), if well { Ok(text.into()) } else { Err(fail()) }),
+        Effect::Describe(what) => {
+            EffectResult::Described(what.clone(), if well { Ok(text.into()) } else { Err(fail()) })
+        }
         Effect::Find(number, source, _) => {
             EffectResult::Found(*number, source.clone(), if well { Ok(None) } else { Err(fail()) })
         }
         Effect::Explain(of, ..) => EffectResult::Card(of.clone(), Err(fail())),
         Effect::Write(profile, id, name) => {
             let document = format!("# {text}\nname = \"x\"\n");
-            EffectResult::Written(profile.clone(), id.clone(), name.clone(), if well { Ok(document) } else { Err(fail()) })
+            EffectResult::Written(
+                profile.clone(),
+                id.clone(),
+                name.clone(),
+                if well { Ok(document) } else { Err(fail()) },
+            )
         }
         Effect::Plan(number, ..) if well => EffectResult::Planned(*number, Ok(Box::new(preview(text)))),
         Effect::Plan(number, ..) => EffectResult::Planned(*number, Err(PlanError::Wrong(vec![text.into()]))),
@@ -353,7 +370,8 @@ impl World {
                 }
             }
             self.dash.app.relayout();
-            let works = subscriptions(&self.dash.app).into_iter().filter(|sub| matches!(sub.key, SubscriptionId::Work(_)));
+            let works =
+                subscriptions(&self.dash.app).into_iter().filter(|sub| matches!(sub.key, SubscriptionId::Work(_)));
             works.for_each(|sub| self.tell(&sub, text, well));
         }
     }
@@ -374,7 +392,8 @@ impl World {
 
     /// Items of the stream that is open; the closure gets the number of the next event.
     pub fn items(&mut self, items: impl FnOnce(u64) -> Vec<Item>) {
-        let Some(sub) = subscriptions(&self.dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
+        let Some(sub) =
+            subscriptions(&self.dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
         else {
             return;
         };
@@ -385,7 +404,8 @@ impl World {
 
     /// Bytes as a server sends them on a stream that is open.
     pub fn bytes(&mut self, bytes: &[u8]) {
-        let Some(sub) = subscriptions(&self.dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
+        let Some(sub) =
+            subscriptions(&self.dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
         else {
             return;
         };

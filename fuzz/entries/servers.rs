@@ -8,8 +8,10 @@ use jiff::SignedDuration;
 use runtail_api::{AgentServer, Connections, ControlPlane, DeploymentQuery, Http, Journal, LogAsk, ThreadQuery};
 use runtail_core::config::Profile;
 use runtail_stream::{Item, Record, SnapshotLoader, SnapshotScope};
-use runtail_tui::session::msg::{SubscriptionEvent, Described, EffectResult, Effect, NextPoll, SubscriptionId, Subscription, SubscriptionKind};
 use runtail_tui::app::subscriptions;
+use runtail_tui::session::msg::{
+    Described, Effect, EffectResult, NextPoll, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -117,7 +119,9 @@ impl Clients {
     async fn done(&self, effect: &Effect) -> Option<EffectResult> {
         Some(match effect {
             Effect::FetchInfo(server) => EffectResult::Info(server.clone(), self.agent.info().await),
-            Effect::FetchAssistants(server) => EffectResult::Assistants(server.clone(), self.agent.assistants(50, 0).await),
+            Effect::FetchAssistants(server) => {
+                EffectResult::Assistants(server.clone(), self.agent.assistants(50, 0).await)
+            }
             Effect::Describe(what) => EffectResult::Described(what.clone(), self.record(what).await),
             Effect::Browse(number, _, of) => EffectResult::Browsed(*number, self.control.collection(of).await),
             Effect::LoadThread(number, thread) => {
@@ -152,15 +156,21 @@ impl Clients {
                 let deployment = sub.wish.newest.first()?.deployment.clone();
                 SubscriptionEvent::Newest { revision: self.control.revision(&deployment, "r").await, deployment }
             }
-            (SubscriptionId::Watch(of), _) => SubscriptionEvent::Watched(self.control.revision(&of.deployment, &of.revision).await, next),
-            (SubscriptionId::Revisions(_, id), _) => SubscriptionEvent::Revisions(self.control.revisions(id, 50).await, next),
+            (SubscriptionId::Watch(of), _) => {
+                SubscriptionEvent::Watched(self.control.revision(&of.deployment, &of.revision).await, next)
+            }
+            (SubscriptionId::Revisions(_, id), _) => {
+                SubscriptionEvent::Revisions(self.control.revisions(id, 50).await, next)
+            }
             (SubscriptionId::Log(..), SubscriptionKind::Log(_, scope, filter)) => {
                 let ask = LogAsk { limit: 50, ..LogAsk::default() };
                 let page = self.control.log_page(scope, filter, &ask).await;
                 let lines = page.map(|page| page.rows.into_iter().map(Into::into).collect());
                 SubscriptionEvent::Lines { lines, incomplete: true }
             }
-            (SubscriptionId::Threads(_), _) => SubscriptionEvent::Threads(self.agent.threads(&ThreadQuery::default()).await),
+            (SubscriptionId::Threads(_), _) => {
+                SubscriptionEvent::Threads(self.agent.threads(&ThreadQuery::default()).await)
+            }
             (SubscriptionId::ThreadStatuses(_), _) => {
                 let of = sub.wish.statuses.first()?.clone();
                 let status = self.agent.listed_status(&of.thread, &of.facts).await;

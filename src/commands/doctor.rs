@@ -9,8 +9,8 @@ use runtail_api::doctor::{Ask, Check, Fault, Origin, Refused, examine_all, machi
 use runtail_core::config::{Config, ConfigError};
 use runtail_core::text;
 use runtail_tui::features::diagnostics::doctor::{of_check, sum};
-use runtail_tui::widgets::line::Tone;
 use runtail_tui::runtime::{Terminal, abilities};
+use runtail_tui::widgets::line::Tone;
 use std::io::IsTerminal;
 use tokio::sync::mpsc::unbounded_channel;
 

@@ -4,12 +4,12 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use runtail_core::config::Profile;
 use runtail_sim::{Request, Sim};
+use runtail_tui::app::{App, Overlay, subscriptions};
 use runtail_tui::features::changes::confirm::{Proposal, Stage};
+use runtail_tui::features::stream::tabs::MAX_TABS;
+use runtail_tui::runtime::Dashboard;
 use runtail_tui::session::SMALLEST;
 use runtail_tui::session::msg::{Effect, Msg, StreamTarget, SubscriptionKind};
-use runtail_tui::features::stream::tabs::MAX_TABS;
-use runtail_tui::app::{App, Overlay, subscriptions};
-use runtail_tui::runtime::Dashboard;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 

@@ -11,11 +11,11 @@ use fastrand::Rng;
 use jiff::tz::TimeZone;
 use runtail_core::config::{Config, Watch};
 use runtail_sim::{Options as SimOptions, Sim};
-use runtail_tui::input::key::{Code, Key};
 use runtail_tui::input::action::Context;
-use runtail_tui::session::msg::{Effect, Msg};
-use runtail_tui::session::catalogue::Origin;
+use runtail_tui::input::key::{Code, Key};
 use runtail_tui::runtime::{Dashboard, Options};
+use runtail_tui::session::catalogue::Origin;
+use runtail_tui::session::msg::{Effect, Msg};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -168,7 +168,8 @@ impl World {
     async fn other(&self, other: Other) {
         let app = &self.dashboard.app;
         let listed = app
-            .agent.server
+            .agent
+            .server
             .as_ref()
             .and_then(|server| Some((server.server.url.to_string(), server.thread_picker.selected.clone()?)));
         let shown = app.viewer().and_then(|viewer| Some((viewer.server.url.to_string(), viewer.thread_id.clone()?)));

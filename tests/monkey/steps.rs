@@ -3,12 +3,12 @@
 use fastrand::Rng;
 use runtail_sim::Rule;
 use runtail_testkit::screen_checks;
-use runtail_tui::input::key::{Code, Key};
-use runtail_tui::input::action::{Action, Context};
-use runtail_tui::input::keymap::{BINDINGS, Keymap};
-use runtail_tui::features::palette::COMMANDS;
-use runtail_tui::session::destination::Takes;
 use runtail_tui::app::{App, Overlay};
+use runtail_tui::features::palette::COMMANDS;
+use runtail_tui::input::action::{Action, Context};
+use runtail_tui::input::key::{Code, Key};
+use runtail_tui::input::keymap::{BINDINGS, Keymap};
+use runtail_tui::session::destination::Takes;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;

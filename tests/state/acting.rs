@@ -12,7 +12,7 @@ use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::Overlay;
 use runtail_tui::features::thread::answer::AnswerStage;
-use runtail_tui::session::msg::{EffectResult, Effect, ServerRef, StreamTarget, ThreadRef};
+use runtail_tui::session::msg::{Effect, EffectResult, ServerRef, StreamTarget, ThreadRef};
 use serde_json::{Value, json};
 
 const THREAD: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
@@ -335,7 +335,10 @@ fn cancelling_is_previewed_followed_and_reported() {
     let (number, intent) = planned(&dash.keys("x")).expect("a plan");
     assert!(matches!(&intent, ThreadIntent::Cancel { run: None, with_queue: false, .. }), "{intent:?}");
     let choice = Some(Choice::Queue { queued: 1, included: false });
-    dash.done(EffectResult::PlannedAction(number, Ok((preview("Cancel run 01a1fbb5…288a", Consent::Key), choice.clone()))));
+    dash.done(EffectResult::PlannedAction(
+        number,
+        Ok((preview("Cancel run 01a1fbb5…288a", Consent::Key), choice.clone())),
+    ));
     insta::assert_snapshot!("cancel_140x40", dash.screen());
     // The queue is offered, and is another plan.
     let effects = dash.keys("<ctrl-t>");

@@ -8,13 +8,13 @@ use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
 use runtail_stream::{Item, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_testkit::screen_checks as hostile;
-use runtail_tui::input::key::{Code, Key};
-use runtail_tui::input::action::{Action, Context};
-use runtail_tui::input::keymap::{BINDINGS, Keymap};
-use runtail_tui::session::msg::{SubscriptionEvent, EffectResult, Effect, Msg, SubscriptionId, SubscriptionKind};
-use runtail_tui::features::stream::tabs::MAX_TABS;
 use runtail_tui::app::subscriptions;
+use runtail_tui::features::stream::tabs::MAX_TABS;
 use runtail_tui::features::stream::viewer::{VIEWS, View};
+use runtail_tui::input::action::{Action, Context};
+use runtail_tui::input::key::{Code, Key};
+use runtail_tui::input::keymap::{BINDINGS, Keymap};
+use runtail_tui::session::msg::{Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId, SubscriptionKind};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -120,11 +120,17 @@ fn take(dash: &mut Dash, step: Step) -> Vec<Effect> {
         }
         Step::Tick => dash.pass(1),
         Step::Retry if listens(dash, |k| matches!(k, SubscriptionId::Stream(_))) => dash.retrying(2, 3, "cut"),
-        Step::End if listens(dash, |k| matches!(k, SubscriptionId::Stream(_))) => dash.end(runtail_stream::Outcome::Error),
-        Step::Refuse if listens(dash, |k| *k == SubscriptionId::Deployments("prod-eu".into())) => dash.refuse("prod-eu"),
+        Step::End if listens(dash, |k| matches!(k, SubscriptionId::Stream(_))) => {
+            dash.end(runtail_stream::Outcome::Error)
+        }
+        Step::Refuse if listens(dash, |k| *k == SubscriptionId::Deployments("prod-eu".into())) => {
+            dash.refuse("prod-eu")
+        }
         Step::Focus(attended) => return dash.feed(Msg::Focus(attended)),
         Step::Log if listens(dash, |k| matches!(k, SubscriptionId::Log(..))) => dash.log_lines(),
-        Step::Watched(status) if listens(dash, |k| matches!(k, SubscriptionId::Watch(_))) => return dash.watched(status),
+        Step::Watched(status) if listens(dash, |k| matches!(k, SubscriptionId::Watch(_))) => {
+            return dash.watched(status);
+        }
         Step::Card => dash.card(),
         _ => {}
     }
@@ -167,7 +173,10 @@ fn holds(dash: &mut Dash) {
         assert!(viewer.anchor().is_none_or(|at| at <= viewer.tape.last_seq()), "{:?}", viewer.anchor());
     }
     // What is on the screen tells of the event under the cursor.
-    let is_seen = dash.app.overlays.is_empty() && !dash.app.frozen && dash.app.session.size.0 >= 60 && dash.app.session.size.1 >= 12;
+    let is_seen = dash.app.overlays.is_empty()
+        && !dash.app.frozen
+        && dash.app.session.size.0 >= 60
+        && dash.app.session.size.1 >= 12;
     if let Some(viewer) = dash.app.viewer().filter(|viewer| is_seen && viewer.finding().filter.is_empty())
         && let (View::Raw, Some(at), Some(first)) = (viewer.view(), viewer.anchor(), viewer.tape.first_seq())
     {
@@ -399,7 +408,10 @@ fn refreshing_opens_a_failed_stream_again() {
     dash.keys("r");
     let again = dash.app.viewer().map(|viewer| viewer.id);
     assert_ne!(again, Some(1));
-    assert!(listens(&dash, |k| matches!(k, SubscriptionId::Stream(_))) && !listens(&dash, |k| matches!(k, SubscriptionId::Stream(1))));
+    assert!(
+        listens(&dash, |k| matches!(k, SubscriptionId::Stream(_)))
+            && !listens(&dash, |k| matches!(k, SubscriptionId::Stream(1)))
+    );
     dash.capture("agent-messages-tuple");
     dash.items(vec![Item::Failed(Box::new(error))]);
     dash.later(2000);
@@ -440,7 +452,8 @@ fn another_width_and_back_keeps_the_place_in_a_long_message() {
 fn the_doctor_looks_while_its_page_is_open() {
     let mut dash = demo_like((80, 24));
     let looking = |dash: &Dash| {
-        let of = |sub: runtail_tui::session::msg::Subscription| matches!(sub.key, SubscriptionId::Doctor(_)).then_some(sub);
+        let of =
+            |sub: runtail_tui::session::msg::Subscription| matches!(sub.key, SubscriptionId::Doctor(_)).then_some(sub);
         subscriptions(&dash.app).into_iter().find_map(of)
     };
     assert!(looking(&dash).is_none());

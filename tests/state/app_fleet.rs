@@ -4,8 +4,8 @@ use jiff::SignedDuration;
 use runtail_api::{Kind, Listing};
 use runtail_core::model::Deployment;
 use runtail_testkit::dash::{Dash, demo_like, listed};
-use runtail_tui::session::msg::{SubscriptionEvent, EffectResult, Effect, Msg, NextPoll, SubscriptionId, Wanted};
 use runtail_tui::app::subscriptions;
+use runtail_tui::session::msg::{Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId, Wanted};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -16,9 +16,14 @@ fn list_of(profile: &str) -> impl Fn(&SubscriptionId) -> bool {
     move |key| *key == SubscriptionId::Deployments(profile.clone())
 }
 
-fn deployments_answer(listing: Listing<Deployment>, skew: i64) -> Answer {
+fn deployments_answer(listing: Listing<Deployment>, skew: i64) -> SubscriptionEvent {
     let torn = listing.incomplete.is_some();
-    SubscriptionEvent::Deployments { result: Ok(listing), torn, skew: SignedDuration::from_secs(skew), next: NextPoll::Stopped }
+    SubscriptionEvent::Deployments {
+        result: Ok(listing),
+        torn,
+        skew: SignedDuration::from_secs(skew),
+        next: NextPoll::Stopped,
+    }
 }
 
 fn newest_of(profile: &str) -> impl Fn(&SubscriptionId) -> bool {
@@ -59,7 +64,10 @@ fn a_list_that_broke_off_makes_no_row_go() {
         dash.answer(list_of(profile), deployments_answer(torn, 0));
     }
     assert_eq!(dash.app.deployments.list.rows.len(), rows);
-    assert_eq!((dash.app.deployments.list.picker.selected.clone(), dash.app.deployments.list.marked.len()), (selected, 1));
+    assert_eq!(
+        (dash.app.deployments.list.picker.selected.clone(), dash.app.deployments.list.marked.len()),
+        (selected, 1)
+    );
     assert!(dash.app.history().is_some_and(|h| !h.revisions.is_empty()));
     let screen = dash.screen();
     assert!(screen.contains("us ◐ partial  eu ◐ partial"), "{screen}");
@@ -100,7 +108,10 @@ fn revisions_that_cannot_be_read_do_not_keep_the_others_waiting() {
         for wanted in wanted(&dash) {
             asked.insert(wanted.deployment.to_string());
             let error = dash.error(US, Kind::NotFound);
-            dash.answer(newest_of(US), SubscriptionEvent::Newest { deployment: wanted.deployment, revision: Err(error) });
+            dash.answer(
+                newest_of(US),
+                SubscriptionEvent::Newest { deployment: wanted.deployment, revision: Err(error) },
+            );
         }
     }
     assert_eq!(asked.len(), 60);

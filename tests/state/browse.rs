@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, AuthWaited, Kind, Listing, Place};
 use runtail_core::model::{AuthAnswer, Collection, GithubApp, Intent, Service};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::session::msg::{SubscriptionEvent, EffectResult, Effect, SubscriptionId};
 use runtail_tui::app::{Overlay, subscriptions};
+use runtail_tui::session::msg::{Effect, EffectResult, SubscriptionEvent, SubscriptionId};
 use serde_json::{Value, json};
 
 /// Opens a list by its command; gives the number of its request.
@@ -181,13 +181,19 @@ fn a_link_and_the_wait_for_it() {
         assert!(waits(&dash).is_none(), "it is not waited for unasked");
         dash.keys("w");
         assert!(waits(&dash).is_some() && dash.app.next_tick().is_some());
-        dash.answer(|key| matches!(key, SubscriptionId::Wait(_)), SubscriptionEvent::WaitTrouble(error(Kind::Server(503), "busy")));
+        dash.answer(
+            |key| matches!(key, SubscriptionId::Wait(_)),
+            SubscriptionEvent::WaitTrouble(error(Kind::Server(503), "busy")),
+        );
         assert!(dash.screen().contains("503: busy") && dash.screen().contains("waiting for"), "{}", dash.screen());
         dash.keys("w");
         assert!(waits(&dash).is_none(), "w again waits no longer");
         dash.keys("w");
         let ended = AuthAnswer::new(json!({"status": "completed", "token": "canary-token"}));
-        dash.answer(|key| matches!(key, SubscriptionId::Wait(_)), SubscriptionEvent::Waited(Ok(AuthWaited::Ended(ended))));
+        dash.answer(
+            |key| matches!(key, SubscriptionId::Wait(_)),
+            SubscriptionEvent::Waited(Ok(AuthWaited::Ended(ended))),
+        );
         let screen = dash.screen();
         assert!(screen.contains("● completed") && screen.contains("came, and is not shown"), "{screen}");
         assert!(!screen.contains("canary") && !format!("{:?}", dash.app).contains("canary"));

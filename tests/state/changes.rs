@@ -6,10 +6,12 @@ use runtail_core::model::{Consent, Intent, NewRevision, Note, PlainRequest, Prev
 use runtail_testkit::dash;
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::Overlay;
+use runtail_tui::app::subscriptions;
 use runtail_tui::features::changes::confirm::{Proposal, Stage};
 use runtail_tui::input::key::{Code, Key};
-use runtail_tui::session::msg::{SubscriptionEvent, EffectResult, Effect, Made, Msg, NextPoll, RevisionRef, SubscriptionId};
-use runtail_tui::app::subscriptions;
+use runtail_tui::session::msg::{
+    Effect, EffectResult, Made, Msg, NextPoll, RevisionRef, SubscriptionEvent, SubscriptionId,
+};
 use serde_json::json;
 
 /// What a plan of an intent looks like.
@@ -235,7 +237,10 @@ fn a_key_that_expires_in_the_middle_is_told_and_sends_nothing_twice() {
     let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
     assert!(matches!(&confirm.stage, Stage::Failed(_, ApiError { kind: Kind::Unauthorized, .. })));
     assert!(sent(&dash.keys("<ctrl-s>")).is_empty());
-    assert!(dash.app.session.profiles.iter().any(|p| &*p.name == "prod-eu" && p.halted), "nothing more is asked with it");
+    assert!(
+        dash.app.session.profiles.iter().any(|p| &*p.name == "prod-eu" && p.halted),
+        "nothing more is asked with it"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use runtail_stream::{
 };
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::session::msg::{Chunk, FileStep};
-use runtail_tui::session::msg::{Described, EffectResult, Effect, Msg};
+use runtail_tui::session::msg::{Described, Effect, EffectResult, Msg};
 use std::path::PathBuf;
 
 /// Does what the runtime does, and gives the path and the file's bytes.
@@ -236,7 +236,10 @@ fn what_goes_wrong_is_said() {
     let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
     dash.keys(":export md x<Enter>");
     assert!(said(&dash).contains("still being written"), "{}", said(&dash));
-    dash.done(EffectResult::FileStepped(*number, Err("there is a file of that name already, and it stays as it is".into())));
+    dash.done(EffectResult::FileStepped(
+        *number,
+        Err("there is a file of that name already, and it stays as it is".into()),
+    ));
     assert!(said(&dash).contains("was not written: there is a file of that name"), "{}", said(&dash));
     // A stream that is closed leaves a file that is not whole, and says so.
     let effects = dash.keys(":export md x<Enter>");

@@ -4,11 +4,11 @@ use jiff::{SignedDuration, Timestamp};
 use ratatui::style::{Color, Modifier};
 use runtail_stream::{Data, Event, Item, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::session::msg::Chunk;
 use runtail_tui::features::stream::export::{Format, Part};
-use runtail_tui::input::keymap::Keymap;
-use runtail_tui::session::msg::Msg;
 use runtail_tui::features::stream::viewer::View;
+use runtail_tui::input::keymap::Keymap;
+use runtail_tui::session::msg::Chunk;
+use runtail_tui::session::msg::Msg;
 use std::time::Duration;
 
 fn opened(size: (u16, u16), capture: &str) -> Dash {

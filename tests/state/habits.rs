@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_stream::{Data, Event, Item, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::session::msg::{EffectResult, Effect, Msg};
 use runtail_tui::features::stream::viewer::View;
+use runtail_tui::session::msg::{Effect, EffectResult, Msg};
 
 /// Events with a text, a second and a half apart.
 fn events(from: u64, texts: &[String]) -> Vec<Item> {
@@ -206,7 +206,8 @@ fn a_thread_is_opened_in_the_browser_and_its_address_leads_back() {
     dash.feed(Msg::Paste(link.clone()));
     assert_eq!(dash.app.viewer().unwrap().target, here);
     // Where no browser can be started, the notice has the link, and it is copied.
-    let failed = |link: &str| EffectResult::LinkNotOpened(link.into(), "xdg-open could not be started: not found".into());
+    let failed =
+        |link: &str| EffectResult::LinkNotOpened(link.into(), "xdg-open could not be started: not found".into());
     assert_eq!(dash.done(failed(link)), [Effect::Copy(link.clone())]);
     let notice = dash.app.session.notices.last().unwrap();
     assert!(
@@ -221,7 +222,8 @@ fn a_thread_is_opened_in_the_browser_and_its_address_leads_back() {
 #[test]
 fn a_local_server_is_named_once_and_its_state_fits_its_column() {
     let mut dash = Dash::new("[profiles.lab]\nagent_server = \"http://127.0.0.1:1\"\n", (140, 40));
-    let server = dash.app.deployments.list.selected().and_then(|row| row.server(&dash.app.session.profiles)).expect("a server");
+    let server =
+        dash.app.deployments.list.selected().and_then(|row| row.server(&dash.app.session.profiles)).expect("a server");
     let error = ApiError { kind: Kind::Network, at: Place::default(), detail: "refused".into(), hint: None };
     dash.done(EffectResult::Info(server, Err(error)));
     let row = dash.screen().lines().find(|line| line.contains("▌ lab")).map(str::to_string);

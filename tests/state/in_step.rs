@@ -4,8 +4,8 @@
 use runtail_core::config::TapeLimits;
 use runtail_stream::projection::{Message, Snapshot};
 use runtail_stream::{Decoder, Frame, Framer, Item, Record, Seq};
-use runtail_tui::session::msg::{ServerRef, StreamTarget};
 use runtail_tui::features::stream::viewer::{VIEWS, View, Viewer};
+use runtail_tui::session::msg::{ServerRef, StreamTarget};
 
 /// The name of every captured stream, and what came of it.
 fn streams() -> Vec<(String, Viewer)> {

@@ -5,8 +5,8 @@ use runtail_api::{ServerInfo, ServerKind};
 use runtail_core::model::RunCreate;
 use runtail_stream::{Item, Outcome, RunTerms, Target};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::session::msg::{EffectResult, Effect, StreamTarget, SubscriptionId};
 use runtail_tui::app::subscriptions;
+use runtail_tui::session::msg::{Effect, EffectResult, StreamTarget, SubscriptionId};
 use serde_json::Value;
 use std::sync::Arc;
 

@@ -5,11 +5,11 @@ use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Mouse, Timestamps};
 use runtail_stream::Seq;
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::input::key::{Code, Key};
-use runtail_tui::session::msg::{Described, EffectResult, Effect, Msg, StreamTarget};
-use runtail_tui::session::msg::{Found, Source};
-use runtail_tui::features::stream::viewer::View;
 use runtail_tui::app::{App, Overlay, Pane};
+use runtail_tui::features::stream::viewer::View;
+use runtail_tui::input::key::{Code, Key};
+use runtail_tui::session::msg::{Described, Effect, EffectResult, Msg, StreamTarget};
+use runtail_tui::session::msg::{Found, Source};
 
 const THREAD: &str = "01a1fbb7-22f8-715a-974c-92e72c000193";
 const UNKNOWN: &str = "99999999-9999-4999-8999-999999999999";

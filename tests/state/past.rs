@@ -4,8 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use runtail_stream::{Data, Event, Item, Outcome, Reader, Record, Seq, write_record};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::session::msg::Msg;
 use runtail_tui::features::stream::viewer::{Standing, VIEWS, View};
+use runtail_tui::session::msg::Msg;
 use std::time::Duration;
 
 fn opened(capture: &str) -> Dash {
@@ -244,8 +244,8 @@ fn the_slider_goes_with_the_mouse() {
 
 #[test]
 fn what_is_exported_in_the_past_ends_there() {
-    use runtail_tui::session::msg::Chunk;
     use runtail_tui::features::stream::export::{Format, Part};
+    use runtail_tui::session::msg::Chunk;
     let mut dash = opened("agent-messages-tuple");
     dash.end(Outcome::Success);
     viewer_at(&mut dash, 6);

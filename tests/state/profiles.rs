@@ -4,9 +4,11 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Config, Draft, Profile};
 use runtail_testkit::dash::{Dash, demo_like, listed};
-use runtail_tui::session::msg::{SubscriptionEvent, Described, EffectResult, Effect, Msg, ServerRef, SubscriptionId, SubscriptionKind};
-use runtail_tui::session::catalogue::Origin;
 use runtail_tui::app::{App, Overlay, Pane, subscriptions};
+use runtail_tui::session::catalogue::Origin;
+use runtail_tui::session::msg::{
+    Described, Effect, EffectResult, Epoch, Msg, ServerRef, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+};
 use runtail_tui::widgets::list::Picker;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -141,7 +143,9 @@ fn what_is_open_of_a_profile_that_goes_is_closed_with_a_word_and_the_rest_is_not
     dash.capture("agent-values");
     let of_us = |dash: &Dash| {
         let subs = subscriptions(&dash.app).into_iter();
-        let ours = subs.filter(|s| matches!(&s.key, SubscriptionId::Deployments(p) | SubscriptionId::Newest(p) if &**p == "prod-us"));
+        let ours = subs.filter(
+            |s| matches!(&s.key, SubscriptionId::Deployments(p) | SubscriptionId::Newest(p) if &**p == "prod-us"),
+        );
         ours.map(|s| (s.key, s.epoch)).collect::<Vec<_>>()
     };
     let rows = |dash: &Dash| dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == "prod-us").count();
@@ -168,7 +172,8 @@ fn a_stream_of_a_profile_that_stays_goes_on() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.capture("agent-values");
-    let stream = |dash: &Dash| subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Stream(_)));
+    let stream =
+        |dash: &Dash| subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Stream(_)));
     let before = stream(&dash).map(|s| (s.key, s.epoch));
     choose(&mut dash, "prod-us");
     dash.keys("<Space><Esc>");
@@ -252,8 +257,12 @@ fn a_reload_opens_nothing_that_the_command_line_sealed_and_uses_nothing_that_it_
     let mut dash = Dash::new(TWO, (140, 40));
     let config = Config::parse(TWO, None).unwrap();
     let origin = Origin { names: vec!["us".into()], read_only: true, ..Origin::default() };
-    let (mut app, _) =
-        runtail_tui::app::App::new(&config.profiles[..1], dash.app.session.settings.clone(), (140, 40), dash.app.session.now);
+    let (mut app, _) = runtail_tui::app::App::new(
+        &config.profiles[..1],
+        dash.app.session.settings.clone(),
+        (140, 40),
+        dash.app.session.now,
+    );
     app.configured(&config, origin);
     dash.app = app;
     let effects = reload(&mut dash, &format!("{TWO}[profiles.new]\nregion = \"aws\"\nread_only = false\n"));
@@ -366,17 +375,17 @@ fn mark_of(profile: &Profile) -> String {
 
 /// A request that was made, with the definition that it was made with.
 enum UnderWay {
-    Poll(SubscriptionId, u64, String),
-    Effect(u64, Effect, String),
+    Poll(SubscriptionId, Epoch, String),
+    Effect(Epoch, Effect, String),
     Trial(u64, String),
 }
 
 /// The runtime as it is: what is begun is begun with the profiles in force then, and answers come in any order.
 struct World {
     dash: Dash,
-    in_force: (u64, Vec<Profile>),
+    in_force: (Epoch, Vec<Profile>),
     under_way: Vec<UnderWay>,
-    asked: BTreeMap<SubscriptionId, u64>,
+    asked: BTreeMap<SubscriptionId, Epoch>,
 }
 
 impl World {
@@ -520,7 +529,7 @@ proptest! {
     fn late_answers_of_the_old_never_change_the_screen(steps in steps()) {
         let toml: String = NAMES.iter().map(|name| definition(name, 0)).collect();
         let dash = Dash::new(&toml, (140, 40));
-        let in_force = (0, dash.app.session.catalogue.in_force().to_vec());
+        let in_force = (Epoch(0), dash.app.session.catalogue.in_force().to_vec());
         let mut world = World { dash, in_force, under_way: Vec::new(), asked: BTreeMap::new() };
         world.run(Vec::new());
         for step in steps {
@@ -581,13 +590,13 @@ fn a_document_that_was_asked_for_before_the_switch_is_not_shown() {
     let effects = reload(&mut dash, &TWO.replacen("\"K\"", "\"NEW\"", 1));
     answered(&mut dash, &effects, Ok(()));
     dash.feed(Msg::Done {
-        since: 0,
+        since: Epoch(0),
         done: EffectResult::Described(what.clone(), Ok(json!({"late": true}).to_string().into())),
     });
     assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
     let server = ServerRef { profile: "us".into(), name: "support-bot".into(), url: "https://x".into() };
     let error = dash.error("us", Kind::Network);
-    dash.feed(Msg::Done { since: 0, done: EffectResult::Info(server, Err(error)) });
+    dash.feed(Msg::Done { since: Epoch(0), done: EffectResult::Info(server, Err(error)) });
     assert!(dash.app.agent.infos.is_empty());
 }
 
@@ -814,7 +823,8 @@ fn the_demos_key_survives_an_edit_and_is_never_written_down() {
     let mut profile = Config::parse(TWO, None).unwrap().profiles.remove(0);
     profile.key = Some(runtail_core::config::SecretSource::Given(key));
     let dash = Dash::new(TWO, (140, 40));
-    let (mut app, _) = runtail_tui::app::App::new(&[profile], dash.app.session.settings.clone(), (140, 40), dash.app.session.now);
+    let (mut app, _) =
+        runtail_tui::app::App::new(&[profile], dash.app.session.settings.clone(), (140, 40), dash.app.session.now);
     let text = app.profile_text(Some("us"));
     assert!(!text.contains("canary"));
     let effects = app.profile_edited(&format!("{text}label = \"mine\"\n")).unwrap();

@@ -2,9 +2,9 @@
 
 use runtail_stream::{Data, End, Event, EventNumber, Item, Outcome, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::session::msg::{Chunk, FileStep};
-use runtail_tui::session::msg::{SubscriptionEvent, EffectResult, Effect, Msg, SubscriptionId};
 use runtail_tui::app::subscriptions;
+use runtail_tui::session::msg::{Chunk, FileStep};
+use runtail_tui::session::msg::{Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId};
 use std::path::PathBuf;
 
 /// A disk: what each file holds.
@@ -171,7 +171,8 @@ fn a_recording_ends_with_a_stream_that_broke_off() {
     let mut disk = Disk::default();
     let effects = asked(&mut dash, "record");
     disk.work(&mut dash, effects);
-    let key = subscriptions(&dash.app).into_iter().map(|sub| sub.key).find(|key| matches!(key, SubscriptionId::Stream(_)));
+    let key =
+        subscriptions(&dash.app).into_iter().map(|sub| sub.key).find(|key| matches!(key, SubscriptionId::Stream(_)));
     let effects = dash.feed(Msg::TaskPanicked { key, text: "oh".into() });
     disk.work(&mut dash, effects);
     assert!(disk.finished && !dash.app.is_recording());

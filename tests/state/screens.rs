@@ -338,7 +338,10 @@ fn any_column_sorts_and_the_selection_stays_with_its_row() {
     let name = dash.app.columns()[0];
     for reversed in [false, true, false] {
         dash.feed(Msg::Click { x: name.x, y: 3 });
-        assert_eq!((dash.app.deployments.list.sort().column.title(), dash.app.deployments.list.sort().reversed), ("NAME", reversed));
+        assert_eq!(
+            (dash.app.deployments.list.sort().column.title(), dash.app.deployments.list.sort().reversed),
+            ("NAME", reversed)
+        );
     }
 }
 
@@ -444,7 +447,11 @@ fn who_watches_a_revision_is_called_when_it_ends() {
     assert!(dash.app.deployments.watches.is_empty() && dash.screen().contains("is DEPLOYED"), "{}", dash.screen());
     // What has ended cannot be waited for.
     dash.keys("<Esc><Home>w");
-    assert!(dash.app.deployments.watches.is_empty() && dash.screen().contains("nothing to wait for"), "{}", dash.screen());
+    assert!(
+        dash.app.deployments.watches.is_empty() && dash.screen().contains("nothing to wait for"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
@@ -452,7 +459,9 @@ fn a_refused_key_stops_its_profile_until_somebody_acts() {
     let mut dash = demo_like((140, 40));
     let asked = |dash: &dash::Dash| {
         let of = |key: &SubscriptionId| match key {
-            SubscriptionId::Deployments(p) | SubscriptionId::Newest(p) | SubscriptionId::Revisions(p, _) => &**p == "prod-eu",
+            SubscriptionId::Deployments(p) | SubscriptionId::Newest(p) | SubscriptionId::Revisions(p, _) => {
+                &**p == "prod-eu"
+            }
             _ => false,
         };
         runtail_tui::app::subscriptions(&dash.app).iter().filter(|s| of(&s.key)).count()

@@ -5,8 +5,8 @@ use ratatui::style::{Color, Modifier};
 use runtail_stream::projection::Role;
 use runtail_stream::{Event, Item, Outcome, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::session::msg::Msg;
 use runtail_tui::features::stream::viewer::VIEWS;
+use runtail_tui::session::msg::Msg;
 
 /// Runs of one thread: a model with a tool, parallel branches with a subgraph, one that waits for an answer, one that failed.
 const THREAD: [&str; 4] = ["agent-messages-tuple", "fanout-many-subgraphs", "approval-interrupt", "broken-values"];

@@ -10,11 +10,11 @@ use runtail_core::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, 
 use runtail_stream::{
     Data, Decoder, End, Event, Frame, Framer, Item, Loaded, Outcome, Reader, Record, Seq, SnapshotPart, ThreadSnapshot,
 };
-use runtail_tui::input::key::parse_keys;
-use runtail_tui::session::msg::{SubscriptionEvent, EffectResult, Effect, Msg, NextPoll, SubscriptionId};
-use runtail_tui::session::catalogue::Origin;
-use runtail_tui::app::{App, Overlay, Settings, subscriptions, update};
 use runtail_tui::app::draw::FrozenFrame;
+use runtail_tui::app::{App, Overlay, Settings, subscriptions, update};
+use runtail_tui::input::key::parse_keys;
+use runtail_tui::session::catalogue::Origin;
+use runtail_tui::session::msg::{Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId};
 use runtail_tui::widgets::theme::Theme;
 use serde_json::json;
 use std::time::Duration;
@@ -186,12 +186,16 @@ impl Dash {
             line(-1, "DEBUG", "接続がタイムアウトしました 812 ms"),
         ];
         let lines = rows.into_iter().map(LogLine::from).collect();
-        self.answer(|k| matches!(k, SubscriptionId::Log(..)), SubscriptionEvent::Lines { lines: Ok(lines), incomplete: false });
+        self.answer(
+            |k| matches!(k, SubscriptionId::Log(..)),
+            SubscriptionEvent::Lines { lines: Ok(lines), incomplete: false },
+        );
     }
 
     /// The first watched revision has this status.
     pub fn watched(&mut self, status: &str) -> Vec<Effect> {
-        let sub = subscriptions(&self.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Watch(_))).expect("no watch");
+        let sub =
+            subscriptions(&self.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Watch(_))).expect("no watch");
         let SubscriptionId::Watch(of) = &sub.key else { unreachable!() };
         let revision = serde_json::from_value(json!({"id": *of.revision, "status": status})).unwrap();
         let answer = SubscriptionEvent::Watched(Ok(revision), NextPoll::At(self.now));
@@ -410,7 +414,10 @@ impl Dash {
         let SubscriptionId::Deployments(profile) = sub.key else { panic!("{:?}", sub.key) };
         let error = self.error(&profile, kind);
         let next = NextPoll::At(self.now + SignedDuration::from_secs(4));
-        self.answer(wanted, SubscriptionEvent::Deployments { result: Err(error), torn: true, skew: SignedDuration::ZERO, next });
+        self.answer(
+            wanted,
+            SubscriptionEvent::Deployments { result: Err(error), torn: true, skew: SignedDuration::ZERO, next },
+        );
     }
 
     /// A request of a profile that failed.
@@ -509,7 +516,10 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
         let own = if id == "d1" { "44444444-4444-4444-8444-444444444444".to_string() } else { format!("{id}-r") };
         let revision = json!({"id": own, "status": status, "created_at": at, "updated_at": at});
         let name: std::sync::Arc<str> = profile.into();
-        let answer = SubscriptionEvent::Newest { deployment: id.into(), revision: Ok(serde_json::from_value(revision).unwrap()) };
+        let answer = SubscriptionEvent::Newest {
+            deployment: id.into(),
+            revision: Ok(serde_json::from_value(revision).unwrap()),
+        };
         dash.answer(move |k| *k == SubscriptionId::Newest(name.clone()), answer);
     }
     // The list is sorted by name: support-bot of us is the fourth row, of eu the third but one.

@@ -6,7 +6,7 @@ use crate::features::deployments::list::Row;
 use crate::features::profiles::first_run::FirstRun;
 use crate::input::keymap::Keymap;
 use crate::session::catalogue::Origin;
-use crate::session::msg::Effect;
+use crate::session::msg::{Effect, Epoch};
 use crate::session::profile::ProfileState;
 use runtail_core::config::{Config, ConfigError, Profile};
 
@@ -109,7 +109,7 @@ impl App {
     }
 
     /// Whether what a request of a profile said still counts: the profile leads where it led in configuration `since`.
-    pub(crate) fn is_current(&self, profile: Option<&str>, since: u64) -> bool {
+    pub(crate) fn is_current(&self, profile: Option<&str>, since: Epoch) -> bool {
         profile.is_none_or(|name| self.session.profiles.iter().any(|p| &*p.name == name && p.generation <= since))
     }
 
@@ -123,7 +123,7 @@ impl App {
         let named = |list: &[Profile], name: &str| list.iter().find(|p| p.name == name).cloned();
         let stays =
             |name: &str| named(&before, name).zip(named(&list, name)).is_some_and(|(old, new)| old.same_target(&new));
-        self.session.epoch += 1;
+        self.session.epoch = self.session.epoch.next();
         // Answers of profiles that lead elsewhere are dropped, so it would wait forever.
         self.cancel_search();
         let generation = self.session.epoch;

@@ -44,7 +44,7 @@ use crate::input::action::Context;
 use crate::input::keymap::Keymap;
 use crate::session::Session;
 use crate::session::catalogue::Catalogue;
-use crate::session::msg::{Described, Effect, ServerRef};
+use crate::session::msg::{Described, Effect, Epoch, ServerRef};
 use crate::session::profile::ProfileState;
 use jiff::Timestamp;
 use runtail_core::config::Profile;
@@ -92,7 +92,7 @@ impl App {
     /// The state at the start, and what to do first.
     pub fn new(profiles: &[Profile], settings: Settings, size: (u16, u16), now: Timestamp) -> (App, Vec<Effect>) {
         let (keymap, problems) = Keymap::new(&settings.keys);
-        let states: Vec<ProfileState> = profiles.iter().map(|p| ProfileState::new(p, 0)).collect();
+        let states: Vec<ProfileState> = profiles.iter().map(|p| ProfileState::new(p, Epoch::default())).collect();
         let list = DeploymentList::new(profiles, &states);
         let warnings = settings.warnings.clone();
         let mut session = Session::new(settings, keymap, states, size, now);

@@ -1,6 +1,6 @@
 //! What lies over the panes. An overlay is a component of a feature: adding one takes its folder and its line here.
 
-use crate::features::{agent, changes, diagnostics, help, inspector, palette, profiles, resources, stream, thread};
+use crate::features::*;
 use crate::session::{Component, Paged};
 use std::ops::{Deref, DerefMut};
 

@@ -3,7 +3,7 @@
 
 use super::{App, Pane};
 use crate::session::Component;
-use crate::session::msg::{Subscription, SubscriptionId, SubscriptionKind};
+use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind};
 
 /// The subscriptions that the state needs now.
 pub fn subscriptions(app: &App) -> Vec<Subscription> {
@@ -23,7 +23,7 @@ pub fn subscriptions(app: &App) -> Vec<Subscription> {
 }
 
 /// Whether something is subscribed to, in this start of it.
-pub(super) fn is_needed(app: &App, key: &SubscriptionId, epoch: u64) -> bool {
+pub(super) fn is_needed(app: &App, key: &SubscriptionId, epoch: Epoch) -> bool {
     let mut needed = Vec::new();
     app.deployments.subscriptions(&app.pane_cx(Pane::Deployments), &mut needed);
     lists(app, &mut needed);
@@ -49,7 +49,11 @@ fn rest(app: &App, out: &mut Vec<Subscription>) {
     app.overlays.iter().for_each(|overlay| overlay.subscriptions(&cx, out));
     let jobs = app.stream.jobs().into_iter().chain(app.overlays.iter().flat_map(|overlay| overlay.jobs()));
     for job in jobs.filter(|job| job.number > 0) {
-        out.push(Subscription::new(SubscriptionId::Work(job.number), 0, SubscriptionKind::Work(job.task.clone())));
+        out.push(Subscription::new(
+            SubscriptionId::Work(job.number),
+            Epoch::default(),
+            SubscriptionKind::Work(job.task.clone()),
+        ));
     }
     out[from..].iter_mut().for_each(|sub| sub.wish.pace = app.session.pace(false));
 }

@@ -6,7 +6,7 @@ use super::polls;
 use super::round::Told;
 use super::services::Services;
 use crate::session::msg::{
-    Effect, Msg, ServerRef, StreamTarget, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+    Effect, Epoch, Msg, ServerRef, StreamTarget, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
     SubscriptionParams,
 };
 use crate::widgets::jobs::Task;
@@ -34,12 +34,12 @@ pub struct Runner {
     tasks: JoinSet<()>,
     max_event: u64,
     /// Number of the configuration in force.
-    generation: u64,
+    generation: Epoch,
 }
 
 /// A subscription that is kept.
 struct Running {
-    epoch: u64,
+    epoch: Epoch,
     limit: usize,
     task: AbortHandle,
     tell: watch::Sender<SubscriptionParams>,
@@ -48,11 +48,18 @@ struct Running {
 impl Runner {
     /// A runner with nothing to do.
     pub fn new(services: Arc<Services>, out: mpsc::Sender<Msg>, max_event: u64) -> Runner {
-        Runner { services, out, running: BTreeMap::new(), tasks: JoinSet::new(), max_event, generation: 0 }
+        Runner {
+            services,
+            out,
+            running: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            max_event,
+            generation: Epoch::default(),
+        }
     }
 
     /// Other profiles are in force. What runs goes on with those that it began with, until it is no longer wanted.
-    pub fn use_profiles(&mut self, generation: u64, profiles: &[Profile]) {
+    pub fn use_profiles(&mut self, generation: Epoch, profiles: &[Profile]) {
         self.generation = generation;
         self.services = Arc::new(self.services.with(profiles));
     }
@@ -198,7 +205,7 @@ impl Runner {
 /// Where a subscription's answers go.
 pub(super) struct Out {
     key: SubscriptionId,
-    epoch: u64,
+    epoch: Epoch,
     sender: mpsc::Sender<Msg>,
 }
 

@@ -23,7 +23,7 @@ use crate::widgets::area::{Area, below};
 use catalogue::Catalogue;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use msg::Pace;
+use msg::{Epoch, Pace};
 use prefs::ViewPrefs;
 use profile::ProfileState;
 use runtail_api::{ApiError, Kind};
@@ -96,7 +96,7 @@ pub struct Session {
     /// When a person last refreshed by hand.
     pub refreshed_at: Option<Timestamp>,
     /// Grows with each refresh by hand, and with each profile that points to another server: polls then start again.
-    pub epoch: u64,
+    pub epoch: Epoch,
     /// Number of the next stream, list, log, authentication or doctor's report.
     pub next_stream: Ids,
     /// Number of the next change, or of the next file.
@@ -126,7 +126,7 @@ impl Session {
             notices: Vec::new(),
             notice_until: None,
             refreshed_at: None,
-            epoch: 0,
+            epoch: Epoch::default(),
             next_stream: Ids::default(),
             next_change: Ids::default(),
             next_work: 1,
@@ -149,8 +149,8 @@ impl Session {
     }
 
     /// The newest start of a profile's polls.
-    pub fn epoch_of(&self, profile: &str) -> u64 {
-        self.profile(profile).map_or(0, |profile| profile.epoch)
+    pub fn epoch_of(&self, profile: &str) -> Epoch {
+        self.profile(profile).map_or(Epoch::default(), |profile| profile.epoch)
     }
 
     /// The time on the clock of a profile's server.
@@ -204,7 +204,7 @@ impl Session {
 
     /// Starts every poll again.
     pub fn restart_polls(&mut self) {
-        self.epoch += 1;
+        self.epoch = self.epoch.next();
         self.profiles.iter_mut().for_each(|profile| profile.epoch = self.epoch);
     }
 

@@ -81,7 +81,7 @@ pub enum Msg {
         /** Whose. */
         key: SubscriptionId,
         /** Which start of it. */
-        epoch: u64,
+        epoch: Epoch,
         /** What it said. */
         answer: SubscriptionEvent,
     },
@@ -90,7 +90,7 @@ pub enum Msg {
     /// An answer to an effect; dropped where its profile leads elsewhere by now.
     Done {
         /** Number of the configuration that was in force when it began. */
-        since: u64,
+        since: Epoch,
         /** What it said. */
         done: EffectResult,
     },
@@ -108,7 +108,7 @@ pub enum Msg {
 impl Msg {
     /// An answer to an effect under the configuration that is in force.
     pub fn done(done: EffectResult) -> Msg {
-        Msg::Done { since: u64::MAX, done }
+        Msg::Done { since: Epoch::MAX, done }
     }
 }
 
@@ -390,7 +390,7 @@ pub enum Effect {
     /// Draw everything again (no answer).
     Redraw,
     /// These profiles are in force from now on, under this number (no answer). What did not change is not disturbed.
-    UseProfiles(u64, Vec<Profile>),
+    UseProfiles(Epoch, Vec<Profile>),
     /// What else of the configuration the runtime goes by (no answer).
     Configure(Box<Config>),
     /// Ask a profile's servers one small thing each with its keys, under the number of this trial.
@@ -399,6 +399,20 @@ pub enum Effect {
     DraftFile(PathBuf, Vec<Arc<str>>),
     /// Write it so.
     SaveFile(Box<Draft>),
+}
+
+/// A start of the polls: another epoch is another start, and answers of older ones are dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Epoch(pub u64);
+
+impl Epoch {
+    /// Later than any other.
+    pub const MAX: Epoch = Epoch(u64::MAX);
+
+    /// The epoch after this one.
+    pub fn next(self) -> Epoch {
+        Epoch(self.0 + 1)
+    }
 }
 
 /// Names a subscription. The runtime starts what is new in the set and stops what is gone.
@@ -438,7 +452,7 @@ pub struct Subscription {
     /// Its name.
     pub key: SubscriptionId,
     /// Another epoch is another start.
-    pub epoch: u64,
+    pub epoch: Epoch,
     /// How many rows a list asks for; another number is another start too.
     pub limit: usize,
     /// What it needs beside its name.
@@ -449,7 +463,7 @@ pub struct Subscription {
 
 impl Subscription {
     /// A subscription at the usual pace.
-    pub fn new(key: SubscriptionId, epoch: u64, what: SubscriptionKind) -> Subscription {
+    pub fn new(key: SubscriptionId, epoch: Epoch, what: SubscriptionKind) -> Subscription {
         Subscription { key, epoch, limit: 0, what, wish: SubscriptionParams::default() }
     }
 

@@ -56,6 +56,12 @@ pub struct Paged<P> {
     pub place: Place,
 }
 
+impl<P: Page + Default> Default for Paged<P> {
+    fn default() -> Paged<P> {
+        Paged::new(P::default())
+    }
+}
+
 impl<P: Page> Paged<P> {
     /// A page at its first line.
     pub fn new(page: P) -> Paged<P> {

@@ -1,7 +1,7 @@
 //! What is known of a profile in use.
 
 use super::Session;
-use super::msg::{NextPoll, ServerRef};
+use super::msg::{Epoch, NextPoll, ServerRef};
 use crate::widgets::line::{Line, Tone};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::{ApiError, ServerInfo, ServerKind};
@@ -40,14 +40,14 @@ pub struct ProfileState {
     /// What the server's clock is ahead of ours.
     pub skew: SignedDuration,
     /// Number of the configuration since which it leads where it leads: what was asked before is dropped.
-    pub generation: u64,
+    pub generation: Epoch,
     /// Number of the newest start of its polls: its own, or a refresh by hand.
-    pub epoch: u64,
+    pub epoch: Epoch,
 }
 
 impl ProfileState {
     /// A profile of which nothing is known yet.
-    pub fn new(profile: &Profile, generation: u64) -> ProfileState {
+    pub fn new(profile: &Profile, generation: Epoch) -> ProfileState {
         ProfileState {
             name: profile.name.as_str().into(),
             region: profile.region.clone(),

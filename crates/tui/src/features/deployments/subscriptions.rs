@@ -3,7 +3,7 @@
 use super::Deployments;
 use super::list::Row;
 use crate::session::Cx;
-use crate::session::msg::{NextPoll, Pace, RevisionRef, Subscription, SubscriptionId, SubscriptionKind, Wanted};
+use crate::session::msg::{Epoch, NextPoll, Pace, RevisionRef, Subscription, SubscriptionId, SubscriptionKind, Wanted};
 
 /// Newest revisions that a profile is told to ask for, beside those that move: as these become known, others follow.
 const NEXT: usize = 16;
@@ -16,7 +16,7 @@ impl Deployments {
     /// The polls that are needed, without their parameters.
     pub fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
         let session = cx.session;
-        let mut need = |key: SubscriptionId, epoch: u64, limit: usize| {
+        let mut need = |key: SubscriptionId, epoch: Epoch, limit: usize| {
             out.push(Subscription::new(key, epoch, SubscriptionKind::Name).with_limit(limit));
         };
         for profile in session.profiles.iter().filter(|p| session.may_ask(&p.name)) {

@@ -1,6 +1,6 @@
 //! The page of the doctor: its checks as they come.
 
-use crate::session::msg::{Subscription, SubscriptionId, SubscriptionKind};
+use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind};
 use crate::session::{Cx, GUTTER, Page};
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_api::doctor::{Check, State};
@@ -80,7 +80,11 @@ impl Page for Doctor {
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
         if !self.done {
             let all = cx.session.profiles.iter().map(|profile| profile.name.clone()).collect();
-            out.push(Subscription::new(SubscriptionId::Doctor(self.number), 0, SubscriptionKind::Profiles(all)));
+            out.push(Subscription::new(
+                SubscriptionId::Doctor(self.number),
+                Epoch::default(),
+                SubscriptionKind::Profiles(all),
+            ));
         }
     }
 }

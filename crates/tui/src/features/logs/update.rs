@@ -3,7 +3,7 @@
 use super::state::{LogView, Source};
 use super::view;
 use crate::input::action::{Action, Context};
-use crate::session::msg::{LogRef, Pace, Subscription, SubscriptionId, SubscriptionKind};
+use crate::session::msg::{Epoch, LogRef, Pace, Subscription, SubscriptionId, SubscriptionKind};
 use crate::session::{Component, Cx, Requests, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -141,7 +141,7 @@ impl Component for LogView {
         for (n, source) in self.sources.iter().enumerate().filter(|(_, source)| cx.session.may_ask(&source.profile)) {
             let filter = self.wanted(cx.session.server_time(&source.profile));
             let what = SubscriptionKind::Log(source.profile.clone(), source.scope.clone(), filter);
-            let mut log = Subscription::new(SubscriptionId::Log(self.number, n), 0, what);
+            let mut log = Subscription::new(SubscriptionId::Log(self.number, n), Epoch::default(), what);
             // A log that is behind another pane is only kept up with.
             log.wish.pace = if cx.is_shown { cx.session.pace(false) } else { Pace::Slow };
             out.push(log);

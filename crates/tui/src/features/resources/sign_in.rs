@@ -3,7 +3,7 @@
 
 use super::view;
 use crate::input::action::{Action, Context};
-use crate::session::msg::{Effect, Subscription, SubscriptionId, SubscriptionKind};
+use crate::session::msg::{Effect, Epoch, Subscription, SubscriptionId, SubscriptionKind};
 use crate::session::subject::Subject;
 use crate::session::{Component, Cx, GUTTER, Request, Requests, Route, Session, read_only_text};
 use crate::widgets::canvas::Canvas;
@@ -316,7 +316,7 @@ impl Component for SignIn {
             && cx.session.may_ask(&self.profile)
         {
             let what = SubscriptionKind::Wait(self.profile.clone(), auth_id.to_string());
-            out.push(Subscription::new(SubscriptionId::Wait(self.number), 0, what));
+            out.push(Subscription::new(SubscriptionId::Wait(self.number), Epoch::default(), what));
         }
     }
 

@@ -7,7 +7,7 @@ use super::viewer::{Landmark, LinkState, View, Viewer};
 use super::{StreamState, view};
 use crate::input::action::{Action, Context};
 use crate::session::msg::{
-    Described, Effect, ServerRef, StreamTarget, Subscription, SubscriptionId, SubscriptionKind, ThreadRef,
+    Described, Effect, Epoch, ServerRef, StreamTarget, Subscription, SubscriptionId, SubscriptionKind, ThreadRef,
 };
 use crate::session::request::Pref;
 use crate::session::run::{Origin, Warning, act_on_thread};
@@ -514,7 +514,7 @@ impl Component for StreamState {
         for viewer in self.tabs.all() {
             // A stream that ended stays subscribed: its task has ended too, and stays ended.
             let what = SubscriptionKind::Stream(viewer.server.clone(), viewer.target.clone());
-            out.push(Subscription::new(SubscriptionId::Stream(viewer.id), 0, what));
+            out.push(Subscription::new(SubscriptionId::Stream(viewer.id), Epoch::default(), what));
         }
     }
 
