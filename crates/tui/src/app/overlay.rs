@@ -48,7 +48,6 @@ macro_rules! overlays {
 }
 
 overlays! {
-    Clock(Paged<clock::Clock>) = "clock", "The time on the clock of each profile's server";
     Help(Paged<help::Help>);
     Keys(Paged<help::Keys>);
     Messages(Paged<help::Messages>);

@@ -3,7 +3,6 @@
 
 pub mod agent;
 pub mod changes;
-pub mod clock;
 pub mod deployments;
 pub mod diagnostics;
 pub mod help;
