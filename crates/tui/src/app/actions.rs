@@ -50,8 +50,8 @@ impl App {
             Action::PageDown => self.step(context, page, true),
             Action::HalfUp => self.step(context, -(page / 2).max(1), true),
             Action::HalfDown => self.step(context, (page / 2).max(1), true),
-            Action::Top => self.to_edge(context, true),
-            Action::Bottom | Action::Follow => self.to_edge(context, false),
+            Action::Top => self.jump_to_edge(context, true),
+            Action::Bottom | Action::Follow => self.jump_to_edge(context, false),
             Action::Refresh if !matches!(context, Context::Journal | Context::Browse) => return self.refresh(),
             Action::Filter if self.overlays.is_empty() || matches!(context, Context::Inspector | Context::Browse) => {
                 self.begin_typing()
@@ -68,8 +68,8 @@ impl App {
         self.with_component(context, |component, cx| component.step(cx, lines, whole_window));
     }
 
-    fn to_edge(&mut self, context: Context, start: bool) {
-        self.with_component(context, |component, cx| component.to_edge(cx, start));
+    fn jump_to_edge(&mut self, context: Context, start: bool) {
+        self.with_component(context, |component, cx| component.jump_to_edge(cx, start));
     }
 
     /// Lines that what has the focus scrolls by at once.

@@ -91,7 +91,7 @@ pub trait Component {
     fn step(&mut self, _cx: &Cx<'_>, _lines: isize, _whole_window: bool) {}
 
     /// Moves to the first line, or to the last.
-    fn to_edge(&mut self, cx: &Cx<'_>, start: bool) {
+    fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
         self.step(cx, if start { isize::MIN / 2 } else { isize::MAX / 2 }, false);
     }
 

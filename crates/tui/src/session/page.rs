@@ -92,7 +92,7 @@ impl<P: Page> Component for Paged<P> {
         self.place.page(&rows, cx.area.h.into(), lines);
     }
 
-    fn to_edge(&mut self, cx: &Cx<'_>, start: bool) {
+    fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
         let rows = self.rows(cx);
         match start {
             true => self.place.to_start(&rows, cx.area.h.into()),

@@ -448,7 +448,7 @@ impl Component for Confirm {
         self.place.page(&rows, area.h.into(), lines);
     }
 
-    fn to_edge(&mut self, cx: &Cx<'_>, start: bool) {
+    fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
         let area = confirm_area(cx.area);
         let rows = self.rows(area);
         match start {

@@ -56,7 +56,7 @@ impl Component for Document {
         self.tree.place = place;
     }
 
-    fn to_edge(&mut self, cx: &Cx<'_>, start: bool) {
+    fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
         let (height, mut place) = (cx.area.h.into(), self.tree.place);
         match start {
             true => place.to_start(&*self.tree, height),

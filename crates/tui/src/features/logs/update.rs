@@ -98,7 +98,7 @@ impl Component for LogView {
         }
     }
 
-    fn to_edge(&mut self, cx: &Cx<'_>, start: bool) {
+    fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
         let rows = self.rows();
         match start {
             true => self.place.to_start(&rows, height(cx.area)),

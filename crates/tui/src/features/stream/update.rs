@@ -446,7 +446,7 @@ impl Component for StreamState {
         }
     }
 
-    fn to_edge(&mut self, _cx: &Cx<'_>, start: bool) {
+    fn jump_to_edge(&mut self, _cx: &Cx<'_>, start: bool) {
         if let Some(viewer) = self.tabs.shown_mut() {
             if start { viewer.to_start() } else { viewer.follow() }
         }
