@@ -153,7 +153,7 @@ fn moments(viewer: &mut Viewer, size: u64) -> f64 {
     let times = 5;
     let began = Instant::now();
     for _ in 0..times {
-        viewer.stand_at(Seq(random.u64(1..=size)));
+        viewer.seek_to(Seq(random.u64(1..=size)));
         viewer.prepare(&windows);
         while viewer.is_on_the_way() {
             viewer.prepare(&windows);

@@ -293,7 +293,7 @@ fn the_past_answers_the_present() {
     dash.event("custom", "{}");
     dash.event("custom", "{}");
     dash.keys("<Space>,,");
-    assert!(dash.app.viewer().unwrap().standing().is_some());
+    assert!(dash.app.viewer().unwrap().playhead().is_some());
     dash.keys("a");
     assert_eq!(card(&dash).stage, AnswerStage::Editing);
 }

@@ -503,7 +503,7 @@ fn the_end_of_the_past_leaves_no_empty_row() {
         for _ in 0..200 {
             goes_on(&mut dash, Step::Tick);
         }
-        assert!(dash.app.viewer().unwrap().standing().is_none(), "{}", dash.screen());
+        assert!(dash.app.viewer().unwrap().playhead().is_none(), "{}", dash.screen());
     }
 }
 
@@ -521,6 +521,6 @@ fn what_is_played_to_its_end_moves_no_cursor() {
         goes_on(&mut dash, Step::Tick);
     }
     let viewer = dash.app.viewer().unwrap();
-    let (standing, anchor) = (viewer.standing(), viewer.anchor());
+    let (standing, anchor) = (viewer.playhead(), viewer.anchor());
     assert!(standing.is_none() && anchor.is_some(), "{standing:?} {anchor:?}\n{}", dash.screen());
 }

@@ -69,7 +69,7 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
         }
         if batch.len() >= BATCH || bytes >= BATCH_BYTES {
             bytes = 0;
-            numbers.settle();
+            numbers.clamp();
             // The tab was closed.
             if out.blocking_send(std::mem::take(&mut batch)).is_err() {
                 return;
@@ -137,7 +137,7 @@ impl Numbers {
     }
 
     /// The snapshots so far keep their positions, whatever the first event's number will be.
-    fn settle(&mut self) {
+    fn clamp(&mut self) {
         if !self.leading.is_empty() {
             self.last = Some((Seq::START, Seq(self.leading.len() as u64)));
             self.leading.clear();

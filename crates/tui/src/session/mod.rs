@@ -4,14 +4,17 @@
 pub mod catalogue;
 pub mod component;
 pub mod destination;
+pub mod effect;
 pub mod loaded;
 pub mod msg;
 pub mod page;
 pub mod prefs;
 pub mod profile;
+pub mod refs;
 pub mod request;
 pub mod run;
 pub mod subject;
+pub mod subscription;
 pub mod thread;
 
 pub use component::{Component, Cx, Lookup};

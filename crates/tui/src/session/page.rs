@@ -102,7 +102,7 @@ impl<P: Page> Component for Paged<P> {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let rows = self.rows(cx);
-        self.place.settle(&rows, cx.area.h.into());
+        self.place.clamp(&rows, cx.area.h.into());
     }
 
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {

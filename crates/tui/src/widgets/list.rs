@@ -20,7 +20,7 @@ impl Default for Picker {
 
 impl Picker {
     /// Brings selection and window in line with the rows that there are now.
-    pub fn settle(&mut self, ids: &[String], height: usize) {
+    pub fn clamp(&mut self, ids: &[String], height: usize) {
         let rows = Flat { first: 0, end: ids.len() as u64 };
         if self.wish.as_ref().is_some_and(|wish| ids.contains(wish)) {
             self.selected = self.wish.take();
@@ -40,7 +40,7 @@ impl Picker {
 
     /// Moves by rows.
     pub fn step(&mut self, ids: &[String], height: usize, by: isize) {
-        self.settle(ids, height);
+        self.clamp(ids, height);
         self.wish = None;
         self.place.step(&Flat { first: 0, end: ids.len() as u64 }, height, by);
         self.selected = ids.get(self.place.cursor.key as usize).cloned();
@@ -51,7 +51,7 @@ impl Picker {
         if let Some(id) = ids.get(at) {
             self.selected = Some(id.clone());
             self.wish = None;
-            self.settle(ids, height);
+            self.clamp(ids, height);
         }
     }
 
@@ -86,14 +86,14 @@ mod tests {
     #[test]
     fn the_selection_follows_the_row_and_not_its_number() {
         let mut picker = Picker::default();
-        picker.settle(&ids(&["a", "b", "c"]), 5);
+        picker.clamp(&ids(&["a", "b", "c"]), 5);
         assert_eq!(picker.selected.as_deref(), Some("a"));
         picker.step(&ids(&["a", "b", "c"]), 5, 1);
-        picker.settle(&ids(&["x", "a", "c", "b"]), 5);
+        picker.clamp(&ids(&["x", "a", "c", "b"]), 5);
         assert_eq!(picker.at(&ids(&["x", "a", "c", "b"])), Some(3));
-        picker.settle(&ids(&["x", "a"]), 5);
+        picker.clamp(&ids(&["x", "a"]), 5);
         assert_eq!(picker.selected.as_deref(), Some("a"), "a row that went away leaves its neighbour selected");
-        picker.settle(&[], 5);
+        picker.clamp(&[], 5);
         assert_eq!(picker.selected, None);
     }
 }

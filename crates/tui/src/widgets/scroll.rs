@@ -114,7 +114,7 @@ impl Place {
     /// Brings the place in line with a list that grows and with the window's height: entries that were let go clamp it,
     /// following puts the cursor on the last line, and the cursor is on the screen. A paused window stays where it is,
     /// even where the list's end came nearer.
-    pub fn settle(&mut self, rows: &impl Rows, height: usize) {
+    pub fn clamp(&mut self, rows: &impl Rows, height: usize) {
         self.bring(rows, height, self.follow);
     }
 
@@ -330,12 +330,12 @@ mod tests {
     #[test]
     fn a_paused_window_does_not_move_when_the_list_grows() {
         let mut place = Place::following();
-        place.settle(&Flat { first: 0, end: 100 }, 10);
+        place.clamp(&Flat { first: 0, end: 100 }, 10);
         assert_eq!(place.top.key, 90);
         place.step(&Flat { first: 0, end: 100 }, 10, -1);
         assert!(!place.follow);
         let before = place;
-        place.settle(&Flat { first: 0, end: 500 }, 10);
+        place.clamp(&Flat { first: 0, end: 500 }, 10);
         assert_eq!((place.top, place.cursor), (before.top, before.cursor));
         assert_eq!(place.unseen(&Flat { first: 0, end: 500 }), 400);
         place.to_end(&Flat { first: 0, end: 500 }, 10, true);
@@ -345,8 +345,8 @@ mod tests {
     #[test]
     fn entries_let_go_clamp_the_place() {
         let mut place = Place::at_start();
-        place.settle(&Flat { first: 0, end: 100 }, 10);
-        place.settle(&Flat { first: 50, end: 150 }, 10);
+        place.clamp(&Flat { first: 0, end: 100 }, 10);
+        place.clamp(&Flat { first: 50, end: 150 }, 10);
         assert_eq!((place.top.key, place.cursor.key), (50, 50));
     }
 
@@ -354,7 +354,7 @@ mod tests {
     fn following_sees_the_last_line_of_a_growing_entry() {
         let mut place = Place::following();
         let rows = Tall { first: 0, heights: vec![3, 20] };
-        place.settle(&rows, 5);
+        place.clamp(&rows, 5);
         assert_eq!(place.top, Spot { key: 1, line: 15 });
         assert_eq!(window(&rows, place.top, 5).last(), Some(Spot { key: 1, line: 19 }));
     }
@@ -368,7 +368,7 @@ mod tests {
         ) {
             let rows = Tall { first: 7, heights };
             let mut place = Place::following();
-            place.settle(&rows, height);
+            place.clamp(&rows, height);
             for (kind, n) in moves {
                 match kind {
                     0 => place.step(&rows, height, n),

@@ -267,7 +267,7 @@ impl Component for Agent {
     fn relayout(&mut self, cx: &Cx<'_>) {
         let Some(server) = &mut self.server else { return };
         let ids = server.shown_ids();
-        server.picker().settle(&ids, height(cx.area));
+        server.picker().clamp(&ids, height(cx.area));
         // The end of the list is in sight: ask for more where there may be more.
         let full = ids.len() >= server.limit && server.tab != Tab::Assistants;
         let at = server.picker().at(&ids).unwrap_or(0);

@@ -464,7 +464,7 @@ impl Component for Confirm {
     fn relayout(&mut self, cx: &Cx<'_>) {
         let area = confirm_area(cx.area);
         let rows = self.rows(area);
-        self.place.settle(&rows, area.h.into());
+        self.place.clamp(&rows, area.h.into());
     }
 
     fn on_drawn(&mut self) -> bool {

@@ -90,7 +90,7 @@ impl Component for JournalView {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let ids = self.ids();
-        self.picker.settle(&ids, cx.area.h.into());
+        self.picker.clamp(&ids, cx.area.h.into());
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {

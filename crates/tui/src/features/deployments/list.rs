@@ -479,9 +479,9 @@ impl DeploymentList {
     }
 
     /// Brings the selection in line with the rows and the height of the window.
-    pub fn settle(&mut self, height: usize) {
+    pub fn clamp(&mut self, height: usize) {
         self.refresh();
-        self.picker.settle(&self.ids, height);
+        self.picker.clamp(&self.ids, height);
     }
 
     /// Moves the selection by rows.

@@ -54,9 +54,9 @@ impl Deployments {
 
     /// Fits both scroll positions to their contents.
     pub fn relayout(&mut self, list: Area, revisions: Area) {
-        self.list.settle(height(list, LIST_HEAD));
+        self.list.clamp(height(list, LIST_HEAD));
         let ids = self.revision_ids();
-        self.revision_picker.settle(&ids, height(revisions, REVISIONS_HEAD));
+        self.revision_picker.clamp(&ids, height(revisions, REVISIONS_HEAD));
     }
 
     /// The profile of the selected row, if it has a control plane; else the first one that has.

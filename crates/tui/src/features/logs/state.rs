@@ -333,11 +333,11 @@ impl LogView {
     }
 
     /// Brings the place in line with the lines and with the height of the window.
-    pub fn settle(&mut self, height: usize) {
+    pub fn clamp(&mut self, height: usize) {
         let rows = self.rows();
         match std::mem::take(&mut self.is_refiltered) {
             true => self.place.fill(&rows, height),
-            false => self.place.settle(&rows, height),
+            false => self.place.clamp(&rows, height),
         }
         self.note_seen();
     }

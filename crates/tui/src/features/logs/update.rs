@@ -134,7 +134,7 @@ impl Component for LogView {
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        self.settle(height(cx.area));
+        self.clamp(height(cx.area));
     }
 
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {

@@ -50,7 +50,7 @@ impl Component for ProfilesPage {
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        self.picker.settle(&cx.session.catalogue.names(), rows(cx));
+        self.picker.clamp(&cx.session.catalogue.names(), rows(cx));
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {

@@ -367,7 +367,7 @@ impl Component for Browse {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let ids = self.ids();
-        self.picker.settle(&ids, cx.session.overlay_rows().h.into());
+        self.picker.clamp(&ids, cx.session.overlay_rows().h.into());
     }
 
     fn profile(&self) -> Option<&str> {

@@ -308,7 +308,7 @@ impl Component for SignIn {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let rows = self.rows(cx);
-        self.place.settle(&rows, cx.area.h.into());
+        self.place.clamp(&rows, cx.area.h.into());
     }
 
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {

@@ -27,7 +27,7 @@ impl StreamState {
             return None;
         }
         let width = area.w.saturating_sub(2).into();
-        let columns = views::past::slider(&viewer.standing()?, width, &cx.session.settings.tz)?;
+        let columns = views::past::slider(&viewer.playhead()?, width, &cx.session.settings.tz)?;
         let at = |column: usize| (area.x + 1).saturating_add(u16::try_from(column).unwrap_or(u16::MAX));
         Some((at(columns.start)..at(columns.end), area.y + self.head_height(cx) - 1))
     }

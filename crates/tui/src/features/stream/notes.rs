@@ -70,7 +70,7 @@ fn banner(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
 
 /// What needs a line about the search, the past, the connection or the state that is shown.
 fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
-    let past = || Some(views::past::line(&viewer.standing()?, width.into(), &cx.session.settings.tz));
+    let past = || Some(views::past::line(&viewer.playhead()?, width.into(), &cx.session.settings.tz));
     if let Some(line) = views::find::line(viewer).or_else(past) {
         return Some(line);
     }

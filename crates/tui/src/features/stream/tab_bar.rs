@@ -190,7 +190,7 @@ fn link(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) -> Line 
         let s = if gaps == 1 { "" } else { "s" };
         part(Tone::Dim, &format!("? {} gap{s} · 8  ", text::count(gaps)));
     }
-    match (viewer.standing(), viewer.follows(), viewer.unseen()) {
+    match (viewer.playhead(), viewer.follows(), viewer.unseen()) {
         (Some(standing), ..) => {
             let at = standing.time.map(|time| {
                 let age = text::age(Duration::try_from(cx.session.now - time).unwrap_or_default());

@@ -78,7 +78,7 @@ fn sifted(viewer: &Viewer, view: View) -> Option<(Tone, String)> {
 
 /// What an empty view says.
 fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
-    if viewer.standing().is_some_and(|standing| standing.at == Seq::START) {
+    if viewer.playhead().is_some_and(|standing| standing.at == Seq::START) {
         return (Tone::Dim, "Before the first event.".into());
     }
     let has_events = viewer.tape.last_seq() > Seq::START;

@@ -30,7 +30,7 @@ fn timeless(message: &str) -> LogLine {
 
 fn take(view: &mut LogView, source: usize, lines: Vec<LogLine>) {
     view.take(source, Ok(lines), Timestamp::UNIX_EPOCH);
-    view.settle(HEIGHT);
+    view.clamp(HEIGHT);
 }
 
 fn messages(view: &LogView) -> Vec<String> {
@@ -38,10 +38,10 @@ fn messages(view: &LogView) -> Vec<String> {
 }
 
 fn pause(view: &mut LogView, rows: isize) {
-    view.settle(HEIGHT);
+    view.clamp(HEIGHT);
     let flat = view.rows();
     view.place.step(&flat, HEIGHT, -rows);
-    view.settle(HEIGHT);
+    view.clamp(HEIGHT);
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn what_is_new_is_counted_through_letting_go_and_filters() {
     assert_eq!(view.unseen(), 10);
     let rows = view.rows();
     view.place.to_end(&rows, HEIGHT, true);
-    view.settle(HEIGHT);
+    view.clamp(HEIGHT);
     pause(&mut view, 1);
     assert_eq!(view.unseen(), 0);
 }
@@ -168,13 +168,13 @@ fn a_place_is_found_again_after_a_filter_that_nothing_passes() {
     let was = view.under_cursor().map(|e| e.number);
     for filter in ["t", "tq", "t", ""] {
         view.set_filter(filter);
-        view.settle(HEIGHT);
+        view.clamp(HEIGHT);
     }
     let is = view.under_cursor().map(|e| e.number);
     assert_eq!((was, is), (Some(24), Some(30)), "the next that contains a t");
     // What is left is all on the screen.
     view.set_filter("ten");
-    view.settle(4);
+    view.clamp(4);
     assert_eq!((view.counts().1, view.place.top.key, view.place.cursor.key), (4, 0, 3));
 }
 
@@ -222,7 +222,7 @@ proptest! {
                 Step::Filter(text) => view.set_filter(text),
                 Step::Skew(source, skew) => view.set_skew(source, SignedDuration::from_secs(skew)),
             }
-            view.settle(HEIGHT);
+            view.clamp(HEIGHT);
             let shown: Vec<&Entry> = (0..view.rows().end).filter_map(|row| view.entry(row)).collect();
             if let (Some(seen), Some((key, number))) = (paused, was) {
                 // Another clock moves the line itself.

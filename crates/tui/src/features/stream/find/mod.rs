@@ -1,7 +1,7 @@
 //! Finding one's way in a stream: what is searched for, what is let through, and where on the tape it is.
 
 mod filter;
-mod sieve;
+mod match_index;
 
 use crate::widgets::scroll::Place;
 use runtail_stream::Seq;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 pub use crate::widgets::pattern::{Look, Pattern, Source, light, unescaped};
 pub use filter::{FIELDS, StreamFilter, says};
-pub use sieve::Sieve;
+pub use match_index::MatchIndex;
 
 /// Most marks in one stream.
 const MAX_MARKS: usize = 1000;
@@ -23,9 +23,9 @@ pub struct Find {
     /// What is let through.
     pub filter: StreamFilter,
     /// The entries of each view that fit the filter.
-    pub(crate) fits: [Option<Sieve>; 8],
+    pub(crate) fits: [Option<MatchIndex>; 8],
     /// Those of them that hold what is searched for.
-    pub(crate) hits: [Option<Sieve>; 8],
+    pub(crate) hits: [Option<MatchIndex>; 8],
     /// The newest event when a view was last looked through: messages that changed since are looked at again.
     pub(crate) told: [Seq; 8],
     /// Whether something is left to be looked through in the views that are shown.

@@ -69,7 +69,7 @@ impl Viewer {
         self.news = false;
         self.find.is_scanning = false;
         self.find.let_go(self.tape.first_seq().unwrap_or_default());
-        let standing = self.standing();
+        let standing = self.playhead();
         let open = self.is_open() || standing.is_some();
         // Ages count as they did when the event arrived.
         let moment = standing.and_then(|standing| self.tape.arrival(standing.at)).unwrap_or(self.now);
@@ -96,7 +96,7 @@ impl Viewer {
                 }
                 _ => {}
             }
-            self.look_through(view);
+            self.scan(view);
             self.bring(view);
         }
         if self.seek() {
@@ -121,7 +121,7 @@ impl Viewer {
             if self.anchor.is_none() {
                 self.places[view as usize].seen = self.rows(view).end();
             }
-            self.bring_state();
+            self.sync_state();
             return;
         }
         let moved = self.brought[view as usize] != Some(self.anchor);
@@ -134,7 +134,7 @@ impl Viewer {
                 Some(None) => place.follow = false,
                 None => place.follow = follow,
             }
-            place.settle(rows, height);
+            place.clamp(rows, height);
         });
     }
 
@@ -217,14 +217,14 @@ impl Viewer {
 
     /// To what is newest, and follows it.
     pub fn follow(&mut self) {
-        if self.standing().is_some() {
+        if self.playhead().is_some() {
             return self.return_to_now();
         }
         let view = self.view();
         match view {
             View::State => {
                 self.set_anchor(view, None);
-                self.bring_state();
+                self.sync_state();
             }
             View::Delivery => self.with_place(view, |place, rows, height| place.to_end(rows, height, false)),
             _ => self.moves(|place, rows, height| place.to_end(rows, height, true)),

@@ -120,7 +120,7 @@ impl Viewer {
         if let Some(opened) = opened {
             say("opened", &day(opened));
         }
-        let how = match (&self.link, self.standing()) {
+        let how = match (&self.link, self.playhead()) {
             (_, Some(standing)) => {
                 let [at, newest] = [standing.at, standing.span.1].map(|seq| self.tape.events_until(seq));
                 format!("at event {} of {}", count(at.0), count(newest.0))
@@ -132,7 +132,7 @@ impl Viewer {
             (LinkState::Failed(error), None) => format!("failed: {error}"),
             (_, None) => "no, it is still open".to_string(),
         };
-        say(if self.standing().is_some() { "shown" } else { "ended" }, &how.replace('\n', " "));
+        say(if self.playhead().is_some() { "shown" } else { "ended" }, &how.replace('\n', " "));
         say("written", &format!("{}, by runtail {}", day(self.now), env!("CARGO_PKG_VERSION")));
         part.text("\n");
     }
@@ -166,7 +166,7 @@ impl Viewer {
         let ledger = &self.projections.ledger;
         let connections = ledger.connections().evicted() + ledger.connections().len() as u64;
         End {
-            at: self.standing().and_then(|standing| standing.time).unwrap_or(self.now),
+            at: self.playhead().and_then(|standing| standing.time).unwrap_or(self.now),
             outcome: Outcome::Detached,
             detail: Some("totals at the time of the export: the stream was still open".into()),
             events: ledger.received,
@@ -181,7 +181,7 @@ impl Viewer {
     /// One past the event before which all marks are told: in the past, those up to its moment.
     fn marks_end(&self) -> Seq {
         let newest = self.tape.newest_seq();
-        self.standing().map_or(Seq::MAX, |standing| if standing.at < newest { standing.at } else { Seq::MAX })
+        self.playhead().map_or(Seq::MAX, |standing| if standing.at < newest { standing.at } else { Seq::MAX })
     }
 
     fn export_seq(&self, view: View, key: u64) -> Option<Seq> {

@@ -3,7 +3,7 @@
 
 use super::{View, Viewer};
 use crate::features::stream::find::{
-    Find, Look, Pattern, Seek, Sieve, Source, Stood, StreamFilter, Typing, light, says, unescaped,
+    Find, Look, MatchIndex, Pattern, Seek, Source, Stood, StreamFilter, Typing, light, says, unescaped,
 };
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::scroll;
@@ -161,7 +161,7 @@ impl Viewer {
     }
 
     /// Looks on through a view, for one turn.
-    pub(crate) fn look_through(&mut self, view: View) {
+    pub(crate) fn scan(&mut self, view: View) {
         let at = view as usize;
         let mut fits = self.find.fits[at].take();
         let mut hits = self.find.hits[at].take();
@@ -196,8 +196,8 @@ impl Viewer {
     }
 
     /// A sieve that begins where one is.
-    fn sieve(&self, view: View) -> Sieve {
-        Sieve::from(if self.follows() { self.keys(view).end } else { self.place(view).cursor.key })
+    fn sieve(&self, view: View) -> MatchIndex {
+        MatchIndex::from(if self.follows() { self.keys(view).end } else { self.place(view).cursor.key })
     }
 
     fn keys(&self, view: View) -> Range<u64> {
@@ -221,7 +221,7 @@ impl Viewer {
 
     /// Entries that became others since the view was last looked through, of those that a sieve has looked at: the others
     /// have their turn.
-    fn changed(&self, view: View, sieve: &Sieve) -> Vec<u64> {
+    fn changed(&self, view: View, sieve: &MatchIndex) -> Vec<u64> {
         let told = self.find.told[view as usize];
         if view != View::Messages || told >= self.tape.last_seq() {
             return Vec::new();
@@ -280,7 +280,7 @@ impl Viewer {
     }
 
     /// Looks for the pattern in an entry that the filter lets through.
-    fn look(&self, view: View, fits: Option<&Sieve>, key: u64, from: usize, room: usize) -> (Look, usize) {
+    fn look(&self, view: View, fits: Option<&MatchIndex>, key: u64, from: usize, room: usize) -> (Look, usize) {
         if let Some(fits) = fits
             && !fits.knows(key).unwrap_or_else(|| matches!(self.fits(view, key).0, Look::Found(_)))
         {

@@ -5,10 +5,10 @@ mod export;
 mod find;
 pub mod head;
 mod look;
-mod past;
 mod rows;
 mod runs;
 mod state;
+mod time_travel;
 
 use super::find::Find;
 use super::modes::StreamModes;
@@ -32,7 +32,7 @@ use std::time::Duration;
 
 pub use find::{Found, Landmark};
 pub use head::Cancelling;
-pub use past::{Past, Speed, Standing};
+pub use time_travel::{Past, Playhead, Speed};
 
 /// The views of a stream, in the order of their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -341,7 +341,7 @@ impl Viewer {
 
     /// Returns the bytes that it keeps: the event log, the projections, and the states from which the way back is short.
     pub fn bytes(&self) -> usize {
-        let shown = if self.standing().is_some() { self.projections.weight() } else { 0 };
+        let shown = if self.playhead().is_some() { self.projections.weight() } else { 0 };
         self.tape.kept_bytes() + self.present().weight() + shown + self.past.bytes()
     }
 

@@ -2,7 +2,7 @@
 
 use super::runs::RunsRow;
 use super::{View, Viewer};
-use crate::features::stream::find::Sieve;
+use crate::features::stream::find::MatchIndex;
 use crate::features::stream::views;
 use crate::features::stream::views::Clock;
 use crate::features::stream::views::blocks::Shown;
@@ -18,7 +18,7 @@ pub(crate) enum ViewRows<'a> {
     Flat(Flat),
     Blocks(Shown<'a>),
     /// Those that a filter lets through.
-    Sifted(Box<ViewRows<'a>>, &'a Sieve),
+    Sifted(Box<ViewRows<'a>>, &'a MatchIndex),
     /// Entries whose long lines go on in the next one. Only what is near the window is ever asked for its height.
     Wrapped(Flat, &'a Viewer, View),
 }

@@ -25,7 +25,7 @@ impl Viewer {
 
     /// Shows the state that belongs to the cursor: the newest one of the root (or of whatever there is) while what comes
     /// is followed, else the one after the event under the cursor.
-    pub(crate) fn bring_state(&mut self) {
+    pub(crate) fn sync_state(&mut self) {
         let rows = self.projections.values.rows();
         let root = |s: &Snapshot| s.ns.is_empty();
         let newest = || rows.iter().rposition(root).or(rows.len().checked_sub(1));
@@ -229,7 +229,7 @@ impl Viewer {
         let wanted = at.saturating_add_signed(by as i64).max(extent.first());
         if wanted >= extent.end() {
             self.set_anchor(View::State, None);
-            self.bring_state();
+            self.sync_state();
         } else {
             self.show_snapshot(Some(wanted));
             self.stay_at_state();

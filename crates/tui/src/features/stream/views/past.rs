@@ -1,7 +1,7 @@
 //! The line of the past: which moment is shown, where on the tape it is, and what goes on from there.
 
 use super::{Times, clock};
-use crate::features::stream::viewer::{Speed, Standing};
+use crate::features::stream::viewer::{Playhead, Speed};
 use crate::widgets::line::{Line, Tone};
 use runtail_core::text::{count, width};
 use runtail_stream::EventNumber;
@@ -16,17 +16,17 @@ const NOW: usize = 13;
 const ROOMY: usize = 100;
 
 /// The line, for so many columns.
-pub fn line(standing: &Standing, columns: usize, times: &impl Times) -> Line {
+pub fn line(standing: &Playhead, columns: usize, times: &impl Times) -> Line {
     laid(standing, columns, times).0
 }
 
 /// The columns of the slider in that line, where there is room for one.
-pub fn slider(standing: &Standing, columns: usize, times: &impl Times) -> Option<Range<usize>> {
+pub fn slider(standing: &Playhead, columns: usize, times: &impl Times) -> Option<Range<usize>> {
     laid(standing, columns, times).1
 }
 
-fn laid(standing: &Standing, columns: usize, times: &impl Times) -> (Line, Option<Range<usize>>) {
-    let Standing { at, time, numbers, target, span: (oldest, newest), playing, speed } = *standing;
+fn laid(standing: &Playhead, columns: usize, times: &impl Times) -> (Line, Option<Range<usize>>) {
+    let Playhead { at, time, numbers, target, span: (oldest, newest), playing, speed } = *standing;
     // Nothing before the slider, and no length of it, depends on the moment: it stays under the pointer that moves it.
     let mut line = Line::of(Tone::Moving, "PAST ");
     let time = time.map_or_else(|| " ".repeat(CLOCK), |time| clock(time, times));
@@ -81,7 +81,7 @@ mod tests {
     fn the_slider_stands_where_the_moment_is() {
         let told = |at: u64, columns: usize| {
             let time = Some(jiff::Timestamp::UNIX_EPOCH);
-            let standing = Standing {
+            let standing = Playhead {
                 at: Seq(at),
                 time,
                 numbers: (EventNumber(at), EventNumber(0), EventNumber(1000)),

@@ -164,7 +164,7 @@ impl AnswerCard {
     }
 
     /// Brings what has the focus into sight.
-    pub(crate) fn settle(&mut self, width: usize, height: usize) {
+    pub(crate) fn clamp(&mut self, width: usize, height: usize) {
         let CardLines { lines, focus: (from, to), .. } = self.lines(width);
         let last = lines.len().saturating_sub(height);
         let shows_focus = (self.top, self.focus);
@@ -383,7 +383,7 @@ impl Component for AnswerCard {
 
     fn relayout(&mut self, cx: &Cx<'_>) {
         let framed = cx.session.overlay_inner();
-        self.settle(framed.w.into(), framed.h.into());
+        self.clamp(framed.w.into(), framed.h.into());
     }
 
     fn profile(&self) -> Option<&str> {

@@ -76,7 +76,7 @@ impl Speed {
 
 /// Where one stands in the past, for the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct Playhead {
     /// The event that came last.
     pub at: Seq,
     /// When it happened.
@@ -257,14 +257,14 @@ impl Viewer {
     }
 
     /// Where one stands in the past; none where now is shown.
-    pub fn standing(&self) -> Option<Standing> {
+    pub fn playhead(&self) -> Option<Playhead> {
         let moment = self.past.moment.as_ref()?;
         let (at, target, playing) = (moment.at, moment.target, moment.playing.is_some());
         let time = self.tape.time(at);
         let span = self.span();
         let [number, oldest, newest] = [at, span.0, span.1].map(|seq| self.tape.events_until(seq));
         let numbers = (number, oldest, newest);
-        Some(Standing { at, time, numbers, target, span, playing, speed: self.past.speed })
+        Some(Playhead { at, time, numbers, target, span, playing, speed: self.past.speed })
     }
 
     /// Whether something is to be done in the next turn: the way to a moment is folded, or it is played.
@@ -292,7 +292,7 @@ impl Viewer {
     }
 
     /// Shows the moment after an event: 0 is before the first.
-    pub fn stand_at(&mut self, target: Seq) {
+    pub fn seek_to(&mut self, target: Seq) {
         let (oldest, newest) = self.span();
         let target = target.clamp(oldest, newest);
         let first = self.tape.first_kept().unwrap_or_default().max(Seq(1));
@@ -355,7 +355,7 @@ impl Viewer {
         match Seq(at.0.saturating_add_signed(by)) {
             _ if newest == Seq::START || (by > 0 && moment.is_none()) => {}
             to if to > newest && moment.is_some() => self.return_to_now(),
-            to => self.stand_at(to.max(oldest)),
+            to => self.seek_to(to.max(oldest)),
         }
     }
 
@@ -375,7 +375,7 @@ impl Viewer {
         let to = oldest + u64::try_from(part.div_ceil(u128::from(of.max(1)))).unwrap_or(newest.0);
         let is_there = |moment: &Moment| moment.target == to && moment.playing.is_none();
         if !self.past.moment.as_ref().is_some_and(is_there) {
-            self.stand_at(to);
+            self.seek_to(to);
         }
     }
 
@@ -395,13 +395,13 @@ impl Viewer {
                 moment.target = moment.at;
             }
             Some(_) => self.play(),
-            None => self.stand_at(self.tape.newest_seq()),
+            None => self.seek_to(self.tape.newest_seq()),
         }
     }
 
     /// Plays from the oldest moment on.
     pub fn play_from_start(&mut self) {
-        self.stand_at(self.span().0);
+        self.seek_to(self.span().0);
         self.play();
     }
 

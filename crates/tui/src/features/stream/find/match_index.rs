@@ -18,7 +18,7 @@ struct Found {
 
 /// The entries found so far. What was looked at is always one stretch of the list.
 #[derive(Debug, Clone, Default)]
-pub struct Sieve {
+pub struct MatchIndex {
     /// In the order of their keys.
     found: VecDeque<Found>,
     /// Entries that were looked at.
@@ -29,10 +29,10 @@ pub struct Sieve {
     within: Option<(u64, usize)>,
 }
 
-impl Sieve {
+impl MatchIndex {
     /// A sieve that begins at an entry.
-    pub fn from(key: u64) -> Sieve {
-        Sieve { seen: key..key, ..Sieve::default() }
+    pub fn from(key: u64) -> MatchIndex {
+        MatchIndex { seen: key..key, ..MatchIndex::default() }
     }
 
     /// Looks on, for about `room` bytes. `list` holds the keys of the entries that there are by now. `look` is given a key,
@@ -52,7 +52,7 @@ impl Sieve {
             self.within = None;
             match saw {
                 Look::Further(next) => self.within = Some((key, next)),
-                saw => self.settle(key, saw),
+                saw => self.clamp(key, saw),
             }
             if left == 0 {
                 return;
@@ -76,7 +76,7 @@ impl Sieve {
         (self.seen.start > self.list.start).then(|| self.seen.start - 1)
     }
 
-    fn settle(&mut self, key: u64, saw: Look) {
+    fn clamp(&mut self, key: u64, saw: Look) {
         let found = |at: usize| Found { key, at: u32::try_from(at).unwrap_or(u32::MAX) };
         if key == self.seen.end {
             self.seen.end += 1;
@@ -179,9 +179,9 @@ mod tests {
 
     #[test]
     fn it_looks_forward_first_and_then_back() {
-        let mut sieve = Sieve::from(5);
+        let mut sieve = MatchIndex::from(5);
         let mut order = Vec::new();
-        let mut turn = |sieve: &mut Sieve, list: Range<u64>| {
+        let mut turn = |sieve: &mut MatchIndex, list: Range<u64>| {
             sieve.advance(list, 1, |key, _, _| {
                 order.push(key);
                 (if key % 2 == 0 { Look::Found(key as usize) } else { Look::Nothing }, 0)
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn an_entry_of_fifty_megabytes_takes_many_short_turns() {
         const SIZE: usize = 50 << 20;
-        let mut sieve = Sieve::from(1);
+        let mut sieve = MatchIndex::from(1);
         let mut turns = 0;
         while turns == 0 || !sieve.is_complete() {
             turns += 1;
@@ -246,7 +246,7 @@ mod tests {
         fn turns_find_what_one_look_at_all_finds(from in 0u64..60, steps in proptest::collection::vec(step(), 0..60)) {
             let mut list = 3u64..23;
             let mut changed = std::collections::HashSet::new();
-            let mut sieve = Sieve::from(from);
+            let mut sieve = MatchIndex::from(from);
             let holds = |key: u64, changed: &std::collections::HashSet<u64>| key.is_multiple_of(3) != changed.contains(&key);
             let look = |key: u64, at: usize, changed: &std::collections::HashSet<u64>| match at < (key % 4) as usize {
                 true => Look::Further(at + 1),
