@@ -17,7 +17,6 @@ pub enum Intent {
         /// The settings to change.
         spec: Box<DeploymentSpec>,
     },
-    /// Deletes a deployment.
     DeleteDeployment {
         /// The deployment.
         id: String,
@@ -28,14 +27,11 @@ pub enum Intent {
     },
     /// Deploys the source of a revision again.
     Redeploy {
-        /// The deployment.
         deployment: String,
-        /// The revision.
         revision: String,
     },
     /// Rolls back to the source of an earlier revision.
     Rollback {
-        /// The deployment.
         deployment: String,
         /// The earlier revision.
         revision: String,
@@ -44,9 +40,7 @@ pub enum Intent {
     Service(Box<super::ServiceChange>),
     /// Interrupts a revision that is in progress.
     Interrupt {
-        /// The deployment.
         deployment: String,
-        /// The revision.
         revision: String,
     },
 }
