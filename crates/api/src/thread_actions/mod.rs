@@ -32,9 +32,7 @@ pub enum ThreadIntent {
         with_queue: bool,
     },
     /// Continues where the thread stopped, without an answer.
-    Continue {
-        thread: String,
-    },
+    Continue { thread: String },
     /// Retries what failed, else runs the last input again.
     Again {
         thread: String,
@@ -42,9 +40,7 @@ pub enum ThreadIntent {
         recursion_limit: Option<u64>,
     },
     /// Deletes the thread.
-    Delete {
-        thread: String,
-    },
+    Delete { thread: String },
 }
 
 impl ThreadIntent {
