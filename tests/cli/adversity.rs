@@ -42,7 +42,7 @@ fn assert_restored(term: &Term) {
 }
 
 #[test]
-fn a_server_that_is_killed_is_said_to_be_gone() {
+fn dashboard_reports_a_killed_server() {
     let (sim, url) = server();
     let mut term = following(&url);
     sim.signal(libc::SIGKILL);
@@ -56,7 +56,7 @@ fn a_server_that_is_killed_is_said_to_be_gone() {
 }
 
 #[test]
-fn a_process_that_slept_while_its_server_died_finds_out_when_it_wakes() {
+fn a_suspended_dashboard_notices_a_killed_server_on_resume() {
     let (sim, url) = server();
     let mut term = following(&url);
     term.signal(libc::SIGSTOP);
@@ -74,7 +74,7 @@ fn a_process_that_slept_while_its_server_died_finds_out_when_it_wakes() {
 }
 
 #[test]
-fn a_command_whose_server_is_killed_goes_on_trying_and_ends_when_asked() {
+fn tail_retries_after_the_server_was_killed_until_interrupted() {
     let (sim, url) = server();
     let thread = thread(&url);
     let mut tail = spawn(["--url", &url, "tail", &thread, "-o", "jsonl"]);
@@ -158,7 +158,7 @@ fn left_alone(args: &[&str], shows: &str, at_rest: bool) -> Option<i32> {
 }
 
 #[test]
-fn a_terminal_that_goes_without_a_signal_ends_it() {
+fn a_terminal_closed_without_a_signal_ends_the_dashboard() {
     assert_eq!(left_alone(&["--demo"], "support-bot", false), Some(129), "as if it had been hung up");
     // Where nothing moves nothing is drawn, and to draw does not tell.
     let folder = tempfile::tempdir().expect("a folder");
@@ -175,7 +175,7 @@ fn a_terminal_that_goes_without_a_signal_ends_it() {
 const INPUT: &str = r#"{"messages":[{"role":"user","content":"where is my order?"}]}"#;
 
 #[test]
-fn a_full_disk_ends_the_recording_and_not_the_stream() {
+fn a_full_disk_ends_the_recording_but_not_the_stream() {
     let (_sim, url) = server();
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("run.jsonl");
@@ -206,7 +206,7 @@ fn a_full_disk_ends_the_recording_and_not_the_stream() {
 }
 
 #[test]
-fn a_full_disk_under_stdout_or_the_log_is_said_or_changes_nothing() {
+fn a_full_disk_is_reported_for_stdout_and_ignored_for_the_log() {
     let (_sim, url) = server();
     let mut to_disk = command(["--url", &url, "run", "support", "-o", "jsonl", "--input", INPUT]);
     to_disk
@@ -221,7 +221,7 @@ fn a_full_disk_under_stdout_or_the_log_is_said_or_changes_nothing() {
 }
 
 #[test]
-fn a_full_disk_under_an_export_is_said_on_the_screen() {
+fn a_full_disk_during_an_export_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("raw.jsonl");
     let mut term = Term::spawn_under(r#"trap "" XFSZ; ulimit -f 1; exec "$@""#, &["--demo"], 120, 36);
@@ -243,7 +243,7 @@ fn a_full_disk_under_an_export_is_said_on_the_screen() {
 }
 
 #[test]
-fn too_few_files_are_said_before_the_terminal_is_taken_or_after_it_is_given_back() {
+fn too_few_file_descriptors_leave_a_normal_terminal() {
     let mut drawn = 0;
     for files in [5, 7, 9, 11, 13, 15, 16, 17, 18, 19, 20, 22, 24, 28, 40, 100] {
         let mut term = Term::spawn_under(&format!(r#"ulimit -n {files}; exec "$@""#), &["--demo"], 100, 30);
@@ -268,7 +268,7 @@ fn too_few_files_are_said_before_the_terminal_is_taken_or_after_it_is_given_back
 }
 
 #[test]
-fn a_window_that_is_shaken_is_drawn_at_its_last_size() {
+fn rapid_resizes_end_at_the_last_size() {
     let mut term = Term::spawn(&["--demo"], 120, 36);
     term.wait_for("contract-rev");
     let mut random = fastrand::Rng::with_seed(11);
@@ -287,7 +287,7 @@ fn a_window_that_is_shaken_is_drawn_at_its_last_size() {
 
 /// A file that never ends, as a small one is that unpacks to more than anybody waits for; nothing in it is a record.
 #[test]
-fn what_reads_a_recording_ends_when_asked_whatever_is_in_it() {
+fn signals_end_commands_that_read_an_endless_recording() {
     let folder = tempfile::tempdir().expect("a folder");
     for (n, (what, begin)) in [("blank lines", b'\n'), ("one line", b'x')].into_iter().enumerate() {
         let path = folder.path().join(format!("bomb{n}.jsonl.gz"));
@@ -316,7 +316,7 @@ fn what_reads_a_recording_ends_when_asked_whatever_is_in_it() {
 
 /// Numbers as nobody counts: what reads a recording says that it is damaged, and is not.
 #[test]
-fn a_recording_with_any_numbers_is_read() {
+fn a_recording_with_extreme_numbers_is_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("odd.jsonl");
     let (most, times) = (u64::MAX, ["2026-11-21T10:00:00Z", "-009999-01-02T01:59:59Z", "9999-12-30T22:00:00Z"]);
@@ -353,7 +353,7 @@ fn a_recording_with_any_numbers_is_read() {
 
 /// Opening one blocks until its other end is opened; the first signal used to be lost meanwhile.
 #[test]
-fn a_named_pipe_is_refused_where_a_file_is_meant() {
+fn named_pipes_are_refused_in_place_of_files() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     let name = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();

@@ -56,7 +56,7 @@ const COMMANDS: [&[&str]; 7] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_gzip_bomb_costs_little_memory() {
+async fn a_gzip_bomb_uses_little_memory() {
     let bomb = packed(&numbers(200 << 20));
     assert!(bomb.len() < 400 << 10, "{}", bomb.len());
     let small = Server::start(|_| compressed(packed(b"[]"))).await;
@@ -78,7 +78,7 @@ async fn a_gzip_bomb_costs_little_memory() {
 }
 
 #[tokio::test]
-async fn an_answer_is_refused_by_the_memory_that_parsing_takes() {
+async fn responses_that_need_too_much_memory_to_parse_are_refused() {
     // An embedding of 50 MB, and as many bytes of nothing but zeros.
     let state = format!(r#"{{"values":{{"text":"{}"}},"next":[],"tasks":[]}}"#, "word ".repeat(10 << 20));
     let state: &'static str = state.leak();
@@ -134,7 +134,7 @@ async fn hostile_server(make: Make) -> Server {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: RUNTAIL_HOSTILE_SECONDS=25 RUNTAIL_TEST_BIN=target/release/runtail cargo test --test cli budgets -- --ignored --nocapture"]
-async fn the_dashboard_stays_small_under_every_hostile_stream() {
+async fn dashboard_memory_stays_bounded_under_hostile_streams() {
     let seconds = std::env::var("RUNTAIL_HOSTILE_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(25);
     let mut over = Vec::new();
     for (kind, make) in KINDS {

@@ -269,7 +269,7 @@ impl World {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_reaches_an_output_an_error_or_the_log() {
+async fn secrets_never_reach_output_errors_or_the_log() {
     let world = World::new().await;
     for way in [Way::Well, Way::Refuses(401), Way::Fields, Way::Page, Way::Cut] {
         world.answers(way, way);
@@ -320,7 +320,7 @@ async fn no_secret_reaches_an_output_an_error_or_the_log() {
 /// Answers that are as they should be, but for the keys that they repeat: nobody is told these, and what is kept secret with a
 /// deployment is sent again as it is, be it such a key.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_good_answer_that_repeats_a_key_tells_none() {
+async fn keys_repeated_in_valid_responses_are_not_printed() {
     let world = World::new().await;
     world.answers(Way::Repeats, Way::Repeats);
     for line in READS.iter().filter(|line| !line.starts_with("-d")).chain(AGENT_READS) {
@@ -362,7 +362,7 @@ async fn a_good_answer_that_repeats_a_key_tells_none() {
 
 /// A run whose server repeats its keys in every event: they are neither recorded nor printed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recording_and_what_goes_wrong_with_it_tell_no_key() {
+async fn recordings_and_their_errors_contain_no_keys() {
     let world = World::new().await;
     let ways = [Way::Says, Way::Refuses(500), Way::Refuses(401), Way::Page];
     for (n, way) in ways.into_iter().enumerate() {

@@ -87,7 +87,7 @@ fn text<'v>(value: &'v Value, field: &str) -> &'v str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deployment_is_created_from_a_file() {
+async fn deployments_create_reads_a_file() {
     let world = World::new().await;
     world.file("bot.toml", GITHUB, 0o644);
     let create = ["deployments", "create", "-f", "bot.toml"];
@@ -142,7 +142,7 @@ const SERVICE_JSON: &str = r#"{"name": "bot", "source": "github",
     {"name": "BY_REFERENCE", "value": "env:TEST_OPENAI"}]}"#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deployment_is_created_from_json_in_the_services_own_shape() {
+async fn deployments_create_accepts_json_in_the_services_own_shape() {
     let world = World::new().await;
     world.file("bot.json", SERVICE_JSON, 0o644);
     let create = ["deployments", "create", "-f", "bot.json"];
@@ -168,7 +168,7 @@ async fn a_deployment_is_created_from_json_in_the_services_own_shape() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_sources_and_identifiers_are_left_to_the_service() {
+async fn unknown_sources_and_ids_are_left_to_the_service() {
     let world = World::new().await;
     let unusual = SERVICE_JSON
         .replace("\"github\"", "\"bitbucket\"")
@@ -190,7 +190,7 @@ async fn unknown_sources_and_identifiers_are_left_to_the_service() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_with_a_file_is_shown_at_its_line_and_nothing_is_asked() {
+async fn invalid_files_are_reported_by_line_before_any_request() {
     let world = World::new().await;
     world.file("exposed", "canary-of-a-file", 0o644);
     for (text, says) in [
@@ -244,7 +244,7 @@ async fn what_is_wrong_with_a_file_is_shown_at_its_line_and_nothing_is_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_update_by_options() {
+async fn deployments_update_by_options() {
     let world = World::new().await;
     let record = world.with_bot();
     let patch = format!("PATCH /v2/deployments/{}", text(&record, "id"));
@@ -288,7 +288,7 @@ async fn an_update_by_options() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn secrets_by_options_are_references() {
+async fn secret_options_are_references() {
     let world = World::new().await;
     let record = world.with_bot();
     for wrong in ["NEW=canary-itself", "canary-itself", "NEW=", "NEW=env:", "NEW=file:"] {
@@ -343,7 +343,7 @@ async fn secrets_by_options_are_references() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deleting_wants_the_exact_name() {
+async fn deleting_requires_the_exact_name() {
     let world = World::at(1.0).await;
     let record = world.with_bot_and(&[]);
     for wrong in ["Bot", "", "bo", "one/bot", text(&record, "id")] {
@@ -384,7 +384,7 @@ async fn deleting_wants_the_exact_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deletion_is_waited_for() {
+async fn deployments_delete_waits_for_the_deletion() {
     let world = World::new().await;
     world.with_bot();
     world.sim.rule(Rule::on("GET", "/v2/deployments/").skip(2).times(1).status(503).body("{}"));
@@ -399,7 +399,7 @@ async fn a_deletion_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_read_only_profile_is_looked_at_and_not_changed() {
+async fn read_only_profiles_can_be_previewed_but_not_changed() {
     let world = World::new().await;
     let record = world.with_bot();
     let (id, revision) = (text(&record, "id"), text(&record, "latest_revision_id"));
@@ -455,7 +455,7 @@ async fn revisions_are_redeployed_and_interrupted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_redeployed_is_waited_for() {
+async fn redeploy_waits_for_the_new_revision() {
     let world = World::new().await;
     let record = world.with_bot();
     let first = text(&record, "latest_revision_id");
@@ -497,7 +497,7 @@ fn record() -> Value {
 }
 
 #[test]
-fn whatever_happens_between_looking_and_sending() {
+fn changes_are_not_sent_if_the_target_changed_after_the_preview() {
     let push = ["deployments", "update", "bot", "--build-on-push", "false"];
     let (stderr, asked) = scripted(&[ok(record()), refuse(404)], &push, 1);
     assert!(stderr.contains("bot disappeared after the preview: nothing was sent") && asked == 2, "{stderr}");
@@ -538,7 +538,7 @@ fn whatever_happens_between_looking_and_sending() {
 }
 
 #[test]
-fn what_could_not_be_looked_at_is_not_said_to_be_gone() {
+fn an_unreadable_target_is_not_reported_as_deleted() {
     let server = Scripted::plane(&[("bot", &[])]);
     server.reply("", &[ok(json!({"resources": [record()]}))]);
     server.reply("/bot", &[ok(record()), ok(record()), Reply::Http(204, "", String::new()), refuse(403)]);
@@ -550,7 +550,7 @@ fn what_could_not_be_looked_at_is_not_said_to_be_gone() {
 }
 
 #[test]
-fn a_name_that_a_tracing_project_still_has() {
+fn create_explains_a_name_taken_by_a_tracing_project() {
     let server = Scripted::plane(&[]);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("bot.toml");

@@ -80,7 +80,7 @@ async fn control_plane(own: &'static str) -> Server {
 }
 
 #[tokio::test]
-async fn lists_over_profiles() {
+async fn deployments_of_all_profiles_are_listed() {
     let (a, b) = (control_plane(A).await, control_plane(B).await);
     let folder = configured(&[("one", &a), ("two", &b)]);
     let ended = runtail(folder.path(), &["deployments", "list"]).await;
@@ -107,7 +107,7 @@ async fn lists_over_profiles() {
 }
 
 #[tokio::test]
-async fn profiles_that_fail_do_not_take_the_others_with_them() {
+async fn a_failed_profile_does_not_hide_the_others() {
     let good = control_plane(A).await;
     let bad = Server::start(|_| json(401, r#"{"detail":"who?"}"#)).await;
     let folder = configured(&[("bad", &bad), ("good", &good)]);
@@ -145,7 +145,7 @@ async fn deployments_are_found_by_id_name_and_profile() {
 }
 
 #[tokio::test]
-async fn threads_and_assistants() {
+async fn threads_and_assistants_are_listed() {
     let server = Server::start(|seen| match seen.path.as_str() {
         "/threads/search" => json(200, include_str!("../fixtures/thread-search.json")),
         "/assistants/search" => json(200, include_str!("../fixtures/assistants-search.json")),
@@ -175,7 +175,7 @@ async fn threads_and_assistants() {
 }
 
 #[tokio::test]
-async fn the_agent_server_of_a_deployment() {
+async fn agent_server_of_a_deployment_is_found() {
     let agent = Server::start(|_| json(200, "[]")).await;
     let url = agent.url.to_string();
     let control =
@@ -189,7 +189,7 @@ async fn the_agent_server_of_a_deployment() {
 }
 
 #[tokio::test]
-async fn the_configuration() {
+async fn config_commands_show_and_create_the_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runtail/config.toml");
     let ended = runtail(folder.path(), &["config", "path"]).await;
@@ -217,7 +217,7 @@ async fn the_configuration() {
 }
 
 #[tokio::test]
-async fn usage_and_completions() {
+async fn usage_errors_and_shell_completions() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(runtail(folder.path(), &["nonsense"]).await.code, 2);
     assert_eq!(runtail(folder.path(), &["--help"]).await.code, 0);
@@ -227,7 +227,7 @@ async fn usage_and_completions() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_closed_pipe_ends_quietly() {
+async fn a_closed_pipe_ends_a_list_quietly() {
     let folder = tempfile::tempdir().unwrap();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

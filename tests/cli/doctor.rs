@@ -76,7 +76,7 @@ async fn answering(status: u16, body: &'static str) -> Server {
 }
 
 #[tokio::test]
-async fn what_it_looks_like() {
+async fn doctor_output_as_text_and_json() {
     let (home, server) = (home(), answering(200, r#"{"resources":[]}"#).await);
     configure(home.path(), &profile("eu", server.url.as_str()));
     let ended = doctor(home.path(), &[], &[("TERM", "xterm")]).await.expect(0);
@@ -116,7 +116,7 @@ async fn what_it_looks_like() {
 }
 
 #[tokio::test]
-async fn exit_codes_are_those_of_the_gravest_fault() {
+async fn doctor_exits_with_the_code_of_the_worst_problem() {
     let nothing = home();
     doctor(nothing.path(), &[], &[]).await.expect(2).says("no profile configured").says("config init");
     configure(nothing.path(), "[profiles.a]\nregion = \"mars\"\n");
@@ -145,7 +145,7 @@ async fn exit_codes_are_those_of_the_gravest_fault() {
 }
 
 #[tokio::test]
-async fn the_environment_alone() {
+async fn doctor_works_with_environment_variables_only() {
     let (home, server) = (home(), answering(200, "{}").await);
     let env = [("LANGSMITH_BEARER_TOKEN", "canary-token-1"), ("LANGGRAPH_HOST_URL", server.url.as_str())];
     let ended = doctor(home.path(), &[], &env).await.expect(0);
@@ -157,7 +157,7 @@ async fn the_environment_alone() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn rights_and_commands() {
+async fn doctor_checks_file_permissions_and_key_commands() {
     use std::os::unix::fs::PermissionsExt;
     let (home, server) = (home(), answering(200, "{}").await);
     let open = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -181,7 +181,7 @@ async fn rights_and_commands() {
 }
 
 #[tokio::test]
-async fn a_proxy_keeps_its_password() {
+async fn doctor_hides_the_proxy_password() {
     let home = home();
     configure(home.path(), &profile("far", "https://ls.example.com"));
     // It repeats what it was told, as some do.
@@ -230,7 +230,7 @@ async fn tls_server(names: &[&str], last_day: (i32, u8, u8)) -> (String, String)
 }
 
 #[tokio::test]
-async fn certificates() {
+async fn doctor_explains_certificate_problems() {
     let home = home();
     let store = home.path().join("root.pem");
     let (root, url) = tls_server(&["localhost"], (2090, 1, 1)).await;

@@ -133,7 +133,7 @@ fn write(page: &mut String, path: &[&str]) {
 }
 
 #[test]
-fn the_page_has_the_help_of_every_command() {
+fn cli_page_contains_the_help_of_every_command() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/cli.md");
     let page = std::fs::read_to_string(&path).expect("docs/cli.md");
     let (intro, written) = page.split_once(MARK).expect("the mark of the generated part");
@@ -149,7 +149,7 @@ fn the_page_has_the_help_of_every_command() {
 }
 
 #[test]
-fn the_page_describes_every_global_option() {
+fn cli_page_describes_every_global_option() {
     let page = include_str!("../../docs/cli.md");
     let (intro, _) = page.split_once(MARK).expect("the mark of the generated part");
     let help = process::run(["--help"]).expect(0).stdout;

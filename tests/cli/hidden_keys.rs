@@ -124,7 +124,7 @@ fn configured(folder: &Path, server: &Server) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_print_no_key_however_it_is_spelled() {
+async fn commands_print_no_key_in_any_encoding() {
     let server = Server::start(act).await;
     let folder = tempfile::tempdir().unwrap();
     let config = configured(folder.path(), &server);
@@ -158,7 +158,7 @@ async fn commands_print_no_key_however_it_is_spelled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_dashboard_shows_copies_and_exports_no_key_however_it_is_spelled() {
+async fn dashboard_shows_copies_and_exports_no_key_in_any_encoding() {
     let server = Server::start(act).await;
     let folder = tempfile::tempdir().unwrap();
     let config = configured(folder.path(), &server);

@@ -34,7 +34,7 @@ const KEYS: &str = "?:!cdlbewmaunDsS/&123456789|}{[]()'\"vwTYzRMoLHfx=-+ i";
 
 /// Every key at every place, each with another text in every field of every answer.
 #[test]
-fn no_screen_shows_a_control_character() {
+fn no_screen_shows_control_characters() {
     let mut marked = 0;
     for (n, place) in PLACES.iter().enumerate() {
         let mut world = World::new((130, 36));
@@ -59,7 +59,7 @@ fn no_screen_shows_a_control_character() {
 }
 
 #[test]
-fn no_page_and_no_list_shows_a_control_character() {
+fn no_page_or_list_shows_control_characters() {
     for (n, command) in COMMANDS.iter().enumerate() {
         for text in [HOSTILE[n % HOSTILE.len()], HOSTILE[6]] {
             let mut world = World::new((130, 36));
@@ -77,7 +77,7 @@ fn no_page_and_no_list_shows_a_control_character() {
 
 /// Each view of a stream of such events, its details, its filter, and what is written of it to a file.
 #[test]
-fn no_view_and_no_export_holds_a_control_character() {
+fn no_view_or_export_contains_control_characters() {
     for text in HOSTILE {
         let mut world = World::new((130, 36));
         world.keys("<Enter>");
@@ -104,7 +104,7 @@ fn no_view_and_no_export_holds_a_control_character() {
 
 /// Each view of events of 100,000 levels, folded and unfolded, at both ends, with their details.
 #[test]
-fn deep_json_is_shown_in_every_view() {
+fn deeply_nested_json_is_shown_in_every_view() {
     const LEVELS: usize = 100_000;
     let lists = "[".repeat(LEVELS) + &"]".repeat(LEVELS);
     let objects = r#"{"a":"#.repeat(LEVELS) + "1" + &"}".repeat(LEVELS);
@@ -268,7 +268,7 @@ fn foreign(raw: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn an_escape_bomb_leaves_screen_title_and_clipboard_as_they_were() {
+fn escape_sequences_do_not_change_screen_title_or_clipboard() {
     let bomb = Bomb::new();
     let script = r#"printf 'before\n'; "$@"; printf 'after %s\n' $?; read -r line"#;
     for args in [vec!["--config", &bomb.config()], vec!["--url", &bomb.url]] {
@@ -305,7 +305,7 @@ fn an_escape_bomb_leaves_screen_title_and_clipboard_as_they_were() {
 }
 
 #[test]
-fn commands_on_a_terminal_and_in_a_pipe_print_nothing_that_acts() {
+fn commands_print_no_escape_sequences_of_servers() {
     let bomb = Bomb::new();
     let config = bomb.config();
     let id = "11111111-1111-4111-8111-111111111111";

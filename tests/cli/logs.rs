@@ -165,7 +165,7 @@ impl Running {
 const FOLLOW: [&str; 5] = ["--follow", "--interval", "100ms", "-o", "jsonl"];
 
 #[tokio::test]
-async fn several_logs_in_the_order_of_time() {
+async fn several_logs_are_merged_by_time() {
     let second = value!({"timestamp": "2026-11-21T10:00:02Z", "level": "warn", "message": "second", "novel": {"z": 1, "a": null}});
     let (_, one) = log_of([row(TEN, "first"), second, value!("bare")]).await;
     let (_, two) = log_of([row(TEN + 1000, "between"), row(TEN + 9000, "last")]).await;
@@ -203,7 +203,7 @@ async fn several_logs_in_the_order_of_time() {
 }
 
 #[tokio::test]
-async fn colours() {
+async fn log_lines_are_colored_on_request() {
     let (_, one) = log_of([row(TEN, "fine"), value!({"timestamp": TEN, "level": "ERROR", "message": "bad"})]).await;
     let (_, two) = log_of([row(TEN, "also")]).await;
     let folder = configured(&[("one", one.url.as_str()), ("two", two.url.as_str())]);
@@ -215,7 +215,7 @@ async fn colours() {
     assert_ne!(title(lines[0], "one/bot"), title(lines[2], "two/bot"), "these two names differ in colour");
     assert!(lines[0].starts_with("\x1b[2m2026") && lines[1].contains("\x1b[31mERROR\x1b[0m"), "{painted:?}");
     assert_eq!(runtail(folder.path(), &args("always")).await.out, painted);
-    // A pipe is no terminal; --color asks for colours all the same, and that counts more than NO_COLOR.
+    // A pipe is no terminal; --color asks for log_lines_are_colored_on_request all the same, and that counts more than NO_COLOR.
     assert!(!runtail(folder.path(), &args("auto")).await.out.contains('\x1b'));
     assert!(!runtail(folder.path(), &args("never")).await.out.contains('\x1b'));
     let mut asked = command(folder.path(), &args("always"));
@@ -224,7 +224,7 @@ async fn colours() {
 }
 
 #[tokio::test]
-async fn hostile_and_huge_lines() {
+async fn hostile_and_huge_log_lines_are_sanitized() {
     let huge = "x".repeat(1 << 20);
     let (_, server) = log_of([
         row(TEN, "a\u{1b}[31mred\u{1b}[0m \u{1b}]0;title\u{7}b\u{202e}c"),
@@ -253,7 +253,7 @@ async fn hostile_and_huge_lines() {
 }
 
 #[tokio::test]
-async fn what_is_asked_for() {
+async fn logs_options_limit_what_is_requested() {
     let levels = ["DEBUG", "INFO", "WARNING", "ERROR"];
     let line =
         |n: i64| value!({"timestamp": TEN + n * 1000, "level": levels[n as usize % 4], "message": n.to_string()});
@@ -283,7 +283,7 @@ async fn what_is_asked_for() {
 }
 
 #[tokio::test]
-async fn misuse() {
+async fn logs_usage_errors() {
     let folder = configured(&[("p", "http://127.0.0.1:9")]);
     for (args, says) in [
         (&["a", "b", "--revision", "r"][..], "--revision needs exactly one deployment"),
@@ -301,7 +301,7 @@ async fn misuse() {
 }
 
 #[tokio::test]
-async fn a_log_that_cannot_be_read_leaves_the_others() {
+async fn an_unreadable_log_does_not_stop_the_others() {
     let (_, good) = log_of([row(TEN, "here")]).await;
     let resource = || json(200, value!({"resources": [{"id": "d-9", "name": "gone"}]}));
     let vanished = Server::start(move |seen| match seen.path.as_str() {
@@ -345,7 +345,7 @@ async fn a_log_that_cannot_be_read_leaves_the_others() {
 }
 
 #[tokio::test]
-async fn a_log_is_followed_by_the_servers_clock() {
+async fn logs_follow_uses_the_servers_clock() {
     // The server is an hour behind; its lines have no ids, and two are alike.
     let now = Timestamp::now().as_millisecond() - 3_600_000;
     let (log, server) = log_of((0..3).map(|n| row(now + n, "again"))).await;
@@ -395,7 +395,7 @@ fn assert_each_once(places: &[i64], speed: f64) {
 }
 
 #[tokio::test]
-async fn both_generations_with_and_without_ids() {
+async fn both_log_api_generations_work_with_and_without_ids() {
     for (v1, v2, ids) in [(true, false, true), (true, false, false), (false, true, true), (false, true, false)] {
         let (sim, folder) = simulated(Logs { v1, v2, ids }, 100.0).await;
         let name = "amber-agent-0000";
@@ -427,7 +427,7 @@ async fn both_generations_with_and_without_ids() {
 }
 
 #[tokio::test]
-async fn failed_polls_are_told_once_and_cost_no_line() {
+async fn failed_log_polls_are_reported_once_and_lose_no_line() {
     let (sim, folder) = simulated(Logs::default(), 40.0).await;
     let mut running =
         Running::start(folder.path(), &[&["logs", "amber-agent-0000", "--tail", "5"], &FOLLOW[..]].concat());
@@ -464,7 +464,7 @@ async fn failed_polls_are_told_once_and_cost_no_line() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there() {
+async fn logs_of_an_unreachable_server_fail() {
     let folder = configured(&[("p", "http://127.0.0.1:9")]);
     for more in [&[][..], &FOLLOW[..]] {
         let ended = runtail(folder.path(), &[&["logs", "bot"], more].concat()).await;
@@ -474,7 +474,7 @@ async fn a_server_that_is_not_there() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_reader_who_has_seen_enough_ends_it_quietly() {
+async fn a_closed_pipe_ends_logs_follow_quietly() {
     let (_, server) = log_of([row(TEN, "only")]).await;
     let folder = configured(&[("p", server.url.as_str())]);
     let mut running = Running::start(folder.path(), &[&["logs", "bot"], &FOLLOW[..]].concat());

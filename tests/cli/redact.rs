@@ -81,7 +81,7 @@ fn full_of_keys() -> (Vec<(&'static str, Value)>, Vec<String>) {
 }
 
 #[test]
-fn nothing_of_any_key_is_left_in_a_redacted_recording() {
+fn redacted_recordings_contain_no_part_of_any_key() {
     let folder = tempfile::tempdir().unwrap();
     let (events, secrets) = full_of_keys();
     std::fs::write(folder.path().join("a.jsonl"), recording(&events)).unwrap();
@@ -103,7 +103,7 @@ fn nothing_of_any_key_is_left_in_a_redacted_recording() {
 }
 
 #[test]
-fn configured_keys_are_removed_however_they_are_spelled() {
+fn redact_removes_configured_keys_in_any_encoding() {
     let folder = tempfile::tempdir().unwrap();
     let key = Keys::new(12).letters(24);
     let hidden: String = key.chars().flat_map(|c| [c, '\u{200b}']).collect();
@@ -133,7 +133,7 @@ fn configured_keys_are_removed_however_they_are_spelled() {
 }
 
 #[test]
-fn a_recording_from_a_pipe_is_redacted_too() {
+fn redact_reads_a_recording_from_a_pipe() {
     let folder = tempfile::tempdir().unwrap();
     let secret = Keys::new(13).letters(20);
     let path = folder.path().join("a.jsonl");

@@ -46,7 +46,7 @@ fn history(active: Option<&str>) -> Scripted {
 }
 
 #[test]
-fn a_list_says_what_each_one_is_for() {
+fn revisions_list_shows_the_role_of_each_revision() {
     let roles = |server: &Scripted| -> Vec<String> {
         let rows = runtail(server, &["revisions", "list", "bot"]).expect(0).json_lines();
         assert!(rows.iter().all(|row| row["profile"] == "one" && row["novel"] == json!({"b": 1, "a": 2})));
@@ -71,7 +71,7 @@ fn a_list_says_what_each_one_is_for() {
 }
 
 #[test]
-fn ages_count_by_the_clock_that_made_them() {
+fn ages_are_computed_with_the_servers_clock() {
     let now = jiff::Timestamp::now();
     let server = history(None);
     for (ahead, made) in [(3600, 3600), (3600, 3270), (-3600, -3930), (0, 7), (0, -30)] {
@@ -92,7 +92,7 @@ fn ages_count_by_the_clock_that_made_them() {
 }
 
 #[test]
-fn the_difference_of_two_revisions() {
+fn revisions_diff_lists_changed_fields() {
     let server = history(None);
     // The newest against the last good one before it.
     let done = runtail(&server, &["revisions", "diff", "bot"]).expect(0);
@@ -120,7 +120,7 @@ fn the_difference_of_two_revisions() {
 }
 
 #[test]
-fn a_failure_is_explained_from_its_log() {
+fn explain_shows_the_first_error_of_the_build_log() {
     // The simulator of the demo has a build that failed, and a server that did not come up.
     let done = run(["--demo", "revisions", "explain", "prod-us/invoice-agent"]).expect(0);
     for part in [
@@ -141,7 +141,7 @@ fn a_failure_is_explained_from_its_log() {
 }
 
 #[test]
-fn a_deployment_that_was_rolled_back_is_explained() {
+fn explain_shows_which_revision_serves_after_a_rollback() {
     let rows = [row("r3", "DEPLOYED", 13, "cccccccccc"), row("r2", "DEPLOYED", 12, "bbbbbbbbbb")];
     let server = Scripted::plane(&[("bot", &[])]);
     server.reply("/bot/revisions", &[answer(json!({"resources": rows}))]);
@@ -167,7 +167,7 @@ fn a_deployment_that_was_rolled_back_is_explained() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said() {
+fn explain_reports_parts_that_could_not_be_read() {
     // The newest is in progress; one is named; the log calls are not there, and the list breaks.
     let server = history(Some("r3"));
     let done = runtail(&server, &["revisions", "explain", "bot"]).expect(0);
@@ -192,7 +192,7 @@ fn what_cannot_be_read_is_said() {
 }
 
 #[test]
-fn a_list_of_deployments_with_their_newest_revisions() {
+fn deployments_list_adds_newest_revisions_on_request() {
     let building = [status("BUILDING")];
     let server = Scripted::plane(&[("a", &building), ("b", &[]), ("c", &building), ("d", &building)]);
     server.reply("/b/revisions", &[answer(json!({"resources": []}))]);
@@ -216,7 +216,7 @@ fn a_list_of_deployments_with_their_newest_revisions() {
 }
 
 #[test]
-fn nobody_goes_on_asking_where_all_would_be_refused() {
+fn newest_revisions_are_not_requested_after_a_final_error() {
     let names: Vec<String> = (0..12).map(|n| format!("d{n:02}")).collect();
     let building = [status("BUILDING")];
     let deployments: Vec<(&str, &[Reply])> = names.iter().map(|name| (name.as_str(), &building[..])).collect();
@@ -260,7 +260,7 @@ fn cells(table: &str, title: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_table_says_why_there_is_no_newest_revision() {
+fn deployments_table_explains_a_missing_newest_revision() {
     let building = [status("BUILDING")];
     let names = ["fine", "gone", "leaving", "empty", "closed"];
     let deployments: Vec<(&str, &[Reply])> = names.map(|name| (name, &building[..])).to_vec();
@@ -290,7 +290,7 @@ fn a_table_says_why_there_is_no_newest_revision() {
 }
 
 #[test]
-fn a_table_says_that_there_is_no_status() {
+fn tables_show_a_missing_status() {
     let odd = [json!(null), json!(""), json!(" "), json!(7), json!("READY")];
     let record = |(n, status): (usize, &Value)| json!({"id": n.to_string(), "name": "x", "status": status});
     let records: Vec<Value> = odd.iter().enumerate().map(record).collect();
@@ -312,7 +312,7 @@ fn a_table_says_that_there_is_no_status() {
 }
 
 #[test]
-fn what_is_no_record_is_left_out_and_told() {
+fn records_without_an_id_are_skipped_and_reported() {
     let server = Scripted::plane(&[]);
     let odd = json!([null, 3, "x", {"id": null, "name": "bot"}, {"id": "", "name": "bot"}, {"id": "d", "name": "bot"}]);
     server.reply("", &[answer(json!({"resources": odd}))]);
@@ -335,7 +335,7 @@ fn what_is_no_record_is_left_out_and_told() {
 }
 
 #[test]
-fn the_newest_is_the_newest_whatever_comes_first_in_a_list() {
+fn newest_revision_does_not_depend_on_list_order() {
     let rows = [row("r2", "SKIPPED", 12, "b"), row("r3", "BUILD_FAILED", 13, "c"), row("r1", "DEPLOYED", 11, "a")];
     let server = Scripted::plane(&[("bot", &[])]);
     server.reply("/bot/revisions", &[answer(json!({"resources": rows}))]);
@@ -382,7 +382,7 @@ fn the_newest_is_the_newest_whatever_comes_first_in_a_list() {
 }
 
 #[test]
-fn which_revision_is_live() {
+fn deployments_table_shows_the_live_revision() {
     let server = Scripted::plane(&[("x", &[status("DEPLOYED")])]);
     let row = |id: &str, latest: &str, active: Value| json!({"id": id, "name": id, "latest_revision_id": latest, "active_revision_id": active});
     let mut silent = row("silent", "r1", json!(null));

@@ -80,7 +80,7 @@ fn texts<'v>(rows: &'v [Value], field: &str) -> Vec<&'v str> {
 }
 
 #[tokio::test]
-async fn integrations_and_their_repositories() {
+async fn integrations_and_their_repositories_are_listed() {
     let (sim, folder) = world(Options::demo()).await;
     let first = sim.regions()[0].name.clone();
     let rows = runtail(folder.path(), &["integrations", "list"]).await.expect(0).lines();
@@ -107,7 +107,7 @@ async fn integrations_and_their_repositories() {
 }
 
 #[tokio::test]
-async fn listeners_and_the_refusals_that_they_know() {
+async fn listeners_are_listed_and_refusals_reported() {
     let (sim, folder) = world(Options::demo()).await;
     let first = sim.regions()[0].name.clone();
     let rows = runtail(folder.path(), &["listeners", "list"]).await.expect(0).lines();
@@ -128,7 +128,7 @@ async fn listeners_and_the_refusals_that_they_know() {
 }
 
 #[tokio::test]
-async fn providers_tokens_and_connections() {
+async fn auth_providers_tokens_and_connections_are_listed() {
     let (_sim, folder) = world(Options::default()).await;
     let rows = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(0).lines();
     assert_eq!(texts(&rows, "provider_id"), ["github", "google", "slack", "linear"]);
@@ -149,7 +149,7 @@ async fn providers_tokens_and_connections() {
 }
 
 #[tokio::test]
-async fn pages_of_both_styles_and_servers_that_do_not_turn_them() {
+async fn lists_with_offset_or_cursor_pages_are_read_to_the_end() {
     let server = Server::start(|seen| {
         let parameter = |name: &str| {
             let found = url::form_urlencoded::parse(seen.query.as_bytes()).find(|(k, _)| k == name);
@@ -199,7 +199,7 @@ async fn pages_of_both_styles_and_servers_that_do_not_turn_them() {
 }
 
 #[tokio::test]
-async fn profiles_that_fail_do_not_take_the_others_with_them() {
+async fn a_failed_profile_does_not_hide_the_others() {
     let good = Server::start(|_| json(200, value!([{"id": "p", "provider_id": "github"}]))).await;
     let bad = Server::start(|_| json(401, r#"{"detail":"who?"}"#)).await;
     let page = Server::start(|_| common::answer(200, "text/html", "<html><title>Sign in</title>")).await;
@@ -213,7 +213,7 @@ async fn profiles_that_fail_do_not_take_the_others_with_them() {
 }
 
 #[tokio::test]
-async fn every_status_of_an_authentication_in_words() {
+async fn authenticate_explains_every_status() {
     let (sim, folder) = world(Options::default()).await;
     for (provider, code, word, said) in [
         ("github", 0, "completed", "A token was returned (not shown)."),
@@ -235,7 +235,7 @@ async fn every_status_of_an_authentication_in_words() {
 }
 
 #[tokio::test]
-async fn all_fields_of_the_request_can_be_sent_and_none_unasked() {
+async fn authenticate_sends_exactly_the_given_fields() {
     let server = Server::start(|_| json(200, r#"{"status":"novel","url":null}"#)).await;
     let folder = configured(&[("one", &server)]);
     let id = "11111111-1111-4111-8111-111111111111";
@@ -273,7 +273,7 @@ async fn all_fields_of_the_request_can_be_sent_and_none_unasked() {
 }
 
 #[tokio::test]
-async fn fields_that_were_refused_are_named() {
+async fn rejected_fields_are_named() {
     let server = Server::start(|seen| match seen.path.contains("providers") {
         true => json(422, r#"{"detail":"provider_id is malformed"}"#),
         false => json(
@@ -292,7 +292,7 @@ async fn fields_that_were_refused_are_named() {
 }
 
 #[tokio::test]
-async fn waiting_ends_when_somebody_agreed() {
+async fn auth_wait_ends_after_consent() {
     let (sim, folder) = world(Options::default()).await;
     // What opens links here visits the page.
     let opener = folder.path().join("xdg-open");
@@ -342,7 +342,7 @@ async fn visit(link: &str) {
 }
 
 #[tokio::test]
-async fn a_wait_has_a_deadline_and_survives_what_passes() {
+async fn auth_wait_survives_temporary_errors_until_its_deadline() {
     let answers = ["timeout", "503", "pending", "429", "completed"];
     let asked = std::sync::atomic::AtomicUsize::new(0);
     let server = Server::start(move |seen| {
@@ -371,7 +371,7 @@ async fn a_wait_has_a_deadline_and_survives_what_passes() {
 }
 
 #[tokio::test]
-async fn one_profile_is_meant_where_something_is_begun() {
+async fn authenticate_requires_one_profile() {
     let (sim, folder) = world(Options { scenario: Scenario::Demo, ..Options::demo() }).await;
     let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", "github"]).await.expect(2);
     let names: Vec<&str> = sim.regions().iter().map(|region| region.name.as_str()).collect();
@@ -386,7 +386,7 @@ fn writes(sim: &Sim) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_listener_from_its_creation_to_its_end() {
+async fn listeners_are_created_updated_and_deleted() {
     let (sim, folder) = world(Options::default()).await;
     let create = ["listeners", "create", "--compute-id", "k8s-new", "--namespace", "a", "--namespace", "b"];
     let ended = runtail(folder.path(), &[&create[..], &["--dry-run"]].concat()).await.expect(0);
@@ -437,7 +437,7 @@ async fn a_listener_from_its_creation_to_its_end() {
 }
 
 #[tokio::test]
-async fn providers_are_written_with_their_secret_by_reference_only() {
+async fn auth_providers_take_their_secret_by_reference_only() {
     let (sim, folder) = world(Options::default()).await;
     let create = [
         "auth",
@@ -509,7 +509,7 @@ async fn providers_are_written_with_their_secret_by_reference_only() {
 }
 
 #[tokio::test]
-async fn tokens_and_the_agents_that_use_them() {
+async fn auth_tokens_are_labeled_and_linked_to_agents() {
     let (sim, folder) = world(Options::default()).await;
     let rows = runtail(folder.path(), &["auth", "tokens", "list"]).await.expect(0).lines();
     let of = |provider: &str| {
@@ -551,7 +551,7 @@ async fn tokens_and_the_agents_that_use_them() {
 }
 
 #[tokio::test]
-async fn what_changed_meanwhile_is_not_touched() {
+async fn a_record_that_changed_since_the_preview_is_not_deleted() {
     let id = "11111111-1111-4111-8111-111111111111";
     let reads = std::sync::atomic::AtomicUsize::new(0);
     let server = Server::start(move |seen| match (seen.method.as_str(), seen.path.rsplit('/').next().unwrap_or("")) {
@@ -574,7 +574,7 @@ async fn what_changed_meanwhile_is_not_touched() {
 }
 
 #[tokio::test]
-async fn the_app_of_forge_is_installed_by_a_link_and_a_choice() {
+async fn forge_app_is_installed_by_link_and_selection() {
     let server = Server::start(|seen| match (seen.method.as_str(), seen.path.trim_start_matches("/api-host")) {
         ("POST", "/v2/integrations/forge-github/installation-link") => {
             json(200, r#"{"url":"https://github.com/apps/x"}"#)

@@ -127,7 +127,7 @@ fn lines(url: &str, modes: &str) -> String {
 }
 
 #[tokio::test]
-async fn json_lines_and_recordings_to_the_letter() {
+async fn jsonl_output_and_recordings_match_exactly() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
     let file = folder.path().join("tape.jsonl");
@@ -169,7 +169,7 @@ async fn json_lines_and_recordings_to_the_letter() {
 }
 
 #[tokio::test]
-async fn raw_is_what_came_and_text_is_harmless() {
+async fn raw_output_is_exact_and_text_output_is_sanitized() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "-o", "raw"]).await;
@@ -184,7 +184,7 @@ async fn raw_is_what_came_and_text_is_harmless() {
 }
 
 #[tokio::test]
-async fn text_reads_like_a_conversation() {
+async fn text_output_reads_like_a_conversation() {
     // History, an input, tokens of two nodes that speak at once, a call, its result, and the state that repeats it all.
     let events = concat!(
         "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n",
@@ -217,7 +217,7 @@ async fn text_reads_like_a_conversation() {
 }
 
 #[tokio::test]
-async fn how_a_run_ended_is_the_exit_code() {
+async fn run_outcome_sets_the_exit_code() {
     let asks =
         value!({"thread_id": "t-1", "status": "interrupted", "interrupts": {"x": [{"id": "i", "value": "Go?"}]}});
     for (run, thread, outcome, code, says) in [
@@ -245,7 +245,7 @@ async fn how_a_run_ended_is_the_exit_code() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_leaves_nothing_behind() {
+async fn a_refused_run_creates_no_thread_or_recording() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
     let writes = || server.seen().iter().filter(|s| s.method == "POST" && s.path != "/assistants/search").count();
@@ -280,7 +280,7 @@ async fn what_cannot_be_started_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn an_interrupt_is_answered() {
+async fn run_resume_answers_an_interrupt() {
     let asks = value!({"thread_id": "t-1", "status": "interrupted", "interrupts": {}});
     let server = server(EVENTS, "success", asks).await;
     let folder = configured(&server);
@@ -294,7 +294,7 @@ async fn an_interrupt_is_answered() {
 }
 
 #[tokio::test]
-async fn refusals_and_a_server_that_is_gone() {
+async fn stream_commands_report_refusals_and_unreachable_servers() {
     let forbidden = Server::start(|_| json(403, r#"{"detail":"no"}"#)).await;
     let folder = configured(&forbidden);
     for args in [&["run", "agent", "--input", "{}"][..], &["join", "t-1", RUN], &["tail", "t-1"]] {
@@ -343,7 +343,7 @@ fn send(child: &tokio::process::Child, signal: i32) {
 /// `nohup` starts a command with SIGHUP ignored, so that it outlives its terminal.
 #[cfg(unix)]
 #[tokio::test]
-async fn an_ignored_hangup_stays_ignored() {
+async fn an_ignored_sighup_stays_ignored() {
     let server = endless().await;
     let folder = configured(&server);
     let mut command = command(folder.path(), &["run", "agent", "--thread", "t-1", "--input", "{}"]);
@@ -369,7 +369,7 @@ async fn an_ignored_hangup_stays_ignored() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn signals_end_a_stream_in_order() {
+async fn signals_end_a_stream_with_an_end_record() {
     let server = endless().await;
     let folder = configured(&server);
     for (signal, code, args) in [
@@ -402,7 +402,7 @@ async fn signals_end_a_stream_in_order() {
 }
 
 #[tokio::test]
-async fn a_reader_who_has_seen_enough_ends_the_stream_quietly() {
+async fn a_closed_pipe_ends_the_stream_quietly() {
     let server = endless().await;
     let folder = configured(&server);
     let file = folder.path().join("tape.jsonl");
@@ -436,7 +436,7 @@ async fn a_reader_who_has_seen_enough_ends_the_stream_quietly() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_recording_that_fails_does_not_end_the_stream() {
+async fn a_failed_recording_does_not_end_the_stream() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "--record", "/dev/full"]).await;
@@ -524,7 +524,7 @@ async fn recordings_are_replayed_and_verified() {
 }
 
 #[tokio::test]
-async fn a_recording_is_redacted_after_a_preview() {
+async fn redact_previews_then_writes() {
     let secret = "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";
     let event = format!(
         "event: values\ndata: {{\"name\":\"Anna\",\"mail\":\"anna@x.org\",\"note\":\"{secret}\",\"n\":1.50}}\n\n"
@@ -555,7 +555,7 @@ async fn a_recording_is_redacted_after_a_preview() {
 }
 
 #[tokio::test]
-async fn the_log_tells_of_requests_and_of_no_secret() {
+async fn log_file_has_requests_and_no_secrets() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
     let log = folder.path().join("log");
@@ -581,7 +581,7 @@ async fn the_log_tells_of_requests_and_of_no_secret() {
 }
 
 #[tokio::test]
-async fn states_runs_and_graphs() {
+async fn thread_states_runs_and_graphs_are_read() {
     let server = Server::start(|seen| match (seen.method.as_str(), seen.path.as_str()) {
         ("GET", "/threads/t-1/state") => json(200, r#"{"values":{"b":1,"a":2},"next":[]}"#),
         ("GET", "/threads/t-1/history") => {
@@ -666,7 +666,7 @@ async fn cancelling(runs: &'static [(&'static str, &'static str)], answer: u16) 
 }
 
 #[tokio::test]
-async fn a_cancelled_run_is_read_back() {
+async fn runs_cancel_verifies_that_runs_stopped() {
     let runs =
         &[("done", "success"), ("one", "running"), ("slow", "running"), ("never", "running"), ("won", "running")];
     let cancel = async |answer: u16, args: &[&str]| {
@@ -758,7 +758,7 @@ async fn threads_are_counted_copied_and_deleted() {
 }
 
 #[tokio::test]
-async fn tables_are_colored_where_it_is_wanted() {
+async fn tables_are_colored_on_request() {
     let rows = r#"[{"thread_id":"t-1","status":"interrupted"},{"thread_id":"t-2","status":"error"}]"#;
     let server = Server::start(move |seen| match seen.path.as_str() {
         "/threads/search" => json(200, rows),
@@ -776,7 +776,7 @@ async fn tables_are_colored_where_it_is_wanted() {
 }
 
 #[tokio::test]
-async fn behind_a_gap_the_state_is_offered_once() {
+async fn a_gap_suggests_threads_state_once() {
     let server = Server::start(|seen| match seen.path.ends_with("/stream") {
         // No ids, and it breaks off in the middle of an event: what it said meanwhile cannot be had.
         true if seen.method == "POST" => stream("event: custom\ndata: 1\n\nevent: cus"),
@@ -810,7 +810,7 @@ async fn one_reader() -> Server {
 }
 
 #[tokio::test]
-async fn join_does_not_take_events_from_the_application_unless_it_is_told_to() {
+async fn join_refuses_single_reader_runs_without_shared() {
     let server = one_reader().await;
     let folder = configured(&server);
     let ended = runtail(folder.path(), &["join", "t-1", RUN]).await;
@@ -828,7 +828,7 @@ async fn join_does_not_take_events_from_the_application_unless_it_is_told_to() {
 }
 
 #[tokio::test]
-async fn an_unknown_mode_is_refused_with_the_list_before_anything_is_sent() {
+async fn unknown_stream_modes_are_refused_before_any_request() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
     for args in [&["run", "agent", "--input", "{}"][..], &["join", "t-1", RUN]] {
@@ -844,7 +844,7 @@ async fn an_unknown_mode_is_refused_with_the_list_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn a_late_join_is_said_and_counted() {
+async fn a_late_join_is_reported_as_a_gap() {
     let events = "event: values\ndata: {}\n\nevent: updates\ndata: {\"a\":{\"n\":1}}\n\n";
     let server = server(events, "success", idle()).await;
     let folder = configured(&server);
@@ -864,7 +864,7 @@ async fn a_late_join_is_said_and_counted() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn tail_follows_the_runs_where_there_is_no_thread_stream_and_says_so_once() {
+async fn tail_follows_runs_without_a_thread_stream() {
     let body = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\nid: 0\n\n\
                 event: updates\ndata: {\"a\":{\"n\":1}}\nid: 1\n\n";
     let server = Server::start(move |seen| match seen.path.as_str() {
@@ -927,7 +927,7 @@ async fn with_thread(info: &'static str, thread: Value, state: Value) -> Server 
 const PYTHON: &str = r#"{"langgraph_py_version":"1"}"#;
 
 #[tokio::test]
-async fn each_question_is_shown_with_its_id_and_the_command_that_answers() {
+async fn each_question_is_shown_with_the_command_that_answers_it() {
     let question = |id: &str, text: &str| value!({"id": id, "value": {"question": text}});
     let task = |id: &str, question: Value| value!({"id": id, "name": "ask", "interrupts": [question], "result": null});
     let (left, right) = (question("aaaa", "Left?"), question("bbbb", "Right?"));
@@ -961,7 +961,7 @@ async fn each_question_is_shown_with_its_id_and_the_command_that_answers() {
 }
 
 #[tokio::test]
-async fn an_answer_that_nothing_waits_for_is_refused_before_it_is_sent() {
+async fn an_answer_without_an_open_question_is_refused() {
     let nothing = || value!({"values": {}, "next": [], "tasks": [], "metadata": {"source": "loop"}, "checkpoint": {}});
     for (info, says) in [
         (PYTHON, "would run the graph as if it had no answer"),
@@ -1002,7 +1002,7 @@ async fn contract_only(events: &'static str) -> Server {
 }
 
 #[tokio::test]
-async fn a_server_with_only_the_contracts_calls_ends_runs_as_their_streams_show() {
+async fn contract_only_servers_get_outcomes_from_the_stream() {
     const BEGIN: &str = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n";
     for (more, outcome, code, says) in [
         ("event: values\ndata: {}\n\n", "success", 0, ""),
@@ -1030,7 +1030,7 @@ async fn a_server_with_only_the_contracts_calls_ends_runs_as_their_streams_show(
 }
 
 #[tokio::test]
-async fn text_shows_a_call_before_the_next_message_and_each_label_once() {
+async fn text_output_orders_tool_calls_and_labels_each_message_once() {
     // As JavaScript sends it with subgraphs: a namespace for each node, and nothing that says that a message is complete.
     let events = concat!(
         "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n",
@@ -1065,7 +1065,7 @@ async fn text_shows_a_call_before_the_next_message_and_each_label_once() {
 }
 
 #[tokio::test]
-async fn text_is_colored_where_that_is_wanted_and_says_the_same() {
+async fn text_output_is_colored_on_request() {
     let events = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n\
                   event: messages\ndata: [{\"type\":\"ai\",\"content\":\"Hi\",\"id\":\"1\"},{\"langgraph_node\":\"a\"}]\n\n\
                   event: updates\ndata: {\"a\":{\"n\":3}}\n\nevent: error\ndata: {\"error\":\"E\",\"message\":\"no\"}\n\n";
@@ -1095,7 +1095,7 @@ async fn text_is_colored_where_that_is_wanted_and_says_the_same() {
 
 /// A refused start deletes the thread that was created for it, so it must be that thread.
 #[tokio::test]
-async fn a_thread_that_was_not_asked_for_is_neither_used_nor_deleted() {
+async fn an_unrequested_thread_is_neither_used_nor_deleted() {
     let other = "11111111-1111-4111-8111-111111111111";
     let server = Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
         ("POST", "/threads") => json(200, value!({"thread_id": other})),

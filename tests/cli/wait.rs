@@ -6,7 +6,7 @@ use runtail_testkit::wait::{kinds, results, wait};
 use serde_json::{Value, json};
 
 #[test]
-fn one_wait_survives_whatever_passes() {
+fn wait_survives_temporary_errors() {
     let replies = [
         status("QUEUED"),
         refuse(503),
@@ -64,7 +64,7 @@ fn one_wait_survives_whatever_passes() {
 }
 
 #[test]
-fn the_way_to_the_revision_survives_too() {
+fn wait_survives_errors_while_it_looks_up_the_revision() {
     let server = Scripted::plane(&[("bot", &[status("DEPLOYED")])]);
     let row = json!({"id": "bot", "name": "bot", "latest_revision_id": null});
     let list = Reply::Http(200, "", json!({"resources": [row]}).to_string());
@@ -81,7 +81,7 @@ fn the_way_to_the_revision_survives_too() {
 }
 
 #[test]
-fn every_status_has_its_exit_code() {
+fn wait_maps_every_status_to_an_exit_code() {
     let ends = [
         ("DEPLOYED", "deployed", 0),
         ("DEPLOYED_WITH_WARNINGS", "deployed", 0),
@@ -141,7 +141,7 @@ fn every_status_has_its_exit_code() {
 }
 
 #[test]
-fn a_status_that_is_no_word_is_waited_on() {
+fn wait_continues_on_a_status_that_is_not_a_string() {
     let odd = [json!(null), json!({"word": "BUILD_FAILED"}), json!(7), json!(""), json!("DEPLOYED")];
     let replies: Vec<Reply> = odd.iter().cloned().map(Reply::Status).collect();
     let server = Scripted::plane(&[("bot", &replies)]);
@@ -154,7 +154,7 @@ fn a_status_that_is_no_word_is_waited_on() {
 }
 
 #[test]
-fn what_will_not_pass_ends_it_at_once() {
+fn wait_stops_at_permanent_errors() {
     for (code, exit, outcome) in [(401, 3, "unauthorized"), (403, 3, "forbidden"), (405, 1, "error"), (400, 1, "error")]
     {
         // From the start.
@@ -190,7 +190,7 @@ fn what_will_not_pass_ends_it_at_once() {
 }
 
 #[test]
-fn what_is_not_there_and_what_is_not_there_any_more() {
+fn wait_reports_missing_and_deleted_revisions() {
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), refuse(404)])]);
     let done = wait(&[("one", &server)], &["none"]).expect(1);
     assert!(done.stderr.contains("none: there is no deployment \"none\""), "{}", done.stderr);
@@ -214,7 +214,7 @@ fn what_is_not_there_and_what_is_not_there_any_more() {
 }
 
 #[test]
-fn a_revision_that_is_overtaken_is_still_waited_for() {
+fn wait_continues_when_a_newer_revision_supersedes() {
     let newest = |id: &str, made: &str| json!({"id": id, "status": "QUEUED", "created_at": made});
     let answer = |body: Value| Reply::Http(200, "", body.to_string());
     let record = |latest: Value| answer(json!({"id": "bot", "name": "bot", "latest_revision_id": latest}));
@@ -247,7 +247,7 @@ fn a_revision_that_is_overtaken_is_still_waited_for() {
 }
 
 #[test]
-fn several_over_two_profiles() {
+fn wait_handles_several_deployments_of_two_profiles() {
     let good = Scripted::plane(&[("quick", &[status("DEPLOYED")]), ("slow", &[status("BUILDING")])]);
     let bad = Scripted::plane(&[("bot", &[status("DEPLOY_FAILED")])]);
     let both = [("good", &good), ("bad", &bad)];
@@ -291,7 +291,7 @@ fn several_over_two_profiles() {
 }
 
 #[test]
-fn the_result_holds_what_the_server_said() {
+fn wait_result_contains_the_servers_record() {
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), status("BUILD_FAILED")])]);
     let history = [
         revision("bot", &json!("BUILD_FAILED")),
@@ -322,7 +322,7 @@ fn the_result_holds_what_the_server_said() {
 }
 
 #[test]
-fn the_summary_is_appended() {
+fn wait_appends_to_the_summary_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("summary.md");
     std::fs::write(&file, "before\n").expect("written");
@@ -358,7 +358,7 @@ fn the_summary_is_appended() {
 }
 
 #[test]
-fn usage() {
+fn wait_usage_errors() {
     let server = Scripted::plane(&[("bot", &[status("DEPLOYED")])]);
     for args in
         [&["bot", "other", "--revision", "r"][..], &["bot", "--interval", "10ms"], &["bot", "--timeout", "soon"], &[]]
@@ -372,7 +372,7 @@ fn usage() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn against_the_simulator() {
+async fn wait_works_against_the_simulator() {
     use runtail_sim::{Options, Rule, Scenario, Sim};
     // The demo is full of revisions in progress; here they move faster than they are asked for.
     let rules: Vec<Rule> =

@@ -7,7 +7,7 @@ use serde_json::json;
 use std::io::BufRead;
 
 #[test]
-fn a_table_says_that_there_is_no_status() {
+fn wait_table_shows_a_missing_status() {
     for odd in [json!(null), json!(""), json!(" ")] {
         let server = Scripted::plane(&[("bot", &[Reply::Status(odd)])]);
         let done = wait(&[("one", &server)], &["bot", "--timeout", "300ms", "-o", "table"]).expect(4);
@@ -18,7 +18,7 @@ fn a_table_says_that_there_is_no_status() {
 }
 
 #[test]
-fn a_deadline_without_any_answer() {
+fn wait_deadline_without_any_response() {
     let server = Scripted::plane(&[("bot", &[refuse(503)])]);
     let done = wait(&[("one", &server)], &["bot", "--timeout", "300ms"]).expect(4);
     let rows = done.json_lines();
@@ -40,7 +40,7 @@ fn a_deadline_without_any_answer() {
 }
 
 #[test]
-fn a_deadline_ends_whatever_is_under_way() {
+fn wait_deadline_ends_pending_requests_and_commands() {
     let timeout = ["bot", "--timeout", "1s"];
     // Each question in turn gets no answer: the list, the record, the revision, and what a failure card is made from.
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), Reply::Hang])]);
@@ -66,7 +66,7 @@ fn a_deadline_ends_whatever_is_under_way() {
 }
 
 #[test]
-fn a_server_that_wants_to_be_left_alone_beyond_the_deadline() {
+fn wait_ends_when_retry_after_is_past_the_deadline() {
     let busy = Reply::Http(429, "3600", json!({"detail": "slow down"}).to_string());
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), busy.clone(), status("DEPLOYED")])]);
     let done = wait(&[("one", &server)], &["bot"]).expect(4);
@@ -91,7 +91,7 @@ one/bot r-bot: the server asked to wait 1h00m, which is past the deadline; the w
 }
 
 #[test]
-fn a_status_that_is_gone_again() {
+fn wait_reports_a_status_that_disappeared() {
     let replies = [status("BUILDING"), Reply::Status(json!(null))];
     let server = Scripted::plane(&[("bot", &replies)]);
     let done = wait(&[("one", &server)], &["bot", "--timeout", "1s"]).expect(4);
@@ -102,7 +102,7 @@ fn a_status_that_is_gone_again() {
 }
 
 #[test]
-fn signals_end_it_in_order() {
+fn signals_end_wait_with_results_and_a_summary() {
     for (signal, code) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("summary.md");
@@ -145,7 +145,7 @@ fn signals_end_it_in_order() {
 }
 
 #[test]
-fn a_reader_who_has_seen_enough_ends_it_quietly() {
+fn a_pipe_closed_during_wait_ends_it_quietly() {
     let server = Scripted::plane(&[("bot", &[status("BUILDING")])]);
     let (_folder, config) = config(&[("one", &server)]);
     let (reader, writer) = std::io::pipe().expect("a pipe");
@@ -162,7 +162,7 @@ fn a_reader_who_has_seen_enough_ends_it_quietly() {
 }
 
 #[test]
-fn a_closed_pipe_is_no_success() {
+fn wait_with_a_closed_pipe_fails() {
     let server = Scripted::plane(&[("bot", &[status("BUILDING")])]);
     let (_folder, config) = config(&[("one", &server)]);
     let (reader, writer) = std::io::pipe().expect("a pipe");

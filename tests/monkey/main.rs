@@ -340,7 +340,7 @@ fn prepare() {
 }
 
 #[test]
-fn a_monkey_breaks_nothing() {
+fn random_use_breaks_nothing() {
     prepare();
     let steps = number("RUNTAIL_MONKEY_STEPS").unwrap_or(160) as usize;
     if let Some(seed) = number("RUNTAIL_MONKEY_SEED") {
@@ -359,7 +359,7 @@ fn a_monkey_breaks_nothing() {
 
 #[test]
 #[ignore = "takes RUNTAIL_MONKEY_SECONDS (600): cargo test --test monkey -- --ignored --nocapture"]
-fn a_monkey_breaks_nothing_for_ten_minutes() {
+fn random_use_breaks_nothing_for_ten_minutes() {
     prepare();
     let time = Duration::from_secs(number("RUNTAIL_MONKEY_SECONDS").unwrap_or(600));
     let begun = Instant::now();

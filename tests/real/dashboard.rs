@@ -73,7 +73,7 @@ fn input(term: &Term, text: &str) {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn a_run_is_composed_and_read_in_every_view() {
+fn a_run_is_composed_and_shown_in_every_view() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         term.compose("agent");
@@ -98,7 +98,7 @@ fn a_run_is_composed_and_read_in_every_view() {
 /// From the page or from the list, by a text, on the page that is open.
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn a_question_is_answered_where_it_is_asked() {
+fn a_question_is_answered_on_its_page() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
@@ -123,7 +123,7 @@ fn a_question_is_answered_where_it_is_asked() {
 /// Each of two questions by its id, one after the other.
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn two_questions_are_answered_by_their_ids() {
+fn two_questions_are_answered_by_id() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         let thread = thread_of(&url, &json!({"assistant_id": "two", "input": {}}));
@@ -152,7 +152,7 @@ fn two_questions_are_answered_by_their_ids() {
 /// The second of two people learns that the question is gone, and keeps the draft.
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn a_question_answered_by_someone_else_is_gone() {
+fn a_question_answered_by_another_client_disappears() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
@@ -171,7 +171,7 @@ fn a_question_answered_by_someone_else_is_gone() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn a_failed_run_says_why_everywhere_and_is_retried() {
+fn a_failed_run_shows_its_cause_and_is_retried() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         let thread = thread_of(&url, &json!({"assistant_id": "broken", "input": {}}));
@@ -194,7 +194,7 @@ fn a_failed_run_says_why_everywhere_and_is_retried() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn a_run_is_cancelled_and_read_back() {
+fn a_run_is_cancelled_and_its_status_verified() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         let thread = runtail_testkit::server::text(&post(&url, "/threads", &json!({})), "thread_id");
@@ -221,7 +221,7 @@ fn a_run_is_cancelled_and_read_back() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn an_active_run_outlives_the_dashboard() {
+fn an_active_run_continues_after_the_dashboard_exits() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         term.compose("slow");
@@ -244,7 +244,7 @@ fn an_active_run_outlives_the_dashboard() {
 /// A thread that is deleted while its page is open.
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn the_page_of_a_deleted_thread_says_so() {
+fn the_page_of_a_deleted_thread_shows_deleted() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
@@ -262,7 +262,7 @@ fn the_page_of_a_deleted_thread_says_so() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn a_pasted_thread_id_is_found_on_the_server_that_has_it() {
+fn a_pasted_thread_id_is_found_on_its_server() {
     let urls = runtail_testkit::server::all_urls();
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("config.toml");

@@ -212,7 +212,7 @@ fn reads_everything(to: &Setting, base: &str) {
 /// The simulator as a user starts it.
 #[test]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-fn it_reads_everything_of_runtail_sim() {
+fn official_cli_reads_everything_from_the_simulator() {
     let mut sim = process::spawn(["sim", "--scenario", "fleet:250"]);
     let line = sim.line_where("the control plane", |line| line.starts_with("control plane"));
     let url = line.split_whitespace().find(|word| word.starts_with("http://")).expect("its address").to_string();
@@ -239,7 +239,7 @@ fn fleet() -> Options {
 /// Under the prefix alone, as self-hosted installations are.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn it_finds_a_self_hosted_installation() {
+async fn official_cli_finds_a_self_hosted_installation() {
     let (sim, to) = simulated(Options { prefix_only: true, ..fleet() }).await;
     let url = &sim.regions()[0].url;
     let root = url.strip_suffix("/api-host").expect("a prefix");
@@ -253,7 +253,7 @@ async fn it_finds_a_self_hosted_installation() {
 /// New lines come while it runs, each once, and the same that `runtail logs` shows.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn it_follows_a_log() {
+async fn official_cli_follows_a_log() {
     let (sim, to) = simulated(Options { speed: 25.0, ..fleet() }).await;
     let (mut running, _folder) = to.start(&["logs", "--name", "amber-agent-0000", "--limit", "20", "--follow"]);
     let mut shown: Vec<String> = Vec::new();
@@ -277,7 +277,7 @@ async fn it_follows_a_log() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn it_fails_as_it_does_with_the_real_service() {
+async fn official_cli_fails_as_with_the_real_service() {
     let failed = |to: &Setting, args: &[&str]| to.run(args).expect(1).stderr;
     let (sim, to) = simulated(fleet()).await;
     let wrong = to.clone().with("LANGSMITH_API_KEY", "wrong");
@@ -316,7 +316,7 @@ async fn it_fails_as_it_does_with_the_real_service() {
 /// From nothing to a server, and then a second time.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn it_deploys_and_updates_a_project() {
+async fn official_cli_deploys_and_updates_a_project() {
     let (sim, to) = simulated(Options::default()).await;
     let project = project();
     let told = to.deploy(&project, &["--name", "my-app"]).expect(0).stdout;
@@ -367,7 +367,7 @@ async fn it_deploys_and_updates_a_project() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn it_shows_the_end_of_the_log_of_a_build_that_failed() {
+async fn official_cli_shows_the_log_of_a_failed_build() {
     let (sim, to) = simulated(Options::default()).await;
     let told = to.deploy(&project(), &["--name", "build-fails"]).expect(1).stdout;
     let log = told.split_once("   Last build log lines:\n").expect("a log").1;
@@ -384,7 +384,7 @@ async fn it_shows_the_end_of_the_log_of_a_build_that_failed() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn it_deletes_and_is_told_why_the_name_stays_taken() {
+async fn official_cli_deletes_and_learns_why_the_name_stays_taken() {
     let (sim, to) = simulated(Options { speed: 0.001, ..fleet() }).await;
     let list = to.run(&["list", "--json"]).expect(0).json();
     let (id, name) = (list[0]["id"].as_str().expect("an id"), list[0]["name"].as_str().expect("a name"));
@@ -410,7 +410,7 @@ async fn it_deletes_and_is_told_why_the_name_stays_taken() {
 /// What it makes of refusals that it knows by their words.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn it_knows_the_refusals_of_a_creation() {
+async fn official_cli_recognizes_refused_creations() {
     let (_aws, to) = simulated(Options { aws: true, ..Options::default() }).await;
     let told = to.deploy(&project(), &["--name", "app"]).expect(1).stderr;
     assert!(told.ends_with("Use --deployment-type dev instead.\n"), "{told}");

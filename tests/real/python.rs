@@ -57,7 +57,7 @@ fn assistants_are_listed() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn an_assistants_graph_is_drawn() {
+fn assistant_graphs_are_drawn() {
     let json = runtail(&["assistants", "graph", "agent", "-o", "json"]).expect(0).json();
     assert_eq!(json["nodes"].as_array().map(Vec::len), Some(4), "{json}");
     let mermaid = runtail(&["assistants", "graph", "agent", "-o", "mermaid"]).expect(0).stdout;
@@ -68,7 +68,7 @@ fn an_assistants_graph_is_drawn() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn threads_are_made_listed_shown_and_deleted() {
+fn threads_are_created_listed_shown_and_deleted() {
     let made = runtail(&["threads", "create", "-o", "json"]).expect(0).json();
     let id = server::text(&made, "thread_id");
     assert_eq!(server::get(&format!("/threads/{id}"))["thread_id"], *id);
@@ -101,7 +101,7 @@ fn threads_are_made_listed_shown_and_deleted() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_run_streams_to_its_end() {
+fn run_streams_to_its_end() {
     let modes = ["--mode", "messages-tuple", "--mode", "updates", "--mode", "values"];
     let tape = tape(&[&["run", "agent", "--input", ASK], &modes[..]].concat(), 0);
     assert_eq!(tape.outcome(), "success");
@@ -132,7 +132,7 @@ fn a_run_streams_to_its_end() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_thread_takes_several_turns() {
+fn a_thread_takes_several_runs() {
     let thread = server::new_thread();
     for turn in 1..=3 {
         let tape = tape(&["run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values"], 0);
@@ -157,7 +157,7 @@ fn text_output_reads_like_a_conversation() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn input_comes_from_a_file_or_from_stdin() {
+fn input_is_read_from_a_file_or_stdin() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("input.json");
     std::fs::write(&file, ASK).expect("written");
@@ -172,7 +172,7 @@ fn input_comes_from_a_file_or_from_stdin() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_stateless_run_streams_too() {
+fn stateless_runs_stream() {
     let tape = tape(&["run", "agent", "--stateless", "--input", ASK, "--mode", "messages-tuple"], 0);
     assert_eq!(tape.messages().last().map(|message| message.text.as_str()), Some(ANSWER));
     assert_eq!(tape.end["gaps"], 0);
@@ -180,7 +180,7 @@ fn a_stateless_run_streams_too() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn subgraphs_have_namespaces() {
+fn subgraph_events_have_namespaces() {
     let modes = ["--mode", "messages-tuple", "--mode", "custom", "--mode", "values", "--mode", "tasks"];
     let tape = tape(&[&["run", "fanout", "--subgraphs", "--input", r#"{"topic":"cats"}"#], &modes[..]].concat(), 0);
     assert_eq!(tape.outcome(), "success");
@@ -206,7 +206,7 @@ fn subgraphs_have_namespaces() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn an_interrupt_waits_and_is_resumed() {
+fn an_interrupted_run_is_resumed() {
     let first = tape(&["run", "approval", "--input", r#"{"amount":7}"#, "--mode", "updates", "--mode", "values"], 0);
     assert_eq!(first.outcome(), "interrupted", "the run says success, the thread says interrupted");
     let asked = first.named("updates").last().expect("updates")["data"]["__interrupt__"][0]["value"].clone();
@@ -224,7 +224,7 @@ fn an_interrupt_waits_and_is_resumed() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn an_interrupt_is_known_even_when_no_event_tells() {
+fn an_interrupt_without_an_event_is_detected() {
     let tape = tape(&["run", "approval", "--input", "{}", "--mode", "custom"], 0);
     assert_eq!(tape.outcome(), "interrupted");
 }
@@ -257,7 +257,7 @@ fn an_unknown_assistant_is_named() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn bad_input_never_reaches_the_server() {
+fn invalid_input_is_refused_before_any_request() {
     let link = Proxy::to(server::address(), []);
     for (input, column) in [("{bad", "column 2"), (r#"{"a":1,}"#, "column 8")] {
         let done = run(["run", "agent", "--url", &link.url(), "--input", input]).expect(2);
@@ -268,7 +268,7 @@ fn bad_input_never_reaches_the_server() {
 
 #[test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_refused_run_leaves_no_thread_behind() {
+fn a_refused_run_leaves_no_thread() {
     let link = Proxy::to(server::address(), []);
     run(["run", "agent", "--input", "{}", "--mode", "banana", "--url", &link.url()]).expect(2);
     assert_eq!(link.connections(), 0, "an unknown mode is not sent: {:?}", link.requests());
@@ -292,7 +292,7 @@ fn a_refused_run_leaves_no_thread_behind() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn read_only_starts_nothing() {
+fn read_only_refuses_runs() {
     let thread = server::new_thread();
     let done = runtail(&["--read-only", "run", "agent", "--thread", &thread, "--input", ASK]);
     assert!(done.code.is_some_and(|code| code != 0) && done.stderr.contains("read-only"), "{done:?}");
@@ -301,7 +301,7 @@ fn read_only_starts_nothing() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn what_is_not_there_is_said_at_once() {
+fn unknown_threads_and_runs_fail_at_once() {
     let thread = server::new_thread();
     // The server answers 200 to both, with silence for ever or an error inside the stream.
     for args in [["tail", NOBODY, "--since", "-"].as_slice(), &["join", NOBODY, NOBODY], &["join", &thread, NOBODY]] {
@@ -313,7 +313,7 @@ fn what_is_not_there_is_said_at_once() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_server_that_is_not_there_is_a_network_failure() {
+fn an_unreachable_server_is_a_network_error() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
     let nowhere = format!("http://127.0.0.1:{port}");
     let done = run(["assistants", "list", "--url", &nowhere]).expect(5);
@@ -333,7 +333,7 @@ fn silence_with_heartbeats_is_waited_out() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_run_is_joined_while_it_goes_on_and_after() {
+fn join_reads_active_and_finished_runs() {
     let thread = server::new_thread();
     let input = json!({"seconds": 4, "every": 0.2});
     let run = server::start_run(&thread, "slow", &input, &["custom", "values"]);
@@ -351,7 +351,7 @@ fn a_run_is_joined_while_it_goes_on_and_after() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn leaving_does_not_stop_the_run() {
+fn disconnecting_does_not_stop_the_run() {
     let thread = server::new_thread();
     let input = r#"{"seconds":5,"every":0.3}"#;
     let args = ["run", "slow", "--thread", &thread, "--input", input, "--mode", "custom", "-o", "jsonl"];
@@ -370,7 +370,7 @@ fn leaving_does_not_stop_the_run() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_cancelled_run_is_cancelled() {
+fn a_cancelled_run_ends_as_cancelled() {
     let thread = server::new_thread();
     let run = server::start_run(&thread, "slow", &json!({"seconds": 60, "every": 0.2}), &["custom"]);
     let mut joined = spawn(["join", &thread, &run, "-o", "jsonl", "--url", &url()]);
@@ -384,7 +384,7 @@ fn a_cancelled_run_is_cancelled() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_tail_shows_every_run_of_its_thread() {
+fn tail_shows_every_run_of_its_thread() {
     let thread = server::new_thread();
     let first = tape(&["run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values"], 0);
     let second = tape(&["run", "fanout", "--thread", &thread, "--input", r#"{"topic":"owls"}"#, "--mode", "custom"], 0);
@@ -416,7 +416,7 @@ fn a_tail_shows_every_run_of_its_thread() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_recording_is_what_was_printed() {
+fn recordings_match_the_printed_lines() {
     let folder = tempfile::tempdir().expect("a folder");
     for name in ["run.jsonl", "run.jsonl.gz"] {
         let file = folder.path().join(name);
@@ -456,7 +456,7 @@ fn run_over(cuts: &[Cut], assistant: &str, input: &Value, mode: &str) -> Tape {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn every_event_once_however_the_link_breaks() {
+fn every_event_arrives_once_over_breaking_connections() {
     const N: u64 = 4000;
     let at = [700, 9_001, 20_077, 31_313, 1_234, 2_600, 77_777, 5_555, 640, 48_000];
     for how in [How::Close, How::Reset] {
@@ -474,7 +474,7 @@ fn every_event_once_however_the_link_breaks() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn every_token_once_however_the_link_breaks() {
+fn every_token_arrives_once_over_breaking_connections() {
     let cuts = [3_000, 60_000, 900, 41_000, 150_001].map(|n| (When::Bytes(n), How::Close));
     let tape = run_over(&cuts, "firehose", &json!({"tokens": 1500}), "messages-tuple");
     let expected: String = (0..1500).map(|i| format!("t{i} ")).collect();
@@ -485,7 +485,7 @@ fn every_token_once_however_the_link_breaks() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn the_answer_that_is_lost_does_not_start_a_second_run() {
+fn a_lost_response_does_not_start_a_second_run() {
     // Cut before the first byte of the answer, and inside its head: no run id was seen.
     for at in [0, 40] {
         let cuts = [(When::Bytes(at), How::Close)];
@@ -496,7 +496,7 @@ fn the_answer_that_is_lost_does_not_start_a_second_run() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_link_that_falls_silent_is_given_up() {
+fn a_silent_connection_is_replaced() {
     let cuts = [(When::Heartbeat, How::Stall)];
     let tape = run_over(&cuts, "slow", &json!({"seconds": 9, "every": 0.5}), "custom");
     let progress = tape.numbers("custom", "progress");
@@ -505,7 +505,7 @@ fn a_link_that_falls_silent_is_given_up() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_tail_over_a_bad_link_repeats_nothing_and_hides_no_loss() {
+fn tail_over_a_breaking_connection_repeats_nothing_and_reports_loss() {
     // The server itself loses what is published while its thread stream replays (it replays first and listens
     // afterwards); a tail fetches that from the run's own stream.
     const N: u64 = 3000;
@@ -537,7 +537,7 @@ fn runtail_at(url: &str, args: &[&str]) -> Done {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn the_newest_runs_come_first_and_cancelling_is_verified_on_every_server() {
+fn runs_list_newest_first_and_cancel_is_verified_on_every_server() {
     for url in server::all_urls() {
         let address = url.trim_start_matches("http://");
         let made = runtail_at(&url, &["threads", "create", "-o", "json"]).expect(0).json();
@@ -576,7 +576,7 @@ fn the_newest_runs_come_first_and_cancelling_is_verified_on_every_server() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn lists_names_and_the_doctor_work_on_every_server() {
+fn lists_names_and_doctor_work_on_every_server() {
     for url in server::all_urls() {
         let rows = runtail_at(&url, &["assistants", "list", "--limit", "500"]).expect(0).json_lines();
         assert!(rows.iter().any(|row| row["graph_id"] == "agent"), "{url}");

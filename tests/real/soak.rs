@@ -72,7 +72,7 @@ fn report(what: &str, began: Instant, storm: &Storm, tape: &Tape) {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real soak -- --ignored"]
-fn a_run_over_hundreds_of_cuts_is_whole() {
+fn run_over_hundreds_of_cuts_is_complete() {
     const N: u64 = 10_000;
     const CUTS: usize = 250;
     let (began, storm) = (Instant::now(), Storm::over(server::address(), weather(seed("run"), CUTS)));
@@ -99,7 +99,7 @@ fn a_run_over_hundreds_of_cuts_is_whole() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real soak -- --ignored"]
-fn a_tail_over_several_runs_is_whole() {
+fn tail_over_several_runs_is_complete() {
     const N: u64 = 1_500;
     const RUNS: usize = 4;
     // Each connection begins with three requests, and each of them may be cut.
@@ -138,7 +138,7 @@ fn a_tail_over_several_runs_is_whole() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real soak -- --ignored"]
-fn the_dashboard_over_dozens_of_cuts_is_whole() {
+fn dashboard_over_dozens_of_cuts_is_complete() {
     const N: u64 = 6_000;
     const CUTS: usize = 80;
     let (began, storm) = (Instant::now(), Storm::over(server::address(), weather(seed("dashboard"), CUTS)));
@@ -184,7 +184,7 @@ fn python() -> PathBuf {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real soak -- --ignored"]
-fn the_official_sdk_is_measured_on_the_same_run() {
+fn join_and_the_official_sdk_over_the_same_cuts() {
     const N: u64 = 5_000;
     const CUTS: usize = 60;
     let seed = seed("SDK");
@@ -259,7 +259,7 @@ fn assert_accounted(stdout: &str, n: u64) -> (u64, usize) {
 
 #[test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real soak -- --ignored"]
-fn a_run_over_cuts_on_javascript_is_whole() {
+fn run_over_cuts_on_javascript_is_complete() {
     const N: u64 = 3_000;
     let Some(address) = other("RUNTAIL_JS_URL") else { return };
     let (began, storm) = (Instant::now(), Storm::over(address, weather(seed("JavaScript"), 60)));
@@ -275,7 +275,7 @@ fn a_run_over_cuts_on_javascript_is_whole() {
 
 #[test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real soak -- --ignored"]
-fn a_run_over_cuts_on_aegra_has_every_event_once_or_a_gap() {
+fn run_over_cuts_on_aegra_has_every_event_once_or_a_gap() {
     const N: u64 = 1_000;
     let Some(address) = other("RUNTAIL_AEGRA_URL") else { return };
     for (turn, modes) in ["custom", "custom,values,updates"].into_iter().enumerate() {
@@ -297,7 +297,7 @@ fn a_run_over_cuts_on_aegra_has_every_event_once_or_a_gap() {
 
 #[test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real soak -- --ignored"]
-fn a_start_whose_answer_is_lost_is_found_on_every_server() {
+fn a_start_with_a_lost_response_is_found_on_every_server() {
     let servers = [
         ("Python", Some(server::address())),
         ("JavaScript", other("RUNTAIL_JS_URL")),

@@ -109,7 +109,7 @@ async fn begun(thread: &str, run: &str) {
 /// A rollback deletes the run's record and keeps its events.
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn a_tail_has_the_events_of_a_run_that_was_rolled_back() {
+async fn tail_includes_events_of_a_rolled_back_run() {
     let thread = server::new_thread();
     let gone = server::start_run(&thread, "firehose", &pour(4000), &["custom"]);
     begun(&thread, &gone).await;
@@ -131,7 +131,7 @@ async fn a_tail_has_the_events_of_a_run_that_was_rolled_back() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn a_tail_of_a_run_that_goes_on_lacks_nothing() {
+async fn tail_of_an_active_run_is_complete() {
     const N: u64 = 4000;
     for attempt in 0..6 {
         let thread = server::new_thread();
@@ -145,7 +145,7 @@ async fn a_tail_of_a_run_that_goes_on_lacks_nothing() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn a_tail_over_a_bad_link_lacks_nothing_either() {
+async fn tail_over_a_breaking_connection_is_complete() {
     const N: u64 = 4000;
     // Three connections make a tail that replays: each of them breaks.
     let at = [2_000, 30_000, 700, 50_001, 9_000, 9_001, 640, 40_000, 1_500, 3_000, 20_000, 5_000];
@@ -169,7 +169,7 @@ async fn a_tail_over_a_bad_link_lacks_nothing_either() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn runs_that_follow_each_other_are_all_there() {
+async fn tail_includes_all_consecutive_runs() {
     const N: u64 = 1500;
     let thread = server::new_thread();
     let first = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
@@ -193,7 +193,7 @@ async fn runs_that_follow_each_other_are_all_there() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn a_tail_that_waits_hears_the_next_run_from_its_begin() {
+async fn a_waiting_tail_receives_the_next_run_from_its_start() {
     let thread = server::new_thread();
     let first = server::start_run(&thread, "firehose", &pour(300), &["custom"]);
     assert_eq!(server::run_end(&thread, &first), "success");
@@ -218,7 +218,7 @@ async fn a_tail_that_waits_hears_the_next_run_from_its_begin() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn what_the_server_does_not_keep_is_said() {
+async fn tail_reports_events_of_runs_that_are_not_resumable_as_a_gap() {
     let thread = server::new_thread();
     let body = json!({"assistant_id": "slow", "input": {"seconds": 6, "every": 0.2}, "stream_mode": ["custom"]});
     let run = server::text(&server::post(&format!("/threads/{thread}/runs"), &body), "run_id");
@@ -233,7 +233,7 @@ async fn what_the_server_does_not_keep_is_said() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn a_join_that_the_server_repeats_itself_to_shows_each_event_once() {
+async fn join_shows_repeated_blocks_once() {
     const N: u64 = 4000;
     let mut duplicates = 0;
     for rest in [0, 10].map(Duration::from_millis) {
@@ -314,7 +314,7 @@ fn refused(items: &[Item]) -> bool {
 
 #[tokio::test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn joins_on_every_server_say_what_they_miss() {
+async fn joins_report_missed_events_on_every_server() {
     for (n, url) in server::all_urls().into_iter().enumerate() {
         let kind = agent(&url).info().await.unwrap().kind;
         let is_python = n == 0;

@@ -187,7 +187,7 @@ fn assert_messages(tape: &Tape, what: &str) {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn every_mode_of_a_run_alone_and_all_together() {
+async fn run_stream_modes_alone_and_combined() {
     let alone = RUN_MODES.iter().map(std::slice::from_ref);
     for modes in alone.chain([&RUN_MODES[..], &["messages", "values"]]) {
         for subgraphs in [false, true] {
@@ -228,7 +228,7 @@ async fn every_mode_of_a_run_alone_and_all_together() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn every_mode_of_a_thread_alone_and_all_together() {
+async fn thread_stream_modes_alone_and_combined() {
     let all = ["run_modes", "lifecycle", "state_update"];
     for modes in [&all[..1], &all[1..2], &all[2..], &all[..], &all[1..]] {
         for subgraphs in [false, true] {
@@ -296,7 +296,7 @@ fn pour(n: u64) -> Value {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn modes_of_a_run_are_changed_and_nothing_is_lost_or_doubled() {
+async fn changing_run_modes_loses_and_repeats_nothing() {
     const N: u64 = 3000;
     // What is wanted at which event; `custom` all the time.
     let changes: [(u64, &[&str]); 5] = [
@@ -339,7 +339,7 @@ async fn modes_of_a_run_are_changed_and_nothing_is_lost_or_doubled() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn messages_are_whole_whatever_was_changed_while_they_came() {
+async fn messages_are_complete_after_mode_changes() {
     let modes = ["messages-tuple", "messages", "updates", "values", "custom"];
     let sets: [&[&str]; 3] = [&["messages-tuple", "values"], &["messages-tuple", "updates", "values"], &[]];
     for every in [3, 7, 20] {
@@ -365,7 +365,7 @@ async fn messages_are_whole_whatever_was_changed_while_they_came() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn modes_of_a_thread_are_changed_in_the_middle_of_a_run() {
+async fn changing_thread_modes_during_a_run() {
     const N: u64 = 3000;
     let thread = server::new_thread();
     let run = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
@@ -402,7 +402,7 @@ async fn modes_of_a_thread_are_changed_in_the_middle_of_a_run() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn messages_of_every_make() {
+async fn messages_of_every_graph_match_the_state() {
     for modes in [&RUN_MODES[..], &["messages-tuple", "values"], &["messages", "updates"], &["updates"], &["values"]] {
         let tape = run("rich", ask(), modes, true).await;
         assert_messages(&tape, &format!("{modes:?}"));
@@ -420,7 +420,7 @@ async fn messages_of_every_make() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn states_that_are_no_objects_and_a_large_one() {
+async fn states_that_are_not_objects_and_a_large_state() {
     let tape = run("bare", json!("hello"), &RUN_MODES, true).await;
     assert_eq!(tape.outcome(), Outcome::Success);
     let states: Vec<Value> = tape.of("values").collect();
@@ -442,7 +442,7 @@ async fn states_that_are_no_objects_and_a_large_one() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn what_stops_what_fails_and_what_is_tried_again() {
+async fn interrupts_failures_and_retries_are_shown() {
     // Two questions at once.
     let tape = run("several", json!({}), &["updates", "values", "tasks"], true).await;
     assert_eq!((tape.outcome(), tape.has(LifecycleKind::Interrupt)), (Outcome::Interrupted, 2));
@@ -465,7 +465,7 @@ async fn what_stops_what_fails_and_what_is_tried_again() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn a_run_without_events_lives_by_its_heartbeats() {
+async fn heartbeats_keep_a_run_without_events_alive() {
     let tape = run("slow", json!({"seconds": 6}), &["custom"], false).await;
     assert_eq!((tape.outcome(), tape.events().count()), (Outcome::Success, 1), "only its beginning");
     assert!(tape.projections.ledger.heartbeats >= 1);

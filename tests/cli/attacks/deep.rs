@@ -81,7 +81,7 @@ fn look_through(url: &str, what: &str) {
 }
 
 #[test]
-fn deep_events_are_shown_in_every_view() {
+fn deeply_nested_events_are_shown_in_every_view() {
     for deep in [lists(), objects()] {
         let url = server(move |seen| {
             let mut events = format!("event: metadata\ndata: {{\"run_id\":\"{RUN}\",\"attempt\":1}}\n\n");
@@ -111,7 +111,7 @@ fn deep_events_are_shown_in_every_view() {
 }
 
 #[test]
-fn deep_answers_are_shown_in_every_view() {
+fn deeply_nested_responses_are_shown_in_every_view() {
     for deep in [lists(), objects()] {
         let url = server(move |seen| {
             let body = match seen.path.as_str() {
@@ -144,7 +144,7 @@ fn deep_answers_are_shown_in_every_view() {
 }
 
 #[test]
-fn a_deep_value_costs_only_itself() {
+fn a_deeply_nested_value_does_not_affect_other_records() {
     let url = server(|seen| {
         let row = format!(
             r#"[{{"thread_id":"{THREAD}","status":"idle","metadata":{}}},{{"thread_id":"other","status":"busy"}}]"#,
@@ -171,7 +171,7 @@ fn a_deep_value_costs_only_itself() {
 }
 
 #[test]
-fn a_line_without_end_is_read_within_bounds_of_memory() {
+fn an_endless_line_is_read_in_bounded_memory() {
     const LINE: usize = 200 << 20;
     let url = server(|seen| {
         let line = futures::stream::repeat("x".repeat(1 << 20));

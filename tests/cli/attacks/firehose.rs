@@ -76,7 +76,7 @@ fn join(url: &str, format: &str, more: &[&str], until: Option<Duration>) -> Outp
 }
 
 #[test]
-fn a_command_reads_any_number_of_events_in_the_same_memory() {
+fn command_memory_does_not_grow_with_the_number_of_events() {
     const EVENTS: u64 = 150_000;
     let url = server(EVENTS);
     let folder = tempfile::tempdir().unwrap();
@@ -96,7 +96,7 @@ fn a_command_reads_any_number_of_events_in_the_same_memory() {
 /// `cargo test --test cli attacks firehose -- --ignored --nocapture`
 #[test]
 #[ignore = "takes two minutes for each format"]
-fn a_firehose_of_two_minutes() {
+fn command_memory_stays_flat_for_two_minutes() {
     let url = server(u64::MAX / 2);
     for format in ["jsonl", "text", "raw"] {
         let read = join(&url, format, &[], Some(Duration::from_secs(120)));

@@ -53,7 +53,7 @@ fn on_a_fast_clock<T, F: Future<Output = Result<T, ApiError>>>(
 }
 
 #[test]
-fn a_slow_answer_is_given_up_within_the_timeout() {
+fn slow_responses_time_out() {
     for begin in [HEAD, CHUNKS, LENGTH, EARLY] {
         let (error, took) = on_a_fast_clock(begin, |agent| async move { agent.assistants(10, 0).await });
         assert_eq!(error.kind, Kind::Timeout, "{begin:?}: {error}");
@@ -63,14 +63,14 @@ fn a_slow_answer_is_given_up_within_the_timeout() {
 }
 
 #[test]
-fn a_slow_refusal_is_reported_by_its_status() {
+fn slow_error_responses_are_reported_by_status() {
     let (error, took) = on_a_fast_clock(REFUSAL, |agent| async move { agent.assistants(10, 0).await });
     assert_eq!(error.kind, Kind::Server(503), "{error}");
     assert!(took < Duration::from_secs(31), "{took:?}");
 }
 
 #[test]
-fn the_head_of_a_stream_is_waited_for_no_longer_than_its_timeout() {
+fn slow_stream_heads_time_out() {
     for (begin, kind) in
         [(HEAD, Kind::Timeout), (EARLY, Kind::Timeout), (PAGE, Kind::Protocol), (REFUSAL, Kind::Server(503))]
     {
@@ -81,7 +81,7 @@ fn the_head_of_a_stream_is_waited_for_no_longer_than_its_timeout() {
 }
 
 #[test]
-fn a_signal_ends_a_command_that_waits_for_a_slow_answer() {
+fn signals_end_a_command_during_a_slow_response() {
     for begin in [HEAD, CHUNKS] {
         let (url, requests) = server(begin);
         for args in [&["assistants", "list"][..], &["join", "t", "r"], &["doctor"], &["tail", "t"]] {
@@ -96,7 +96,7 @@ fn a_signal_ends_a_command_that_waits_for_a_slow_answer() {
 }
 
 #[test]
-fn the_dashboard_stays_usable_while_its_servers_are_slow() {
+fn dashboard_stays_usable_while_servers_are_slow() {
     for begin in [HEAD, CHUNKS] {
         let mut term = Term::spawn(&["--url", &server(begin).0], 110, 34);
         term.wait_for("1 Threads");
