@@ -1,4 +1,4 @@
-//! The command line as other programs see it: stdout, stderr and exit codes of the real binary.
+//! Commands as other programs see them: stdout, stderr and exit codes of the real binary.
 
 use runtail_testkit::common::{CANARY, Server, answer, json};
 use serde_json::{Value, json as value};
@@ -35,7 +35,7 @@ async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     ended
 }
 
-/// A folder with a configuration of these profiles, each a control plane.
+/// Creates a folder with a configuration of these profiles, each a control plane.
 fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut text = String::new();
@@ -50,7 +50,7 @@ fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
 const A: &str = "11111111-1111-4111-8111-111111111111";
 const B: &str = "22222222-2222-4222-8222-222222222222";
 
-/// A control plane with two deployments, one of a name that another one may bear too.
+/// Starts a control plane with two deployments, one of them with a name that other control planes may use too.
 async fn control_plane(own: &'static str) -> Server {
     Server::start(move |seen| {
         let record = |id: &str, name: &str| {
@@ -88,7 +88,7 @@ async fn deployments_of_all_profiles_are_listed() {
     let lines = ended.lines();
     assert_eq!(lines.len(), 4);
     assert_eq!((&lines[0]["profile"], &lines[2]["profile"]), (&value!("one"), &value!("two")));
-    // The server's order, its nulls and its unknown fields.
+    // The order, nulls and unknown fields of the server are kept.
     let port = a.url.port().unwrap();
     let expected = format!(
         "{{\"profile\":\"one\",\"region\":\"127.0.0.1:{port}\",\"tenant_id\":\"t\",\"id\":\"{A}\",\"name\":\"shared\",\
@@ -202,7 +202,7 @@ async fn config_commands_show_and_create_the_configuration() {
     assert_eq!(runtail(folder.path(), &["config", "init"]).await.code, 2);
     let ended = runtail(folder.path(), &["config", "show"]).await;
     assert!(ended.out.contains("[profiles.prod-us]"), "{}", ended.out);
-    // The key that the example names is not there.
+    // The key that the example names is not set.
     let ended = runtail(folder.path(), &["deployments", "list"]).await;
     assert_eq!(ended.code, 2);
     assert!(ended.err.contains("LANGSMITH_API_KEY is not set"), "{}", ended.err);

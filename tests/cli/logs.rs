@@ -1,4 +1,4 @@
-//! `runtail logs` as other programs see it: stdout, stderr, exit codes, and what reaches the server.
+//! `runtail logs` as other programs see it: stdout, stderr, exit codes, and the requests.
 
 use jiff::{SignedDuration, Timestamp};
 use runtail_sim::{Logs, Options, Rule, Scenario, Sim};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-/// Long enough for a loaded machine.
+/// Long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// 2026-11-21T10:00:00Z in milliseconds.
 const TEN: i64 = 1_795_255_200_000;
@@ -57,7 +57,7 @@ async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     ended(command(folder, args)).await
 }
 
-/// A folder with a configuration of these control planes.
+/// Creates a folder with a configuration of these control planes.
 fn configured(profiles: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let text: String = profiles
@@ -72,7 +72,7 @@ fn configured(profiles: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
-/// The log of one deployment, `bot`, to which a test adds.
+/// The log of one deployment, `bot`. Tests append to it.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<Value>>>);
 
@@ -81,7 +81,7 @@ impl Log {
         self.0.lock().unwrap().extend(rows);
     }
 
-    /// A server of the older calls that honours bounds and limits, knows no filter and gives no cursor.
+    /// Starts a server of the older calls that honors bounds and limits, ignores filters and returns no cursor.
     async fn serve(&self) -> Server {
         let log = self.clone();
         Server::start(move |seen| match seen.path.strip_prefix("/api-host/") {
@@ -119,7 +119,7 @@ async fn log_of(rows: impl IntoIterator<Item = Value>) -> (Log, Server) {
     (log, server)
 }
 
-/// A command that goes on, and its lines as they come.
+/// A command that keeps running, and its lines as they arrive.
 struct Running {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -142,7 +142,7 @@ impl Running {
         row["message"].as_str().unwrap().to_string()
     }
 
-    /// Waits for its end; gives exit code, the lines that were not read yet, and stderr.
+    /// Waits for its end. Returns the exit code, the unread lines, and stderr.
     async fn end(mut self) -> (i32, Vec<String>, String) {
         let mut rest = Vec::new();
         while let Some(line) = tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("an end").unwrap() {
@@ -156,7 +156,7 @@ impl Running {
     #[cfg(unix)]
     async fn interrupt(self) -> (i32, Vec<String>, String) {
         let id = i32::try_from(self.child.id().unwrap()).unwrap();
-        // SAFETY: a signal to a child that was not waited for yet.
+        // SAFETY: the signal goes to a child that has not been waited for.
         assert_eq!(unsafe { libc::kill(id, libc::SIGINT) }, 0);
         self.end().await
     }
@@ -182,7 +182,7 @@ async fn several_logs_are_merged_by_time() {
         head.clone()
             + r#""timestamp":"2026-11-21T10:00:02Z","level":"warn","message":"second","novel":{"z":1,"a":null}}"#
     );
-    assert_eq!(lines[3], head + r#""value":"bare"}"#, "a line without a time stays behind the one before it");
+    assert_eq!(lines[3], head + r#""value":"bare"}"#, "a line without a time follows the previous line");
     let of = |n: usize| serde_json::from_str::<Value>(lines[n]).unwrap()["message"].clone();
     assert_eq!((lines.len(), of(1), of(4)), (5, value!("between"), value!("last")));
     let text = runtail(folder.path(), &[&both[..], &["-o", "text"]].concat()).await;
@@ -212,10 +212,10 @@ async fn log_lines_are_colored_on_request() {
     let lines: Vec<&str> = painted.lines().collect();
     let title = |line: &str, name: &str| line[..line.find(name).unwrap()].rsplit('\x1b').next().unwrap().to_string();
     assert_eq!(title(lines[0], "one/bot"), title(lines[1], "one/bot"));
-    assert_ne!(title(lines[0], "one/bot"), title(lines[2], "two/bot"), "these two names differ in colour");
+    assert_ne!(title(lines[0], "one/bot"), title(lines[2], "two/bot"), "the two names have different colors");
     assert!(lines[0].starts_with("\x1b[2m2026") && lines[1].contains("\x1b[31mERROR\x1b[0m"), "{painted:?}");
     assert_eq!(runtail(folder.path(), &args("always")).await.out, painted);
-    // A pipe is no terminal; --color asks for log_lines_are_colored_on_request all the same, and that counts more than NO_COLOR.
+    // A pipe is not a terminal, but --color requests colors and overrides NO_COLOR.
     assert!(!runtail(folder.path(), &args("auto")).await.out.contains('\x1b'));
     assert!(!runtail(folder.path(), &args("never")).await.out.contains('\x1b'));
     let mut asked = command(folder.path(), &args("always"));
@@ -261,11 +261,11 @@ async fn logs_options_limit_what_is_requested() {
     let folder = configured(&[("p", server.url.as_str())]);
     let numbers = |from: usize, by: usize| (from..250).step_by(by).map(|n| n.to_string()).collect::<Vec<_>>();
     let messages = async |args: &[&str]| runtail(folder.path(), &[&["logs", "bot"], args].concat()).await.messages();
-    assert_eq!(messages(&[]).await, numbers(150, 1), "a hundred, if nothing else is said");
+    assert_eq!(messages(&[]).await, numbers(150, 1), "the default is a hundred lines");
     assert_eq!(messages(&["--tail", "all"]).await, numbers(0, 1), "three pages without a cursor");
     assert_eq!(messages(&["--tail", "3"]).await, numbers(247, 1));
-    assert_eq!(messages(&["--since", "2026-11-21T10:02:00Z"]).await, numbers(120, 1), "all since then");
-    assert_eq!(messages(&["--level", "error"]).await, numbers(3, 4), "though the server knows no filter");
+    assert_eq!(messages(&["--since", "2026-11-21T10:02:00Z"]).await, numbers(120, 1), "all lines since then");
+    assert_eq!(messages(&["--level", "error"]).await, numbers(3, 4), "although the server has no filter");
     let ended = runtail(folder.path(), &["logs", "bot", "--tail", "0"]).await;
     assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, "", "runtail: no matching lines\n"));
     let asked = |args: &'static [&'static str]| {
@@ -331,13 +331,13 @@ async fn an_unreadable_log_does_not_stop_the_others() {
     assert!(ended.err.contains("there is no deployment \"good/none\""), "{}", ended.err);
     let ended = runtail(folder.path(), &["logs", "vanished/gone", "-o", "json"]).await;
     assert_eq!((ended.code, ended.out.as_str()), (1, ""));
-    // Followed: what cannot be read ends, the rest goes on.
+    // With --follow: the unreadable log ends, the others continue.
     let args = [&["logs", "vanished/gone", "good/bot"], &FOLLOW[..]].concat();
     let mut running = Running::start(folder.path(), &args);
     assert_eq!(running.message().await, "here");
     let (code, rest, err) = running.interrupt().await;
     assert!(code == 130 && rest.is_empty() && err.contains("Deployment ID d-9 not found."), "{code} {rest:?} {err}");
-    // Nothing left to follow.
+    // Nothing is left to follow.
     for (name, expected) in [("vanished/gone", 1), ("refused/gone", 3)] {
         let ended = runtail(folder.path(), &[&["logs", name], &FOLLOW[..]].concat()).await;
         assert_eq!(ended.code, expected, "{}", ended.err);
@@ -346,7 +346,7 @@ async fn an_unreadable_log_does_not_stop_the_others() {
 
 #[tokio::test]
 async fn logs_follow_uses_the_servers_clock() {
-    // The server is an hour behind; its lines have no ids, and two are alike.
+    // The server's clock is an hour behind; its lines have no ids, and two are equal.
     let now = Timestamp::now().as_millisecond() - 3_600_000;
     let (log, server) = log_of((0..3).map(|n| row(now + n, "again"))).await;
     let folder = configured(&[("p", server.url.as_str())]);
@@ -379,14 +379,14 @@ async fn simulated(logs: Logs, speed: f64) -> (Sim, tempfile::TempDir) {
     (sim, folder)
 }
 
-/// Where a line stands in the simulator's log, in milliseconds.
+/// The position of a line in the simulator's log, in milliseconds.
 fn place(line: &str) -> i64 {
     let row: Value = serde_json::from_str(line).unwrap();
     row["timestamp"].as_i64().unwrap()
 }
 
-/// The simulator writes a line every four seconds of its time: with two further apart one is missing, and twice the same
-/// place is a line twice.
+/// Checks that lines are neither missing nor repeated. The simulator writes one every four seconds of its time: a larger distance
+/// means a missing line, and the same position twice means a repeated one.
 #[track_caller]
 fn assert_each_once(places: &[i64], speed: f64) {
     let pace = (4000.0 / speed) as i64;
@@ -404,7 +404,7 @@ async fn both_log_api_generations_work_with_and_without_ids() {
         assert_eq!((build.code, messages.last().map(String::as_str)), (0, Some("DONE")), "{}", build.err);
         assert!(messages[0].starts_with("Starting build of main"), "{messages:?}");
         assert_eq!(build.rows()[0].get("id").is_some(), ids);
-        // Of one revision, and of the deployment, which is served by that revision.
+        // The log of one revision, and the log of the deployment, which that revision serves.
         let revision =
             runtail(folder.path(), &["revisions", "list", name, "--limit", "1"]).await.rows()[0]["id"].clone();
         let revision = revision.as_str().unwrap();
@@ -422,7 +422,7 @@ async fn both_log_api_generations_work_with_and_without_ids() {
         }
         let asked = |part: &str| sim.requests().iter().filter(|one| one.path.contains(part)).count();
         let tried_in_vain = if v1 { asked("/v2/deployment-logs") } else { asked("/v1/projects") };
-        assert!(tried_in_vain <= if v1 { 0 } else { 3 }, "each command finds out once: {tried_in_vain}");
+        assert!(tried_in_vain <= if v1 { 0 } else { 3 }, "each command detects the generation once: {tried_in_vain}");
     }
 }
 
@@ -436,7 +436,7 @@ async fn failed_log_polls_are_reported_once_and_lose_no_line() {
         let rule = format!("POST deploy_logs {trouble}");
         sim.rule(rule.parse::<Rule>().unwrap());
         sim.forget_requests();
-        // Lines of polls after the trouble.
+        // The lines of polls after the errors.
         while sim.requests().len() < 6 {
             places.push(place(&running.line().await));
         }

@@ -21,7 +21,7 @@ fn row(id: &str, status: &str, hour: u32, commit: &str) -> Value {
            "novel": {"b": 1, "a": 2}, "source_revision_config": {"repo_ref": "main", "repo_commit_sha": commit, "image_uri": null}})
 }
 
-/// A deployment whose revisions are these, newest first, the second deployed one serving if the server says so.
+/// Starts a server with this history, newest first. `active` is the revision that serves, if the server reports one.
 fn history(active: Option<&str>) -> Scripted {
     let rows = [
         row("r6", "BUILDING", 16, "ffffffffff"),
@@ -67,7 +67,7 @@ fn revisions_list_shows_the_role_of_each_revision() {
         table.lines().map(|line| line.split("  ").map(str::trim).filter(|s| !s.is_empty()).collect()).collect();
     assert_eq!(lines[0], ["PROFILE", "REVISION", "ROLE", "STATUS", "CREATED", "AGE", "TOOK", "FROM"]);
     assert_eq!((lines[4][2], lines[4][6], lines[4][7]), ("serving (derived)", "2m10s", "main@ccccccc"));
-    assert_eq!(lines[1].len(), 7, "what is in progress took no time yet: {table}");
+    assert_eq!(lines[1].len(), 7, "a revision in progress has no duration: {table}");
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn ages_are_computed_with_the_servers_clock() {
             Some(minutes) => minutes.parse::<i64>().expect("a number") * 60,
             None => age.strip_suffix('s').expect("an age").parse().expect("a number"),
         };
-        // What the command itself took may be added; the table leaves out the seconds of minutes, a `Date` those below one.
+        // The command's own time may be added. The table rounds down to minutes, and a `Date` header to seconds.
         let expected = (ahead - made).max(0);
         assert!(seconds >= expected - 60 && seconds < expected + 120, "{expected}: {table}");
     }
@@ -94,7 +94,7 @@ fn ages_are_computed_with_the_servers_clock() {
 #[test]
 fn revisions_diff_lists_changed_fields() {
     let server = history(None);
-    // The newest against the last good one before it.
+    // By default, the newest revision is compared with the last good one before it.
     let done = runtail(&server, &["revisions", "diff", "bot"]).expect(0);
     assert_eq!(done.stderr, "one/bot: r3 (DEPLOYED) → r6 (BUILDING)\n");
     let path = "source_revision_config.repo_commit_sha";
@@ -121,7 +121,7 @@ fn revisions_diff_lists_changed_fields() {
 
 #[test]
 fn explain_shows_the_first_error_of_the_build_log() {
-    // The simulator of the demo has a build that failed, and a server that did not come up.
+    // The demo has a failed build and a server that did not start.
     let done = run(["--demo", "revisions", "explain", "prod-us/invoice-agent"]).expect(0);
     for part in [
         ": BUILD_FAILED\n  Build failed. No image was produced and nothing was deployed.\n",
@@ -145,7 +145,7 @@ fn explain_shows_which_revision_serves_after_a_rollback() {
     let rows = [row("r3", "DEPLOYED", 13, "cccccccccc"), row("r2", "DEPLOYED", 12, "bbbbbbbbbb")];
     let server = Scripted::plane(&[("bot", &[])]);
     server.reply("/bot/revisions", &[answer(json!({"resources": rows}))]);
-    // Also where the one that serves is older than the list goes.
+    // The serving revision may be older than the end of the list.
     let rows = rows.into_iter().chain([row("r1", "DEPLOYED", 11, "aaaaaaaaaa")]);
     for row in rows {
         server.reply(&format!("/bot/revisions/{}", row["id"].as_str().expect("an id")), &[answer(row)]);
@@ -168,7 +168,7 @@ fn explain_shows_which_revision_serves_after_a_rollback() {
 
 #[test]
 fn explain_reports_parts_that_could_not_be_read() {
-    // The newest is in progress; one is named; the log calls are not there, and the list breaks.
+    // Four cases: the newest revision is in progress, an older one is named, the log calls are missing, the list fails.
     let server = history(Some("r3"));
     let done = runtail(&server, &["revisions", "explain", "bot"]).expect(0);
     assert!(
@@ -196,16 +196,16 @@ fn deployments_list_adds_newest_revisions_on_request() {
     let building = [status("BUILDING")];
     let server = Scripted::plane(&[("a", &building), ("b", &[]), ("c", &building), ("d", &building)]);
     server.reply("/b/revisions", &[answer(json!({"resources": []}))]);
-    // Nobody pays for what nobody asked for.
+    // Newest revisions cost requests, so they are not read by default.
     let rows = runtail(&server, &["deployments", "list"]).expect(0).json_lines();
     assert!(rows.iter().all(|row| row.get("latest_revision").is_none()));
     assert_eq!(server.asked().len(), 1);
     let rows = runtail(&server, &["deployments", "list", "--revisions"]).expect(0).json_lines();
-    assert_eq!(server.asked().len(), 1 + 1 + 4 + 1, "one each, and a list where the one that is named is not there");
+    assert_eq!(server.asked().len(), 1 + 1 + 4 + 1, "one request per deployment, and a list for the one whose newest is missing");
     let statuses: Vec<&Value> = rows.iter().map(|row| &row["latest_revision"]["status"]).collect();
     assert_eq!(statuses, [&json!("BUILDING"), &json!(null), &json!("BUILDING"), &json!("BUILDING")]);
     assert_eq!(rows[1].get("latest_revision"), Some(&json!(null)));
-    // One that fails is told and counted; the others' rows are there.
+    // A failure is reported and counted; the other rows have their revisions.
     server.reply("/c/revisions/r-c", &[refuse(403)]);
     let done = runtail(&server, &["deployments", "list", "--revisions", "-o", "table"]).expect(3);
     assert!(done.stderr.contains("/v2/deployments/c/revisions/r-c: 403: said 403"), "{}", done.stderr);
@@ -220,7 +220,7 @@ fn newest_revisions_are_not_requested_after_a_final_error() {
     let names: Vec<String> = (0..12).map(|n| format!("d{n:02}")).collect();
     let building = [status("BUILDING")];
     let deployments: Vec<(&str, &[Reply])> = names.iter().map(|name| (name.as_str(), &building[..])).collect();
-    // From the sixth on: the key was revoked, the server wants to be left alone, it is gone. Or it never gives revisions.
+    // The server rejects the key or rate-limits from the sixth request on, or refuses every request.
     let busy = Reply::Http(429, "9999999999999999999", "{}".into());
     for (reply, from, code, said) in
         [(refuse(401), 5, 3, "401: said 401"), (busy, 5, 5, ": 429: "), (refuse(403), 0, 3, "403: said 403")]
@@ -237,11 +237,11 @@ fn newest_revisions_are_not_requested_after_a_final_error() {
         assert_eq!(done.stderr.matches(said).count(), 1, "{}", done.stderr);
         let missing = format!("runtail: one: {} of 12 newest revisions could not be read\n", 12 - from);
         assert!(done.stderr.ends_with(&missing), "{}", done.stderr);
-        // Four are asked at once.
+        // Four requests run at a time.
         let asked = server.asked().iter().filter(|path| path.contains("/revisions")).count();
-        assert!(asked < 10, "{asked} were asked for {said}");
+        assert!(asked < 10, "{asked} requests after {said}");
     }
-    // What one row is refused for leaves the others.
+    // An error for one row leaves the other rows intact.
     let server = Scripted::plane(&deployments);
     server.reply("/d03/revisions/r-d03", &[refuse(500)]);
     server.reply("/d07/revisions/r-d07", &[refuse(403)]);
@@ -250,7 +250,7 @@ fn newest_revisions_are_not_requested_after_a_final_error() {
     assert_eq!(done.stderr.matches("2 of 12 newest revisions").count(), 1, "{}", done.stderr);
 }
 
-/// The cells of a table's column.
+/// Returns the cells of a table's column.
 fn cells(table: &str, title: &str) -> Vec<String> {
     let titles = table.lines().next().expect("titles");
     let at = titles.find(title).expect("the column");
@@ -269,7 +269,8 @@ fn deployments_table_explains_a_missing_newest_revision() {
         server.reply(&format!("/{name}/revisions"), &[refuse(404)]);
         server.reply(&format!("/{name}/revisions/r-{name}"), &[refuse(404)]);
     }
-    // Two were deleted since the list was read: that is no failure. The server deletes softly.
+    // Two deployments were deleted after the list was read, which is not a failure. The server marks a deployment before it deletes
+    // it.
     server.reply("/gone", &[refuse(404)]);
     server.reply("/leaving", &[answer(json!({"id": "leaving", "name": "leaving", "status": "AWAITING_DELETE"}))]);
     server.reply("/empty/revisions", &[answer(json!({}))]);
@@ -281,7 +282,7 @@ fn deployments_table_explains_a_missing_newest_revision() {
     assert_eq!(done.stderr, notes.concat());
     let rows = runtail(&server, &["deployments", "list", "--revisions"]).expect(0).json_lines();
     assert!(rows[1..].iter().all(|row| row.get("latest_revision") == Some(&json!(null))));
-    // One that is there, and has no such call.
+    // This deployment exists, but the call is missing.
     server.reply("/closed/revisions", &[refuse(404)]);
     let done = runtail(&server, &["deployments", "list", "--revisions", "-o", "table"]).expect(1);
     assert_eq!(cells(&done.stdout, "NEWEST")[4], "unread");
@@ -306,7 +307,7 @@ fn tables_show_a_missing_status() {
     assert_eq!(cells(&done.stdout, "NEWEST"), expected, "{}", done.stdout);
     let table = runtail(&server, &["revisions", "list", "0", "-o", "table"]).expect(0).stdout;
     assert_eq!(cells(&table, "STATUS"), expected, "{table}");
-    // What programs read is what the server sent.
+    // JSON is passed through as the server sent it.
     let rows = runtail(&server, &["deployments", "list"]).expect(0).json_lines();
     assert!(rows.iter().map(|row| &row["status"]).eq(&odd));
 }
@@ -326,7 +327,7 @@ fn records_without_an_id_are_skipped_and_reported() {
     }
     let done = runtail(&server, &["deployments", "list", "--revisions"]).expect(1);
     assert_eq!(done.json_lines()[0]["latest_revision"]["id"], "d");
-    // The one that can be meant is found by its name.
+    // A record without an id does not make a name ambiguous.
     let done = runtail(&server, &["revisions", "list", "bot"]).expect(1);
     assert_eq!((done.json_lines().len(), done.stderr.as_str()), (1, &*told.replace("deployments", "revisions")));
     server.reply("", &[answer(json!([{}, {"id": "d", "name": "bot"}]))]);
@@ -342,7 +343,8 @@ fn newest_revision_does_not_depend_on_list_order() {
     for row in rows {
         server.reply(&format!("/bot/revisions/{}", row["id"].as_str().expect("an id")), &[answer(row)]);
     }
-    // It is the one that the record names, the one with the latest date where the record names none, or one that is gone.
+    // The newest revision is the one that the record names. If the record names none, or a deleted one, it is the one with the
+    // latest date.
     for (latest, newest, is_sorted) in
         [(json!("r2"), "r2", true), (json!(null), "r3", false), (json!("r0"), "r3", false)]
     {
@@ -357,7 +359,7 @@ fn newest_revision_does_not_depend_on_list_order() {
         ];
         for (args, at) in asks {
             if latest == "r0" && args[1] == "wait" {
-                continue; // It waits for what was named, and says that it is not there.
+                continue; // `wait` waits for the named revision and reports that it is missing.
             }
             let done = runtail(&server, args);
             match at {
@@ -369,13 +371,13 @@ fn newest_revision_does_not_depend_on_list_order() {
         let done = runtail(&server, &["revisions", "diff", "bot"]).expect(0);
         assert!(done.stderr.contains(&format!("one/bot: r1 (DEPLOYED) → {newest} (")), "{}", done.stderr);
     }
-    // A list that is too short to hold the newest says so.
+    // The newest revision is beyond the limit.
     let record = json!({"id": "bot", "name": "bot", "latest_revision_id": "r3"});
     server.reply("", &[answer(json!({"resources": [record]}))]);
     server.reply("/bot/revisions", &[answer(json!({"resources": [row("r2", "SKIPPED", 12, "b")]}))]);
     let done = runtail(&server, &["revisions", "list", "bot", "--limit", "1"]).expect(0);
     assert_eq!(done.stderr, "warning: the newest revision, r3, is not in this list\n");
-    // None at all is no list.
+    // A limit of zero is refused.
     let asked = server.asked().len();
     let done = runtail(&server, &["revisions", "list", "bot", "--limit", "0"]).expect(2);
     assert!(done.stderr.contains("'0' for '--limit <LIMIT>'") && server.asked().len() == asked, "{}", done.stderr);

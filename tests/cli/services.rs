@@ -1,5 +1,5 @@
-//! Integrations, listeners and the auth service on the command line: against the simulator, and against servers that say
-//! what it does not.
+//! Integrations, listeners and the auth service on the command line: against the simulator, and against scripted servers for what
+//! the simulator never sends.
 
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::common;
@@ -36,7 +36,7 @@ fn command(folder: &Path, args: &[&str]) -> tokio::process::Command {
     command
 }
 
-/// Runs the binary. Nothing that it writes may hold a key, a token or a client secret.
+/// Runs the binary and checks that its output contains no key, token or client secret.
 async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     let output = command(folder, args).output().await.unwrap();
     let ended = Ended {
@@ -56,7 +56,7 @@ fn write_config(text: &str) -> tempfile::TempDir {
     folder
 }
 
-/// A folder with a configuration of these profiles, each a control plane.
+/// Creates a folder with a configuration of these profiles, each a control plane.
 fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
     let section = |(name, server): &(&str, &Server)| {
         format!("[profiles.{name}]\nurl = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n", server.url)
@@ -64,7 +64,7 @@ fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
     write_config(&profiles.iter().map(section).collect::<String>())
 }
 
-/// A simulator, and a folder with a configuration of its regions.
+/// Starts a simulator. Returns it and a folder with a configuration of its regions.
 async fn world(options: Options) -> (Sim, tempfile::TempDir) {
     let sim = Sim::start(options).await.unwrap();
     let section = |region: &runtail_sim::Region| {
@@ -87,12 +87,12 @@ async fn integrations_and_their_repositories_are_listed() {
     assert_eq!(rows.len(), 2 * sim.regions().len());
     assert_eq!((&rows[0]["profile"], &rows[0]["name"]), (&value!(first), &value!("acme")));
     let id = rows[0]["id"].as_str().unwrap().to_string();
-    // Every region knows it; one of them is meant.
+    // Every region has this id, so the region is named.
     let of = format!("{first}/{id}");
     let old = runtail(folder.path(), &["integrations", "repos", &of]).await.expect(0).lines();
     let new = runtail(folder.path(), &["integrations", "repos", &of, "--v2"]).await.expect(0).lines();
     assert!(old.len() >= 2 && texts(&old, "profile").iter().all(|name| *name == first), "{old:?}");
-    assert_eq!(texts(&old, "name"), texts(&new, "name"), "both calls tell the same");
+    assert_eq!(texts(&old, "name"), texts(&new, "name"), "both calls return the same");
     let calls: Vec<String> = sim.requests().into_iter().map(|r| r.path).collect();
     assert!(calls.iter().any(|path| path.ends_with(&format!("/installations/{id}/repositories"))), "{calls:?}");
     let table = runtail(folder.path(), &["integrations", "repos", &of, "-o", "table"]).await.expect(0).out;
@@ -117,7 +117,7 @@ async fn listeners_are_listed_and_refusals_reported() {
     let id = rows[0]["id"].as_str().unwrap();
     let row = &runtail(folder.path(), &["listeners", "get", id]).await.expect(0).lines()[0];
     assert_eq!((&row["profile"], &row["compute_id"]), (&value!(first), &value!("k8s-prod")));
-    // 404, and 422 for what is no UUID: neither is there.
+    // 404 for an unknown id and 422 for an invalid one: both mean that it does not exist.
     for wanted in ["00000000-0000-4000-8000-000000000000", "k8s-prod"] {
         let ended = runtail(folder.path(), &["listeners", "get", wanted, "-p", &first]).await.expect(1);
         assert!(ended.err.contains("not found"), "{}", ended.err);
@@ -178,7 +178,7 @@ async fn lists_with_offset_or_cursor_pages_are_read_to_the_end() {
             "/v2/integrations/github/installations/torn/repositories" => {
                 json(200, value!({"items": [{"id": 1}, {"name": "without an id"}], "next_cursor": "x"}))
             }
-            // An older generation that is gone.
+            // The older generation of the call is gone.
             "/v1/integrations/github/whole/repos" => json(404, value!({"detail": "Not Found"})),
             _ => json(404, value!({"detail": "no"})),
         }
@@ -188,11 +188,11 @@ async fn lists_with_offset_or_cursor_pages_are_read_to_the_end() {
     let rows = runtail(folder.path(), &["listeners", "list"]).await.expect(0).lines();
     assert_eq!((rows.len(), &rows[129]["novel"]), (130, &value!([129])), "unknown fields are kept");
     let rows = runtail(folder.path(), &["integrations", "repos", "whole"]).await.expect(0).lines();
-    assert_eq!((rows.len(), &rows[29]["id"]), (30, &value!("r29")), "the newer call is asked where the older is gone");
+    assert_eq!((rows.len(), &rows[29]["id"]), (30, &value!("r29")), "the newer call replaces the older one");
     let ended = runtail(folder.path(), &["integrations", "repos", "round", "--v2"]).await.expect(1);
     assert!(ended.lines().len() == 1 && ended.err.contains("repeats its pages"), "{}", ended.err);
     let ended = runtail(folder.path(), &["integrations", "repos", "torn", "--v2"]).await.expect(5);
-    assert_eq!(ended.lines().len(), 1, "what came before the failure is printed");
+    assert_eq!(ended.lines().len(), 1, "rows before the failure are printed");
     assert!(ended.err.contains("500: oh") && ended.err.contains("1 of the server's 2"), "{}", ended.err);
     let ended = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(1);
     assert!(ended.err.contains("may not support providers"), "{}", ended.err);
@@ -294,7 +294,7 @@ async fn rejected_fields_are_named() {
 #[tokio::test]
 async fn auth_wait_ends_after_consent() {
     let (sim, folder) = world(Options::default()).await;
-    // What opens links here visits the page.
+    // This browser visits the page.
     let opener = folder.path().join("xdg-open");
     std::fs::write(
         &opener,
@@ -322,14 +322,14 @@ async fn auth_wait_ends_after_consent() {
     assert_eq!(row["url"], link);
     let waits: Vec<_> = sim.requests().into_iter().filter(|r| r.path.contains("/v2/auth/wait/")).collect();
     assert!(waits.iter().all(|r| r.query == "timeout=30"), "{waits:?}");
-    // It can be waited for once more, and what is not known cannot.
+    // Waiting again works; an unknown id fails.
     let id = row["auth_id"].as_str().unwrap();
     runtail(folder.path(), &["auth", "wait", id]).await.expect(0);
     let ended = runtail(folder.path(), &["auth", "wait", "nothing"]).await.expect(1);
     assert!(ended.err.contains("returns a new link"), "{}", ended.err);
 }
 
-/// GET of a page of the simulator.
+/// Sends a GET request for a page of the simulator.
 async fn visit(link: &str) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let url = url::Url::parse(link).unwrap();
@@ -379,7 +379,7 @@ async fn authenticate_requires_one_profile() {
     assert!(sim.requests().is_empty());
 }
 
-/// What was sent that writes.
+/// The write requests so far.
 fn writes(sim: &Sim) -> Vec<String> {
     let all = sim.requests();
     all.iter().filter(|request| request.method != "GET").map(|r| format!("{} {}", r.method, r.path)).collect()
@@ -400,7 +400,7 @@ async fn listeners_are_created_updated_and_deleted() {
     assert!(made.err.contains("done: Create the listener k8s-new"), "{}", made.err);
     let ended = runtail(folder.path(), &create).await.expect(1);
     assert!(ended.err.contains("the listener k8s-new already exists"), "{}", ended.err);
-    // From a file, with what goes said before.
+    // From a file; the preview lists what is removed.
     let file = folder.path().join("listener.json");
     std::fs::write(&file, r#"{"compute_config": {"k8s_namespaces": ["b", "c"]}, "version": "0.4.0"}"#).unwrap();
     let update = ["listeners", "update", &id, "-f", file.to_str().unwrap()];
@@ -415,7 +415,7 @@ async fn listeners_are_created_updated_and_deleted() {
         "{}",
         ended.err
     );
-    // Without its name nothing goes.
+    // Deleting requires the name.
     let delete = ["listeners", "delete", &id];
     for wrong in [&[][..], &["--confirm", "k8s"], &["--confirm", "K8S-NEW"], &["--confirm", &id]] {
         let ended = runtail(folder.path(), &[&delete[..], wrong].concat()).await.expect(2);
@@ -458,7 +458,7 @@ async fn auth_providers_take_their_secret_by_reference_only() {
     ];
     let dry = runtail(folder.path(), &[&create[..], &["env:CLIENT_SECRET", "--dry-run"]].concat()).await.expect(0);
     assert_eq!(dry.lines()[0]["request"]["body"]["client_secret"], "***");
-    // A secret itself, one that is not there, one that others can read.
+    // A literal secret, a missing file, and a file that others can read.
     let ended = runtail(folder.path(), &[&create[..], &["canary-as-an-argument"]].concat()).await.expect(2);
     assert!(ended.err.contains("env:VARIABLE"), "{}", ended.err);
     let ended = runtail(folder.path(), &[&create[..], &["env:NOT_SET_ANYWHERE"]].concat()).await.expect(2);
@@ -559,7 +559,7 @@ async fn a_record_that_changed_since_the_preview_is_not_deleted() {
             json(200, value!({"resources": [{"id": "d", "name": "bot", "source_config": {"listener_id": id}}]}))
         }
         ("GET", _) => {
-            // Another one of that id stands there when it is looked at once more.
+            // The second read returns another listener with the same id.
             let name = if reads.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 { "old" } else { "new" };
             json(200, value!({"id": id, "compute_id": name, "compute_config": {}}))
         }

@@ -1,4 +1,4 @@
-//! The stream commands as other programs see them: stdout, stderr, exit codes, recordings, and what reaches the server.
+//! The stream commands as other programs see them: stdout, stderr, exit codes, recordings and requests.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 
 const RUN: &str = "r-1";
-/// Two events with one id, a namespace, a name that nobody knows, and what is no JSON.
+/// Two events with the same id, a namespace, an unknown event name, and data that is not JSON.
 const EVENTS: &str = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\nid: 1-0\n\n\
                       : heartbeat\n\n\
                       event: values|sub:t1|inner:t2\ndata: {\"a\": [1.0,  \"é\"]}\nid: 2-0\n\n\
@@ -45,7 +45,7 @@ async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     ended
 }
 
-/// A folder with a configuration of one profile with a key, whose agent server this is.
+/// Creates a folder with a configuration of one profile with a key and this agent server.
 fn configured(server: &Server) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("runtail")).unwrap();
@@ -59,7 +59,7 @@ fn stream(body: impl Into<Body>) -> Response {
     answer.header("content-location", format!("/threads/t-1/runs/{RUN}")).body(body.into()).unwrap()
 }
 
-/// Answers what surrounds a stream: the assistants, a thread in this state, a run with this status.
+/// Responds to requests around a stream: assistants, a thread in this state, a run with this status.
 fn around(seen: &Seen, run: &str, thread: &Value) -> Response {
     match (seen.method.as_str(), seen.path.as_str()) {
         (_, "/info") => json(200, r#"{"langgraph_py_version":"1.0.0"}"#),
@@ -75,7 +75,7 @@ fn around(seen: &Seen, run: &str, thread: &Value) -> Response {
     }
 }
 
-/// A server whose run streams this and ends so.
+/// Starts a server whose run streams these events and ends with this status.
 async fn server(events: &'static str, run: &'static str, thread: Value) -> Server {
     Server::start(move |seen| if seen.path.ends_with("/stream") { stream(events) } else { around(seen, run, &thread) })
         .await
@@ -85,8 +85,7 @@ fn idle() -> Value {
     value!({"thread_id": "t-1", "status": "idle"})
 }
 
-/// Times are what differs from one time to the next.
-/// Lines of a recording as they are printed without one: each without its hash.
+/// Removes the hashes of a recording, which leaves the lines as `-o jsonl` prints them.
 fn without_hashes(lines: &str) -> String {
     let mut out = String::new();
     for line in lines.lines() {
@@ -147,7 +146,7 @@ async fn jsonl_output_and_recordings_match_exactly() {
     assert_eq!((&body["stream_resumable"], &body["on_disconnect"]), (&value!(true), &value!("continue")));
     assert_eq!(start.header("x-api-key"), Some(CANARY));
 
-    // The file of before is not written over, and nothing is begun.
+    // The existing file is not overwritten and no run is started.
     let before = server.seen().iter().filter(|s| s.path.ends_with("/stream")).count();
     let ended = runtail(folder.path(), &["run", "agent", "--input", "{}", "--record", record]).await;
     assert_eq!(ended.code, 2);
@@ -164,7 +163,7 @@ async fn jsonl_output_and_recordings_match_exactly() {
     assert_eq!(text, ended.out);
     let last = server.seen().into_iter().rfind(|s| s.path.ends_with("/stream")).unwrap();
     assert_eq!(last.header("last-event-id"), Some("-1"));
-    // What no mode is about has to be asked for by its name.
+    // Events that belong to no mode must be requested by name.
     assert_eq!(last.query, "stream_mode=%5B%22values%22%2C%22custom%22%2C%22metadata%22%2C%22error%22%5D");
 }
 
@@ -185,7 +184,7 @@ async fn raw_output_is_exact_and_text_output_is_sanitized() {
 
 #[tokio::test]
 async fn text_output_reads_like_a_conversation() {
-    // History, an input, tokens of two nodes that speak at once, a call, its result, and the state that repeats it all.
+    // History, an input, interleaved tokens of two nodes, a tool call, its result, and a state that repeats everything.
     let events = concat!(
         "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n",
         "event: values\ndata: {\"messages\":[{\"type\":\"human\",\"content\":\"old\",\"id\":\"1\"},{\"type\":\"ai\",\"content\":\"older\",\"id\":\"2\"},{\"type\":\"human\",\"content\":\"Go\\nnow\",\"id\":\"3\"}]}\n\n",
@@ -271,7 +270,7 @@ async fn a_refused_run_creates_no_thread_or_recording() {
         assert!(ended.err.contains(name) && ended.err.contains("agent (Ana's)  a-2"), "{}", ended.err);
     }
     assert_eq!(writes(), 0);
-    // An assistant of that name, where no graph has it.
+    // The name of an assistant, which no graph has.
     let ended = runtail(folder.path(), &["run", "Ana's", "--input", "{}", "--stateless"]).await;
     assert_eq!(ended.code, 0, "{}", ended.err);
     let seen = server.seen();
@@ -314,7 +313,7 @@ async fn stream_commands_report_refusals_and_unreachable_servers() {
     assert!(ended.err.contains("attempt 1 in") && ended.err.contains("connection refused"), "{}", ended.err);
 }
 
-/// A server whose stream never ends.
+/// Starts a server whose stream never ends.
 async fn endless() -> Server {
     Server::start(|seen| {
         if !seen.path.ends_with("/stream") {
@@ -329,14 +328,14 @@ async fn endless() -> Server {
     .await
 }
 
-/// Waits for a child to do what a test expects of it; a test that hangs fails.
+/// Fails the test if a child does not respond in time.
 async fn within<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), work).await.expect("the child did not finish in time")
 }
 
 #[cfg(unix)]
 fn send(child: &tokio::process::Child, signal: i32) {
-    // SAFETY: kill touches no memory of ours, and the child was not waited for.
+    // SAFETY: kill touches no memory of ours, and the child has not been waited for.
     assert_eq!(unsafe { libc::kill(child.id().unwrap() as i32, signal) }, 0);
 }
 
@@ -356,7 +355,7 @@ async fn an_ignored_sighup_stays_ignored() {
             assert!(out.read_line(&mut text).await.unwrap() > 0, "{text}");
         }
         send(&child, libc::SIGHUP);
-        // Much more than what can have been on its way when the signal was sent.
+        // Many more events than can have been in flight when the signal was sent.
         while !text.contains("\"n\":40,") && !text.contains("\"n\":40}") {
             assert!(out.read_line(&mut text).await.unwrap() > 0, "{text}");
         }
@@ -419,7 +418,7 @@ async fn a_closed_pipe_ends_the_stream_quietly() {
         assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]), "{format}");
     }
     assert!(!server.seen().iter().any(|s| s.path.contains("cancel")));
-    // In a stream where nothing happens, too.
+    // Also while no events arrive.
     let silent = Server::start(|seen| match seen.path.ends_with("/stream") {
         true => stream(Body::from_stream(futures::stream::pending::<Result<String, std::io::Error>>())),
         false => around(seen, "running", &idle()),
@@ -429,7 +428,7 @@ async fn a_closed_pipe_ends_the_stream_quietly() {
     drop(child.stdout.take());
     let ended = tokio::time::timeout(Duration::from_secs(20), child.wait_with_output()).await.unwrap().unwrap();
     assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
-    // The recording has its end all the same.
+    // The recording still has its end.
     let tape = std::fs::read_to_string(&file).unwrap();
     assert!(tape.lines().last().unwrap().contains("\"outcome\":\"detached\""), "{tape}");
 }
@@ -461,7 +460,7 @@ async fn recordings_are_replayed_and_verified() {
     for format in ["text", "raw", "jsonl"] {
         let live = runtail(folder.path(), &["join", "t-1", RUN, "-o", format]).await.out;
         let again = runtail(folder.path(), &["replay", &zipped, "-o", format, "--speed", "100"]).await.out;
-        // All but how long it took.
+        // All but the duration.
         let told = |text: &str| text.rsplit_once(" in ").map_or(text, |(told, _)| told).to_string();
         let (live, again) =
             if format == "jsonl" { (without_times(&live), without_times(&again)) } else { (live, again) };
@@ -484,7 +483,7 @@ async fn recordings_are_replayed_and_verified() {
         assert!(other.code == 1 && other.err.contains("not the one that was noted"), "{}", other.err);
     }
     let text = std::fs::read_to_string(&plain).unwrap();
-    // What has no hashes is held against itself.
+    // A recording without hashes is checked for consistency only.
     let bare = without_hashes(&text);
     std::fs::write(path("bare.jsonl"), &bare).unwrap();
     let ended = runtail(folder.path(), &["verify", &path("bare.jsonl")]).await;
@@ -512,7 +511,7 @@ async fn recordings_are_replayed_and_verified() {
         assert!(ended.code == 1 && ended.err.contains(says), "{says}: {}", ended.err);
     }
     assert_eq!(runtail(folder.path(), &["verify", "/nowhere/x"]).await.code, 1);
-    // A recording that was cut off plays as far as it goes, and says so.
+    // A truncated recording plays to its end and is reported as truncated.
     for (end, says) in
         [(text.len() - 9, "in the middle of a line"), (text.find("{\"kind\":\"end\"").unwrap(), "no end")]
     {
@@ -548,7 +547,7 @@ async fn redact_previews_then_writes() {
     assert_eq!(runtail(folder.path(), &["verify", new, "--seal", seal]).await.code, 0);
     let left = runtail(folder.path(), &["replay", new, "-o", "raw"]).await.out;
     assert_eq!(left, "{\"name\":\"***\",\"mail\":\"***\",\"note\":\"***\",\"n\":1.50}\n");
-    // Neither a file that is there nor a rule that cannot be read is passed over.
+    // An existing file and an invalid rule are both refused.
     let again = runtail(folder.path(), &rules).await;
     assert!(again.code == 2 && again.err.contains("already exists"), "{}", again.err);
     assert_eq!(runtail(folder.path(), &["redact", &file, "--path", "a..b"]).await.code, 2);
@@ -585,7 +584,7 @@ async fn thread_states_runs_and_graphs_are_read() {
     let server = Server::start(|seen| match (seen.method.as_str(), seen.path.as_str()) {
         ("GET", "/threads/t-1/state") => json(200, r#"{"values":{"b":1,"a":2},"next":[]}"#),
         ("GET", "/threads/t-1/history") => {
-            // Three pages, the last one short.
+            // Three pages; the last one is short.
             let from = seen.query.split("before=c").nth(1).map_or(250, |n| n.parse::<usize>().unwrap());
             let limit: usize = seen.query.split('&').find_map(|p| p.strip_prefix("limit=")).unwrap().parse().unwrap();
             let state = |n: usize| value!({"checkpoint": {"checkpoint_id": format!("c{n}")}, "metadata": {"step": n}});
@@ -625,8 +624,8 @@ async fn thread_states_runs_and_graphs_are_read() {
     assert!(out(&["man"]).await.contains(".TH runtail 1"));
 }
 
-/// A server with one thread and these runs, whose cancel request is answered with a status.
-/// A run named `slow` stays active for three readings after it was cancelled, and `never` for ever.
+/// Starts a server with one thread and these runs, which responds to cancel requests with this status. A run named `slow` stays
+/// active for three reads after it was cancelled, and `never` stays active forever.
 async fn cancelling(runs: &'static [(&'static str, &'static str)], answer: u16) -> Server {
     let statuses: Mutex<Vec<(String, String, usize)>> =
         Mutex::new(runs.iter().map(|(id, status)| (id.to_string(), status.to_string(), 0)).collect());
@@ -680,7 +679,7 @@ async fn runs_cancel_verifies_that_runs_stopped() {
     let sent = |seen: &[Seen]| seen.iter().filter(|s| s.method == "POST").count();
     for (answer, args, code, rows, says) in [
         (202, &["one", "--yes"][..], 0, &["one stopped interrupted"][..], ""),
-        // What is over is not called cancelled, and nothing is sent.
+        // A finished run is not reported as cancelled, and nothing is sent.
         (202, &["done"], 0, &["done finished success"], "run done had already ended (success)"),
         (202, &["won", "--yes"], 0, &["won finished success"], "run won ended before it was cancelled (success)"),
         (202, &["slow", "--yes"], 0, &["slow stopping running"], "run slow is stopping"),
@@ -703,7 +702,7 @@ async fn runs_cancel_verifies_that_runs_stopped() {
         (409, &["one", "--yes"], 1, &["one failed running"], "run one could not be cancelled: "),
         (503, &["one", "--yes"], 5, &["one failed running"], "could not be cancelled: "),
         (401, &["one", "--yes"], 3, &["one failed running"], "could not be cancelled: "),
-        // A script that does not say --yes changes nothing.
+        // A script without --yes changes nothing.
         (
             202,
             &["one"],
@@ -724,7 +723,7 @@ async fn runs_cancel_verifies_that_runs_stopped() {
     }
     let (code, rows, _, seen) = cancel(202, &["--all", "--yes", "--wait", "--timeout", "100ms"]).await;
     assert_eq!(code, 4);
-    assert_eq!((rows.len(), sent(&seen)), (4, 4), "all that are active, and nothing else: {rows:?}");
+    assert_eq!((rows.len(), sent(&seen)), (4, 4), "all active runs and no others: {rows:?}");
     let server = cancelling(&[("done", "success")], 202).await;
     let ended = runtail(configured(&server).path(), &["runs", "cancel", "t-1", "--all", "-o", "json"]).await;
     assert_eq!((ended.code, ended.out.as_str()), (0, "[]\n"));
@@ -778,7 +777,7 @@ async fn tables_are_colored_on_request() {
 #[tokio::test]
 async fn a_gap_suggests_threads_state_once() {
     let server = Server::start(|seen| match seen.path.ends_with("/stream") {
-        // No ids, and it breaks off in the middle of an event: what it said meanwhile cannot be had.
+        // Without ids, and cut in the middle of an event: the events in between are lost.
         true if seen.method == "POST" => stream("event: custom\ndata: 1\n\nevent: cus"),
         true => stream("event: custom\ndata: 2\n\n"),
         false => around(seen, "success", &idle()),
@@ -789,7 +788,7 @@ async fn a_gap_suggests_threads_state_once() {
     assert_eq!(ended.err.matches("threads state t-1").count(), 1, "{}", ended.err);
 }
 
-/// A JavaScript server with a run that is not resumable, so that each event goes to one reader.
+/// Starts a JavaScript server with a run that is not resumable, so each event goes to one reader.
 async fn one_reader() -> Server {
     let body = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\nid: 0\n\n\
                 event: values\ndata: {}\nid: 1\n\nevent: updates\ndata: {\"a\":{\"n\":1}}\nid: 2\n\n";
@@ -909,7 +908,7 @@ async fn tail_follows_runs_without_a_thread_stream() {
     assert!(ended.err.contains("has no thread streams") && ended.err.contains("only `-` is possible"), "{}", ended.err);
 }
 
-/// A server on which the thread is in this state, and whose run of it ends at once.
+/// Starts a server with this thread and state, whose runs end at once.
 async fn with_thread(info: &'static str, thread: Value, state: Value) -> Server {
     Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
         (_, "/info") => json(200, info),
@@ -944,13 +943,13 @@ async fn each_question_is_shown_with_the_command_that_answers_it() {
                     runtail: Waiting for input bbbb: {\"question\":\"Right?\"}\n  \
                     To answer, with JSON for ANSWER: runtail run agent --thread t-1 --resume \
                     '{\"aaaa\": ANSWER, \"bbbb\": ANSWER}'\n";
-    // Of a run that was joined, the assistant is that of the thread.
+    // The assistant of a joined run is that of the thread.
     for args in [&["join", "t-1", RUN][..], &["run", "agent", "--thread", "t-1", "--input", "{}"]] {
         let ended = runtail(folder.path(), args).await;
         assert_eq!((ended.code, ended.err.as_str()), (0, expected), "{args:?}");
         assert!(ended.out.contains(r#""outcome":"interrupted""#), "{}", ended.out);
     }
-    // At a breakpoint there is nothing to answer.
+    // A breakpoint has no question to answer.
     let thread = value!({"thread_id": "t-1", "status": "interrupted", "metadata": {"assistant_id": "a-1"}});
     let state = value!({"values": {}, "next": ["send"], "tasks": [], "metadata": {"source": "loop"}, "checkpoint": {}});
     let server = with_thread(PYTHON, thread, state).await;
@@ -979,7 +978,7 @@ async fn an_answer_without_an_open_question_is_refused() {
         );
         assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/runs/stream")));
     }
-    // A copied thread is idle and asks only in its state.
+    // A copied thread is idle; only its state has the question.
     let asks = value!({"id": "1", "name": "ask", "interrupts": [{"id": "aaaa", "value": "Go?"}], "result": null});
     let state =
         value!({"values": {}, "next": ["ask"], "tasks": [asks], "metadata": {"source": "loop"}, "checkpoint": {}});
@@ -989,7 +988,7 @@ async fn an_answer_without_an_open_question_is_refused() {
     assert!(server.seen().iter().any(|seen| seen.path.ends_with("/runs/stream")));
 }
 
-/// A server that offers only the contract's calls, and no `Content-Location`.
+/// Starts a server that offers only the contract's calls and sends no `Content-Location`.
 async fn contract_only(events: &'static str) -> Server {
     Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
         ("POST", "/threads") => json(200, value!({"thread_id": "t-1"})),
@@ -1018,11 +1017,11 @@ async fn contract_only_servers_get_outcomes_from_the_stream() {
             let end: Value = serde_json::from_str(ended.out.lines().last().unwrap()).unwrap();
             assert_eq!((&end["outcome"], &end["gaps"]), (&value!(outcome), &value!(0)));
         }
-        // An answer is sent, because nobody can say whether the thread waits.
+        // The answer is sent, because the server can't tell whether the thread is waiting.
         let ended = runtail(folder.path(), &["run", "agent", "--resume", "1", "--thread", "t-1"]).await;
         assert_eq!(ended.code, code, "{}", ended.err);
     }
-    // A stream without any event shows nothing.
+    // Without any event the outcome is unknown.
     let server = contract_only("").await;
     let ended = runtail(configured(&server).path(), &["run", "agent", "--input", "{}"]).await;
     assert_eq!(ended.code, 1, "{}", ended.err);
@@ -1031,7 +1030,7 @@ async fn contract_only_servers_get_outcomes_from_the_stream() {
 
 #[tokio::test]
 async fn text_output_orders_tool_calls_and_labels_each_message_once() {
-    // As JavaScript sends it with subgraphs: a namespace for each node, and nothing that says that a message is complete.
+    // As JavaScript sends it with subgraphs: a namespace for each node, and no sign that a message is complete.
     let events = concat!(
         "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n",
         "event: messages|chat:1\ndata: [{\"type\":\"ai\",\"id\":\"1\",\"content\":\"\",\"tool_call_chunks\":[{\"index\":0,\"name\":\"get\",\"id\":\"c\",\"args\":\"{\\\"city\\\":\"}]},{\"langgraph_node\":\"chat\"}]\n\n",
@@ -1055,7 +1054,7 @@ async fn text_output_orders_tool_calls_and_labels_each_message_once() {
                     · end      success, 8 events in ";
     assert!(ended.out.starts_with(expected), "{}", ended.out);
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
-    // Filtered by the modes that they name; the data stays as received.
+    // Filtered by the modes that the tuples name; the data stays as received.
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "--mode", "updates"]).await;
     let events: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let data: Vec<_> =
@@ -1073,7 +1072,7 @@ async fn text_output_is_colored_on_request() {
     let folder = configured(&server);
     let took = |text: &str| text.rsplit_once(" in ").map(|(before, _)| before.to_string()).unwrap_or_default();
     let plain = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text"]).await.out;
-    assert!(!plain.contains('\u{1b}'), "it is no terminal: {plain}");
+    assert!(!plain.contains('\u{1b}'), "stdout is not a terminal: {plain}");
     assert_eq!(
         took(&runtail(folder.path(), &["join", "t-1", RUN, "-o", "text", "--color", "never"]).await.out),
         took(&plain)
@@ -1088,12 +1087,12 @@ async fn text_output_is_colored_on_request() {
         without = without.replace(&format!("\u{1b}[{look}m"), "");
     }
     assert_eq!(took(&without), took(&plain));
-    // Records are for programs.
+    // Machine-readable output has no colors.
     let lines = runtail(folder.path(), &["join", "t-1", RUN, "-o", "jsonl", "--color", "always"]).await.out;
     assert!(!lines.contains('\u{1b}'));
 }
 
-/// A refused start deletes the thread that was created for it, so it must be that thread.
+/// A refused start deletes the thread that was created for it, so it must be that thread and no other.
 #[tokio::test]
 async fn an_unrequested_thread_is_neither_used_nor_deleted() {
     let other = "11111111-1111-4111-8111-111111111111";

@@ -1,4 +1,4 @@
-//! How `revisions wait` ends before the revision does: at its deadline, by a signal, where nobody reads any more.
+//! How `revisions wait` ends before the revision does: at its deadline, by a signal, or when its output is closed.
 
 use runtail_testkit::process::{command, run, spawn};
 use runtail_testkit::scripted::{Reply, Scripted, config, refuse, status};
@@ -29,7 +29,7 @@ fn wait_deadline_without_any_response() {
     );
     let why = "the deadline was reached before it had any status; last error: said 503 (503)";
     assert_eq!(rows[1]["error"], why);
-    // Nobody listens at all.
+    // Nothing listens on the port.
     let (_folder, path) = config(&[]);
     std::fs::write(&path, "[profiles.gone]\nurl = \"http://127.0.0.1:1\"\napi_key_command = [\"printf\", \"k\"]\n")
         .expect("written");
@@ -42,7 +42,7 @@ fn wait_deadline_without_any_response() {
 #[test]
 fn wait_deadline_ends_pending_requests_and_commands() {
     let timeout = ["bot", "--timeout", "1s"];
-    // Each question in turn gets no answer: the list, the record, the revision, and what a failure card is made from.
+    // One request after the other never gets a response: the list, the record, the revision, and those for the failure card.
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), Reply::Hang])]);
     let done = wait(&[("one", &server)], &timeout).expect(4);
     assert!(done.stderr.ends_with("one/bot r-bot: the deadline was reached at BUILDING\n"), "{}", done.stderr);
@@ -57,7 +57,7 @@ fn wait_deadline_ends_pending_requests_and_commands() {
     server.reply("", &[Reply::Hang]);
     let done = wait(&[("one", &server)], &timeout).expect(4);
     assert_eq!(done.stderr, "bot: the deadline was reached before it had any status\n");
-    // A command for the key that asks somebody who is not there.
+    // A key command that never ends.
     let (_folder, path) = config(&[]);
     let text = format!("[profiles.one]\nurl = \"{}\"\napi_key_command = [\"sleep\", \"5\"]\n", server.url());
     std::fs::write(&path, text).expect("written");
@@ -79,11 +79,11 @@ one/bot r-bot: slow down (429); the server asked to wait 1h00m
 one/bot r-bot: the server asked to wait 1h00m, which is past the deadline; the wait ends at BUILDING
 ";
     assert_eq!(done.stderr, said);
-    // Where only the look for a newer revision is refused so, the wait goes on.
+    // If only the check for a newer revision is rate-limited, the wait continues.
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), status("DEPLOYED")])]);
     server.reply("/bot", &[busy]);
     wait(&[("one", &server)], &["bot"]).expect(0);
-    // Where it is short it is kept, and told.
+    // A short delay is respected and reported.
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), status("DEPLOYED")])]);
     server.reply("/bot", &[Reply::Http(429, "1", json!({"detail": "slow down"}).to_string())]);
     let done = wait(&[("one", &server)], &["bot"]).expect(0);
@@ -155,7 +155,7 @@ fn a_pipe_closed_during_wait_ends_it_quietly() {
     let mut line = String::new();
     std::io::BufReader::new(reader).read_line(&mut line).expect("a line");
     assert!(line.contains("BUILDING"), "{line}");
-    // The reader is gone now, and nothing changes any more that there would be a line for.
+    // The reader is gone, and no status change causes another write.
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "one/bot r-bot: BUILDING\n");

@@ -21,7 +21,7 @@ fn simulated(speed: f64) -> (Runtime, Sim, String) {
     (runtime, sim, url)
 }
 
-/// Events as the server sent them: everything but what the connection adds.
+/// The events of a run without fields that differ by connection.
 fn events(lines: &[Value]) -> Vec<(Value, Value, Value)> {
     let events = lines.iter().filter(|line| line["kind"] == "event");
     events.map(|line| (line["event"].clone(), line["id"].clone(), line["data"].clone())).collect()
@@ -39,7 +39,7 @@ fn broken_http2_streams_lose_and_repeat_no_events() {
         (1300, Break::Trailers),
         (10, Break::Reset(Reason::REFUSED_STREAM)),
         (800, Break::GoAway(Reason::PROTOCOL_ERROR)),
-        // The last one: this stream is whole.
+        // The last stream is complete.
         (1500, Break::Leave),
     ];
     let front = Front::of(&url, "/stream", breaks);
@@ -70,19 +70,19 @@ fn broken_http2_responses_are_reported_as_errors() {
         Break::GoAway(Reason::INTERNAL_ERROR),
         Break::GoAway(Reason::NO_ERROR),
     ] {
-        // As often as it is requested.
+        // Every request fails.
         let front = Front::of(&url, "/search", [(20, how); 8]);
         let done = launch(front.secure.command(&["threads", "list", "-o", "json"]), "").wait();
         assert!(done.stderr.contains("the server") || done.stderr.contains("the connection broke"), "{}", done.stderr);
         assert_eq!(done.code, Some(5), "{how:?}: {} {}", done.stdout, done.stderr);
         assert_eq!(done.stdout, "", "{how:?}");
-        // Once is not enough to fail, because reading is tried again.
+        // A single failure is not enough, because reads are retried.
         let front = Front::of(&url, "/search", [(20, how)]);
         launch(front.secure.command(&["threads", "list", "-o", "json"]), "").wait().expect(0);
     }
 }
 
-/// The server answers PING frames all the while, so the connection is alive and only the stream is silent.
+/// The server keeps answering PING frames, so the connection is alive and only the stream is silent.
 #[test]
 fn stalled_http2_stream_reconnects_after_missed_heartbeats() {
     let (_runtime, _sim, url) = simulated(1.0);

@@ -1,4 +1,4 @@
-//! Answers that arrive one byte a second and never end.
+//! Responses that arrive one byte per second and never end.
 
 use crate::attacks::until;
 use runtail_api::{AgentServer, ApiError, Http, Kind};
@@ -23,7 +23,7 @@ const REFUSAL: &str = "HTTP/1.1 503 x\r\ncontent-type: application/json\r\nconte
 const PAGE: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 9999\r\n\r\n<title>";
 const EARLY: &str = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nx-slow: ";
 
-/// The address of such a server in real time, and the number of its requests.
+/// Starts such a server in real time. Returns its address and its number of requests.
 fn server(begin: &'static str) -> (String, Arc<AtomicUsize>) {
     let requests = Arc::<AtomicUsize>::default();
     let listener = RUNTIME.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
@@ -32,7 +32,8 @@ fn server(begin: &'static str) -> (String, Arc<AtomicUsize>) {
     (url, requests)
 }
 
-/// Makes a request of such a server on a clock that advances by itself while nothing happens. Returns the error and how long it took.
+/// Sends a request to such a server on a paused clock, which advances while nothing happens. Returns the error and the elapsed
+/// time.
 fn on_a_fast_clock<T, F: Future<Output = Result<T, ApiError>>>(
     begin: &'static str,
     request: impl FnOnce(AgentServer) -> F,
@@ -46,7 +47,7 @@ fn on_a_fast_clock<T, F: Future<Output = Result<T, ApiError>>>(
         tokio::time::pause();
         let began = Instant::now();
         match request(agent).await {
-            Ok(_) => panic!("an answer that never ends"),
+            Ok(_) => panic!("an endless response succeeded"),
             Err(error) => (error, began.elapsed()),
         }
     })
