@@ -270,7 +270,7 @@ fn wait_handles_several_deployments_of_two_profiles() {
     let done = wait(&both, &["bad/bot", "slow", "quick", "--timeout", "2s", "-o", "json"]).expect(1);
     assert_eq!(outcomes(&done), ["bad/bot failed", "good/slow deadline", "good/quick deployed"]);
     let done = wait(&both, &["quick", "nowhere", "bot", "quick", "-o", "json"]).expect(1);
-    assert_eq!(outcomes(&done), ["good/quick deployed", "-/nowhere error", "bad/bot failed"], "each once");
+    assert_eq!(outcomes(&done), ["good/quick deployed", "-/nowhere error", "bad/bot failed"], "duplicates are dropped");
     // One profile's key is rejected: deployments of the other profile are still found and waited for.
     bad.reply("", &[refuse(401)]);
     let done = wait(&both, &["quick", "-o", "json"]).expect(0);

@@ -2,6 +2,7 @@
 //! checks after every step. The seed is printed when something fails; `RUNTAIL_MONKEY_SEED` repeats it and `RUNTAIL_MONKEY_STEPS`
 //! sets the number of steps; in the ten-minute test the seed chooses the games. Steps depend on the seed and on the state of the
 //! dashboard, which the timing of responses changes, so a failure also writes its steps to a file.
+
 mod checks;
 mod steps;
 

@@ -1,6 +1,6 @@
-//! The binary against the real Python agent server, as a user or a script would run it.
+//! The binary against the real Python agent server, as a user or a script runs it.
 //!
-//! Ignored unless that server is there: `tests/real/serve -- cargo test --test real -- --ignored`.
+//! Ignored without that server: `tests/real/serve -- cargo test --test real -- --ignored`.
 
 use runtail_testkit::process::{Done, run, spawn, spawn_with};
 use runtail_testkit::proxy::{Cut, How, Proxy, When};
@@ -15,7 +15,7 @@ fn runtail(args: &[&str]) -> Done {
     run(args.iter().copied().chain(["--url", &url()]))
 }
 
-/// A stream command's tape.
+/// The parsed output of a stream command.
 #[track_caller]
 fn tape(args: &[&str], code: i32) -> Tape {
     let done = runtail(&[args, &["-o", "jsonl"]].concat()).expect(code);
@@ -49,7 +49,7 @@ fn assistants_are_listed() {
     ];
     assert_eq!(names, graphs);
 
-    // Piped, a list is one JSON object a line, with the server's own fields.
+    // Piped, a list is one JSON object per line, with the server's own fields.
     let lines = runtail(&["assistants", "list"]).expect(0).json_lines();
     assert_eq!(lines.len(), graphs.len());
     assert!(lines.iter().all(|one| one["assistant_id"].is_string() && one["version"] == 1), "{lines:?}");
@@ -82,7 +82,7 @@ fn threads_are_created_listed_shown_and_deleted() {
     tape(&["run", "agent", "--thread", &id, "--input", ASK], 0);
     let state = runtail(&["threads", "state", &id, "-o", "json"]).expect(0).json();
     assert_eq!(state["values"]["messages"].as_array().map(Vec::len), Some(4), "{state}");
-    // The server gives one checkpoint when it is not asked for more: a history has them all.
+    // The server returns one checkpoint by default; `threads history` returns them all.
     let history = runtail(&["threads", "history", &id, "-o", "json"]).expect(0).json();
     assert_eq!(history.as_array().map(Vec::len), Some(5), "input, start, chat, tools, chat: {history}");
 
@@ -111,8 +111,8 @@ fn run_streams_to_its_end() {
     assert!(tape.end["bytes"].as_u64() > Some(20_000), "{}", tape.end);
     assert_eq!(tape.opens[0]["status"], 200);
     assert_eq!(tape.opens[0]["resumed_after"], Value::Null);
-    assert_eq!(tape.events[0]["event"], "metadata", "the server's first word");
-    assert!(tape.events.iter().all(|event| event["id"].is_string()), "only a resumable run has ids: always ask for it");
+    assert_eq!(tape.events[0]["event"], "metadata", "the first event of a run");
+    assert!(tape.events.iter().all(|event| event["id"].is_string()), "runs are started as resumable, so events have ids");
 
     let messages = tape.messages();
     let kinds: Vec<_> = messages.iter().map(|message| message.kind.as_str()).collect();
@@ -123,7 +123,7 @@ fn run_streams_to_its_end() {
     assert_eq!(messages[1].text, "Kraków: 21 °C, sunny ☀");
     assert_eq!(messages[2].text, ANSWER);
 
-    // What came is what the server holds, to the last character.
+    // The printed text equals the server's state.
     let last = tape.named("values").last().expect("values");
     let thread = server::get(&format!("/threads/{}", tape.thread()));
     assert_eq!(last["data"], thread["values"]);
@@ -191,7 +191,7 @@ fn subgraph_events_have_namespaces() {
         tape.messages().iter().map(|m| m.text.as_str()).collect::<Vec<_>>(),
         ["shallow thoughts", "deep thoughts on cats"]
     );
-    // A namespace's first segment is the node and the id of its task in the parent.
+    // The first segment of a namespace is the node and the id of its task in the parent.
     let is_sub = |event: &&Value| event["data"]["name"] == "sub" && event["ns"] == json!([]);
     let task = tape.named("tasks").find(is_sub).expect("the parent's task");
     let segment = format!("sub:{}", server::text(&task["data"], "id"));
@@ -241,7 +241,7 @@ fn a_failed_run_fails_the_command() {
     assert_eq!(error["data"], json!({"error": "ValueError", "message": "boom: the node failed — détails"}));
     assert!(done.stderr.contains("boom: the node failed — détails"), "stderr says why: {:?}", done.stderr);
 
-    // The server never replays the error event: joined later, the run has still failed, and says why.
+    // The server never replays the error event; a later join still reports the failure and its cause.
     let again = runtail(&["join", &tape.thread(), &tape.run(), "-o", "jsonl"]).expect(1);
     assert_eq!(Tape::parse(&again.stdout).outcome(), "error");
     assert!(again.stderr.contains("boom: the node failed — détails"), "{:?}", again.stderr);
@@ -272,7 +272,7 @@ fn a_refused_run_leaves_no_thread() {
     let link = Proxy::to(server::address(), []);
     run(["run", "agent", "--input", "{}", "--mode", "banana", "--url", &link.url()]).expect(2);
     assert_eq!(link.connections(), 0, "an unknown mode is not sent: {:?}", link.requests());
-    // Aegra checks the input before it starts a run.
+    // Aegra validates the input before it starts a run.
     let Ok(url) = std::env::var("RUNTAIL_AEGRA_URL") else {
         println!("skipped, because RUNTAIL_AEGRA_URL is not set");
         return;
@@ -303,7 +303,7 @@ fn read_only_refuses_runs() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn unknown_threads_and_runs_fail_at_once() {
     let thread = server::new_thread();
-    // The server answers 200 to both, with silence for ever or an error inside the stream.
+    // The server answers 200 to both, then sends nothing, or an error inside the stream.
     for args in [["tail", NOBODY, "--since", "-"].as_slice(), &["join", NOBODY, NOBODY], &["join", &thread, NOBODY]] {
         let all = args.iter().copied().chain(["--url"]).map(str::to_owned).chain([url()]);
         let done = spawn(all).wait_for(Duration::from_secs(20)).expect(1);
@@ -327,7 +327,7 @@ fn an_unreachable_server_is_a_network_error() {
 fn silence_with_heartbeats_is_waited_out() {
     let tape = tape(&["run", "slow", "--input", r#"{"seconds":12}"#, "--mode", "values"], 0);
     assert_eq!(tape.outcome(), "success");
-    assert_eq!(tape.end["connections"], 1, "two heartbeats came: the link was fine");
+    assert_eq!(tape.end["connections"], 1, "at least two heartbeats were received");
     assert_eq!(tape.named("values").last().expect("values")["data"]["done"], true);
 }
 
@@ -376,7 +376,7 @@ fn a_cancelled_run_ends_as_cancelled() {
     let mut joined = spawn(["join", &thread, &run, "-o", "jsonl", "--url", &url()]);
     joined.line_where("a custom event", is_event("custom", json!({})));
     runtail(&["runs", "cancel", &thread, &run, "--yes"]).expect(0);
-    // It ends in silence: no error event, no end event, only its status says what happened.
+    // The stream ends without an error or end event; only the status shows the cancellation.
     let done = joined.wait_for(Duration::from_secs(30));
     assert_eq!(Tape::parse(&done.stdout).outcome(), "cancelled");
     assert_eq!(server::run_end(&thread, &run), "interrupted");
@@ -393,7 +393,7 @@ fn tail_shows_every_run_of_its_thread() {
         "the second run's end",
         is_event("metadata", json!({"run_id": second.run(), "status": "run_done"})),
     );
-    // And live: a third run, started while the tail is open.
+    // A third run, started while the tail is open.
     let third = server::start_run(&thread, "slow", &json!({"seconds": 1, "every": 0.3}), &["custom"]);
     running.line_where("live progress", is_event("custom", json!({"progress": 2})));
     assert_eq!(server::run_end(&thread, &third), "success");
@@ -436,7 +436,7 @@ fn recordings_match_the_printed_lines() {
 
 // --- exactly once ----------------------------------------------------------------------------------------------------
 
-/// Starts a run over a link with these cuts, and holds the tape to: all there, once, in order, nothing started twice.
+/// Starts a run over a connection with these cuts and checks the output: all events, once and in order, and only one start.
 #[track_caller]
 fn run_over(cuts: &[Cut], assistant: &str, input: &Value, mode: &str) -> Tape {
     let link = Proxy::to(server::address(), cuts.iter().copied());
@@ -466,7 +466,7 @@ fn every_event_arrives_once_over_breaking_connections() {
         let seen = tape.numbers("custom", "seq");
         let wrong = seen.iter().zip(0..).position(|(&seq, i)| seq != i);
         assert!(wrong.is_none() && seen.len() as u64 == N, "{} events, wrong from {wrong:?}: {}", seen.len(), tape.end);
-        // The case that loses events elsewhere did occur: one id for several events.
+        // Several events shared one id, which is the case in which resuming by id loses events.
         let ids: Vec<_> = tape.named("custom").map(|event| event["id"].as_str()).collect();
         assert!(ids.windows(2).any(|pair| pair[0] == pair[1]), "ids repeat");
     }
@@ -486,7 +486,7 @@ fn every_token_arrives_once_over_breaking_connections() {
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn a_lost_response_does_not_start_a_second_run() {
-    // Cut before the first byte of the answer, and inside its head: no run id was seen.
+    // Cut before the first byte of the response and inside its head: no run id was received.
     for at in [0, 40] {
         let cuts = [(When::Bytes(at), How::Close)];
         let tape = run_over(&cuts, "firehose", &json!({"n": 300, "burst": 10, "pause": 0.02}), "custom");
@@ -506,8 +506,8 @@ fn a_silent_connection_is_replaced() {
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn tail_over_a_breaking_connection_repeats_nothing_and_reports_loss() {
-    // The server itself loses what is published while its thread stream replays (it replays first and listens
-    // afterwards); a tail fetches that from the run's own stream.
+    // The server replays a thread stream first and listens afterwards, so it drops events in between; the tail fetches them from
+    // the run's own stream.
     const N: u64 = 3000;
     let cuts = [2_000, 30_000, 700, 50_001, 9_000].map(|n| (When::Bytes(n), How::Reset));
     let link = Proxy::to(server::address(), cuts);
@@ -519,10 +519,10 @@ fn tail_over_a_breaking_connection_repeats_nothing_and_reports_loss() {
     running.signal(libc::SIGINT);
     let tape = Tape::parse(&running.wait_for(Duration::from_secs(10)).expect(130).stdout);
     let seen = tape.numbers("custom", "seq");
-    assert!(seen.is_sorted_by(|a, b| a < b), "in order, nothing twice: {}", tape.end);
+    assert!(seen.is_sorted_by(|a, b| a < b), "in order, without repetitions: {}", tape.end);
     let missing = N - seen.len() as u64;
     assert_eq!(missing, 0, "missing: {}", tape.end);
-    // Several connections make one tail, so which of them meets which cut differs; some did.
+    // A tail uses several connections, so which cuts occur varies; some did.
     assert!(link.cuts_done() >= 2, "{}", tape.end);
     assert_eq!(server::run_end(&thread, &run), "success");
 }
@@ -558,7 +558,7 @@ fn runs_list_newest_first_and_cancel_is_verified_on_every_server() {
             assert_eq!(ids, newest.iter().skip(offset).take(most).copied().collect::<Vec<_>>(), "{url}");
         }
         let cancel = |args: &[&str]| runtail_at(&url, &[&["runs", "cancel", &thread], args].concat());
-        // The queue first, then the run that is running: both are read back as stopped.
+        // The queued run first, then the running one: both are verified as stopped.
         let done = cancel(&[&runs[4], "--yes", "--wait"]).expect(0).json();
         assert_eq!((&done["status"], &done["run_status"]), (&json!("stopped"), &json!("interrupted")), "{url}");
         let done = cancel(&["--all", "--yes", "--wait"]).expect(0);

@@ -1,8 +1,7 @@
-//! What the viewer is made of, against the real Python agent server: every stream mode alone and all together, with and
-//! without subgraphs, on the stream of a run and on that of a thread; modes that are changed in the middle of a run; and
-//! graphs of every kind.
+//! The data behind the viewer, against the real Python agent server: every stream mode alone and all together, with and without
+//! subgraphs, for runs and for threads; modes that change during a run; and graphs of every kind.
 //!
-//! Ignored unless that server is there: `tests/real/serve -- cargo test --test real viewer -- --ignored`.
+//! Ignored without that server: `tests/real/serve -- cargo test --test real viewer -- --ignored`.
 
 use runtail_api::{AgentServer, Http};
 use runtail_core::config::Profile;
@@ -17,7 +16,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
-/// Modes that tell of states.
+/// Modes that contain states.
 const STATES: [&str; 3] = ["values", "checkpoints", "debug"];
 
 fn agent() -> AgentServer {
@@ -29,7 +28,7 @@ fn names(modes: &[&str]) -> Vec<String> {
     modes.iter().map(|mode| mode.to_string()).collect()
 }
 
-/// What came of a stream.
+/// What a stream sent.
 struct Tape {
     items: Vec<Item>,
     projections: Projections,
@@ -80,8 +79,7 @@ fn data(event: &Event) -> Value {
     serde_json::from_str(event.data.text()).unwrap_or_default()
 }
 
-/// Follows a stream until it ends or `watch` has seen enough. `watch` is told of each event, with how many came, and may
-/// want other modes.
+/// Follows a stream until it ends or `watch` returns true. `watch` gets each event with its number, and may change the modes.
 async fn followed(
     link: impl Link + 'static,
     modes: Vec<String>,
@@ -92,12 +90,12 @@ async fn followed(
     let first_after = first_after.map(str::to_string);
     let options = SourceOptions { modes: Some(told), first_after, ..SourceOptions::default() };
     let stop = options.stop.clone();
-    // A short queue: what is wanted is told while the events come, not after them.
+    // A short queue, so that modes change while events arrive and not after them.
     let (sender, mut receiver) = mpsc::channel(1);
     tokio::spawn(follow(link, options, sender));
     let mut tape = Tape { items: Vec::new(), projections: Projections::default() };
     loop {
-        let batch = tokio::time::timeout(Duration::from_secs(60), receiver.recv()).await.expect("something comes");
+        let batch = tokio::time::timeout(Duration::from_secs(60), receiver.recv()).await.expect("an item in time");
         let Some(batch) = batch else { return tape };
         for item in batch {
             tape.projections.apply(&item);
@@ -134,7 +132,7 @@ fn ask() -> Value {
     json!({"messages": [{"role": "user", "content": "weather in Kraków?"}]})
 }
 
-/// Whether an event may come where these modes were asked for.
+/// Whether these modes allow such an event.
 fn is_asked(name: &str, modes: &[&str]) -> bool {
     let has = |mode: &str| modes.contains(&mode);
     match name {
@@ -154,7 +152,7 @@ fn text_of(message: &Value) -> String {
     }
 }
 
-/// Each answer of a model or a tool in the state is shown exactly once, text for text and call for call, in its order.
+/// Checks that each message of a model or a tool in the state is shown once, with the same text and calls, in the same order.
 #[track_caller]
 fn assert_messages(tape: &Tape, what: &str) {
     let state = server::get(&format!("/threads/{}/state", tape.thread()));
@@ -166,7 +164,7 @@ fn assert_messages(tape: &Tape, what: &str) {
     assert_eq!(shown.len(), wanted.len(), "{what}: {shown:#?}");
     for (shown, wanted) in shown.iter().zip(&wanted) {
         let text = text_of(wanted);
-        // Where there are other blocks, a word stands for each of them.
+        // Other content blocks are shown as a word each.
         let same = match wanted["content"].is_string() {
             true => shown.text == text,
             false => shown.text.contains(&text),
@@ -235,7 +233,7 @@ async fn thread_stream_modes_alone_and_combined() {
             let thread = server::new_thread();
             let mut began = false;
             let link = ThreadLink::new(agent(), thread.clone(), names(modes));
-            // Its stream is open when the run begins: the server says nothing until then, so time has to be given.
+            // The stream must be open before the run starts. The server sends nothing until then, so the test waits.
             let starter = tokio::task::spawn_blocking({
                 let thread = thread.clone();
                 move || {
@@ -285,7 +283,7 @@ async fn thread_stream_modes_alone_and_combined() {
     }
 }
 
-/// The numbers that came, where they are counted.
+/// The numbers of the numbered events.
 fn numbers(tape: &Tape) -> Vec<u64> {
     tape.of("custom").filter_map(|data| data["seq"].as_u64()).collect()
 }
@@ -298,7 +296,7 @@ fn pour(n: u64) -> Value {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
 async fn changing_run_modes_loses_and_repeats_nothing() {
     const N: u64 = 3000;
-    // What is wanted at which event; `custom` all the time.
+    // The modes to change to, by event number; `custom` is always one of them.
     let changes: [(u64, &[&str]); 5] = [
         (200, &["custom"]),
         (700, &["custom", "values"]),
@@ -313,7 +311,7 @@ async fn changing_run_modes_loses_and_repeats_nothing() {
         false
     };
     let modes = ["custom", "values", "updates", "tasks"];
-    // One that we start, and one that is joined from its start.
+    // One run that we start, and one that is joined from its start.
     let body = RunCreate {
         assistant_id: "firehose".into(),
         input: Some(pour(N)),
@@ -380,11 +378,11 @@ async fn changing_thread_modes_during_a_run() {
     })
     .await;
     assert!(numbers(&tape).into_iter().eq(0..N), "{} {:?}", numbers(&tape).len(), tape.items.last());
-    // A connection that can't tell what it repeats is opened again, and the server never repeats state updates.
+    // Changing modes reconnects, and the server never replays state updates.
     let gaps = tape.gaps();
     assert!(gaps.iter().all(|gap| gap.ends_with("state updates are never repeated: some may be missing")), "{gaps:?}");
     assert!(tape.connections() >= 3);
-    // Narrowed to begin and end of runs, and back: what was left out comes then.
+    // Narrowed to starts and ends of runs, and back: skipped events are then replayed.
     let thread = server::new_thread();
     let run = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
     let link = ThreadLink::new(agent(), thread.clone(), names(&["lifecycle"]));
@@ -425,7 +423,7 @@ async fn states_that_are_not_objects_and_a_large_state() {
     assert_eq!(tape.outcome(), Outcome::Success);
     let states: Vec<Value> = tape.of("values").collect();
     assert_eq!(states.last(), Some(&json!("hello — said")), "{states:?}");
-    // A checkpoint may tell of a state before the first of `values` does.
+    // A checkpoint may have a state that precedes the first `values` event.
     let told = tape.projections.values.rows().iter().filter(|row| row.source == StateSource::Values).count();
     assert_eq!(told, states.len());
 
@@ -446,11 +444,11 @@ async fn interrupts_failures_and_retries_are_shown() {
     // Two questions at once.
     let tape = run("several", json!({}), &["updates", "values", "tasks"], true).await;
     assert_eq!((tape.outcome(), tape.has(LifecycleKind::Interrupt)), (Outcome::Interrupted, 2));
-    // Before a node.
+    // A breakpoint before a node.
     let more = json!({"interrupt_before": ["tools"]});
     let tape = started("agent", ask(), &["updates", "values"], false, more).await;
     assert_eq!((tape.outcome(), tape.has(LifecycleKind::Interrupt)), (Outcome::Interrupted, 1));
-    // An error, the limit of steps, and a node that is tried again.
+    // An error, the recursion limit, and a retried node.
     let tape = run("broken", json!({}), &RUN_MODES, false).await;
     assert_eq!(tape.outcome(), Outcome::Error);
     assert!(tape.has(LifecycleKind::Error) >= 1);
