@@ -96,7 +96,9 @@ impl Term {
             match self.output.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(bytes) => self.parser.process(&bytes),
                 Err(RecvTimeoutError::Disconnected) => return,
-                Err(RecvTimeoutError::Timeout) => panic!("it never came:\n{}", self.parser.screen().contents()),
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("the screen was never shown:\n{}", self.parser.screen().contents())
+                }
             }
         }
     }

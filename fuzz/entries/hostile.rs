@@ -321,7 +321,7 @@ impl World {
     /// Applies a message, keeps the effects, and checks what leaves the dashboard.
     pub fn feed(&mut self, msg: Msg) {
         let effects = self.dash.feed(msg);
-        effects.iter().for_each(given_away);
+        effects.iter().for_each(check_outgoing);
         self.asked.extend(effects);
         // A limit: no user presses so many keys before a response arrives.
         self.asked.truncate(64);
@@ -420,7 +420,7 @@ impl World {
 }
 
 /// Checks what leaves the dashboard for the clipboard, a notification or a file.
-fn given_away(effect: &Effect) {
+fn check_outgoing(effect: &Effect) {
     let harmless = |text: &str| assert!(!text.replace('\n', "").contains(is_dangerous), "{text:?} in {effect:?}");
     match effect {
         Effect::Copy(text) => harmless(text),

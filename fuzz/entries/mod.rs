@@ -29,7 +29,7 @@ pub const ENTRIES: [Entry; 12] = [
     ("framer", framer),
     ("sse", sse),
     ("event", event),
-    ("text", text_door),
+    ("text", cleaned_text),
     ("config", config),
     ("recording", recording),
     ("keys", keys),
@@ -181,7 +181,7 @@ fn same_again(parser: &mut LineParser, record: &Record) {
 }
 
 /// Sanitized text is harmless and no wider than its computed width.
-pub fn text_door(data: &[u8]) {
+pub fn cleaned_text(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let clean = text::clean(&text);
     assert!(!clean.contains(hostile::is_dangerous), "{clean:?}");

@@ -201,7 +201,11 @@ fn deployments_list_adds_newest_revisions_on_request() {
     assert!(rows.iter().all(|row| row.get("latest_revision").is_none()));
     assert_eq!(server.asked().len(), 1);
     let rows = runtail(&server, &["deployments", "list", "--revisions"]).expect(0).json_lines();
-    assert_eq!(server.asked().len(), 1 + 1 + 4 + 1, "one request per deployment, and a list for the one whose newest is missing");
+    assert_eq!(
+        server.asked().len(),
+        1 + 1 + 4 + 1,
+        "one request per deployment, and a list for the one whose newest is missing"
+    );
     let statuses: Vec<&Value> = rows.iter().map(|row| &row["latest_revision"]["status"]).collect();
     assert_eq!(statuses, [&json!("BUILDING"), &json!(null), &json!("BUILDING"), &json!("BUILDING")]);
     assert_eq!(rows[1].get("latest_revision"), Some(&json!(null)));

@@ -112,7 +112,10 @@ fn run_streams_to_its_end() {
     assert_eq!(tape.opens[0]["status"], 200);
     assert_eq!(tape.opens[0]["resumed_after"], Value::Null);
     assert_eq!(tape.events[0]["event"], "metadata", "the first event of a run");
-    assert!(tape.events.iter().all(|event| event["id"].is_string()), "runs are started as resumable, so events have ids");
+    assert!(
+        tape.events.iter().all(|event| event["id"].is_string()),
+        "runs are started as resumable, so events have ids"
+    );
 
     let messages = tape.messages();
     let kinds: Vec<_> = messages.iter().map(|message| message.kind.as_str()).collect();
