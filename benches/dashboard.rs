@@ -20,17 +20,17 @@ const VIEWS: [&str; 8] = ["Messages", "Updates", "Values", "Timeline", "Lifecycl
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
-    println!("| stream | events | key p50 | p99 | longest | frame p50 | p99 | longest | resident MiB |");
+    println!("| stream | events | key p50 | p99 | max | frame p50 | p99 | max | resident MiB |");
     println!("|---|---|---|---|---|---|---|---|---|");
     if wants("paced") {
         for body in [Body::Tokens, Body::Custom] {
             let stream = Stream { body, events: 1_000_000, pace: Some(50_000) };
-            under_load(&format!("{body:?}, 50,000 a second"), stream);
+            under_load(&format!("{body:?}, 50,000 per second"), stream);
         }
     }
     if wants("memory") {
         let stream = Stream { body: Body::Tokens, events: 1_000_000, pace: None };
-        under_load("Tokens, as fast as taken", stream);
+        under_load("Tokens, as fast as they are read", stream);
         let stream = Stream { body: Body::Tokens, events: 2_000_000, pace: None };
         under_load("Tokens, twice as many", stream);
     }

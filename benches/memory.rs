@@ -79,7 +79,7 @@ const PARTS: [Part; 5] = [
         budget: 64,
         build: histories,
     },
-    Part { name: "logs", what: "100,000 lines of a log", count: 100_000, budget: 64, build: logs },
+    Part { name: "logs", what: "100,000 log lines", count: 100_000, budget: 64, build: logs },
     Part { name: "tabs", what: "9 tabs of 10,000 token events", count: MAX_TABS, budget: 48, build: tabs },
 ];
 
@@ -88,7 +88,7 @@ fn main() {
     if let Some(part) = args.next().and_then(|name| PARTS.iter().find(|part| part.name == name)) {
         return measure(part);
     }
-    println!("| | the server sent | held | resident | budget | held for each |\n|---|---:|---:|---:|---:|---:|");
+    println!("| | the server sent | held | resident | budget | held per item |\n|---|---:|---:|---:|---:|---:|");
     for part in &PARTS {
         let own = std::env::current_exe().expect("the path of this program");
         let done = Command::new(own).args(["--part", part.name]).output().expect("a process");
