@@ -1,5 +1,5 @@
 """Bodies of streams, made from a real event of the agent server: each event is one HTTP chunk, as the server sends it,
-and six in a row share an id, as they do within a millisecond."""
+and six consecutive events share an id, as they do within a millisecond."""
 
 import json
 import pathlib

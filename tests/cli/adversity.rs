@@ -122,7 +122,7 @@ fn is_readable(file: &File, milliseconds: i32) -> bool {
 
 /// Runs the binary in a terminal that is not its controlling terminal, so that no signal arrives when the terminal is closed.
 /// Returns the exit code.
-fn left_alone(args: &[&str], shows: &str, at_rest: bool) -> Option<i32> {
+fn exit_code_after_close(args: &[&str], shows: &str, at_rest: bool) -> Option<i32> {
     let (master, slave) = bare_terminal();
     let mut command = command(args.iter().copied());
     command.env("TERM", "xterm-256color");
@@ -134,15 +134,15 @@ fn left_alone(args: &[&str], shows: &str, at_rest: bool) -> Option<i32> {
     let mut shown = Vec::new();
     while !String::from_utf8_lossy(&shown).contains(shows) {
         let mut part = [0; 4096];
-        let read = screen.read(&mut part).expect("it draws");
+        let read = screen.read(&mut part).expect("output");
         shown.extend_from_slice(&part[..read]);
     }
     if at_rest {
         while is_readable(&screen, 500) {
-            assert_ne!(screen.read(&mut [0; 4096]).expect("it draws"), 0);
+            assert_ne!(screen.read(&mut [0; 4096]).expect("output"), 0);
         }
     } else {
-        screen.write_all(b"j").expect("it lives");
+        screen.write_all(b"j").expect("a running process");
     }
     drop(screen);
     let until = Instant::now() + PATIENCE;
@@ -160,7 +160,7 @@ fn left_alone(args: &[&str], shows: &str, at_rest: bool) -> Option<i32> {
 
 #[test]
 fn a_terminal_closed_without_a_signal_ends_the_dashboard() {
-    assert_eq!(left_alone(&["--demo"], "support-bot", false), Some(129), "the exit code of SIGHUP");
+    assert_eq!(exit_code_after_close(&["--demo"], "support-bot", false), Some(129), "the exit code of SIGHUP");
     // On a screen that does not change nothing is written, so a failed write cannot reveal the closed terminal.
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("still.jsonl");
@@ -169,7 +169,7 @@ fn a_terminal_closed_without_a_signal_ends_the_dashboard() {
         r#"{"kind":"event","seq":1,"at":"2026-11-21T14:00:01Z","conn":1,"event":"custom","ns":[],"id":null,"data":1}"#,
     ];
     std::fs::write(&file, lines.join("\n") + "\n").expect("written");
-    assert_eq!(left_alone(&["--replay", file.to_str().expect("UTF-8")], "still.jsonl", true), Some(129));
+    assert_eq!(exit_code_after_close(&["--replay", file.to_str().expect("UTF-8")], "still.jsonl", true), Some(129));
 }
 
 /// Input of `run`: a question.
