@@ -43,7 +43,7 @@ LAST = b"0\r\n\r\n"
 
 
 def chunk(metadata, after):
-    """A `metadata` event that many milliseconds after the first event."""
+    """A `metadata` event this many milliseconds after the first event."""
     block = f"event: metadata\r\ndata: {json.dumps(metadata)}\r\nid: {bodies.BEGAN + after}-0\r\n\r\n".encode()
     return b"%x\r\n%b\r\n" % (len(block), block)
 
@@ -99,7 +99,7 @@ def serve(connection, folder):
 
 @contextlib.contextmanager
 def serving(folder):
-    """The address of a server of the bodies in a folder, on a process of its own."""
+    """Starts a server of the bodies in a folder in a separate process. Returns its address."""
     server = subprocess.Popen([sys.executable, __file__, folder], stdout=subprocess.PIPE, text=True)
     try:
         yield f"http://127.0.0.1:{int(server.stdout.readline())}"

@@ -157,7 +157,7 @@ pub fn event(data: &[u8]) {
 /// A record is written as one line and read back unchanged.
 fn same_again(parser: &mut LineParser, record: &Record) {
     let mut line = Vec::new();
-    write_record(&mut line, record).expect("memory takes it");
+    write_record(&mut line, record).expect("writing to memory");
     let line = String::from_utf8(line).expect("text");
     assert_eq!(line.matches('\n').count(), 1, "{line:?}");
     let safe = text::json(&line);

@@ -301,8 +301,8 @@ fn signals_end_commands_that_read_an_endless_recording() {
             // The pipe has no writer yet, so the command waits for one.
             let running = spawn(args);
             let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-            packed.write_all(&vec![begin; 1 << 20]).expect("memory takes it");
-            let member = packed.finish().expect("memory takes it");
+            packed.write_all(&vec![begin; 1 << 20]).expect("writing to memory");
+            let member = packed.finish().expect("writing to memory");
             let mut pipe = std::fs::OpenOptions::new().write(true).open(&path).expect("a reader");
             (0..4).for_each(|_| pipe.write_all(&member).expect("it reads on"));
             running.signal(libc::SIGINT);

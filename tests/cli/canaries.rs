@@ -214,13 +214,13 @@ impl World {
         let (asked, base) = (ways.clone(), Arc::new(Mutex::new(String::new())));
         let at = base.clone();
         let server = Server::start(move |seen| {
-            let (reads, writes) = *asked.lock().expect("held by nobody");
+            let (reads, writes) = *asked.lock().expect("not poisoned");
             let is_read = seen.method == "GET" || seen.path.ends_with("/search") || seen.path.contains("_logs");
-            let base = at.lock().expect("held by nobody").clone();
+            let base = at.lock().expect("not poisoned").clone();
             act(seen, if is_read { reads } else { writes }, &base)
         })
         .await;
-        *base.lock().expect("held by nobody") = server.url.to_string();
+        *base.lock().expect("not poisoned") = server.url.to_string();
         let folder = tempfile::tempdir().expect("a folder");
         let write = |name: &str, text: &str, mode: u32| {
             let path = folder.path().join(name);
@@ -249,7 +249,7 @@ impl World {
     }
 
     fn answers(&self, reads: Way, writes: Way) {
-        *self.ways.lock().expect("held by nobody") = (reads, writes);
+        *self.ways.lock().expect("not poisoned") = (reads, writes);
     }
 
     fn run(&self, line: &str, more: &[&str]) -> Done {

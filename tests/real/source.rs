@@ -370,7 +370,12 @@ async fn threads_are_followed_on_every_server() {
         let seen = |items: &[Item], text: &str| events_of(items).iter().any(|event| event.data.text().contains(text));
         let until = tokio::time::Instant::now() + Duration::from_secs(60);
         while !(seen(&items, "\"progress\":3") || seen(&items, "\"progress\": 3")) {
-            items.extend(tokio::time::timeout_at(until, receiver.recv()).await.expect("it comes").expect("no end yet"));
+            items.extend(
+                tokio::time::timeout_at(until, receiver.recv())
+                    .await
+                    .expect("an item in time")
+                    .expect("an open stream"),
+            );
         }
         // The end is known from the stream on Python, else from the list of runs.
         let is_over = |items: &[Item]| {
@@ -381,7 +386,12 @@ async fn threads_are_followed_on_every_server() {
             })
         };
         while !is_over(&items) {
-            items.extend(tokio::time::timeout_at(until, receiver.recv()).await.expect("it comes").expect("no end yet"));
+            items.extend(
+                tokio::time::timeout_at(until, receiver.recv())
+                    .await
+                    .expect("an item in time")
+                    .expect("an open stream"),
+            );
         }
         stop.cancel();
         while let Some(batch) = receiver.recv().await {
