@@ -208,7 +208,7 @@ impl Agent {
     }
 }
 
-/// What a search asks for besides its filters.
+/// The options of a search besides its filters.
 #[derive(Debug)]
 pub struct Page {
     /// Maximum number of entries.

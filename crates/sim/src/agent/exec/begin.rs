@@ -34,7 +34,7 @@ pub struct Continue {
     pub answers: Answers,
     /// An update of the state, before anything else.
     pub update: Value,
-    /// Nodes that run besides those that are next.
+    /// Nodes that run in addition to the next ones.
     pub goto: Vec<String>,
 }
 

@@ -37,7 +37,7 @@ pub enum Graph {
     Release,
     /// Loops as often as its input sets.
     Counter,
-    /// A node fails while another one runs beside it.
+    /// A node fails while another one runs in parallel.
     Failing,
     /// Fetches page after page, for hours.
     Crawl,
