@@ -1,5 +1,6 @@
-//! What an event costs on a tape of a thousand, and on one of ten million: `cargo bench --bench curve [EVENTS]` (a million,
-//! unless another number is given). Each line should be as the one before it.
+//! The cost of an event in a log of a thousand events and of up to ten million: `cargo bench --bench curve [EVENTS]` (default:
+//! a
+//! million). Each line of the output should be close to the one before it.
 
 use runtail_core::config::TapeLimits;
 use runtail_stream::{Data, Event, Item, Limits, Names, Record, Seq, Tape};
@@ -9,9 +10,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Events that a source sends at once.
+/// Events that a source sends in one batch.
 const BATCH: u64 = 256;
-/// Jumps and pages that are measured.
+/// Jumps and pages to measure.
 const LOOKS: u32 = 500;
 const WINDOW: (usize, usize) = (138, 34);
 
@@ -57,7 +58,7 @@ fn small(seq: u64) -> Arc<str> {
     format!(r#"{{"i":{seq}}}"#).into()
 }
 
-/// Makes events, batch by batch; what takes them is measured, what makes them is not.
+/// Makes events in batches. Only appending is measured, not making them.
 fn run(size: u64, is_token: bool, make: fn(u64) -> Arc<str>, mut take: impl FnMut(Vec<Event>)) -> f64 {
     let mut names = Names::default();
     let name = names.get(if is_token { "messages" } else { "custom" });
@@ -101,7 +102,7 @@ fn fold(size: u64, view: View, make: fn(u64) -> Arc<str>) -> (Viewer, f64) {
     (viewer, cost)
 }
 
-/// A frame after a step of a page up, from the end.
+/// A frame after a page up, from the end.
 fn pages(viewer: &mut Viewer, view: View) -> f64 {
     let windows = [(view, WINDOW.0, WINDOW.1)];
     viewer.prepare(&windows);
@@ -115,7 +116,7 @@ fn pages(viewer: &mut Viewer, view: View) -> f64 {
     began.elapsed().as_secs_f64() * 1e6 / f64::from(LOOKS)
 }
 
-/// A frame after a jump to an event, in the list of all.
+/// A frame after a jump to an event, in the Raw view.
 fn seeks(viewer: &mut Viewer, size: u64) -> f64 {
     viewer.show(View::Raw);
     let windows = [(View::Raw, WINDOW.0, WINDOW.1)];
@@ -130,7 +131,7 @@ fn seeks(viewer: &mut Viewer, size: u64) -> f64 {
     began.elapsed().as_secs_f64() * 1e6 / f64::from(LOOKS)
 }
 
-/// All frames that it takes to look through the list of all for what fits a filter.
+/// All frames that a filter needs to search the Raw view.
 fn filter(viewer: &mut Viewer, size: u64) -> f64 {
     let windows = [(View::Raw, WINDOW.0, WINDOW.1)];
     let began = Instant::now();
@@ -146,7 +147,7 @@ fn filter(viewer: &mut Viewer, size: u64) -> f64 {
     cost
 }
 
-/// All turns that it takes to show the stream as it was at a moment.
+/// All steps that are needed to show the stream at an earlier moment.
 fn moments(viewer: &mut Viewer, size: u64) -> f64 {
     let windows = [(View::Raw, WINDOW.0, WINDOW.1)];
     let mut random = fastrand::Rng::with_seed(7);

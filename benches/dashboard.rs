@@ -1,9 +1,10 @@
-//! The dashboard under load, as its user meets it: in a pseudo-terminal of 140x40, with a stream open that comes at a steady
-//! pace, or as fast as it is taken. `cargo bench --bench dashboard`, or with the names of what is wanted: `paced`, `whole`,
+//! The dashboard under load, as its user sees it: in a pseudo-terminal of 140x40, with a stream that arrives at a steady pace
+//! or
+//! as fast as it is read. `cargo bench --bench dashboard`, or with the names of measurements: `paced`, `whole`,
 //! `memory`, `big`.
 //!
-//! A key's time is that from its writing to the bytes that changed the screen as it should; a frame's is what the program
-//! itself logs (laid out, drawn, written). The emulator that reads the screen takes its share of the cores.
+//! The time of a key is from writing it to the bytes that complete the expected screen. The time of a frame is logged by the
+//! program (layout, drawing, writing). The emulator that reads the screen shares the cores.
 
 mod support;
 
@@ -19,17 +20,17 @@ const VIEWS: [&str; 8] = ["Messages", "Updates", "Values", "Timeline", "Lifecycl
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
-    println!("| stream | events | key p50 | p99 | longest | frame p50 | p99 | longest | resident MiB |");
+    println!("| stream | events | key p50 | p99 | max | frame p50 | p99 | max | resident MiB |");
     println!("|---|---|---|---|---|---|---|---|---|");
     if wants("paced") {
         for body in [Body::Tokens, Body::Custom] {
             let stream = Stream { body, events: 1_000_000, pace: Some(50_000) };
-            under_load(&format!("{body:?}, 50,000 a second"), stream);
+            under_load(&format!("{body:?}, 50,000 per second"), stream);
         }
     }
     if wants("memory") {
         let stream = Stream { body: Body::Tokens, events: 1_000_000, pace: None };
-        under_load("Tokens, as fast as taken", stream);
+        under_load("Tokens, as fast as they are read", stream);
         let stream = Stream { body: Body::Tokens, events: 2_000_000, pace: None };
         under_load("Tokens, twice as many", stream);
     }
@@ -54,7 +55,7 @@ fn count(number: u64) -> String {
     parts.join(",")
 }
 
-/// Opens the stream in a dashboard; gives it, the file of its log, and when the stream was asked for.
+/// Opens the stream in a dashboard. Returns it, its log file, and the time at which the stream was requested.
 fn open(url: &str, name: &str) -> (Terminal, std::path::PathBuf, Instant) {
     let log = std::env::temp_dir().join(format!("runtail-bench-{}-{name}.log", std::process::id()));
     let mut terminal = Terminal::start(&["--url", url, "--log", &log.to_string_lossy()]);
@@ -69,7 +70,7 @@ fn open(url: &str, name: &str) -> (Terminal, std::path::PathBuf, Instant) {
     (terminal, log, began)
 }
 
-/// Whether a view's tab is the one that is shown.
+/// Whether this view's tab is selected.
 fn shows(screen: &vt100::Screen, number: usize) -> bool {
     let tab = format!("{number} {}", VIEWS[number - 1]);
     let (rows, cols) = screen.size();
@@ -124,7 +125,7 @@ fn under_load(title: &str, stream: Stream) {
     );
 }
 
-/// What the log says of the frames: half of them, all but a hundredth, and the longest, in milliseconds.
+/// Frame times in the log: median, 99th percentile and maximum, in milliseconds.
 fn frames(log: &std::path::Path) -> [String; 3] {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     let _ = std::fs::remove_file(log);

@@ -1,5 +1,5 @@
-//! What lists hold in memory, in the state of the dashboard as it has it: `cargo bench --bench memory`. Each measurement runs
-//! in a process of its own, so that it begins clean. The table goes to `docs/performance.md`.
+//! Memory of lists in the dashboard's state: `cargo bench --bench memory`. Each measurement runs in a process of
+//! its own, so that it starts clean. The table goes to `docs/performance.md`.
 
 use runtail_api::Revisions;
 use runtail_core::model::{Deployment, LogLine, Revision};
@@ -14,27 +14,27 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
-/// The system's allocator, which knows what is held.
+/// The system's allocator with a counter of allocated bytes.
 struct Counting;
 
-// SAFETY: everything is handed on to the system's allocator as it comes.
+// SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.fetch_add(layout.size(), Relaxed);
-        // SAFETY: the caller keeps the rules.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         HELD.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller keeps the rules.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(at, layout) }
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         HELD.fetch_add(size, Relaxed);
         HELD.fetch_sub(layout.size(), Relaxed);
-        // SAFETY: the caller keeps the rules.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.realloc(at, layout, size) }
     }
 }
@@ -42,22 +42,22 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Events of a stream in a tab.
+/// Events of each stream in a tab.
 const EVENTS: usize = 10_000;
 
-/// What is measured.
+/// A measurement.
 struct Part {
     name: &'static str,
-    /// What it is, for people.
+    /// Its name in the table.
     what: &'static str,
-    /// Things that are put in.
+    /// Number of entries.
     count: usize,
-    /// Most resident memory of the whole process, in MB of a million bytes.
+    /// Budget for the resident memory of the process, in MB (a million bytes).
     budget: usize,
     build: fn(usize) -> Built,
 }
 
-/// What was built, and how much text the server sent for it.
+/// The state that was built, and the bytes that the server sent for it.
 struct Built {
     dash: Dash,
     text: usize,
@@ -79,7 +79,7 @@ const PARTS: [Part; 5] = [
         budget: 64,
         build: histories,
     },
-    Part { name: "logs", what: "100,000 lines of a log", count: 100_000, budget: 64, build: logs },
+    Part { name: "logs", what: "100,000 log lines", count: 100_000, budget: 64, build: logs },
     Part { name: "tabs", what: "9 tabs of 10,000 token events", count: MAX_TABS, budget: 48, build: tabs },
 ];
 
@@ -88,7 +88,7 @@ fn main() {
     if let Some(part) = args.next().and_then(|name| PARTS.iter().find(|part| part.name == name)) {
         return measure(part);
     }
-    println!("| | the server sent | held | resident | budget | held for each |\n|---|---:|---:|---:|---:|---:|");
+    println!("| | the server sent | held | resident | budget | held per item |\n|---|---:|---:|---:|---:|---:|");
     for part in &PARTS {
         let own = std::env::current_exe().expect("the path of this program");
         let done = Command::new(own).args(["--part", part.name]).output().expect("a process");
@@ -100,7 +100,7 @@ fn main() {
 fn measure(part: &Part) {
     let before = HELD.load(Relaxed);
     let mut built = (part.build)(part.count);
-    // Laid out and drawn, as whoever looks at it has it.
+    // Laid out and drawn, as on a screen.
     built.dash.screen();
     let (held, resident) = (HELD.load(Relaxed) - before, resident());
     let mb = |bytes: usize| format!("{:.1} MB", bytes as f64 / 1e6);
@@ -109,7 +109,7 @@ fn measure(part: &Part) {
     println!("| {} | {sent} | {} | {}{verdict} | {} MB | {each} B |", part.what, mb(held), mb(resident), part.budget);
 }
 
-/// Bytes of memory that this process has now.
+/// Resident bytes of this process.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
@@ -120,7 +120,7 @@ fn nothing(_: usize) -> Built {
     Built { dash: Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n", (140, 40)), text: 0 }
 }
 
-/// Texts of 32 hexadecimal digits as an identifier.
+/// A UUID of 32 hexadecimal digits.
 fn uuid(kind: usize, n: usize) -> String {
     format!("{kind:08x}-{n:04x}-4444-8444-{:012x}", n * 7_919)
 }
@@ -176,7 +176,7 @@ fn deployments(count: usize) -> Built {
     built
 }
 
-/// The same after all of them were selected once, one after the other, with twenty revisions each.
+/// The same after each was selected once, with twenty revisions.
 fn histories(count: usize) -> Built {
     let mut built = deployments(count);
     built.dash.app.relayout();
@@ -193,7 +193,7 @@ fn histories(count: usize) -> Built {
     built
 }
 
-/// Lines of a server's log, five hundred a look.
+/// Lines of a server's log, five hundred per poll.
 fn logs(count: usize) -> Built {
     let mut built = deployments(100);
     built.text = 0;
@@ -213,7 +213,7 @@ fn logs(count: usize) -> Built {
     built
 }
 
-/// Streams in as many tabs as there may be, of the tokens of one answer each, with the metadata that comes with each.
+/// Streams in the maximum number of tabs, each with the tokens of one answer and their metadata.
 fn tabs(count: usize) -> Built {
     let capture = include_str!("../tests/captures/agent-messages-tuple.sse").replace("\r\n", "\n");
     let mut blocks = capture.split("\n\n").filter(|block| block.starts_with("event: messages\n"));

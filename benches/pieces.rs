@@ -1,5 +1,5 @@
-//! What the pieces of a stream's way cost, each by itself: `cargo bench --bench pieces`. Bodies are made from what the real
-//! server sent.
+//! The cost of each part of reading a stream: `cargo bench --bench pieces`. Bodies are made from events of the
+//! real server.
 
 use bytes::Bytes;
 use divan::Bencher;
@@ -17,7 +17,7 @@ fn main() {
     divan::main();
 }
 
-/// What is measured: the tokens of an answer with the metadata that comes with each, small events, and a state.
+/// What is read: tokens of an answer with their metadata, small events, or a state.
 #[derive(Debug, Clone, Copy)]
 enum Body {
     Tokens,
@@ -143,7 +143,7 @@ fn projections(bencher: Bencher, body: Body) {
     });
 }
 
-/// Ids of events, which decide how a source looks for repeated ones.
+/// Ids of events, which decide how a source detects repeated ones.
 #[derive(Debug, Clone, Copy)]
 enum Ids {
     Distinct,
@@ -151,7 +151,7 @@ enum Ids {
     TwoInTurns,
 }
 
-/// A server that sends one body and then says that the run is over.
+/// A server that sends one body and then reports that the run has ended.
 struct OneBody(Bytes);
 
 impl Link for OneBody {
@@ -168,7 +168,7 @@ impl Link for OneBody {
     }
 }
 
-/// A replay of 300,000 events: repeated events are looked for. `One` may take 1.5 times as long as `Distinct`.
+/// A replay of 300,000 events, in which repeated events are detected. `One` may take 1.5 times as long as `Distinct`.
 #[divan::bench(args = [Ids::Distinct, Ids::One, Ids::TwoInTurns], sample_count = 5, sample_size = 1)]
 fn replay(bencher: Bencher, ids: Ids) {
     const EVENTS: usize = 300_000;

@@ -1,5 +1,5 @@
-//! How soon the dashboard stands on the screen, and what it costs while it stands still: `cargo bench --bench start`, or
-//! `… -- SECONDS` to look at each still screen for so long. The binary runs in a pseudo-terminal of 140x40.
+//! Time to the first frame, and the cost of an idle dashboard: `cargo bench --bench start`, or
+//! `… -- SECONDS` to observe each idle screen for that long. The binary runs in a pseudo-terminal of 140x40.
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use std::collections::HashMap;
@@ -13,19 +13,19 @@ use std::time::{Duration, Instant};
 
 const RUNTAIL: &str = env!("CARGO_BIN_EXE_runtail");
 const SIZE: PtySize = PtySize { rows: 40, cols: 140, pixel_width: 0, pixel_height: 0 };
-/// How often each start is measured.
+/// Repetitions of each start.
 const STARTS: usize = 200;
-/// How long a still screen is looked at, where nobody says otherwise.
+/// How long an idle screen is observed by default.
 const STILL: u64 = 20;
-/// How long a screen has to come to rest before it is looked at.
+/// How long a screen may take to settle before it is observed.
 const SETTLE: Duration = Duration::from_secs(6);
-/// After so long something hangs.
+/// After this time the program hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn main() {
     let seconds = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(STILL);
     let folder = tempfile::tempdir().expect("a folder");
-    // Connections are taken by the system, and nobody ever answers.
+    // The system accepts connections, and nothing ever responds.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     let silent = format!("http://{}", silent.local_addr().expect("an address"));
     let silent = profile(folder.path(), "silent", &silent, "any");
@@ -35,7 +35,7 @@ fn main() {
     }
 }
 
-/// A configuration of one profile, as arguments.
+/// Arguments for a configuration of one profile.
 fn profile(folder: &Path, name: &str, url: &str, key: &str) -> Vec<String> {
     let file = folder.join(format!("{name}.toml"));
     let key_file = folder.join(format!("{name}.key"));
@@ -46,7 +46,7 @@ fn profile(folder: &Path, name: &str, url: &str, key: &str) -> Vec<String> {
     vec!["--config".into(), file.to_string_lossy().into_owned()]
 }
 
-/// Keys are for their owner alone.
+/// Key files must be private.
 fn private(file: &Path) {
     #[cfg(unix)]
     {
@@ -57,7 +57,7 @@ fn private(file: &Path) {
     let _ = file;
 }
 
-/// A process in a terminal, and what it writes.
+/// A process in a terminal, and its output.
 struct Term {
     master: Box<dyn MasterPty + Send>,
     input: Box<dyn Write + Send>,
@@ -89,19 +89,21 @@ impl Term {
         Term { master: pty.master, input, child, output, parser: vt100::Parser::new(SIZE.rows, SIZE.cols, 0) }
     }
 
-    /// Reads until the screen is as wanted, or the process has ended.
+    /// Reads until the screen is as expected or the process has ended.
     fn until(&mut self, wanted: impl Fn(&str) -> bool) {
         let until = Instant::now() + PATIENCE;
         while !wanted(&self.parser.screen().contents()) {
             match self.output.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(bytes) => self.parser.process(&bytes),
                 Err(RecvTimeoutError::Disconnected) => return,
-                Err(RecvTimeoutError::Timeout) => panic!("it never came:\n{}", self.parser.screen().contents()),
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("the screen was never shown:\n{}", self.parser.screen().contents())
+                }
             }
         }
     }
 
-    /// Reads for a while: bytes and pieces that came.
+    /// Reads for a while. Returns the number of bytes and of reads.
     fn during(&mut self, time: Duration) -> (usize, usize) {
         let (until, mut bytes, mut pieces) = (Instant::now() + time, 0, 0);
         while let Ok(read) = self.output.recv_timeout(until.saturating_duration_since(Instant::now())) {
@@ -124,7 +126,7 @@ impl Drop for Term {
     }
 }
 
-/// Header and footer: a frame comes whole, so all between them is there too.
+/// Whether header and footer are complete. A frame is written in one piece, so everything between them is there too.
 fn is_frame(screen: &str) -> bool {
     let mut lines = screen.lines().map(str::trim);
     lines.next().is_some_and(|header| header.starts_with("runtail"))
@@ -133,7 +135,7 @@ fn is_frame(screen: &str) -> bool {
 
 fn starts(silent: &[String]) {
     println!("from exec to the first whole frame, {STARTS} times      median       p99");
-    // Only what leads to the screen counts, and not how the process is ended after that.
+    // Only the time to the screen counts, not how the process is ended afterwards.
     let took = |line: &[String], wanted: fn(&str) -> bool| {
         let once = |_| {
             let start = Instant::now();
@@ -159,7 +161,7 @@ fn starts(silent: &[String]) {
     }
 }
 
-/// The simulator as a process of its own: its address and its key.
+/// Starts a simulator in a process of its own. Returns its address and key.
 struct Sim(std::process::Child, String, String);
 
 impl Sim {
@@ -210,7 +212,7 @@ fn stills(folder: &Path, silent: &[String], time: Duration) {
         let pid = term.child.process_id().expect("it runs");
         let (known, ran) = (switches(pid), ticks(pid));
         let (bytes, pieces) = term.during(time);
-        // A thread that ended meanwhile takes its count with it.
+        // A thread that has ended takes its count with it.
         let new = switches(pid).into_iter().map(|(task, count)| count - known.get(&task).copied().unwrap_or_default());
         let (switches, ticks) = (new.sum::<u64>(), ticks(pid) - ran);
         println!("{what:<45} {switches:>9} {ticks:>11} {bytes:>9} {pieces:>9}");
@@ -228,10 +230,10 @@ fn switches(pid: u32) -> HashMap<OsString, u64> {
     tasks.map(|task| (task.file_name(), count(read(task.path().join("status"))))).collect()
 }
 
-/// The ticks (hundredths of a second) that a process ran.
+/// The processor time of a process in ticks (hundredths of a second).
 fn ticks(pid: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
-    // Behind the name, which may hold anything.
+    // Skips the name, which may contain anything.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
 }

@@ -1,5 +1,5 @@
 """Bodies of streams, made from a real event of the agent server: each event is one HTTP chunk, as the server sends it,
-and six in a row share an id, as they do within a millisecond."""
+and six consecutive events share an id, as they do within a millisecond."""
 
 import json
 import pathlib
@@ -10,7 +10,7 @@ BEGAN = 1_789_000_000_000
 
 
 def token_of_capture():
-    """The longest `messages` event of the capture: a token with the metadata that comes with each."""
+    """The longest `messages` event of the capture: a token with its metadata."""
     blocks = CAPTURE.read_text().replace("\r\n", "\n").split("\n\n")
     datas = [
         line.removeprefix("data: ")
@@ -51,14 +51,14 @@ def custom(size):
 
 
 def big(count, each):
-    """States of which each is as large as this."""
+    """States of this size each."""
     for number in range(count):
         items = [{"n": n, "text": "x" * 80, "list": [1, 2, 3]} for n in range(each // 120)]
         yield event("values", json.dumps({"turn": number, "items": items}, separators=(",", ":")), number * 6)
 
 
 def write(path, blocks):
-    """Writes the chunked body of these events; gives how many there are and their bytes. What is there is kept."""
+    """Writes the chunked body of these events, unless it exists. Returns the numbers of events and bytes."""
     sizes = path.with_suffix(".size")
     if path.exists() and sizes.exists():
         return tuple(map(int, sizes.read_text().split()))

@@ -1,7 +1,8 @@
-"""A static agent server on loopback: it answers what clients ask before a stream, and gives a body as the kernel copies it.
+"""A static agent server on loopback: it answers the requests that precede a stream, and sends a body as fast as the kernel
+copies it.
 
-The first path segment names the body: `/tokens/threads/T/runs/R/stream`. Such a server costs next to nothing beside any
-client, so what is measured is the client."""
+The first path segment names the body: `/tokens/threads/T/runs/R/stream`. The server costs next to nothing compared with any
+client, so the client is what is measured."""
 
 import contextlib
 import json
@@ -17,7 +18,7 @@ import bodies
 
 THREAD = "00000000-0000-4000-8000-000000000001"
 RUN = "00000000-0000-4000-8000-000000000002"
-# The run's times are those that its events' ids tell.
+# The times of the run match the ids of its events.
 BEGAN = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(bodies.BEGAN // 1000))
 ENDED = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(bodies.BEGAN // 1000 + 3600))
 INFO = {"version": "0.16.7", "langgraph_py_version": "1.2.22", "flags": {"assistants": True, "crons": False}}
@@ -42,7 +43,7 @@ LAST = b"0\r\n\r\n"
 
 
 def chunk(metadata, after):
-    """A `metadata` event that many milliseconds after the first event."""
+    """A `metadata` event this many milliseconds after the first event."""
     block = f"event: metadata\r\ndata: {json.dumps(metadata)}\r\nid: {bodies.BEGAN + after}-0\r\n\r\n".encode()
     return b"%x\r\n%b\r\n" % (len(block), block)
 
@@ -74,7 +75,7 @@ def serve(connection, folder):
                 if of_thread and replays:
                     connection.sendall(chunk({"run_id": RUN, "attempt": 1}, 0))
                 if replays or not of_thread:
-                    # A thread's stream goes on behind the run, so the last chunk, which ends a body, is left out.
+                    # A thread's stream continues after the run, so the chunk that ends the body is left out.
                     give(connection, folder / f"{body}.body", leave_out=len(LAST) if of_thread else 0)
                 if of_thread:
                     if replays:
@@ -98,7 +99,7 @@ def serve(connection, folder):
 
 @contextlib.contextmanager
 def serving(folder):
-    """The address of a server of the bodies in a folder, on a process of its own."""
+    """Starts a server of the bodies in a folder in a separate process. Returns its address."""
     server = subprocess.Popen([sys.executable, __file__, folder], stdout=subprocess.PIPE, text=True)
     try:
         yield f"http://127.0.0.1:{int(server.stdout.readline())}"

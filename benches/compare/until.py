@@ -1,4 +1,4 @@
-"""Runs a command, reads what it prints, and ends it when a text was printed: for a stream that has no end.
+"""Runs a command, reads its output, and ends the command when it has printed a text: for endless streams.
 
     until.py TEXT COMMAND…"""
 
@@ -12,7 +12,7 @@ def main():
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         tail = b""
         while read := os.read(process.stdout.fileno(), 1 << 20):
-            # The text may lie across two reads, and is in the last line.
+            # The text may be split across two reads, and is in the last line.
             tail = (tail + read)[-4096:]
             if wanted in tail or wanted.replace(b":", b": ") in tail:
                 process.kill()

@@ -1,17 +1,18 @@
-//! Bodies of streams, made from a real event of the agent server: each event is one HTTP chunk, and six in a row share an id.
+//! Bodies of streams, made from a real event of the agent server: each event is one HTTP chunk, and six consecutive events share an
+//! id.
 
-/// What a stream is made of.
+/// The content of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
-    /// The tokens of an answer, with the metadata that comes with each: 1.1 KB.
+    /// Tokens of an answer with their metadata, 1.1 KB each.
     Tokens,
-    /// Small events: 58 bytes.
+    /// Small events of 58 bytes.
     Custom,
-    /// States of so many bytes.
+    /// States of this many bytes.
     States(usize),
 }
 
-/// Makes events one after the other.
+/// Makes consecutive events.
 pub struct Maker {
     body: Body,
     token: (String, String),
@@ -19,7 +20,7 @@ pub struct Maker {
 }
 
 impl Maker {
-    /// Begins a stream.
+    /// Starts a stream.
     pub fn new(body: Body) -> Maker {
         let capture = include_str!("../../tests/captures/agent-messages-tuple.sse").replace("\r\n", "\n");
         let datas = capture.split("\n\n").filter(|block| block.starts_with("event: messages\n"));
@@ -29,7 +30,7 @@ impl Maker {
         Maker { body, token: (before.into(), after.into()), number: 0 }
     }
 
-    /// Adds the next event to a body, as a chunk of its own.
+    /// Adds the next event to a body, as a separate chunk.
     pub fn add(&mut self, to: &mut Vec<u8>) {
         let number = self.number;
         self.number += 1;

@@ -1,4 +1,4 @@
-//! What the benches that run the whole program share: bodies of streams, a server that sends them, a terminal.
+//! Shared by the benches that run the whole program: bodies of streams, a server that sends them, a terminal.
 #![allow(dead_code)]
 
 pub mod bodies;
@@ -7,7 +7,7 @@ pub mod terminal;
 
 use std::time::Duration;
 
-/// The time below which this share of all lies; they are sorted for that.
+/// Sorts the times and returns this quantile.
 pub fn quantile(times: &mut [Duration], share: f64) -> Duration {
     times.sort_unstable();
     let place = ((times.len() as f64 * share).ceil() as usize).clamp(1, times.len().max(1)) - 1;

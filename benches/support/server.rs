@@ -1,5 +1,5 @@
-//! A static agent server on loopback: it answers what clients ask before a stream, and sends a body as fast as it is taken,
-//! or at a steady pace. Such a server costs next to nothing beside its client.
+//! A static agent server on loopback: it answers the requests that precede a stream, and sends a body as fast as it is read, or at
+//! a steady pace. It costs next to nothing compared with its client.
 
 use super::bodies::{Body, Maker};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,16 +11,16 @@ pub const THREAD: &str = "00000000-0000-4000-8000-000000000001";
 pub const RUN: &str = "00000000-0000-4000-8000-000000000002";
 const SLICE: Duration = Duration::from_millis(2);
 
-/// What is sent.
+/// What to send.
 #[derive(Debug, Clone, Copy)]
 pub struct Stream {
     pub body: Body,
     pub events: u64,
-    /// Events a second; nothing: as fast as they are taken.
+    /// Events per second; `None` means as fast as they are read.
     pub pace: Option<u64>,
 }
 
-/// Serves a stream to everyone who asks, and gives the server's address.
+/// Serves a stream to every client. Returns the server's address.
 pub fn serve(stream: Stream) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = format!("http://{}", listener.local_addr().expect("an address"));
@@ -34,7 +34,7 @@ pub fn serve(stream: Stream) -> String {
     std::thread::spawn(move || {
         for connection in listener.incoming().map_while(Result::ok) {
             let whole = whole.clone();
-            // Who leaves early is no fault of a server.
+            // A client that leaves early is not an error.
             std::thread::spawn(move || drop(answer(connection, stream, whole.get())));
         }
     });

@@ -1,11 +1,11 @@
-//! A pseudo-terminal with the program in it, and an emulator that keeps its screen.
+//! A pseudo-terminal that runs the program, and an emulator that maintains its screen.
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use std::io::{Read, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// How long a screen may take, before the bench gives up.
+/// Maximum wait for a screen, after which the bench gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The terminal.
@@ -27,7 +27,7 @@ impl Terminal {
         let pty = native_pty_system().openpty(size).expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_runtail"));
         command.args(args);
-        // The configuration of whoever measures is none of its business.
+        // The configuration of the person who measures must not matter.
         let nowhere = std::env::temp_dir();
         for name in ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"] {
             command.env(name, &nowhere);
@@ -51,13 +51,13 @@ impl Terminal {
         Terminal { _master: pty.master, input, child, output, parser, written: 0 }
     }
 
-    /// Types.
+    /// Sends keys.
     pub fn keys(&mut self, text: &str) {
         self.input.write_all(text.as_bytes()).expect("the terminal takes keys");
         self.input.flush().expect("the terminal takes keys");
     }
 
-    /// Reads what comes until something holds of the screen; gives the time at which the bytes came that made it so.
+    /// Reads until a condition holds for the screen. Returns the arrival time of the bytes that made it hold.
     pub fn until(&mut self, what: &str, holds: impl Fn(&vt100::Screen) -> bool) -> Instant {
         let began = Instant::now();
         if holds(self.parser.screen()) {
@@ -81,7 +81,7 @@ impl Terminal {
         }
     }
 
-    /// Takes what comes for a while.
+    /// Reads for a while.
     pub fn rest(&mut self, time: Duration) {
         let until = Instant::now() + time;
         loop {
@@ -103,7 +103,7 @@ impl Terminal {
         self.parser.screen()
     }
 
-    /// A figure of `/proc/PID/status`, as `VmHWM`, in KiB.
+    /// A value of `/proc/PID/status`, such as `VmHWM`, in KiB.
     pub fn status(&self, name: &str) -> u64 {
         let pid = self.child.process_id().unwrap_or_default();
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
@@ -111,7 +111,7 @@ impl Terminal {
         line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
     }
 
-    /// Leaves, and waits for the program's end.
+    /// Quits, and waits for the program's end.
     pub fn quit(mut self) {
         self.keys("\x03");
         while self.child.try_wait().is_ok_and(|ended| ended.is_none()) {

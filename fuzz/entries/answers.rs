@@ -1,4 +1,4 @@
-//! The body of an answer, from its bytes to what the models make of it.
+//! The body of a response, from its bytes to the models' records.
 
 use flate2::read::MultiGzDecoder;
 use runtail_api::read_answer;
@@ -11,14 +11,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::io::Read;
 
-/// Bytes to which the reference decoder unpacks.
+/// Limit on the unpacked bytes of the reference decoder.
 const MOST: u64 = 1 << 20;
 
-/// Reads the bytes as an answer's body, plain or compressed as the first of them says, then as every kind of record.
+/// Reads the bytes as a response body, plain or compressed as the first of them selects, and then as every type of record.
 pub fn answer(data: &[u8]) {
     let (head, body) = data.split_at(data.len().min(2));
     let (flags, limit) = (head.first().copied().unwrap_or(0), head.get(1).copied().unwrap_or(255));
-    // Small limits and large ones.
+    // Small and large limits.
     let limit = usize::from(limit).pow(2) * 16;
     let read = read(body, flags & 1 == 1, limit);
     if flags & 1 == 1 {
@@ -33,7 +33,7 @@ pub fn answer(data: &[u8]) {
     } else {
         read.expect_err("a body beyond the limit");
     }
-    // The records, whether they were compressed or not.
+    // The records, whether the body was compressed or not.
     let whole = if flags & 1 == 1 { unpacked(body).unwrap_or_default() } else { body.to_vec() };
     records(&whole);
 }
@@ -47,7 +47,7 @@ fn read(body: &[u8], is_gzip: bool, limit: usize) -> Result<Vec<u8>, String> {
     futures::executor::block_on(read_answer(response.into(), limit)).map(Into::into)
 }
 
-/// What another decoder of the same format unpacks; nothing where it is damaged or too large.
+/// What another decoder of the same format unpacks; `None` if the data is damaged or too large.
 fn unpacked(body: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     MultiGzDecoder::new(body).take(MOST + 1).read_to_end(&mut out).ok()?;
@@ -58,12 +58,12 @@ fn of<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     serde_json::from_slice(bytes).ok()
 }
 
-/// A record, or each of a list.
+/// A single record, or each record of a list.
 fn each<T: DeserializeOwned>(bytes: &[u8]) -> Vec<T> {
     of::<Vec<T>>(bytes).or_else(|| of::<T>(bytes).map(|one| vec![one])).unwrap_or_default()
 }
 
-/// Reads JSON as every kind of record that a server sends, and asks each for all that it knows.
+/// Parses JSON as every type of record that a server sends, and calls every accessor.
 pub fn records(json: &[u8]) {
     for deployment in each::<Deployment>(json) {
         let _ = deployment.agent_url();
@@ -109,7 +109,7 @@ fn facts(json: &str) {
     }
 }
 
-/// A snapshot of a thread is one JSON record for any content of its parts.
+/// A snapshot of a thread is one JSON record, whatever its parts contain.
 fn snapshot(json: &str) {
     if !is_json(json) {
         return;

@@ -1,5 +1,5 @@
-//! A dashboard whose servers say what they like: every question is answered with the same hostile text in every field that can
-//! hold one, and whatever comes of it is looked at cell by cell.
+//! A dashboard with hostile servers: every response has the same hostile text in every field that can hold text, and the resulting
+//! screens are checked cell by cell.
 
 pub use runtail_testkit::dash::{Dash, demo_like};
 
@@ -24,13 +24,13 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
 
-/// What must never reach a cell, a title, a file or a clipboard: what controls a terminal, and what turns text round.
+/// Characters that must never reach a cell, a title, a file or the clipboard: terminal controls and bidi controls.
 pub fn is_dangerous(c: char) -> bool {
     let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turns
 }
 
-/// Texts that have done harm to programs of this kind.
+/// Texts that have broken similar programs.
 pub const HOSTILE: [&str; 13] = [
     "\u{1b}c\u{1b}[5;10r\u{1b}[?5h\u{1b}[6n\u{1b}[21t\u{1b}#8\u{1b}(0reset",
     "\u{1b}[2J\u{1b}[Hgone",
@@ -47,7 +47,7 @@ pub const HOSTILE: [&str; 13] = [
     "\u{1b}",
 ];
 
-/// A record with the text in every field that any of our screens looks at.
+/// A record with the text in every field that any screen reads.
 fn record(text: &str) -> Value {
     let list = json!([{"name": text, "value": text, "id": text}, text]);
     let mut all = json!({
@@ -81,12 +81,12 @@ fn messages(text: &str) -> Value {
     ])
 }
 
-/// A thing as its model reads it from a record.
+/// Parses the record as a model type.
 fn read<T: serde::de::DeserializeOwned>(text: &str) -> T {
     serde_json::from_value(record(text)).expect("a record is what the models read")
 }
 
-/// An error whose words are another's.
+/// An error whose message is the text.
 fn error(text: &str) -> ApiError {
     let at = Place {
         profile: "prod-us".into(),
@@ -99,7 +99,7 @@ fn error(text: &str) -> ApiError {
     ApiError { kind: Kind::Invalid(vec![text.into()]), at, detail: text.into(), hint: Some(text.into()) }
 }
 
-/// What a stream sends, with the text for names, namespaces, ids and payloads.
+/// Stream items with the text in names, namespaces, ids and payloads.
 fn items(text: &str, seq: u64, at: Timestamp) -> Vec<Item> {
     let bare = Value::String(text.into());
     let payloads = [
@@ -167,7 +167,7 @@ fn items(text: &str, seq: u64, at: Timestamp) -> Vec<Item> {
     out
 }
 
-/// The answer of a hostile server to what is asked for all the while.
+/// The hostile response to a subscription.
 pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestamp) -> Option<SubscriptionEvent> {
     let next = NextPoll::At(at + SignedDuration::from_secs(4));
     let result = |value| if well { Ok(value) } else { Err(error(text)) };
@@ -235,7 +235,7 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
     })
 }
 
-/// What a change would do, told by a server's own words.
+/// The preview of a change with text of the server.
 fn preview(text: &str) -> Preview {
     let word = || Some(Value::String(text.into()));
     Preview {
@@ -259,7 +259,7 @@ fn request(text: &str) -> PlainRequest {
     }
 }
 
-/// The answer of a hostile server to what was asked once.
+/// The hostile response to a one-shot effect.
 pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<EffectResult> {
     let fail = || error(text);
     Some(match effect {
@@ -320,38 +320,38 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
     })
 }
 
-/// A dashboard with what it asks for and has not been told.
+/// A dashboard with its pending requests.
 pub struct World {
     /// The dashboard.
     pub dash: Dash,
-    /// What was asked once.
+    /// Effects that have not been answered.
     pub asked: Vec<Effect>,
     seq: u64,
 }
 
 impl World {
-    /// A fleet of two regions.
+    /// Two regions with deployments.
     pub fn new(size: (u16, u16)) -> World {
         World { dash: demo_like(size), asked: Vec::new(), seq: 1 }
     }
 
-    /// A message; what it asks for is kept, what it gives away is looked at.
+    /// Applies a message, keeps the effects, and checks what leaves the dashboard.
     pub fn feed(&mut self, msg: Msg) {
         let effects = self.dash.feed(msg);
-        effects.iter().for_each(given_away);
+        effects.iter().for_each(check_outgoing);
         self.asked.extend(effects);
-        // Nobody presses so many keys before an answer comes.
+        // A limit: no user presses so many keys before a response arrives.
         self.asked.truncate(64);
     }
 
-    /// Keys, as tests write them.
+    /// Presses keys, in the tests' notation.
     pub fn keys(&mut self, keys: &str) {
         for key in runtail_tui::input::key::parse_keys(keys).expect("keys") {
             self.feed(Msg::Key(key));
         }
     }
 
-    /// Everything that is asked for is answered, well or badly.
+    /// Answers all pending requests, successfully or not.
     pub fn answer_all(&mut self, text: &str, well: bool) {
         self.answer_once(text, well);
         for sub in subscriptions(&self.dash.app) {
@@ -360,9 +360,9 @@ impl World {
         self.answer_once(text, well);
     }
 
-    /// What was asked once is answered, and the work beside the screen is done.
+    /// Answers the one-shot effects and finishes the background work.
     pub fn answer_once(&mut self, text: &str, well: bool) {
-        // An answer may ask for more, and work for more work.
+        // A response may cause more requests and more work.
         for _ in 0..3 {
             for effect in std::mem::take(&mut self.asked) {
                 if let Some(done) = done(&effect, text, well, self.dash.app.session.now) {
@@ -376,7 +376,7 @@ impl World {
         }
     }
 
-    /// One subscription is answered.
+    /// Answers one subscription.
     pub fn tell(&mut self, sub: &Subscription, text: &str, well: bool) {
         let Some(answer) = answer(sub, text, well, self.seq, self.dash.app.session.now) else { return };
         if matches!(answer, SubscriptionEvent::Items(_)) {
@@ -390,7 +390,7 @@ impl World {
         self.dash.open_thread();
     }
 
-    /// Items of the stream that is open; the closure gets the number of the next event.
+    /// Sends items of the open stream; the closure gets the next event's number.
     pub fn items(&mut self, items: impl FnOnce(u64) -> Vec<Item>) {
         let Some(sub) =
             subscriptions(&self.dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
@@ -402,7 +402,7 @@ impl World {
         self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
     }
 
-    /// Bytes as a server sends them on a stream that is open.
+    /// Sends bytes of the open stream, as a server would.
     pub fn bytes(&mut self, bytes: &[u8]) {
         let Some(sub) =
             subscriptions(&self.dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
@@ -421,7 +421,7 @@ impl World {
         self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer: SubscriptionEvent::Items(items) });
     }
 
-    /// Looks at every cell. Tells whether something is marked that would have turned text round.
+    /// Checks every cell. Returns whether a marked bidi control is shown.
     pub fn look(&mut self) -> bool {
         let (width, height) = self.dash.app.session.size;
         let buffer = self.dash.buffer();
@@ -439,13 +439,13 @@ impl World {
     }
 }
 
-/// What leaves the dashboard for a clipboard, a notification or a file.
-fn given_away(effect: &Effect) {
+/// Checks what leaves the dashboard for the clipboard, a notification or a file.
+fn check_outgoing(effect: &Effect) {
     let harmless = |text: &str| assert!(!text.replace('\n', "").contains(is_dangerous), "{text:?} in {effect:?}");
     match effect {
         Effect::Copy(text) => harmless(text),
         Effect::File(_, FileStep::Write(chunks)) => {
-            // What else there is of chunks is cleaned when it is written.
+            // The other parts of an export are cleaned when they are written.
             chunks.iter().for_each(|chunk| {
                 if let Chunk::Text(text) = chunk {
                     harmless(text);
@@ -457,7 +457,7 @@ fn given_away(effect: &Effect) {
     }
 }
 
-/// Keys beside the letters.
+/// Keys other than letters.
 const NAMED: [Code; 14] = [
     Code::Enter,
     Code::Esc,
@@ -475,7 +475,7 @@ const NAMED: [Code; 14] = [
     Code::PageDown,
 ];
 
-/// What a fuzzer's bytes do with a dashboard.
+/// Runs a fuzzer's input as actions on a dashboard.
 struct Script<'a>(&'a [u8]);
 
 impl Script<'_> {
@@ -496,7 +496,7 @@ impl Script<'_> {
         head
     }
 
-    /// A text that harms, or the next bytes as one.
+    /// Returns one of the harmful texts, or the next bytes as a text.
     fn text(&mut self) -> String {
         match usize::from(self.byte()) {
             known if known < HOSTILE.len() => HOSTILE[known].to_string(),
@@ -505,7 +505,7 @@ impl Script<'_> {
     }
 }
 
-/// Any messages in any order leave a state that can be drawn, and nothing dangerous in it.
+/// Whatever messages arrive in whatever order, the state can be drawn and the screen contains nothing dangerous.
 pub fn update(data: &[u8]) {
     let mut script = Script(data);
     let mut world = World::new((100, 30));
@@ -533,7 +533,7 @@ pub fn update(data: &[u8]) {
                 let (lines, x, y) = (script.byte() as i8, script.short() % 300, script.short() % 120);
                 world.feed(Msg::Wheel { lines, x, y });
                 world.feed(Msg::Click { x, y });
-                // Held, and moved.
+                // A press, held and moved.
                 world.feed(Msg::Drag { x: y, y: x });
             }
             10 => {
@@ -559,7 +559,7 @@ pub fn update(data: &[u8]) {
                 world.bytes(&bytes);
             }
             16 => {
-                // A clock that is set, to either side; a machine that slept.
+                // The clock is set forward or back, or the machine slept.
                 let seconds = i64::from(script.short() as i16) * i64::from(script.byte()) * 60;
                 world.dash.later(seconds * 1000);
                 world.feed(Msg::Tick);

@@ -1,5 +1,5 @@
-//! What the fuzzer calls, and what ordinary tests call with the corpus (`tests/state/fuzz.rs`): one function for each door by
-//! which bytes of others come in. Each panics where something is wrong.
+//! The entry points that the fuzzer calls, and that ordinary tests call with the corpus (`tests/state/fuzz.rs`): one function for
+//! each kind of external bytes. Each panics if something is wrong.
 #![allow(dead_code, reason = "each caller uses its own part of this")]
 
 pub mod answers;
@@ -21,15 +21,15 @@ use runtail_tui::input::key::{Key, parse_keys};
 use std::io::Cursor;
 use std::path::Path;
 
-/// An entry with its name, which is that of its target and of its folder in the corpus.
+/// An entry point with its name, which is also that of its target and of its corpus folder.
 pub type Entry = (&'static str, fn(&[u8]));
 
-/// All of them.
+/// All entry points.
 pub const ENTRIES: [Entry; 12] = [
     ("framer", framer),
     ("sse", sse),
     ("event", event),
-    ("text", text_door),
+    ("text", cleaned_text),
     ("config", config),
     ("recording", recording),
     ("keys", keys),
@@ -40,16 +40,16 @@ pub const ENTRIES: [Entry; 12] = [
     ("redact", redaction::redact),
 ];
 
-/// Runs one of them by its name.
+/// Runs an entry point by name.
 pub fn run(name: &str, data: &[u8]) {
     let (_, entry) = ENTRIES.iter().find(|(known, _)| *known == name).expect("an entry of that name");
     entry(data);
 }
 
-/// An event is taken whole up to this size here; the fuzzer's inputs are small, and both sides of the border are of interest.
+/// Events are complete up to this size. It is small because the fuzzer's inputs are, and both sides of the limit matter.
 const MAX_EVENT: usize = 8 << 10;
 
-/// Cuts bytes into chunks as the first ones say: no server owes us whole lines.
+/// Splits bytes into chunks of sizes that the first bytes select, because chunks may end anywhere in a line.
 fn chunks(data: &[u8]) -> (Vec<Bytes>, &[u8]) {
     let (seed, body) = data.split_at(data.len().min(4));
     let mut state = seed.iter().fold(1_u32, |state, byte| state.wrapping_mul(257).wrapping_add(u32::from(*byte)));
@@ -57,7 +57,7 @@ fn chunks(data: &[u8]) -> (Vec<Bytes>, &[u8]) {
     let mut out = Vec::new();
     while !rest.is_empty() {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        // Mostly a few bytes, at times none, at times many.
+        // Usually a few bytes, sometimes none or many.
         let size = match state >> 24 {
             0..16 => 0,
             16..192 => 1 + (state >> 20) as usize % 7,
@@ -70,7 +70,7 @@ fn chunks(data: &[u8]) -> (Vec<Bytes>, &[u8]) {
     (out, body)
 }
 
-/// All frames of a stream, and what was left at its end.
+/// All frames of a stream, and what remains at its end.
 fn frames(chunks: impl IntoIterator<Item = Bytes>, max: usize) -> (Vec<Frame>, Option<u64>) {
     let mut framer = Framer::new(max);
     let mut found = Vec::new();
@@ -81,7 +81,7 @@ fn frames(chunks: impl IntoIterator<Item = Bytes>, max: usize) -> (Vec<Frame>, O
     (found, framer.finish())
 }
 
-/// However the bytes are cut, the frames are the same; what is large is thinned and counted.
+/// The frames don't depend on the chunks; large events are truncated and counted.
 pub fn framer(data: &[u8]) {
     let (chunks, body) = chunks(data);
     for max in [usize::MAX, MAX_EVENT, 0] {
@@ -99,7 +99,7 @@ pub fn framer(data: &[u8]) {
     }
 }
 
-/// The events of a stream, as Runtail reads them.
+/// The events of a stream as Runtail reads them.
 fn decoded(chunks: impl IntoIterator<Item = Bytes>) -> (Vec<Decoded>, usize) {
     let mut decoder = Decoder::default();
     let (frames, _) = frames(chunks, usize::MAX);
@@ -111,10 +111,10 @@ fn decoded(chunks: impl IntoIterator<Item = Bytes>) -> (Vec<Decoded>, usize) {
     (blocks.collect(), comments)
 }
 
-/// Most bytes of an id or a name that is kept as it is.
+/// Maximum length of an id or a name that is kept unchanged.
 const LONGEST: usize = 1024;
 
-/// The same events and heartbeats as a second decoder finds that was written after the standard alone.
+/// The events and heartbeats match those of a second decoder that was written from the standard alone.
 pub fn sse(data: &[u8]) {
     let (chunks, body) = chunks(data);
     let (found, comments) = decoded(chunks);
@@ -127,7 +127,7 @@ pub fn sse(data: &[u8]) {
             oracle::Event { name, data, id: event.id.as_deref().map(str::to_owned) }
         })
         .collect();
-    // Longer ids are ignored, and longer names are shortened.
+    // Longer ids are ignored, and longer names are truncated.
     for (found, wanted) in found.iter().zip(&mut wanted.events) {
         wanted.id = wanted.id.take().filter(|id| id.len() <= LONGEST);
         if wanted.name.len() > LONGEST {
@@ -139,7 +139,7 @@ pub fn sse(data: &[u8]) {
     assert_eq!(comments, wanted.comments, "comments are heartbeats");
 }
 
-/// Events of any name and payload are folded by every projection, told as a line, and read again as they were.
+/// Events of any name and payload are folded by every projection, described in a line, and read back unchanged.
 pub fn event(data: &[u8]) {
     let (chunks, _) = chunks(data);
     let (events, _) = decoded(chunks);
@@ -154,17 +154,17 @@ pub fn event(data: &[u8]) {
     }
 }
 
-/// A record is written as one line, and read as it was.
+/// A record is written as one line and read back unchanged.
 fn same_again(parser: &mut LineParser, record: &Record) {
     let mut line = Vec::new();
-    write_record(&mut line, record).expect("memory takes it");
+    write_record(&mut line, record).expect("writing to memory");
     let line = String::from_utf8(line).expect("text");
     assert_eq!(line.matches('\n').count(), 1, "{line:?}");
     let safe = text::json(&line);
     assert!(!safe.trim_end().contains(hostile::is_dangerous), "{safe:?}");
     let read = parser.parse(&line).expect("a record").expect("of a known kind");
     match (&read, record) {
-        // Line ends between the tokens of JSON are let go.
+        // Line breaks between JSON tokens are dropped.
         (Record::Event(read), Record::Event(event)) => {
             let data = |event: &Event| match &event.data {
                 Data::Json(text) => Data::Json(text.replace(['\n', '\r'], "").trim().into()),
@@ -176,16 +176,16 @@ fn same_again(parser: &mut LineParser, record: &Record) {
         }
         _ => assert_eq!(&read, record),
     }
-    // What goes to a terminal says the same.
+    // The sanitized line is still a record.
     parser.parse(&safe).expect("still a record");
 }
 
-/// What passes the door is harmless, and no wider than it says.
-pub fn text_door(data: &[u8]) {
+/// Sanitized text is harmless and no wider than its computed width.
+pub fn cleaned_text(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let clean = text::clean(&text);
     assert!(!clean.contains(hostile::is_dangerous), "{clean:?}");
-    assert_eq!(text::clean(&clean), clean, "what is clean stays as it is");
+    assert_eq!(text::clean(&clean), clean, "sanitizing is idempotent");
     let lines = text::clean_lines(&text);
     assert!(!lines.replace('\n', "").contains(hostile::is_dangerous), "{lines:?}");
     for columns in [0, 1, 2, 7, 80] {
@@ -200,7 +200,7 @@ pub fn text_door(data: &[u8]) {
     assert!(!text::markdown::inline(&text).contains(hostile::is_dangerous));
 }
 
-/// A configuration is understood or refused in words that a terminal can bear.
+/// A configuration is accepted, or rejected with an error that is safe to print.
 pub fn config(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match Config::parse(&text, Some(Path::new("config.toml"))) {
@@ -217,17 +217,17 @@ pub fn config(data: &[u8]) {
     }
 }
 
-/// A recording that is broken in any way gives the records that it holds.
+/// A recording with any damage still yields its intact records.
 pub fn recording(data: &[u8]) {
     let Ok(mut reader) = Reader::new(Cursor::new(data.to_vec())) else { return };
     let mut parser = LineParser::default();
     let mut story = Story::default();
     let mut lines = 0;
-    // Compressed, a few bytes may be as many lines as one likes.
+    // A few compressed bytes may unpack to any number of lines.
     while let Some(read) = reader.next().filter(|_| lines < 1000) {
         lines += 1;
         let Ok(record) = read else { continue };
-        // A namespace is told apart at `|`, so one in a segment is not what we write.
+        // Namespaces are split at `|`, so a segment never contains one.
         let odd = matches!(&record, Record::Event(event) if event.ns.iter().any(|segment| segment.contains('|')));
         if !odd && !matches!(&record, Record::Event(Event { data: Data::Json(text), .. }) if !is_json(text)) {
             same_again(&mut parser, &record);
@@ -236,7 +236,7 @@ pub fn recording(data: &[u8]) {
     }
 }
 
-/// The name of a key leads to that key again.
+/// The name of a key parses back to the same key.
 pub fn keys(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Ok(key) = text.parse::<Key>() {

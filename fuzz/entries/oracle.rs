@@ -1,12 +1,12 @@
-//! A second decoder of server-sent events, written line by line after the standard (WHATWG HTML, 9.2.6) and after nothing else: slow,
-//! simple, and with no part in common with the one that Runtail uses.
+//! A second decoder of server-sent events, written line by line from the standard (WHATWG HTML, 9.2.6) only: slow, simple, and
+//! without any code in common with Runtail's own decoder.
 
-/// What a stream holds.
+/// The content of a stream.
 #[derive(Debug, Default, PartialEq)]
 pub struct Stream {
     /// Its events.
     pub events: Vec<Event>,
-    /// Its comment lines.
+    /// Number of comment lines.
     pub comments: usize,
 }
 
@@ -17,14 +17,14 @@ pub struct Event {
     pub name: String,
     /// Its data.
     pub data: String,
-    /// Its own id. (The standard lets one last; who resumes must know which event bore it.)
+    /// Its own id. (In the standard an id persists for later events; resuming needs to know which event had it.)
     pub id: Option<String>,
 }
 
-/// Reads a whole stream.
+/// Decodes a whole stream.
 pub fn events(bytes: &[u8]) -> Stream {
     let text = String::from_utf8_lossy(bytes);
-    // One leading byte order mark is let go.
+    // A leading byte order mark is dropped.
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut stream = Stream::default();
     let (mut name, mut data, mut id) = (String::new(), String::new(), None);
@@ -63,7 +63,7 @@ pub fn events(bytes: &[u8]) -> Stream {
     stream
 }
 
-/// The lines that were ended, by CR LF, LF or CR. What follows the last end was never finished.
+/// The lines that end with CR LF, LF or CR. Text after the last line end is incomplete.
 fn lines(text: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut rest = text;

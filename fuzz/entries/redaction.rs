@@ -1,4 +1,4 @@
-//! Redaction: no key is left in a recording, and what is written is a recording again.
+//! A redacted recording contains no keys and is a valid recording.
 
 use super::{decoded, same_again};
 use jiff::Timestamp;
@@ -13,7 +13,7 @@ const KEYS: [&str; 4] = [
     "AKIA0123456789ABCDEF",
 ];
 
-/// Redacts the events of a stream, with a key put between what it holds.
+/// Redacts the events of a stream with a key inserted into their data.
 pub fn redact(data: &[u8]) {
     let (chunks, body) = super::chunks(data);
     let rules = Rules::new(&[], &[]).expect("the rules that always apply");
@@ -56,7 +56,7 @@ pub fn redact(data: &[u8]) {
     }
 }
 
-/// The text, begun with something that ends a word.
+/// The text, preceded by a character that ends a word.
 fn delimited(text: &str) -> String {
     format!("\" {text}")
 }

@@ -1,5 +1,5 @@
-//! Answers of both services, from the bytes on the wire to the screen: a server on this machine sends them, the clients read them,
-//! the dashboard shows them.
+//! Responses of both services, from the bytes on the wire to the screen: a local server sends them, the clients read them, and the
+//! dashboard shows them.
 
 use super::answers;
 use super::hostile::World;
@@ -16,15 +16,15 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// Where the keys lead, and what they ask for on their way.
+/// Keys that open a screen and request its data.
 const PLACES: [&str; 9] = ["", "<Tab>", "l", "b", "d", "<Enter>", "<Enter>v", "<Enter><Enter>", ":integrations<Enter>"];
-/// Answers to one input; an endless list would be read for long.
+/// Responses to one input; an endless list would be read for long.
 const ANSWERS: usize = 24;
 
 /// What the server sends next, and how often.
 static NEXT: Mutex<(Vec<u8>, usize)> = Mutex::new((Vec::new(), 0));
 
-/// The server, the runtime of the clients, and the connections that they share.
+/// The server, the clients' runtime, and their shared connections.
 static SERVER: LazyLock<(String, tokio::runtime::Runtime, Connections)> = LazyLock::new(|| {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("bound"));
@@ -33,7 +33,7 @@ static SERVER: LazyLock<(String, tokio::runtime::Runtime, Connections)> = LazyLo
     (url, runtime, Connections::default())
 });
 
-/// Reads a request and sends what is next. One request a connection.
+/// Reads a request and sends the next response. One request per connection.
 fn serve(mut client: TcpStream) {
     let Ok(copy) = client.try_clone() else { return };
     let (mut reader, mut line, mut length) = (BufReader::new(copy), String::new(), 0);
@@ -50,7 +50,7 @@ fn serve(mut client: TcpStream) {
     next.1 = next.1.saturating_sub(1);
 }
 
-/// The whole answer, head included; or the body of a common one.
+/// Returns the bytes as a whole response with its head, or as the body of an ordinary one.
 fn response(flags: u8, data: &[u8]) -> Vec<u8> {
     if flags & 7 == 7 {
         return data.to_vec();
@@ -67,7 +67,7 @@ fn response(flags: u8, data: &[u8]) -> Vec<u8> {
     all
 }
 
-/// A place in the dashboard, reached with a server that answers everything with these bytes.
+/// Opens a screen of the dashboard while a server answers every request with these bytes.
 pub fn http(data: &[u8]) {
     let (head, data) = data.split_at(data.len().min(2));
     let (place, flags) = (head.first().copied().unwrap_or(0), head.get(1).copied().unwrap_or(0));
@@ -93,14 +93,14 @@ pub fn http(data: &[u8]) {
     answers::records(data);
 }
 
-/// The clients of the server.
+/// The clients for this server.
 struct Clients {
     control: ControlPlane,
     agent: AgentServer,
 }
 
 impl Clients {
-    /// Everything that the dashboard asks for is asked of the server.
+    /// Sends everything that the dashboard requests to the server.
     async fn answer_all(&self, world: &mut World) {
         for effect in std::mem::take(&mut world.asked) {
             if let Some(done) = self.done(&effect).await {
@@ -147,7 +147,7 @@ impl Clients {
         let next = NextPoll::At(at + SignedDuration::from_secs(4));
         Some(match (&sub.key, &sub.what) {
             (SubscriptionId::Deployments(_), _) => {
-                // A list that fails leaves the deployments that are there, so that there is something to open.
+                // A failed list keeps the existing deployments, so there is something to open.
                 let items = self.control.deployments(&DeploymentQuery::default()).await.ok()?;
                 let result = Ok(runtail_api::Listing { items, incomplete: None });
                 SubscriptionEvent::Deployments { result, torn: false, skew: self.control.skew(), next }
@@ -182,7 +182,7 @@ impl Clients {
         })
     }
 
-    /// What the server's records say of a thread, and what its stream says.
+    /// A thread from the server's records and from its stream.
     async fn thread_page(&self, world: &mut World) -> Option<SubscriptionEvent> {
         let mut loaded = Vec::new();
         let loader = SnapshotLoader::new(self.agent.clone(), "t".into(), 1 << 20);

@@ -1,4 +1,4 @@
-//! Bytes of a stream, from the wire to the screen: frames, events, every projection, and every view laid out.
+//! Bytes of a stream, from the wire to the screen: frames, events, every projection, and every view.
 
 use super::hostile::World;
 use super::{MAX_EVENT, chunks};
@@ -7,7 +7,7 @@ use runtail_stream::{Data, Decoder, Frame, Framer, Item, Loaded, Record, Seq, Sn
 /// The keys of all views.
 const VIEWS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"];
 
-/// Shows a stream of these bytes in every view. An event `snapshot/PART` is what the server's records say.
+/// Shows a stream of these bytes in every view. An event named `snapshot/PART` becomes a part of a snapshot.
 pub fn views(data: &[u8]) {
     let (flags, data) = data.split_first().unwrap_or((&0, &[]));
     let mut world = World::new((100, 30));
@@ -33,7 +33,7 @@ pub fn views(data: &[u8]) {
                 vec![Item::Record(Record::Event(event))]
             });
         }
-        // A view that is open while events arrive takes another way than one that is opened behind them.
+        // A view that is open while events arrive runs other code than one that is opened later.
         if n == half {
             show(&mut world, usize::from(*flags));
         }
@@ -41,7 +41,7 @@ pub fn views(data: &[u8]) {
     (0..VIEWS.len()).for_each(|view| show(&mut world, view));
 }
 
-/// A view: as it opens, the entry at its top, and its end with long lines wrapped.
+/// Lays out a view: as it opens, with the entry at its top, and at its end with long lines wrapped.
 fn show(world: &mut World, view: usize) {
     for keys in [VIEWS[view % VIEWS.len()], "<Home><Enter>", "<End>w"] {
         world.keys(keys);

@@ -1,5 +1,5 @@
-//! What a machine does to a program: the server killed, the terminal gone, the disk full, no file to open, the process stopped for
-//! long, the window shaken. Each ends in a state that is said, with a terminal as it was, and with nothing left running.
+//! The binary under faults of its machine: a killed server, a lost terminal, a full disk, no file descriptors, a suspended process,
+//! rapid resizes. Each must end in a reported state, with the terminal restored and nothing left running.
 
 use runtail_stream::{Reader, Record};
 use runtail_testkit::process::{self, PATIENCE, Running, command, launch, spawn};
@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::Stdio;
 use std::time::Instant;
 
-/// A simulator as a process of its own, which can be killed; and the address of its agent server.
+/// Starts a simulator in a process of its own, which can be killed. Returns the address of its agent server too.
 fn server() -> (Running, String) {
     let mut sim = spawn(["sim", "--scenario", "demo", "--speed", "20"]);
     let line = sim.line_where("an agent server", |line| line.starts_with("agent server"));
@@ -18,13 +18,13 @@ fn server() -> (Running, String) {
     (sim, url)
 }
 
-/// A thread of such a server.
+/// Creates a thread on such a server.
 fn thread(url: &str) -> String {
     let made = process::run(["--url", url, "threads", "create", "-o", "json"]).expect(0);
     made.json()["thread_id"].as_str().expect("an id").to_string()
 }
 
-/// The dashboard, following a thread of a server.
+/// Starts the dashboard on a thread of a server.
 #[track_caller]
 fn following(url: &str) -> Term {
     let thread = thread(url);
@@ -42,12 +42,12 @@ fn assert_restored(term: &Term) {
 }
 
 #[test]
-fn a_server_that_is_killed_is_said_to_be_gone() {
+fn dashboard_reports_a_killed_server() {
     let (sim, url) = server();
     let mut term = following(&url);
     sim.signal(libc::SIGKILL);
     term.wait_for("◐ reconnecting");
-    // It answers while it tries again, and says why.
+    // Reads the screen while it retries: the reason is shown.
     term.keys("8");
     term.wait_for("refused");
     term.keys("\x03");
@@ -56,7 +56,7 @@ fn a_server_that_is_killed_is_said_to_be_gone() {
 }
 
 #[test]
-fn a_process_that_slept_while_its_server_died_finds_out_when_it_wakes() {
+fn a_suspended_dashboard_notices_a_killed_server_on_resume() {
     let (sim, url) = server();
     let mut term = following(&url);
     term.signal(libc::SIGSTOP);
@@ -74,7 +74,7 @@ fn a_process_that_slept_while_its_server_died_finds_out_when_it_wakes() {
 }
 
 #[test]
-fn a_command_whose_server_is_killed_goes_on_trying_and_ends_when_asked() {
+fn tail_retries_after_the_server_was_killed_until_interrupted() {
     let (sim, url) = server();
     let thread = thread(&url);
     let mut tail = spawn(["--url", &url, "tail", &thread, "-o", "jsonl"]);
@@ -97,7 +97,7 @@ fn bare_terminal() -> (OwnedFd, OwnedFd) {
     const ON_EXEC: libc::c_int = 0;
     let size = libc::winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
     let mut name = [0 as libc::c_char; 128];
-    // SAFETY: each descriptor is fresh and owned here alone; the buffer and the size live over their calls.
+    // SAFETY: each descriptor is new and owned only here; the buffer and the size outlive their calls.
     unsafe {
         let master = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY | ON_EXEC);
         assert!(master >= 0, "a pseudo-terminal");
@@ -113,15 +113,16 @@ fn bare_terminal() -> (OwnedFd, OwnedFd) {
     }
 }
 
-/// Whether there is something to read within so many milliseconds.
+/// Whether there is something to read within this many milliseconds.
 fn is_readable(file: &File, milliseconds: i32) -> bool {
     let mut asked = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one pollfd that lives over the call is passed.
+    // SAFETY: the pollfd outlives the call.
     unsafe { libc::poll(&raw mut asked, 1, milliseconds) == 1 }
 }
 
-/// Starts it in a terminal that is not its own, so that no signal comes when that goes; gives the code with which it ends.
-fn left_alone(args: &[&str], shows: &str, at_rest: bool) -> Option<i32> {
+/// Runs the binary in a terminal that is not its controlling terminal, so that no signal arrives when the terminal is closed.
+/// Returns the exit code.
+fn exit_code_after_close(args: &[&str], shows: &str, at_rest: bool) -> Option<i32> {
     let (master, slave) = bare_terminal();
     let mut command = command(args.iter().copied());
     command.env("TERM", "xterm-256color");
@@ -133,15 +134,15 @@ fn left_alone(args: &[&str], shows: &str, at_rest: bool) -> Option<i32> {
     let mut shown = Vec::new();
     while !String::from_utf8_lossy(&shown).contains(shows) {
         let mut part = [0; 4096];
-        let read = screen.read(&mut part).expect("it draws");
+        let read = screen.read(&mut part).expect("output");
         shown.extend_from_slice(&part[..read]);
     }
     if at_rest {
         while is_readable(&screen, 500) {
-            assert_ne!(screen.read(&mut [0; 4096]).expect("it draws"), 0);
+            assert_ne!(screen.read(&mut [0; 4096]).expect("output"), 0);
         }
     } else {
-        screen.write_all(b"j").expect("it lives");
+        screen.write_all(b"j").expect("a running process");
     }
     drop(screen);
     let until = Instant::now() + PATIENCE;
@@ -151,16 +152,16 @@ fn left_alone(args: &[&str], shows: &str, at_rest: bool) -> Option<i32> {
         }
         if Instant::now() > until {
             child.kill().expect("killed");
-            panic!("it goes on without a terminal");
+            panic!("it continues without a terminal");
         }
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
 
 #[test]
-fn a_terminal_that_goes_without_a_signal_ends_it() {
-    assert_eq!(left_alone(&["--demo"], "support-bot", false), Some(129), "as if it had been hung up");
-    // Where nothing moves nothing is drawn, and to draw does not tell.
+fn a_terminal_closed_without_a_signal_ends_the_dashboard() {
+    assert_eq!(exit_code_after_close(&["--demo"], "support-bot", false), Some(129), "the exit code of SIGHUP");
+    // On a screen that does not change nothing is written, so a failed write cannot reveal the closed terminal.
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("still.jsonl");
     let lines = [
@@ -168,18 +169,18 @@ fn a_terminal_that_goes_without_a_signal_ends_it() {
         r#"{"kind":"event","seq":1,"at":"2026-11-21T14:00:01Z","conn":1,"event":"custom","ns":[],"id":null,"data":1}"#,
     ];
     std::fs::write(&file, lines.join("\n") + "\n").expect("written");
-    assert_eq!(left_alone(&["--replay", file.to_str().expect("UTF-8")], "still.jsonl", true), Some(129));
+    assert_eq!(exit_code_after_close(&["--replay", file.to_str().expect("UTF-8")], "still.jsonl", true), Some(129));
 }
 
-/// The text of a question on standard input of `run`.
+/// Input of `run`: a question.
 const INPUT: &str = r#"{"messages":[{"role":"user","content":"where is my order?"}]}"#;
 
 #[test]
-fn a_full_disk_ends_the_recording_and_not_the_stream() {
+fn a_full_disk_ends_the_recording_but_not_the_stream() {
     let (_sim, url) = server();
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("run.jsonl");
-    // A limit on the size of files is a disk that is full, for this process alone.
+    // A limit on file sizes acts like a full disk, for this process only.
     let script = r#"trap "" XFSZ; ulimit -f 4; exec "$@""#;
     let mut shell = std::process::Command::new("bash");
     let binary = command([""; 0]).get_program().to_owned();
@@ -198,7 +199,7 @@ fn a_full_disk_ends_the_recording_and_not_the_stream() {
     assert!(done.stderr.contains("ends here; the stream continues: File too large"), "{}", done.stderr);
     let lines = done.json_lines();
     assert_eq!(lines.last().expect("an end")["outcome"], "success");
-    // What was written before is whole, but for its last line.
+    // Everything that was written before is complete except the last line.
     let mut reader = Reader::open(&file).expect("a recording");
     let records: Vec<Record> = reader.by_ref().map(|record| record.expect("whole lines")).collect();
     assert!(records.len() > 2 && records.len() < lines.len(), "{} of {}", records.len(), lines.len());
@@ -206,7 +207,7 @@ fn a_full_disk_ends_the_recording_and_not_the_stream() {
 }
 
 #[test]
-fn a_full_disk_under_stdout_or_the_log_is_said_or_changes_nothing() {
+fn a_full_disk_is_reported_for_stdout_and_ignored_for_the_log() {
     let (_sim, url) = server();
     let mut to_disk = command(["--url", &url, "run", "support", "-o", "jsonl", "--input", INPUT]);
     to_disk
@@ -221,7 +222,7 @@ fn a_full_disk_under_stdout_or_the_log_is_said_or_changes_nothing() {
 }
 
 #[test]
-fn a_full_disk_under_an_export_is_said_on_the_screen() {
+fn a_full_disk_during_an_export_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("raw.jsonl");
     let mut term = Term::spawn_under(r#"trap "" XFSZ; ulimit -f 1; exec "$@""#, &["--demo"], 120, 36);
@@ -243,11 +244,11 @@ fn a_full_disk_under_an_export_is_said_on_the_screen() {
 }
 
 #[test]
-fn too_few_files_are_said_before_the_terminal_is_taken_or_after_it_is_given_back() {
+fn too_few_file_descriptors_leave_a_normal_terminal() {
     let mut drawn = 0;
     for files in [5, 7, 9, 11, 13, 15, 16, 17, 18, 19, 20, 22, 24, 28, 40, 100] {
         let mut term = Term::spawn_under(&format!(r#"ulimit -n {files}; exec "$@""#), &["--demo"], 100, 30);
-        // It starts, or says why not.
+        // It starts, or reports why it can't.
         term.wait_until("something", |term| {
             let raw = term.raw_output();
             let text = String::from_utf8_lossy(&raw);
@@ -264,11 +265,11 @@ fn too_few_files_are_said_before_the_terminal_is_taken_or_after_it_is_given_back
         assert!(matches!(status.exit_code(), 0 | 1 | 127), "{files}: {status:?} {}", term.screen());
         assert_restored(&term);
     }
-    assert!(drawn > 0, "with enough of them it runs");
+    assert!(drawn > 0, "it runs with enough descriptors");
 }
 
 #[test]
-fn a_window_that_is_shaken_is_drawn_at_its_last_size() {
+fn rapid_resizes_end_at_the_last_size() {
     let mut term = Term::spawn(&["--demo"], 120, 36);
     term.wait_for("contract-rev");
     let mut random = fastrand::Rng::with_seed(11);
@@ -285,38 +286,38 @@ fn a_window_that_is_shaken_is_drawn_at_its_last_size() {
     assert_restored(&term);
 }
 
-/// A file that never ends, as a small one is that unpacks to more than anybody waits for; nothing in it is a record.
+/// A file that never ends, like a small archive that unpacks to gigabytes. It contains no record.
 #[test]
-fn what_reads_a_recording_ends_when_asked_whatever_is_in_it() {
+fn signals_end_commands_that_read_an_endless_recording() {
     let folder = tempfile::tempdir().expect("a folder");
     for (n, (what, begin)) in [("blank lines", b'\n'), ("one line", b'x')].into_iter().enumerate() {
         let path = folder.path().join(format!("bomb{n}.jsonl.gz"));
         let name = std::ffi::CString::new(path.to_str().expect("text")).expect("no zero");
-        // SAFETY: the name is a string with its end.
+        // SAFETY: the name is a zero-terminated string.
         assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
         for words in [&["verify"][..], &["replay"], &["redact", "--dry-run", "--pattern", "a"]] {
             let mut args = words.to_vec();
             args.push(path.to_str().expect("text"));
-            // Nobody writes yet: it waits for the other end.
+            // The pipe has no writer yet, so the command waits for one.
             let running = spawn(args);
             let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-            packed.write_all(&vec![begin; 1 << 20]).expect("memory takes it");
-            let member = packed.finish().expect("memory takes it");
+            packed.write_all(&vec![begin; 1 << 20]).expect("writing to memory");
+            let member = packed.finish().expect("writing to memory");
             let mut pipe = std::fs::OpenOptions::new().write(true).open(&path).expect("a reader");
             (0..4).for_each(|_| pipe.write_all(&member).expect("it reads on"));
             running.signal(libc::SIGINT);
             let feeding = std::thread::spawn(move || while pipe.write_all(&member).is_ok() {});
             let done = running.wait();
-            // A signal ends it that comes before it listens.
+            // The signal may arrive before the handler is installed.
             assert!(matches!(done.code, Some(130) | None), "{what} {words:?}: {:?}\n{}", done.code, done.stderr);
             feeding.join().expect("the pipe breaks");
         }
     }
 }
 
-/// Numbers as nobody counts: what reads a recording says that it is damaged, and is not.
+/// Extreme numbers: the recording is reported as damaged and still shown.
 #[test]
-fn a_recording_with_any_numbers_is_read() {
+fn a_recording_with_extreme_numbers_is_read() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("odd.jsonl");
     let (most, times) = (u64::MAX, ["2026-11-21T10:00:00Z", "-009999-01-02T01:59:59Z", "9999-12-30T22:00:00Z"]);
@@ -343,7 +344,7 @@ fn a_recording_with_any_numbers_is_read() {
     for view in ["1", "2", "3", "4", "5", "6", "8"] {
         term.keys(view);
     }
-    // Back in time and forth: what the numbers say is never counted through.
+    // Time travel back and forth must not iterate over the number ranges.
     term.keys("7<<< >>G");
     term.wait_for("custom");
     term.signal(libc::SIGTERM);
@@ -351,13 +352,13 @@ fn a_recording_with_any_numbers_is_read() {
     assert_restored(&term);
 }
 
-/// Opening one blocks until its other end is opened; the first signal used to be lost meanwhile.
+/// Opening a named pipe blocks until its other end is opened, and the first signal used to be lost meanwhile.
 #[test]
-fn a_named_pipe_is_refused_where_a_file_is_meant() {
+fn named_pipes_are_refused_in_place_of_files() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     let name = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();
-    // SAFETY: a path that ends with a zero and lives over the call.
+    // SAFETY: the path is a zero-terminated string that outlives the call.
     assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
     let pipe = pipe.to_str().unwrap();
     let config = folder.path().join("config.toml");

@@ -11,13 +11,13 @@ use runtail_testkit::term::Term;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// What the dashboard may have resident under a hostile stream, in KiB.
+/// Maximum resident memory of the dashboard under a hostile stream, in KiB.
 const MOST_RESIDENT: u64 = 512 << 10;
 
-/// What a hostile answer may cost a command beside what an ordinary one costs, in KiB.
+/// Maximum memory of a command for a hostile response beyond an ordinary one, in KiB.
 const MOST: i64 = 64 << 10;
 
-/// A compressed JSON answer.
+/// A compressed JSON response.
 fn packed(json: &[u8]) -> Vec<u8> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
     gzip.write_all(json).unwrap();
@@ -34,9 +34,9 @@ fn numbers(size: usize) -> Vec<u8> {
     [b"[".as_slice(), &b"0,".repeat(size / 2), b"0]"].concat()
 }
 
-/// The most memory that any command so far has had, in KiB.
+/// Peak memory of all commands so far, in KiB.
 fn peak() -> i64 {
-    // SAFETY: rusage is plain data for which zeroes are valid, and the call fills it.
+    // SAFETY: rusage is plain data that may be zeroed, and the call fills it.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         assert_eq!(libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage), 0);
@@ -44,7 +44,7 @@ fn peak() -> i64 {
     }
 }
 
-/// The commands that read an answer of each kind.
+/// Commands that together read every kind of response.
 const COMMANDS: [&[&str]; 7] = [
     &["threads", "state", "t"],
     &["threads", "get", "t"],
@@ -56,7 +56,7 @@ const COMMANDS: [&[&str]; 7] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_gzip_bomb_costs_little_memory() {
+async fn a_gzip_bomb_uses_little_memory() {
     let bomb = packed(&numbers(200 << 20));
     assert!(bomb.len() < 400 << 10, "{}", bomb.len());
     let small = Server::start(|_| compressed(packed(b"[]"))).await;
@@ -78,14 +78,14 @@ async fn a_gzip_bomb_costs_little_memory() {
 }
 
 #[tokio::test]
-async fn an_answer_is_refused_by_the_memory_that_parsing_takes() {
-    // An embedding of 50 MB, and as many bytes of nothing but zeros.
+async fn responses_that_need_too_much_memory_to_parse_are_refused() {
+    // A 50 MB embedding, and as many bytes of zeros.
     let state = format!(r#"{{"values":{{"text":"{}"}},"next":[],"tasks":[]}}"#, "word ".repeat(10 << 20));
     let state: &'static str = state.leak();
     let dense: &'static [u8] = numbers(60 << 20).leak();
     let server = Server::start(move |seen| match seen.path.as_str() {
         "/threads/large/state" => answer(200, "application/json", state),
-        // Repetitive, as states with many alike messages are: less than a hundredfold.
+        // Repetitive data, as in states with many similar messages: compressed less than a hundredfold.
         "/threads/packed/state" => compressed(packed(format!("{{\"values\":[{}0]}}", lines(20 << 20)).as_bytes())),
         _ => answer(200, "application/json", dense),
     })
@@ -97,7 +97,7 @@ async fn an_answer_is_refused_by_the_memory_that_parsing_takes() {
     assert!(error.to_string().contains("it has too many values"), "{error}");
 }
 
-/// Lines that are alike and not the same.
+/// Lines that are similar but not equal.
 fn lines(size: usize) -> String {
     let mut text = String::with_capacity(size + 64);
     for i in 0u64.. {
@@ -109,7 +109,7 @@ fn lines(size: usize) -> String {
     text
 }
 
-/// A server with one thread, whose stream sends events of this kind as fast as they are read.
+/// Starts a server with one thread whose stream sends events of this kind as fast as they are read.
 async fn hostile_server(make: Make) -> Server {
     Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
         (_, "/threads/search") => answer(200, "application/json", r#"[{"thread_id":"t","status":"busy"}]"#),
@@ -134,7 +134,7 @@ async fn hostile_server(make: Make) -> Server {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: RUNTAIL_HOSTILE_SECONDS=25 RUNTAIL_TEST_BIN=target/release/runtail cargo test --test cli budgets -- --ignored --nocapture"]
-async fn the_dashboard_stays_small_under_every_hostile_stream() {
+async fn dashboard_memory_stays_bounded_under_hostile_streams() {
     let seconds = std::env::var("RUNTAIL_HOSTILE_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(25);
     let mut over = Vec::new();
     for (kind, make) in KINDS {
@@ -148,7 +148,7 @@ async fn the_dashboard_stays_small_under_every_hostile_stream() {
     assert!(over.is_empty(), "{over:?} take more than {MOST_RESIDENT} KiB");
 }
 
-/// Shows the thread for a while, in each view in turn; returns its memory and what the last view says of its events.
+/// Shows the thread for a while, each view in turn. Returns the memory and the event count on the last screen.
 fn watch(url: &str, time: Duration) -> (u64, String) {
     let term = Term::spawn(&["--url", url], 140, 40);
     term.wait_for("THREAD");

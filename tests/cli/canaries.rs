@@ -1,5 +1,5 @@
-//! Every command against servers that repeat all that they were sent: a secret stands in every place where one can be, and
-//! none of them reaches an output, an error or the file of `--log`.
+//! Every command against servers that echo everything they receive. There is a secret in every place that can have one, and none of
+//! them may reach the output, an error or the file of `--log`.
 
 use axum::response::Response;
 use runtail_testkit::common::{Seen, Server, answer, json};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 const ID: &str = "11111111-1111-4111-8111-111111111111";
 
-/// Commands that read, and what `doctor` asks.
+/// Commands that read, and `doctor`.
 const READS: &[&str] = &[
     "deployments list",
     "deployments get bot",
@@ -36,7 +36,7 @@ const READS: &[&str] = &[
     "config show",
 ];
 
-/// Commands that ask an agent server for what it has.
+/// Commands that read from an agent server.
 const AGENT_READS: &[&str] = &[
     "-d bot threads list",
     "-d bot threads get ID",
@@ -48,7 +48,7 @@ const AGENT_READS: &[&str] = &[
     "-d bot runs get ID r",
 ];
 
-/// Commands that change something.
+/// Commands that write.
 const WRITES: &[&str] = &[
     "deployments create -f create.toml",
     "deployments create -f create.json",
@@ -78,7 +78,7 @@ const CREATE_JSON: &str = r#"{"name": "new", "source": "new-source", "source_rev
     "secrets": [{"name": "A", "value": "canary-literal-secret"}]}"#;
 const UPDATE: &str = "remove_secrets = [\"OLD\"]\n[secrets]\nA = \"env:CANARY_ENV\"\n";
 
-/// A record that is everything at once, with a secret of the server's in every place.
+/// A record with the fields of every type, and a server-side secret in every place.
 fn record(seen: &Seen) -> Value {
     let path = seen.path.as_str();
     let id = if path.contains("/revisions/") { "r1" } else { ID };
@@ -100,14 +100,14 @@ fn record(seen: &Seen) -> Value {
     record
 }
 
-/// All that a request brought, as a server might repeat it.
+/// Everything in a request, as a server might echo it.
 fn repeated(seen: &Seen) -> String {
     let headers = seen.headers.iter().map(|(name, text)| format!("{name}: {}", text.to_str().unwrap_or_default()));
     let body = serde_json::from_str::<Value>(&seen.body).map(|body| body.to_string()).unwrap_or_default();
     format!("{} {} {body} {}", headers.collect::<Vec<_>>().join(" "), seen.query, seen.body)
 }
 
-/// How a server answers.
+/// How a server responds.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Well,
@@ -115,9 +115,9 @@ enum Way {
     Fields,
     Page,
     Cut,
-    /// As a stream of events, as far as it is one.
+    /// The echo as an event stream, if the request asks for one.
     Says,
-    /// As it should, with what was sent in every text.
+    /// A valid response with the request echoed in every string.
     Repeats,
 }
 
@@ -125,10 +125,10 @@ fn act(seen: &Seen, way: Way, base: &str) -> Response {
     let all = repeated(seen);
     let base = base.trim_end_matches('/');
     match way {
-        // The name of the provider that is created is free.
+        // The name of the new provider must be free.
         Way::Well if seen.path.ends_with("/providers/new") => json(404, "{}"),
         Way::Well if seen.path.ends_with("/search") => json(200, "[]"),
-        // What an agent server says is the person's own data.
+        // Agent servers return the user's own data, so it may be printed.
         Way::Well if seen.path.starts_with("/agent/") => json(200, value!({"thread_id": "t"})),
         Way::Well if seen.path.ends_with("/authenticate") || seen.path.contains("/auth/wait/") => json(
             200,
@@ -150,7 +150,7 @@ fn act(seen: &Seen, way: Way, base: &str) -> Response {
                 };
             let lists = ["resources", "providers", "tokens", "items", "installations", "repositories", "connections"];
             let row = one.clone();
-            // A list has rows, a record its own fields: this is both.
+            // Serves as a list and as a single record: it has rows and fields.
             let fields = one.as_object_mut().expect("an object");
             lists.iter().for_each(|list| drop(fields.insert((*list).into(), value!([row.clone()]))));
             json(status, one)
@@ -214,13 +214,13 @@ impl World {
         let (asked, base) = (ways.clone(), Arc::new(Mutex::new(String::new())));
         let at = base.clone();
         let server = Server::start(move |seen| {
-            let (reads, writes) = *asked.lock().expect("held by nobody");
+            let (reads, writes) = *asked.lock().expect("not poisoned");
             let is_read = seen.method == "GET" || seen.path.ends_with("/search") || seen.path.contains("_logs");
-            let base = at.lock().expect("held by nobody").clone();
+            let base = at.lock().expect("not poisoned").clone();
             act(seen, if is_read { reads } else { writes }, &base)
         })
         .await;
-        *base.lock().expect("held by nobody") = server.url.to_string();
+        *base.lock().expect("not poisoned") = server.url.to_string();
         let folder = tempfile::tempdir().expect("a folder");
         let write = |name: &str, text: &str, mode: u32| {
             let path = folder.path().join(name);
@@ -228,7 +228,7 @@ impl World {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("rights");
         };
         write("key", "lsv2_pt_canary_of_the_key\n", 0o600);
-        // Somebody made it for everybody.
+        // The file is readable by others.
         write("log", "", 0o666);
         write("secret", "canary of a file\nwith \"two\" lines\n", 0o600);
         write("create.toml", CREATE, 0o644);
@@ -240,7 +240,7 @@ impl World {
              bearer_command = [\"sh\", \"tell\"]\n",
             server.url
         );
-        // It tells the token, and notes how it and its caller were called.
+        // Prints the token, and records how it and its parent process were started.
         let tell = "{ tr '\\0' ' ' < /proc/$PPID/cmdline; echo; tr '\\0' ' ' < /proc/$$/cmdline; echo; } >> called\ncat bearer\n";
         write("tell", tell, 0o700);
         write("bearer", "bearer-canary-token", 0o600);
@@ -249,7 +249,7 @@ impl World {
     }
 
     fn answers(&self, reads: Way, writes: Way) {
-        *self.ways.lock().expect("held by nobody") = (reads, writes);
+        *self.ways.lock().expect("not poisoned") = (reads, writes);
     }
 
     fn run(&self, line: &str, more: &[&str]) -> Done {
@@ -269,13 +269,13 @@ impl World {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_reaches_an_output_an_error_or_the_log() {
+async fn secrets_never_reach_output_errors_or_the_log() {
     let world = World::new().await;
     for way in [Way::Well, Way::Refuses(401), Way::Fields, Way::Page, Way::Cut] {
         world.answers(way, way);
         for line in READS {
             let done = world.run(line, &[]);
-            // What is not understood here would prove nothing.
+            // A usage error (exit code 2) would prove nothing.
             assert!(done.code != Some(2) || line.starts_with("doctor"), "{line} {way:?}\n{}", done.stderr);
         }
     }
@@ -296,7 +296,7 @@ async fn no_secret_reaches_an_output_an_error_or_the_log() {
             "canary-literal-secret",
             "canary-of-the-server",
         ] {
-            assert!(sent.contains(canary), "{canary} was never sent, so it could not be told: {way:?}");
+            assert!(sent.contains(canary), "{canary} was never sent, so it could not leak: {way:?}");
         }
     }
     world.answers(Way::Well, Way::Well);
@@ -310,17 +310,17 @@ async fn no_secret_reaches_an_output_an_error_or_the_log() {
     let log = file("log");
     assert!(log.contains("/v2/deployments") && !log.contains("canary"), "{log}");
     let mode = std::fs::metadata(world.folder.path().join("log")).expect("a log").permissions().mode();
-    assert_eq!(mode & 0o777, 0o600, "what was asked for is nobody else's business");
-    // Arguments can be seen by everybody on the machine.
+    assert_eq!(mode & 0o777, 0o600, "the log must be readable by its owner only");
+    // Any user of the machine can read process arguments.
     let called = file("called");
     assert!(called.contains("deployments") && called.contains("sh tell"), "{called}");
     assert!(!called.contains("canary"), "{called}");
 }
 
-/// Answers that are as they should be, but for the keys that they repeat: nobody is told these, and what is kept secret with a
-/// deployment is sent again as it is, be it such a key.
+/// Valid responses that echo keys: these must not be printed. A secret of a deployment is resent unchanged, even if it contains
+/// such a key.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_good_answer_that_repeats_a_key_tells_none() {
+async fn keys_repeated_in_valid_responses_are_not_printed() {
     let world = World::new().await;
     world.answers(Way::Repeats, Way::Repeats);
     for line in READS.iter().filter(|line| !line.starts_with("-d")).chain(AGENT_READS) {
@@ -334,7 +334,7 @@ async fn a_good_answer_that_repeats_a_key_tells_none() {
             let done = world.run(line, if is_text(line) { &[] } else { more });
             assert!(done.code == Some(0) || !line.starts_with("-d"), "{line}\n{}", done.stderr);
             assert!(
-                // A table of threads has a word of ours for each status.
+                // A table of threads shows our own word for each status.
                 !line.starts_with("-d")
                     || done.stdout.contains("***")
                     || line.contains("graph")
@@ -357,12 +357,12 @@ async fn a_good_answer_that_repeats_a_key_tells_none() {
         sent.body
     );
     let done = world.run("revisions rollback bot r1 --yes", &[]);
-    assert!(done.stderr.contains("its source contains a key"), "a mask is not sent in a key's place: {}", done.stderr);
+    assert!(done.stderr.contains("its source contains a key"), "a masked source was not refused: {}", done.stderr);
 }
 
-/// A run whose server repeats its keys in every event: they are neither recorded nor printed.
+/// A run whose server echoes its keys in every event: they must be neither recorded nor printed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_recording_and_what_goes_wrong_with_it_tell_no_key() {
+async fn recordings_and_their_errors_contain_no_keys() {
     let world = World::new().await;
     let ways = [Way::Says, Way::Refuses(500), Way::Refuses(401), Way::Page];
     for (n, way) in ways.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Changing deployments and revisions from the command line: what is shown, what is sent, what is refused, and the exit codes.
+//! Changing deployments and revisions from the command line: previews, requests, refusals and exit codes.
 
 use runtail_sim::{Options, Rule, Sim};
 use runtail_testkit::process::{Done, command, launch};
@@ -12,7 +12,7 @@ const GITHUB: &str = "name = \"bot\"\nsource = \"github\"\n\n[source_config]\nre
     [source_revision_config]\nrepo_ref = \"main\"\nlanggraph_config_path = \"langgraph.json\"\n\n\
     [secrets]\nOPENAI_API_KEY = \"env:TEST_OPENAI\"\n";
 
-/// The simulator, a configuration that leads to it, and a folder for files.
+/// The simulator, a configuration that points to it, and a folder for files.
 struct World {
     sim: Sim,
     folder: tempfile::TempDir,
@@ -23,7 +23,7 @@ impl World {
         World::at(100.0).await
     }
 
-    /// A world that is so much faster than life.
+    /// A simulator that runs much faster than real time.
     async fn at(speed: f64) -> World {
         let sim = Sim::start(Options { speed, ..Options::default() }).await.expect("the simulator");
         let folder = tempfile::tempdir().expect("a folder");
@@ -61,14 +61,14 @@ impl World {
         done
     }
 
-    /// What was sent that writes: `PATCH /v2/deployments/…`.
+    /// The write requests so far, as `PATCH /v2/deployments/…`.
     fn writes(&self) -> Vec<String> {
-        // A POST of the older log calls is a question.
+        // The older log calls use POST, but only read.
         let all = self.sim.requests().into_iter().filter(|r| r.method != "GET" && !r.path.ends_with("_logs"));
         all.map(|request| format!("{} {}", request.method, request.path)).collect()
     }
 
-    /// Creates the deployment `bot`, deployed, and forgets that.
+    /// Creates the deployment `bot`, waits until it is deployed, and forgets the requests.
     fn with_bot(&self) -> Value {
         self.with_bot_and(&["--wait", "--interval", "200ms"])
     }
@@ -87,7 +87,7 @@ fn text<'v>(value: &'v Value, field: &str) -> &'v str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deployment_is_created_from_a_file() {
+async fn deployments_create_reads_a_file() {
     let world = World::new().await;
     world.file("bot.toml", GITHUB, 0o644);
     let create = ["deployments", "create", "-f", "bot.toml"];
@@ -111,14 +111,14 @@ async fn a_deployment_is_created_from_a_file() {
         assert!(table.contains(part), "{part}\n{table}");
     }
     assert_eq!(world.writes(), [""; 0]);
-    // JSON of the same shape, on stdin; the name by an option.
+    // JSON of the same shape on stdin, with the name as an option.
     let json = r#"{"source": "external_docker", "source_config": {"resource_spec": {}}, "source_revision_config": {"image_uri": "r/x@sha256:1"}}"#;
     let made = world.run_with(&["deployments", "create", "-f", "-", "--name", "image"], json).expect(0).json();
     assert_eq!(
         (text(&made, "name"), text(&made, "profile"), &made["source_config"]["resource_spec"]),
         ("image", "one", &json!({}))
     );
-    // Waited for: the revision that it begins with.
+    // `--wait` waits for the first revision.
     let done = world.run(&[&create[..], &["--wait", "--interval", "200ms", "-o", "json"]].concat()).expect(0);
     let row = &done.json()[0];
     let record = world.run(&["deployments", "get", "bot"]).expect(0).json();
@@ -133,7 +133,7 @@ async fn a_deployment_is_created_from_a_file() {
     assert_eq!(world.writes().len(), 2);
 }
 
-/// A create request as the service's own examples write it.
+/// A create request with the documented example values.
 const SERVICE_JSON: &str = r#"{"name": "bot", "source": "github",
   "source_config": {"integration_id": "11111111-1111-4111-8111-111111111111", "repo_url": "https://github.com/acme/bot",
     "deployment_type": "dev", "build_on_push": true, "custom_url": null, "resource_spec": null},
@@ -142,11 +142,11 @@ const SERVICE_JSON: &str = r#"{"name": "bot", "source": "github",
     {"name": "BY_REFERENCE", "value": "env:TEST_OPENAI"}]}"#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deployment_is_created_from_json_in_the_services_own_shape() {
+async fn deployments_create_accepts_json_in_the_services_own_shape() {
     let world = World::new().await;
     world.file("bot.json", SERVICE_JSON, 0o644);
     let create = ["deployments", "create", "-f", "bot.json"];
-    // `World::run` fails where a command prints a secret.
+    // `World::run` fails if a command prints a secret.
     for format in ["table", "json", "jsonl"] {
         let done = world.run(&[&create[..], &["--dry-run", "-o", format]].concat()).expect(0);
         assert!(done.stdout.contains("***") && done.stdout.contains("OPENAI_API_KEY, SHORT"), "{}", done.stdout);
@@ -161,14 +161,14 @@ async fn a_deployment_is_created_from_json_in_the_services_own_shape() {
         {"name": "BY_REFERENCE", "value": "canary of openai"}]);
     assert_eq!(sent["secrets"], secrets);
     assert_eq!(sent["source_revision_config"]["langgraph_config_path"], "langgraph.json");
-    // The same file as an update: the secrets are unchanged.
+    // The same file as an update: the secrets have not changed.
     let done = world.run(&["deployments", "update", "bot", "-f", "bot.json", "--dry-run", "-o", "json"]).expect(0);
     assert_eq!(done.json()["request"]["body"]["secrets"], json!(null));
     assert!(done.stdout.contains("contains secret values in clear text"), "{}", done.stdout);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_sources_and_identifiers_are_left_to_the_service() {
+async fn unknown_sources_and_ids_are_left_to_the_service() {
     let world = World::new().await;
     let unusual = SERVICE_JSON
         .replace("\"github\"", "\"bitbucket\"")
@@ -183,14 +183,14 @@ async fn unknown_sources_and_identifiers_are_left_to_the_service() {
     for warning in ["Unknown source bitbucket (known: github, ", "Unknown deployment_type huge; "] {
         assert!(notes.contains(warning), "{notes}");
     }
-    // The service decides, and its reason is shown.
+    // The service decides, and its reason is printed.
     let done = world.run(&create).expect(1);
     assert!(done.stderr.contains("POST") && done.stderr.contains("body.source"), "{}", done.stderr);
     assert_eq!(world.writes(), ["POST /v2/deployments"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_with_a_file_is_shown_at_its_line_and_nothing_is_asked() {
+async fn invalid_files_are_reported_by_line_before_any_request() {
     let world = World::new().await;
     world.file("exposed", "canary-of-a-file", 0o644);
     for (text, says) in [
@@ -230,25 +230,25 @@ async fn what_is_wrong_with_a_file_is_shown_at_its_line_and_nothing_is_asked() {
     }
     let done = world.run(&["deployments", "create", "-f", "none.toml"]).expect(2);
     assert!(done.stderr.contains("none.toml cannot be read: No such file"), "{}", done.stderr);
-    assert_eq!(world.sim.requests().len(), 0, "what is wrong in itself is not asked about");
-    // Options say as much as files.
+    assert_eq!(world.sim.requests().len(), 0, "invalid options send no request");
+    // Options can express everything that a file can.
     world.file("bot.toml", GITHUB, 0o644);
     let twice = ["--secret", "A=env:TEST_OPENAI", "--secret", "A=env:HOME"];
     for (options, says) in [(&["--name", ""][..], "expected a text"), (&twice, "--secret A is given twice")] {
         let done = world.run(&[&["deployments", "create", "-f", "bot.toml"], options].concat()).expect(2);
         assert!(done.stderr.contains(says), "{}", done.stderr);
     }
-    // Which profile it is for is not guessed.
+    // The profile is not guessed.
     let done = world.run(&["-p", "one", "-p", "prod", "deployments", "create", "-f", "bot.toml"]).expect(2);
     assert!(done.stderr.contains("which profile? Choose one with -p: one, prod"), "{}", done.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_update_by_options() {
+async fn deployments_update_by_options() {
     let world = World::new().await;
     let record = world.with_bot();
     let patch = format!("PATCH /v2/deployments/{}", text(&record, "id"));
-    // What makes no revision is said, and nothing to wait for.
+    // A change without a new revision is reported; there is nothing to wait for.
     let done = world.run(&["deployments", "update", "bot", "--build-on-push", "false", "--wait"]).expect(0);
     assert_eq!(done.json()["source_config"]["build_on_push"], false);
     for part in [
@@ -261,7 +261,7 @@ async fn an_update_by_options() {
     let done = world.run(&["deployments", "update", "bot", "--build-on-push", "false"]).expect(0);
     assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", "nothing to do: bot already has these settings\n"));
     assert_eq!(world.writes(), [patch.as_str()]);
-    // The revision of this very change is waited for.
+    // `--wait` waits for the revision of this change.
     let wait = ["--wait", "--interval", "200ms", "-o", "json"];
     let done =
         world.run(&[&["deployments", "update", "one/bot", "--repo-ref", "build-fails"], &wait[..]].concat()).expect(1);
@@ -273,7 +273,7 @@ async fn an_update_by_options() {
     );
     let back = format!("revisions rollback one/bot {}", text(&record, "latest_revision_id"));
     assert!(done.stderr.contains(&back), "{}", done.stderr);
-    // The way back, previewed and made.
+    // The rollback, previewed and applied.
     let rollback = ["revisions", "rollback", "bot", text(&record, "latest_revision_id"), "--yes"];
     let preview = world.run(&[&rollback[..], &["--dry-run"]].concat()).expect(0).json();
     let commit = &record["source_revision_config"]["repo_commit_sha"];
@@ -283,12 +283,12 @@ async fn an_update_by_options() {
     );
     let done = world.run(&[&rollback[..], &wait[..]].concat()).expect(0);
     let made_from = &done.json()[0]["source_revision_config"];
-    assert_eq!((&made_from["repo_ref"], &made_from["repo_commit_sha"]), (commit, commit), "exactly that commit again");
+    assert_eq!((&made_from["repo_ref"], &made_from["repo_commit_sha"]), (commit, commit), "exactly that commit");
     assert_eq!(world.writes(), vec![patch; 3]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn secrets_by_options_are_references() {
+async fn secret_options_are_references() {
     let world = World::new().await;
     let record = world.with_bot();
     for wrong in ["NEW=canary-itself", "canary-itself", "NEW=", "NEW=env:", "NEW=file:"] {
@@ -343,7 +343,7 @@ async fn secrets_by_options_are_references() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deleting_wants_the_exact_name() {
+async fn deleting_requires_the_exact_name() {
     let world = World::at(1.0).await;
     let record = world.with_bot_and(&[]);
     for wrong in ["Bot", "", "bo", "one/bot", text(&record, "id")] {
@@ -373,7 +373,7 @@ async fn deleting_wants_the_exact_name() {
         "{}",
         done.stderr
     );
-    // Again: it is on its way out.
+    // A second delete: the deletion is in progress.
     let done = world.run(&["deployments", "delete", text(&record, "id"), "--confirm", "bot"]).expect(1);
     assert!(
         done.stderr.contains("is already being deleted") || done.stderr.contains("there is no deployment"),
@@ -384,7 +384,7 @@ async fn deleting_wants_the_exact_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deletion_is_waited_for() {
+async fn deployments_delete_waits_for_the_deletion() {
     let world = World::new().await;
     world.with_bot();
     world.sim.rule(Rule::on("GET", "/v2/deployments/").skip(2).times(1).status(503).body("{}"));
@@ -399,7 +399,7 @@ async fn a_deletion_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_read_only_profile_is_looked_at_and_not_changed() {
+async fn read_only_profiles_can_be_previewed_but_not_changed() {
     let world = World::new().await;
     let record = world.with_bot();
     let (id, revision) = (text(&record, "id"), text(&record, "latest_revision_id"));
@@ -437,7 +437,7 @@ async fn revisions_are_redeployed_and_interrupted() {
     let second = text(&made, "latest_revision_id");
     assert_ne!(first, second);
     world.sim.rule(Rule::on("POST", "/interruption").status(404).body("{\"detail\":\"Not Found\"}"));
-    // In a script nothing is interrupted or rolled back without --yes.
+    // Scripts can't interrupt or roll back without --yes.
     let writes = world.writes().len();
     for command in [&["revisions", "interrupt", "bot"][..], &["revisions", "rollback", "bot", first]] {
         world.sim.force_status(first, "DEPLOYED");
@@ -455,7 +455,7 @@ async fn revisions_are_redeployed_and_interrupted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_redeployed_is_waited_for() {
+async fn redeploy_waits_for_the_new_revision() {
     let world = World::new().await;
     let record = world.with_bot();
     let first = text(&record, "latest_revision_id");
@@ -470,8 +470,8 @@ async fn what_is_redeployed_is_waited_for() {
     assert!(done.stderr.contains("! It is older than"), "{}", done.stderr);
 }
 
-/// The command against a server with the deployment `bot`, whose record is answered so: when it is looked up, planned, looked
-/// at again, and sent.
+/// Runs the command against a server with the deployment `bot`. `replies` are its records: for the lookup, the plan, the second
+/// read, and the write.
 fn scripted(replies: &[Reply], args: &[&str], code: i32) -> (String, usize) {
     let server = Scripted::plane(&[("bot", &[])]);
     server.reply("", &[ok(json!({"resources": [record()]}))]);
@@ -497,7 +497,7 @@ fn record() -> Value {
 }
 
 #[test]
-fn whatever_happens_between_looking_and_sending() {
+fn changes_are_not_sent_if_the_target_changed_after_the_preview() {
     let push = ["deployments", "update", "bot", "--build-on-push", "false"];
     let (stderr, asked) = scripted(&[ok(record()), refuse(404)], &push, 1);
     assert!(stderr.contains("bot disappeared after the preview: nothing was sent") && asked == 2, "{stderr}");
@@ -518,12 +518,12 @@ fn whatever_happens_between_looking_and_sending() {
     masked["secrets"][0]["value"] = json!("********");
     let (stderr, asked) = scripted(&[ok(masked)], &secret, 2);
     assert!(stderr.contains("doesn't return the values of A,") && asked == 1, "{stderr}");
-    // The key expires before and while it is sent.
+    // The key expires before the write, and during it.
     let (stderr, asked) = scripted(&[ok(record()), refuse(401)], &push, 3);
     assert!(stderr.contains("401: said 401") && stderr.contains("nothing was sent") && asked == 2, "{stderr}");
     let (stderr, asked) = scripted(&[ok(record()), ok(record()), refuse(401)], &push, 3);
     assert!(stderr.contains("401: said 401") && asked == 3, "{stderr}");
-    // It may have been done.
+    // The write may have been applied.
     let (stderr, asked) = scripted(&[ok(record()), ok(record()), Reply::Page], &push, 1);
     assert!(
         stderr.contains("HTML instead of JSON") && stderr.contains("may have been applied nevertheless") && asked == 3,
@@ -531,14 +531,14 @@ fn whatever_happens_between_looking_and_sending() {
     );
     let (stderr, asked) = scripted(&[ok(record()), ok(record()), Reply::Reset], &push, 5);
     assert!(stderr.contains("may have been applied nevertheless") && asked == 3, "{stderr}");
-    // What the service says of fields, and of secrets.
+    // The service's messages about fields and about secrets.
     let refusal = json!({"detail": [{"loc": ["body", "secrets", 0, "value"], "msg": "canary of openai is too short", "type": "x", "input": "canary of openai"}]});
     let (stderr, _) = scripted(&[ok(record()), ok(record()), Reply::Http(422, "", refusal.to_string())], &secret, 1);
     assert!(stderr.contains("body.secrets.0.value: *** is too short"), "{stderr}");
 }
 
 #[test]
-fn what_could_not_be_looked_at_is_not_said_to_be_gone() {
+fn an_unreadable_target_is_not_reported_as_deleted() {
     let server = Scripted::plane(&[("bot", &[])]);
     server.reply("", &[ok(json!({"resources": [record()]}))]);
     server.reply("/bot", &[ok(record()), ok(record()), Reply::Http(204, "", String::new()), refuse(403)]);
@@ -550,7 +550,7 @@ fn what_could_not_be_looked_at_is_not_said_to_be_gone() {
 }
 
 #[test]
-fn a_name_that_a_tracing_project_still_has() {
+fn create_explains_a_name_taken_by_a_tracing_project() {
     let server = Scripted::plane(&[]);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("bot.toml");

@@ -1,4 +1,4 @@
-//! The command line as other programs see it: stdout, stderr and exit codes of the real binary.
+//! Commands as other programs see them: stdout, stderr and exit codes of the real binary.
 
 use runtail_testkit::common::{CANARY, Server, answer, json};
 use serde_json::{Value, json as value};
@@ -35,7 +35,7 @@ async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     ended
 }
 
-/// A folder with a configuration of these profiles, each a control plane.
+/// Creates a folder with a configuration of these profiles, each a control plane.
 fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut text = String::new();
@@ -50,7 +50,7 @@ fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
 const A: &str = "11111111-1111-4111-8111-111111111111";
 const B: &str = "22222222-2222-4222-8222-222222222222";
 
-/// A control plane with two deployments, one of a name that another one may bear too.
+/// Starts a control plane with two deployments, one of them with a name that other control planes may use too.
 async fn control_plane(own: &'static str) -> Server {
     Server::start(move |seen| {
         let record = |id: &str, name: &str| {
@@ -80,7 +80,7 @@ async fn control_plane(own: &'static str) -> Server {
 }
 
 #[tokio::test]
-async fn lists_over_profiles() {
+async fn deployments_of_all_profiles_are_listed() {
     let (a, b) = (control_plane(A).await, control_plane(B).await);
     let folder = configured(&[("one", &a), ("two", &b)]);
     let ended = runtail(folder.path(), &["deployments", "list"]).await;
@@ -88,7 +88,7 @@ async fn lists_over_profiles() {
     let lines = ended.lines();
     assert_eq!(lines.len(), 4);
     assert_eq!((&lines[0]["profile"], &lines[2]["profile"]), (&value!("one"), &value!("two")));
-    // The server's order, its nulls and its unknown fields.
+    // The order, nulls and unknown fields of the server are kept.
     let port = a.url.port().unwrap();
     let expected = format!(
         "{{\"profile\":\"one\",\"region\":\"127.0.0.1:{port}\",\"tenant_id\":\"t\",\"id\":\"{A}\",\"name\":\"shared\",\
@@ -107,7 +107,7 @@ async fn lists_over_profiles() {
 }
 
 #[tokio::test]
-async fn profiles_that_fail_do_not_take_the_others_with_them() {
+async fn a_failed_profile_does_not_hide_the_others() {
     let good = control_plane(A).await;
     let bad = Server::start(|_| json(401, r#"{"detail":"who?"}"#)).await;
     let folder = configured(&[("bad", &bad), ("good", &good)]);
@@ -145,7 +145,7 @@ async fn deployments_are_found_by_id_name_and_profile() {
 }
 
 #[tokio::test]
-async fn threads_and_assistants() {
+async fn threads_and_assistants_are_listed() {
     let server = Server::start(|seen| match seen.path.as_str() {
         "/threads/search" => json(200, include_str!("../fixtures/thread-search.json")),
         "/assistants/search" => json(200, include_str!("../fixtures/assistants-search.json")),
@@ -175,7 +175,7 @@ async fn threads_and_assistants() {
 }
 
 #[tokio::test]
-async fn the_agent_server_of_a_deployment() {
+async fn agent_server_of_a_deployment_is_found() {
     let agent = Server::start(|_| json(200, "[]")).await;
     let url = agent.url.to_string();
     let control =
@@ -189,7 +189,7 @@ async fn the_agent_server_of_a_deployment() {
 }
 
 #[tokio::test]
-async fn the_configuration() {
+async fn config_commands_show_and_create_the_configuration() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runtail/config.toml");
     let ended = runtail(folder.path(), &["config", "path"]).await;
@@ -202,7 +202,7 @@ async fn the_configuration() {
     assert_eq!(runtail(folder.path(), &["config", "init"]).await.code, 2);
     let ended = runtail(folder.path(), &["config", "show"]).await;
     assert!(ended.out.contains("[profiles.prod-us]"), "{}", ended.out);
-    // The key that the example names is not there.
+    // The key that the example names is not set.
     let ended = runtail(folder.path(), &["deployments", "list"]).await;
     assert_eq!(ended.code, 2);
     assert!(ended.err.contains("LANGSMITH_API_KEY is not set"), "{}", ended.err);
@@ -217,7 +217,7 @@ async fn the_configuration() {
 }
 
 #[tokio::test]
-async fn usage_and_completions() {
+async fn usage_errors_and_shell_completions() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(runtail(folder.path(), &["nonsense"]).await.code, 2);
     assert_eq!(runtail(folder.path(), &["--help"]).await.code, 0);
@@ -227,7 +227,7 @@ async fn usage_and_completions() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_closed_pipe_ends_quietly() {
+async fn a_closed_pipe_ends_a_list_quietly() {
     let folder = tempfile::tempdir().unwrap();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

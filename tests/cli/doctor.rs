@@ -1,4 +1,4 @@
-//! `runtail doctor` as a person and a script see it: text, JSON, exit codes, TLS, proxies, and nothing that is a secret.
+//! `runtail doctor` as a user and a script see it: text, JSON, exit codes, TLS and proxies, and no secrets anywhere.
 
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use runtail_testkit::common::{CANARY, Server, json, raw, tls};
@@ -24,13 +24,13 @@ impl Ended {
 
     #[track_caller]
     fn says(self, text: &str) -> Ended {
-        // Long lines are broken.
+        // Long lines are wrapped.
         let words: Vec<&str> = self.out.split_whitespace().collect();
         assert!(words.join(" ").contains(text), "{text:?} is not in\n{}", self.out);
         self
     }
 
-    /// The one check of this name, from JSON lines.
+    /// The only check of this name, from JSON lines.
     #[track_caller]
     fn check(&self, name: &str) -> Value {
         let rows = self.out.lines().map(|line| serde_json::from_str::<Value>(line).expect(line));
@@ -38,7 +38,7 @@ impl Ended {
     }
 }
 
-/// Runs the doctor in a home of its own.
+/// Runs the doctor in an empty home folder.
 async fn doctor(home: &Path, args: &[&str], env: &[(&str, &str)]) -> Ended {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
     command.env_clear().env("HOME", home).env("XDG_CONFIG_HOME", home.join("conf")).env("RUNTAIL_TEST_KEY", CANARY);
@@ -47,7 +47,7 @@ async fn doctor(home: &Path, args: &[&str], env: &[(&str, &str)]) -> Ended {
     let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     let all = format!("{out}{err}");
     assert!(!all.contains("canary"), "{all}");
-    assert!(!all.contains(home.to_str().unwrap()), "the home folder has a name: {all}");
+    assert!(!all.contains(home.to_str().unwrap()), "the path of the home folder is printed: {all}");
     Ended { code: output.status.code().unwrap_or(-1), out: out + &err }
 }
 
@@ -70,13 +70,13 @@ fn profile(name: &str, url: &str) -> String {
     format!("[profiles.{name}]\nurl = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n")
 }
 
-/// A control plane that gives every question this answer.
+/// Starts a control plane that sends this response to every request.
 async fn answering(status: u16, body: &'static str) -> Server {
     Server::start(move |_| json(status, body)).await
 }
 
 #[tokio::test]
-async fn what_it_looks_like() {
+async fn doctor_output_as_text_and_json() {
     let (home, server) = (home(), answering(200, r#"{"resources":[]}"#).await);
     configure(home.path(), &profile("eu", server.url.as_str()));
     let ended = doctor(home.path(), &[], &[("TERM", "xterm")]).await.expect(0);
@@ -116,7 +116,7 @@ async fn what_it_looks_like() {
 }
 
 #[tokio::test]
-async fn exit_codes_are_those_of_the_gravest_fault() {
+async fn doctor_exits_with_the_code_of_the_worst_problem() {
     let nothing = home();
     doctor(nothing.path(), &[], &[]).await.expect(2).says("no profile configured").says("config init");
     configure(nothing.path(), "[profiles.a]\nregion = \"mars\"\n");
@@ -138,14 +138,14 @@ async fn exit_codes_are_those_of_the_gravest_fault() {
     doctor(home.path(), &of(&["well", "gone"]), &[]).await.expect(5);
     let both = doctor(home.path(), &of(&["gone", "refusing"]), &[]).await.expect(3);
     let (first, second) = (both.out.find("Profile gone").unwrap(), both.out.find("Profile refusing").unwrap());
-    assert!(first < second, "in the order that was asked for: {}", both.out);
+    assert!(first < second, "in the order of the arguments: {}", both.out);
     doctor(home.path(), &[], &[]).await.expect(2).says("variable NO_SUCH is not set");
     doctor(home.path(), &["-p", "well", "-d", "bot"], &[]).await.expect(1).says("bot is not in this profile");
     doctor(home.path(), &["-p", "wel"], &[]).await.expect(2).says("did you mean");
 }
 
 #[tokio::test]
-async fn the_environment_alone() {
+async fn doctor_works_with_environment_variables_only() {
     let (home, server) = (home(), answering(200, "{}").await);
     let env = [("LANGSMITH_BEARER_TOKEN", "canary-token-1"), ("LANGGRAPH_HOST_URL", server.url.as_str())];
     let ended = doctor(home.path(), &[], &env).await.expect(0);
@@ -157,7 +157,7 @@ async fn the_environment_alone() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn rights_and_commands() {
+async fn doctor_checks_file_permissions_and_key_commands() {
     use std::os::unix::fs::PermissionsExt;
     let (home, server) = (home(), answering(200, "{}").await);
     let open = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -175,16 +175,16 @@ async fn rights_and_commands() {
         .says("key (mode 600): a personal")
         .says("! rights others can change it (mode 666)")
         .says("It works; 2 warnings.");
-    // What a command says of itself may be a part of the key.
+    // A key command's error output may contain a part of the key.
     configure(home.path(), &with("api_key_command = [\"sh\", \"-c\", \"echo canary-of-a-command >&2; exit 3\"]"));
     doctor(home.path(), &[], &[]).await.expect(2).says("the command \"sh\" failed with exit code 3");
 }
 
 #[tokio::test]
-async fn a_proxy_keeps_its_password() {
+async fn doctor_hides_the_proxy_password() {
     let home = home();
     configure(home.path(), &profile("far", "https://ls.example.com"));
-    // It repeats what it was told, as some do.
+    // The server echoes the request, as some do.
     let proxy = raw(b"HTTP/1.1 407 user:canary-proxy dXNlcjpjYW5hcnktcHJveHk=\r\ncontent-length: 0\r\n\r\n").await;
     let with_password = proxy.as_str().replace("http://", "http://user:canary-proxy@");
     let ended = doctor(home.path(), &["-o", "jsonl"], &[("HTTPS_PROXY", &with_password)]).await.expect(5);
@@ -196,7 +196,7 @@ async fn a_proxy_keeps_its_password() {
     assert_eq!(ended.check("network")["found"], "set: HTTPS_PROXY");
 }
 
-/// An authority, and a server at localhost that shows a certificate of it with these names and this last day.
+/// Creates a certificate authority, and a server on localhost with a certificate of it for these names until this day.
 async fn tls_server(names: &[&str], last_day: (i32, u8, u8)) -> (String, String) {
     let (root, issuer) = tls::authority();
     let mut params = CertificateParams::new(names.iter().map(|name| name.to_string()).collect::<Vec<_>>()).unwrap();
@@ -215,7 +215,7 @@ async fn tls_server(names: &[&str], last_day: (i32, u8, u8)) -> (String, String)
             let Ok((socket, _)) = listener.accept().await else { return };
             let acceptor = acceptor.clone();
             tokio::spawn(async move {
-                // A client that does not trust it hangs up.
+                // A client that does not trust the certificate closes the connection.
                 let Ok(mut stream) = acceptor.accept(socket).await else { return };
                 let mut head = [0; 4096];
                 if stream.read(&mut head).await.is_ok_and(|n| n > 0) {
@@ -230,7 +230,7 @@ async fn tls_server(names: &[&str], last_day: (i32, u8, u8)) -> (String, String)
 }
 
 #[tokio::test]
-async fn certificates() {
+async fn doctor_explains_certificate_problems() {
     let home = home();
     let store = home.path().join("root.pem");
     let (root, url) = tls_server(&["localhost"], (2090, 1, 1)).await;

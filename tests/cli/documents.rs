@@ -1,4 +1,4 @@
-//! `docs/cli.md` has the help of every command. After a change of a help text:
+//! `docs/cli.md` contains the help of every command. After changing a help text, run
 //! `RUNTAIL_UPDATE_DOCS=1 cargo test --test cli documents`.
 
 use runtail_testkit::process;
@@ -9,7 +9,7 @@ use std::path::Path;
 const MARK: &str = "<!-- Generated from --help. RUNTAIL_UPDATE_DOCS=1 cargo test --test cli documents -->\n";
 /// Options that the page describes once, at its beginning.
 const EVERYWHERE: [&str; 2] = ["-h, --help", "-V, --version"];
-/// The text of `-o` where it is as the page describes it at its beginning.
+/// The text of `-o` when it is the one that the page describes at its beginning.
 const OUTPUT: [&str; 2] = [
     "How to print (default: table on a terminal, else jsonl)",
     "How to print (default: text on a terminal, else jsonl)",
@@ -88,7 +88,7 @@ fn add(entry: &mut Entry, words: &str) {
     match words.strip_prefix("- ") {
         Some(value) => entry.values.push(value.split_once(':').map_or(value, |(name, _)| name).to_string()),
         None if words == "Possible values:" => {}
-        // The description of a value goes on.
+        // The description of a value continues.
         None if !entry.values.is_empty() && !words.starts_with('[') => {}
         None => {
             entry.text += if entry.text.is_empty() { "" } else { " " };
@@ -133,7 +133,7 @@ fn write(page: &mut String, path: &[&str]) {
 }
 
 #[test]
-fn the_page_has_the_help_of_every_command() {
+fn cli_page_contains_the_help_of_every_command() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/cli.md");
     let page = std::fs::read_to_string(&path).expect("docs/cli.md");
     let (intro, written) = page.split_once(MARK).expect("the mark of the generated part");
@@ -144,12 +144,12 @@ fn the_page_has_the_help_of_every_command() {
         return;
     }
     let different = written.lines().zip(generated.lines()).find(|(is, should)| is != should);
-    assert_eq!(different, None, "docs/cli.md (left) is not what --help says (right); see the top of this file");
+    assert_eq!(different, None, "docs/cli.md (left) differs from --help (right); see the top of this file");
     assert_eq!(written.lines().count(), generated.lines().count(), "docs/cli.md has more or fewer lines than --help");
 }
 
 #[test]
-fn the_page_describes_every_global_option() {
+fn cli_page_describes_every_global_option() {
     let page = include_str!("../../docs/cli.md");
     let (intro, _) = page.split_once(MARK).expect("the mark of the generated part");
     let help = process::run(["--help"]).expect(0).stdout;

@@ -1,4 +1,4 @@
-//! A profile's key that a server repeats, spelled so that a search for its bytes does not find it: nothing shows it.
+//! A server echoes the profile's key in an encoding that a byte search does not find. Nothing may show it.
 
 use axum::response::Response;
 use base64::Engine;
@@ -15,7 +15,7 @@ const KEY: &str = "lsv2_pt_5up3rs3cr3tk3y0123456789_c4n4ry";
 const THREAD: &str = "11111111-1111-4111-8111-111111111111";
 const RUN: &str = "22222222-2222-4222-8222-222222222222";
 
-/// The key in the ways in which a person, or a line of a script, reads it all the same.
+/// The key in encodings that a person or a one-line script can still read.
 fn spellings() -> Vec<String> {
     let each = |write: &dyn Fn(char) -> String| KEY.chars().map(write).collect::<String>();
     vec![
@@ -31,7 +31,7 @@ fn spellings() -> Vec<String> {
     ]
 }
 
-/// Letters and digits, without the sequences of a terminal.
+/// Only letters and digits, without terminal sequences.
 fn letters(text: &str) -> String {
     let mut out = String::new();
     let mut chars = text.chars();
@@ -56,7 +56,7 @@ fn assert_no_key(text: &str, what: &str) {
     }
 }
 
-/// The key as JSON may write it: `\u006c…`.
+/// The key with JSON escapes: `\u006c…`.
 fn escaped(json: &str) -> String {
     json.replace(KEY, &KEY.chars().map(|c| format!("\\u{:04x}", c as u32)).collect::<String>())
 }
@@ -108,7 +108,7 @@ fn act(seen: &Seen) -> Response {
     }
 }
 
-/// A configuration whose profile has the key.
+/// Creates a configuration whose profile has the key.
 fn configured(folder: &Path, server: &Server) -> String {
     let key = folder.join("key");
     std::fs::write(&key, KEY).unwrap();
@@ -124,7 +124,7 @@ fn configured(folder: &Path, server: &Server) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_print_no_key_however_it_is_spelled() {
+async fn commands_print_no_key_in_any_encoding() {
     let server = Server::start(act).await;
     let folder = tempfile::tempdir().unwrap();
     let config = configured(folder.path(), &server);
@@ -146,8 +146,8 @@ async fn commands_print_no_key_however_it_is_spelled() {
         assert_no_key(&said, &command.join(" "));
         masked += said.matches("***").count();
     }
-    assert!(masked > 30, "what is masked was printed: {masked}");
-    // Each event by itself: what is left of one that is a letter says nothing.
+    assert!(masked > 30, "too few commands printed a masked key: {masked}");
+    // Each event separately: single letters that remain of an event reveal nothing.
     let args: Vec<String> = ["--config", &config, "join", THREAD, RUN, "-o", "jsonl"].map(String::from).to_vec();
     let done = tokio::task::spawn_blocking(move || process::run(args)).await.unwrap();
     for line in done.stdout.lines() {
@@ -158,7 +158,7 @@ async fn commands_print_no_key_however_it_is_spelled() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_dashboard_shows_copies_and_exports_no_key_however_it_is_spelled() {
+async fn dashboard_shows_copies_and_exports_no_key_in_any_encoding() {
     let server = Server::start(act).await;
     let folder = tempfile::tempdir().unwrap();
     let config = configured(folder.path(), &server);

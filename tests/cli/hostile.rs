@@ -1,5 +1,5 @@
-//! What servers say never reaches a terminal as more than text: every screen of the dashboard under answers that are hostile in
-//! every field, and the binary in a pseudo-terminal under an "escape bomb".
+//! Server text never reaches a terminal as anything but text: every screen of the dashboard with hostile text in every field of
+//! every response, and the binary in a pseudo-terminal with a set of escape sequences.
 #[path = "../../fuzz/entries/hostile.rs"]
 #[allow(dead_code)]
 mod hostile_inputs;
@@ -11,10 +11,10 @@ use runtail_testkit::term::Term;
 use serde_json::{Value, json as value};
 use std::time::Duration;
 
-/// Keys that lead from the deployments to a screen.
+/// Keys that lead from the deployments list to a screen.
 const PLACES: [&str; 7] = ["", "<Tab>", "l", "b", "<Enter>", "<Enter>2", "<Enter>v"];
 
-/// The commands that open a list or a page of their own.
+/// Palette commands that open a list or a page.
 const COMMANDS: [&str; 11] = [
     "profiles",
     "doctor",
@@ -29,18 +29,18 @@ const COMMANDS: [&str; 11] = [
     "authenticate x",
 ];
 
-/// Keys that do something somewhere. Enter and Esc come between them.
+/// Keys that do something on some screen. Enter and Esc are pressed between them.
 const KEYS: &str = "?:!cdlbewmaunDsS/&123456789|}{[]()'\"vwTYzRMoLHfx=-+ i";
 
-/// Every key at every place, each with another text in every field of every answer.
+/// Presses every key on every screen, each time with different text in the fields of the responses.
 #[test]
-fn no_screen_shows_a_control_character() {
+fn no_screen_shows_control_characters() {
     let mut marked = 0;
     for (n, place) in PLACES.iter().enumerate() {
         let mut world = World::new((130, 36));
         for (m, key) in KEYS.chars().enumerate() {
             let text = HOSTILE[(n + m) % HOSTILE.len()];
-            // A new one at times, so that one way out is not the end of it.
+            // A new dashboard now and then, in case a key closed it.
             if m % 6 == 0 || world.dash.app.quit {
                 world = World::new((130, 36));
                 world.keys(place);
@@ -55,11 +55,11 @@ fn no_screen_shows_a_control_character() {
             world.keys("<Esc>");
         }
     }
-    assert!(marked > 50, "what is marked was on the screen: {marked}");
+    assert!(marked > 50, "too few screens showed marked characters: {marked}");
 }
 
 #[test]
-fn no_page_and_no_list_shows_a_control_character() {
+fn no_page_or_list_shows_control_characters() {
     for (n, command) in COMMANDS.iter().enumerate() {
         for text in [HOSTILE[n % HOSTILE.len()], HOSTILE[6]] {
             let mut world = World::new((130, 36));
@@ -75,9 +75,9 @@ fn no_page_and_no_list_shows_a_control_character() {
     }
 }
 
-/// Each view of a stream of such events, its details, its filter, and what is written of it to a file.
+/// Shows each view of a stream of such events, with details and filter, and checks its exports.
 #[test]
-fn no_view_and_no_export_holds_a_control_character() {
+fn no_view_or_export_contains_control_characters() {
     for text in HOSTILE {
         let mut world = World::new((130, 36));
         world.keys("<Enter>");
@@ -92,7 +92,7 @@ fn no_view_and_no_export_holds_a_control_character() {
             }
             for format in ["text", "jsonl", "md"] {
                 world.keys(&format!(":export {format} x<Enter>"));
-                // A part, and the next one: what is written is looked at as it goes.
+                // Exports are written in parts and checked part by part.
                 for _ in 0..3 {
                     world.answer_once(text, true);
                 }
@@ -102,9 +102,9 @@ fn no_view_and_no_export_holds_a_control_character() {
     }
 }
 
-/// Each view of events of 100,000 levels, folded and unfolded, at both ends, with their details.
+/// Shows each view of events of 100,000 levels, folded and unfolded, from both ends, with details.
 #[test]
-fn deep_json_is_shown_in_every_view() {
+fn deeply_nested_json_is_shown_in_every_view() {
     const LEVELS: usize = 100_000;
     let lists = "[".repeat(LEVELS) + &"]".repeat(LEVELS);
     let objects = r#"{"a":"#.repeat(LEVELS) + "1" + &"}".repeat(LEVELS);
@@ -141,12 +141,12 @@ fn deep_json_is_shown_in_every_view() {
     }
 }
 
-/// Everything that does harm, in one.
+/// All harmful sequences together.
 fn bomb() -> String {
     HOSTILE.join(" ~ ")
 }
 
-/// The same as the name of an event, which is one line.
+/// The same on one line, for event names.
 fn bomb_line() -> String {
     bomb().replace(['\n', '\r'], "")
 }
@@ -168,7 +168,7 @@ fn stream() -> String {
         ("custom", value!(bomb)),
         ("error", value!({"error": bomb, "message": bomb})),
     ] {
-        // As it is, wherever JSON lets it be so.
+        // Written unescaped wherever JSON allows it.
         let data = data.to_string().replace("\\u007f", "\u{7f}");
         out.push_str(&format!("event: {name}|{}\ndata: {data}\nid: {}\n\n", bomb_line(), bomb_line()));
         out.push_str(&format!("event: {name}\ndata: {data}\n\n"));
@@ -177,7 +177,7 @@ fn stream() -> String {
     out
 }
 
-/// A control plane and an agent server that say nothing else.
+/// Starts a control plane and an agent server that send nothing else.
 fn act(seen: &Seen, url: &str) -> axum::response::Response {
     let bomb = bomb();
     let id = "11111111-1111-4111-8111-111111111111";
@@ -233,7 +233,7 @@ impl Bomb {
     }
 }
 
-/// What of the bytes that a terminal was sent is not what Runtail itself sends: cursor, colours, modes, text.
+/// Returns the terminal output that Runtail itself does not send: everything but its cursor, color and mode sequences, and text.
 fn foreign(raw: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(raw);
     let mut found = Vec::new();
@@ -268,7 +268,7 @@ fn foreign(raw: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn an_escape_bomb_leaves_screen_title_and_clipboard_as_they_were() {
+fn escape_sequences_do_not_change_screen_title_or_clipboard() {
     let bomb = Bomb::new();
     let script = r#"printf 'before\n'; "$@"; printf 'after %s\n' $?; read -r line"#;
     for args in [vec!["--config", &bomb.config()], vec!["--url", &bomb.url]] {
@@ -280,7 +280,7 @@ fn an_escape_bomb_leaves_screen_title_and_clipboard_as_they_were() {
             "g\r",
         ] {
             term.keys(keys);
-            // Each is drawn before the next; Esc alone is a key of its own.
+            // Each key is drawn before the next one. A lone Esc is a key too.
             term.wait_for_rest(Duration::from_millis(150));
         }
         term.keys("\x1b");
@@ -295,8 +295,8 @@ fn an_escape_bomb_leaves_screen_title_and_clipboard_as_they_were() {
         assert!(term.screen().contains("before"), "{}", term.screen());
         assert!(term.left_behind().is_empty(), "{:?}", term.left_behind());
         let raw = term.raw_output();
-        assert!(String::from_utf8_lossy(&raw).contains("<U+202E>"), "the bomb was on the screen");
-        assert_eq!(foreign(&raw), [""; 0], "no title, no clipboard, no mode but our own");
+        assert!(String::from_utf8_lossy(&raw).contains("<U+202E>"), "the hostile text was not shown");
+        assert_eq!(foreign(&raw), [""; 0], "no titles, clipboard writes or modes except our own");
         if let Ok(written) = std::fs::read_to_string(&file) {
             assert!(!written.replace('\n', "").contains(is_dangerous), "{written:?}");
         }
@@ -305,7 +305,7 @@ fn an_escape_bomb_leaves_screen_title_and_clipboard_as_they_were() {
 }
 
 #[test]
-fn commands_on_a_terminal_and_in_a_pipe_print_nothing_that_acts() {
+fn commands_print_no_escape_sequences_of_servers() {
     let bomb = Bomb::new();
     let config = bomb.config();
     let id = "11111111-1111-4111-8111-111111111111";
@@ -339,7 +339,7 @@ fn commands_on_a_terminal_and_in_a_pipe_print_nothing_that_acts() {
         lines.push(vec!["--config", &config, "logs", id, "-o", format]);
     }
     lines.push(vec!["--config", &config, "doctor"]);
-    // Files are called what others like, too.
+    // File names may contain such sequences, too.
     let folder = tempfile::tempdir().expect("a folder");
     let odd = folder.path().join("a\u{1b}]0;owned\u{7}\u{202e}\u{9b}2J.jsonl");
     std::fs::write(&odd, "{\"kind\":\"event\"}\nno record\n").expect("written");
@@ -353,7 +353,7 @@ fn commands_on_a_terminal_and_in_a_pipe_print_nothing_that_acts() {
         let _ = term.exit_status();
         let raw = term.raw_output();
         assert_eq!(foreign(&raw), [""; 0], "{line:?}\n{}", String::from_utf8_lossy(&raw));
-        // Into a pipe as well; `-o raw` alone gives what came as it came, and `config path` what a shell can open.
+        // The same in a pipe. Only `-o raw`, which is exact, and `config path`, whose output a shell opens, print them unchanged.
         if !line.contains(&"raw") && !line.ends_with(&["path"]) {
             let done = process::run(&line);
             let printed = format!("{}{}", done.stdout, done.stderr);

@@ -1,4 +1,4 @@
-//! `runtail logs` as other programs see it: stdout, stderr, exit codes, and what reaches the server.
+//! `runtail logs` as other programs see it: stdout, stderr, exit codes, and the requests.
 
 use jiff::{SignedDuration, Timestamp};
 use runtail_sim::{Logs, Options, Rule, Scenario, Sim};
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-/// Long enough for a loaded machine.
+/// Long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// 2026-11-21T10:00:00Z in milliseconds.
 const TEN: i64 = 1_795_255_200_000;
@@ -57,7 +57,7 @@ async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     ended(command(folder, args)).await
 }
 
-/// A folder with a configuration of these control planes.
+/// Creates a folder with a configuration of these control planes.
 fn configured(profiles: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let text: String = profiles
@@ -72,7 +72,7 @@ fn configured(profiles: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
-/// The log of one deployment, `bot`, to which a test adds.
+/// The log of one deployment, `bot`. Tests append to it.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<Value>>>);
 
@@ -81,7 +81,7 @@ impl Log {
         self.0.lock().unwrap().extend(rows);
     }
 
-    /// A server of the older calls that honours bounds and limits, knows no filter and gives no cursor.
+    /// Starts a server of the older calls that honors bounds and limits, ignores filters and returns no cursor.
     async fn serve(&self) -> Server {
         let log = self.clone();
         Server::start(move |seen| match seen.path.strip_prefix("/api-host/") {
@@ -119,7 +119,7 @@ async fn log_of(rows: impl IntoIterator<Item = Value>) -> (Log, Server) {
     (log, server)
 }
 
-/// A command that goes on, and its lines as they come.
+/// A command that keeps running, and its lines as they arrive.
 struct Running {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -142,7 +142,7 @@ impl Running {
         row["message"].as_str().unwrap().to_string()
     }
 
-    /// Waits for its end; gives exit code, the lines that were not read yet, and stderr.
+    /// Waits for its end. Returns the exit code, the unread lines, and stderr.
     async fn end(mut self) -> (i32, Vec<String>, String) {
         let mut rest = Vec::new();
         while let Some(line) = tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("an end").unwrap() {
@@ -156,7 +156,7 @@ impl Running {
     #[cfg(unix)]
     async fn interrupt(self) -> (i32, Vec<String>, String) {
         let id = i32::try_from(self.child.id().unwrap()).unwrap();
-        // SAFETY: a signal to a child that was not waited for yet.
+        // SAFETY: the signal goes to a child that has not been waited for.
         assert_eq!(unsafe { libc::kill(id, libc::SIGINT) }, 0);
         self.end().await
     }
@@ -165,7 +165,7 @@ impl Running {
 const FOLLOW: [&str; 5] = ["--follow", "--interval", "100ms", "-o", "jsonl"];
 
 #[tokio::test]
-async fn several_logs_in_the_order_of_time() {
+async fn several_logs_are_merged_by_time() {
     let second = value!({"timestamp": "2026-11-21T10:00:02Z", "level": "warn", "message": "second", "novel": {"z": 1, "a": null}});
     let (_, one) = log_of([row(TEN, "first"), second, value!("bare")]).await;
     let (_, two) = log_of([row(TEN + 1000, "between"), row(TEN + 9000, "last")]).await;
@@ -182,7 +182,7 @@ async fn several_logs_in_the_order_of_time() {
         head.clone()
             + r#""timestamp":"2026-11-21T10:00:02Z","level":"warn","message":"second","novel":{"z":1,"a":null}}"#
     );
-    assert_eq!(lines[3], head + r#""value":"bare"}"#, "a line without a time stays behind the one before it");
+    assert_eq!(lines[3], head + r#""value":"bare"}"#, "a line without a time follows the previous line");
     let of = |n: usize| serde_json::from_str::<Value>(lines[n]).unwrap()["message"].clone();
     assert_eq!((lines.len(), of(1), of(4)), (5, value!("between"), value!("last")));
     let text = runtail(folder.path(), &[&both[..], &["-o", "text"]].concat()).await;
@@ -203,7 +203,7 @@ async fn several_logs_in_the_order_of_time() {
 }
 
 #[tokio::test]
-async fn colours() {
+async fn log_lines_are_colored_on_request() {
     let (_, one) = log_of([row(TEN, "fine"), value!({"timestamp": TEN, "level": "ERROR", "message": "bad"})]).await;
     let (_, two) = log_of([row(TEN, "also")]).await;
     let folder = configured(&[("one", one.url.as_str()), ("two", two.url.as_str())]);
@@ -212,10 +212,10 @@ async fn colours() {
     let lines: Vec<&str> = painted.lines().collect();
     let title = |line: &str, name: &str| line[..line.find(name).unwrap()].rsplit('\x1b').next().unwrap().to_string();
     assert_eq!(title(lines[0], "one/bot"), title(lines[1], "one/bot"));
-    assert_ne!(title(lines[0], "one/bot"), title(lines[2], "two/bot"), "these two names differ in colour");
+    assert_ne!(title(lines[0], "one/bot"), title(lines[2], "two/bot"), "the two names have different colors");
     assert!(lines[0].starts_with("\x1b[2m2026") && lines[1].contains("\x1b[31mERROR\x1b[0m"), "{painted:?}");
     assert_eq!(runtail(folder.path(), &args("always")).await.out, painted);
-    // A pipe is no terminal; --color asks for colours all the same, and that counts more than NO_COLOR.
+    // A pipe is not a terminal, but --color requests colors and overrides NO_COLOR.
     assert!(!runtail(folder.path(), &args("auto")).await.out.contains('\x1b'));
     assert!(!runtail(folder.path(), &args("never")).await.out.contains('\x1b'));
     let mut asked = command(folder.path(), &args("always"));
@@ -224,7 +224,7 @@ async fn colours() {
 }
 
 #[tokio::test]
-async fn hostile_and_huge_lines() {
+async fn hostile_and_huge_log_lines_are_sanitized() {
     let huge = "x".repeat(1 << 20);
     let (_, server) = log_of([
         row(TEN, "a\u{1b}[31mred\u{1b}[0m \u{1b}]0;title\u{7}b\u{202e}c"),
@@ -253,7 +253,7 @@ async fn hostile_and_huge_lines() {
 }
 
 #[tokio::test]
-async fn what_is_asked_for() {
+async fn logs_options_limit_what_is_requested() {
     let levels = ["DEBUG", "INFO", "WARNING", "ERROR"];
     let line =
         |n: i64| value!({"timestamp": TEN + n * 1000, "level": levels[n as usize % 4], "message": n.to_string()});
@@ -261,11 +261,11 @@ async fn what_is_asked_for() {
     let folder = configured(&[("p", server.url.as_str())]);
     let numbers = |from: usize, by: usize| (from..250).step_by(by).map(|n| n.to_string()).collect::<Vec<_>>();
     let messages = async |args: &[&str]| runtail(folder.path(), &[&["logs", "bot"], args].concat()).await.messages();
-    assert_eq!(messages(&[]).await, numbers(150, 1), "a hundred, if nothing else is said");
+    assert_eq!(messages(&[]).await, numbers(150, 1), "the default is a hundred lines");
     assert_eq!(messages(&["--tail", "all"]).await, numbers(0, 1), "three pages without a cursor");
     assert_eq!(messages(&["--tail", "3"]).await, numbers(247, 1));
-    assert_eq!(messages(&["--since", "2026-11-21T10:02:00Z"]).await, numbers(120, 1), "all since then");
-    assert_eq!(messages(&["--level", "error"]).await, numbers(3, 4), "though the server knows no filter");
+    assert_eq!(messages(&["--since", "2026-11-21T10:02:00Z"]).await, numbers(120, 1), "all lines since then");
+    assert_eq!(messages(&["--level", "error"]).await, numbers(3, 4), "although the server has no filter");
     let ended = runtail(folder.path(), &["logs", "bot", "--tail", "0"]).await;
     assert_eq!((ended.code, ended.out.as_str(), ended.err.as_str()), (0, "", "runtail: no matching lines\n"));
     let asked = |args: &'static [&'static str]| {
@@ -283,7 +283,7 @@ async fn what_is_asked_for() {
 }
 
 #[tokio::test]
-async fn misuse() {
+async fn logs_usage_errors() {
     let folder = configured(&[("p", "http://127.0.0.1:9")]);
     for (args, says) in [
         (&["a", "b", "--revision", "r"][..], "--revision needs exactly one deployment"),
@@ -301,7 +301,7 @@ async fn misuse() {
 }
 
 #[tokio::test]
-async fn a_log_that_cannot_be_read_leaves_the_others() {
+async fn an_unreadable_log_does_not_stop_the_others() {
     let (_, good) = log_of([row(TEN, "here")]).await;
     let resource = || json(200, value!({"resources": [{"id": "d-9", "name": "gone"}]}));
     let vanished = Server::start(move |seen| match seen.path.as_str() {
@@ -331,13 +331,13 @@ async fn a_log_that_cannot_be_read_leaves_the_others() {
     assert!(ended.err.contains("there is no deployment \"good/none\""), "{}", ended.err);
     let ended = runtail(folder.path(), &["logs", "vanished/gone", "-o", "json"]).await;
     assert_eq!((ended.code, ended.out.as_str()), (1, ""));
-    // Followed: what cannot be read ends, the rest goes on.
+    // With --follow: the unreadable log ends, the others continue.
     let args = [&["logs", "vanished/gone", "good/bot"], &FOLLOW[..]].concat();
     let mut running = Running::start(folder.path(), &args);
     assert_eq!(running.message().await, "here");
     let (code, rest, err) = running.interrupt().await;
     assert!(code == 130 && rest.is_empty() && err.contains("Deployment ID d-9 not found."), "{code} {rest:?} {err}");
-    // Nothing left to follow.
+    // Nothing is left to follow.
     for (name, expected) in [("vanished/gone", 1), ("refused/gone", 3)] {
         let ended = runtail(folder.path(), &[&["logs", name], &FOLLOW[..]].concat()).await;
         assert_eq!(ended.code, expected, "{}", ended.err);
@@ -345,8 +345,8 @@ async fn a_log_that_cannot_be_read_leaves_the_others() {
 }
 
 #[tokio::test]
-async fn a_log_is_followed_by_the_servers_clock() {
-    // The server is an hour behind; its lines have no ids, and two are alike.
+async fn logs_follow_uses_the_servers_clock() {
+    // The server's clock is an hour behind; its lines have no ids, and two are equal.
     let now = Timestamp::now().as_millisecond() - 3_600_000;
     let (log, server) = log_of((0..3).map(|n| row(now + n, "again"))).await;
     let folder = configured(&[("p", server.url.as_str())]);
@@ -379,14 +379,14 @@ async fn simulated(logs: Logs, speed: f64) -> (Sim, tempfile::TempDir) {
     (sim, folder)
 }
 
-/// Where a line stands in the simulator's log, in milliseconds.
+/// The position of a line in the simulator's log, in milliseconds.
 fn place(line: &str) -> i64 {
     let row: Value = serde_json::from_str(line).unwrap();
     row["timestamp"].as_i64().unwrap()
 }
 
-/// The simulator writes a line every four seconds of its time: with two further apart one is missing, and twice the same
-/// place is a line twice.
+/// Checks that lines are neither missing nor repeated. The simulator writes one every four seconds of its time: a larger distance
+/// means a missing line, and the same position twice means a repeated one.
 #[track_caller]
 fn assert_each_once(places: &[i64], speed: f64) {
     let pace = (4000.0 / speed) as i64;
@@ -395,7 +395,7 @@ fn assert_each_once(places: &[i64], speed: f64) {
 }
 
 #[tokio::test]
-async fn both_generations_with_and_without_ids() {
+async fn both_log_api_generations_work_with_and_without_ids() {
     for (v1, v2, ids) in [(true, false, true), (true, false, false), (false, true, true), (false, true, false)] {
         let (sim, folder) = simulated(Logs { v1, v2, ids }, 100.0).await;
         let name = "amber-agent-0000";
@@ -404,7 +404,7 @@ async fn both_generations_with_and_without_ids() {
         assert_eq!((build.code, messages.last().map(String::as_str)), (0, Some("DONE")), "{}", build.err);
         assert!(messages[0].starts_with("Starting build of main"), "{messages:?}");
         assert_eq!(build.rows()[0].get("id").is_some(), ids);
-        // Of one revision, and of the deployment, which is served by that revision.
+        // The log of one revision, and the log of the deployment, which that revision serves.
         let revision =
             runtail(folder.path(), &["revisions", "list", name, "--limit", "1"]).await.rows()[0]["id"].clone();
         let revision = revision.as_str().unwrap();
@@ -422,12 +422,12 @@ async fn both_generations_with_and_without_ids() {
         }
         let asked = |part: &str| sim.requests().iter().filter(|one| one.path.contains(part)).count();
         let tried_in_vain = if v1 { asked("/v2/deployment-logs") } else { asked("/v1/projects") };
-        assert!(tried_in_vain <= if v1 { 0 } else { 3 }, "each command finds out once: {tried_in_vain}");
+        assert!(tried_in_vain <= if v1 { 0 } else { 3 }, "each command detects the generation once: {tried_in_vain}");
     }
 }
 
 #[tokio::test]
-async fn failed_polls_are_told_once_and_cost_no_line() {
+async fn failed_log_polls_are_reported_once_and_lose_no_line() {
     let (sim, folder) = simulated(Logs::default(), 40.0).await;
     let mut running =
         Running::start(folder.path(), &[&["logs", "amber-agent-0000", "--tail", "5"], &FOLLOW[..]].concat());
@@ -436,7 +436,7 @@ async fn failed_polls_are_told_once_and_cost_no_line() {
         let rule = format!("POST deploy_logs {trouble}");
         sim.rule(rule.parse::<Rule>().unwrap());
         sim.forget_requests();
-        // Lines of polls after the trouble.
+        // The lines of polls after the errors.
         while sim.requests().len() < 6 {
             places.push(place(&running.line().await));
         }
@@ -464,7 +464,7 @@ async fn failed_polls_are_told_once_and_cost_no_line() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there() {
+async fn logs_of_an_unreachable_server_fail() {
     let folder = configured(&[("p", "http://127.0.0.1:9")]);
     for more in [&[][..], &FOLLOW[..]] {
         let ended = runtail(folder.path(), &[&["logs", "bot"], more].concat()).await;
@@ -474,7 +474,7 @@ async fn a_server_that_is_not_there() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_reader_who_has_seen_enough_ends_it_quietly() {
+async fn a_closed_pipe_ends_logs_follow_quietly() {
     let (_, server) = log_of([row(TEN, "only")]).await;
     let folder = configured(&[("p", server.url.as_str())]);
     let mut running = Running::start(folder.path(), &[&["logs", "bot"], &FOLLOW[..]].concat());

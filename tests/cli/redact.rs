@@ -1,5 +1,5 @@
-//! `redact` as a person uses it: a recording full of keys goes in, and nothing of them comes out. One test has a scanner look
-//! that others wrote.
+//! `redact` as a user runs it: a recording full of keys goes in, and no part of them comes out. One test checks the result with
+//! an independent scanner.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Runs the binary with a configuration of one profile, whose key this is.
+/// Runs the binary with a configuration of one profile that has this key.
 fn runtail(folder: &Path, key: &str, args: &[&str]) -> Output {
     let config = folder.join("config.toml");
     std::fs::write(&config, "[profiles.p]\nagent_server = \"http://127.0.0.1:1\"\napi_key_env = \"TEST_KEY\"\n")
@@ -23,7 +23,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// A recording of these events: name and data.
+/// Writes a recording of these events (name and data).
 fn recording(events: &[(&str, Value)]) -> String {
     let at = "2026-11-21T02:00:00.000000Z";
     let head = json!({"kind": "tape", "version": 1, "at": at, "server": "http://127.0.0.1:1", "thread_id": "t-1", "run_id": "r-1", "modes": []});
@@ -35,7 +35,7 @@ fn recording(events: &[(&str, Value)]) -> String {
     lines.map(|line| line.to_string() + "\n").collect()
 }
 
-/// A text as tokens of a message.
+/// A text as the tokens of a message.
 fn tokens<'n>(id: &str, text: &str, size: usize) -> Vec<(&'n str, Value)> {
     let letters: Vec<char> = text.chars().collect();
     let pieces = letters.chunks(size).map(|piece| piece.iter().collect::<String>());
@@ -56,7 +56,7 @@ fn joined(recording: &str) -> BTreeMap<String, String> {
     texts
 }
 
-/// Keys of all kinds, as plain text, in JSON in JSON, as fields, and as tokens, and the secret parts of them.
+/// Keys of all kinds (as plain text, in JSON in JSON, as fields, as tokens) and their secret parts.
 fn full_of_keys() -> (Vec<(&'static str, Value)>, Vec<String>) {
     let (mut keys, mut events, mut secrets) = (Keys::new(11), Vec::new(), Vec::new());
     let mut all = keys.all();
@@ -81,7 +81,7 @@ fn full_of_keys() -> (Vec<(&'static str, Value)>, Vec<String>) {
 }
 
 #[test]
-fn nothing_of_any_key_is_left_in_a_redacted_recording() {
+fn redacted_recordings_contain_no_part_of_any_key() {
     let folder = tempfile::tempdir().unwrap();
     let (events, secrets) = full_of_keys();
     std::fs::write(folder.path().join("a.jsonl"), recording(&events)).unwrap();
@@ -97,13 +97,13 @@ fn nothing_of_any_key_is_left_in_a_redacted_recording() {
     assert!(joined(&left).values().all(|text| text.contains("***")), "{:?}", joined(&left));
     let ended = runtail(folder.path(), "", &["verify", "a.redacted.jsonl"]);
     assert!(ended.status.success() && text(&ended.stdout).contains("sound"), "{}", text(&ended.stderr));
-    // Redacting it again removes nothing.
+    // A second run removes nothing.
     let ended = runtail(folder.path(), "", &["redact", "a.redacted.jsonl", "--dry-run"]);
     assert_eq!(text(&ended.stdout), "nothing to remove\n");
 }
 
 #[test]
-fn configured_keys_are_removed_however_they_are_spelled() {
+fn redact_removes_configured_keys_in_any_encoding() {
     let folder = tempfile::tempdir().unwrap();
     let key = Keys::new(12).letters(24);
     let hidden: String = key.chars().flat_map(|c| [c, '\u{200b}']).collect();
@@ -123,7 +123,7 @@ fn configured_keys_are_removed_however_they_are_spelled() {
     assert_eq!(left.lines().filter(|line| line.contains("values") && line.contains("***")).count(), 5, "{left}");
     assert_eq!(joined(&left)["m-1"], "it is ***, really");
     assert!(!left.contains(&base64[12..24]) && !left.contains(&hex[..16]), "{left}");
-    // What cannot be looked for is said.
+    // Keys that can't be searched for are reported.
     let ended = runtail(folder.path(), "", &["redact", "a.jsonl", "--to", "c.jsonl"]);
     let said = text(&ended.stderr);
     assert!(
@@ -133,7 +133,7 @@ fn configured_keys_are_removed_however_they_are_spelled() {
 }
 
 #[test]
-fn a_recording_from_a_pipe_is_redacted_too() {
+fn redact_reads_a_recording_from_a_pipe() {
     let folder = tempfile::tempdir().unwrap();
     let secret = Keys::new(13).letters(20);
     let path = folder.path().join("a.jsonl");
@@ -147,7 +147,7 @@ fn a_recording_from_a_pipe_is_redacted_too() {
     assert_eq!(joined(&left)["m-1"], "password=*** x");
 }
 
-/// What detect-secrets finds in the files of a folder: the kind of each find.
+/// Runs detect-secrets on the files of a folder. Returns the kind of each finding.
 fn scanned(folder: &Path) -> Vec<String> {
     let scanner = std::env::var_os("RUNTAIL_DETECT_SECRETS").expect("tests/real/scanner sets RUNTAIL_DETECT_SECRETS");
     let mut command = Command::new(scanner);
@@ -170,7 +170,7 @@ fn detect_secrets_finds_nothing_in_a_redacted_recording() {
     let finds = ["a.jsonl", "a.redacted.jsonl"].map(|name| {
         let content = std::fs::read_to_string(folder.path().join(name)).unwrap();
         let scanned_in = tempfile::tempdir().unwrap();
-        // The hash of a line is random by nature, and the scanner looks for that.
+        // The hash of a line is random, which the scanner reports.
         let without_hash = |line: &str| match line.rfind(",\"hash\":\"") {
             Some(at) => line[..at].to_string() + "}\n",
             None => line.to_string() + "\n",
@@ -185,7 +185,7 @@ fn detect_secrets_finds_nothing_in_a_redacted_recording() {
     let kinds: BTreeSet<&str> = original.iter().filter_map(|find| find.split(" at ").next()).collect();
     for (kind, least) in [("joined.txt", 15), ("recording.jsonl", 20)] {
         let count = original.iter().filter(|find| find.contains(kind)).count();
-        assert!(count >= least, "only {count} finds in {kind} of the original: {original:#?}");
+        assert!(count >= least, "only {count} findings in {kind} of the original: {original:#?}");
     }
     assert!(kinds.len() >= 12, "{kinds:?}");
     assert_eq!(redacted, Vec::<String>::new());

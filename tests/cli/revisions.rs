@@ -21,7 +21,7 @@ fn row(id: &str, status: &str, hour: u32, commit: &str) -> Value {
            "novel": {"b": 1, "a": 2}, "source_revision_config": {"repo_ref": "main", "repo_commit_sha": commit, "image_uri": null}})
 }
 
-/// A deployment whose revisions are these, newest first, the second deployed one serving if the server says so.
+/// Starts a server with this history, newest first. `active` is the revision that serves, if the server reports one.
 fn history(active: Option<&str>) -> Scripted {
     let rows = [
         row("r6", "BUILDING", 16, "ffffffffff"),
@@ -46,7 +46,7 @@ fn history(active: Option<&str>) -> Scripted {
 }
 
 #[test]
-fn a_list_says_what_each_one_is_for() {
+fn revisions_list_shows_the_role_of_each_revision() {
     let roles = |server: &Scripted| -> Vec<String> {
         let rows = runtail(server, &["revisions", "list", "bot"]).expect(0).json_lines();
         assert!(rows.iter().all(|row| row["profile"] == "one" && row["novel"] == json!({"b": 1, "a": 2})));
@@ -67,11 +67,11 @@ fn a_list_says_what_each_one_is_for() {
         table.lines().map(|line| line.split("  ").map(str::trim).filter(|s| !s.is_empty()).collect()).collect();
     assert_eq!(lines[0], ["PROFILE", "REVISION", "ROLE", "STATUS", "CREATED", "AGE", "TOOK", "FROM"]);
     assert_eq!((lines[4][2], lines[4][6], lines[4][7]), ("serving (derived)", "2m10s", "main@ccccccc"));
-    assert_eq!(lines[1].len(), 7, "what is in progress took no time yet: {table}");
+    assert_eq!(lines[1].len(), 7, "a revision in progress has no duration: {table}");
 }
 
 #[test]
-fn ages_count_by_the_clock_that_made_them() {
+fn ages_are_computed_with_the_servers_clock() {
     let now = jiff::Timestamp::now();
     let server = history(None);
     for (ahead, made) in [(3600, 3600), (3600, 3270), (-3600, -3930), (0, 7), (0, -30)] {
@@ -85,16 +85,16 @@ fn ages_count_by_the_clock_that_made_them() {
             Some(minutes) => minutes.parse::<i64>().expect("a number") * 60,
             None => age.strip_suffix('s').expect("an age").parse().expect("a number"),
         };
-        // What the command itself took may be added; the table leaves out the seconds of minutes, a `Date` those below one.
+        // The command's own time may be added. The table rounds down to minutes, and a `Date` header to seconds.
         let expected = (ahead - made).max(0);
         assert!(seconds >= expected - 60 && seconds < expected + 120, "{expected}: {table}");
     }
 }
 
 #[test]
-fn the_difference_of_two_revisions() {
+fn revisions_diff_lists_changed_fields() {
     let server = history(None);
-    // The newest against the last good one before it.
+    // By default, the newest revision is compared with the last good one before it.
     let done = runtail(&server, &["revisions", "diff", "bot"]).expect(0);
     assert_eq!(done.stderr, "one/bot: r3 (DEPLOYED) → r6 (BUILDING)\n");
     let path = "source_revision_config.repo_commit_sha";
@@ -120,8 +120,8 @@ fn the_difference_of_two_revisions() {
 }
 
 #[test]
-fn a_failure_is_explained_from_its_log() {
-    // The simulator of the demo has a build that failed, and a server that did not come up.
+fn explain_shows_the_first_error_of_the_build_log() {
+    // The demo has a failed build and a server that did not start.
     let done = run(["--demo", "revisions", "explain", "prod-us/invoice-agent"]).expect(0);
     for part in [
         ": BUILD_FAILED\n  Build failed. No image was produced and nothing was deployed.\n",
@@ -141,11 +141,11 @@ fn a_failure_is_explained_from_its_log() {
 }
 
 #[test]
-fn a_deployment_that_was_rolled_back_is_explained() {
+fn explain_shows_which_revision_serves_after_a_rollback() {
     let rows = [row("r3", "DEPLOYED", 13, "cccccccccc"), row("r2", "DEPLOYED", 12, "bbbbbbbbbb")];
     let server = Scripted::plane(&[("bot", &[])]);
     server.reply("/bot/revisions", &[answer(json!({"resources": rows}))]);
-    // Also where the one that serves is older than the list goes.
+    // The serving revision may be older than the end of the list.
     let rows = rows.into_iter().chain([row("r1", "DEPLOYED", 11, "aaaaaaaaaa")]);
     for row in rows {
         server.reply(&format!("/bot/revisions/{}", row["id"].as_str().expect("an id")), &[answer(row)]);
@@ -167,8 +167,8 @@ fn a_deployment_that_was_rolled_back_is_explained() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said() {
-    // The newest is in progress; one is named; the log calls are not there, and the list breaks.
+fn explain_reports_parts_that_could_not_be_read() {
+    // Four cases: the newest revision is in progress, an older one is named, the log calls are missing, the list fails.
     let server = history(Some("r3"));
     let done = runtail(&server, &["revisions", "explain", "bot"]).expect(0);
     assert!(
@@ -192,20 +192,24 @@ fn what_cannot_be_read_is_said() {
 }
 
 #[test]
-fn a_list_of_deployments_with_their_newest_revisions() {
+fn deployments_list_adds_newest_revisions_on_request() {
     let building = [status("BUILDING")];
     let server = Scripted::plane(&[("a", &building), ("b", &[]), ("c", &building), ("d", &building)]);
     server.reply("/b/revisions", &[answer(json!({"resources": []}))]);
-    // Nobody pays for what nobody asked for.
+    // Newest revisions cost requests, so they are not read by default.
     let rows = runtail(&server, &["deployments", "list"]).expect(0).json_lines();
     assert!(rows.iter().all(|row| row.get("latest_revision").is_none()));
     assert_eq!(server.asked().len(), 1);
     let rows = runtail(&server, &["deployments", "list", "--revisions"]).expect(0).json_lines();
-    assert_eq!(server.asked().len(), 1 + 1 + 4 + 1, "one each, and a list where the one that is named is not there");
+    assert_eq!(
+        server.asked().len(),
+        1 + 1 + 4 + 1,
+        "one request per deployment, and a list for the one whose newest is missing"
+    );
     let statuses: Vec<&Value> = rows.iter().map(|row| &row["latest_revision"]["status"]).collect();
     assert_eq!(statuses, [&json!("BUILDING"), &json!(null), &json!("BUILDING"), &json!("BUILDING")]);
     assert_eq!(rows[1].get("latest_revision"), Some(&json!(null)));
-    // One that fails is told and counted; the others' rows are there.
+    // A failure is reported and counted; the other rows have their revisions.
     server.reply("/c/revisions/r-c", &[refuse(403)]);
     let done = runtail(&server, &["deployments", "list", "--revisions", "-o", "table"]).expect(3);
     assert!(done.stderr.contains("/v2/deployments/c/revisions/r-c: 403: said 403"), "{}", done.stderr);
@@ -216,11 +220,11 @@ fn a_list_of_deployments_with_their_newest_revisions() {
 }
 
 #[test]
-fn nobody_goes_on_asking_where_all_would_be_refused() {
+fn newest_revisions_are_not_requested_after_a_final_error() {
     let names: Vec<String> = (0..12).map(|n| format!("d{n:02}")).collect();
     let building = [status("BUILDING")];
     let deployments: Vec<(&str, &[Reply])> = names.iter().map(|name| (name.as_str(), &building[..])).collect();
-    // From the sixth on: the key was revoked, the server wants to be left alone, it is gone. Or it never gives revisions.
+    // The server rejects the key or rate-limits from the sixth request on, or refuses every request.
     let busy = Reply::Http(429, "9999999999999999999", "{}".into());
     for (reply, from, code, said) in
         [(refuse(401), 5, 3, "401: said 401"), (busy, 5, 5, ": 429: "), (refuse(403), 0, 3, "403: said 403")]
@@ -237,11 +241,11 @@ fn nobody_goes_on_asking_where_all_would_be_refused() {
         assert_eq!(done.stderr.matches(said).count(), 1, "{}", done.stderr);
         let missing = format!("runtail: one: {} of 12 newest revisions could not be read\n", 12 - from);
         assert!(done.stderr.ends_with(&missing), "{}", done.stderr);
-        // Four are asked at once.
+        // Four requests run at a time.
         let asked = server.asked().iter().filter(|path| path.contains("/revisions")).count();
-        assert!(asked < 10, "{asked} were asked for {said}");
+        assert!(asked < 10, "{asked} requests after {said}");
     }
-    // What one row is refused for leaves the others.
+    // An error for one row leaves the other rows intact.
     let server = Scripted::plane(&deployments);
     server.reply("/d03/revisions/r-d03", &[refuse(500)]);
     server.reply("/d07/revisions/r-d07", &[refuse(403)]);
@@ -250,7 +254,7 @@ fn nobody_goes_on_asking_where_all_would_be_refused() {
     assert_eq!(done.stderr.matches("2 of 12 newest revisions").count(), 1, "{}", done.stderr);
 }
 
-/// The cells of a table's column.
+/// Returns the cells of a table's column.
 fn cells(table: &str, title: &str) -> Vec<String> {
     let titles = table.lines().next().expect("titles");
     let at = titles.find(title).expect("the column");
@@ -260,7 +264,7 @@ fn cells(table: &str, title: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_table_says_why_there_is_no_newest_revision() {
+fn deployments_table_explains_a_missing_newest_revision() {
     let building = [status("BUILDING")];
     let names = ["fine", "gone", "leaving", "empty", "closed"];
     let deployments: Vec<(&str, &[Reply])> = names.map(|name| (name, &building[..])).to_vec();
@@ -269,7 +273,8 @@ fn a_table_says_why_there_is_no_newest_revision() {
         server.reply(&format!("/{name}/revisions"), &[refuse(404)]);
         server.reply(&format!("/{name}/revisions/r-{name}"), &[refuse(404)]);
     }
-    // Two were deleted since the list was read: that is no failure. The server deletes softly.
+    // Two deployments were deleted after the list was read, which is not a failure. The server marks a deployment before it deletes
+    // it.
     server.reply("/gone", &[refuse(404)]);
     server.reply("/leaving", &[answer(json!({"id": "leaving", "name": "leaving", "status": "AWAITING_DELETE"}))]);
     server.reply("/empty/revisions", &[answer(json!({}))]);
@@ -281,7 +286,7 @@ fn a_table_says_why_there_is_no_newest_revision() {
     assert_eq!(done.stderr, notes.concat());
     let rows = runtail(&server, &["deployments", "list", "--revisions"]).expect(0).json_lines();
     assert!(rows[1..].iter().all(|row| row.get("latest_revision") == Some(&json!(null))));
-    // One that is there, and has no such call.
+    // This deployment exists, but the call is missing.
     server.reply("/closed/revisions", &[refuse(404)]);
     let done = runtail(&server, &["deployments", "list", "--revisions", "-o", "table"]).expect(1);
     assert_eq!(cells(&done.stdout, "NEWEST")[4], "unread");
@@ -290,7 +295,7 @@ fn a_table_says_why_there_is_no_newest_revision() {
 }
 
 #[test]
-fn a_table_says_that_there_is_no_status() {
+fn tables_show_a_missing_status() {
     let odd = [json!(null), json!(""), json!(" "), json!(7), json!("READY")];
     let record = |(n, status): (usize, &Value)| json!({"id": n.to_string(), "name": "x", "status": status});
     let records: Vec<Value> = odd.iter().enumerate().map(record).collect();
@@ -306,13 +311,13 @@ fn a_table_says_that_there_is_no_status() {
     assert_eq!(cells(&done.stdout, "NEWEST"), expected, "{}", done.stdout);
     let table = runtail(&server, &["revisions", "list", "0", "-o", "table"]).expect(0).stdout;
     assert_eq!(cells(&table, "STATUS"), expected, "{table}");
-    // What programs read is what the server sent.
+    // JSON is passed through as the server sent it.
     let rows = runtail(&server, &["deployments", "list"]).expect(0).json_lines();
     assert!(rows.iter().map(|row| &row["status"]).eq(&odd));
 }
 
 #[test]
-fn what_is_no_record_is_left_out_and_told() {
+fn records_without_an_id_are_skipped_and_reported() {
     let server = Scripted::plane(&[]);
     let odd = json!([null, 3, "x", {"id": null, "name": "bot"}, {"id": "", "name": "bot"}, {"id": "d", "name": "bot"}]);
     server.reply("", &[answer(json!({"resources": odd}))]);
@@ -326,7 +331,7 @@ fn what_is_no_record_is_left_out_and_told() {
     }
     let done = runtail(&server, &["deployments", "list", "--revisions"]).expect(1);
     assert_eq!(done.json_lines()[0]["latest_revision"]["id"], "d");
-    // The one that can be meant is found by its name.
+    // A record without an id does not make a name ambiguous.
     let done = runtail(&server, &["revisions", "list", "bot"]).expect(1);
     assert_eq!((done.json_lines().len(), done.stderr.as_str()), (1, &*told.replace("deployments", "revisions")));
     server.reply("", &[answer(json!([{}, {"id": "d", "name": "bot"}]))]);
@@ -335,14 +340,15 @@ fn what_is_no_record_is_left_out_and_told() {
 }
 
 #[test]
-fn the_newest_is_the_newest_whatever_comes_first_in_a_list() {
+fn newest_revision_does_not_depend_on_list_order() {
     let rows = [row("r2", "SKIPPED", 12, "b"), row("r3", "BUILD_FAILED", 13, "c"), row("r1", "DEPLOYED", 11, "a")];
     let server = Scripted::plane(&[("bot", &[])]);
     server.reply("/bot/revisions", &[answer(json!({"resources": rows}))]);
     for row in rows {
         server.reply(&format!("/bot/revisions/{}", row["id"].as_str().expect("an id")), &[answer(row)]);
     }
-    // It is the one that the record names, the one with the latest date where the record names none, or one that is gone.
+    // The newest revision is the one that the record names. If the record names none, or a deleted one, it is the one with the
+    // latest date.
     for (latest, newest, is_sorted) in
         [(json!("r2"), "r2", true), (json!(null), "r3", false), (json!("r0"), "r3", false)]
     {
@@ -357,7 +363,7 @@ fn the_newest_is_the_newest_whatever_comes_first_in_a_list() {
         ];
         for (args, at) in asks {
             if latest == "r0" && args[1] == "wait" {
-                continue; // It waits for what was named, and says that it is not there.
+                continue; // `wait` waits for the named revision and reports that it is missing.
             }
             let done = runtail(&server, args);
             match at {
@@ -369,20 +375,20 @@ fn the_newest_is_the_newest_whatever_comes_first_in_a_list() {
         let done = runtail(&server, &["revisions", "diff", "bot"]).expect(0);
         assert!(done.stderr.contains(&format!("one/bot: r1 (DEPLOYED) → {newest} (")), "{}", done.stderr);
     }
-    // A list that is too short to hold the newest says so.
+    // The newest revision is beyond the limit.
     let record = json!({"id": "bot", "name": "bot", "latest_revision_id": "r3"});
     server.reply("", &[answer(json!({"resources": [record]}))]);
     server.reply("/bot/revisions", &[answer(json!({"resources": [row("r2", "SKIPPED", 12, "b")]}))]);
     let done = runtail(&server, &["revisions", "list", "bot", "--limit", "1"]).expect(0);
     assert_eq!(done.stderr, "warning: the newest revision, r3, is not in this list\n");
-    // None at all is no list.
+    // A limit of zero is refused.
     let asked = server.asked().len();
     let done = runtail(&server, &["revisions", "list", "bot", "--limit", "0"]).expect(2);
     assert!(done.stderr.contains("'0' for '--limit <LIMIT>'") && server.asked().len() == asked, "{}", done.stderr);
 }
 
 #[test]
-fn which_revision_is_live() {
+fn deployments_table_shows_the_live_revision() {
     let server = Scripted::plane(&[("x", &[status("DEPLOYED")])]);
     let row = |id: &str, latest: &str, active: Value| json!({"id": id, "name": id, "latest_revision_id": latest, "active_revision_id": active});
     let mut silent = row("silent", "r1", json!(null));

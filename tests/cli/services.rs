@@ -1,5 +1,5 @@
-//! Integrations, listeners and the auth service on the command line: against the simulator, and against servers that say
-//! what it does not.
+//! Integrations, listeners and the auth service on the command line: against the simulator, and against scripted servers for what
+//! the simulator never sends.
 
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::common;
@@ -36,7 +36,7 @@ fn command(folder: &Path, args: &[&str]) -> tokio::process::Command {
     command
 }
 
-/// Runs the binary. Nothing that it writes may hold a key, a token or a client secret.
+/// Runs the binary and checks that its output contains no key, token or client secret.
 async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     let output = command(folder, args).output().await.unwrap();
     let ended = Ended {
@@ -56,7 +56,7 @@ fn write_config(text: &str) -> tempfile::TempDir {
     folder
 }
 
-/// A folder with a configuration of these profiles, each a control plane.
+/// Creates a folder with a configuration of these profiles, each a control plane.
 fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
     let section = |(name, server): &(&str, &Server)| {
         format!("[profiles.{name}]\nurl = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n", server.url)
@@ -64,7 +64,7 @@ fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
     write_config(&profiles.iter().map(section).collect::<String>())
 }
 
-/// A simulator, and a folder with a configuration of its regions.
+/// Starts a simulator. Returns it and a folder with a configuration of its regions.
 async fn world(options: Options) -> (Sim, tempfile::TempDir) {
     let sim = Sim::start(options).await.unwrap();
     let section = |region: &runtail_sim::Region| {
@@ -80,19 +80,19 @@ fn texts<'v>(rows: &'v [Value], field: &str) -> Vec<&'v str> {
 }
 
 #[tokio::test]
-async fn integrations_and_their_repositories() {
+async fn integrations_and_their_repositories_are_listed() {
     let (sim, folder) = world(Options::demo()).await;
     let first = sim.regions()[0].name.clone();
     let rows = runtail(folder.path(), &["integrations", "list"]).await.expect(0).lines();
     assert_eq!(rows.len(), 2 * sim.regions().len());
     assert_eq!((&rows[0]["profile"], &rows[0]["name"]), (&value!(first), &value!("acme")));
     let id = rows[0]["id"].as_str().unwrap().to_string();
-    // Every region knows it; one of them is meant.
+    // Every region has this id, so the region is named.
     let of = format!("{first}/{id}");
     let old = runtail(folder.path(), &["integrations", "repos", &of]).await.expect(0).lines();
     let new = runtail(folder.path(), &["integrations", "repos", &of, "--v2"]).await.expect(0).lines();
     assert!(old.len() >= 2 && texts(&old, "profile").iter().all(|name| *name == first), "{old:?}");
-    assert_eq!(texts(&old, "name"), texts(&new, "name"), "both calls tell the same");
+    assert_eq!(texts(&old, "name"), texts(&new, "name"), "both calls return the same");
     let calls: Vec<String> = sim.requests().into_iter().map(|r| r.path).collect();
     assert!(calls.iter().any(|path| path.ends_with(&format!("/installations/{id}/repositories"))), "{calls:?}");
     let table = runtail(folder.path(), &["integrations", "repos", &of, "-o", "table"]).await.expect(0).out;
@@ -107,7 +107,7 @@ async fn integrations_and_their_repositories() {
 }
 
 #[tokio::test]
-async fn listeners_and_the_refusals_that_they_know() {
+async fn listeners_are_listed_and_refusals_reported() {
     let (sim, folder) = world(Options::demo()).await;
     let first = sim.regions()[0].name.clone();
     let rows = runtail(folder.path(), &["listeners", "list"]).await.expect(0).lines();
@@ -117,7 +117,7 @@ async fn listeners_and_the_refusals_that_they_know() {
     let id = rows[0]["id"].as_str().unwrap();
     let row = &runtail(folder.path(), &["listeners", "get", id]).await.expect(0).lines()[0];
     assert_eq!((&row["profile"], &row["compute_id"]), (&value!(first), &value!("k8s-prod")));
-    // 404, and 422 for what is no UUID: neither is there.
+    // 404 for an unknown id and 422 for an invalid one: both mean that it does not exist.
     for wanted in ["00000000-0000-4000-8000-000000000000", "k8s-prod"] {
         let ended = runtail(folder.path(), &["listeners", "get", wanted, "-p", &first]).await.expect(1);
         assert!(ended.err.contains("not found"), "{}", ended.err);
@@ -128,7 +128,7 @@ async fn listeners_and_the_refusals_that_they_know() {
 }
 
 #[tokio::test]
-async fn providers_tokens_and_connections() {
+async fn auth_providers_tokens_and_connections_are_listed() {
     let (_sim, folder) = world(Options::default()).await;
     let rows = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(0).lines();
     assert_eq!(texts(&rows, "provider_id"), ["github", "google", "slack", "linear"]);
@@ -149,7 +149,7 @@ async fn providers_tokens_and_connections() {
 }
 
 #[tokio::test]
-async fn pages_of_both_styles_and_servers_that_do_not_turn_them() {
+async fn lists_with_offset_or_cursor_pages_are_read_to_the_end() {
     let server = Server::start(|seen| {
         let parameter = |name: &str| {
             let found = url::form_urlencoded::parse(seen.query.as_bytes()).find(|(k, _)| k == name);
@@ -178,7 +178,7 @@ async fn pages_of_both_styles_and_servers_that_do_not_turn_them() {
             "/v2/integrations/github/installations/torn/repositories" => {
                 json(200, value!({"items": [{"id": 1}, {"name": "without an id"}], "next_cursor": "x"}))
             }
-            // An older generation that is gone.
+            // The older generation of the call is gone.
             "/v1/integrations/github/whole/repos" => json(404, value!({"detail": "Not Found"})),
             _ => json(404, value!({"detail": "no"})),
         }
@@ -188,18 +188,18 @@ async fn pages_of_both_styles_and_servers_that_do_not_turn_them() {
     let rows = runtail(folder.path(), &["listeners", "list"]).await.expect(0).lines();
     assert_eq!((rows.len(), &rows[129]["novel"]), (130, &value!([129])), "unknown fields are kept");
     let rows = runtail(folder.path(), &["integrations", "repos", "whole"]).await.expect(0).lines();
-    assert_eq!((rows.len(), &rows[29]["id"]), (30, &value!("r29")), "the newer call is asked where the older is gone");
+    assert_eq!((rows.len(), &rows[29]["id"]), (30, &value!("r29")), "the newer call replaces the older one");
     let ended = runtail(folder.path(), &["integrations", "repos", "round", "--v2"]).await.expect(1);
     assert!(ended.lines().len() == 1 && ended.err.contains("repeats its pages"), "{}", ended.err);
     let ended = runtail(folder.path(), &["integrations", "repos", "torn", "--v2"]).await.expect(5);
-    assert_eq!(ended.lines().len(), 1, "what came before the failure is printed");
+    assert_eq!(ended.lines().len(), 1, "rows before the failure are printed");
     assert!(ended.err.contains("500: oh") && ended.err.contains("1 of the server's 2"), "{}", ended.err);
     let ended = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(1);
     assert!(ended.err.contains("may not support providers"), "{}", ended.err);
 }
 
 #[tokio::test]
-async fn profiles_that_fail_do_not_take_the_others_with_them() {
+async fn a_failed_profile_does_not_hide_the_others() {
     let good = Server::start(|_| json(200, value!([{"id": "p", "provider_id": "github"}]))).await;
     let bad = Server::start(|_| json(401, r#"{"detail":"who?"}"#)).await;
     let page = Server::start(|_| common::answer(200, "text/html", "<html><title>Sign in</title>")).await;
@@ -213,7 +213,7 @@ async fn profiles_that_fail_do_not_take_the_others_with_them() {
 }
 
 #[tokio::test]
-async fn every_status_of_an_authentication_in_words() {
+async fn authenticate_explains_every_status() {
     let (sim, folder) = world(Options::default()).await;
     for (provider, code, word, said) in [
         ("github", 0, "completed", "A token was returned (not shown)."),
@@ -235,7 +235,7 @@ async fn every_status_of_an_authentication_in_words() {
 }
 
 #[tokio::test]
-async fn all_fields_of_the_request_can_be_sent_and_none_unasked() {
+async fn authenticate_sends_exactly_the_given_fields() {
     let server = Server::start(|_| json(200, r#"{"status":"novel","url":null}"#)).await;
     let folder = configured(&[("one", &server)]);
     let id = "11111111-1111-4111-8111-111111111111";
@@ -273,7 +273,7 @@ async fn all_fields_of_the_request_can_be_sent_and_none_unasked() {
 }
 
 #[tokio::test]
-async fn fields_that_were_refused_are_named() {
+async fn rejected_fields_are_named() {
     let server = Server::start(|seen| match seen.path.contains("providers") {
         true => json(422, r#"{"detail":"provider_id is malformed"}"#),
         false => json(
@@ -292,9 +292,9 @@ async fn fields_that_were_refused_are_named() {
 }
 
 #[tokio::test]
-async fn waiting_ends_when_somebody_agreed() {
+async fn auth_wait_ends_after_consent() {
     let (sim, folder) = world(Options::default()).await;
-    // What opens links here visits the page.
+    // This browser visits the page.
     let opener = folder.path().join("xdg-open");
     std::fs::write(
         &opener,
@@ -322,14 +322,14 @@ async fn waiting_ends_when_somebody_agreed() {
     assert_eq!(row["url"], link);
     let waits: Vec<_> = sim.requests().into_iter().filter(|r| r.path.contains("/v2/auth/wait/")).collect();
     assert!(waits.iter().all(|r| r.query == "timeout=30"), "{waits:?}");
-    // It can be waited for once more, and what is not known cannot.
+    // Waiting again works; an unknown id fails.
     let id = row["auth_id"].as_str().unwrap();
     runtail(folder.path(), &["auth", "wait", id]).await.expect(0);
     let ended = runtail(folder.path(), &["auth", "wait", "nothing"]).await.expect(1);
     assert!(ended.err.contains("returns a new link"), "{}", ended.err);
 }
 
-/// GET of a page of the simulator.
+/// Sends a GET request for a page of the simulator.
 async fn visit(link: &str) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let url = url::Url::parse(link).unwrap();
@@ -342,7 +342,7 @@ async fn visit(link: &str) {
 }
 
 #[tokio::test]
-async fn a_wait_has_a_deadline_and_survives_what_passes() {
+async fn auth_wait_survives_temporary_errors_until_its_deadline() {
     let answers = ["timeout", "503", "pending", "429", "completed"];
     let asked = std::sync::atomic::AtomicUsize::new(0);
     let server = Server::start(move |seen| {
@@ -371,7 +371,7 @@ async fn a_wait_has_a_deadline_and_survives_what_passes() {
 }
 
 #[tokio::test]
-async fn one_profile_is_meant_where_something_is_begun() {
+async fn authenticate_requires_one_profile() {
     let (sim, folder) = world(Options { scenario: Scenario::Demo, ..Options::demo() }).await;
     let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", "github"]).await.expect(2);
     let names: Vec<&str> = sim.regions().iter().map(|region| region.name.as_str()).collect();
@@ -379,14 +379,14 @@ async fn one_profile_is_meant_where_something_is_begun() {
     assert!(sim.requests().is_empty());
 }
 
-/// What was sent that writes.
+/// The write requests so far.
 fn writes(sim: &Sim) -> Vec<String> {
     let all = sim.requests();
     all.iter().filter(|request| request.method != "GET").map(|r| format!("{} {}", r.method, r.path)).collect()
 }
 
 #[tokio::test]
-async fn a_listener_from_its_creation_to_its_end() {
+async fn listeners_are_created_updated_and_deleted() {
     let (sim, folder) = world(Options::default()).await;
     let create = ["listeners", "create", "--compute-id", "k8s-new", "--namespace", "a", "--namespace", "b"];
     let ended = runtail(folder.path(), &[&create[..], &["--dry-run"]].concat()).await.expect(0);
@@ -400,7 +400,7 @@ async fn a_listener_from_its_creation_to_its_end() {
     assert!(made.err.contains("done: Create the listener k8s-new"), "{}", made.err);
     let ended = runtail(folder.path(), &create).await.expect(1);
     assert!(ended.err.contains("the listener k8s-new already exists"), "{}", ended.err);
-    // From a file, with what goes said before.
+    // From a file; the preview lists what is removed.
     let file = folder.path().join("listener.json");
     std::fs::write(&file, r#"{"compute_config": {"k8s_namespaces": ["b", "c"]}, "version": "0.4.0"}"#).unwrap();
     let update = ["listeners", "update", &id, "-f", file.to_str().unwrap()];
@@ -415,7 +415,7 @@ async fn a_listener_from_its_creation_to_its_end() {
         "{}",
         ended.err
     );
-    // Without its name nothing goes.
+    // Deleting requires the name.
     let delete = ["listeners", "delete", &id];
     for wrong in [&[][..], &["--confirm", "k8s"], &["--confirm", "K8S-NEW"], &["--confirm", &id]] {
         let ended = runtail(folder.path(), &[&delete[..], wrong].concat()).await.expect(2);
@@ -437,7 +437,7 @@ async fn a_listener_from_its_creation_to_its_end() {
 }
 
 #[tokio::test]
-async fn providers_are_written_with_their_secret_by_reference_only() {
+async fn auth_providers_take_their_secret_by_reference_only() {
     let (sim, folder) = world(Options::default()).await;
     let create = [
         "auth",
@@ -458,7 +458,7 @@ async fn providers_are_written_with_their_secret_by_reference_only() {
     ];
     let dry = runtail(folder.path(), &[&create[..], &["env:CLIENT_SECRET", "--dry-run"]].concat()).await.expect(0);
     assert_eq!(dry.lines()[0]["request"]["body"]["client_secret"], "***");
-    // A secret itself, one that is not there, one that others can read.
+    // A literal secret, a missing file, and a file that others can read.
     let ended = runtail(folder.path(), &[&create[..], &["canary-as-an-argument"]].concat()).await.expect(2);
     assert!(ended.err.contains("env:VARIABLE"), "{}", ended.err);
     let ended = runtail(folder.path(), &[&create[..], &["env:NOT_SET_ANYWHERE"]].concat()).await.expect(2);
@@ -509,7 +509,7 @@ async fn providers_are_written_with_their_secret_by_reference_only() {
 }
 
 #[tokio::test]
-async fn tokens_and_the_agents_that_use_them() {
+async fn auth_tokens_are_labeled_and_linked_to_agents() {
     let (sim, folder) = world(Options::default()).await;
     let rows = runtail(folder.path(), &["auth", "tokens", "list"]).await.expect(0).lines();
     let of = |provider: &str| {
@@ -551,7 +551,7 @@ async fn tokens_and_the_agents_that_use_them() {
 }
 
 #[tokio::test]
-async fn what_changed_meanwhile_is_not_touched() {
+async fn a_record_that_changed_since_the_preview_is_not_deleted() {
     let id = "11111111-1111-4111-8111-111111111111";
     let reads = std::sync::atomic::AtomicUsize::new(0);
     let server = Server::start(move |seen| match (seen.method.as_str(), seen.path.rsplit('/').next().unwrap_or("")) {
@@ -559,7 +559,7 @@ async fn what_changed_meanwhile_is_not_touched() {
             json(200, value!({"resources": [{"id": "d", "name": "bot", "source_config": {"listener_id": id}}]}))
         }
         ("GET", _) => {
-            // Another one of that id stands there when it is looked at once more.
+            // The second read returns another listener with the same id.
             let name = if reads.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 { "old" } else { "new" };
             json(200, value!({"id": id, "compute_id": name, "compute_config": {}}))
         }
@@ -574,7 +574,7 @@ async fn what_changed_meanwhile_is_not_touched() {
 }
 
 #[tokio::test]
-async fn the_app_of_forge_is_installed_by_a_link_and_a_choice() {
+async fn forge_app_is_installed_by_link_and_selection() {
     let server = Server::start(|seen| match (seen.method.as_str(), seen.path.trim_start_matches("/api-host")) {
         ("POST", "/v2/integrations/forge-github/installation-link") => {
             json(200, r#"{"url":"https://github.com/apps/x"}"#)

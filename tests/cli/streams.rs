@@ -1,4 +1,4 @@
-//! The stream commands as other programs see them: stdout, stderr, exit codes, recordings, and what reaches the server.
+//! The stream commands as other programs see them: stdout, stderr, exit codes, recordings and requests.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 
 const RUN: &str = "r-1";
-/// Two events with one id, a namespace, a name that nobody knows, and what is no JSON.
+/// Two events with the same id, a namespace, an unknown event name, and data that is not JSON.
 const EVENTS: &str = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\nid: 1-0\n\n\
                       : heartbeat\n\n\
                       event: values|sub:t1|inner:t2\ndata: {\"a\": [1.0,  \"é\"]}\nid: 2-0\n\n\
@@ -45,7 +45,7 @@ async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     ended
 }
 
-/// A folder with a configuration of one profile with a key, whose agent server this is.
+/// Creates a folder with a configuration of one profile with a key and this agent server.
 fn configured(server: &Server) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("runtail")).unwrap();
@@ -59,7 +59,7 @@ fn stream(body: impl Into<Body>) -> Response {
     answer.header("content-location", format!("/threads/t-1/runs/{RUN}")).body(body.into()).unwrap()
 }
 
-/// Answers what surrounds a stream: the assistants, a thread in this state, a run with this status.
+/// Responds to requests around a stream: assistants, a thread in this state, a run with this status.
 fn around(seen: &Seen, run: &str, thread: &Value) -> Response {
     match (seen.method.as_str(), seen.path.as_str()) {
         (_, "/info") => json(200, r#"{"langgraph_py_version":"1.0.0"}"#),
@@ -75,7 +75,7 @@ fn around(seen: &Seen, run: &str, thread: &Value) -> Response {
     }
 }
 
-/// A server whose run streams this and ends so.
+/// Starts a server whose run streams these events and ends with this status.
 async fn server(events: &'static str, run: &'static str, thread: Value) -> Server {
     Server::start(move |seen| if seen.path.ends_with("/stream") { stream(events) } else { around(seen, run, &thread) })
         .await
@@ -85,8 +85,7 @@ fn idle() -> Value {
     value!({"thread_id": "t-1", "status": "idle"})
 }
 
-/// Times are what differs from one time to the next.
-/// Lines of a recording as they are printed without one: each without its hash.
+/// Removes the hashes of a recording, which leaves the lines as `-o jsonl` prints them.
 fn without_hashes(lines: &str) -> String {
     let mut out = String::new();
     for line in lines.lines() {
@@ -127,7 +126,7 @@ fn lines(url: &str, modes: &str) -> String {
 }
 
 #[tokio::test]
-async fn json_lines_and_recordings_to_the_letter() {
+async fn jsonl_output_and_recordings_match_exactly() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
     let file = folder.path().join("tape.jsonl");
@@ -147,7 +146,7 @@ async fn json_lines_and_recordings_to_the_letter() {
     assert_eq!((&body["stream_resumable"], &body["on_disconnect"]), (&value!(true), &value!("continue")));
     assert_eq!(start.header("x-api-key"), Some(CANARY));
 
-    // The file of before is not written over, and nothing is begun.
+    // The existing file is not overwritten and no run is started.
     let before = server.seen().iter().filter(|s| s.path.ends_with("/stream")).count();
     let ended = runtail(folder.path(), &["run", "agent", "--input", "{}", "--record", record]).await;
     assert_eq!(ended.code, 2);
@@ -164,12 +163,12 @@ async fn json_lines_and_recordings_to_the_letter() {
     assert_eq!(text, ended.out);
     let last = server.seen().into_iter().rfind(|s| s.path.ends_with("/stream")).unwrap();
     assert_eq!(last.header("last-event-id"), Some("-1"));
-    // What no mode is about has to be asked for by its name.
+    // Events that belong to no mode must be requested by name.
     assert_eq!(last.query, "stream_mode=%5B%22values%22%2C%22custom%22%2C%22metadata%22%2C%22error%22%5D");
 }
 
 #[tokio::test]
-async fn raw_is_what_came_and_text_is_harmless() {
+async fn raw_output_is_exact_and_text_output_is_sanitized() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "-o", "raw"]).await;
@@ -184,8 +183,8 @@ async fn raw_is_what_came_and_text_is_harmless() {
 }
 
 #[tokio::test]
-async fn text_reads_like_a_conversation() {
-    // History, an input, tokens of two nodes that speak at once, a call, its result, and the state that repeats it all.
+async fn text_output_reads_like_a_conversation() {
+    // History, an input, interleaved tokens of two nodes, a tool call, its result, and a state that repeats everything.
     let events = concat!(
         "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n",
         "event: values\ndata: {\"messages\":[{\"type\":\"human\",\"content\":\"old\",\"id\":\"1\"},{\"type\":\"ai\",\"content\":\"older\",\"id\":\"2\"},{\"type\":\"human\",\"content\":\"Go\\nnow\",\"id\":\"3\"}]}\n\n",
@@ -217,7 +216,7 @@ async fn text_reads_like_a_conversation() {
 }
 
 #[tokio::test]
-async fn how_a_run_ended_is_the_exit_code() {
+async fn run_outcome_sets_the_exit_code() {
     let asks =
         value!({"thread_id": "t-1", "status": "interrupted", "interrupts": {"x": [{"id": "i", "value": "Go?"}]}});
     for (run, thread, outcome, code, says) in [
@@ -245,7 +244,7 @@ async fn how_a_run_ended_is_the_exit_code() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_leaves_nothing_behind() {
+async fn a_refused_run_creates_no_thread_or_recording() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
     let writes = || server.seen().iter().filter(|s| s.method == "POST" && s.path != "/assistants/search").count();
@@ -271,7 +270,7 @@ async fn what_cannot_be_started_leaves_nothing_behind() {
         assert!(ended.err.contains(name) && ended.err.contains("agent (Ana's)  a-2"), "{}", ended.err);
     }
     assert_eq!(writes(), 0);
-    // An assistant of that name, where no graph has it.
+    // The name of an assistant, which no graph has.
     let ended = runtail(folder.path(), &["run", "Ana's", "--input", "{}", "--stateless"]).await;
     assert_eq!(ended.code, 0, "{}", ended.err);
     let seen = server.seen();
@@ -280,7 +279,7 @@ async fn what_cannot_be_started_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn an_interrupt_is_answered() {
+async fn run_resume_answers_an_interrupt() {
     let asks = value!({"thread_id": "t-1", "status": "interrupted", "interrupts": {}});
     let server = server(EVENTS, "success", asks).await;
     let folder = configured(&server);
@@ -294,7 +293,7 @@ async fn an_interrupt_is_answered() {
 }
 
 #[tokio::test]
-async fn refusals_and_a_server_that_is_gone() {
+async fn stream_commands_report_refusals_and_unreachable_servers() {
     let forbidden = Server::start(|_| json(403, r#"{"detail":"no"}"#)).await;
     let folder = configured(&forbidden);
     for args in [&["run", "agent", "--input", "{}"][..], &["join", "t-1", RUN], &["tail", "t-1"]] {
@@ -314,7 +313,7 @@ async fn refusals_and_a_server_that_is_gone() {
     assert!(ended.err.contains("attempt 1 in") && ended.err.contains("connection refused"), "{}", ended.err);
 }
 
-/// A server whose stream never ends.
+/// Starts a server whose stream never ends.
 async fn endless() -> Server {
     Server::start(|seen| {
         if !seen.path.ends_with("/stream") {
@@ -329,21 +328,21 @@ async fn endless() -> Server {
     .await
 }
 
-/// Waits for a child to do what a test expects of it; a test that hangs fails.
+/// Fails the test if a child does not respond in time.
 async fn within<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), work).await.expect("the child did not finish in time")
 }
 
 #[cfg(unix)]
 fn send(child: &tokio::process::Child, signal: i32) {
-    // SAFETY: kill touches no memory of ours, and the child was not waited for.
+    // SAFETY: kill touches no memory of ours, and the child has not been waited for.
     assert_eq!(unsafe { libc::kill(child.id().unwrap() as i32, signal) }, 0);
 }
 
 /// `nohup` starts a command with SIGHUP ignored, so that it outlives its terminal.
 #[cfg(unix)]
 #[tokio::test]
-async fn an_ignored_hangup_stays_ignored() {
+async fn an_ignored_sighup_stays_ignored() {
     let server = endless().await;
     let folder = configured(&server);
     let mut command = command(folder.path(), &["run", "agent", "--thread", "t-1", "--input", "{}"]);
@@ -356,7 +355,7 @@ async fn an_ignored_hangup_stays_ignored() {
             assert!(out.read_line(&mut text).await.unwrap() > 0, "{text}");
         }
         send(&child, libc::SIGHUP);
-        // Much more than what can have been on its way when the signal was sent.
+        // Many more events than can have been in flight when the signal was sent.
         while !text.contains("\"n\":40,") && !text.contains("\"n\":40}") {
             assert!(out.read_line(&mut text).await.unwrap() > 0, "{text}");
         }
@@ -369,7 +368,7 @@ async fn an_ignored_hangup_stays_ignored() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn signals_end_a_stream_in_order() {
+async fn signals_end_a_stream_with_an_end_record() {
     let server = endless().await;
     let folder = configured(&server);
     for (signal, code, args) in [
@@ -402,7 +401,7 @@ async fn signals_end_a_stream_in_order() {
 }
 
 #[tokio::test]
-async fn a_reader_who_has_seen_enough_ends_the_stream_quietly() {
+async fn a_closed_pipe_ends_the_stream_quietly() {
     let server = endless().await;
     let folder = configured(&server);
     let file = folder.path().join("tape.jsonl");
@@ -419,7 +418,7 @@ async fn a_reader_who_has_seen_enough_ends_the_stream_quietly() {
         assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]), "{format}");
     }
     assert!(!server.seen().iter().any(|s| s.path.contains("cancel")));
-    // In a stream where nothing happens, too.
+    // Also while no events arrive.
     let silent = Server::start(|seen| match seen.path.ends_with("/stream") {
         true => stream(Body::from_stream(futures::stream::pending::<Result<String, std::io::Error>>())),
         false => around(seen, "running", &idle()),
@@ -429,14 +428,14 @@ async fn a_reader_who_has_seen_enough_ends_the_stream_quietly() {
     drop(child.stdout.take());
     let ended = tokio::time::timeout(Duration::from_secs(20), child.wait_with_output()).await.unwrap().unwrap();
     assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
-    // The recording has its end all the same.
+    // The recording still has its end.
     let tape = std::fs::read_to_string(&file).unwrap();
     assert!(tape.lines().last().unwrap().contains("\"outcome\":\"detached\""), "{tape}");
 }
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_recording_that_fails_does_not_end_the_stream() {
+async fn a_failed_recording_does_not_end_the_stream() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "--record", "/dev/full"]).await;
@@ -461,7 +460,7 @@ async fn recordings_are_replayed_and_verified() {
     for format in ["text", "raw", "jsonl"] {
         let live = runtail(folder.path(), &["join", "t-1", RUN, "-o", format]).await.out;
         let again = runtail(folder.path(), &["replay", &zipped, "-o", format, "--speed", "100"]).await.out;
-        // All but how long it took.
+        // All but the duration.
         let told = |text: &str| text.rsplit_once(" in ").map_or(text, |(told, _)| told).to_string();
         let (live, again) =
             if format == "jsonl" { (without_times(&live), without_times(&again)) } else { (live, again) };
@@ -484,7 +483,7 @@ async fn recordings_are_replayed_and_verified() {
         assert!(other.code == 1 && other.err.contains("not the one that was noted"), "{}", other.err);
     }
     let text = std::fs::read_to_string(&plain).unwrap();
-    // What has no hashes is held against itself.
+    // A recording without hashes is checked for consistency only.
     let bare = without_hashes(&text);
     std::fs::write(path("bare.jsonl"), &bare).unwrap();
     let ended = runtail(folder.path(), &["verify", &path("bare.jsonl")]).await;
@@ -512,7 +511,7 @@ async fn recordings_are_replayed_and_verified() {
         assert!(ended.code == 1 && ended.err.contains(says), "{says}: {}", ended.err);
     }
     assert_eq!(runtail(folder.path(), &["verify", "/nowhere/x"]).await.code, 1);
-    // A recording that was cut off plays as far as it goes, and says so.
+    // A truncated recording plays to its end and is reported as truncated.
     for (end, says) in
         [(text.len() - 9, "in the middle of a line"), (text.find("{\"kind\":\"end\"").unwrap(), "no end")]
     {
@@ -524,7 +523,7 @@ async fn recordings_are_replayed_and_verified() {
 }
 
 #[tokio::test]
-async fn a_recording_is_redacted_after_a_preview() {
+async fn redact_previews_then_writes() {
     let secret = "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";
     let event = format!(
         "event: values\ndata: {{\"name\":\"Anna\",\"mail\":\"anna@x.org\",\"note\":\"{secret}\",\"n\":1.50}}\n\n"
@@ -548,14 +547,14 @@ async fn a_recording_is_redacted_after_a_preview() {
     assert_eq!(runtail(folder.path(), &["verify", new, "--seal", seal]).await.code, 0);
     let left = runtail(folder.path(), &["replay", new, "-o", "raw"]).await.out;
     assert_eq!(left, "{\"name\":\"***\",\"mail\":\"***\",\"note\":\"***\",\"n\":1.50}\n");
-    // Neither a file that is there nor a rule that cannot be read is passed over.
+    // An existing file and an invalid rule are both refused.
     let again = runtail(folder.path(), &rules).await;
     assert!(again.code == 2 && again.err.contains("already exists"), "{}", again.err);
     assert_eq!(runtail(folder.path(), &["redact", &file, "--path", "a..b"]).await.code, 2);
 }
 
 #[tokio::test]
-async fn the_log_tells_of_requests_and_of_no_secret() {
+async fn log_file_has_requests_and_no_secrets() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
     let log = folder.path().join("log");
@@ -581,11 +580,11 @@ async fn the_log_tells_of_requests_and_of_no_secret() {
 }
 
 #[tokio::test]
-async fn states_runs_and_graphs() {
+async fn thread_states_runs_and_graphs_are_read() {
     let server = Server::start(|seen| match (seen.method.as_str(), seen.path.as_str()) {
         ("GET", "/threads/t-1/state") => json(200, r#"{"values":{"b":1,"a":2},"next":[]}"#),
         ("GET", "/threads/t-1/history") => {
-            // Three pages, the last one short.
+            // Three pages; the last one is short.
             let from = seen.query.split("before=c").nth(1).map_or(250, |n| n.parse::<usize>().unwrap());
             let limit: usize = seen.query.split('&').find_map(|p| p.strip_prefix("limit=")).unwrap().parse().unwrap();
             let state = |n: usize| value!({"checkpoint": {"checkpoint_id": format!("c{n}")}, "metadata": {"step": n}});
@@ -625,8 +624,8 @@ async fn states_runs_and_graphs() {
     assert!(out(&["man"]).await.contains(".TH runtail 1"));
 }
 
-/// A server with one thread and these runs, whose cancel request is answered with a status.
-/// A run named `slow` stays active for three readings after it was cancelled, and `never` for ever.
+/// Starts a server with one thread and these runs, which responds to cancel requests with this status. A run named `slow` stays
+/// active for three reads after it was cancelled, and `never` stays active forever.
 async fn cancelling(runs: &'static [(&'static str, &'static str)], answer: u16) -> Server {
     let statuses: Mutex<Vec<(String, String, usize)>> =
         Mutex::new(runs.iter().map(|(id, status)| (id.to_string(), status.to_string(), 0)).collect());
@@ -666,7 +665,7 @@ async fn cancelling(runs: &'static [(&'static str, &'static str)], answer: u16) 
 }
 
 #[tokio::test]
-async fn a_cancelled_run_is_read_back() {
+async fn runs_cancel_verifies_that_runs_stopped() {
     let runs =
         &[("done", "success"), ("one", "running"), ("slow", "running"), ("never", "running"), ("won", "running")];
     let cancel = async |answer: u16, args: &[&str]| {
@@ -680,7 +679,7 @@ async fn a_cancelled_run_is_read_back() {
     let sent = |seen: &[Seen]| seen.iter().filter(|s| s.method == "POST").count();
     for (answer, args, code, rows, says) in [
         (202, &["one", "--yes"][..], 0, &["one stopped interrupted"][..], ""),
-        // What is over is not called cancelled, and nothing is sent.
+        // A finished run is not reported as cancelled, and nothing is sent.
         (202, &["done"], 0, &["done finished success"], "run done had already ended (success)"),
         (202, &["won", "--yes"], 0, &["won finished success"], "run won ended before it was cancelled (success)"),
         (202, &["slow", "--yes"], 0, &["slow stopping running"], "run slow is stopping"),
@@ -703,7 +702,7 @@ async fn a_cancelled_run_is_read_back() {
         (409, &["one", "--yes"], 1, &["one failed running"], "run one could not be cancelled: "),
         (503, &["one", "--yes"], 5, &["one failed running"], "could not be cancelled: "),
         (401, &["one", "--yes"], 3, &["one failed running"], "could not be cancelled: "),
-        // A script that does not say --yes changes nothing.
+        // A script without --yes changes nothing.
         (
             202,
             &["one"],
@@ -724,7 +723,7 @@ async fn a_cancelled_run_is_read_back() {
     }
     let (code, rows, _, seen) = cancel(202, &["--all", "--yes", "--wait", "--timeout", "100ms"]).await;
     assert_eq!(code, 4);
-    assert_eq!((rows.len(), sent(&seen)), (4, 4), "all that are active, and nothing else: {rows:?}");
+    assert_eq!((rows.len(), sent(&seen)), (4, 4), "all active runs and no others: {rows:?}");
     let server = cancelling(&[("done", "success")], 202).await;
     let ended = runtail(configured(&server).path(), &["runs", "cancel", "t-1", "--all", "-o", "json"]).await;
     assert_eq!((ended.code, ended.out.as_str()), (0, "[]\n"));
@@ -758,7 +757,7 @@ async fn threads_are_counted_copied_and_deleted() {
 }
 
 #[tokio::test]
-async fn tables_are_colored_where_it_is_wanted() {
+async fn tables_are_colored_on_request() {
     let rows = r#"[{"thread_id":"t-1","status":"interrupted"},{"thread_id":"t-2","status":"error"}]"#;
     let server = Server::start(move |seen| match seen.path.as_str() {
         "/threads/search" => json(200, rows),
@@ -776,9 +775,9 @@ async fn tables_are_colored_where_it_is_wanted() {
 }
 
 #[tokio::test]
-async fn behind_a_gap_the_state_is_offered_once() {
+async fn a_gap_suggests_threads_state_once() {
     let server = Server::start(|seen| match seen.path.ends_with("/stream") {
-        // No ids, and it breaks off in the middle of an event: what it said meanwhile cannot be had.
+        // Without ids, and cut in the middle of an event: the events in between are lost.
         true if seen.method == "POST" => stream("event: custom\ndata: 1\n\nevent: cus"),
         true => stream("event: custom\ndata: 2\n\n"),
         false => around(seen, "success", &idle()),
@@ -789,7 +788,7 @@ async fn behind_a_gap_the_state_is_offered_once() {
     assert_eq!(ended.err.matches("threads state t-1").count(), 1, "{}", ended.err);
 }
 
-/// A JavaScript server with a run that is not resumable, so that each event goes to one reader.
+/// Starts a JavaScript server with a run that is not resumable, so each event goes to one reader.
 async fn one_reader() -> Server {
     let body = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\nid: 0\n\n\
                 event: values\ndata: {}\nid: 1\n\nevent: updates\ndata: {\"a\":{\"n\":1}}\nid: 2\n\n";
@@ -810,7 +809,7 @@ async fn one_reader() -> Server {
 }
 
 #[tokio::test]
-async fn join_does_not_take_events_from_the_application_unless_it_is_told_to() {
+async fn join_refuses_single_reader_runs_without_shared() {
     let server = one_reader().await;
     let folder = configured(&server);
     let ended = runtail(folder.path(), &["join", "t-1", RUN]).await;
@@ -828,7 +827,7 @@ async fn join_does_not_take_events_from_the_application_unless_it_is_told_to() {
 }
 
 #[tokio::test]
-async fn an_unknown_mode_is_refused_with_the_list_before_anything_is_sent() {
+async fn unknown_stream_modes_are_refused_before_any_request() {
     let server = server(EVENTS, "success", idle()).await;
     let folder = configured(&server);
     for args in [&["run", "agent", "--input", "{}"][..], &["join", "t-1", RUN]] {
@@ -844,7 +843,7 @@ async fn an_unknown_mode_is_refused_with_the_list_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn a_late_join_is_said_and_counted() {
+async fn a_late_join_is_reported_as_a_gap() {
     let events = "event: values\ndata: {}\n\nevent: updates\ndata: {\"a\":{\"n\":1}}\n\n";
     let server = server(events, "success", idle()).await;
     let folder = configured(&server);
@@ -864,7 +863,7 @@ async fn a_late_join_is_said_and_counted() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn tail_follows_the_runs_where_there_is_no_thread_stream_and_says_so_once() {
+async fn tail_follows_runs_without_a_thread_stream() {
     let body = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\nid: 0\n\n\
                 event: updates\ndata: {\"a\":{\"n\":1}}\nid: 1\n\n";
     let server = Server::start(move |seen| match seen.path.as_str() {
@@ -909,7 +908,7 @@ async fn tail_follows_the_runs_where_there_is_no_thread_stream_and_says_so_once(
     assert!(ended.err.contains("has no thread streams") && ended.err.contains("only `-` is possible"), "{}", ended.err);
 }
 
-/// A server on which the thread is in this state, and whose run of it ends at once.
+/// Starts a server with this thread and state, whose runs end at once.
 async fn with_thread(info: &'static str, thread: Value, state: Value) -> Server {
     Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
         (_, "/info") => json(200, info),
@@ -927,7 +926,7 @@ async fn with_thread(info: &'static str, thread: Value, state: Value) -> Server 
 const PYTHON: &str = r#"{"langgraph_py_version":"1"}"#;
 
 #[tokio::test]
-async fn each_question_is_shown_with_its_id_and_the_command_that_answers() {
+async fn each_question_is_shown_with_the_command_that_answers_it() {
     let question = |id: &str, text: &str| value!({"id": id, "value": {"question": text}});
     let task = |id: &str, question: Value| value!({"id": id, "name": "ask", "interrupts": [question], "result": null});
     let (left, right) = (question("aaaa", "Left?"), question("bbbb", "Right?"));
@@ -944,13 +943,13 @@ async fn each_question_is_shown_with_its_id_and_the_command_that_answers() {
                     runtail: Waiting for input bbbb: {\"question\":\"Right?\"}\n  \
                     To answer, with JSON for ANSWER: runtail run agent --thread t-1 --resume \
                     '{\"aaaa\": ANSWER, \"bbbb\": ANSWER}'\n";
-    // Of a run that was joined, the assistant is that of the thread.
+    // The assistant of a joined run is that of the thread.
     for args in [&["join", "t-1", RUN][..], &["run", "agent", "--thread", "t-1", "--input", "{}"]] {
         let ended = runtail(folder.path(), args).await;
         assert_eq!((ended.code, ended.err.as_str()), (0, expected), "{args:?}");
         assert!(ended.out.contains(r#""outcome":"interrupted""#), "{}", ended.out);
     }
-    // At a breakpoint there is nothing to answer.
+    // A breakpoint has no question to answer.
     let thread = value!({"thread_id": "t-1", "status": "interrupted", "metadata": {"assistant_id": "a-1"}});
     let state = value!({"values": {}, "next": ["send"], "tasks": [], "metadata": {"source": "loop"}, "checkpoint": {}});
     let server = with_thread(PYTHON, thread, state).await;
@@ -961,7 +960,7 @@ async fn each_question_is_shown_with_its_id_and_the_command_that_answers() {
 }
 
 #[tokio::test]
-async fn an_answer_that_nothing_waits_for_is_refused_before_it_is_sent() {
+async fn an_answer_without_an_open_question_is_refused() {
     let nothing = || value!({"values": {}, "next": [], "tasks": [], "metadata": {"source": "loop"}, "checkpoint": {}});
     for (info, says) in [
         (PYTHON, "would run the graph as if it had no answer"),
@@ -979,7 +978,7 @@ async fn an_answer_that_nothing_waits_for_is_refused_before_it_is_sent() {
         );
         assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/runs/stream")));
     }
-    // A copied thread is idle and asks only in its state.
+    // A copied thread is idle; only its state has the question.
     let asks = value!({"id": "1", "name": "ask", "interrupts": [{"id": "aaaa", "value": "Go?"}], "result": null});
     let state =
         value!({"values": {}, "next": ["ask"], "tasks": [asks], "metadata": {"source": "loop"}, "checkpoint": {}});
@@ -989,7 +988,7 @@ async fn an_answer_that_nothing_waits_for_is_refused_before_it_is_sent() {
     assert!(server.seen().iter().any(|seen| seen.path.ends_with("/runs/stream")));
 }
 
-/// A server that offers only the contract's calls, and no `Content-Location`.
+/// Starts a server that offers only the contract's calls and sends no `Content-Location`.
 async fn contract_only(events: &'static str) -> Server {
     Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
         ("POST", "/threads") => json(200, value!({"thread_id": "t-1"})),
@@ -1002,7 +1001,7 @@ async fn contract_only(events: &'static str) -> Server {
 }
 
 #[tokio::test]
-async fn a_server_with_only_the_contracts_calls_ends_runs_as_their_streams_show() {
+async fn contract_only_servers_get_outcomes_from_the_stream() {
     const BEGIN: &str = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n";
     for (more, outcome, code, says) in [
         ("event: values\ndata: {}\n\n", "success", 0, ""),
@@ -1018,11 +1017,11 @@ async fn a_server_with_only_the_contracts_calls_ends_runs_as_their_streams_show(
             let end: Value = serde_json::from_str(ended.out.lines().last().unwrap()).unwrap();
             assert_eq!((&end["outcome"], &end["gaps"]), (&value!(outcome), &value!(0)));
         }
-        // An answer is sent, because nobody can say whether the thread waits.
+        // The answer is sent, because the server can't tell whether the thread is waiting.
         let ended = runtail(folder.path(), &["run", "agent", "--resume", "1", "--thread", "t-1"]).await;
         assert_eq!(ended.code, code, "{}", ended.err);
     }
-    // A stream without any event shows nothing.
+    // Without any event the outcome is unknown.
     let server = contract_only("").await;
     let ended = runtail(configured(&server).path(), &["run", "agent", "--input", "{}"]).await;
     assert_eq!(ended.code, 1, "{}", ended.err);
@@ -1030,8 +1029,8 @@ async fn a_server_with_only_the_contracts_calls_ends_runs_as_their_streams_show(
 }
 
 #[tokio::test]
-async fn text_shows_a_call_before_the_next_message_and_each_label_once() {
-    // As JavaScript sends it with subgraphs: a namespace for each node, and nothing that says that a message is complete.
+async fn text_output_orders_tool_calls_and_labels_each_message_once() {
+    // As JavaScript sends it with subgraphs: a namespace for each node, and no sign that a message is complete.
     let events = concat!(
         "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n",
         "event: messages|chat:1\ndata: [{\"type\":\"ai\",\"id\":\"1\",\"content\":\"\",\"tool_call_chunks\":[{\"index\":0,\"name\":\"get\",\"id\":\"c\",\"args\":\"{\\\"city\\\":\"}]},{\"langgraph_node\":\"chat\"}]\n\n",
@@ -1055,7 +1054,7 @@ async fn text_shows_a_call_before_the_next_message_and_each_label_once() {
                     · end      success, 8 events in ";
     assert!(ended.out.starts_with(expected), "{}", ended.out);
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
-    // Filtered by the modes that they name; the data stays as received.
+    // Filtered by the modes that the tuples name; the data stays as received.
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "--mode", "updates"]).await;
     let events: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let data: Vec<_> =
@@ -1065,7 +1064,7 @@ async fn text_shows_a_call_before_the_next_message_and_each_label_once() {
 }
 
 #[tokio::test]
-async fn text_is_colored_where_that_is_wanted_and_says_the_same() {
+async fn text_output_is_colored_on_request() {
     let events = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\n\n\
                   event: messages\ndata: [{\"type\":\"ai\",\"content\":\"Hi\",\"id\":\"1\"},{\"langgraph_node\":\"a\"}]\n\n\
                   event: updates\ndata: {\"a\":{\"n\":3}}\n\nevent: error\ndata: {\"error\":\"E\",\"message\":\"no\"}\n\n";
@@ -1073,7 +1072,7 @@ async fn text_is_colored_where_that_is_wanted_and_says_the_same() {
     let folder = configured(&server);
     let took = |text: &str| text.rsplit_once(" in ").map(|(before, _)| before.to_string()).unwrap_or_default();
     let plain = runtail(folder.path(), &["join", "t-1", RUN, "-o", "text"]).await.out;
-    assert!(!plain.contains('\u{1b}'), "it is no terminal: {plain}");
+    assert!(!plain.contains('\u{1b}'), "stdout is not a terminal: {plain}");
     assert_eq!(
         took(&runtail(folder.path(), &["join", "t-1", RUN, "-o", "text", "--color", "never"]).await.out),
         took(&plain)
@@ -1088,14 +1087,14 @@ async fn text_is_colored_where_that_is_wanted_and_says_the_same() {
         without = without.replace(&format!("\u{1b}[{look}m"), "");
     }
     assert_eq!(took(&without), took(&plain));
-    // Records are for programs.
+    // Machine-readable output has no colors.
     let lines = runtail(folder.path(), &["join", "t-1", RUN, "-o", "jsonl", "--color", "always"]).await.out;
     assert!(!lines.contains('\u{1b}'));
 }
 
-/// A refused start deletes the thread that was created for it, so it must be that thread.
+/// A refused start deletes the thread that was created for it, so it must be that thread and no other.
 #[tokio::test]
-async fn a_thread_that_was_not_asked_for_is_neither_used_nor_deleted() {
+async fn an_unrequested_thread_is_neither_used_nor_deleted() {
     let other = "11111111-1111-4111-8111-111111111111";
     let server = Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
         ("POST", "/threads") => json(200, value!({"thread_id": other})),

@@ -1,4 +1,4 @@
-//! `revisions wait` as a CI job sees it: exit codes, rows, lines and the summary, whatever the server and the network do.
+//! `revisions wait` as a CI job sees it: exit codes, rows, stderr and the summary under every kind of server and network fault.
 
 use runtail_testkit::process::{Done, run, spawn};
 use runtail_testkit::scripted::{CANARY, Reply, Scripted, config, refuse, revision, status};
@@ -6,7 +6,7 @@ use runtail_testkit::wait::{kinds, results, wait};
 use serde_json::{Value, json};
 
 #[test]
-fn one_wait_survives_whatever_passes() {
+fn wait_survives_temporary_errors() {
     let replies = [
         status("QUEUED"),
         refuse(503),
@@ -45,7 +45,7 @@ fn one_wait_survives_whatever_passes() {
         asked,
         [&json!(null), &json!(null), &json!(1.0), &json!(null), &json!(null), &json!(null), &json!(null)]
     );
-    assert_eq!(rows[8]["failed"], 8, "the second 503 was no news");
+    assert_eq!(rows[8]["failed"], 8, "all eight failures are counted");
     assert_eq!(rows[9]["after"]["status"], "QUEUED");
     let polls = server.asked().iter().filter(|path| path.ends_with("/revisions/r-bot")).count();
     assert_eq!(polls, replies.len());
@@ -64,7 +64,7 @@ fn one_wait_survives_whatever_passes() {
 }
 
 #[test]
-fn the_way_to_the_revision_survives_too() {
+fn wait_survives_errors_while_it_looks_up_the_revision() {
     let server = Scripted::plane(&[("bot", &[status("DEPLOYED")])]);
     let row = json!({"id": "bot", "name": "bot", "latest_revision_id": null});
     let list = Reply::Http(200, "", json!({"resources": [row]}).to_string());
@@ -73,7 +73,7 @@ fn the_way_to_the_revision_survives_too() {
     server.reply("/bot/revisions", &[refuse(502), Reply::Http(200, "", newest)]);
     let done = wait(&[("one", &server)], &["bot"]).expect(0);
     assert_eq!(results(&done.json_lines())[0]["revision_id"], "r-bot");
-    // Not a single revision.
+    // The deployment has no revisions.
     let empty = Reply::Http(200, "", json!({"resources": []}).to_string());
     server.reply("/bot/revisions", &[empty]);
     let done = wait(&[("one", &server)], &["bot"]).expect(1);
@@ -81,7 +81,7 @@ fn the_way_to_the_revision_survives_too() {
 }
 
 #[test]
-fn every_status_has_its_exit_code() {
+fn wait_maps_every_status_to_an_exit_code() {
     let ends = [
         ("DEPLOYED", "deployed", 0),
         ("DEPLOYED_WITH_WARNINGS", "deployed", 0),
@@ -101,11 +101,11 @@ fn every_status_has_its_exit_code() {
             (&result["outcome"], &result["exit"], &result["status"]),
             (&json!(outcome), &json!(code), &json!(word))
         );
-        // The card says what it means, and is part of the row.
+        // The explanation is part of the row.
         assert_eq!(result["card"].is_null(), code == 0, "{word}");
         assert_eq!(done.stderr.contains("what to do:"), code != 0, "{word}: {}", done.stderr);
     }
-    // All others are waited on, those that look like success included.
+    // Any other status is waited on, including those that sound like success.
     let others = [
         "CREATING",
         "QUEUED",
@@ -141,7 +141,7 @@ fn every_status_has_its_exit_code() {
 }
 
 #[test]
-fn a_status_that_is_no_word_is_waited_on() {
+fn wait_continues_on_a_status_that_is_not_a_string() {
     let odd = [json!(null), json!({"word": "BUILD_FAILED"}), json!(7), json!(""), json!("DEPLOYED")];
     let replies: Vec<Reply> = odd.iter().cloned().map(Reply::Status).collect();
     let server = Scripted::plane(&[("bot", &replies)]);
@@ -154,17 +154,17 @@ fn a_status_that_is_no_word_is_waited_on() {
 }
 
 #[test]
-fn what_will_not_pass_ends_it_at_once() {
+fn wait_stops_at_permanent_errors() {
     for (code, exit, outcome) in [(401, 3, "unauthorized"), (403, 3, "forbidden"), (405, 1, "error"), (400, 1, "error")]
     {
-        // From the start.
+        // From the first request.
         let server = Scripted::plane(&[("bot", &[status("BUILDING")])]);
         server.reply("", &[refuse(code)]);
         let done = wait(&[("one", &server)], &["bot"]).expect(exit);
         assert_eq!(results(&done.json_lines())[0]["outcome"], outcome);
         assert!(done.stderr.starts_with("bot: one: GET http://127.0.0.1"), "{}", done.stderr);
         assert_eq!(server.asked().len(), 1);
-        // In the middle: a key that expires.
+        // Later, when a key expires.
         let server = Scripted::plane(&[("bot", &[status("BUILDING"), refuse(code)])]);
         let done = wait(&[("one", &server)], &["bot"]).expect(exit);
         let rows = done.json_lines();
@@ -172,11 +172,11 @@ fn what_will_not_pass_ends_it_at_once() {
         assert_eq!((&result["outcome"], &result["status"]), (&json!(outcome), &json!("BUILDING")));
         assert!(done.stderr.contains("; the last status was BUILDING"), "{}", done.stderr);
     }
-    // Another tongue from the start is a wrong address.
+    // HTML at the first request means a wrong address.
     let server = Scripted::plane(&[("bot", &[])]);
     server.reply("", &[Reply::Page]);
     wait(&[("one", &server)], &["bot"]).expect(1);
-    // A key that cannot be had is asked for once.
+    // A failing key command is run only once.
     let (folder, path) = config(&[]);
     let count = folder.path().join("count");
     let text = format!(
@@ -190,14 +190,14 @@ fn what_will_not_pass_ends_it_at_once() {
 }
 
 #[test]
-fn what_is_not_there_and_what_is_not_there_any_more() {
+fn wait_reports_missing_and_deleted_revisions() {
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), refuse(404)])]);
     let done = wait(&[("one", &server)], &["none"]).expect(1);
     assert!(done.stderr.contains("none: there is no deployment \"none\""), "{}", done.stderr);
     let done = wait(&[("one", &server)], &["bot", "--revision", "r-other"]).expect(1);
     assert!(done.stderr.contains("there is no revision r-other of one/bot"), "{}", done.stderr);
     assert_eq!(results(&done.json_lines())[0]["outcome"], "error");
-    // The revision vanishes, and the deployment with it.
+    // The revision disappears, and then the deployment too.
     let done = wait(&[("one", &server)], &["bot"]).expect(1);
     let said =
         "r-bot: the revision is gone: its deployment no longer has r-bot; the last status was BUILDING (said 404)";
@@ -214,14 +214,14 @@ fn what_is_not_there_and_what_is_not_there_any_more() {
 }
 
 #[test]
-fn a_revision_that_is_overtaken_is_still_waited_for() {
+fn wait_continues_when_a_newer_revision_supersedes() {
     let newest = |id: &str, made: &str| json!({"id": id, "status": "QUEUED", "created_at": made});
     let answer = |body: Value| Reply::Http(200, "", body.to_string());
     let record = |latest: Value| answer(json!({"id": "bot", "name": "bot", "latest_revision_id": latest}));
     let building = || status("BUILDING");
     let replies = [building(), building(), building(), building(), building(), status("DEPLOYED")];
     let server = Scripted::plane(&[("bot", &replies)]);
-    // The look for a newer one may fail as it likes; an older one, in a record that lags behind, is none.
+    // A failed check for a newer revision is ignored, and so is an older revision that an outdated record names.
     let older = newest("r-older", "2026-11-20T08:00:00Z");
     server.reply("/bot", &[refuse(500), Reply::Reset, record(json!("r-older")), record(json!(null))]);
     server.reply("/bot/revisions/r-older", &[answer(older.clone())]);
@@ -238,8 +238,8 @@ fn a_revision_that_is_overtaken_is_still_waited_for() {
         done.stderr
     );
     let looks = server.asked().iter().filter(|path| *path == "/bot").count();
-    assert_eq!(looks, 4, "once it is known nobody looks again");
-    // The one that was asked for, even if another is newer.
+    assert_eq!(looks, 4, "no more checks once a newer revision is known");
+    // `--revision` selects the revision even if another is newer.
     let server = Scripted::plane(&[("bot", &[])]);
     server.reply("/bot/revisions/r-mine", &[Reply::Http(200, "", revision("mine", &json!("DEPLOYED")).to_string())]);
     let done = wait(&[("one", &server)], &["bot", "--revision", "r-mine"]).expect(0);
@@ -247,11 +247,11 @@ fn a_revision_that_is_overtaken_is_still_waited_for() {
 }
 
 #[test]
-fn several_over_two_profiles() {
+fn wait_handles_several_deployments_of_two_profiles() {
     let good = Scripted::plane(&[("quick", &[status("DEPLOYED")]), ("slow", &[status("BUILDING")])]);
     let bad = Scripted::plane(&[("bot", &[status("DEPLOY_FAILED")])]);
     let both = [("good", &good), ("bad", &bad)];
-    // The gravest counts: a failure before a deadline before success.
+    // The worst outcome sets the exit code: failure, then deadline, then success.
     let outcomes = |done: &Done| -> Vec<String> {
         let all: Vec<Value> = serde_json::from_str(&done.stdout).expect("a document");
         all.iter()
@@ -270,8 +270,8 @@ fn several_over_two_profiles() {
     let done = wait(&both, &["bad/bot", "slow", "quick", "--timeout", "2s", "-o", "json"]).expect(1);
     assert_eq!(outcomes(&done), ["bad/bot failed", "good/slow deadline", "good/quick deployed"]);
     let done = wait(&both, &["quick", "nowhere", "bot", "quick", "-o", "json"]).expect(1);
-    assert_eq!(outcomes(&done), ["good/quick deployed", "-/nowhere error", "bad/bot failed"], "each once");
-    // One profile's key is not accepted: what is there in the other is found and waited for all the same.
+    assert_eq!(outcomes(&done), ["good/quick deployed", "-/nowhere error", "bad/bot failed"], "duplicates are dropped");
+    // One profile's key is rejected: deployments of the other profile are still found and waited for.
     bad.reply("", &[refuse(401)]);
     let done = wait(&both, &["quick", "-o", "json"]).expect(0);
     assert!(done.stderr.contains("warning: bad: GET"), "{}", done.stderr);
@@ -291,7 +291,7 @@ fn several_over_two_profiles() {
 }
 
 #[test]
-fn the_result_holds_what_the_server_said() {
+fn wait_result_contains_the_servers_record() {
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), status("BUILD_FAILED")])]);
     let history = [
         revision("bot", &json!("BUILD_FAILED")),
@@ -322,7 +322,7 @@ fn the_result_holds_what_the_server_said() {
 }
 
 #[test]
-fn the_summary_is_appended() {
+fn wait_appends_to_the_summary_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("summary.md");
     std::fs::write(&file, "before\n").expect("written");
@@ -350,7 +350,7 @@ fn the_summary_is_appended() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // A file that cannot be written is told before anything is asked.
+    // An unwritable file is reported before any request.
     let asked = server.asked().len();
     let done = wait(&[("one", &server)], &["fine", "--summary-file", "/nowhere/at/all.md"]).expect(2);
     assert!(done.stderr.contains("the summary file /nowhere/at/all.md cannot be written"), "{}", done.stderr);
@@ -358,7 +358,7 @@ fn the_summary_is_appended() {
 }
 
 #[test]
-fn usage() {
+fn wait_usage_errors() {
     let server = Scripted::plane(&[("bot", &[status("DEPLOYED")])]);
     for args in
         [&["bot", "other", "--revision", "r"][..], &["bot", "--interval", "10ms"], &["bot", "--timeout", "soon"], &[]]
@@ -372,9 +372,9 @@ fn usage() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn against_the_simulator() {
+async fn wait_works_against_the_simulator() {
     use runtail_sim::{Options, Rule, Scenario, Sim};
-    // The demo is full of revisions in progress; here they move faster than they are asked for.
+    // The demo has many revisions in progress; here they change faster than they are polled.
     let rules: Vec<Rule> =
         ["GET /revisions/ skip=1 times=1 status=503", "GET /revisions/ skip=3 times=1 status=429 retry-after=1"]
             .map(|rule| rule.parse().expect("a rule"))

@@ -1,4 +1,4 @@
-//! How `revisions wait` ends before the revision does: at its deadline, by a signal, where nobody reads any more.
+//! How `revisions wait` ends before the revision does: at its deadline, by a signal, or when its output is closed.
 
 use runtail_testkit::process::{command, run, spawn};
 use runtail_testkit::scripted::{Reply, Scripted, config, refuse, status};
@@ -7,7 +7,7 @@ use serde_json::json;
 use std::io::BufRead;
 
 #[test]
-fn a_table_says_that_there_is_no_status() {
+fn wait_table_shows_a_missing_status() {
     for odd in [json!(null), json!(""), json!(" ")] {
         let server = Scripted::plane(&[("bot", &[Reply::Status(odd)])]);
         let done = wait(&[("one", &server)], &["bot", "--timeout", "300ms", "-o", "table"]).expect(4);
@@ -18,7 +18,7 @@ fn a_table_says_that_there_is_no_status() {
 }
 
 #[test]
-fn a_deadline_without_any_answer() {
+fn wait_deadline_without_any_response() {
     let server = Scripted::plane(&[("bot", &[refuse(503)])]);
     let done = wait(&[("one", &server)], &["bot", "--timeout", "300ms"]).expect(4);
     let rows = done.json_lines();
@@ -29,7 +29,7 @@ fn a_deadline_without_any_answer() {
     );
     let why = "the deadline was reached before it had any status; last error: said 503 (503)";
     assert_eq!(rows[1]["error"], why);
-    // Nobody listens at all.
+    // Nothing listens on the port.
     let (_folder, path) = config(&[]);
     std::fs::write(&path, "[profiles.gone]\nurl = \"http://127.0.0.1:1\"\napi_key_command = [\"printf\", \"k\"]\n")
         .expect("written");
@@ -40,9 +40,9 @@ fn a_deadline_without_any_answer() {
 }
 
 #[test]
-fn a_deadline_ends_whatever_is_under_way() {
+fn wait_deadline_ends_pending_requests_and_commands() {
     let timeout = ["bot", "--timeout", "1s"];
-    // Each question in turn gets no answer: the list, the record, the revision, and what a failure card is made from.
+    // One request after the other never gets a response: the list, the record, the revision, and those for the failure card.
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), Reply::Hang])]);
     let done = wait(&[("one", &server)], &timeout).expect(4);
     assert!(done.stderr.ends_with("one/bot r-bot: the deadline was reached at BUILDING\n"), "{}", done.stderr);
@@ -57,7 +57,7 @@ fn a_deadline_ends_whatever_is_under_way() {
     server.reply("", &[Reply::Hang]);
     let done = wait(&[("one", &server)], &timeout).expect(4);
     assert_eq!(done.stderr, "bot: the deadline was reached before it had any status\n");
-    // A command for the key that asks somebody who is not there.
+    // A key command that never ends.
     let (_folder, path) = config(&[]);
     let text = format!("[profiles.one]\nurl = \"{}\"\napi_key_command = [\"sleep\", \"5\"]\n", server.url());
     std::fs::write(&path, text).expect("written");
@@ -66,7 +66,7 @@ fn a_deadline_ends_whatever_is_under_way() {
 }
 
 #[test]
-fn a_server_that_wants_to_be_left_alone_beyond_the_deadline() {
+fn wait_ends_when_retry_after_is_past_the_deadline() {
     let busy = Reply::Http(429, "3600", json!({"detail": "slow down"}).to_string());
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), busy.clone(), status("DEPLOYED")])]);
     let done = wait(&[("one", &server)], &["bot"]).expect(4);
@@ -79,11 +79,11 @@ one/bot r-bot: slow down (429); the server asked to wait 1h00m
 one/bot r-bot: the server asked to wait 1h00m, which is past the deadline; the wait ends at BUILDING
 ";
     assert_eq!(done.stderr, said);
-    // Where only the look for a newer revision is refused so, the wait goes on.
+    // If only the check for a newer revision is rate-limited, the wait continues.
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), status("DEPLOYED")])]);
     server.reply("/bot", &[busy]);
     wait(&[("one", &server)], &["bot"]).expect(0);
-    // Where it is short it is kept, and told.
+    // A short delay is respected and reported.
     let server = Scripted::plane(&[("bot", &[status("BUILDING"), status("DEPLOYED")])]);
     server.reply("/bot", &[Reply::Http(429, "1", json!({"detail": "slow down"}).to_string())]);
     let done = wait(&[("one", &server)], &["bot"]).expect(0);
@@ -91,7 +91,7 @@ one/bot r-bot: the server asked to wait 1h00m, which is past the deadline; the w
 }
 
 #[test]
-fn a_status_that_is_gone_again() {
+fn wait_reports_a_status_that_disappeared() {
     let replies = [status("BUILDING"), Reply::Status(json!(null))];
     let server = Scripted::plane(&[("bot", &replies)]);
     let done = wait(&[("one", &server)], &["bot", "--timeout", "1s"]).expect(4);
@@ -102,7 +102,7 @@ fn a_status_that_is_gone_again() {
 }
 
 #[test]
-fn signals_end_it_in_order() {
+fn signals_end_wait_with_results_and_a_summary() {
     for (signal, code) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("summary.md");
@@ -145,7 +145,7 @@ fn signals_end_it_in_order() {
 }
 
 #[test]
-fn a_reader_who_has_seen_enough_ends_it_quietly() {
+fn a_pipe_closed_during_wait_ends_it_quietly() {
     let server = Scripted::plane(&[("bot", &[status("BUILDING")])]);
     let (_folder, config) = config(&[("one", &server)]);
     let (reader, writer) = std::io::pipe().expect("a pipe");
@@ -155,14 +155,14 @@ fn a_reader_who_has_seen_enough_ends_it_quietly() {
     let mut line = String::new();
     std::io::BufReader::new(reader).read_line(&mut line).expect("a line");
     assert!(line.contains("BUILDING"), "{line}");
-    // The reader is gone now, and nothing changes any more that there would be a line for.
+    // The reader is gone, and no status change causes another write.
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "one/bot r-bot: BUILDING\n");
 }
 
 #[test]
-fn a_closed_pipe_is_no_success() {
+fn wait_with_a_closed_pipe_fails() {
     let server = Scripted::plane(&[("bot", &[status("BUILDING")])]);
     let (_folder, config) = config(&[("one", &server)]);
     let (reader, writer) = std::io::pipe().expect("a pipe");

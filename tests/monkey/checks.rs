@@ -1,4 +1,4 @@
-//! What has to hold after every step.
+//! Invariants that are checked after every step.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -13,13 +13,13 @@ use runtail_tui::session::msg::{Effect, Msg, StreamTarget, SubscriptionKind};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-/// Header of the requests of other clients.
+/// Header that marks the requests of other clients.
 pub const OTHER_CLIENT: &str = "x-other-client";
 
-/// Panics of any thread: the dashboard's tasks and the simulator's too.
+/// Panics of all threads: the dashboard's tasks and the simulator.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Notes the panics of all threads from now on.
+/// Records the panics of all threads from now on.
 pub fn watch_panics() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
@@ -31,14 +31,14 @@ pub fn watch_panics() {
     });
 }
 
-/// What was agreed to: the dialogs whose preview was on the screen, and the requests that may follow.
+/// What was confirmed: dialogs whose preview was on the screen, and the requests that may follow.
 #[derive(Default)]
 pub struct Watched {
-    /// Numbers of the dialogs that were drawn when they could be sent.
+    /// Numbers of the dialogs that were drawn in a state in which they could be sent.
     drawn: BTreeSet<u64>,
-    /// Method and path of the changes that were confirmed; a `*` stands for any method and anything below the path.
+    /// Method and path of the confirmed changes; `*` stands for any method, and for any path below a prefix.
     confirmed: Vec<(String, String)>,
-    /// The control planes and servers that could be written to at some time, by their addresses.
+    /// Addresses of the control planes and servers that were writable at some time.
     writable: BTreeSet<String>,
     /// Whether the whole dashboard is read-only.
     is_read_only: bool,
@@ -61,7 +61,7 @@ impl Watched {
         self.writable.extend(addresses.map(|url| url.origin().ascii_serialization()));
     }
 
-    /// An effect that `update` returned for a message.
+    /// Records an effect that `update` returned for a message.
     pub fn on_effect(&mut self, app: &App, msg: &Msg, effect: &Effect) {
         match effect {
             Effect::Send(number, _) | Effect::Act(number, _) => {
@@ -95,14 +95,14 @@ impl Watched {
                 let url: url::Url = preview.request.url.parse().expect("an address");
                 self.confirmed.push((preview.request.method.clone(), url.path().to_string()));
             }
-            // An action may take several requests on its thread.
+            // An action may send several requests for its thread.
             Proposal::Thread(_, intent) => {
                 self.confirmed.push(("*".into(), format!("/threads/{}", intent.thread())));
             }
         }
     }
 
-    /// Checks the requests that the servers received since the last time.
+    /// Checks the requests that the servers received since the last check.
     pub fn on_requests(&mut self, sim: &Sim) {
         let requests = sim.requests();
         sim.forget_requests();
@@ -132,7 +132,7 @@ impl Watched {
         }
     }
 
-    /// Draws the screen, and checks it.
+    /// Draws the screen and checks it.
     pub fn on_draw(&mut self, dashboard: &mut Dashboard) {
         let (w, h) = dashboard.app.session.size;
         let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
@@ -157,7 +157,7 @@ impl Watched {
     }
 }
 
-/// Whether a request changes something. Written without a look at the client's own rule.
+/// Whether a request changes something, decided independently of the client's own rule.
 fn is_write(request: &Request) -> bool {
     let reads = ["/search", "/count", "/history", "/state/checkpoint", "_logs"];
     match request.method.as_str() {
@@ -187,7 +187,7 @@ pub fn state_holds(app: &App, is_read_only: bool) {
     for viewer in streams.all() {
         let tape = &viewer.tape;
         assert!(tape.kept_rows() <= limits.max_rows, "{} events are kept", tape.kept_rows());
-        // The newest event always stays.
+        // The newest event is always kept.
         let most = limits.max_bytes + limits.max_event;
         assert!(tape.kept_bytes() as u64 <= most, "{} bytes of events are kept", tape.kept_bytes());
         assert!(viewer.anchor().is_none_or(|at| at <= tape.last_seq()), "{:?}", viewer.anchor());
@@ -200,7 +200,7 @@ pub fn state_holds(app: &App, is_read_only: bool) {
     }
 }
 
-/// A text that a person's own editor leaves.
+/// Text as an external editor might return it.
 pub fn edited(text: &str, random: &mut fastrand::Rng) -> Result<String, String> {
     match random.u8(0..4) {
         0 => Err("the editor failed".into()),

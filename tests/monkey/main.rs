@@ -1,8 +1,8 @@
-//! A monkey on the dashboard: random keys, sizes and faults of the servers against the real background tasks and the
-//! simulator, with checks after every step. The seed is printed when something fails; `RUNTAIL_MONKEY_SEED` repeats it and
-//! `RUNTAIL_MONKEY_STEPS` sets the number of steps. In the ten-minute test it chooses the
-//! games. Steps depend on the seed and on the state of the dashboard, which the timing of answers changes, so a failure also writes
-//! its steps to a file.
+//! Random use of the dashboard: keys, window sizes and server faults, against the real background tasks and the simulator, with
+//! checks after every step. The seed is printed when something fails; `RUNTAIL_MONKEY_SEED` repeats it and `RUNTAIL_MONKEY_STEPS`
+//! sets the number of steps; in the ten-minute test the seed chooses the games. Steps depend on the seed and on the state of the
+//! dashboard, which the timing of responses changes, so a failure also writes its steps to a file.
+
 mod checks;
 mod steps;
 
@@ -23,10 +23,10 @@ use steps::{Other, Step};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// How long another client waits for its answer.
+/// How long another client waits for a response.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// A dashboard, the servers that it watches, and what is known of both.
+/// A dashboard, the servers that it uses, and what the checks know about both.
 struct World {
     dashboard: Dashboard,
     sim: Sim,
@@ -61,7 +61,7 @@ impl World {
     }
 
     async fn new(seed: u64, folder: &Path, is_read_only: bool, log: Log) -> World {
-        // Faster than real time, so that runs and revisions end while the monkey plays.
+        // Faster than real time, so that runs and revisions end during a game.
         let sim = Sim::start(SimOptions { speed: 8.0, ..SimOptions::demo() }).await.expect("a simulator");
         let file = folder.join("config.toml");
         std::fs::write(&file, World::config(&sim, 0)).unwrap();
@@ -86,7 +86,7 @@ impl World {
         self.log.lock().unwrap().push(line);
     }
 
-    /// Performs effects as the loop does. Those that reach outside of the test are left out.
+    /// Performs effects like the main loop. Effects on anything outside the test are skipped.
     fn perform(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
@@ -100,7 +100,7 @@ impl World {
         }
     }
 
-    /// Applies a message and everything that follows from it at once.
+    /// Applies a message and everything that follows from it immediately.
     fn apply(&mut self, msg: Msg) {
         if let Msg::TaskPanicked { text, .. } = &msg {
             panic!("a background task panicked: {text}");
@@ -134,7 +134,7 @@ impl World {
             Step::Keys(keys) => {
                 for key in keys {
                     self.apply(Msg::Key(key));
-                    // Sometimes keys come faster than frames.
+                    // Sometimes several keys arrive before the next frame.
                     if self.random.bool() {
                         self.draw();
                     }
@@ -164,7 +164,7 @@ impl World {
         state_holds(&self.dashboard.app, self.is_read_only);
     }
 
-    /// Another client does something to what the dashboard shows, where it shows such a thing.
+    /// Another client acts on something that the dashboard shows.
     async fn other(&self, other: Other) {
         let app = &self.dashboard.app;
         let listed = app
@@ -191,7 +191,7 @@ impl World {
         }
     }
 
-    /// From wherever the dashboard is, Ctrl-C leaves at once, or Esc and then `q` lead out.
+    /// Leaves the dashboard from any state: Ctrl-C at once, or Esc and then `q`.
     async fn leave(&mut self) {
         if self.random.bool() {
             self.note("leaving by Ctrl-C".into());
@@ -230,7 +230,7 @@ fn write_key(file: &Path) {
     std::fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
 }
 
-/// A request of another client; its answer is read and ignored.
+/// Sends a request as another client; the response is read and ignored.
 async fn send(method: &str, url: &str, body: &str) {
     let url: url::Url = url.parse().expect("an address");
     let (host, port) = (url.host_str().unwrap_or_default(), url.port().unwrap_or(80));
@@ -246,11 +246,11 @@ async fn send(method: &str, url: &str, body: &str) {
         stream.write_all(request.as_bytes()).await?;
         stream.read_to_end(&mut Vec::new()).await
     };
-    // A fault may concern this request too.
+    // A fault may affect this request too.
     let _ = tokio::time::timeout(PATIENCE, exchange).await;
 }
 
-/// Says how to repeat what failed.
+/// Returns how to repeat a failure.
 struct Story {
     seed: u64,
     log: Log,
@@ -273,7 +273,7 @@ impl Drop for Story {
     }
 }
 
-/// What a game did.
+/// What happened in a game.
 #[derive(Debug, Default)]
 struct Done {
     steps: usize,
@@ -281,7 +281,7 @@ struct Done {
     sent: usize,
     /// Runs that were started.
     started: usize,
-    /// Where keys were pressed.
+    /// Screens on which keys were pressed.
     contexts: BTreeSet<Context>,
 }
 
@@ -294,19 +294,19 @@ impl Done {
     }
 }
 
-/// One dashboard from its start to its end.
+/// Plays one dashboard from start to end.
 fn play(seed: u64, steps: usize) -> Done {
     let log = Log::default();
     let story = Story { seed, log: log.clone() };
     let is_read_only = seed % 3 == 2;
     let folder = tempfile::tempdir().unwrap();
-    // One thread, so that what happens depends as little on timing as sockets allow.
+    // One thread, so that timing affects the order of events as little as sockets allow.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let done = runtime.block_on(async {
         let mut done = Done::default();
         let mut world = World::new(seed, folder.path(), is_read_only, log).await;
         for step in 0..steps {
-            // Each step has its own numbers: what an earlier one used up changes nothing.
+            // Each step has its own random generator, so an earlier step does not change a later one.
             world.random = Rng::with_seed(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(step as u64));
             let next = steps::next(&world.dashboard.app, &mut world.random);
             done.steps += 1;
@@ -341,7 +341,7 @@ fn prepare() {
 }
 
 #[test]
-fn a_monkey_breaks_nothing() {
+fn random_use_breaks_nothing() {
     prepare();
     let steps = number("RUNTAIL_MONKEY_STEPS").unwrap_or(160) as usize;
     if let Some(seed) = number("RUNTAIL_MONKEY_SEED") {
@@ -353,14 +353,14 @@ fn a_monkey_breaks_nothing() {
     for game in games {
         all.add(game.join().expect("no game fails"));
     }
-    // Most of the screens are reached.
+    // Most screens must have been reached.
     assert!(all.contexts.len() >= 8, "{all:?}");
     println!("{all:?}");
 }
 
 #[test]
 #[ignore = "takes RUNTAIL_MONKEY_SECONDS (600): cargo test --test monkey -- --ignored --nocapture"]
-fn a_monkey_breaks_nothing_for_ten_minutes() {
+fn random_use_breaks_nothing_for_ten_minutes() {
     prepare();
     let time = Duration::from_secs(number("RUNTAIL_MONKEY_SECONDS").unwrap_or(600));
     let begun = Instant::now();

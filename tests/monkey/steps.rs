@@ -1,4 +1,4 @@
-//! What may happen to the dashboard, chosen at random with weights: mostly the keys that work where the dashboard is.
+//! Random steps with weights: mostly keys that do something on the current screen.
 
 use fastrand::Rng;
 use runtail_sim::Rule;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// Something that happens.
+/// Something that happens to the dashboard.
 #[derive(Debug, Clone)]
 pub enum Step {
     Keys(Vec<Key>),
@@ -24,19 +24,19 @@ pub enum Step {
     Click(u16, u16, u16, u16),
     Focus(bool),
     Tick,
-    /// Servers misbehave.
+    /// Servers fail.
     Fault(Box<Rule>),
-    /// Servers behave again.
+    /// Servers work again.
     Heal,
     /// Another client changes something.
     Other(Other),
-    /// The configuration file is replaced by this variant of it.
+    /// The configuration file is replaced by this variant.
     Config(usize),
-    /// Background tasks get this many milliseconds.
+    /// Background tasks run for this many milliseconds.
     Wait(u64),
 }
 
-/// What another client does to the objects that the dashboard shows.
+/// What another client does to objects that the dashboard shows.
 #[derive(Debug, Clone, Copy)]
 pub enum Other {
     DeleteThread,
@@ -51,7 +51,7 @@ pub const CONFIGS: usize = 5;
 
 static HOSTILE: LazyLock<Vec<String>> = LazyLock::new(screen_checks::responses);
 
-/// Words that are typed into fields, pasted, and given to commands.
+/// Words that are typed into fields, pasted and passed to commands.
 const WORDS: [&str; 24] = [
     "support",
     "hello",
@@ -79,7 +79,7 @@ const WORDS: [&str; 24] = [
     "one two  three",
 ];
 
-/// The keys of these contexts, without those that leave or stop the program.
+/// The keys of these contexts, without those that quit or suspend.
 fn bound(contexts: impl Fn(Context) -> bool) -> Vec<Key> {
     let leaves = |action: Action| matches!(action, Action::QuitNow);
     let rows = BINDINGS.iter().filter(|row| contexts(row.context) && !leaves(row.action));
@@ -114,7 +114,7 @@ fn word(random: &mut Rng) -> String {
     }
 }
 
-/// A command of the palette, with something behind it that it may take.
+/// A palette command with a possible argument.
 fn command(random: &mut Rng) -> Vec<Key> {
     let known: Vec<_> = COMMANDS.iter().filter(|command| command.name != "quit").collect();
     let command = known[random.usize(0..known.len())];
@@ -130,10 +130,10 @@ fn command(random: &mut Rng) -> Vec<Key> {
     keys
 }
 
-/// What gives consent in a dialog: the name that it wants, then the key that sends.
+/// The keys that confirm a dialog: the name that it requires, then the key that sends.
 fn consent(app: &App) -> Option<Vec<Key>> {
     let Some(Overlay::Confirm(confirm)) = app.overlays.last() else { return None };
-    // Before that the key counts as held down for a second.
+    // Until then the key counts as held down.
     confirm.preview()?;
     let mut keys = vec![ctrl('u')];
     keys.extend(typed(confirm.wants_name().unwrap_or_default()));
@@ -141,7 +141,7 @@ fn consent(app: &App) -> Option<Vec<Key>> {
     Some(keys)
 }
 
-/// Keys that make sense in a context more often than any others.
+/// Keys that are useful in a context, preferred over others.
 fn likely(context: Context, random: &mut Rng) -> Vec<Key> {
     let with_global = random.bool();
     let mut keys = bound(|of| of == context || (of == Context::Global && with_global));
@@ -164,7 +164,7 @@ fn size(random: &mut Rng) -> (u16, u16) {
     }
 }
 
-/// A fault that concerns a bounded number of requests.
+/// A fault that affects a bounded number of requests.
 fn fault(random: &mut Rng) -> Rule {
     let places =
         ["", "/v2", "/v2/deployments", "/revisions", "/threads", "/state", "/history", "/stream", "logs", "/info"];
@@ -191,7 +191,7 @@ fn fault(random: &mut Rng) -> Rule {
             stream().times(2).status(200).header("content-type", "text/event-stream").body(&body)
         }
         _ => {
-            // Answers of the right kind that name other objects, or none.
+            // Valid responses that name other objects, or none.
             let bodies = [
                 "null",
                 "[]",
@@ -207,7 +207,7 @@ fn fault(random: &mut Rng) -> Rule {
     }
 }
 
-/// The next step for a dashboard in this state.
+/// Chooses the next step for a dashboard in this state.
 pub fn next(app: &App, random: &mut Rng) -> Step {
     let is_typing = app.prompt.is_some()
         || matches!(
@@ -227,7 +227,7 @@ pub fn next(app: &App, random: &mut Rng) -> Step {
         };
     }
     let (w, h) = (app.session.size.0.max(1), app.session.size.1.max(1));
-    // Lists lead to where there is more to do.
+    // Lists open screens with more to do.
     if matches!(app.context(), Context::Deployments | Context::Server) && random.u8(0..5) == 0 {
         let keys = [key(Code::Enter), key(Code::Down), Key::char('n'), Key::char('a'), Key::char('x'), Key::char('D')];
         return Step::Keys(vec![keys[random.usize(0..keys.len())]]);

@@ -31,7 +31,7 @@ fn get(url: &str, path: &str) -> Value {
     answer
 }
 
-/// Makes a run on a thread and waits for its end.
+/// Starts a run on a thread and waits for its end.
 fn run_to_end(url: &str, thread: &str, body: &Value) {
     let run = runtail_testkit::server::text(&post(url, &format!("/threads/{thread}/runs"), body), "run_id");
     let patience = Instant::now() + Duration::from_secs(30);
@@ -41,14 +41,14 @@ fn run_to_end(url: &str, thread: &str, body: &Value) {
     }
 }
 
-/// A new thread on which this run has ended.
+/// Creates a thread on which this run has ended.
 fn thread_of(url: &str, body: &Value) -> String {
     let thread = runtail_testkit::server::text(&post(url, "/threads", &json!({})), "thread_id");
     run_to_end(url, &thread, body);
     thread
 }
 
-/// Opens the page of a thread, whose head has this badge.
+/// Opens the page of a thread and waits until its head has this badge.
 fn open_page(term: &Term, thread: &str, badge: &str) {
     term.keys(&format!(":{thread}\r"));
     let last_four = &thread[thread.len() - 4..];
@@ -57,7 +57,7 @@ fn open_page(term: &Term, thread: &str, badge: &str) {
     });
 }
 
-/// Sends what a preview shows, once it shows it: what is pressed before is taken for a key that was held down.
+/// Confirms a preview once it is shown. A key that is pressed earlier would count as held down.
 fn confirm(term: &Term) {
     term.wait_for("ctrl-s sends it");
     term.keys(SEND);
@@ -65,7 +65,7 @@ fn confirm(term: &Term) {
 
 /// Replaces the input of the composer.
 fn input(term: &Term, text: &str) {
-    term.keys("\x05\x15"); // to the end of the line, and away with it
+    term.keys("\x05\x15"); // to the end of the line, then delete to its beginning
     term.keys(text);
     term.wait_for("● JSON");
     term.wait_for(text);
@@ -73,7 +73,7 @@ fn input(term: &Term, text: &str) {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn a_run_is_composed_and_read_in_every_view() {
+fn a_run_is_composed_and_shown_in_every_view() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         term.compose("agent");
@@ -95,17 +95,17 @@ fn a_run_is_composed_and_read_in_every_view() {
     }
 }
 
-/// From the page or from the list, by a text, on the page that is open.
+/// A text answer, sent from the open page.
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn a_question_is_answered_where_it_is_asked() {
+fn a_question_is_answered_on_its_page() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
         open_page(&term, &thread, "◆ waiting for you ");
         term.keys("a");
         term.wait_for("Answer as");
-        // Nothing is sent by two keys.
+        // An empty answer is not sent.
         term.keys(SEND);
         term.wait_for("Nothing is answered yet");
         term.keys("yes");
@@ -120,10 +120,10 @@ fn a_question_is_answered_where_it_is_asked() {
     }
 }
 
-/// Each of two questions by its id, one after the other.
+/// Two questions, each answered by its id, one after the other.
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn two_questions_are_answered_by_their_ids() {
+fn two_questions_are_answered_by_id() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         let thread = thread_of(&url, &json!({"assistant_id": "two", "input": {}}));
@@ -149,10 +149,10 @@ fn two_questions_are_answered_by_their_ids() {
     }
 }
 
-/// The second of two people learns that the question is gone, and keeps the draft.
+/// Another client answers first: the second user sees that the question is gone, and keeps the draft.
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn a_question_answered_by_someone_else_is_gone() {
+fn a_question_answered_by_another_client_disappears() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
@@ -171,7 +171,7 @@ fn a_question_answered_by_someone_else_is_gone() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn a_failed_run_says_why_everywhere_and_is_retried() {
+fn a_failed_run_shows_its_cause_and_is_retried() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         let thread = thread_of(&url, &json!({"assistant_id": "broken", "input": {}}));
@@ -184,7 +184,7 @@ fn a_failed_run_says_why_everywhere_and_is_retried() {
         term.keys("\x1b");
         term.wait_until("the card is closed", |term| !term.screen().contains("WHY"));
         term.keys("R");
-        // Aegra can't retry a step, so the input runs again there.
+        // Aegra can't retry a step, so the input runs again.
         term.wait_until("the preview", |term| term.screen().contains("RETRY") || term.screen().contains("RUN AGAIN"));
         confirm(&term);
         term.wait_for("run 2 failed in boom");
@@ -194,7 +194,7 @@ fn a_failed_run_says_why_everywhere_and_is_retried() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn a_run_is_cancelled_and_read_back() {
+fn a_run_is_cancelled_and_its_status_verified() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         let thread = runtail_testkit::server::text(&post(&url, "/threads", &json!({})), "thread_id");
@@ -207,7 +207,7 @@ fn a_run_is_cancelled_and_read_back() {
         term.wait_for("■ cancelled ");
         let status = get(&url, &format!("/threads/{thread}/runs/{run}"))["status"].to_string();
         assert!(status.contains("interrupted"), "{status}");
-        // The thread goes when the beginning of its id is typed.
+        // Deleting requires the beginning of the thread's id.
         term.keys("D");
         term.wait_for(&format!("Type {} to allow it", &thread[..8]));
         term.keys(&thread[..8]);
@@ -221,7 +221,7 @@ fn a_run_is_cancelled_and_read_back() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn an_active_run_outlives_the_dashboard() {
+fn an_active_run_continues_after_the_dashboard_exits() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         term.compose("slow");
@@ -241,10 +241,10 @@ fn an_active_run_outlives_the_dashboard() {
     }
 }
 
-/// A thread that is deleted while its page is open.
+/// A thread is deleted while its page is open.
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn the_page_of_a_deleted_thread_says_so() {
+fn the_page_of_a_deleted_thread_shows_deleted() {
     for url in runtail_testkit::server::all_urls() {
         let mut term = open_at(&url);
         let thread = thread_of(&url, &json!({"assistant_id": "approval", "input": {"amount": 5}}));
@@ -262,11 +262,11 @@ fn the_page_of_a_deleted_thread_says_so() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real dashboard -- --ignored"]
-fn a_pasted_thread_id_is_found_on_the_server_that_has_it() {
+fn a_pasted_thread_id_is_found_on_its_server() {
     let urls = runtail_testkit::server::all_urls();
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("config.toml");
-    // Nothing listens on port 9: a dead server is named, and holds nobody up.
+    // Nothing listens on port 9: an unreachable server is named and does not delay the search.
     let servers = urls.iter().cloned().chain(["http://127.0.0.1:9".to_string()]);
     let text: String =
         servers.enumerate().map(|(n, url)| format!("[profiles.lab-{n}]\nagent_server = \"{url}\"\n")).collect();

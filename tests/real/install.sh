@@ -124,7 +124,7 @@ has_postgres() {
   return 1
 }
 
-# Debian's package creates and starts a cluster of its own when it is installed first. Nobody needs that one.
+# Debian's package creates and starts its own cluster when it is first installed, which is not needed.
 install_postgres() {
   local folder=/etc/postgresql-common/createcluster.d code=0
   mkdir -p "$folder"

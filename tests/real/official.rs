@@ -1,6 +1,8 @@
-//! The official Python command line (`langgraph deploy …`, pinned in `tests/real/requirements.txt`) on our simulator: what
-//! the vendor's own client makes of it is what a control plane is. Its words and exit codes are held against, and so are
-//! the lines that it and `runtail logs` show.
+//! The official Python command line (`langgraph deploy …`, pinned in `tests/real/requirements.txt`) on our simulator, which
+//! must act like a
+//! real control plane for the vendor's own client. The tests check its messages and exit codes, and compare its log lines with
+//! those of
+//! `runtail logs`.
 
 use runtail_sim::{KEY, Logs, Options, Request, Rule, Scenario, Sim};
 use runtail_testkit::process::{self, Done, Running};
@@ -11,17 +13,17 @@ use std::process::Command;
 
 const WHY: &str = "set by tests/real/serve: tests/real/serve -- cargo test --test real official -- --ignored";
 
-/// Where the official client is told to go, and with what.
+/// Address and credentials for the official client, as environment variables.
 #[derive(Clone)]
 struct Setting(Vec<(&'static str, String)>);
 
 impl Setting {
-    /// The base as it stands.
+    /// The base URL itself.
     fn host(url: &str) -> Setting {
         Setting(vec![("LANGGRAPH_HOST_URL", url.into()), ("LANGSMITH_API_KEY", KEY.into())])
     }
 
-    /// An address of a LangSmith installation, from which the client makes the base itself.
+    /// The address of a LangSmith installation, from which the client derives the base URL.
     fn endpoint(url: &str) -> Setting {
         Setting(vec![("LANGSMITH_ENDPOINT", url.into()), ("LANGSMITH_API_KEY", KEY.into())])
     }
@@ -32,7 +34,7 @@ impl Setting {
         self
     }
 
-    /// `langgraph deploy …` in an empty folder, so that no `.env` and no project is found.
+    /// Runs `langgraph deploy …` in an empty folder, so that it finds neither a `.env` nor a project.
     fn start(&self, args: &[&str]) -> (Running, tempfile::TempDir) {
         let folder = tempfile::tempdir().expect("a folder");
         (self.start_in(&folder, args), folder)
@@ -53,14 +55,14 @@ impl Setting {
         running.wait()
     }
 
-    /// `langgraph deploy --remote --no-input …` of a project.
+    /// Runs `langgraph deploy --remote --no-input …` in a project.
     #[track_caller]
     fn deploy(&self, project: &tempfile::TempDir, args: &[&str]) -> Done {
         self.start_in(project, &[&["--remote", "--no-input"], args].concat()).wait()
     }
 }
 
-/// A small project: one graph, one variable, and two that the service keeps for itself.
+/// A small project: one graph, one variable, and two variables that the service reserves.
 fn project() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in [
@@ -87,7 +89,7 @@ fn packed(archive: &[u8]) -> Vec<String> {
     names
 }
 
-/// What was asked, ids left out; what is asked again and again stands once.
+/// The requests so far, with `ID` for each id and without consecutive repetitions.
 fn asked(sim: &Sim) -> Vec<String> {
     let is_id = |part: &&str| part.len() == 36 && part.matches('-').count() == 4;
     let short = |request: &Request| {
@@ -102,14 +104,14 @@ fn asked(sim: &Sim) -> Vec<String> {
     all
 }
 
-/// The cells of a table below its head.
+/// The cells of a table without its header.
 fn cells(table: &str) -> Vec<Vec<String>> {
     let row =
         |line: &str| line.split("  ").map(|cell| cell.trim().to_string()).filter(|cell| !cell.is_empty()).collect();
     table.lines().skip(2).filter(|line| !line.is_empty()).map(row).collect()
 }
 
-/// What `runtail` says itself, as rows.
+/// Runs `runtail`. Returns the rows.
 #[track_caller]
 fn ours(folder: &tempfile::TempDir, args: &[&str]) -> Vec<Value> {
     let config = folder.path().join("config.toml");
@@ -117,7 +119,7 @@ fn ours(folder: &tempfile::TempDir, args: &[&str]) -> Vec<Value> {
     process::run([&["--config", config], args, &["-o", "jsonl"]].concat()).expect(0).json_lines()
 }
 
-/// A configuration for `runtail` of the control plane at this base.
+/// Creates a `runtail` configuration for the control plane at this base URL.
 fn configured(base: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let key = folder.path().join("key");
@@ -136,12 +138,12 @@ fn message(row: &Value) -> &str {
     row["message"].as_str().expect("a message")
 }
 
-/// What stands behind time and level in the official client's lines.
+/// The messages of the official client's lines, without time and level.
 fn messages(lines: &str) -> Vec<&str> {
     lines.lines().filter(|line| line.starts_with('[')).map(|line| line.splitn(3, "] ").nth(2).expect(line)).collect()
 }
 
-/// Everything that reads, once, at a server with 250 deployments.
+/// Runs every reading command on a server with 250 deployments.
 fn reads_everything(to: &Setting, base: &str) {
     let folder = configured(base);
     let known: BTreeMap<String, String> = ours(&folder, &["deployments", "list"])
@@ -168,8 +170,8 @@ fn reads_everything(to: &Setting, base: &str) {
     let none = to.run(&["list", "--name-contains", "nobody"]).expect(0).stdout;
     assert_eq!(none, "No deployments found.\n");
 
-    // A deployment whose older revisions were deployed as well: the official client calls those replaced.
-    let (id, _) = known.iter().find(|(_, name)| *name == "fjord-agent-0005").expect("one of the fleet");
+    // Older revisions of this deployment were deployed too; the official client shows them as REPLACED.
+    let (id, _) = known.iter().find(|(_, name)| *name == "fjord-agent-0005").expect("a generated deployment");
     let revisions = ours(&folder, &["revisions", "list", id]);
     let rows = cells(&to.run(&["revisions", "list", id]).expect(0).stdout);
     let newest = revisions.iter().position(|row| row["status"] == "DEPLOYED");
@@ -184,7 +186,7 @@ fn reads_everything(to: &Setting, base: &str) {
     let listeners = cells(&to.run(&["listeners", "list"]).expect(0).stdout);
     assert_eq!(listeners.iter().map(|row| row[1].as_str()).collect::<Vec<_>>(), ["k8s-prod", "k8s-edge"]);
 
-    // Logs: what it shows is what we show.
+    // Both clients show the same log lines.
     let newest = revisions[0]["id"].as_str().expect("an id");
     let build = to.run(&["logs", "--name", "fjord-agent-0005", "--type", "build"]).expect(0).stdout;
     assert!(build.starts_with(&format!("Using latest revision: {newest}\n")), "{build}");
@@ -203,16 +205,16 @@ fn reads_everything(to: &Setting, base: &str) {
         let shown = to.run(&[&["logs", "--deployment-id", id, "--limit", "9"], filter].concat()).expect(0).stdout;
         let shown = messages(&shown);
         let known: Vec<&str> = serving.iter().filter(|row| fits(row)).map(message).collect();
-        // A few lines may have come between the two questions.
+        // Lines may have been written between the two requests.
         let agree = (5..=9).any(|n| shown[..n] == known[known.len() - n..]);
         assert!(shown.len() == 9 && agree, "{filter:?} {shown:?}\n{known:?}");
     }
 }
 
-/// The simulator as a user starts it.
+/// The simulator with its default address.
 #[test]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-fn it_reads_everything_of_runtail_sim() {
+fn official_cli_reads_everything_from_the_simulator() {
     let mut sim = process::spawn(["sim", "--scenario", "fleet:250"]);
     let line = sim.line_where("the control plane", |line| line.starts_with("control plane"));
     let url = line.split_whitespace().find(|word| word.starts_with("http://")).expect("its address").to_string();
@@ -236,10 +238,10 @@ fn fleet() -> Options {
     Options { scenario: Scenario::Fleet { deployments: 3 }, ..Options::default() }
 }
 
-/// Under the prefix alone, as self-hosted installations are.
+/// Only the prefixed routes are served, as in self-hosted installations.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn it_finds_a_self_hosted_installation() {
+async fn official_cli_finds_a_self_hosted_installation() {
     let (sim, to) = simulated(Options { prefix_only: true, ..fleet() }).await;
     let url = &sim.regions()[0].url;
     let root = url.strip_suffix("/api-host").expect("a prefix");
@@ -250,14 +252,14 @@ async fn it_finds_a_self_hosted_installation() {
     assert_eq!(wrong.stderr, "Error: GET /v2/deployments failed with status 405: Method Not Allowed\n");
 }
 
-/// New lines come while it runs, each once, and the same that `runtail logs` shows.
+/// New lines are shown once each while it runs, the same as by `runtail logs`.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn it_follows_a_log() {
+async fn official_cli_follows_a_log() {
     let (sim, to) = simulated(Options { speed: 25.0, ..fleet() }).await;
     let (mut running, _folder) = to.start(&["logs", "--name", "amber-agent-0000", "--limit", "20", "--follow"]);
     let mut shown: Vec<String> = Vec::new();
-    // It asks every two seconds, in which a dozen lines come: these are the first and three more polls.
+    // It polls every two seconds, and a dozen lines are written in between: this covers the first and three more polls.
     while shown.len() < 55 {
         let line = running.line_where("a log line", |line| line.starts_with('['));
         shown.extend(messages(&line).into_iter().map(str::to_string));
@@ -277,7 +279,7 @@ async fn it_follows_a_log() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn it_fails_as_it_does_with_the_real_service() {
+async fn official_cli_fails_as_with_the_real_service() {
     let failed = |to: &Setting, args: &[&str]| to.run(args).expect(1).stderr;
     let (sim, to) = simulated(fleet()).await;
     let wrong = to.clone().with("LANGSMITH_API_KEY", "wrong");
@@ -307,16 +309,16 @@ async fn it_fails_as_it_does_with_the_real_service() {
     let told = failed(&to, &["list"]);
     assert!(told.contains("not enabled for this organization") && told.contains("/host/deployments"), "{told}");
 
-    // It knows the older log calls and no others, which is why Runtail asks those first.
+    // The official client uses only the older log calls, so Runtail tries those first.
     let (_sim, to) = simulated(Options { logs: Logs { v1: false, ..Logs::default() }, ..fleet() }).await;
     let told = failed(&to, &["logs", "--name", "amber-agent-0000"]);
     assert!(told.ends_with("/deploy_logs failed with status 404: Not Found\n"), "{told}");
 }
 
-/// From nothing to a server, and then a second time.
+/// Creates a deployment, then updates it.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn it_deploys_and_updates_a_project() {
+async fn official_cli_deploys_and_updates_a_project() {
     let (sim, to) = simulated(Options::default()).await;
     let project = project();
     let told = to.deploy(&project, &["--name", "my-app"]).expect(0).stdout;
@@ -356,9 +358,9 @@ async fn it_deploys_and_updates_a_project() {
     let lines = to.deploy(&project, &["--name", "my-app", "--json"]).expect(0).json_lines();
     let end = lines.last().expect("lines");
     assert_eq!((&end["event"], &end["status"]), (&json!("result"), &json!("succeeded")));
-    assert_eq!(asked(&sim), [&[found], &build[..]].concat(), "the deployment that is there is changed");
+    assert_eq!(asked(&sim), [&[found], &build[..]].concat(), "the existing deployment is updated");
 
-    // What became of it, as we see it: the revision that had no source was skipped for the first archive.
+    // Runtail's view of the result: the revision without a source was skipped when the first archive arrived.
     let folder = configured(&sim.regions()[0].url);
     let rows = ours(&folder, &["revisions", "list", "my-app"]);
     let words: Vec<&str> = rows.iter().filter_map(|row| row["status"].as_str()).collect();
@@ -367,7 +369,7 @@ async fn it_deploys_and_updates_a_project() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn it_shows_the_end_of_the_log_of_a_build_that_failed() {
+async fn official_cli_shows_the_log_of_a_failed_build() {
     let (sim, to) = simulated(Options::default()).await;
     let told = to.deploy(&project(), &["--name", "build-fails"]).expect(1).stdout;
     let log = told.split_once("   Last build log lines:\n").expect("a log").1;
@@ -376,7 +378,7 @@ async fn it_shows_the_end_of_the_log_of_a_build_that_failed() {
     assert!(end.contains("   Deployment failed\n") && shown.len() > 15, "{told}");
     let folder = configured(&sim.regions()[0].url);
     let ours = ours(&folder, &["logs", "build-fails", "--build", "--tail", "30"]);
-    assert_eq!(shown, ours.iter().map(message).collect::<Vec<_>>(), "the lines that we show");
+    assert_eq!(shown, ours.iter().map(message).collect::<Vec<_>>(), "the same lines as in runtail logs");
     let requests = sim.requests();
     let last = requests.iter().rfind(|one| one.path.ends_with("/build_logs") && one.json()["limit"] == 30);
     assert_eq!(last.expect("a request").json(), json!({"order": "desc", "limit": 30}));
@@ -384,7 +386,7 @@ async fn it_shows_the_end_of_the_log_of_a_build_that_failed() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn it_deletes_and_is_told_why_the_name_stays_taken() {
+async fn official_cli_deletes_and_learns_why_the_name_stays_taken() {
     let (sim, to) = simulated(Options { speed: 0.001, ..fleet() }).await;
     let list = to.run(&["list", "--json"]).expect(0).json();
     let (id, name) = (list[0]["id"].as_str().expect("an id"), list[0]["name"].as_str().expect("a name"));
@@ -407,10 +409,10 @@ async fn it_deletes_and_is_told_why_the_name_stays_taken() {
     assert_eq!(told, format!("Error: POST /v2/deployments failed with status 409: {why}\n"));
 }
 
-/// What it makes of refusals that it knows by their words.
+/// Refusals that it recognizes by their text.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs the official command line: tests/real/serve -- cargo test --test real official -- --ignored"]
-async fn it_knows_the_refusals_of_a_creation() {
+async fn official_cli_recognizes_refused_creations() {
     let (_aws, to) = simulated(Options { aws: true, ..Options::default() }).await;
     let told = to.deploy(&project(), &["--name", "app"]).expect(1).stderr;
     assert!(told.ends_with("Use --deployment-type dev instead.\n"), "{told}");

@@ -1,6 +1,6 @@
-//! The binary against the real Python agent server, as a user or a script would run it.
+//! The binary against the real Python agent server, as a user or a script runs it.
 //!
-//! Ignored unless that server is there: `tests/real/serve -- cargo test --test real -- --ignored`.
+//! Ignored without that server: `tests/real/serve -- cargo test --test real -- --ignored`.
 
 use runtail_testkit::process::{Done, run, spawn, spawn_with};
 use runtail_testkit::proxy::{Cut, How, Proxy, When};
@@ -15,7 +15,7 @@ fn runtail(args: &[&str]) -> Done {
     run(args.iter().copied().chain(["--url", &url()]))
 }
 
-/// A stream command's tape.
+/// The parsed output of a stream command.
 #[track_caller]
 fn tape(args: &[&str], code: i32) -> Tape {
     let done = runtail(&[args, &["-o", "jsonl"]].concat()).expect(code);
@@ -49,7 +49,7 @@ fn assistants_are_listed() {
     ];
     assert_eq!(names, graphs);
 
-    // Piped, a list is one JSON object a line, with the server's own fields.
+    // Piped, a list is one JSON object per line, with the server's own fields.
     let lines = runtail(&["assistants", "list"]).expect(0).json_lines();
     assert_eq!(lines.len(), graphs.len());
     assert!(lines.iter().all(|one| one["assistant_id"].is_string() && one["version"] == 1), "{lines:?}");
@@ -57,7 +57,7 @@ fn assistants_are_listed() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn an_assistants_graph_is_drawn() {
+fn assistant_graphs_are_drawn() {
     let json = runtail(&["assistants", "graph", "agent", "-o", "json"]).expect(0).json();
     assert_eq!(json["nodes"].as_array().map(Vec::len), Some(4), "{json}");
     let mermaid = runtail(&["assistants", "graph", "agent", "-o", "mermaid"]).expect(0).stdout;
@@ -68,7 +68,7 @@ fn an_assistants_graph_is_drawn() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn threads_are_made_listed_shown_and_deleted() {
+fn threads_are_created_listed_shown_and_deleted() {
     let made = runtail(&["threads", "create", "-o", "json"]).expect(0).json();
     let id = server::text(&made, "thread_id");
     assert_eq!(server::get(&format!("/threads/{id}"))["thread_id"], *id);
@@ -82,7 +82,7 @@ fn threads_are_made_listed_shown_and_deleted() {
     tape(&["run", "agent", "--thread", &id, "--input", ASK], 0);
     let state = runtail(&["threads", "state", &id, "-o", "json"]).expect(0).json();
     assert_eq!(state["values"]["messages"].as_array().map(Vec::len), Some(4), "{state}");
-    // The server gives one checkpoint when it is not asked for more: a history has them all.
+    // The server returns one checkpoint by default; `threads history` returns them all.
     let history = runtail(&["threads", "history", &id, "-o", "json"]).expect(0).json();
     assert_eq!(history.as_array().map(Vec::len), Some(5), "input, start, chat, tools, chat: {history}");
 
@@ -101,7 +101,7 @@ fn threads_are_made_listed_shown_and_deleted() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_run_streams_to_its_end() {
+fn run_streams_to_its_end() {
     let modes = ["--mode", "messages-tuple", "--mode", "updates", "--mode", "values"];
     let tape = tape(&[&["run", "agent", "--input", ASK], &modes[..]].concat(), 0);
     assert_eq!(tape.outcome(), "success");
@@ -111,8 +111,11 @@ fn a_run_streams_to_its_end() {
     assert!(tape.end["bytes"].as_u64() > Some(20_000), "{}", tape.end);
     assert_eq!(tape.opens[0]["status"], 200);
     assert_eq!(tape.opens[0]["resumed_after"], Value::Null);
-    assert_eq!(tape.events[0]["event"], "metadata", "the server's first word");
-    assert!(tape.events.iter().all(|event| event["id"].is_string()), "only a resumable run has ids: always ask for it");
+    assert_eq!(tape.events[0]["event"], "metadata", "the first event of a run");
+    assert!(
+        tape.events.iter().all(|event| event["id"].is_string()),
+        "runs are started as resumable, so events have ids"
+    );
 
     let messages = tape.messages();
     let kinds: Vec<_> = messages.iter().map(|message| message.kind.as_str()).collect();
@@ -123,7 +126,7 @@ fn a_run_streams_to_its_end() {
     assert_eq!(messages[1].text, "Kraków: 21 °C, sunny ☀");
     assert_eq!(messages[2].text, ANSWER);
 
-    // What came is what the server holds, to the last character.
+    // The printed text equals the server's state.
     let last = tape.named("values").last().expect("values");
     let thread = server::get(&format!("/threads/{}", tape.thread()));
     assert_eq!(last["data"], thread["values"]);
@@ -132,7 +135,7 @@ fn a_run_streams_to_its_end() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_thread_takes_several_turns() {
+fn a_thread_takes_several_runs() {
     let thread = server::new_thread();
     for turn in 1..=3 {
         let tape = tape(&["run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values"], 0);
@@ -157,7 +160,7 @@ fn text_output_reads_like_a_conversation() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn input_comes_from_a_file_or_from_stdin() {
+fn input_is_read_from_a_file_or_stdin() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("input.json");
     std::fs::write(&file, ASK).expect("written");
@@ -172,7 +175,7 @@ fn input_comes_from_a_file_or_from_stdin() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_stateless_run_streams_too() {
+fn stateless_runs_stream() {
     let tape = tape(&["run", "agent", "--stateless", "--input", ASK, "--mode", "messages-tuple"], 0);
     assert_eq!(tape.messages().last().map(|message| message.text.as_str()), Some(ANSWER));
     assert_eq!(tape.end["gaps"], 0);
@@ -180,7 +183,7 @@ fn a_stateless_run_streams_too() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn subgraphs_have_namespaces() {
+fn subgraph_events_have_namespaces() {
     let modes = ["--mode", "messages-tuple", "--mode", "custom", "--mode", "values", "--mode", "tasks"];
     let tape = tape(&[&["run", "fanout", "--subgraphs", "--input", r#"{"topic":"cats"}"#], &modes[..]].concat(), 0);
     assert_eq!(tape.outcome(), "success");
@@ -191,7 +194,7 @@ fn subgraphs_have_namespaces() {
         tape.messages().iter().map(|m| m.text.as_str()).collect::<Vec<_>>(),
         ["shallow thoughts", "deep thoughts on cats"]
     );
-    // A namespace's first segment is the node and the id of its task in the parent.
+    // The first segment of a namespace is the node and the id of its task in the parent.
     let is_sub = |event: &&Value| event["data"]["name"] == "sub" && event["ns"] == json!([]);
     let task = tape.named("tasks").find(is_sub).expect("the parent's task");
     let segment = format!("sub:{}", server::text(&task["data"], "id"));
@@ -206,7 +209,7 @@ fn subgraphs_have_namespaces() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn an_interrupt_waits_and_is_resumed() {
+fn an_interrupted_run_is_resumed() {
     let first = tape(&["run", "approval", "--input", r#"{"amount":7}"#, "--mode", "updates", "--mode", "values"], 0);
     assert_eq!(first.outcome(), "interrupted", "the run says success, the thread says interrupted");
     let asked = first.named("updates").last().expect("updates")["data"]["__interrupt__"][0]["value"].clone();
@@ -224,7 +227,7 @@ fn an_interrupt_waits_and_is_resumed() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn an_interrupt_is_known_even_when_no_event_tells() {
+fn an_interrupt_without_an_event_is_detected() {
     let tape = tape(&["run", "approval", "--input", "{}", "--mode", "custom"], 0);
     assert_eq!(tape.outcome(), "interrupted");
 }
@@ -241,7 +244,7 @@ fn a_failed_run_fails_the_command() {
     assert_eq!(error["data"], json!({"error": "ValueError", "message": "boom: the node failed — détails"}));
     assert!(done.stderr.contains("boom: the node failed — détails"), "stderr says why: {:?}", done.stderr);
 
-    // The server never replays the error event: joined later, the run has still failed, and says why.
+    // The server never replays the error event; a later join still reports the failure and its cause.
     let again = runtail(&["join", &tape.thread(), &tape.run(), "-o", "jsonl"]).expect(1);
     assert_eq!(Tape::parse(&again.stdout).outcome(), "error");
     assert!(again.stderr.contains("boom: the node failed — détails"), "{:?}", again.stderr);
@@ -257,7 +260,7 @@ fn an_unknown_assistant_is_named() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn bad_input_never_reaches_the_server() {
+fn invalid_input_is_refused_before_any_request() {
     let link = Proxy::to(server::address(), []);
     for (input, column) in [("{bad", "column 2"), (r#"{"a":1,}"#, "column 8")] {
         let done = run(["run", "agent", "--url", &link.url(), "--input", input]).expect(2);
@@ -268,11 +271,11 @@ fn bad_input_never_reaches_the_server() {
 
 #[test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_refused_run_leaves_no_thread_behind() {
+fn a_refused_run_leaves_no_thread() {
     let link = Proxy::to(server::address(), []);
     run(["run", "agent", "--input", "{}", "--mode", "banana", "--url", &link.url()]).expect(2);
     assert_eq!(link.connections(), 0, "an unknown mode is not sent: {:?}", link.requests());
-    // Aegra checks the input before it starts a run.
+    // Aegra validates the input before it starts a run.
     let Ok(url) = std::env::var("RUNTAIL_AEGRA_URL") else {
         println!("skipped, because RUNTAIL_AEGRA_URL is not set");
         return;
@@ -292,7 +295,7 @@ fn a_refused_run_leaves_no_thread_behind() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn read_only_starts_nothing() {
+fn read_only_refuses_runs() {
     let thread = server::new_thread();
     let done = runtail(&["--read-only", "run", "agent", "--thread", &thread, "--input", ASK]);
     assert!(done.code.is_some_and(|code| code != 0) && done.stderr.contains("read-only"), "{done:?}");
@@ -301,9 +304,9 @@ fn read_only_starts_nothing() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn what_is_not_there_is_said_at_once() {
+fn unknown_threads_and_runs_fail_at_once() {
     let thread = server::new_thread();
-    // The server answers 200 to both, with silence for ever or an error inside the stream.
+    // The server answers 200 to both, then sends nothing, or an error inside the stream.
     for args in [["tail", NOBODY, "--since", "-"].as_slice(), &["join", NOBODY, NOBODY], &["join", &thread, NOBODY]] {
         let all = args.iter().copied().chain(["--url"]).map(str::to_owned).chain([url()]);
         let done = spawn(all).wait_for(Duration::from_secs(20)).expect(1);
@@ -313,7 +316,7 @@ fn what_is_not_there_is_said_at_once() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_server_that_is_not_there_is_a_network_failure() {
+fn an_unreachable_server_is_a_network_error() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port").port();
     let nowhere = format!("http://127.0.0.1:{port}");
     let done = run(["assistants", "list", "--url", &nowhere]).expect(5);
@@ -327,13 +330,13 @@ fn a_server_that_is_not_there_is_a_network_failure() {
 fn silence_with_heartbeats_is_waited_out() {
     let tape = tape(&["run", "slow", "--input", r#"{"seconds":12}"#, "--mode", "values"], 0);
     assert_eq!(tape.outcome(), "success");
-    assert_eq!(tape.end["connections"], 1, "two heartbeats came: the link was fine");
+    assert_eq!(tape.end["connections"], 1, "at least two heartbeats were received");
     assert_eq!(tape.named("values").last().expect("values")["data"]["done"], true);
 }
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_run_is_joined_while_it_goes_on_and_after() {
+fn join_reads_active_and_finished_runs() {
     let thread = server::new_thread();
     let input = json!({"seconds": 4, "every": 0.2});
     let run = server::start_run(&thread, "slow", &input, &["custom", "values"]);
@@ -351,7 +354,7 @@ fn a_run_is_joined_while_it_goes_on_and_after() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn leaving_does_not_stop_the_run() {
+fn disconnecting_does_not_stop_the_run() {
     let thread = server::new_thread();
     let input = r#"{"seconds":5,"every":0.3}"#;
     let args = ["run", "slow", "--thread", &thread, "--input", input, "--mode", "custom", "-o", "jsonl"];
@@ -370,13 +373,13 @@ fn leaving_does_not_stop_the_run() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_cancelled_run_is_cancelled() {
+fn a_cancelled_run_ends_as_cancelled() {
     let thread = server::new_thread();
     let run = server::start_run(&thread, "slow", &json!({"seconds": 60, "every": 0.2}), &["custom"]);
     let mut joined = spawn(["join", &thread, &run, "-o", "jsonl", "--url", &url()]);
     joined.line_where("a custom event", is_event("custom", json!({})));
     runtail(&["runs", "cancel", &thread, &run, "--yes"]).expect(0);
-    // It ends in silence: no error event, no end event, only its status says what happened.
+    // The stream ends without an error or end event; only the status shows the cancellation.
     let done = joined.wait_for(Duration::from_secs(30));
     assert_eq!(Tape::parse(&done.stdout).outcome(), "cancelled");
     assert_eq!(server::run_end(&thread, &run), "interrupted");
@@ -384,7 +387,7 @@ fn a_cancelled_run_is_cancelled() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_tail_shows_every_run_of_its_thread() {
+fn tail_shows_every_run_of_its_thread() {
     let thread = server::new_thread();
     let first = tape(&["run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values"], 0);
     let second = tape(&["run", "fanout", "--thread", &thread, "--input", r#"{"topic":"owls"}"#, "--mode", "custom"], 0);
@@ -393,7 +396,7 @@ fn a_tail_shows_every_run_of_its_thread() {
         "the second run's end",
         is_event("metadata", json!({"run_id": second.run(), "status": "run_done"})),
     );
-    // And live: a third run, started while the tail is open.
+    // A third run, started while the tail is open.
     let third = server::start_run(&thread, "slow", &json!({"seconds": 1, "every": 0.3}), &["custom"]);
     running.line_where("live progress", is_event("custom", json!({"progress": 2})));
     assert_eq!(server::run_end(&thread, &third), "success");
@@ -416,7 +419,7 @@ fn a_tail_shows_every_run_of_its_thread() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_recording_is_what_was_printed() {
+fn recordings_match_the_printed_lines() {
     let folder = tempfile::tempdir().expect("a folder");
     for name in ["run.jsonl", "run.jsonl.gz"] {
         let file = folder.path().join(name);
@@ -436,7 +439,7 @@ fn a_recording_is_what_was_printed() {
 
 // --- exactly once ----------------------------------------------------------------------------------------------------
 
-/// Starts a run over a link with these cuts, and holds the tape to: all there, once, in order, nothing started twice.
+/// Starts a run over a connection with these cuts and checks the output: all events, once and in order, and only one start.
 #[track_caller]
 fn run_over(cuts: &[Cut], assistant: &str, input: &Value, mode: &str) -> Tape {
     let link = Proxy::to(server::address(), cuts.iter().copied());
@@ -456,7 +459,7 @@ fn run_over(cuts: &[Cut], assistant: &str, input: &Value, mode: &str) -> Tape {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn every_event_once_however_the_link_breaks() {
+fn every_event_arrives_once_over_breaking_connections() {
     const N: u64 = 4000;
     let at = [700, 9_001, 20_077, 31_313, 1_234, 2_600, 77_777, 5_555, 640, 48_000];
     for how in [How::Close, How::Reset] {
@@ -466,7 +469,7 @@ fn every_event_once_however_the_link_breaks() {
         let seen = tape.numbers("custom", "seq");
         let wrong = seen.iter().zip(0..).position(|(&seq, i)| seq != i);
         assert!(wrong.is_none() && seen.len() as u64 == N, "{} events, wrong from {wrong:?}: {}", seen.len(), tape.end);
-        // The case that loses events elsewhere did occur: one id for several events.
+        // Several events shared one id, which is the case in which resuming by id loses events.
         let ids: Vec<_> = tape.named("custom").map(|event| event["id"].as_str()).collect();
         assert!(ids.windows(2).any(|pair| pair[0] == pair[1]), "ids repeat");
     }
@@ -474,7 +477,7 @@ fn every_event_once_however_the_link_breaks() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn every_token_once_however_the_link_breaks() {
+fn every_token_arrives_once_over_breaking_connections() {
     let cuts = [3_000, 60_000, 900, 41_000, 150_001].map(|n| (When::Bytes(n), How::Close));
     let tape = run_over(&cuts, "firehose", &json!({"tokens": 1500}), "messages-tuple");
     let expected: String = (0..1500).map(|i| format!("t{i} ")).collect();
@@ -485,8 +488,8 @@ fn every_token_once_however_the_link_breaks() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn the_answer_that_is_lost_does_not_start_a_second_run() {
-    // Cut before the first byte of the answer, and inside its head: no run id was seen.
+fn a_lost_response_does_not_start_a_second_run() {
+    // Cut before the first byte of the response and inside its head: no run id was received.
     for at in [0, 40] {
         let cuts = [(When::Bytes(at), How::Close)];
         let tape = run_over(&cuts, "firehose", &json!({"n": 300, "burst": 10, "pause": 0.02}), "custom");
@@ -496,7 +499,7 @@ fn the_answer_that_is_lost_does_not_start_a_second_run() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_link_that_falls_silent_is_given_up() {
+fn a_silent_connection_is_replaced() {
     let cuts = [(When::Heartbeat, How::Stall)];
     let tape = run_over(&cuts, "slow", &json!({"seconds": 9, "every": 0.5}), "custom");
     let progress = tape.numbers("custom", "progress");
@@ -505,9 +508,9 @@ fn a_link_that_falls_silent_is_given_up() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn a_tail_over_a_bad_link_repeats_nothing_and_hides_no_loss() {
-    // The server itself loses what is published while its thread stream replays (it replays first and listens
-    // afterwards); a tail fetches that from the run's own stream.
+fn tail_over_a_breaking_connection_repeats_nothing_and_reports_loss() {
+    // The server replays a thread stream first and listens afterwards, so it drops events in between; the tail fetches them from
+    // the run's own stream.
     const N: u64 = 3000;
     let cuts = [2_000, 30_000, 700, 50_001, 9_000].map(|n| (When::Bytes(n), How::Reset));
     let link = Proxy::to(server::address(), cuts);
@@ -519,10 +522,10 @@ fn a_tail_over_a_bad_link_repeats_nothing_and_hides_no_loss() {
     running.signal(libc::SIGINT);
     let tape = Tape::parse(&running.wait_for(Duration::from_secs(10)).expect(130).stdout);
     let seen = tape.numbers("custom", "seq");
-    assert!(seen.is_sorted_by(|a, b| a < b), "in order, nothing twice: {}", tape.end);
+    assert!(seen.is_sorted_by(|a, b| a < b), "in order, without repetitions: {}", tape.end);
     let missing = N - seen.len() as u64;
     assert_eq!(missing, 0, "missing: {}", tape.end);
-    // Several connections make one tail, so which of them meets which cut differs; some did.
+    // A tail uses several connections, so which cuts occur varies; some did.
     assert!(link.cuts_done() >= 2, "{}", tape.end);
     assert_eq!(server::run_end(&thread, &run), "success");
 }
@@ -537,7 +540,7 @@ fn runtail_at(url: &str, args: &[&str]) -> Done {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn the_newest_runs_come_first_and_cancelling_is_verified_on_every_server() {
+fn runs_list_newest_first_and_cancel_is_verified_on_every_server() {
     for url in server::all_urls() {
         let address = url.trim_start_matches("http://");
         let made = runtail_at(&url, &["threads", "create", "-o", "json"]).expect(0).json();
@@ -558,7 +561,7 @@ fn the_newest_runs_come_first_and_cancelling_is_verified_on_every_server() {
             assert_eq!(ids, newest.iter().skip(offset).take(most).copied().collect::<Vec<_>>(), "{url}");
         }
         let cancel = |args: &[&str]| runtail_at(&url, &[&["runs", "cancel", &thread], args].concat());
-        // The queue first, then the run that is running: both are read back as stopped.
+        // The queued run first, then the running one: both are verified as stopped.
         let done = cancel(&[&runs[4], "--yes", "--wait"]).expect(0).json();
         assert_eq!((&done["status"], &done["run_status"]), (&json!("stopped"), &json!("interrupted")), "{url}");
         let done = cancel(&["--all", "--yes", "--wait"]).expect(0);
@@ -576,7 +579,7 @@ fn the_newest_runs_come_first_and_cancelling_is_verified_on_every_server() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
-fn lists_names_and_the_doctor_work_on_every_server() {
+fn lists_names_and_doctor_work_on_every_server() {
     for url in server::all_urls() {
         let rows = runtail_at(&url, &["assistants", "list", "--limit", "500"]).expect(0).json_lines();
         assert!(rows.iter().any(|row| row["graph_id"] == "agent"), "{url}");

@@ -1,5 +1,5 @@
-"""What the official Python SDK makes of a stream whose link breaks: it starts a run of the graph `firehose`, follows it as
-the SDK does (which connects again by itself, with the last id that it saw), and prints the numbers that came.
+"""Reads a stream over a breaking connection with the official Python SDK: starts a run of the graph `firehose`, follows it
+(the SDK reconnects by itself, with the last id that it received), and prints the numbers of the received events.
 
     python sdk.py URL THREAD INPUT
 

@@ -1,10 +1,10 @@
-//! The proof that streams lose nothing: numbered events from the real Python agent server, over a link that breaks hundreds
-//! of times at random bytes (`support/storm.rs`). The numbers have to come out whole, once and in order: from the command
-//! line, from the dashboard, and from a tail over several runs. The official Python SDK is measured beside it, on the same
-//! run over a link with the same faults.
+//! Streams lose nothing: numbered events from the real Python agent server over a connection that breaks hundreds of times at
+//! random bytes (`tests/support/src/storm.rs`). All numbers must arrive once and in order: from the command line, from the
+//! dashboard, and from a tail over several runs. The official Python SDK is measured for comparison, on the same run with the same
+//! faults.
 //!
-//! Ignored unless that server is there: `tests/real/serve -- cargo test --test real soak -- --ignored --nocapture`. The seed is
-//! printed; `RUNTAIL_SOAK_SEED` repeats one. The figures in `docs/reliability.md` are what this prints.
+//! Ignored without that server: `tests/real/serve -- cargo test --test real soak -- --ignored --nocapture`. The seed is printed;
+//! `RUNTAIL_SOAK_SEED` repeats one. The figures in `docs/reliability.md` are from this output.
 
 use runtail_testkit::process::{launch, run, spawn};
 use runtail_testkit::proxy::{How, Proxy, When};
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Longer than any of these takes; what reaches it hangs.
+/// Longer than any of these tests takes.
 const PATIENCE: Duration = Duration::from_secs(240);
 
 fn seed(what: &str) -> u64 {
@@ -32,12 +32,12 @@ fn weather(seed: u64, cuts: usize) -> Weather {
     Weather { seed, cuts, reach: 24_000, calm: 0, ends: true, others: true }
 }
 
-/// The input of the graph `firehose` for so many numbered events, about a thousand in a second.
+/// Input of the graph `firehose` for this many numbered events, about a thousand per second.
 fn pour(n: u64) -> Value {
     json!({"n": n, "pad": 40, "burst": 20, "pause": 0.02})
 }
 
-/// What came of the numbers `0..n`: (missing, repeated, out of order).
+/// Compares received numbers with `0..n`. Returns the counts of missing, repeated and out-of-order ones.
 fn account(seen: &[u64], n: u64) -> (usize, usize, usize) {
     let mut times = BTreeMap::new();
     seen.iter().for_each(|seq| *times.entry(*seq).or_insert(0) += 1);
@@ -47,7 +47,7 @@ fn account(seen: &[u64], n: u64) -> (usize, usize, usize) {
     (missing, repeated, seen.iter().zip(greatest).filter(|(seq, top)| *seq < top).count())
 }
 
-/// The numbers are whole, once and in order, and the end record agrees with the lines before it.
+/// Checks that the numbers are complete, once and in order, and that the end record agrees with the lines before it.
 #[track_caller]
 fn assert_whole(tape: &Tape, expected: impl Iterator<Item = u64>, storm: &Storm) {
     let seen = tape.numbers("custom", "seq");
@@ -59,7 +59,7 @@ fn assert_whole(tape: &Tape, expected: impl Iterator<Item = u64>, storm: &Storm)
     assert_eq!(tape.end["connections"], tape.opens.len() as u64, "{}", told());
     let connections: Vec<_> = tape.opens.iter().map(|open| &open["conn"]).collect();
     let closed: Vec<_> = tape.closes.iter().map(|close| &close["conn"]).collect();
-    // Who leaves closes the last one without waiting for it.
+    // The last connection is dropped without waiting for its end.
     assert!(connections.starts_with(&closed) && closed.len() + 1 >= connections.len(), "{}", told());
     let bytes: usize = tape.events.iter().map(|event| event["data"].to_string().len()).sum();
     assert!(tape.end["bytes"].as_u64() > Some(bytes as u64), "{}", told());
@@ -72,7 +72,7 @@ fn report(what: &str, began: Instant, storm: &Storm, tape: &Tape) {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real soak -- --ignored"]
-fn a_run_over_hundreds_of_cuts_is_whole() {
+fn run_over_hundreds_of_cuts_is_complete() {
     const N: u64 = 10_000;
     const CUTS: usize = 250;
     let (began, storm) = (Instant::now(), Storm::over(server::address(), weather(seed("run"), CUTS)));
@@ -89,7 +89,7 @@ fn a_run_over_hundreds_of_cuts_is_whole() {
     assert_eq!(tape.outcome(), "success", "{}", tape.end);
     assert!(storm.cuts_done() >= 200, "too few cuts to prove anything: {:?}", storm.damage());
     assert_eq!(server::runs(&thread).len(), 1, "a request that starts a run is sent once");
-    // The case that loses events elsewhere did occur: one id for several events.
+    // Several events shared one id, which is the case in which resuming by id loses events.
     let ids: Vec<_> = tape.named("custom").map(|event| event["id"].as_str()).collect();
     assert!(ids.windows(2).any(|pair| pair[0] == pair[1]), "ids repeat");
     assert_eq!(std::fs::read_to_string(&file).expect("recorded"), done.stdout);
@@ -99,16 +99,16 @@ fn a_run_over_hundreds_of_cuts_is_whole() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real soak -- --ignored"]
-fn a_tail_over_several_runs_is_whole() {
+fn tail_over_several_runs_is_complete() {
     const N: u64 = 1_500;
     const RUNS: usize = 4;
-    // Each connection begins with three requests, and each of them may be cut.
+    // Each connection begins with three requests, any of which may be cut.
     const CUTS: usize = 60;
     let (began, storm) = (Instant::now(), Storm::over(server::address(), weather(seed("tail"), CUTS)));
     let thread = server::new_thread();
     let mut runs = vec![server::start_run(&thread, "firehose", &pour(N), &["custom"])];
     let mut tail = spawn(["tail", &thread, "--since", "-", "-o", "jsonl", "--url", &storm.url()]);
-    // One after the other, and the last two at once: one of them waits in the queue.
+    // One after the other, and the last two at once, so that one is queued.
     while runs.len() < RUNS {
         if runs.len() + 1 < RUNS {
             let (run, until) = (runs.last().expect("one"), Instant::now() + PATIENCE);
@@ -130,7 +130,7 @@ fn a_tail_over_several_runs_is_whole() {
     for run in &runs {
         let of_run = tape.named("metadata").filter(|event| event["data"]["run_id"] == **run);
         let told: Vec<_> = of_run.map(|event| event["data"]["status"].clone()).collect();
-        assert_eq!(told, [Value::Null, json!("run_done")], "begin and end of each run");
+        assert_eq!(told, [Value::Null, json!("run_done")], "start and end of each run");
     }
     assert!(storm.cuts_done() >= 20, "too few cuts to prove anything: {:?}", storm.damage());
     report("tail", began, &storm, &tape);
@@ -138,7 +138,7 @@ fn a_tail_over_several_runs_is_whole() {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real soak -- --ignored"]
-fn the_dashboard_over_dozens_of_cuts_is_whole() {
+fn dashboard_over_dozens_of_cuts_is_complete() {
     const N: u64 = 6_000;
     const CUTS: usize = 80;
     let (began, storm) = (Instant::now(), Storm::over(server::address(), weather(seed("dashboard"), CUTS)));
@@ -164,9 +164,9 @@ fn the_dashboard_over_dozens_of_cuts_is_whole() {
     });
     let tape = Tape::parse(&std::fs::read_to_string(&file).expect("exported"));
     assert_whole(&tape, 0..N, &storm);
-    // What the screen says is what the file holds.
+    // The screen and the file agree.
     term.keys("8");
-    // A gap would have a row of its own.
+    // A gap would have a row.
     term.wait_for("received");
     let delivery = term.screen();
     assert!(!delivery.contains(" gaps   "), "{delivery}");
@@ -176,7 +176,7 @@ fn the_dashboard_over_dozens_of_cuts_is_whole() {
     report("dashboard", began, &storm, &tape);
 }
 
-/// The program of the venv that `tests/real/serve` made.
+/// The Python program of the venv that `tests/real/serve` creates.
 fn python() -> PathBuf {
     let official = std::env::var_os("RUNTAIL_LANGGRAPH").expect("RUNTAIL_LANGGRAPH is set by tests/real/serve");
     PathBuf::from(official).with_file_name("python")
@@ -184,12 +184,12 @@ fn python() -> PathBuf {
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real soak -- --ignored"]
-fn the_official_sdk_is_measured_on_the_same_run() {
+fn join_and_the_official_sdk_over_the_same_cuts() {
     const N: u64 = 5_000;
     const CUTS: usize = 60;
     let seed = seed("SDK");
-    // The SDK cannot do without the head of the first answer, asks for nothing else twice, and gives up where an answer
-    // ends in order in the middle of an event: it is spared all that, so that what is measured is how it goes on.
+    // The SDK needs the head of the first response, retries no other request, and gives up if a response ends cleanly in the middle
+    // of an event. These faults are left out, so that only its resuming is measured.
     let weather = Weather { calm: 2_000, ends: false, others: false, ..weather(seed, CUTS) };
     let (theirs, ours) = (Storm::over(server::address(), weather), Storm::over(server::address(), weather));
     let (began, thread) = (Instant::now(), server::new_thread());
@@ -201,7 +201,7 @@ fn the_official_sdk_is_measured_on_the_same_run() {
     let id = loop {
         match server::runs(&thread).first() {
             Some(run) => break server::text(run, "run_id"),
-            None => assert!(Instant::now() < until, "the SDK starts a run"),
+            None => assert!(Instant::now() < until, "the SDK started no run"),
         }
         std::thread::sleep(Duration::from_millis(20));
     };
@@ -227,7 +227,7 @@ fn the_official_sdk_is_measured_on_the_same_run() {
     report("join beside the SDK", began, &ours, &tape);
 }
 
-/// Host and port of another real server, if it is there.
+/// Host and port of another real server, if it is running.
 fn other(variable: &str) -> Option<String> {
     match std::env::var(variable) {
         Ok(url) => Some(url.trim_end_matches('/').trim_start_matches("http://").to_owned()),
@@ -238,7 +238,7 @@ fn other(variable: &str) -> Option<String> {
     }
 }
 
-/// The numbers `0..n` are in order and none is repeated; wherever some are missing a gap stands between their neighbors.
+/// Checks that the numbers are in order without repetitions, and that a gap is reported wherever some are missing.
 #[track_caller]
 fn assert_accounted(stdout: &str, n: u64) -> (u64, usize) {
     let (mut next, mut is_said, mut missing, mut gaps) = (0, false, 0, 0);
@@ -248,18 +248,18 @@ fn assert_accounted(stdout: &str, n: u64) -> (u64, usize) {
             (is_said, gaps) = (true, gaps + 1);
         } else if let Some(seq) = record["data"]["seq"].as_u64() {
             assert!(seq >= next, "{seq} is repeated or out of order, after {next}");
-            assert!(seq == next || is_said, "{} are missing before {seq}, and nothing says so", seq - next);
+            assert!(seq == next || is_said, "{} are missing before {seq}, without a gap", seq - next);
             missing += seq - next;
             (next, is_said) = (seq + 1, false);
         }
     }
-    assert!(next == n || is_said, "the last {} are missing, and nothing says so", n - next);
+    assert!(next == n || is_said, "the last {} are missing, without a gap", n - next);
     (missing + n - next, gaps)
 }
 
 #[test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real soak -- --ignored"]
-fn a_run_over_cuts_on_javascript_is_whole() {
+fn run_over_cuts_on_javascript_is_complete() {
     const N: u64 = 3_000;
     let Some(address) = other("RUNTAIL_JS_URL") else { return };
     let (began, storm) = (Instant::now(), Storm::over(address, weather(seed("JavaScript"), 60)));
@@ -275,7 +275,7 @@ fn a_run_over_cuts_on_javascript_is_whole() {
 
 #[test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real soak -- --ignored"]
-fn a_run_over_cuts_on_aegra_has_every_event_once_or_a_gap() {
+fn run_over_cuts_on_aegra_has_every_event_once_or_a_gap() {
     const N: u64 = 1_000;
     let Some(address) = other("RUNTAIL_AEGRA_URL") else { return };
     for (turn, modes) in ["custom", "custom,values,updates"].into_iter().enumerate() {
@@ -288,7 +288,7 @@ fn a_run_over_cuts_on_aegra_has_every_event_once_or_a_gap() {
         let tape = Tape::parse(&done.stdout);
         let (missing, gaps) = assert_accounted(&done.stdout, N);
         println!("soak: run on Aegra: {missing} of {N} missing, {gaps} gaps");
-        // What went to a lost connection is gone there; the outcome is known all the same.
+        // Events that were sent to a lost connection are gone, but the outcome is still known.
         assert_eq!(tape.outcome(), "success", "{}\n{}", tape.end, done.stderr);
         assert!(storm.cuts_done() >= 5, "too few cuts to prove anything: {:?}", storm.damage());
         report("run on Aegra", began, &storm, &tape);
@@ -297,7 +297,7 @@ fn a_run_over_cuts_on_aegra_has_every_event_once_or_a_gap() {
 
 #[test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real soak -- --ignored"]
-fn a_start_whose_answer_is_lost_is_found_on_every_server() {
+fn a_start_with_a_lost_response_is_found_on_every_server() {
     let servers = [
         ("Python", Some(server::address())),
         ("JavaScript", other("RUNTAIL_JS_URL")),
@@ -316,7 +316,7 @@ fn a_start_whose_answer_is_lost_is_found_on_every_server() {
             let tape = Tape::parse(&done.stdout);
             assert_eq!(tape.outcome(), "success", "{name}, turn {turn}: {}\n{}", tape.end, done.stderr);
             assert!(!done.stderr.contains("start it again"), "{}", done.stderr);
-            // Events that went to the lost connection are missing on Aegra alone, and it is said.
+            // Only Aegra loses events that were sent to the lost connection, and the loss is reported.
             assert!(tape.end["gaps"] == 0 || name == "Aegra", "{name}: {}", tape.end);
             let (_, runs) = server::request_at(&address, "GET", &format!("/threads/{thread}/runs?limit=100"), None);
             assert_eq!(runs.as_array().map(Vec::len), Some(turn + 1), "{name}: a start is sent once");

@@ -1,7 +1,7 @@
-//! Tails and joins through the library, against the real Python agent server, which loses events of a thread stream while
-//! it replays and repeats those of a run's stream: each has to come once all the same.
+//! Tails and joins through the library, against the real Python agent server, which drops events of a thread stream while it
+//! replays and repeats events of a run's stream. Each event must arrive once.
 //!
-//! Ignored unless that server is there: `tests/real/serve -- cargo test --test real source -- --ignored`.
+//! Ignored without that server: `tests/real/serve -- cargo test --test real source -- --ignored`.
 
 use runtail_api::{AgentServer, Http, Kind};
 use runtail_core::config::Profile;
@@ -30,7 +30,7 @@ struct Followed {
     end: End,
 }
 
-/// Follows a link until an event for which `is_last` holds, or to its end; takes a rest after each of the first batches.
+/// Follows a link to its end, or until an event for which `is_last` holds. Pauses after each of the first batches.
 async fn followed(
     link: impl Link + 'static,
     first_after: Option<&str>,
@@ -43,7 +43,7 @@ async fn followed(
     tokio::spawn(follow(link, options, sender));
     let (mut events, mut gaps) = (Vec::new(), Vec::new());
     for turn in 0.. {
-        let batch = tokio::time::timeout(Duration::from_secs(60), receiver.recv()).await.expect("something comes");
+        let batch = tokio::time::timeout(Duration::from_secs(60), receiver.recv()).await.expect("an item in time");
         for item in batch.expect("an end record") {
             match item {
                 Item::Record(Record::Event(event)) => {
@@ -52,7 +52,7 @@ async fn followed(
                     }
                     events.push(event);
                 }
-                // Said of each outage; the events of runs are what is counted here.
+                // Reported for each outage; only gaps in run events count here.
                 Item::Record(Record::Gap { why, .. }) if why.contains("state updates") => {}
                 Item::Record(Record::Gap { why, .. }) => gaps.push(why),
                 Item::Record(Record::End(end)) => return Followed { events, gaps, end },
@@ -75,7 +75,7 @@ fn is_done(run: &str) -> impl Fn(&Event) -> bool + use<> {
     move |event| data(event) == done
 }
 
-/// The numbers that came, where they are counted.
+/// The numbers of the numbered events.
 fn numbers(events: &[Event]) -> Vec<u64> {
     events.iter().filter_map(|event| data(event)["seq"].as_u64()).collect()
 }
@@ -93,14 +93,14 @@ fn assert_exact(followed: &Followed, n: u64, what: &str) {
     );
     assert!(followed.gaps.is_empty(), "{what}: {:?}", followed.gaps);
     let ids: Vec<_> = followed.events.iter().filter_map(|event| event.id.clone()).collect();
-    assert!(ids.is_sorted(), "{what}: in the order of their ids");
+    assert!(ids.is_sorted(), "{what}: not sorted by id");
 }
 
 fn pour(n: u64) -> Value {
     json!({"n": n, "pad": 40, "burst": 40, "pause": 0.01})
 }
 
-/// Waits until a run has begun, so that there is something to replay.
+/// Waits until a run has started, so that there is something to replay.
 async fn begun(thread: &str, run: &str) {
     let link = JoinLink::new(agent(&server::url()), thread.into(), run.into(), vec![]);
     followed(link, Some("-1"), Duration::ZERO, |event| data(event)["seq"] == 200).await;
@@ -109,7 +109,7 @@ async fn begun(thread: &str, run: &str) {
 /// A rollback deletes the run's record and keeps its events.
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn a_tail_has_the_events_of_a_run_that_was_rolled_back() {
+async fn tail_includes_events_of_a_rolled_back_run() {
     let thread = server::new_thread();
     let gone = server::start_run(&thread, "firehose", &pour(4000), &["custom"]);
     begun(&thread, &gone).await;
@@ -121,7 +121,7 @@ async fn a_tail_has_the_events_of_a_run_that_was_rolled_back() {
     let seen = numbers(&tape.events);
     assert!(seen.len() > 200 && seen.iter().copied().eq(0..seen.len() as u64), "{} {:?}", seen.len(), tape.end);
     assert!(tape.gaps.is_empty() && tape.end.connections == 1, "{:?} {:?}", tape.gaps, tape.end);
-    // And before a run that is there.
+    // Before a run that still exists.
     let kept = server::start_run(&thread, "firehose", &pour(50), &["custom"]);
     assert_eq!(server::run_end(&thread, &kept), "success");
     let tape = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&kept)).await;
@@ -131,7 +131,7 @@ async fn a_tail_has_the_events_of_a_run_that_was_rolled_back() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn a_tail_of_a_run_that_goes_on_lacks_nothing() {
+async fn tail_of_an_active_run_is_complete() {
     const N: u64 = 4000;
     for attempt in 0..6 {
         let thread = server::new_thread();
@@ -145,9 +145,9 @@ async fn a_tail_of_a_run_that_goes_on_lacks_nothing() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn a_tail_over_a_bad_link_lacks_nothing_either() {
+async fn tail_over_a_breaking_connection_is_complete() {
     const N: u64 = 4000;
-    // Three connections make a tail that replays: each of them breaks.
+    // A replaying tail uses three connections, and each of them breaks.
     let at = [2_000, 30_000, 700, 50_001, 9_000, 9_001, 640, 40_000, 1_500, 3_000, 20_000, 5_000];
     for how in [How::Close, How::Reset] {
         let cuts: Vec<Cut> = at.iter().map(|n| (When::Bytes(*n), how)).collect();
@@ -169,12 +169,12 @@ async fn a_tail_over_a_bad_link_lacks_nothing_either() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn runs_that_follow_each_other_are_all_there() {
+async fn tail_includes_all_consecutive_runs() {
     const N: u64 = 1500;
     let thread = server::new_thread();
     let first = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
     assert_eq!(server::run_end(&thread, &first), "success");
-    // One is over, one goes on, one waits in the queue.
+    // One run is finished, one is active, one is queued.
     let second = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
     let third = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
     begun(&thread, &second).await;
@@ -187,13 +187,13 @@ async fn runs_that_follow_each_other_are_all_there() {
     for run in [first, second, third] {
         let told = tape.events.iter().filter(|event| data(event)["run_id"] == *run);
         let told: Vec<_> = told.map(|event| data(event)["status"].clone()).collect();
-        assert_eq!(told, [Value::Null, json!("run_done")], "begin and end of each run");
+        assert_eq!(told, [Value::Null, json!("run_done")], "start and end of each run");
     }
 }
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn a_tail_that_waits_hears_the_next_run_from_its_begin() {
+async fn a_waiting_tail_receives_the_next_run_from_its_start() {
     let thread = server::new_thread();
     let first = server::start_run(&thread, "firehose", &pour(300), &["custom"]);
     assert_eq!(server::run_end(&thread, &first), "success");
@@ -218,22 +218,22 @@ async fn a_tail_that_waits_hears_the_next_run_from_its_begin() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn what_the_server_does_not_keep_is_said() {
+async fn tail_reports_events_of_runs_that_are_not_resumable_as_a_gap() {
     let thread = server::new_thread();
     let body = json!({"assistant_id": "slow", "input": {"seconds": 6, "every": 0.2}, "stream_mode": ["custom"]});
     let run = server::text(&server::post(&format!("/threads/{thread}/runs"), &body), "run_id");
-    // It has begun when its first event was heard; that one cannot be had again.
+    // The run has started once its first event arrives, which is never replayed.
     let first = |event: &Event| data(event)["progress"].is_number();
     followed(tail(&server::url(), &thread), None, Duration::ZERO, first).await;
     let tape = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&run)).await;
     assert_eq!(tape.gaps.len(), 1, "{:?}", tape.gaps);
     assert!(tape.gaps[0].contains("not resumable"), "{:?}", tape.gaps);
-    assert!(tape.events.iter().any(first), "and what comes is shown");
+    assert!(tape.events.iter().any(first), "later events are shown");
 }
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn a_join_that_the_server_repeats_itself_to_shows_each_event_once() {
+async fn join_shows_repeated_blocks_once() {
     const N: u64 = 4000;
     let mut duplicates = 0;
     for rest in [0, 10].map(Duration::from_millis) {
@@ -252,8 +252,8 @@ async fn a_join_that_the_server_repeats_itself_to_shows_each_event_once() {
     println!("repeated and let pass: {duplicates}");
 }
 
-/// Starts a run of the graph `slow` on a new thread of a server and returns both ids once it is running. It runs for four
-/// seconds, so that it is still running when it is joined, also on a busy machine.
+/// Starts a run of the graph `slow` on a new thread and returns both ids once it is running. It runs for four seconds, so that it
+/// is still running when it is joined, also on a busy machine.
 async fn slow_run(url: &str, resumable: bool) -> (String, String) {
     let address = url.trim_start_matches("http://").to_string();
     tokio::task::spawn_blocking(move || {
@@ -269,10 +269,10 @@ async fn slow_run(url: &str, resumable: bool) -> (String, String) {
         let path = format!("/threads/{thread}/runs/{run}");
         let until = std::time::Instant::now() + Duration::from_secs(30);
         while server::request_at(&address, "GET", &path, None).1["status"] != "running" {
-            assert!(std::time::Instant::now() < until, "{path} does not begin");
+            assert!(std::time::Instant::now() < until, "{path} does not start");
             std::thread::sleep(Duration::from_millis(20));
         }
-        // Its first events are out.
+        // Its first events have been sent.
         std::thread::sleep(Duration::from_millis(700));
         (thread, run)
     })
@@ -314,7 +314,7 @@ fn refused(items: &[Item]) -> bool {
 
 #[tokio::test]
 #[ignore = "needs the real servers: tests/real/serve -- cargo test --test real source -- --ignored"]
-async fn joins_on_every_server_say_what_they_miss() {
+async fn joins_report_missed_events_on_every_server() {
     for (n, url) in server::all_urls().into_iter().enumerate() {
         let kind = agent(&url).info().await.unwrap().kind;
         let is_python = n == 0;
@@ -325,10 +325,10 @@ async fn joins_on_every_server_say_what_they_miss() {
             let said = gaps_of(&items);
             assert!(said.len() == 1 && said[0].ends_with("earlier output isn't available"), "{kind:?}: {said:?}");
             assert_eq!(end_of(&items), (Outcome::Success, 1));
-            assert!(events_of(&items).iter().all(|event| !event.replayed), "what arrives is live");
+            assert!(events_of(&items).iter().all(|event| !event.replayed), "events that arrive are live");
         } else {
             assert!(refused(&items) && events_of(&items).is_empty(), "{kind:?}: {items:?}");
-            // As its only reader we get everything, in order and once.
+            // As the only reader we receive everything once and in order.
             let items = join_run(&url, &run, true).await;
             let ids: Vec<_> = events_of(&items).iter().filter_map(|event| event.id.as_deref()).collect();
             assert_eq!(end_of(&items), (Outcome::Success, 0), "{kind:?}: {ids:?} {:?}", gaps_of(&items));
@@ -336,10 +336,10 @@ async fn joins_on_every_server_say_what_they_miss() {
             assert!(events_of(&items)[0].replayed && events_of(&items)[0].time().is_none(), "{kind:?}");
             assert!(events_of(&items).last().is_some_and(|event| event.time().is_some()), "{kind:?}");
         }
-        // And after its end, when its events were read or never kept.
+        // After its end, when its events were read or never stored.
         let items = join_run(&url, &run, false).await;
         assert_eq!((end_of(&items), events_of(&items).len()), ((Outcome::Success, 1), 0), "{kind:?}: {items:?}");
-        // A run that can be replayed, where there are such.
+        // A run that can be replayed, on servers that have them.
         let run = slow_run(&url, true).await;
         let items = join_run(&url, &run, false).await;
         if refused(&items) {
@@ -370,9 +370,14 @@ async fn threads_are_followed_on_every_server() {
         let seen = |items: &[Item], text: &str| events_of(items).iter().any(|event| event.data.text().contains(text));
         let until = tokio::time::Instant::now() + Duration::from_secs(60);
         while !(seen(&items, "\"progress\":3") || seen(&items, "\"progress\": 3")) {
-            items.extend(tokio::time::timeout_at(until, receiver.recv()).await.expect("it comes").expect("no end yet"));
+            items.extend(
+                tokio::time::timeout_at(until, receiver.recv())
+                    .await
+                    .expect("an item in time")
+                    .expect("an open stream"),
+            );
         }
-        // Its end: from the stream on Python, else from the list of runs.
+        // The end is known from the stream on Python, else from the list of runs.
         let is_over = |items: &[Item]| {
             items.iter().any(|item| match item {
                 Item::Record(Record::Run(run)) => run.run_id == first && run.ended_at.is_some(),
@@ -381,7 +386,12 @@ async fn threads_are_followed_on_every_server() {
             })
         };
         while !is_over(&items) {
-            items.extend(tokio::time::timeout_at(until, receiver.recv()).await.expect("it comes").expect("no end yet"));
+            items.extend(
+                tokio::time::timeout_at(until, receiver.recv())
+                    .await
+                    .expect("an item in time")
+                    .expect("an open stream"),
+            );
         }
         stop.cancel();
         while let Some(batch) = receiver.recv().await {

@@ -1,8 +1,7 @@
-//! What the viewer is made of, against the real Python agent server: every stream mode alone and all together, with and
-//! without subgraphs, on the stream of a run and on that of a thread; modes that are changed in the middle of a run; and
-//! graphs of every kind.
+//! The data behind the viewer, against the real Python agent server: every stream mode alone and all together, with and without
+//! subgraphs, for runs and for threads; modes that change during a run; and graphs of every kind.
 //!
-//! Ignored unless that server is there: `tests/real/serve -- cargo test --test real viewer -- --ignored`.
+//! Ignored without that server: `tests/real/serve -- cargo test --test real viewer -- --ignored`.
 
 use runtail_api::{AgentServer, Http};
 use runtail_core::config::Profile;
@@ -17,7 +16,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
-/// Modes that tell of states.
+/// Modes that contain states.
 const STATES: [&str; 3] = ["values", "checkpoints", "debug"];
 
 fn agent() -> AgentServer {
@@ -29,7 +28,7 @@ fn names(modes: &[&str]) -> Vec<String> {
     modes.iter().map(|mode| mode.to_string()).collect()
 }
 
-/// What came of a stream.
+/// What a stream sent.
 struct Tape {
     items: Vec<Item>,
     projections: Projections,
@@ -80,8 +79,7 @@ fn data(event: &Event) -> Value {
     serde_json::from_str(event.data.text()).unwrap_or_default()
 }
 
-/// Follows a stream until it ends or `watch` has seen enough. `watch` is told of each event, with how many came, and may
-/// want other modes.
+/// Follows a stream until it ends or `watch` returns true. `watch` gets each event with its number, and may change the modes.
 async fn followed(
     link: impl Link + 'static,
     modes: Vec<String>,
@@ -92,12 +90,12 @@ async fn followed(
     let first_after = first_after.map(str::to_string);
     let options = SourceOptions { modes: Some(told), first_after, ..SourceOptions::default() };
     let stop = options.stop.clone();
-    // A short queue: what is wanted is told while the events come, not after them.
+    // A short queue, so that modes change while events arrive and not after them.
     let (sender, mut receiver) = mpsc::channel(1);
     tokio::spawn(follow(link, options, sender));
     let mut tape = Tape { items: Vec::new(), projections: Projections::default() };
     loop {
-        let batch = tokio::time::timeout(Duration::from_secs(60), receiver.recv()).await.expect("something comes");
+        let batch = tokio::time::timeout(Duration::from_secs(60), receiver.recv()).await.expect("an item in time");
         let Some(batch) = batch else { return tape };
         for item in batch {
             tape.projections.apply(&item);
@@ -134,7 +132,7 @@ fn ask() -> Value {
     json!({"messages": [{"role": "user", "content": "weather in Kraków?"}]})
 }
 
-/// Whether an event may come where these modes were asked for.
+/// Whether these modes allow such an event.
 fn is_asked(name: &str, modes: &[&str]) -> bool {
     let has = |mode: &str| modes.contains(&mode);
     match name {
@@ -154,7 +152,7 @@ fn text_of(message: &Value) -> String {
     }
 }
 
-/// Each answer of a model or a tool in the state is shown exactly once, text for text and call for call, in its order.
+/// Checks that each message of a model or a tool in the state is shown once, with the same text and calls, in the same order.
 #[track_caller]
 fn assert_messages(tape: &Tape, what: &str) {
     let state = server::get(&format!("/threads/{}/state", tape.thread()));
@@ -166,7 +164,7 @@ fn assert_messages(tape: &Tape, what: &str) {
     assert_eq!(shown.len(), wanted.len(), "{what}: {shown:#?}");
     for (shown, wanted) in shown.iter().zip(&wanted) {
         let text = text_of(wanted);
-        // Where there are other blocks, a word stands for each of them.
+        // Other content blocks are shown as a word each.
         let same = match wanted["content"].is_string() {
             true => shown.text == text,
             false => shown.text.contains(&text),
@@ -187,7 +185,7 @@ fn assert_messages(tape: &Tape, what: &str) {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn every_mode_of_a_run_alone_and_all_together() {
+async fn run_stream_modes_alone_and_combined() {
     let alone = RUN_MODES.iter().map(std::slice::from_ref);
     for modes in alone.chain([&RUN_MODES[..], &["messages", "values"]]) {
         for subgraphs in [false, true] {
@@ -228,14 +226,14 @@ async fn every_mode_of_a_run_alone_and_all_together() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn every_mode_of_a_thread_alone_and_all_together() {
+async fn thread_stream_modes_alone_and_combined() {
     let all = ["run_modes", "lifecycle", "state_update"];
     for modes in [&all[..1], &all[1..2], &all[2..], &all[..], &all[1..]] {
         for subgraphs in [false, true] {
             let thread = server::new_thread();
             let mut began = false;
             let link = ThreadLink::new(agent(), thread.clone(), names(modes));
-            // Its stream is open when the run begins: the server says nothing until then, so time has to be given.
+            // The stream must be open before the run starts. The server sends nothing until then, so the test waits.
             let starter = tokio::task::spawn_blocking({
                 let thread = thread.clone();
                 move || {
@@ -285,7 +283,7 @@ async fn every_mode_of_a_thread_alone_and_all_together() {
     }
 }
 
-/// The numbers that came, where they are counted.
+/// The numbers of the numbered events.
 fn numbers(tape: &Tape) -> Vec<u64> {
     tape.of("custom").filter_map(|data| data["seq"].as_u64()).collect()
 }
@@ -296,9 +294,9 @@ fn pour(n: u64) -> Value {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn modes_of_a_run_are_changed_and_nothing_is_lost_or_doubled() {
+async fn changing_run_modes_loses_and_repeats_nothing() {
     const N: u64 = 3000;
-    // What is wanted at which event; `custom` all the time.
+    // The modes to change to, by event number; `custom` is always one of them.
     let changes: [(u64, &[&str]); 5] = [
         (200, &["custom"]),
         (700, &["custom", "values"]),
@@ -313,7 +311,7 @@ async fn modes_of_a_run_are_changed_and_nothing_is_lost_or_doubled() {
         false
     };
     let modes = ["custom", "values", "updates", "tasks"];
-    // One that we start, and one that is joined from its start.
+    // One run that we start, and one that is joined from its start.
     let body = RunCreate {
         assistant_id: "firehose".into(),
         input: Some(pour(N)),
@@ -339,7 +337,7 @@ async fn modes_of_a_run_are_changed_and_nothing_is_lost_or_doubled() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn messages_are_whole_whatever_was_changed_while_they_came() {
+async fn messages_are_complete_after_mode_changes() {
     let modes = ["messages-tuple", "messages", "updates", "values", "custom"];
     let sets: [&[&str]; 3] = [&["messages-tuple", "values"], &["messages-tuple", "updates", "values"], &[]];
     for every in [3, 7, 20] {
@@ -365,7 +363,7 @@ async fn messages_are_whole_whatever_was_changed_while_they_came() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn modes_of_a_thread_are_changed_in_the_middle_of_a_run() {
+async fn changing_thread_modes_during_a_run() {
     const N: u64 = 3000;
     let thread = server::new_thread();
     let run = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
@@ -380,11 +378,11 @@ async fn modes_of_a_thread_are_changed_in_the_middle_of_a_run() {
     })
     .await;
     assert!(numbers(&tape).into_iter().eq(0..N), "{} {:?}", numbers(&tape).len(), tape.items.last());
-    // A connection that can't tell what it repeats is opened again, and the server never repeats state updates.
+    // Changing modes reconnects, and the server never replays state updates.
     let gaps = tape.gaps();
     assert!(gaps.iter().all(|gap| gap.ends_with("state updates are never repeated: some may be missing")), "{gaps:?}");
     assert!(tape.connections() >= 3);
-    // Narrowed to begin and end of runs, and back: what was left out comes then.
+    // Narrowed to starts and ends of runs, and back: skipped events are then replayed.
     let thread = server::new_thread();
     let run = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
     let link = ThreadLink::new(agent(), thread.clone(), names(&["lifecycle"]));
@@ -402,7 +400,7 @@ async fn modes_of_a_thread_are_changed_in_the_middle_of_a_run() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn messages_of_every_make() {
+async fn messages_of_every_graph_match_the_state() {
     for modes in [&RUN_MODES[..], &["messages-tuple", "values"], &["messages", "updates"], &["updates"], &["values"]] {
         let tape = run("rich", ask(), modes, true).await;
         assert_messages(&tape, &format!("{modes:?}"));
@@ -420,12 +418,12 @@ async fn messages_of_every_make() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn states_that_are_no_objects_and_a_large_one() {
+async fn states_that_are_not_objects_and_a_large_state() {
     let tape = run("bare", json!("hello"), &RUN_MODES, true).await;
     assert_eq!(tape.outcome(), Outcome::Success);
     let states: Vec<Value> = tape.of("values").collect();
     assert_eq!(states.last(), Some(&json!("hello — said")), "{states:?}");
-    // A checkpoint may tell of a state before the first of `values` does.
+    // A checkpoint may have a state that precedes the first `values` event.
     let told = tape.projections.values.rows().iter().filter(|row| row.source == StateSource::Values).count();
     assert_eq!(told, states.len());
 
@@ -442,15 +440,15 @@ async fn states_that_are_no_objects_and_a_large_one() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn what_stops_what_fails_and_what_is_tried_again() {
+async fn interrupts_failures_and_retries_are_shown() {
     // Two questions at once.
     let tape = run("several", json!({}), &["updates", "values", "tasks"], true).await;
     assert_eq!((tape.outcome(), tape.has(LifecycleKind::Interrupt)), (Outcome::Interrupted, 2));
-    // Before a node.
+    // A breakpoint before a node.
     let more = json!({"interrupt_before": ["tools"]});
     let tape = started("agent", ask(), &["updates", "values"], false, more).await;
     assert_eq!((tape.outcome(), tape.has(LifecycleKind::Interrupt)), (Outcome::Interrupted, 1));
-    // An error, the limit of steps, and a node that is tried again.
+    // An error, the recursion limit, and a retried node.
     let tape = run("broken", json!({}), &RUN_MODES, false).await;
     assert_eq!(tape.outcome(), Outcome::Error);
     assert!(tape.has(LifecycleKind::Error) >= 1);
@@ -465,7 +463,7 @@ async fn what_stops_what_fails_and_what_is_tried_again() {
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn a_run_without_events_lives_by_its_heartbeats() {
+async fn heartbeats_keep_a_run_without_events_alive() {
     let tape = run("slow", json!({"seconds": 6}), &["custom"], false).await;
     assert_eq!((tape.outcome(), tape.events().count()), (Outcome::Success, 1), "only its beginning");
     assert!(tape.projections.ledger.heartbeats >= 1);

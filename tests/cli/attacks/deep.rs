@@ -1,4 +1,4 @@
-//! JSON of 100,000 levels and lines without an end, in every place where the dashboard shows what a server sends.
+//! JSON with 100,000 levels and endless lines, wherever the dashboard shows what a server sends.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -15,7 +15,7 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 const LEVELS: usize = 100_000;
 const THREAD: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
 const RUN: &str = "01a1fbb5-1743-72b0-bac9-4236eccc288a";
-/// What the dashboard may need under these attacks, in KiB.
+/// Maximum memory of the dashboard under these attacks, in KiB.
 const MOST: u64 = 512 << 10;
 
 fn lists() -> String {
@@ -26,7 +26,7 @@ fn objects() -> String {
     r#"{"a":"#.repeat(LEVELS) + "1" + &"}".repeat(LEVELS)
 }
 
-/// A server with one thread. `act` answers first.
+/// Starts a server with one thread. `act` handles each request first.
 fn server(act: impl Fn(&Seen) -> Option<Response> + Send + Sync + 'static) -> String {
     let usual = |seen: &Seen| {
         let time = "2026-11-21T10:00:00Z";
@@ -48,7 +48,7 @@ fn server(act: impl Fn(&Seen) -> Option<Response> + Send + Sync + 'static) -> St
     server.url.to_string()
 }
 
-/// A stream that stays open after these bytes.
+/// Returns a stream that sends these bytes and stays open.
 fn stream(bytes: String) -> Response {
     let chunks =
         futures::StreamExt::chain(futures::stream::iter([Ok::<_, std::io::Error>(bytes)]), futures::stream::pending());
@@ -59,7 +59,7 @@ fn is_stream(seen: &Seen) -> bool {
     seen.path.ends_with("/stream")
 }
 
-/// Opens the thread and every view of it, and the newest entry; then checks that the dashboard still answers.
+/// Opens the thread, each of its views and the newest entry, then checks that the dashboard still responds.
 fn look_through(url: &str, what: &str) {
     let mut term = Term::spawn(&["--url", url], 200, 40);
     term.wait_for("THREAD");
@@ -81,7 +81,7 @@ fn look_through(url: &str, what: &str) {
 }
 
 #[test]
-fn deep_events_are_shown_in_every_view() {
+fn deeply_nested_events_are_shown_in_every_view() {
     for deep in [lists(), objects()] {
         let url = server(move |seen| {
             let mut events = format!("event: metadata\ndata: {{\"run_id\":\"{RUN}\",\"attempt\":1}}\n\n");
@@ -111,7 +111,7 @@ fn deep_events_are_shown_in_every_view() {
 }
 
 #[test]
-fn deep_answers_are_shown_in_every_view() {
+fn deeply_nested_responses_are_shown_in_every_view() {
     for deep in [lists(), objects()] {
         let url = server(move |seen| {
             let body = match seen.path.as_str() {
@@ -144,7 +144,7 @@ fn deep_answers_are_shown_in_every_view() {
 }
 
 #[test]
-fn a_deep_value_costs_only_itself() {
+fn a_deeply_nested_value_does_not_affect_other_records() {
     let url = server(|seen| {
         let row = format!(
             r#"[{{"thread_id":"{THREAD}","status":"idle","metadata":{}}},{{"thread_id":"other","status":"busy"}}]"#,
@@ -171,7 +171,7 @@ fn a_deep_value_costs_only_itself() {
 }
 
 #[test]
-fn a_line_without_end_is_read_within_bounds_of_memory() {
+fn an_endless_line_is_read_in_bounded_memory() {
     const LINE: usize = 200 << 20;
     let url = server(|seen| {
         let line = futures::stream::repeat("x".repeat(1 << 20));

@@ -1,4 +1,4 @@
-//! A server that sends events as fast as it can, to commands.
+//! Commands against a server that sends events as fast as it can.
 
 use crate::attacks::MOST_MEMORY;
 use axum::body::Body;
@@ -14,10 +14,10 @@ use tokio::runtime::Runtime;
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 
 const RUN: &str = "01a1fbb5-1743-72b0-bac9-4236eccc288a";
-/// Events in one chunk of the server.
+/// Events in one chunk.
 const BATCH: u64 = 1000;
 
-/// A server whose run sends so many events, numbered, then ends.
+/// Starts a server whose run sends this many numbered events and ends.
 fn server(events: u64) -> String {
     let act = move |seen: &Seen| match seen.path.as_str() {
         "/info" => json(200, value!({"version": "0.4", "langgraph_py_version": "1.0"})),
@@ -40,7 +40,7 @@ fn server(events: u64) -> String {
     RUNTIME.block_on(Server::start(act)).url.to_string()
 }
 
-/// What a run of the command read, and needed.
+/// What one run of the command read and used.
 struct Output {
     events: u64,
     bytes: u64,
@@ -49,7 +49,7 @@ struct Output {
     took: Duration,
 }
 
-/// Reads the output of `join` to its end, or until so long has passed.
+/// Reads the output of `join` to its end, or until this time has passed.
 fn join(url: &str, format: &str, more: &[&str], until: Option<Duration>) -> Output {
     let mut args = vec!["--url", url, "join", "t", RUN, "-o", format];
     args.extend(more);
@@ -76,7 +76,7 @@ fn join(url: &str, format: &str, more: &[&str], until: Option<Duration>) -> Outp
 }
 
 #[test]
-fn a_command_reads_any_number_of_events_in_the_same_memory() {
+fn command_memory_does_not_grow_with_the_number_of_events() {
     const EVENTS: u64 = 150_000;
     let url = server(EVENTS);
     let folder = tempfile::tempdir().unwrap();
@@ -96,7 +96,7 @@ fn a_command_reads_any_number_of_events_in_the_same_memory() {
 /// `cargo test --test cli attacks firehose -- --ignored --nocapture`
 #[test]
 #[ignore = "takes two minutes for each format"]
-fn a_firehose_of_two_minutes() {
+fn command_memory_stays_flat_for_two_minutes() {
     let url = server(u64::MAX / 2);
     for format in ["jsonl", "text", "raw"] {
         let read = join(&url, format, &[], Some(Duration::from_secs(120)));

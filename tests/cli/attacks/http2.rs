@@ -21,14 +21,14 @@ fn simulated(speed: f64) -> (Runtime, Sim, String) {
     (runtime, sim, url)
 }
 
-/// Events as the server sent them: everything but what the connection adds.
+/// The events of a run without fields that differ by connection.
 fn events(lines: &[Value]) -> Vec<(Value, Value, Value)> {
     let events = lines.iter().filter(|line| line["kind"] == "event");
     events.map(|line| (line["event"].clone(), line["id"].clone(), line["data"].clone())).collect()
 }
 
 #[test]
-fn a_run_over_broken_http2_streams_has_each_event_once() {
+fn broken_http2_streams_lose_and_repeat_no_events() {
     let (_runtime, _sim, url) = simulated(20.0);
     let breaks = [
         (700, Break::Reset(Reason::INTERNAL_ERROR)),
@@ -39,7 +39,7 @@ fn a_run_over_broken_http2_streams_has_each_event_once() {
         (1300, Break::Trailers),
         (10, Break::Reset(Reason::REFUSED_STREAM)),
         (800, Break::GoAway(Reason::PROTOCOL_ERROR)),
-        // The last one: this stream is whole.
+        // The last stream is complete.
         (1500, Break::Leave),
     ];
     let front = Front::of(&url, "/stream", breaks);
@@ -60,7 +60,7 @@ fn a_run_over_broken_http2_streams_has_each_event_once() {
 }
 
 #[test]
-fn answers_that_are_broken_in_http2_are_errors_that_say_so() {
+fn broken_http2_responses_are_reported_as_errors() {
     let (_runtime, _sim, url) = simulated(100.0);
     for how in [
         Break::Reset(Reason::INTERNAL_ERROR),
@@ -70,21 +70,21 @@ fn answers_that_are_broken_in_http2_are_errors_that_say_so() {
         Break::GoAway(Reason::INTERNAL_ERROR),
         Break::GoAway(Reason::NO_ERROR),
     ] {
-        // As often as it is requested.
+        // Every request fails.
         let front = Front::of(&url, "/search", [(20, how); 8]);
         let done = launch(front.secure.command(&["threads", "list", "-o", "json"]), "").wait();
         assert!(done.stderr.contains("the server") || done.stderr.contains("the connection broke"), "{}", done.stderr);
         assert_eq!(done.code, Some(5), "{how:?}: {} {}", done.stdout, done.stderr);
         assert_eq!(done.stdout, "", "{how:?}");
-        // Once is not enough to fail, because reading is tried again.
+        // A single failure is not enough, because reads are retried.
         let front = Front::of(&url, "/search", [(20, how)]);
         launch(front.secure.command(&["threads", "list", "-o", "json"]), "").wait().expect(0);
     }
 }
 
-/// The server answers PING frames all the while, so the connection is alive and only the stream is silent.
+/// The server keeps answering PING frames, so the connection is alive and only the stream is silent.
 #[test]
-fn a_stream_that_is_stalled_is_reconnected_after_its_heartbeats_are_missed() {
+fn stalled_http2_stream_reconnects_after_missed_heartbeats() {
     let (_runtime, _sim, url) = simulated(1.0);
     let made = process::run(["--url", &url, "threads", "create", "-o", "json"]).expect(0).json();
     let thread = made["thread_id"].as_str().unwrap();
@@ -104,7 +104,7 @@ fn list(trick: Trick) -> (Done, Tricks) {
 }
 
 #[test]
-fn floods_of_http2_frames_end_in_the_answer_or_in_an_error() {
+fn http2_frame_floods_end_in_a_response_or_an_error() {
     let broken = "the server violated HTTP/2";
     for (trick, code, said) in [
         (Trick::Head(64 << 20), 5, broken),
@@ -132,7 +132,7 @@ fn floods_of_http2_frames_end_in_the_answer_or_in_an_error() {
 }
 
 #[test]
-fn a_number_that_is_cut_off_is_not_taken_for_another_number() {
+fn truncated_http2_body_is_not_read_as_a_smaller_number() {
     let whole = Tricks::start(Trick::Trailers(0), "123");
     let done = launch(whole.secure.command(&["threads", "count"]), "").wait().expect(0);
     assert!(done.stdout.contains("123"), "{}", done.stdout);
@@ -149,7 +149,7 @@ fn a_number_that_is_cut_off_is_not_taken_for_another_number() {
 }
 
 #[test]
-fn a_signal_ends_a_command_whose_stream_is_stalled() {
+fn signals_end_a_command_with_a_stalled_http2_stream() {
     for (trick, args) in [
         (Trick::Silence, &["join", "t", "r"][..]),
         (Trick::Silence, &["tail", "t"]),
@@ -166,7 +166,7 @@ fn a_signal_ends_a_command_whose_stream_is_stalled() {
 }
 
 #[test]
-fn the_dashboard_stays_usable_over_broken_http2() {
+fn dashboard_stays_usable_over_broken_http2() {
     for trick in [Trick::Head(64 << 20), Trick::Silence, Trick::NoWindow, Trick::Informational(500_000)] {
         let server = Tricks::start(trick, "[]");
         let certificate = server.secure.certificate();

@@ -1,5 +1,5 @@
-//! Attacks on the program as a whole: each runs the binary against a server or a neighbor that misbehaves, and checks that it ends or
-//! stays usable, says why, and keeps its memory bounded.
+//! Attacks on the whole program: each runs the binary against a server or a process that misbehaves, and checks that it ends or
+//! stays usable, reports why, and keeps its memory bounded.
 
 mod deep;
 mod firehose;
@@ -9,10 +9,10 @@ mod slow;
 
 use std::time::{Duration, Instant};
 
-/// What no command may need, in KiB. The build that tests use needs a few dozen MiB for itself.
+/// Maximum memory of a command, in KiB. The test build alone uses a few dozen MiB.
 const MOST_MEMORY: u64 = 192 << 10;
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 #[track_caller]
 fn until(what: &str, holds: impl Fn() -> bool) {
     let end = Instant::now() + runtail_testkit::process::PATIENCE;

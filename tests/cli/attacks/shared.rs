@@ -15,7 +15,7 @@ fn server() -> (Runtime, Sim, String, String) {
 }
 
 #[test]
-fn a_file_that_is_being_recorded_to_is_left_alone_by_others() {
+fn a_file_with_an_active_recording_is_not_overwritten() {
     let (_runtime, _sim, url, thread) = server();
     let folder = tempfile::tempdir().unwrap();
     for name in ["a.jsonl", "a.jsonl.gz"] {
@@ -35,7 +35,7 @@ fn a_file_that_is_being_recorded_to_is_left_alone_by_others() {
 }
 
 #[test]
-fn of_several_that_start_to_record_at_the_same_time_one_does() {
+fn only_one_of_several_processes_records_to_a_file() {
     let (_runtime, _sim, url, thread) = server();
     let folder = tempfile::tempdir().unwrap();
     for name in ["new.jsonl", "new.jsonl.gz", "empty.jsonl", "empty.jsonl.gz"] {

@@ -1,4 +1,4 @@
-//! Answers that arrive one byte a second and never end.
+//! Responses that arrive one byte per second and never end.
 
 use crate::attacks::until;
 use runtail_api::{AgentServer, ApiError, Http, Kind};
@@ -23,7 +23,7 @@ const REFUSAL: &str = "HTTP/1.1 503 x\r\ncontent-type: application/json\r\nconte
 const PAGE: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 9999\r\n\r\n<title>";
 const EARLY: &str = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nx-slow: ";
 
-/// The address of such a server in real time, and the number of its requests.
+/// Starts such a server in real time. Returns its address and its number of requests.
 fn server(begin: &'static str) -> (String, Arc<AtomicUsize>) {
     let requests = Arc::<AtomicUsize>::default();
     let listener = RUNTIME.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
@@ -32,7 +32,8 @@ fn server(begin: &'static str) -> (String, Arc<AtomicUsize>) {
     (url, requests)
 }
 
-/// Makes a request of such a server on a clock that advances by itself while nothing happens. Returns the error and how long it took.
+/// Sends a request to such a server on a paused clock, which advances while nothing happens. Returns the error and the elapsed
+/// time.
 fn on_a_fast_clock<T, F: Future<Output = Result<T, ApiError>>>(
     begin: &'static str,
     request: impl FnOnce(AgentServer) -> F,
@@ -46,14 +47,14 @@ fn on_a_fast_clock<T, F: Future<Output = Result<T, ApiError>>>(
         tokio::time::pause();
         let began = Instant::now();
         match request(agent).await {
-            Ok(_) => panic!("an answer that never ends"),
+            Ok(_) => panic!("an endless response succeeded"),
             Err(error) => (error, began.elapsed()),
         }
     })
 }
 
 #[test]
-fn a_slow_answer_is_given_up_within_the_timeout() {
+fn slow_responses_time_out() {
     for begin in [HEAD, CHUNKS, LENGTH, EARLY] {
         let (error, took) = on_a_fast_clock(begin, |agent| async move { agent.assistants(10, 0).await });
         assert_eq!(error.kind, Kind::Timeout, "{begin:?}: {error}");
@@ -63,14 +64,14 @@ fn a_slow_answer_is_given_up_within_the_timeout() {
 }
 
 #[test]
-fn a_slow_refusal_is_reported_by_its_status() {
+fn slow_error_responses_are_reported_by_status() {
     let (error, took) = on_a_fast_clock(REFUSAL, |agent| async move { agent.assistants(10, 0).await });
     assert_eq!(error.kind, Kind::Server(503), "{error}");
     assert!(took < Duration::from_secs(31), "{took:?}");
 }
 
 #[test]
-fn the_head_of_a_stream_is_waited_for_no_longer_than_its_timeout() {
+fn slow_stream_heads_time_out() {
     for (begin, kind) in
         [(HEAD, Kind::Timeout), (EARLY, Kind::Timeout), (PAGE, Kind::Protocol), (REFUSAL, Kind::Server(503))]
     {
@@ -81,7 +82,7 @@ fn the_head_of_a_stream_is_waited_for_no_longer_than_its_timeout() {
 }
 
 #[test]
-fn a_signal_ends_a_command_that_waits_for_a_slow_answer() {
+fn signals_end_a_command_during_a_slow_response() {
     for begin in [HEAD, CHUNKS] {
         let (url, requests) = server(begin);
         for args in [&["assistants", "list"][..], &["join", "t", "r"], &["doctor"], &["tail", "t"]] {
@@ -96,7 +97,7 @@ fn a_signal_ends_a_command_that_waits_for_a_slow_answer() {
 }
 
 #[test]
-fn the_dashboard_stays_usable_while_its_servers_are_slow() {
+fn dashboard_stays_usable_while_servers_are_slow() {
     for begin in [HEAD, CHUNKS] {
         let mut term = Term::spawn(&["--url", &server(begin).0], 110, 34);
         term.wait_for("1 Threads");

@@ -1,4 +1,4 @@
-"""Stops at an interrupt, and goes on with what it is resumed with."""
+"""Stops at an interrupt, and continues with the answer."""
 
 import operator
 from typing import Annotated, Any, TypedDict

@@ -1,4 +1,4 @@
-"""A state that is no object but a bare text, or null."""
+"""A state that is not an object but a string, or null."""
 
 from langgraph.graph import END, START, StateGraph
 

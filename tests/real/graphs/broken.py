@@ -1,4 +1,4 @@
-"""Does a step, then fails."""
+"""Finishes one step, then fails."""
 
 import operator
 from typing import Annotated, TypedDict

@@ -1,4 +1,4 @@
-"""Nodes side by side, and a subgraph with a subgraph inside, which streams tokens."""
+"""Parallel nodes next to a subgraph that contains another subgraph, both streaming tokens."""
 
 import operator
 import sys

@@ -1,7 +1,7 @@
-"""As many events as it can, so that many of them fall into one millisecond and share an id.
+"""Sends events as fast as it can, so that many of them fall into the same millisecond and share an id.
 
-`{"n": N, "pad": P}` gives N custom events with P characters of padding each, `{"tokens": N}` N tokens.
-With `pause` it rests that many seconds after every `burst` events, so that a client can come and go meanwhile.
+`{"n": N, "pad": P}` sends N custom events with P characters of padding each, `{"tokens": N}` sends N tokens.
+With `pause` it waits that many seconds after every `burst` events, so that clients can connect and disconnect meanwhile.
 """
 
 import asyncio

@@ -1,5 +1,5 @@
-"""What goes wrong, and values of all kinds. `{"big": N}` makes a text of N characters without a space; `{"fail": N}` fails
-N times before it goes well, which is tried again; `{"loop": true}` runs into the limit of steps."""
+"""Failures, and values of all kinds. `{"big": N}` makes a text of N characters without a space; `{"fail": N}` fails
+N times and succeeds when retried; `{"loop": true}` reaches the recursion limit."""
 
 from typing import Any, TypedDict
 

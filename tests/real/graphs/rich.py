@@ -1,6 +1,6 @@
-"""Messages of every make: reasoning, blocks of text, an image, two tool calls at once, one that fails, and removed ones.
+"""Messages of every kind: reasoning, text blocks, an image, two parallel tool calls, one of which fails, and removed ones.
 
-With `pause` the model rests that many seconds before each piece, so that a client can come and go meanwhile.
+With `pause` the model waits that many seconds before each piece, so that clients can connect and disconnect meanwhile.
 """
 
 import sys

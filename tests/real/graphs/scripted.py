@@ -1,4 +1,4 @@
-"""A chat model without a model: it streams a script, so that every run gives the same chunks."""
+"""A chat model that streams a script instead of calling a provider, so that every run produces the same chunks."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

@@ -31,7 +31,7 @@ pub fn beginning(agent: &Agent, run: &Run) -> Start {
         Value::Array(list) => list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect(),
         _ => Vec::new(),
     };
-    // Aegra puts them where LangGraph does not look.
+    // Aegra stores them in a place that LangGraph does not read.
     let breakpoints = |key: &str| if agent.dialect == Dialect::Aegra { Vec::new() } else { names(&kwargs[key]) };
     Start {
         base,
@@ -50,7 +50,7 @@ fn continued(dialect: Dialect, command: &Value, base: Option<&Checkpoint>, addre
         _ => Vec::new(),
     };
     let javascript = dialect == Dialect::JavaScript;
-    // JavaScript takes every falsy answer for none.
+    // JavaScript treats every falsy answer as none.
     let falsy = [json!(false), json!(0), json!("")].contains(resume);
     let unanswered = resume.is_null() || (javascript && falsy);
     if command.is_object() && unanswered && goto.is_empty() && !command["update"].is_object() {

@@ -9,7 +9,7 @@ use serde_json::json;
 /// The result of a cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancelled {
-    /// It was accepted.
+    /// The request was accepted.
     Yes,
     /// The run has ended.
     TooLate,
@@ -44,7 +44,7 @@ impl Agent {
                         thread.updated_at = now;
                     }
                     if rollback && !read {
-                        // Without a client that listens, the row is deleted at once. A running run finds no row at its end, so the
+                        // If no client listens, the row is deleted at once. A running run then finds no row at its end, so the
                         // thread stays busy.
                         thread.remove_run(run);
                     }

@@ -20,7 +20,7 @@ impl Agent {
         if bytes.is_empty() { Ok(json!({})) } else { self.body(bytes) }
     }
 
-    /// Checks a thread's id in a path. Reading and running are refused differently. Aegra takes any text.
+    /// Checks a thread's id in a path. Reads and runs are refused in different words. Aegra accepts any text.
     pub fn check_thread_id(&self, id: &str, running: bool) -> Result<(), Refusal> {
         if self.dialect == Dialect::Aegra || Uuid::try_parse(id).is_ok() {
             return Ok(());
@@ -101,7 +101,7 @@ impl Agent {
             return Err(self.refuse(Problem::NoAssistantNamed(body.clone())));
         }
         if self.dialect == Dialect::Aegra {
-            // It checks neither modes nor strategies, and an input of null is none.
+            // It checks neither modes nor strategies, and an input of null counts as none.
             let nothing = body["input"].is_null() && body["command"].is_null();
             return if nothing { Err(self.refuse(Problem::NoInput(body.clone()))) } else { Ok(()) };
         }
@@ -146,7 +146,7 @@ impl Agent {
         if valid { Ok(()) } else { Err(self.refuse(Problem::BadMode(asked.clone()))) }
     }
 
-    /// Reads the part of a search that threads, assistants and histories share.
+    /// Reads the parts of a search that threads, assistants and histories share.
     pub fn page(&self, body: &Value, sorts: &'static [&'static str]) -> Result<Page, Refusal> {
         let (most, usual) = if self.dialect == Dialect::Aegra { (100, 20) } else { (1000, 10) };
         for (field, least, most) in [("limit", 1, most), ("offset", 0, i64::MAX)] {
@@ -188,8 +188,8 @@ impl Agent {
         self.check_word(body, "status", &["idle", "busy", "interrupted", "error"], place)
     }
 
-    /// Reads the modes of a thread's stream. The Python server takes one comma-separated list, and of a repeated
-    /// parameter the last one; the contract takes every repetition and knows no commas.
+    /// Reads the modes of a thread's stream. The Python server splits one value at commas and uses the last value of a repeated
+    /// parameter; the contract uses every repetition and does not split at commas.
     pub fn thread_modes(&self, pairs: &[(String, String)]) -> Result<Vec<String>, Refusal> {
         let given: Vec<&str> =
             pairs.iter().filter(|(key, _)| key == "stream_modes").map(|(_, value)| value.as_str()).collect();
@@ -208,7 +208,7 @@ impl Agent {
     }
 }
 
-/// What a search asks for besides its filters.
+/// The options of a search besides its filters.
 #[derive(Debug)]
 pub struct Page {
     /// Maximum number of entries.
@@ -217,8 +217,8 @@ pub struct Page {
     pub offset: usize,
     /// The field to sort by.
     pub sort_by: Option<String>,
-    /// Whether the largest comes first.
+    /// Whether the order is descending.
     pub descending: bool,
-    /// The wanted fields; none means all.
+    /// The requested fields; an empty list means all.
     pub select: Vec<String>,
 }

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// Makes a new checkpoint and returns its id and the state as it is then.
+/// Saves a new checkpoint. Returns its id and the resulting state.
 pub fn edit(dialect: Dialect, thread: &mut Thread, body: &Value, now: Timestamp) -> Result<(String, Value), Problem> {
     if thread.has_active_runs() && dialect != Dialect::Aegra {
         return Err(Problem::EditWhileBusy { thread: thread.id.clone(), runs: String::new() });
@@ -34,7 +34,7 @@ pub fn edit(dialect: Dialect, thread: &mut Thread, body: &Value, now: Timestamp)
     }
     let copies = node == Some("__copy__");
     let mut values: Object = base.as_ref().map_or_else(|| graph.initial(), |base| base.values.clone());
-    // Tasks that are finished while others of their step are not have written already.
+    // Finished tasks of an unfinished step have already written.
     for task in base.iter().filter(|_| !copies).flat_map(|base| &base.tasks) {
         if let Some(result) = &task.result {
             graph.merge(&mut values, result);
@@ -45,7 +45,7 @@ pub fn edit(dialect: Dialect, thread: &mut Thread, body: &Value, now: Timestamp)
         (Some("__start__"), _) => graph.start().into_iter().map(str::to_owned).collect(),
         (Some("__end__"), _) => Vec::new(),
         (Some(node), _) if !copies => graph.next(&[node], &values).into_iter().map(str::to_owned).collect(),
-        // As if the node that wrote last had written again, so the same nodes are next.
+        // The edit counts as another write of the node that wrote last, so the same nodes are next.
         (_, Some(base)) => base.tasks.iter().map(|task| task.name.clone()).collect(),
         (_, None) => Vec::new(),
     };
@@ -55,7 +55,7 @@ pub fn edit(dialect: Dialect, thread: &mut Thread, body: &Value, now: Timestamp)
         "step": step, "parents": {},
     });
     let metadata = match (dialect, node, &base) {
-        // The JavaScript server keeps the metadata of the state that it ends.
+        // The JavaScript server keeps the metadata of the edited state.
         (Dialect::JavaScript, Some("__end__"), Some(base)) => {
             let mut kept = base.metadata.clone();
             for (key, value) in metadata.as_object().into_iter().flatten() {
@@ -68,7 +68,7 @@ pub fn edit(dialect: Dialect, thread: &mut Thread, body: &Value, now: Timestamp)
     let at = thread.later(now);
     let id = checkpoint_id(at, step);
     let parent = if copies { base.and_then(|base| base.parent) } else { base.map(|base| base.id) };
-    // Its tasks have ids of their own, and the questions of the old ones are gone.
+    // The new tasks have new ids, and the questions of the old ones are gone.
     let tasks: Vec<Task> = names.iter().map(|name| Task::new(name)).collect();
     thread.checkpoints.push(Checkpoint { id: id.clone(), parent, values, tasks, metadata, at });
     touch(dialect, thread, now);
@@ -76,8 +76,7 @@ pub fn edit(dialect: Dialect, thread: &mut Thread, body: &Value, now: Timestamp)
     Ok((id, state.unwrap_or_default()))
 }
 
-/// What an edit does to the thread's row. Only the Python server's shows a new status, even that of a thread that was busy
-/// without a run.
+/// Applies an edit to the thread's row. Only the Python server shows a new status, even for a thread that was busy without a run.
 fn touch(dialect: Dialect, thread: &mut Thread, now: Timestamp) {
     let Some(newest) = thread.checkpoints.last() else { return };
     let (values, waits) = (newest.values.clone(), !newest.tasks.is_empty());

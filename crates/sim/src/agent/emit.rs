@@ -1,4 +1,4 @@
-//! What one run publishes: the modes that it was asked for, what its events contain, and the streams that they go to.
+//! What one run publishes: its stream modes, the contents of its events, and the streams that get them.
 
 use super::feed::{Ended, Feed, Item, Kind};
 use super::message;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The stream modes that a run was asked for.
+/// The requested stream modes of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[allow(missing_docs, clippy::struct_excessive_bools)]
 pub struct Modes {
@@ -27,12 +27,12 @@ pub struct Modes {
     pub events: bool,
 }
 
-/// The names of the modes, as a client writes them.
+/// The names of the modes as clients write them.
 pub const MODES: [&str; 9] =
     ["values", "messages", "updates", "events", "debug", "tasks", "checkpoints", "custom", "messages-tuple"];
 
 impl Modes {
-    /// Reads the list that a run was created with. Of the two messages modes Python sends only the tuples, JavaScript both.
+    /// Reads the list of a new run. Of the two messages modes Python sends only the tuples, JavaScript both.
     pub fn new(asked: &Value, dialect: Dialect) -> Self {
         let has = |name: &str| asked.as_array().is_some_and(|asked| asked.iter().any(|mode| mode == name));
         let both = dialect == Dialect::JavaScript;
@@ -56,7 +56,7 @@ impl Modes {
 pub struct Reported {
     /// The values of the checkpoint.
     pub values: Object,
-    /// Its tasks, and what each of them asked.
+    /// Its tasks and their questions.
     pub tasks: Vec<(String, Option<Interrupt>)>,
 }
 
@@ -69,35 +69,35 @@ pub struct Output {
     pub thread: String,
     pub assistant: String,
     pub graph: Graph,
-    /// Its metadata, with those of its thread; every task and message repeats them.
+    /// Its metadata merged with the thread's; every task and message repeats it.
     pub metadata: Object,
-    /// What it sends.
+    /// Its stream modes.
     pub modes: Modes,
-    /// Whether it sends the events of subgraphs too.
+    /// Whether it also sends the events of subgraphs.
     pub subgraphs: bool,
-    /// Whether its events are kept for a replay.
+    /// Whether its events are stored for a replay.
     pub stored: bool,
     /// Its own stream.
     pub feed: Arc<Feed>,
     /// Its thread's stream.
     pub thread_feed: Arc<Feed>,
-    /// The time that it sees.
+    /// Its clock.
     pub clock: Arc<Clock>,
-    /// Its end.
+    /// When it ended.
     pub ended: Ended,
-    /// `configurable` of its configuration, as checkpoints repeat it.
+    /// `configurable` of its configuration, which checkpoints repeat.
     pub configurable: Object,
-    /// Messages that were sent as tokens, so that they are not sent again as a whole.
+    /// Ids of messages that were sent as tokens, so that they are not sent again as a whole.
     pub streamed: Mutex<HashSet<String>>,
     /// The last checkpoint.
     pub reported: Mutex<Option<Reported>>,
-    /// What the run asked, in the order of the events that say so.
+    /// The run's questions, in the order of their events.
     pub asked: Mutex<Vec<Interrupt>>,
     /// The data of the last `values` event; Aegra's rows show it.
     pub last_values: Mutex<Option<Value>>,
 }
 
-/// Where in the graph a task is.
+/// A task's position in the graph.
 #[derive(Debug, Clone)]
 pub struct Position {
     /// The namespace of its level.
@@ -122,7 +122,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Events that are published together, and so share a millisecond.
+/// Events that are published together and share a millisecond.
 #[derive(Debug)]
 pub struct Burst<'a> {
     out: &'a Output,
@@ -130,7 +130,7 @@ pub struct Burst<'a> {
 }
 
 impl Burst<'_> {
-    /// Adds an event, unless it belongs to a subgraph and the run was not asked for those.
+    /// Adds an event, unless it belongs to a subgraph and the run streams none.
     pub fn add(&mut self, name: &str, ns: &[String], data: &Value) -> &mut Self {
         if name == "values" && ns.is_empty() {
             *locked(&self.out.last_values) = Some(data.clone());
@@ -138,7 +138,7 @@ impl Burst<'_> {
         self.raw(name, ns, || data.to_string())
     }
 
-    /// The same with JSON that is written already.
+    /// The same with serialized JSON.
     pub fn raw(&mut self, name: &str, ns: &[String], data: impl FnOnce() -> String) -> &mut Self {
         if ns.is_empty() {
             self.event(name.to_owned(), data, Kind::Output, true);
@@ -148,7 +148,7 @@ impl Burst<'_> {
         self
     }
 
-    /// Adds an event of a kind that never carries a namespace.
+    /// Adds an event of a type that never has a namespace.
     pub fn plain(&mut self, name: &str, data: &Value, kind: Kind, stored: bool) -> &mut Self {
         self.event(name.to_owned(), || data.to_string(), kind, stored);
         self
@@ -182,7 +182,7 @@ impl Burst<'_> {
 }
 
 impl Output {
-    /// Begins to collect events.
+    /// Starts a burst of events.
     pub fn burst(&self) -> Burst<'_> {
         Burst { out: self, events: Vec::new() }
     }
@@ -211,7 +211,7 @@ impl Output {
         *locked(&self.reported) = Some(Reported { values: values.clone(), tasks });
     }
 
-    /// Records how a task ended.
+    /// Records the result of a task.
     pub fn report_task(&self, id: &str, raised: Option<&Interrupt>) {
         if let Some(task) = locked(&self.reported).as_mut().and_then(|all| all.tasks.iter_mut().find(|one| one.0 == id))
         {
@@ -236,7 +236,7 @@ impl Output {
         self.chain_event(burst, "on_chain_start", &position.node, &json!({"input": input}), Some(position));
     }
 
-    /// Adds the event of a task that ended: with a result, with an error, or with a question.
+    /// Adds the event of a finished task: with a result, an error, or a question.
     pub fn task_ends(
         &self,
         burst: &mut Burst<'_>,
@@ -275,7 +275,7 @@ impl Output {
         row
     }
 
-    /// Adds the events that say that a task asks.
+    /// Adds the events of a task's question.
     pub fn interrupted(&self, burst: &mut Burst<'_>, ns: &[String], values: &Object, raised: &Interrupt) {
         locked(&self.asked).push(raised.clone());
         let question = json!({"__interrupt__": [rows::interrupt(self.dialect(), raised, true)]});
@@ -299,7 +299,7 @@ impl Output {
         }
     }
 
-    /// Adds the event of a stop at a breakpoint.
+    /// Adds the event of a breakpoint.
     pub fn held(&self, burst: &mut Burst<'_>, ns: &[String]) {
         let nothing = json!({"__interrupt__": []});
         if self.modes.updates {
@@ -320,7 +320,7 @@ impl Output {
         }
     }
 
-    /// Adds one of LangChain's own events, which never carry a namespace.
+    /// Adds one of LangChain's own events, which never have a namespace.
     pub fn chain_event(
         &self,
         burst: &mut Burst<'_>,
@@ -361,7 +361,7 @@ impl Output {
         }
     }
 
-    /// Adds the messages of a node's answer that were not sent as tokens. The JavaScript server sends the input's too.
+    /// Adds the messages of a node's result that were not sent as tokens. The JavaScript server also sends those of the input.
     pub fn whole_messages(&self, burst: &mut Burst<'_>, position: &Position, update: &Value) {
         if !self.messages() || !(position.ns.is_empty() || self.subgraphs) {
             return;
@@ -369,7 +369,7 @@ impl Output {
         for message in update["messages"].as_array().into_iter().flatten() {
             let Some(id) = message["id"].as_str() else { continue };
             let fresh = locked(&self.streamed).insert(id.to_owned());
-            // The JavaScript server completes the messages of the old mode, also those that it sent as tokens.
+            // The JavaScript server completes the messages of the old mode, including those that it sent as tokens.
             let completes = self.modes.legacy && self.dialect() == Dialect::JavaScript;
             if !(fresh || completes) {
                 continue;
@@ -389,7 +389,7 @@ impl Output {
         }
     }
 
-    /// A node's answer in the words of this server.
+    /// A node's result in this server's format.
     pub fn restyle(&self, mut update: Value) -> Value {
         message::restyle(self.dialect(), &mut update);
         update

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 /// How long a reader may delay its turn.
 const TURN: Duration = Duration::from_millis(20);
 
-/// What an event is to a thread's stream.
+/// The type of an event on a thread's stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Output of a run.
@@ -26,17 +26,17 @@ pub type Ended = Arc<OnceLock<Instant>>;
 /// One published event.
 #[derive(Debug)]
 pub struct Item {
-    /// Its id; empty where this server gives none.
+    /// Its id; empty if this server sends none.
     pub id: String,
     /// Its name, with the namespace.
     pub name: String,
     /// Its data: JSON on one line.
     pub data: String,
-    /// What it is to a thread's stream.
+    /// Its type on a thread's stream.
     pub kind: Kind,
     /// Whether it can be replayed.
     pub stored: bool,
-    /// The end of its run.
+    /// When its run ended.
     pub ended: Ended,
 }
 
@@ -48,27 +48,27 @@ struct Log {
     closed: bool,
     readers: HashMap<u64, u64>,
     next_reader: u64,
-    /// Readers of a shared log that wait for an event, in their order.
+    /// Readers of a shared log that wait for an event, in order.
     waiting: VecDeque<u64>,
-    /// When the first event of a shared log became the first.
+    /// When the current first event of a shared log became the first.
     front_since: Option<Instant>,
     counted: u64,
-    /// Copies of a shared log's stored events: reading takes them out of the log.
+    /// Stored copies of a shared log's events, because reading removes them from the log.
     archive: VecDeque<Arc<Item>>,
     archived: usize,
 }
 
-/// What a feed keeps.
+/// Limits on what a feed stores.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplayLimits {
     /// Bytes of events.
     pub bytes: usize,
-    /// Time after the end of a run.
+    /// How long events are stored after the end of their run.
     pub window: Duration,
 }
 
-/// An append-only log with any number of readers. Each of them gets every event, unless the log is shared: then each
-/// event goes to one reader.
+/// An append-only log with any number of readers. Each reader gets every event, unless the log is shared: then each event goes to
+/// one reader.
 #[derive(Debug)]
 pub struct Feed {
     log: Mutex<Log>,
@@ -89,7 +89,7 @@ impl Feed {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Decides whether each event goes to one reader only. The first decision holds.
+    /// Sets whether each event goes to one reader only. The first call decides.
     pub fn share(&self, shared: bool) {
         self.shared.get_or_init(|| shared);
     }
@@ -98,7 +98,7 @@ impl Feed {
         *self.shared.get_or_init(|| false)
     }
 
-    /// Numbers for this many events, where ids count.
+    /// Sequence numbers for this many events, on servers with sequential ids.
     pub fn count(&self, events: usize) -> std::ops::Range<u64> {
         let mut log = self.log();
         let first = log.counted;
@@ -130,7 +130,7 @@ impl Feed {
         self.bell.send_modify(|n| *n += 1);
     }
 
-    /// Ends the feed. A shared one is not replayed any more.
+    /// Ends the feed. A shared feed is not replayed after that.
     pub fn close(&self) {
         {
             let mut log = self.log();
@@ -141,7 +141,7 @@ impl Feed {
         self.ring();
     }
 
-    /// Returns a reader of later events, after stored ones if `replay` is set.
+    /// Returns a reader of new events, after the stored ones if `replay` is set.
     pub fn reader(self: &Arc<Self>, replay: impl Fn(&Item) -> bool) -> Reader {
         let past = {
             let log = self.log();
@@ -151,7 +151,7 @@ impl Feed {
         self.reader_after(past)
     }
 
-    /// A reader of these events, and of later ones after them.
+    /// Returns a reader of these events and then of new ones.
     pub fn reader_after(self: &Arc<Self>, past: VecDeque<Arc<Item>>) -> Reader {
         let bell = self.bell.subscribe();
         let mut log = self.log();
@@ -184,7 +184,7 @@ impl Feed {
         self.log().trim(self.kept, shared);
     }
 
-    /// Number of events that the slowest reader has not read.
+    /// Number of events that the slowest reader still has to read.
     pub fn lag(&self) -> u64 {
         let log = self.log();
         if self.is_shared() {
@@ -206,7 +206,7 @@ impl Feed {
 }
 
 impl Log {
-    /// Drops what no reader needs and no client may replay.
+    /// Drops events that every reader has read and no client may replay.
     fn trim(&mut self, kept: ReplayLimits, shared: bool) {
         let needed = if shared { u64::MAX } else { self.readers.values().min().copied().unwrap_or(u64::MAX) };
         while let Some(front) = self.items.front() {
@@ -238,7 +238,7 @@ impl Log {
     }
 }
 
-/// What a reader received.
+/// Result of a read.
 #[derive(Debug)]
 pub enum Read {
     /// The next events, in order.
@@ -250,11 +250,11 @@ pub enum Read {
 enum Taken {
     Read(Read),
     Nothing,
-    /// The next event belongs to a reader that waits longer.
+    /// Another reader has been waiting longer and gets the next event.
     NotYet,
 }
 
-/// One connection's place in a feed.
+/// One connection's position in a feed.
 #[derive(Debug)]
 pub struct Reader {
     feed: Arc<Feed>,
@@ -264,7 +264,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Waits for the next events. Nothing is lost if the wait is dropped.
+    /// Waits for the next events. Cancelling the wait loses nothing.
     pub async fn next(&mut self) -> Read {
         loop {
             if !self.past.is_empty() {
@@ -303,7 +303,7 @@ impl Reader {
         Taken::Read(Read::Items(items))
     }
 
-    /// Takes one event away from all others, if it is this reader's turn.
+    /// Takes one event from the shared log, if it is this reader's turn.
     fn take_shared(&self) -> Taken {
         let mut log = self.feed.log();
         let first = log.waiting.front().copied();

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub enum Ending {
     /// The graph reached its end.
     Success(Object),
-    /// A node asks.
+    /// A node asks a question.
     Asked,
     /// It stopped at a breakpoint.
     Held,
@@ -29,7 +29,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// From what the graph returned.
+    /// Converts what the graph returned.
     pub fn of(result: Result<Object, Stop>) -> Self {
         match result {
             Ok(values) => Ending::Success(values),
@@ -39,7 +39,7 @@ impl Ending {
         }
     }
 
-    /// The error as the server writes it into streams and threads.
+    /// The error as the server shows it in streams and threads.
     fn failure(&self, dialect: Dialect) -> Option<Value> {
         let Ending::Failed { error, message } = self else { return None };
         // JavaScript nodes throw plain errors.
@@ -53,7 +53,7 @@ fn taken<T: Default>(mutex: &Mutex<T>) -> T {
     std::mem::take(&mut mutex.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// What is known at the end of a run.
+/// What is known when a run ends.
 struct End<'a> {
     agent: &'a Agent,
     run: &'a Run,
@@ -62,11 +62,11 @@ struct End<'a> {
     reported: Option<Reported>,
     asked: Vec<Interrupt>,
     last_values: Option<Value>,
-    /// Whether an event said that the run was interrupted: the only way for Aegra to know it.
+    /// Whether an event reported the interrupt; Aegra has no other source for it.
     told: bool,
 }
 
-/// Ends a run: rows first, then the last events, so that a client that reads the end finds the result.
+/// Ends a run: rows first, then the last events, so that a client that reads the end also finds the result.
 pub fn finish(agent: &Arc<Agent>, run: &Run, out: &Output, ending: Ending) {
     let end = End {
         agent,
@@ -80,7 +80,7 @@ pub fn finish(agent: &Arc<Agent>, run: &Run, out: &Output, ending: Ending) {
     };
     let (state, cancelled) = agent
         .with_thread(&run.thread, |thread| {
-            // A deleted run is not there any more.
+            // The row of a deleted run is gone.
             let cancelled = thread.run(&run.id).and_then(|run| run.cancelled.clone());
             let outcome = end.outcome(thread);
             match agent.dialect {
@@ -94,7 +94,7 @@ pub fn finish(agent: &Arc<Agent>, run: &Run, out: &Output, ending: Ending) {
             (state, cancelled)
         })
         .unwrap_or_default();
-    // A thread that was deleted has no outcome.
+    // A deleted thread has no outcome.
     let _ = run.outcome.set(json!({}));
     let mut burst = out.burst();
     let rolled_back = cancelled.as_ref().is_some_and(|cancel| cancel.rollback);
@@ -116,7 +116,7 @@ pub fn finish(agent: &Arc<Agent>, run: &Run, out: &Output, ending: Ending) {
             let error = json!({"error": "Error", "message": "Run was interrupted"});
             burst.plain("error", &error, Kind::Output, false);
         }
-        // It says success however the run ended.
+        // It reports success however the run ended.
         burst.plain("end", &json!({"status": "success"}), Kind::Output, false);
     }
     burst.send();
@@ -131,7 +131,7 @@ pub fn finish(agent: &Arc<Agent>, run: &Run, out: &Output, ending: Ending) {
     }
 }
 
-/// Says on the thread's stream that the run is over.
+/// Publishes the end of the run on the thread's stream.
 fn finish_thread_stream(agent: &Agent, run: &Run, out: &Output, state: &Value) {
     if out.clock.is_silent() || !matches!(agent.dialect, Dialect::Python | Dialect::Contract) {
         return;
@@ -154,7 +154,7 @@ fn finish_thread_stream(agent: &Agent, run: &Run, out: &Output, state: &Value) {
 }
 
 impl End<'_> {
-    /// What clients receive that wait for the run.
+    /// The response for clients that wait for the run.
     fn outcome(&self, thread: &Thread) -> Value {
         match self.agent.dialect {
             Dialect::Aegra => match self.ending {
@@ -162,7 +162,7 @@ impl End<'_> {
                 _ => self.last_values.clone().unwrap_or_else(|| json!({})),
             },
             Dialect::JavaScript => match &self.failure {
-                // The text of the message is JSON again.
+                // The message contains JSON as a string.
                 Some(failure) => json!({"__error__": {"error": "Error", "message": failure.to_string()}}),
                 None => self.last_values.clone().unwrap_or_else(|| json!(thread.values)),
             },
@@ -182,7 +182,7 @@ impl End<'_> {
             (Ending::Success(values), _) => json!(values),
             (Ending::Asked, asked) => {
                 let all: Vec<Value> = asked.iter().map(|one| rows::interrupt(self.agent.dialect, one, true)).collect();
-                // The state as it was when the question was asked; with several questions it is left out.
+                // The state when the question was asked; with several questions it is left out.
                 let state = self.reported.as_ref().map(|reported| json!(reported.values)).unwrap_or_else(|| json!({}));
                 let mut outcome = if asked.len() > 1 { json!({}) } else { state };
                 outcome["__interrupt__"] = json!(all);
@@ -255,7 +255,7 @@ impl End<'_> {
         let cancelled = self.ending == Ending::Cancelled;
         let rolled_back = cancelled
             && thread.run(&self.run.id).and_then(|run| run.cancelled.as_ref()).is_some_and(|cancel| cancel.rollback);
-        // A run that was deleted while it ran counts as failed, and so does one that was rolled back.
+        // A run that was deleted while running counts as failed, and so does one that was rolled back.
         let mut failed = self.failure.is_some() || rolled_back;
         match thread.run_mut(&self.run.id) {
             Some(row) => {
@@ -296,7 +296,7 @@ impl End<'_> {
                 row.failure = Some(message.clone());
             }
         }
-        // Whichever run ends sets the status, also while others run.
+        // Any run that ends sets the status, even while others are running.
         thread.status = match self.ending {
             Ending::Failed { .. } => "error",
             _ if interrupted => "interrupted",

@@ -7,7 +7,7 @@ use crate::Dialect;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-/// What a client asks for.
+/// What a client requests.
 #[derive(Debug, Default)]
 pub struct Asked {
     /// Maximum number of entries.
@@ -35,7 +35,7 @@ pub fn limit(agent: &Agent, text: Option<&str>) -> Result<usize, Refusal> {
             Err(agent.refuse(Problem::Range { field: "limit", value: 0, bound: 1, greatest: false }))
         }
         (Ok(limit), _) => Ok(limit),
-        // It reads "x" as NaN, which is no limit.
+        // It parses "x" as NaN, which means no limit.
         (Err(_), Dialect::JavaScript) => Ok(usize::MAX),
         (Err(_), _) => {
             let text = format!("Invalid limit {text}");
@@ -57,7 +57,7 @@ pub fn read(agent: &Agent, body: &Value) -> Result<Asked, Refusal> {
     let before = match (agent.dialect, before) {
         (_, Value::Null) => None,
         (Dialect::Python | Dialect::Contract, Value::Object(_)) => {
-            // Anything but a configuration breaks it.
+            // Anything but a configuration causes an error.
             let id = before["configurable"]["checkpoint_id"].as_str().ok_or_else(|| {
                 let text = "Internal Server Error".to_owned();
                 agent.refuse(Problem::Python(StatusCode::INTERNAL_SERVER_ERROR, text))

@@ -67,7 +67,7 @@ fn join(agent: &Arc<Agent>, thread: &str, run: &str, uri: &Uri, headers: &Header
     let cancels = agent.dialect != Dialect::Aegra && pairs.iter().any(wants);
     let (reader, filter) = match agent.dialect {
         Dialect::Python => (python(agent, &found.feed, after), join_filter(&pairs)),
-        // The contract: a run that is joined sends only later events.
+        // The contract: joining a run sends later events only.
         Dialect::Contract => (found.feed.reader(|_| false), join_filter(&pairs)),
         Dialect::JavaScript => (javascript(&found.feed, after), Filter::All),
         Dialect::Aegra if !found.is_active() => return Ok(aegra_end(agent)),
@@ -89,13 +89,13 @@ fn python(agent: &Agent, feed: &Arc<Feed>, after: Option<&str>) -> Reader {
 
 /// A resumable run replays from an index on; the log of another run hands each event to one reader.
 fn javascript(feed: &Arc<Feed>, after: Option<&str>) -> Reader {
-    // The log is created by its first client, which makes it resumable by naming an id.
+    // The first client creates the log, and makes it resumable by sending an id.
     feed.share(after.is_none());
     let after: Option<i64> = after.and_then(|after| after.parse().ok()).filter(|after| *after >= -1);
     feed.reader(|item| after.is_some_and(|after| item.id.parse::<i64>().is_ok_and(|id| id > after)))
 }
 
-/// What is stored comes first, then what waits in the log: also events that were sent before.
+/// Sends stored events first, then those waiting in the log, including some that were sent before.
 fn aegra(run: &Run, after: Option<&str>) -> Reader {
     let after = after.map_or(0, count_of);
     let stored = run.feed.archive();
@@ -104,7 +104,7 @@ fn aegra(run: &Run, after: Option<&str>) -> Reader {
     run.feed.reader_after(past)
 }
 
-/// An event as Aegra's store returns it: without its namespace, some kinds with an envelope, some not at all.
+/// An event from Aegra's store: without its namespace, some types with an envelope, some missing.
 fn restored(item: &Item) -> Option<Arc<Item>> {
     let base = item.name.split('|').next().unwrap_or_default();
     let data = || serde_json::from_str(&item.data).unwrap_or(Value::Null);
@@ -142,12 +142,12 @@ fn single(agent: &Arc<Agent>, name: &str, data: &Value) -> Response {
     respond(agent, Source::new(reader, Filter::All))
 }
 
-/// All that Aegra says about a run that is over, however it ended.
+/// Everything that Aegra sends about a finished run, however it ended.
 fn aegra_end(agent: &Arc<Agent>) -> Response {
     single(agent, "end", &json!({"status": "success"}))
 }
 
-/// Most servers name an unknown run in the stream and not by the status.
+/// Most servers report an unknown run inside the stream and not by the status code.
 fn unknown_run(agent: &Arc<Agent>, run: &str) -> Result<Response, Refusal> {
     match agent.dialect {
         Dialect::Python => {
@@ -158,7 +158,7 @@ fn unknown_run(agent: &Arc<Agent>, run: &str) -> Result<Response, Refusal> {
     }
 }
 
-/// Whether an event comes after an id. Python compares texts; where ids are unique their parts are numbers.
+/// Whether an event follows an id. Python compares text; on servers with unique ids the parts are numbers.
 fn later(agent: &Agent, feed: &Feed, id: &str, after: &str) -> bool {
     match agent.ids.kind() {
         Ids::PerMillisecond => id > after,

@@ -1,4 +1,4 @@
-//! A run's life: it is created, waits for its turn, and runs. `finish` ends it.
+//! A run's life: it is created, queued and run. `finish` ends it.
 
 use super::Agent;
 use super::beginning::beginning;
@@ -20,16 +20,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// What a started run's client needs.
+/// What the client of a new run needs.
 #[derive(Debug)]
 pub struct Started {
     /// The run, as it was created.
     pub run: Run,
-    /// A reader from its first event on.
+    /// A reader that starts at its first event.
     pub reader: Reader,
 }
 
-/// Where a run comes from.
+/// How a run was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// A client streams it from the start.
@@ -53,7 +53,7 @@ pub fn start(
     Ok(started)
 }
 
-/// Creates a run on a thread, on a clock of its own, and returns what it does then.
+/// Creates a run on a thread, with its own clock. Returns the future that runs it too.
 pub fn prepare(
     agent: &Arc<Agent>,
     thread: &str,
@@ -126,7 +126,7 @@ pub fn prepare(
     Ok((Started { run, reader }, work))
 }
 
-/// Aegra refuses an answer where nothing waits for one.
+/// Aegra refuses an answer if no question is open.
 fn check_resume(agent: &Agent, thread: &str, resumes: bool) -> Result<(), Refusal> {
     if agent.dialect != Dialect::Aegra || !resumes {
         return Ok(());
@@ -233,7 +233,7 @@ fn kwargs(
         "subgraphs": body["stream_subgraphs"] == true, "resumable": body["stream_resumable"] == true,
     });
     if dialect == Dialect::JavaScript {
-        // It leaves out what was not given.
+        // Fields that were not sent are missing.
         if let Some(fields) = kwargs.as_object_mut() {
             fields.retain(|key, value| !value.is_null() || (key == "input" && body.get("input").is_some()));
         }
@@ -244,7 +244,7 @@ fn kwargs(
     kwargs
 }
 
-/// How long a server's workers need to notice a new run.
+/// The delay until the server's workers pick up a new run.
 fn latency(dialect: Dialect) -> Duration {
     Duration::from_millis(match dialect {
         Dialect::Aegra => 30,
@@ -258,7 +258,7 @@ async fn live(agent: Arc<Agent>, run: Run, assistant: Assistant, delay: Duration
         run.clock.sleep(delay).await;
         run.clock.sleep(latency(agent.dialect)).await;
         if agent.dialect == Dialect::Aegra {
-            // It has no queue: the runs of a thread run side by side.
+            // It has no queue: the runs of a thread run in parallel.
             return Some(());
         }
         agent
@@ -297,7 +297,7 @@ async fn live(agent: Arc<Agent>, run: Run, assistant: Assistant, delay: Duration
     finish(&agent, &run, &out, ending);
 }
 
-/// False if the run was cancelled or deleted meanwhile. The Python server adds what its worker knows to the row.
+/// False if the run was cancelled or deleted in the meantime. The Python server adds its worker's data to the row.
 fn set_running(agent: &Agent, thread: &mut Thread, run: &Run) -> bool {
     let now = run.clock.now();
     let (python, url) = (agent.dialect == Dialect::Python, &agent.url);

@@ -1,11 +1,11 @@
-//! Chat messages as the Python server writes them, whole or as the chunks that a model streams, and as the JavaScript
-//! server writes them.
+//! Chat messages as the Python server writes them, whole or in the chunks of a streaming model, and as the JavaScript server writes
+//! them.
 
 use crate::Dialect;
 use crate::ids::uuid4;
 use serde_json::{Value, json};
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The tool.
@@ -16,21 +16,21 @@ pub struct Call {
     pub id: String,
 }
 
-/// What a scripted model is going to say.
+/// A reply of a scripted model.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
     pub text: String,
-    /// The tools that it calls after it.
+    /// The tools that it calls after the text.
     pub calls: Vec<Call>,
 }
 
 impl Reply {
-    /// Only text.
+    /// Without tool calls.
     pub fn text(text: impl Into<String>) -> Self {
         Reply { text: text.into(), calls: Vec::new() }
     }
 
-    /// Why the model stopped.
+    /// Why the model stopped: text or tool calls.
     pub fn ending(&self) -> Value {
         if self.calls.is_empty() {
             json!({"finish_reason": "stop", "model_name": "scripted-1"})
@@ -39,13 +39,13 @@ impl Reply {
         }
     }
 
-    /// Tokens in and out, as a model would count them.
+    /// Token counts of input and output, as a model would report them.
     pub fn usage(&self, asked: usize) -> Value {
         let (input, output) = (11 + asked / 4, self.pieces().len() + self.calls.len() * 9);
         json!({"input_tokens": input, "output_tokens": output, "total_tokens": input + output})
     }
 
-    /// The text in the pieces that a model would send: words with the space after them, and wide writing by character.
+    /// The text in the pieces that a model would send: words with the space that follows, and wide characters one by one.
     pub fn pieces(&self) -> Vec<String> {
         pieces(&self.text)
     }
@@ -56,7 +56,7 @@ impl Reply {
     }
 }
 
-/// Cuts a text where a model would.
+/// Splits a text as a model would.
 pub fn pieces(text: &str) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut piece = String::new();
@@ -73,7 +73,7 @@ pub fn pieces(text: &str) -> Vec<String> {
     pieces
 }
 
-/// A whole message of the model.
+/// A complete message of the model.
 pub fn ai(id: &str, text: &str, calls: &[Call], ending: Value, usage: Value) -> Value {
     let calls: Vec<Value> = calls
         .iter()
@@ -85,34 +85,34 @@ pub fn ai(id: &str, text: &str, calls: &[Call], ending: Value, usage: Value) -> 
     })
 }
 
-/// What one chunk adds.
+/// The content of one chunk.
 #[derive(Debug, Clone)]
 pub enum Piece {
     /// Some text.
     Text(String),
-    /// The start of a tool call, with the first of its arguments.
+    /// The start of a tool call, with the first part of its arguments.
     Call {
-        /// Which of the calls.
+        /// Index of the call.
         index: usize,
         call: Call,
-        /// The first piece of its arguments.
+        /// The first part of its arguments.
         args: String,
     },
     /// More of a tool call's arguments.
     Args {
-        /// Which of the calls.
+        /// Index of the call.
         index: usize,
-        /// The next piece.
+        /// The next part.
         args: String,
     },
-    /// Why the model stopped and what it used.
+    /// Why the model stopped, and its token usage.
     Ending {
         /// `response_metadata`.
         ending: Value,
         /// `usage_metadata`.
         usage: Value,
     },
-    /// The empty chunk at the end.
+    /// The empty last chunk.
     Last,
 }
 
@@ -132,7 +132,7 @@ pub fn chunk(id: &str, piece: &Piece) -> Value {
             ]);
         }
         Piece::Args { index, args } => {
-            // The real parser sees each later piece alone and takes it for a broken call.
+            // The real parser sees each later piece alone and reports it as an invalid call.
             chunk["invalid_tool_calls"] =
                 json!([{"name": null, "args": args, "id": null, "error": null, "type": "invalid_tool_call"}]);
             chunk["tool_call_chunks"] =
@@ -147,7 +147,7 @@ pub fn chunk(id: &str, piece: &Piece) -> Value {
     chunk
 }
 
-/// The pieces of a whole reply, in order.
+/// The chunks of a whole reply, in order.
 pub fn script(reply: &Reply, usage: &Value) -> Vec<Piece> {
     let mut script: Vec<Piece> = reply.pieces().into_iter().map(Piece::Text).collect();
     for (index, call) in reply.calls.iter().enumerate() {
@@ -173,7 +173,7 @@ pub fn script(reply: &Reply, usage: &Value) -> Vec<Piece> {
     script
 }
 
-/// The answer of a tool.
+/// The result of a tool.
 pub fn tool(name: &str, call: &str, content: impl Into<String>) -> Value {
     let content: String = content.into();
     json!({
@@ -190,7 +190,7 @@ pub fn human(content: &Value) -> Value {
     })
 }
 
-/// Completes what a client may send: `{role, content}`, a text, or a whole message.
+/// Completes a client's message: `{role, content}`, a text, or a whole message.
 pub fn coerce(message: &Value) -> Value {
     if message["id"].is_string() && message["type"].is_string() {
         return message.clone();
@@ -204,7 +204,7 @@ pub fn coerce(message: &Value) -> Value {
     }
 }
 
-/// Adds a message to a list: one with a known id replaces the other, `remove` deletes it.
+/// Adds a message to a list: one with a known id replaces the old one, and `remove` deletes it.
 pub fn add(list: &mut Vec<Value>, message: &Value) {
     let known = |old: &Value| message["id"].is_string() && old["id"] == message["id"];
     if message["type"] == "remove" {
@@ -217,7 +217,7 @@ pub fn add(list: &mut Vec<Value>, message: &Value) {
     }
 }
 
-/// How many tool calls of the last AI message have no answer yet.
+/// Number of tool calls of the last AI message without a result.
 pub fn open_calls(messages: Option<&Value>) -> usize {
     let mut answered = Vec::new();
     for message in messages.and_then(Value::as_array).into_iter().flatten().rev() {
@@ -233,7 +233,7 @@ pub fn open_calls(messages: Option<&Value>) -> usize {
     0
 }
 
-/// The messages of a state, an update or an input as a server writes them.
+/// The messages of a state, an update or an input in a server's format.
 pub fn restyle(dialect: Dialect, values: &mut Value) {
     if dialect == Dialect::JavaScript
         && let Some(messages) = values.get_mut("messages").and_then(Value::as_array_mut)
@@ -242,7 +242,7 @@ pub fn restyle(dialect: Dialect, values: &mut Value) {
     }
 }
 
-/// A message or a chunk as the JavaScript server writes it: without nulls, and a chunk's type is that of a message.
+/// A message or a chunk in the JavaScript server's format: without nulls, and a chunk has the type of a message.
 pub fn javascript(message: &mut Value) {
     let chunk = message["type"] == "AIMessageChunk";
     let ai = chunk || message["type"] == "ai";

@@ -6,7 +6,7 @@ use super::message::{self, Piece};
 use crate::Dialect;
 use serde_json::{Value, json};
 
-/// A message that is being sent.
+/// A message that is being streamed.
 #[derive(Debug)]
 pub struct MessageStream<'a> {
     out: &'a Output,
@@ -20,7 +20,7 @@ pub struct MessageStream<'a> {
 }
 
 impl<'a> MessageStream<'a> {
-    /// Begins a message.
+    /// Starts a message.
     pub fn new(out: &'a Output, position: &'a Position, id: String) -> Self {
         let metadata = if out.modes.tuple { out.tuple_metadata(position, true).to_string() } else { String::new() };
         let (so_far, args, ns) = (message::Reply::default(), Vec::new(), out.message_ns(position));
@@ -31,9 +31,9 @@ impl<'a> MessageStream<'a> {
         self.out.agent.dialect == Dialect::JavaScript
     }
 
-    /// Adds the events of one piece to a burst.
+    /// Adds the events of one chunk to a burst.
     pub fn piece(&mut self, burst: &mut Burst<'_>, piece: &Piece) {
-        // The JavaScript server has no empty last chunk.
+        // The JavaScript server sends no empty last chunk.
         if self.javascript() && matches!(piece, Piece::Last) {
             return;
         }
@@ -57,7 +57,7 @@ impl<'a> MessageStream<'a> {
         }
     }
 
-    /// The legacy mode repeats the whole message so far with each piece.
+    /// The legacy mode repeats the message so far with each chunk.
     fn legacy(&mut self, burst: &mut Burst<'_>, piece: &Piece, id: &str) {
         if !self.introduced {
             self.introduced = true;

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 impl Output {
-    /// The metadata that every task of the run carries.
+    /// The metadata of every task of the run.
     pub fn base(&self) -> Value {
         if self.dialect() == Dialect::Aegra {
             return json!({});
@@ -57,7 +57,7 @@ impl Output {
         }))
     }
 
-    /// The metadata of a message in `messages-tuple`. The JavaScript server adds the tags of the tracer.
+    /// The metadata of a message in `messages-tuple`. The JavaScript server adds the tracer's tags.
     pub fn tuple_metadata(&self, position: &Position, token: bool) -> Value {
         let mut metadata = if token { self.model_metadata(position) } else { self.node_metadata(position) };
         if self.dialect() == Dialect::JavaScript {
@@ -88,7 +88,7 @@ impl Output {
         metadata
     }
 
-    /// The namespace of a message's event. The JavaScript server names the node too, even at the root.
+    /// The namespace of a message's event. The JavaScript server includes the node, even at the root.
     pub fn message_ns(&self, position: &Position) -> Vec<String> {
         if self.dialect() == Dialect::JavaScript && self.subgraphs { position.inner() } else { position.ns.clone() }
     }
@@ -108,7 +108,7 @@ impl Output {
     }
 }
 
-/// What a server says about itself in the metadata of what it runs.
+/// Data about the server itself in the metadata of its runs.
 pub fn server_metadata(dialect: Dialect, url: &str) -> Value {
     match dialect {
         Dialect::Aegra => json!({}),

@@ -1,4 +1,4 @@
-//! The agent server: its memory, its clock and its routes.
+//! The agent server: its storage, its clock and its routes.
 
 pub mod beginning;
 pub mod cancel;
@@ -55,26 +55,26 @@ pub struct Agent {
     pub name: String,
     /// Its base URL.
     pub url: String,
-    /// Whose rules it follows.
+    /// The server whose behavior it copies.
     pub dialect: Dialect,
-    /// How its streams differ on the wire.
+    /// Options for its streams on the wire.
     pub wire: Wire,
     /// Time between heartbeats.
     pub heartbeat: Duration,
     /// The key that it requires, if any.
     pub key: Option<String>,
-    /// What each stream keeps for a replay.
+    /// Limits on what each stream stores.
     pub kept: ReplayLimits,
-    /// The time that its runs see.
+    /// The clock of its runs.
     pub clock: Arc<Clock>,
-    /// Hands out the ids of events.
+    /// Generates the ids of events.
     pub ids: Arc<IdClock>,
-    /// Ends everything with the simulator.
+    /// Stops everything when the simulator stops.
     pub stop: CancellationToken,
     /// Speed of its graphs as a multiple of real time.
     pub speed: f64,
     memory: Mutex<Memory>,
-    /// When a client last requested live data.
+    /// When a client last sent a request for live data.
     asked: watch::Sender<Instant>,
     changed: watch::Sender<u64>,
     released: watch::Sender<HashSet<String>>,
@@ -128,7 +128,7 @@ impl Agent {
         })
     }
 
-    /// Its memory. Never held across an await.
+    /// Locks the storage. Never held across an await.
     pub fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -145,7 +145,7 @@ impl Agent {
         self.changed.send_modify(|n| *n += 1);
     }
 
-    /// Waits until a check of the memory finds something.
+    /// Waits until a check of the storage returns something.
     pub async fn until<R>(&self, mut check: impl FnMut(&Memory) -> Option<R>) -> Option<R> {
         let mut changed = self.changed.subscribe();
         loop {
@@ -191,7 +191,7 @@ impl Agent {
         }
     }
 
-    /// Lets time pass, faster by the simulator's speed.
+    /// Waits in simulated time, which runs at the simulator's speed.
     pub async fn pause(&self, time: Duration) {
         self.clock.sleep(time).await;
     }
@@ -203,14 +203,14 @@ impl Agent {
         let _ = released.wait_for(|released| released.contains(name)).await;
     }
 
-    /// Releases runs that wait for this name, now and later.
+    /// Releases current and future runs that wait for this name.
     pub fn release(&self, name: &str) {
         self.released.send_modify(|released| {
             released.insert(name.to_owned());
         });
     }
 
-    /// The assistant that a client means: an id, or the name of a graph.
+    /// Finds the assistant that a client names: by id, or by the name of its graph.
     pub fn assistant(&self, asked: &str) -> Option<Assistant> {
         let memory = self.memory();
         let own = Graph::named(asked).map(Graph::assistant);
@@ -240,14 +240,14 @@ pub fn empty(status: StatusCode) -> Response {
     response
 }
 
-/// Sets a header. A value that cannot be one is left out.
+/// Sets a header. An invalid value is skipped.
 pub fn set_header(response: &mut Response, name: &'static str, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(HeaderName::from_static(name), value);
     }
 }
 
-/// The pairs of a query, in order, decoded.
+/// The decoded pairs of a query, in order.
 pub fn query_pairs(uri: &axum::http::Uri) -> Vec<(String, String)> {
     let text = uri.query().unwrap_or_default();
     text.split('&')

@@ -1,4 +1,4 @@
-//! Error responses, in the words of each server.
+//! Error responses in the words of each server.
 
 use super::{Agent, json_response, text_response as text};
 use crate::Dialect;
@@ -14,11 +14,11 @@ pub type Refusal = Box<Response>;
 pub enum Problem {
     /// The route does not exist.
     NoRoute,
-    /// The route exists, for another method.
+    /// The route exists for another method only.
     NoMethod,
     /// The body is not JSON.
     BadJson,
-    /// A thread's id is not a UUID; whether a run was to be started on it.
+    /// A thread's id is not a UUID.
     BadThreadId {
         id: String,
         /// Whether a run was to be started on it.
@@ -26,7 +26,7 @@ pub enum Problem {
     },
     /// A run's id is not a UUID.
     BadRunId(String),
-    /// A checkpoint's id is not a UUID; only the JavaScript server asks for one.
+    /// A checkpoint's id is not a UUID; only the JavaScript server checks it.
     BadCheckpointId,
     /// The thread does not exist.
     NoThread(String),
@@ -34,9 +34,9 @@ pub enum Problem {
     NoThreadToRun,
     /// A thread with this id exists.
     ThreadExists(String),
-    /// A thread that no run was started on has no graph.
+    /// A thread without runs has no graph.
     NoGraph(String),
-    /// A checkpoint was asked for on a thread that no run was started on.
+    /// A checkpoint was requested on a thread without runs.
     NoState(String),
     /// The node does not exist.
     NoNode(String),
@@ -46,9 +46,9 @@ pub enum Problem {
     NoRunToDelete(String),
     /// The run to cancel does not exist.
     NothingToCancel(String),
-    /// The run to cancel is over.
+    /// The run to cancel has ended.
     CancelTooLate,
-    /// Aegra deletes a running run only by force.
+    /// Aegra deletes an active run only by force.
     RunIsActive,
     /// The body names no assistant.
     NoAssistantNamed(Value),
@@ -60,17 +60,17 @@ pub enum Problem {
     },
     /// No assistant has this id.
     UnknownAssistant(String),
-    /// An assistant is read by its id only.
+    /// Assistants are read by id only.
     NotAnAssistantId(String),
-    /// A run is active and the new one does not want to wait.
+    /// A run is active, and the new one must not wait.
     Busy,
     /// A state cannot be edited while runs are active; their rows, as Python writes them.
     EditWhileBusy { thread: String, runs: String },
-    /// The thread does not wait for an answer.
+    /// The thread has no open question.
     NothingToResume,
-    /// Neither input nor command was given.
+    /// Neither input nor command was sent.
     NoInput(Value),
-    /// A query's number is none; only the JavaScript server says so in this way.
+    /// A number in a query is invalid; only the JavaScript server words it like this.
     NotANumber(&'static str),
     /// A number is out of range.
     Range {
@@ -81,13 +81,13 @@ pub enum Problem {
         /// Whether the bound is the greatest value; else it is the least.
         greatest: bool,
     },
-    /// A word is not one of a list.
+    /// A value is not in a list.
     NotOneOf {
         field: &'static str,
         value: Value,
         /// The list.
         allowed: &'static [&'static str],
-        /// Where the schema has it.
+        /// Its location in the schema.
         place: String,
     },
     /// A stream mode that does not exist.
@@ -98,18 +98,18 @@ pub enum Problem {
         says: String,
         /// The rule of JSON Schema.
         rule: &'static str,
-        /// Where the schema has it.
+        /// Its location in the schema.
         place: String,
         /// The field; empty for the whole body.
         at: &'static str,
         value: Value,
     },
-    /// A text that only the Python server says.
+    /// An error that only the Python server has.
     Python(StatusCode, String),
 }
 
 impl Agent {
-    /// The refusal in the words of this server.
+    /// Returns the refusal in the words of this server.
     pub fn refuse(&self, problem: Problem) -> Refusal {
         Box::new(match self.dialect {
             Dialect::Python | Dialect::Contract => python(problem),
@@ -119,7 +119,7 @@ impl Agent {
     }
 }
 
-/// An error as the Python server and the control plane write it.
+/// An error in the format of the Python server and the control plane.
 pub fn detail(status: StatusCode, text: &str) -> Response {
     json_response(status, &json!({"detail": text}))
 }
@@ -180,7 +180,7 @@ fn python(problem: Problem) -> Response {
     detail(status, &text)
 }
 
-/// A violation of a schema, as the Python server's validator words it.
+/// A schema violation in the words of the Python server's validator.
 fn violation(problem: Problem) -> String {
     let say = |says: &str, rule: &str, place: &str, at: &str, value: &Value| {
         let at = if at.is_empty() { String::new() } else { format!("[\"{at}\"]") };
@@ -216,7 +216,7 @@ fn violation(problem: Problem) -> String {
     }
 }
 
-/// Where the Python server's schema has a field of a new run; empty for the whole body.
+/// The location of a new run's field in the Python server's schema; empty for the whole body.
 pub fn run_schema(field: &str) -> String {
     let body = "[\"components\"][\"schemas\"][\"RunCreateStateful\"]";
     if field.is_empty() { body.to_owned() } else { format!("{body}[\"properties\"][\"{field}\"]") }
@@ -232,7 +232,7 @@ fn javascript(problem: Problem) -> Response {
         zod(json!({"validation": "uuid", "code": "invalid_string", "message": "Invalid uuid", "path": [field]}))
     };
     let (status, said) = match problem {
-        // The router's own answers have a space in their content type.
+        // The router's own responses have a space in their content type.
         Problem::NoRoute | Problem::NoMethod => {
             return text(S::NOT_FOUND, "text/plain; charset=UTF-8", "404 Not Found");
         }

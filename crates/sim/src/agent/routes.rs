@@ -15,7 +15,7 @@ use std::sync::Arc;
 type Routes = Router<Arc<Agent>>;
 
 impl Agent {
-    /// Its routes.
+    /// Returns its routes.
     pub fn router(self: &Arc<Self>) -> Router {
         let router = match self.dialect {
             Dialect::Contract => contract(),
@@ -39,12 +39,12 @@ fn streams() -> Routes {
         .route("/threads/{thread}/runs/{run}/stream", get(join::run))
 }
 
-/// What the written contract names.
+/// The routes of the written contract.
 fn contract() -> Routes {
     streams().route("/threads/{thread}/stream", get(join::thread)).route("/runs/stream", post(runs::stateless_stream))
 }
 
-/// What the Python, the JavaScript and the Aegra server have in common.
+/// The routes that the Python, the JavaScript and the Aegra server have in common.
 fn common(routes: Routes) -> Routes {
     routes
         .route("/info", get(info))
@@ -88,7 +88,7 @@ fn javascript() -> Routes {
         .route("/runs/crons/{cron}", delete(not_implemented))
 }
 
-/// Checks the key, where one is required, and adds the headers that every answer of the real server has.
+/// Checks the key if one is required, and adds the headers that the real server sends with every response.
 async fn guard(State(agent): State<Arc<Agent>>, request: Request, next: Next) -> Response {
     let given = request.headers().get("x-api-key").and_then(|key| key.to_str().ok());
     if agent.key.is_some() && agent.key.as_deref() != given && request.method() != Method::OPTIONS {
@@ -144,7 +144,7 @@ async fn info(State(agent): State<Arc<Agent>>) -> Response {
     json_response(StatusCode::OK, &info)
 }
 
-/// The JavaScript server wants a JSON body with this `GET`.
+/// The JavaScript server requires a JSON body for this `GET`.
 async fn no_schemas(State(agent): State<Arc<Agent>>) -> Response {
     *agent.refuse(Problem::BadJson)
 }

@@ -1,4 +1,4 @@
-//! Threads, states, runs and assistants as JSON, the way each server writes them.
+//! Threads, states, runs and assistants as JSON, in the format of each server.
 
 use super::state::{Assistant, Checkpoint, Interrupt, Object, Run, Task, Thread};
 use crate::Dialect;
@@ -29,7 +29,7 @@ pub fn assistant(dialect: Dialect, assistant: &Assistant) -> Value {
     row
 }
 
-/// A thread's row. Which keys there are depends on what has happened to it.
+/// A thread's row. Its keys depend on its history.
 pub fn thread(dialect: Dialect, thread: &Thread) -> Value {
     let (created, updated) = (time(dialect, thread.created_at), time(dialect, thread.updated_at));
     if dialect == Dialect::Aegra {
@@ -74,7 +74,7 @@ pub fn thread(dialect: Dialect, thread: &Thread) -> Value {
     row
 }
 
-/// An interrupt. In a stream the Python server always has the key `response_schema`.
+/// An interrupt. In a stream of the Python server the key `response_schema` is always present.
 pub fn interrupt(dialect: Dialect, interrupt: &Interrupt, streamed: bool) -> Value {
     let mut row = json!({"id": interrupt.id, "value": interrupt.value});
     let python = matches!(dialect, Dialect::Python | Dialect::Contract);
@@ -97,7 +97,7 @@ pub fn thread_interrupts<'a>(
         .collect()
 }
 
-/// A task of a state. `live` shows what still waits; else all that the step raised and wrote.
+/// A task of a state. `live` shows its open question; otherwise everything that the step raised and wrote.
 fn task(dialect: Dialect, task: &Task, live: bool) -> Value {
     let javascript = dialect == Dialect::JavaScript;
     let shown = if live && !javascript { task.pending() } else { task.raised.as_ref() };
@@ -105,7 +105,7 @@ fn task(dialect: Dialect, task: &Task, live: bool) -> Value {
     let mut row = json!({
         "id": task.id, "name": task.name, "error": task.error, "interrupts": raised, "checkpoint": null,
         "state": null,
-        // The JavaScript server shows no result of a task that once asked.
+        // The JavaScript server shows no result for a task that once asked a question.
         "result": if javascript && task.raised.is_some() { None } else { task.result.as_ref() },
     });
     if dialect != Dialect::Aegra {

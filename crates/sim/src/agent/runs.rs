@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Cancels a run if the client of a stream leaves before the run is over.
+/// Cancels a run if the client of its stream leaves early.
 pub fn cancel_on_leave(agent: &Arc<Agent>, thread: &str, run: &str) -> OnLeave {
     let (agent, thread, run) = (agent.clone(), thread.to_owned(), run.to_owned());
     OnLeave::new(move || {
@@ -100,7 +100,7 @@ fn create_stateless(agent: &Arc<Agent>, bytes: &[u8], origin: Origin) -> Result<
     Ok((started, body))
 }
 
-/// `POST /runs/stream`. The Python server's `location` leads nowhere.
+/// `POST /runs/stream`. The Python server's `location` does not exist.
 pub async fn stateless_stream(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
     answer(create_stateless(&agent, &bytes, Origin::Streamed).map(|(started, body)| {
         let run = started.run.id.clone();
@@ -143,7 +143,7 @@ pub async fn stateless_wait(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Re
     }))
 }
 
-/// Answers what a run answers in the end. Its thread may be gone by then, so the end is read from its stream.
+/// Responds with the final result of a run. Its thread may be gone by then, so the end is read from its stream.
 fn outcome_of(agent: &Arc<Agent>, started: Started) -> Response {
     let Started { run, mut reader } = started;
     let ending = async move {
@@ -178,7 +178,7 @@ pub async fn join(State(agent): State<Arc<Agent>>, Path((thread, run)): Path<(St
     response
 }
 
-/// A finished run that is joined answers from its thread.
+/// Joining a finished run returns the state of its thread.
 async fn join_outcome(agent: Arc<Agent>, run: Run) -> Value {
     if run.is_active() {
         agent.ended(&run.thread, &run.id).await;
@@ -202,7 +202,7 @@ async fn join_outcome(agent: Arc<Agent>, run: Run) -> Value {
     }
 }
 
-/// An answer that takes its time: a line break at every heartbeat, then the JSON.
+/// A slow response: a line break at every heartbeat, then the JSON.
 fn patient(agent: &Arc<Agent>, ending: impl Future<Output = Value> + Send + 'static) -> Response {
     let beat = if agent.heartbeat.is_zero() { Duration::from_secs(5) } else { agent.heartbeat };
     let parts = streams::unfold(Some(Box::pin(ending)), move |state| async move {
@@ -219,7 +219,7 @@ fn patient(agent: &Arc<Agent>, ending: impl Future<Output = Value> + Send + 'sta
     response
 }
 
-/// `GET /threads/{t}/runs`: newest first, but on the JavaScript server oldest first, with `limit` as an end.
+/// `GET /threads/{t}/runs`: newest first; on the JavaScript server oldest first, where `limit` is the end index.
 pub async fn list(State(agent): State<Arc<Agent>>, Path(thread): Path<String>, uri: Uri) -> Response {
     if agent.dialect != Dialect::Aegra
         && let Err(refusal) = agent.check_thread(&thread)
@@ -267,7 +267,7 @@ pub async fn get(State(agent): State<Arc<Agent>>, Path((thread, run)): Path<(Str
     }
 }
 
-/// `DELETE /threads/{t}/runs/{r}`. A run that is running continues without its row; Aegra refuses.
+/// `DELETE /threads/{t}/runs/{r}`. A running run continues without its row; Aegra refuses.
 pub async fn delete(
     State(agent): State<Arc<Agent>>,
     Path((thread, run)): Path<(String, String)>,
@@ -329,7 +329,7 @@ pub async fn cancel(
         (Dialect::Python | Dialect::Contract, Cancelled::TooLate) => return *agent.refuse(Problem::CancelTooLate),
         _ => {}
     }
-    // Aegra reads the row before the run has written its end.
+    // Aegra reads the row before the run writes its end.
     let row = agent
         .memory()
         .threads

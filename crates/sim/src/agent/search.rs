@@ -22,7 +22,7 @@ fn ok(value: &Value) -> Response {
     json_response(StatusCode::OK, value)
 }
 
-/// Sorts, cuts and selects, and describes the page in headers the way each server does: no total is one.
+/// Sorts, pages and selects, and adds the page headers of each server, none of which is a true total.
 fn paged(agent: &Agent, mut found: Vec<Value>, page: &Page, usual: &str, tie: &str) -> Response {
     let key = page.sort_by.as_deref().unwrap_or(usual);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -41,7 +41,7 @@ fn paged(agent: &Agent, mut found: Vec<Value>, page: &Page, usual: &str, tie: &s
     match agent.dialect {
         Dialect::Aegra => {}
         Dialect::JavaScript => {
-            // It says that there is more only if the total happens to be the limit.
+            // It reports more pages only if the total equals the limit.
             let next = page.offset + total;
             let exact = total == page.limit;
             if exact {
@@ -177,7 +177,7 @@ pub async fn threads(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response 
             }
         }
         if agent.dialect == Dialect::Aegra {
-            // It knows neither `select` nor `sort_by`.
+            // It supports neither `select` nor `sort_by`.
             page.select.clear();
             page.sort_by = None;
             page.descending = true;
@@ -187,7 +187,7 @@ pub async fn threads(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response 
     }))
 }
 
-/// The values at paths such as `values.messages[-1].content`; null where there is none.
+/// The values at paths such as `values.messages[-1].content`; null if there is none.
 fn extracted(row: &Value, paths: &Value) -> Value {
     let at = |path: &str| {
         let mut value = row.clone();

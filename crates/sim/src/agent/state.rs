@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 /// A JSON object.
 pub type Object = Map<String, Value>;
 
-/// Everything that one agent server stores.
+/// The data of one agent server.
 #[derive(Debug, Default)]
 pub struct Memory {
     /// Assistants, in the order of their creation.
@@ -24,10 +24,10 @@ pub struct Memory {
     pub feeds: HashMap<String, Arc<Feed>>,
 }
 
-/// A graph under a name, perhaps with a configuration of its own.
+/// A graph under a name, optionally with its own configuration.
 #[derive(Debug, Clone)]
 pub struct Assistant {
-    /// Its id; a graph's own assistant has the same one on every server.
+    /// Its id; a graph's default assistant has the same one on every server.
     pub id: String,
     /// The graph that it runs.
     pub graph: Graph,
@@ -38,29 +38,29 @@ pub struct Assistant {
     pub metadata: Value,
     /// When it was created.
     pub created_at: Timestamp,
-    /// The version in use.
+    /// The current version.
     pub version: u32,
 }
 
-/// A question that a node asked.
+/// A node's question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interrupt {
     /// Its id; it stays the same until the checkpoint is forked or edited.
     pub id: String,
     /// The question.
     pub value: Value,
-    /// The JSON schema of the answer, where the graph gave one.
+    /// The JSON schema of the answer, if the graph sets one.
     pub schema: Option<Value>,
 }
 
 impl Interrupt {
-    /// The id of a task's interrupt: the first, second… that its node raises.
+    /// The id of a task's interrupt, by its position among those that the node raises.
     pub fn id_of(task: &str, index: usize) -> String {
         stable_hex(&format!("{task} {index}"), 32)
     }
 }
 
-/// A task of a checkpoint: a node that runs next, or has run from here.
+/// A task of a checkpoint: a node that will run next, or has run from here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     pub id: String,
@@ -68,13 +68,13 @@ pub struct Task {
     pub name: String,
     /// Why it failed, as Python's `repr` of the exception.
     pub error: Option<String>,
-    /// The question that it raised last. Servers keep it after it was answered.
+    /// The last question that it raised. Servers keep it after the answer.
     pub raised: Option<Interrupt>,
-    /// Answers that were stored for it. They are stored before the node runs, so a wrong one stays.
+    /// Stored answers. They are stored before the node runs, so an invalid one remains.
     pub answers: Vec<Value>,
-    /// What it wrote.
+    /// Its writes.
     pub result: Option<Value>,
-    /// Whether a command added it. States do not show such a task.
+    /// Whether a command added it. States do not show such tasks.
     pub added: bool,
 }
 
@@ -92,7 +92,7 @@ impl Task {
         }
     }
 
-    /// The question that waits for an answer.
+    /// The open question.
     pub fn pending(&self) -> Option<&Interrupt> {
         self.raised.as_ref().filter(|_| self.result.is_none())
     }
@@ -115,7 +115,7 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// The step of its graph.
+    /// The step number in its graph.
     pub fn step(&self) -> i64 {
         self.metadata["step"].as_i64().unwrap_or(0)
     }
@@ -125,12 +125,12 @@ impl Checkpoint {
         self.metadata["source"].as_str().unwrap_or_default()
     }
 
-    /// The questions that wait for an answer.
+    /// The open questions.
     pub fn pending(&self) -> impl Iterator<Item = &Interrupt> {
         self.tasks.iter().filter_map(Task::pending)
     }
 
-    /// The state with the writes of tasks that are finished while others of the same step are not.
+    /// The state with the writes of finished tasks while other tasks of the step are unfinished.
     pub fn live_values(&self, graph: Option<Graph>) -> Object {
         let mut values = self.values.clone();
         if let Some(graph) = graph {
@@ -146,7 +146,7 @@ pub struct Thread {
     pub id: String,
     /// When it was created.
     pub created_at: Timestamp,
-    /// When any of it changed.
+    /// When any part of it changed.
     pub updated_at: Timestamp,
     /// When its state changed.
     pub state_updated_at: Timestamp,
@@ -157,7 +157,7 @@ pub struct Thread {
     pub error: Option<Value>,
     /// The state as of the last checkpoint that a run or an edit reported. `None` until then.
     pub values: Option<Object>,
-    /// The questions as of the same checkpoint, by task; `None` where the row has none. They may be out of date.
+    /// The questions as of the same checkpoint, by task; `None` if the row has none. They may be outdated.
     pub interrupts: Option<Object>,
     /// Whether a run or an edit has ever updated the row.
     pub touched: bool,
@@ -200,12 +200,12 @@ impl Thread {
         }
     }
 
-    /// The same, to change it.
+    /// The same for changes.
     pub fn checkpoint_mut(&mut self, id: &str) -> Option<&mut Checkpoint> {
         self.checkpoints.iter_mut().rev().find(|checkpoint| checkpoint.id == id)
     }
 
-    /// A time for a new checkpoint: later than that of every other one, so that ids sort by age.
+    /// A time for a new checkpoint: later than all others, so that ids sort by age.
     pub fn later(&self, at: Timestamp) -> Timestamp {
         let after =
             self.checkpoints.last().and_then(|last| last.at.checked_add(jiff::SignedDuration::from_micros(1)).ok());
@@ -216,7 +216,7 @@ impl Thread {
         self.runs.iter().find(|run| run.id == id)
     }
 
-    /// A run of it, to change it.
+    /// A run of it, for changes.
     pub fn run_mut(&mut self, id: &str) -> Option<&mut Run> {
         self.runs.iter_mut().find(|run| run.id == id)
     }
@@ -245,7 +245,7 @@ impl Thread {
 pub struct Cancel {
     /// The run and its checkpoints are removed.
     pub rollback: bool,
-    /// Who asked for it, as the thread's error says.
+    /// Who cancelled it, for the thread's error.
     pub reason: String,
 }
 
@@ -265,27 +265,27 @@ pub struct Run {
     pub graph: Graph,
     /// When it was created.
     pub created_at: Timestamp,
-    /// When any of it changed.
+    /// When any part of it changed.
     pub updated_at: Timestamp,
     /// `pending`, `running`, `success`, `error`, `timeout` or `interrupted`.
     pub status: String,
     pub metadata: Object,
-    /// Its parameters.
+    /// Its request parameters.
     pub kwargs: Value,
-    /// What it does when the thread is busy.
+    /// What it does if the thread is busy.
     pub strategy: String,
     /// Why it failed; only Aegra's rows show it.
     pub failure: Option<String>,
-    /// What it wrote last; only Aegra's rows show it.
+    /// Its last output; only Aegra's rows show it.
     pub output: Option<Value>,
     /// Its stream.
     pub feed: Arc<Feed>,
-    /// The time that it sees.
+    /// Its clock.
     pub clock: Arc<Clock>,
     pub stop: CancellationToken,
-    /// How it was cancelled, if it was.
+    /// How it was cancelled, if at all.
     pub cancelled: Option<Cancel>,
-    /// What it answered in the end, for clients that wait.
+    /// Its final response, for clients that wait.
     pub outcome: Arc<OnceLock<Value>>,
 }
 
@@ -301,7 +301,7 @@ impl Run {
     }
 }
 
-/// Keeps only the named fields, where any are named.
+/// Keeps only the named fields; an empty list keeps all.
 pub fn select(value: Value, fields: &[String]) -> Value {
     if fields.is_empty() {
         return value;
@@ -314,7 +314,7 @@ pub fn select(value: Value, fields: &[String]) -> Value {
     }
 }
 
-/// Whether a value contains all of another one: PostgreSQL's `@>`, also inside objects and lists.
+/// Whether a value contains another one, like PostgreSQL's `@>`, including nested objects and lists.
 pub fn contains(value: &Value, wanted: &Value) -> bool {
     match (value, wanted) {
         (_, Value::Object(wanted)) => {

@@ -19,7 +19,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Filter {
     All,
-    /// Those whose name begins with one of these. `metadata` and `error` are no exception.
+    /// Those whose name starts with one of these, without exceptions for `metadata` and `error`.
     Names(Vec<String>),
     /// Those of a thread's stream in these modes.
     Modes(Vec<String>),
@@ -54,11 +54,11 @@ pub fn count_of(id: &str) -> u64 {
     id.rsplit_once("_event_").and_then(|(_, count)| count.parse().ok()).unwrap_or(0)
 }
 
-/// Does something when the client of a stream has left.
+/// Calls a function when the client of a stream has left.
 pub struct OnLeave(Option<Box<dyn FnOnce() + Send>>);
 
 impl OnLeave {
-    /// Does this when dropped.
+    /// Called when this is dropped.
     pub fn new(act: impl FnOnce() + Send + 'static) -> Self {
         OnLeave(Some(Box::new(act)))
     }
@@ -72,15 +72,15 @@ impl Drop for OnLeave {
     }
 }
 
-/// What a stream consists of.
+/// A stream's sources and options.
 pub struct Source {
-    /// Where the events come from.
+    /// The source of its events.
     pub reader: Reader,
-    /// Which of them are sent.
+    /// Which of the events are sent.
     pub filter: Filter,
     /// Whether they carry their ids.
     pub ids: bool,
-    /// What happens when the client leaves.
+    /// Dropped when the client leaves.
     pub leave: Option<OnLeave>,
     /// How long a stream without any event stays open.
     pub linger: Duration,
@@ -89,7 +89,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Events without ids, of no run in particular.
+    /// A stream of events without ids that belong to no run.
     pub fn new(reader: Reader, filter: Filter) -> Self {
         Source { reader, filter, ids: false, leave: None, linger: Duration::ZERO, run: false }
     }
@@ -127,7 +127,7 @@ fn frame(agent: &Agent, item: &Item, ids: bool) -> Bytes {
     Bytes::from(text)
 }
 
-/// Adds JSON with everything but ASCII as escapes, as Python's `json.dumps` writes it.
+/// Appends JSON with non-ASCII characters escaped, like Python's `json.dumps`.
 fn escape(text: &mut String, json: &str) {
     for character in json.chars() {
         if character.is_ascii() {
@@ -196,7 +196,7 @@ impl Wire {
     }
 }
 
-/// Answers with a stream.
+/// Responds with a stream.
 pub fn respond(agent: &Arc<Agent>, source: Source) -> Response {
     let beat = (!agent.wire.no_heartbeats && !agent.heartbeat.is_zero()).then(|| {
         let mut beat = interval_at(Instant::now() + agent.heartbeat, agent.heartbeat);
@@ -221,7 +221,7 @@ pub fn respond(agent: &Arc<Agent>, source: Source) -> Response {
     response
 }
 
-/// Whether run streams carry ids: on the Python server only those of resumable runs do.
+/// Whether run streams have ids: on the Python server only those of resumable runs.
 pub fn run_ids(agent: &Agent, resumable: bool) -> bool {
     match agent.ids.kind() {
         Ids::Absent => false,
@@ -230,7 +230,7 @@ pub fn run_ids(agent: &Agent, resumable: bool) -> bool {
     }
 }
 
-/// Adds the headers that say where a run's stream is. The contract names none.
+/// Adds the headers with the location of a run's stream. The contract has none.
 pub fn locate(agent: &Agent, response: &mut Response, thread: &str, run: &str, what: &str) {
     if agent.dialect == Dialect::Contract {
         return;

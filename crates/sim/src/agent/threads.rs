@@ -1,4 +1,4 @@
-//! Threads over REST: creating, reading, changing, copying and deleting them; their states and histories.
+//! Threads over REST: creating, reading, changing, copying and deleting them, and their states and histories.
 
 use super::feed::{Ended, Item, Kind};
 use super::history::{self, Asked};
@@ -49,7 +49,7 @@ pub async fn create(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
     }))
 }
 
-/// Reads something of a thread that must exist.
+/// Reads a part of an existing thread.
 fn of_thread(agent: &Agent, id: &str, read: impl FnOnce(&Thread) -> Result<Value, Refusal>) -> Response {
     answer(agent.check_thread_id(id, false).and_then(|()| {
         let memory = agent.memory();
@@ -114,7 +114,7 @@ pub async fn copy(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> Re
 }
 
 impl Agent {
-    /// Copies a thread: the whole history and no runs. The row of a copy is idle, even if its state asks.
+    /// Copies a thread: the whole history and no runs. The copy's row is idle, even if its state has a question.
     pub fn copy_thread(&self, id: &str, now: Timestamp) -> Thread {
         let copy = if self.dialect == Dialect::JavaScript { uuid7(now) } else { uuid4() };
         let mut memory = self.memory();
@@ -135,7 +135,7 @@ fn state_of(agent: &Agent, thread: &Thread, asked: Option<&str>) -> Value {
     match thread.checkpoint(asked) {
         Some(checkpoint) => {
             let mut state = rows::state(agent.dialect, thread, checkpoint, asked.is_none());
-            // The Python server repeats what it was asked for, and that has no namespace.
+            // The Python server repeats the requested configuration, which has no namespace.
             if asked.is_some()
                 && agent.dialect == Dialect::Python
                 && let Some(place) = state["checkpoint"].as_object_mut()
@@ -178,12 +178,12 @@ pub async fn state_at_post(State(agent): State<Arc<Agent>>, Path(id): Path<Strin
     }))
 }
 
-/// `POST /threads/{t}/state`: the state is edited by hand.
+/// `POST /threads/{t}/state`: a manual state edit.
 pub async fn update_state(State(agent): State<Arc<Agent>>, Path(id): Path<String>, bytes: Bytes) -> Response {
     answer(agent.body(&bytes).and_then(|body| {
         agent.check_thread(&id)?;
         if agent.dialect == Dialect::Aegra && body["values"].is_null() {
-            // It takes this for a request to read the state.
+            // It treats this as a request to read the state.
             return Ok(of_thread(&agent, &id, |thread| Ok(state_of(&agent, thread, None))));
         }
         let now = Timestamp::now();
@@ -213,7 +213,7 @@ pub async fn update_state(State(agent): State<Arc<Agent>>, Path(id): Path<String
     }))
 }
 
-/// `GET /threads/{t}/history`. Without `limit` the Python server gives one entry, the others ten.
+/// `GET /threads/{t}/history`. The default `limit` is 1 on the Python server and 10 on the others.
 pub async fn history_get(State(agent): State<Arc<Agent>>, Path(id): Path<String>, uri: Uri) -> Response {
     let pairs = query_pairs(&uri);
     let value = |key: &str| pairs.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.clone());

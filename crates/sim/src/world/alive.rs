@@ -1,4 +1,4 @@
-//! Activity in the demo: runs that start again and again, and pushes that are built and deployed.
+//! Activity in the demo: repeated runs, and pushes that are built and deployed.
 
 use super::demo::{revision_config, title};
 use super::past::run;
@@ -14,20 +14,20 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Runs of a living thread that are kept, and its checkpoints.
+/// Maximum numbers of runs and of checkpoints of an active thread.
 const RUNS: usize = 12;
 const CHECKPOINTS: usize = 60;
-/// Entries of a list in a living thread's state before the older ones are dropped.
+/// Maximum length of a list in an active thread's state; older entries are dropped.
 const LONGEST: usize = 14;
 
-/// What happens on a thread again and again.
+/// Something that happens on a thread repeatedly.
 #[derive(Clone, Copy)]
 struct Behavior {
     graph: Graph,
     owner: &'static str,
     about: &'static str,
     inputs: &'static [&'static str],
-    /// Seconds between two runs, at least; half as much again at most.
+    /// Minimum seconds between two runs; the maximum is half as much again.
     rest: u64,
 }
 
@@ -69,7 +69,7 @@ const BEHAVIORS: [Behavior; 5] = [
     },
 ];
 
-/// Starts the runs that happen on an agent server.
+/// Starts the repeated runs of an agent server.
 pub fn start(agent: &Arc<Agent>, region: &str, stop: &CancellationToken) {
     for (n, behavior) in BEHAVIORS.into_iter().enumerate() {
         let id = uuid7(Timestamp::now());
@@ -80,7 +80,7 @@ pub fn start(agent: &Arc<Agent>, region: &str, stop: &CancellationToken) {
     }
 }
 
-/// Starts the pushes to a region's deployments.
+/// Starts the repeated pushes to a region's deployments.
 pub fn push(plane: &Arc<ControlServer>, stop: &CancellationToken) {
     let pushed: &[(&'static str, u64)] =
         if plane.region == "us" { &[("support-bot", 95), ("triage", 210)] } else { &[("translation-hub", 130)] };
@@ -109,7 +109,7 @@ fn input(behavior: Behavior, turn: usize) -> Value {
     }
 }
 
-/// One thread's runs, which pause while no client is present. They end when a client deletes the thread.
+/// The runs of one thread, which pause while no client is present. They end when a client deletes the thread.
 async fn live(agent: Arc<Agent>, thread: String, behavior: Behavior, first: usize) {
     agent.pause(Duration::from_millis(300 + 900 * first as u64)).await;
     for turn in 0.. {
@@ -131,7 +131,7 @@ async fn live(agent: Arc<Agent>, thread: String, behavior: Behavior, first: usiz
     }
 }
 
-/// Keeps a thread small on which runs happen for days.
+/// Keeps a thread small, even if it runs for days.
 fn tidy(thread: &mut Thread) {
     thread.runs.drain(..thread.runs.len().saturating_sub(RUNS));
     thread.checkpoints.drain(..thread.checkpoints.len().saturating_sub(CHECKPOINTS));
@@ -143,7 +143,7 @@ fn tidy(thread: &mut Thread) {
     }
 }
 
-/// Pushes to a deployment's branch: once at the start, and again some time after the last push was deployed.
+/// Pushes to a deployment's branch: once at the start, and again some time after each push was deployed.
 async fn push_to(plane: Arc<ControlServer>, name: &'static str, rest: u64, first: u64) {
     let sleep = |seconds: u64| tokio::time::sleep(Duration::from_secs(seconds).div_f64(plane.speed.max(1e-6)));
     sleep(first * 40).await;

@@ -1,4 +1,4 @@
-//! The deployments of the demo: two regions of a small company, in every state that a person should know by sight.
+//! The deployments of the demo: two regions of a small company, with deployments in every state.
 
 use crate::control::ControlServer;
 use crate::control::integrations::integration;
@@ -7,18 +7,18 @@ use crate::ids::{before, stable_hex, stable_number, stable_uuid};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-/// How a deployment looks in the table below.
+/// An entry of the table below.
 struct Plan {
     name: &'static str,
     display: Option<&'static str>,
     source: &'static str,
-    /// Where it serves: on the live agent server, under an invented address, or nowhere yet.
+    /// Where it serves: on the live agent server, at a made-up address, or nowhere yet.
     serves: Serves,
     kind: &'static str,
     status: Option<&'static str>,
-    /// How its revisions ended, oldest first.
+    /// The final statuses of its revisions, oldest first.
     history: &'static [ScheduledOutcome],
-    /// Hours since the newest one.
+    /// Age of the newest one in hours.
     age: f64,
     preview: bool,
 }
@@ -140,7 +140,7 @@ fn plans(region: &str) -> Vec<Plan> {
     }
 }
 
-/// First lines of commits, for revisions that were pushed.
+/// Subject lines of commits, for revisions that were pushed.
 const TITLES: [&str; 12] = [
     "Retry the order look-up once before giving up",
     "Answer in the customer's language",
@@ -156,12 +156,12 @@ const TITLES: [&str; 12] = [
     "Log the run id with every error",
 ];
 
-/// The line of a commit that comes as number `n`.
+/// The subject line of commit number `n`.
 pub fn title(n: u64) -> &'static str {
     TITLES[(n % TITLES.len() as u64) as usize]
 }
 
-/// What a revision of this deployment is made from.
+/// The source of a deployment's revision.
 pub fn revision_config(name: &str, source: &str, id: &str) -> Value {
     let reference = match name {
         name if name.starts_with("pr-") => "fix/refund-rounding",
@@ -186,7 +186,7 @@ pub fn revision_config(name: &str, source: &str, id: &str) -> Value {
     }
 }
 
-/// Fills a region. `live` is the agent server that really answers.
+/// Fills a region. `live` is the agent server that responds.
 pub fn fill(plane: &ControlServer, live: &str) {
     let now = Timestamp::now();
     let mut deployments = plane.deployments();
@@ -194,7 +194,7 @@ pub fn fill(plane: &ControlServer, live: &str) {
         let id = stable_uuid(&format!("{} {}", plane.region, plan.name));
         let count = plan.history.len();
         let revision_id = |n: usize| stable_uuid(&format!("{id} revision {n}"));
-        // Each was made some hours before the next.
+        // Revisions are some hours apart.
         let gap = |n: usize| 7.0 + (stable_number(&revision_id(n)) % 90) as f64;
         let revisions: Vec<Revision> = plan
             .history

@@ -1,4 +1,4 @@
-//! Many deployments in one region, for lists that are long.
+//! Many deployments in one region, for long lists.
 
 use crate::control::ControlServer;
 use crate::control::integrations::integration;
@@ -12,7 +12,7 @@ const FIRST: [&str; 12] =
 const SECOND: [&str; 10] =
     ["agent", "triage", "support", "etl", "search", "router", "planner", "review", "ingest", "notify"];
 
-/// Adds so many deployments, always the same ones.
+/// Adds this many deployments, always the same ones.
 pub fn fill(plane: &ControlServer, agent: Option<&str>, count: usize) {
     let now = Timestamp::now();
     let mut deployments = plane.deployments();

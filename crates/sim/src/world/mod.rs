@@ -1,4 +1,4 @@
-//! What the simulated world contains at the start, and what happens in it by itself.
+//! The initial contents of the simulated world, and its own activity.
 
 mod alive;
 mod demo;
@@ -14,11 +14,11 @@ use futures::future::{BoxFuture, Shared};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// The past of an agent server, and what happens on it by itself: made once, when a client first asks for it.
+/// The past and the activity of an agent server, created when a client first requests something.
 pub type History = Shared<BoxFuture<'static, ()>>;
 
-/// Fills the control planes as the scenario says, and returns the history of each agent server. A history takes tens of
-/// milliseconds to make, so the first frame of a demo does not wait for it.
+/// Fills the control planes for the scenario. Returns the history of each agent server, which takes tens of milliseconds to create,
+/// so the first frame of a demo does not wait for it.
 pub fn fill(
     options: &Options,
     planes: &[Arc<ControlServer>],
@@ -49,6 +49,6 @@ fn history(plane: &Arc<ControlServer>, agent: &Arc<Agent>, stop: &CancellationTo
         past::fill(&agent, &region).await;
         alive::start(&agent, &region, &stop);
     };
-    // On a task of its own: the client that asked for it may disconnect meanwhile.
+    // In a separate task, because the client that triggers it may disconnect.
     async move { tokio::spawn(made).await.unwrap_or_default() }.boxed().shared()
 }

@@ -1,5 +1,5 @@
-//! Makes the past of the demo's agent servers. Runs of the past are real runs on a clock of their own, on which time passes
-//! at once; so states, histories, run records and event ids agree. A run that reaches the present continues there.
+//! Creates the past of the demo's agent servers. Past runs are real runs on a clock of their own, on which time passes instantly,
+//! so states, histories, run records and event ids agree. A run that reaches the present continues there.
 
 use super::stories::{Act, Story, stories};
 use crate::Dialect;
@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The modes that a person watching would want.
+/// Modes for a person who watches.
 const WATCHED: [&str; 5] = ["values", "updates", "messages-tuple", "custom", "tasks"];
 
-/// Runs that began longer ago publish no events, since no server would replay them. A crawl may be running still.
+/// Older runs publish no events, since no server would replay them. A crawl may still be running.
 const SILENT: f64 = 1800.0;
 
-/// Sets up the assistants and makes the past.
+/// Creates the assistants and the past.
 pub async fn fill(agent: &Arc<Agent>, region: &str) {
     let now = Timestamp::now();
     assistants(agent, region, now);
@@ -49,7 +49,7 @@ async fn tell(agent: &Arc<Agent>, region: &str, now: Timestamp, story: Story) {
                 happen(agent, &id, &body, &clock, stop.map(|(then, act)| (ago - then, act))).await;
             }
             Act::Edit(body) => {
-                // The stories are written so that nothing is wrong with it.
+                // The stories contain no invalid requests.
                 let _ = agent.with_thread(&id, |thread| edit::edit(agent.dialect, thread, &body, at));
             }
             // Aegra cannot copy threads.
@@ -73,7 +73,7 @@ fn watched(graph: Graph, body: &Value) -> Value {
     body
 }
 
-/// Lets a run happen in the past, and whatever stops it after some seconds.
+/// Runs a past run, and stops it after some seconds if requested.
 async fn happen(agent: &Arc<Agent>, thread: &str, body: &Value, clock: &Arc<Clock>, stop: Option<(f64, Act)>) {
     let Ok((started, work)) = life::prepare(agent, thread, body, false, Origin::Background, clock) else { return };
     let run = started.run.id.clone();
@@ -99,7 +99,7 @@ async fn happen(agent: &Arc<Agent>, thread: &str, body: &Value, clock: &Arc<Cloc
     }
 }
 
-/// Runs to the end, in the present.
+/// Runs to its end, in the present.
 pub async fn run(agent: &Arc<Agent>, thread: &str, graph: Graph, body: &Value) {
     let Ok(started) = life::start(agent, thread, &watched(graph, body), false, Origin::Background) else { return };
     let run = started.run.id.clone();
@@ -107,7 +107,7 @@ pub async fn run(agent: &Arc<Agent>, thread: &str, graph: Graph, body: &Value) {
     agent.ended(thread, &run).await;
 }
 
-/// Each server shows its own graphs, and an assistant that a person made from one of them.
+/// Each server shows its own graphs, and an assistant that a user made from one of them.
 fn assistants(agent: &Agent, region: &str, now: Timestamp) {
     let hidden: &[Graph] = if region == "us" {
         &[Graph::Agent, Graph::Failing]

@@ -1,4 +1,4 @@
-//! What happened on the demo's agent servers before anyone looked: a thread of every age and status.
+//! The history of the demo's agent servers: threads of every age and status.
 
 use crate::agent::graphs::Graph;
 use serde_json::{Value, json};
@@ -13,18 +13,18 @@ pub enum Act {
     Delete,
     /// Edited the state with this body.
     Edit(Value),
-    /// Copied the thread; the subject of the copy.
+    /// Copied the thread; contains the subject of the copy.
     Copy(&'static str),
 }
 
-/// A thread of the past.
+/// A past thread.
 pub struct Story {
     pub graph: Graph,
-    /// Who it belongs to.
+    /// Its owner.
     pub owner: &'static str,
     /// Its subject, in its metadata.
     pub subject: &'static str,
-    /// What was done with it, and how many seconds ago, oldest first.
+    /// Client actions with their age in seconds, oldest first.
     pub acts: Vec<(f64, Act)>,
 }
 
@@ -39,12 +39,12 @@ fn input(input: Value) -> Act {
     Act::Run(json!({"input": input}))
 }
 
-/// A crawl takes hours; the default recursion limit would end it after a few minutes.
+/// A crawl takes hours; the default recursion limit would end it within minutes.
 fn crawl(pages: u32, seconds: f64) -> Value {
     json!({"input": {"pages": pages, "seconds": seconds}, "config": {"recursion_limit": 5000}})
 }
 
-/// A thread with runs a few minutes apart, of which the last began this many hours ago.
+/// A thread with runs a few minutes apart, the last of which started this many hours ago.
 fn runs(graph: Graph, inputs: Vec<Value>, hours: f64, owner: &'static str, subject: &'static str) -> Story {
     let last = inputs.len() - 1;
     let acts = inputs.into_iter().enumerate();
@@ -111,7 +111,7 @@ fn everyday() -> Vec<Story> {
     ]
 }
 
-/// Runs that are running, or wait for their turn, or were stopped.
+/// Runs that are running, queued or stopped.
 fn active() -> Vec<Story> {
     let mut import = crawl(400, 70.0);
     import["stream_resumable"] = json!(false);

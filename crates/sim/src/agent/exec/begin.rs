@@ -1,4 +1,4 @@
-//! How a run begins: with an input, or where another run stopped.
+//! How a run starts: with an input, or where another run stopped.
 
 use super::Stop;
 use super::level::Level;
@@ -7,15 +7,15 @@ use crate::Dialect;
 use crate::agent::state::{Checkpoint, Interrupt, Object, Task};
 use serde_json::{Value, json};
 
-/// What a run does with the state that it begins with.
+/// What a run does with its initial state.
 #[derive(Debug, Clone)]
 pub enum Begin {
-    /// It merges an input and begins at the first nodes.
+    /// It merges an input and starts at the first nodes.
     Input(Value),
     Continue(Continue),
-    /// It fails before it has done anything.
+    /// It fails before the first step.
     Fail(Stop),
-    /// It fails at its input, which it saves: the exception and its message.
+    /// It fails on its input, which is saved: the exception and its message.
     FailInput((String, String)),
     /// It saves the graph's initial state and ends.
     Nothing,
@@ -34,7 +34,7 @@ pub struct Continue {
     pub answers: Answers,
     /// An update of the state, before anything else.
     pub update: Value,
-    /// Nodes that run besides those that are next.
+    /// Nodes that run in addition to the next ones.
     pub goto: Vec<String>,
 }
 
@@ -43,14 +43,14 @@ pub struct Continue {
 pub enum Answers {
     #[default]
     None,
-    /// One for whichever question comes first.
+    /// One answer for whichever question is asked first.
     Bare(Value),
     /// By the id of the interrupt.
     ById(Object),
 }
 
 impl Answers {
-    /// Reads the `resume` of a command. An object is a map of ids only if all its keys look like ids.
+    /// Reads the `resume` of a command. An object counts as a map of ids only if all its keys look like ids.
     pub fn read(resume: &Value) -> Self {
         let is_id = |key: &String| key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
         match resume {
@@ -60,7 +60,7 @@ impl Answers {
         }
     }
 
-    /// The answers of a task: those that were stored for it, and the one that is given now.
+    /// The answers of a task: those that were stored for it, and the new one.
     pub(super) fn of(&self, task: &Task) -> Vec<Value> {
         let mut answers = task.answers.clone();
         if let Answers::ById(map) = self {
@@ -71,14 +71,14 @@ impl Answers {
     }
 }
 
-/// What Python says where a command finds nothing to continue.
+/// Python's error for a command that finds nothing to continue.
 pub const NO_INPUT: &str = "'NoneType' object is not iterable";
 
 const AMBIGUOUS: &str = "When there are multiple pending interrupts, you must specify the interrupt id when resuming. \
                          Docs: https://docs.langchain.com/oss/python/langgraph/interrupts#handling-multiple-interrupts.";
 
 impl Level<'_> {
-    /// Takes the input, or continues. Afterwards the first tasks are known.
+    /// Applies the input, or continues. Afterwards the first tasks are known.
     pub(super) fn begin(&mut self, begin: &Begin, base: Option<Checkpoint>) -> Result<(), Stop> {
         match begin {
             Begin::Fail(stop) => Err(stop.clone()),
@@ -156,7 +156,7 @@ impl Level<'_> {
         Stop::failed("EmptyInputError", if javascript { writes } else { "Received no input for __start__" })
     }
 
-    /// Records a failure of the input, and fails.
+    /// Records that the input failed, and fails.
     fn fail_input(&mut self, error: &str, message: &str) -> Stop {
         let text = exception(self.out.agent.dialect, error, message);
         self.change_task(0, |task| {

@@ -42,9 +42,9 @@ pub fn run_level<'a>(
     async move {
         let javascript = out.agent.dialect == Dialect::JavaScript;
         let mut level = Level::new(out, graph, ns, parents, start.base.as_ref());
-        // As LangGraph counts: a fresh run may take `limit` steps and must then be over, a continued one two more.
+        // As in LangGraph: a new run may take `limit` steps and must then be finished, a continued one two more.
         let last_step = level.step + 2 + start.limit;
-        // A run that continues passes the breakpoint at which the last one stopped.
+        // A run that continues passes the breakpoint at which the previous run stopped.
         let mut passes = !matches!(start.begin, super::Begin::Input(_));
         level.begin(&start.begin, start.base)?;
         loop {
@@ -66,7 +66,7 @@ pub fn run_level<'a>(
             }
             passes = false;
             let ran: Vec<Task> = level.run_step().await?;
-            // The JavaScript server stops also after the last node, and before it reports the new checkpoint.
+            // The JavaScript server also stops after the last node, and before it reports the new checkpoint.
             if named(&ran, &start.hold_after) && (javascript || !level.tasks.is_empty()) {
                 if !javascript {
                     let mut burst = out.burst();
@@ -225,7 +225,7 @@ impl<'a> Level<'a> {
         });
     }
 
-    /// Writes state and tasks into the saved checkpoint: a command has changed them.
+    /// Updates state and tasks of the saved checkpoint after a command.
     pub(super) fn store(&self) {
         let (Some(checkpoint), true) = (&self.checkpoint, self.ns.is_empty()) else { return };
         self.out.agent.with_thread(&self.out.thread, |thread| {
@@ -253,7 +253,7 @@ impl<'a> Level<'a> {
                 id
             })
         });
-        // A thread that was deleted meanwhile stores nothing.
+        // A thread that was deleted in the meantime stores nothing.
         self.checkpoint = Some(saved.flatten().unwrap_or_else(|| checkpoint_id(now, self.step)));
     }
 }

@@ -28,9 +28,9 @@ pub enum Stop {
         error: String,
         message: String,
     },
-    /// A node asks something and waits for the answer.
+    /// A node asks a question and waits for the answer.
     Asked(Interrupt),
-    /// The run stops at a breakpoint.
+    /// The run reaches a breakpoint.
     Held,
 }
 
@@ -41,18 +41,18 @@ impl Stop {
     }
 }
 
-/// How a run begins.
+/// How a run starts.
 #[derive(Debug, Clone)]
 pub struct Start {
-    /// The state that it begins with.
+    /// Its initial state.
     pub base: Option<Checkpoint>,
-    /// What it does with it.
+    /// What it does with the state.
     pub begin: Begin,
-    /// Nodes before which it stops.
+    /// Nodes before which it stops (breakpoints).
     pub hold_before: Vec<String>,
-    /// Nodes after which it stops.
+    /// Nodes after which it stops (breakpoints).
     pub hold_after: Vec<String>,
-    /// Steps that it may take.
+    /// Maximum number of steps.
     pub limit: i64,
 }
 
@@ -62,25 +62,25 @@ pub type AnswerSchema = (Value, fn(&Value) -> Result<(), Stop>);
 /// The answers that a task may use.
 #[derive(Debug, Default)]
 struct Given {
-    /// Answers to its questions, in their order.
+    /// Answers to its questions, in order.
     answers: Vec<Value>,
-    /// Questions that it asked so far.
+    /// Number of questions so far.
     asked: usize,
     /// Whether it used an answer.
     used: bool,
 }
 
-/// What a node sees.
+/// The context of a node.
 #[derive(Debug)]
 pub struct Node<'a> {
-    /// Where its events go.
+    /// The run that gets its events.
     pub out: &'a Output,
-    /// Where it is.
+    /// Its position.
     pub position: Position,
     /// The state at the start of the step.
     pub state: Object,
     given: Mutex<Given>,
-    /// An answer to whichever question comes first.
+    /// An answer to whichever question is asked first.
     bare: Arc<Mutex<Option<Value>>>,
     /// The checkpoint that it runs from.
     checkpoint: String,
@@ -95,13 +95,13 @@ impl Node<'_> {
         }
     }
 
-    /// Waits.
+    /// Lets time pass.
     pub async fn wait(&self, millis: f64) {
         self.out.clock.sleep(Duration::from_secs_f64((millis / 1000.0).max(0.0))).await;
     }
 
-    /// Asks the user. The first time, the run stops here; when it runs again, the answer is available. An
-    /// answer is stored before the node uses it, unless it has a schema that the answer breaks.
+    /// Asks the user. The run stops here the first time; when it runs again, the answer is available. An answer is stored before
+    /// the node uses it, unless it has a schema that the answer breaks.
     pub fn ask(&self, question: &Value, schema: Option<AnswerSchema>) -> Result<Value, Stop> {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         let index = given.asked;
@@ -140,7 +140,7 @@ impl Node<'_> {
         self.given.lock().unwrap_or_else(PoisonError::into_inner).used
     }
 
-    /// Says something, token by token, and returns the whole message.
+    /// Streams a text token by token. Returns the whole message.
     pub async fn say(&self, reply: &Reply) -> Value {
         let out = self.out;
         let asked = message::last_question(&self.state.get("messages").cloned().unwrap_or_default());
@@ -152,11 +152,11 @@ impl Node<'_> {
         out.chain_event(&mut burst, "on_chat_model_start", "ScriptedModel", &input, Some(&self.position));
         let mut stream = MessageStream::new(out, &self.position, id.clone());
         let script = message::script(reply, &usage);
-        // A model thinks before its first token.
+        // A model takes time before its first token.
         self.wait(if out.clock.is_silent() { 900.0 } else { 60.0 }).await;
         for (n, piece) in script.iter().enumerate() {
             stream.piece(&mut burst, piece);
-            // Models sometimes send two tokens at once, and the end of a message always.
+            // Models sometimes send two tokens at once, and always do at the end of a message.
             if n + 2 < script.len() && n % 7 != 3 {
                 burst.send();
                 self.wait(16.0 + (n * 7 % 19) as f64).await;
@@ -170,7 +170,7 @@ impl Node<'_> {
         whole
     }
 
-    /// Runs a subgraph on this node's state and returns the state that it ends with.
+    /// Runs a subgraph on this node's state. Returns the resulting state.
     pub async fn subgraph(&self, graph: Graph) -> Result<Object, Stop> {
         let start = Start {
             base: None,

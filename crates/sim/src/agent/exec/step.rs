@@ -1,4 +1,4 @@
-//! One super-step: its tasks run side by side.
+//! One super-step: its tasks run in parallel.
 
 use super::level::Level;
 use super::{Given, Node, Stop};
@@ -14,7 +14,7 @@ use std::task::Poll;
 /// How a task ended: its index, its result, and whether it used an answer.
 type Done = (usize, Result<Value, Stop>, bool);
 
-/// Waits for the first of several futures, and takes it out. The earlier ones go first.
+/// Waits for the first of several futures and removes it. Earlier ones have priority.
 async fn first_of(running: &mut Vec<BoxFuture<'_, Done>>) -> Option<Done> {
     poll_fn(|context| {
         if running.is_empty() {
@@ -86,7 +86,7 @@ impl<'a> Level<'a> {
                 async move {
                     let result = graph.node(node).await;
                     if result.is_ok() && node.out.agent.dialect == Dialect::JavaScript {
-                        // There, a question is noticed before the result of a node that ends at the same time.
+                        // JavaScript reports a question before the result of a node that ends at the same time.
                         tokio::task::yield_now().await;
                     }
                     (*index, result.map(|update| node.out.restyle(update)), node.used_an_answer())
@@ -120,7 +120,7 @@ impl<'a> Level<'a> {
         }
     }
 
-    /// Adds the events of the tasks that are about to run, and of those that another run has finished already.
+    /// Adds the events of the tasks that are about to run, and of those that another run finished.
     fn announce(&self) {
         let out = self.out;
         let mut burst = out.burst();
@@ -137,9 +137,9 @@ impl<'a> Level<'a> {
         burst.send();
     }
 
-    /// Stores and sends what a finished node wrote.
+    /// Stores and sends the writes of a finished node.
     fn finish_task(&mut self, index: usize, update: &Value) {
-        // An error of an earlier try stays.
+        // The error of an earlier attempt is kept.
         self.change_task(index, |task| task.result = Some(update.clone()));
         let out = self.out;
         let position = self.position(&self.tasks[index]);
@@ -166,7 +166,7 @@ impl<'a> Level<'a> {
         burst.send();
     }
 
-    /// Stores and sends a failure, and that the other unfinished tasks were cancelled.
+    /// Stores and sends a failure, and the cancellation of the other unfinished tasks.
     fn fail_step(&mut self, failed: usize, error: &str, message: &str, used_an_answer: bool) {
         let out = self.out;
         let dialect = out.agent.dialect;
@@ -191,7 +191,7 @@ impl<'a> Level<'a> {
         burst.send();
     }
 
-    /// Sends the state with what the finished tasks of the step wrote, since others of them ask.
+    /// Sends the state with the writes of finished tasks, because other tasks of the step ask questions.
     fn stop_asking(&mut self) {
         let mut values = self.values.clone();
         let written: Vec<&Value> = self.tasks.iter().filter_map(|task| task.result.as_ref()).collect();
@@ -202,7 +202,7 @@ impl<'a> Level<'a> {
         self.out.burst().add("values", &self.ns, &Value::Object(values)).send();
     }
 
-    /// Ends a super-step: merges what the nodes wrote, plans the next tasks and saves them. Returns those that ran.
+    /// Ends a super-step: merges the writes, plans the next tasks and saves them. Returns the tasks that ran.
     fn finish_step(&mut self) -> Vec<Task> {
         let mut ran = std::mem::take(&mut self.tasks);
         ran.sort_by(|a, b| a.name.cmp(&b.name));

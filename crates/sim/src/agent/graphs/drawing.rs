@@ -5,7 +5,7 @@ use crate::Dialect;
 use serde_json::{Value, json};
 
 impl Graph {
-    /// The drawing of a graph; `xray` opens this many levels of subgraphs.
+    /// Draws a graph; `xray` expands this many levels of subgraphs.
     pub fn drawing(self, dialect: Dialect, xray: usize) -> Value {
         let (mut nodes, mut edges) = (Vec::new(), Vec::new());
         self.draw("", xray, &mut nodes, &mut edges);
@@ -60,7 +60,7 @@ impl Graph {
         }
     }
 
-    /// The first or last node of a subgraph, where an edge from outside ends.
+    /// The first or last node of a subgraph, to which an edge from outside is attached.
     fn end_of(self, prefix: &str, xray: usize, first: bool) -> String {
         let edges = self.edges();
         let node = edges.iter().find_map(|(from, to, _)| match first {

@@ -1,4 +1,4 @@
-//! The graphs that the simulator runs: their shape, their state, and which node does what.
+//! The graphs that the simulator runs: their structure, their state, and the code of their nodes.
 
 mod drawing;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 pub enum Graph {
     /// A chat that calls tools.
     Agent,
-    /// The same chat under the name that the demo shows.
+    /// The same chat under the name in the demo.
     Support,
     /// Parallel nodes and a subgraph in a subgraph.
     Research,
@@ -21,31 +21,31 @@ pub enum Graph {
     Approval,
     /// Its second node raises.
     Broken,
-    /// A long node that says nothing.
+    /// A long node without events.
     Slow,
-    /// As many events as wanted, as fast as possible.
+    /// Any number of events, as fast as possible.
     Firehose,
     /// Asks two questions at once.
     Two,
     /// Asks back in plain text.
     Clarify,
-    /// A chat whose tool calls need approval, as langchain's human-in-the-loop middleware asks for it.
+    /// A chat whose tool calls need approval, like langchain's human-in-the-loop middleware.
     Hitl,
     /// Asks a question whose answer has a JSON schema.
     Schema,
-    /// Three nodes one after the other, for breakpoints.
+    /// Three consecutive nodes, for breakpoints.
     Release,
-    /// Loops as often as its input says.
+    /// Loops as often as its input sets.
     Counter,
-    /// A node fails while another one runs beside it.
+    /// A node fails while another one runs in parallel.
     Failing,
     /// Fetches page after page, for hours.
     Crawl,
-    /// A job that fails only if its input says so.
+    /// A job that fails only if its input requests it.
     Sync,
-    /// Inside `research`: looks at a draft.
+    /// A subgraph of `research`: reviews a draft.
     Critic,
-    /// Inside the critic: checks the sources.
+    /// A subgraph of the critic: checks the sources.
     Sources,
 }
 
@@ -103,7 +103,7 @@ impl Graph {
         GRAPHS.into_iter().find(|graph| graph.name() == name)
     }
 
-    /// The id of its own assistant: a UUID of version 5 of its name, so the same on every real server.
+    /// The id of its default assistant: a version 5 UUID of its name, the same on every real server.
     pub fn assistant(self) -> &'static str {
         match self {
             Graph::Agent => "fe096781-5601-53d2-b2f6-0d3403f7e9ca",
@@ -141,7 +141,7 @@ impl Graph {
         }
     }
 
-    /// Merges what a node returned, or an input, into a state: lists of the graph grow, everything else is replaced.
+    /// Merges a node's result or an input into a state: lists of the graph grow, everything else is replaced.
     pub fn merge(self, state: &mut Object, update: &Value) {
         for (key, value) in update.as_object().into_iter().flatten() {
             let grows = self.initial().get(key).is_some_and(Value::is_array);
@@ -165,12 +165,12 @@ impl Graph {
         }
     }
 
-    /// The nodes after the input.
+    /// The nodes that follow the input.
     pub fn start(self) -> Vec<&'static str> {
         self.edges().into_iter().filter(|(from, ..)| *from == "__start__").map(|(_, to, _)| to).collect()
     }
 
-    /// The nodes after a step: those that its nodes lead to, each once, in the order of their names.
+    /// The nodes after a step: the successors of its nodes, each once, sorted by name.
     pub fn next(self, after: &[&str], state: &Object) -> Vec<&'static str> {
         let mut next = Vec::new();
         for node in after {
@@ -194,7 +194,7 @@ impl Graph {
         next
     }
 
-    /// Where a node with conditional edges leads; `None` for the others.
+    /// The target of a node's conditional edges; `None` for other nodes.
     fn route(self, node: &str, state: &Object) -> Option<Option<&'static str>> {
         let calls = || message::open_calls(state.get("messages")) > 0;
         let number = |key: &str| state.get(key).and_then(Value::as_i64).unwrap_or(0);
@@ -208,7 +208,7 @@ impl Graph {
         })
     }
 
-    /// The subgraph that a node is.
+    /// The subgraph behind a node.
     pub fn inner(self, node: &str) -> Option<Graph> {
         match (self, node) {
             (Graph::Research, "critic") => Some(Graph::Critic),
@@ -291,7 +291,7 @@ impl Graph {
         }
     }
 
-    /// The nodes, without start and end.
+    /// The nodes without start and end.
     pub fn nodes(self) -> Vec<&'static str> {
         let mut nodes = Vec::new();
         for (from, to, _) in self.edges() {

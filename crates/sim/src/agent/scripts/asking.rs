@@ -1,5 +1,5 @@
 //! Graphs that ask the user: two questions at once, a question with a schema, and approvals in the shape of langchain's
-//! human-in-the-loop middleware. They check answers as the real ones do, so a wrong answer fails the node.
+//! human-in-the-loop middleware. They validate answers as the real ones do, so an invalid answer fails the node.
 
 use crate::agent::exec::{Node, Stop};
 use crate::agent::message::{self, Call, Reply};
@@ -9,7 +9,7 @@ fn failed(error: &str, message: String) -> Stop {
     Stop::Failed { error: error.to_owned(), message }
 }
 
-/// `two`: one of two nodes that ask side by side.
+/// `two`: one of two nodes that ask in parallel.
 pub fn side(node: &Node<'_>) -> Result<Value, Stop> {
     let side = node.position.node.as_str();
     let question = match node.state.get(side).and_then(Value::as_str) {
@@ -33,13 +33,13 @@ pub async fn look_up(node: &Node<'_>) -> Result<Value, Stop> {
     Ok(json!({"orders": ["A-20931", "A-20944"]}))
 }
 
-/// `clarify`: asks in plain text.
+/// `clarify`: asks which one, in plain text.
 pub fn which(node: &Node<'_>) -> Result<Value, Stop> {
     let answer = node.ask(&json!("Which order do you mean: A-20931 (kettle) or A-20944 (two mugs)?"), None)?;
     Ok(json!({"order": answer}))
 }
 
-/// `clarify`: answers the question about that order.
+/// `clarify`: answers for the chosen order.
 pub async fn reply(node: &Node<'_>) -> Result<Value, Stop> {
     let order = node.state.get("order").cloned().unwrap_or_default();
     let order = order.as_str().map_or_else(|| order.to_string(), str::to_owned);
@@ -47,7 +47,7 @@ pub async fn reply(node: &Node<'_>) -> Result<Value, Stop> {
     Ok(json!({"messages": [node.say(&Reply::text(text)).await]}))
 }
 
-/// `schema`: what an answer must look like.
+/// `schema`: the JSON schema of the answer.
 fn review_schema() -> Value {
     json!({
         "title": "Review", "description": "The reviewer's decision.", "type": "object", "required": ["approve"],
@@ -60,7 +60,7 @@ fn review_schema() -> Value {
     })
 }
 
-/// `schema`: asks. An answer that does not fit is refused before it is stored.
+/// `schema`: asks. An answer that does not match is refused before it is stored.
 pub fn review(node: &Node<'_>) -> Result<Value, Stop> {
     let text = node.state.get("question").and_then(Value::as_str).unwrap_or("Review the draft");
     let answer = node.ask(&json!({"question": text}), Some((review_schema(), check_review)))?;
@@ -110,7 +110,7 @@ fn check_review(answer: &Value) -> Result<(), Stop> {
 const GATED: [(&str, &[&str]); 2] =
     [("send_email", &["approve", "edit", "reject", "respond"]), ("delete_file", &["approve", "reject"])];
 
-/// `hitl`: the model asks for tools, and says what they did once they have run.
+/// `hitl`: the model calls tools, and summarizes their results.
 pub async fn model(node: &Node<'_>) -> Result<Value, Stop> {
     let messages = node.state.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let answers: Vec<&str> = messages
@@ -189,7 +189,7 @@ pub fn approve(node: &Node<'_>) -> Result<Value, Stop> {
     Ok(json!({"messages": messages}))
 }
 
-/// Applies a decision: edits the call in the message, or answers it in the tool's place.
+/// Applies a decision: edits the call in the message, or adds a result in place of the tool's.
 fn decide(last: &mut Value, call: &Value, name: &str, decision: &Value) -> Option<Value> {
     let id = call["id"].as_str().unwrap_or_default();
     let text = decision["message"].as_str().unwrap_or_default();
@@ -239,7 +239,7 @@ fn python_repr(value: &Value) -> String {
     }
 }
 
-/// `hitl`: runs the calls that no decision has answered in their place.
+/// `hitl`: runs the calls that have no result from a decision.
 pub async fn tools(node: &Node<'_>) -> Result<Value, Stop> {
     let messages = node.state.get("messages").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let answered: Vec<&Value> = messages

@@ -1,11 +1,11 @@
-//! `agent` and `support`: a chat that looks things up with tools and answers in Markdown.
+//! `agent` and `support`: a chat that uses tools and answers in Markdown.
 
 use crate::agent::exec::{Node, Stop};
 use crate::agent::message::{self, Call, Reply};
 use crate::ids::stable_number;
 use serde_json::{Value, json};
 
-/// The model's turn: a tool call first, then the answer from what the tools said.
+/// The model's turn: first a tool call, then the answer from the results.
 pub async fn chat(node: &Node<'_>) -> Result<Value, Stop> {
     let messages = node.state.get("messages").cloned().unwrap_or_else(|| json!([]));
     let question = message::last_question(&messages);
@@ -21,7 +21,7 @@ pub async fn chat(node: &Node<'_>) -> Result<Value, Stop> {
     Ok(json!({"messages": [node.say(&reply).await]}))
 }
 
-/// Calls the tools that the last message asked for.
+/// Runs the tool calls of the last message.
 pub async fn tools(node: &Node<'_>) -> Result<Value, Stop> {
     let asked = node.state.get("messages").and_then(Value::as_array).and_then(|messages| messages.last()).cloned();
     let mut answers = Vec::new();
@@ -39,7 +39,7 @@ fn call(name: &str, args: Value, question: &str) -> Call {
     Call { name: name.into(), args, id: format!("call_{:08x}", stable_number(&format!("{name}{question}")) as u32) }
 }
 
-/// Which tools a question needs.
+/// The tools that a question needs.
 fn look_up(question: &str) -> Reply {
     let asked = question.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| asked.contains(word));
@@ -65,7 +65,7 @@ fn look_up(question: &str) -> Reply {
     Reply { text: text.into(), calls }
 }
 
-/// What a tool finds.
+/// The result of a tool.
 fn result(name: &str, args: &Value) -> String {
     match name {
         "get_weather" => format!("21 °C, sunny in {}", args["city"].as_str().unwrap_or("Kraków")),
@@ -85,7 +85,7 @@ fn result(name: &str, args: &Value) -> String {
     }
 }
 
-/// The answer, from what the tools found.
+/// The answer from the results of the tools.
 fn answer(question: &str, found: &[&Value]) -> Reply {
     let tool = |name: &str| {
         found.iter().find(|message| message["name"] == name).and_then(|message| message["content"].as_str())

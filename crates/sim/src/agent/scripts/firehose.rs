@@ -1,4 +1,4 @@
-//! `firehose`: as many events as wanted, as fast as the readers take them.
+//! `firehose`: any number of events, as fast as the readers accept them.
 
 use crate::agent::exec::{Node, Stop};
 use crate::agent::message::{self, Piece, Reply};
@@ -6,11 +6,11 @@ use crate::agent::message_stream::MessageStream;
 use crate::ids::uuid7;
 use serde_json::{Value, json};
 
-/// Events that may wait for the slowest reader.
+/// Maximum number of events that the slowest reader may be behind.
 const AHEAD: u64 = 20_000;
 
-/// Input: `n` custom events of `size` bytes of filling, or `tokens` tokens; `per_ms` of them share an id (7 if not said).
-/// With `hold` it stops after `hold_after` events until the test releases it.
+/// Input: `n` custom events with `size` bytes of padding, or `tokens` tokens; `per_ms` of them share an id (default 7). With `hold`
+/// it stops after `hold_after` events until the test releases it.
 pub async fn burst(node: &Node<'_>) -> Result<Value, Stop> {
     let number = |key: &str| node.state.get(key).and_then(Value::as_u64);
     let group = number("per_ms").unwrap_or(7).max(1);
@@ -66,7 +66,7 @@ async fn tokens_out(node: &Node<'_>, tokens: u64, group: u64) -> Result<Value, S
     Ok(json!({"messages": [message::ai(&shown, &reply.text, &[], reply.ending(), usage)], "done": tokens}))
 }
 
-/// Lets others work now and then, and waits for readers that are far behind.
+/// Yields now and then, and waits for readers that are far behind.
 async fn give_way(node: &Node<'_>, group: u64) {
     if group % 16 == 15 {
         tokio::task::yield_now().await;

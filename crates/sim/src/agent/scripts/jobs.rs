@@ -1,5 +1,5 @@
-//! Graphs that do jobs: a release in stages, a loop, a crawl that takes hours, a nightly synchronization, and a failure
-//! beside other work.
+//! Graphs that do jobs: a release in stages, a loop, a crawl that takes hours, a nightly synchronization, and a failure in parallel
+//! with other work.
 
 use crate::agent::exec::{Node, Stop};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ fn number(node: &Node<'_>, key: &str, default: f64) -> f64 {
     node.state.get(key).and_then(Value::as_f64).unwrap_or(default)
 }
 
-/// `release`: a stage that takes a while.
+/// `release`: a stage that takes some time.
 pub async fn stage(node: &Node<'_>) -> Result<Value, Stop> {
     let name = node.position.node.as_str();
     node.custom(&json!({"stage": name, "progress": 0.0}));
@@ -22,14 +22,14 @@ pub async fn stage(node: &Node<'_>) -> Result<Value, Stop> {
     Ok(json!({"log": [name]}))
 }
 
-/// `counter`: counts `n` down to zero. A recursion limit that is smaller fails the run.
+/// `counter`: counts `n` down to zero. A smaller recursion limit fails the run.
 pub async fn step(node: &Node<'_>) -> Result<Value, Stop> {
     node.wait(number(node, "pace_ms", 0.0)).await;
     let n = number(node, "n", 0.0) as i64;
     Ok(json!({"n": n - 1, "log": [format!("n={n}")]}))
 }
 
-/// `failing`: `maybe` fails while `n` is 0, and takes `par`, which runs beside it, down with it.
+/// `failing`: `maybe` fails while `n` is 0, which cancels `par`, its parallel node.
 pub async fn failing(node: &Node<'_>) -> Result<Value, Stop> {
     let n = number(node, "n", 0.0);
     match node.position.node.as_str() {
@@ -48,7 +48,7 @@ pub async fn failing(node: &Node<'_>) -> Result<Value, Stop> {
     }
 }
 
-/// `crawl`: plans, then fetches and indexes one page after the other, and reports in the end.
+/// `crawl`: plans, then fetches and indexes page after page, and reports at the end.
 pub async fn crawl(node: &Node<'_>) -> Result<Value, Stop> {
     let (page, pages) = (number(node, "page", 0.0) as i64, number(node, "pages", 400.0) as i64);
     let pace = number(node, "seconds", 50.0) * 1000.0;

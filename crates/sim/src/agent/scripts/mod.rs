@@ -1,4 +1,4 @@
-//! What the nodes of the simulator's graphs do and say.
+//! The nodes of the simulator's graphs.
 
 pub mod asking;
 pub mod chat;

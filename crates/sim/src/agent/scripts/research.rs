@@ -1,4 +1,4 @@
-//! `research`: a plan, two searches and a critic side by side, and a report.
+//! `research`: a plan, two parallel searches and a critic, and a report.
 
 use crate::agent::exec::{Node, Stop};
 use crate::agent::graphs::Graph;
@@ -15,7 +15,7 @@ fn topic(node: &Node<'_>) -> String {
         .unwrap_or_else(|| "tidal power in the Bay of Fundy".into())
 }
 
-/// Says what will be looked for.
+/// Announces what will be searched for.
 pub async fn plan(node: &Node<'_>) -> Result<Value, Stop> {
     let topic = topic(node);
     node.custom(&json!({"phase": "plan", "progress": 0.05, "text": format!("three angles on {topic}")}));
@@ -24,7 +24,7 @@ pub async fn plan(node: &Node<'_>) -> Result<Value, Stop> {
     Ok(json!({"messages": [message], "notes": ["planned"], "queries": [topic, "recent results", "open problems"]}))
 }
 
-/// Two nodes of this kind run side by side and tell how far they are.
+/// Two nodes of this type run in parallel and report their progress.
 pub async fn search(node: &Node<'_>) -> Result<Value, Stop> {
     let name = node.position.node.as_str();
     let (pages, pace) = if name == "web" { (6, 420.0) } else { (4, 650.0) };
@@ -45,7 +45,7 @@ pub async fn search(node: &Node<'_>) -> Result<Value, Stop> {
     Ok(json!({"notes": [format!("{name}: {pages} sources read")]}))
 }
 
-/// A node that is a graph of its own.
+/// A node that is a subgraph.
 pub async fn inside(node: &Node<'_>, graph: Graph) -> Result<Value, Stop> {
     let before = list(node.state.get("notes")).len();
     let known = list(node.state.get("messages")).len();
@@ -68,7 +68,7 @@ pub async fn read(node: &Node<'_>) -> Result<Value, Stop> {
     Ok(json!({"messages": [message], "notes": ["critic: read the plan"]}))
 }
 
-/// Two levels down: the sources are checked.
+/// Two levels down: checks the sources.
 pub async fn check(node: &Node<'_>) -> Result<Value, Stop> {
     for n in 1..=3 {
         node.wait(300.0).await;

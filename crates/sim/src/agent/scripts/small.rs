@@ -1,4 +1,4 @@
-//! Small graphs: one asks before it acts, one fails, one is silent for a long time.
+//! Small graphs: one asks before it acts, one fails, one sends nothing for a long time.
 
 use crate::agent::exec::{Node, Stop};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ pub fn ask(node: &Node<'_>) -> Result<Value, Stop> {
     Ok(json!({"decision": answer, "log": ["asked"]}))
 }
 
-/// `approval`: pays, or does not.
+/// `approval`: pays, or declines.
 pub async fn act(node: &Node<'_>) -> Result<Value, Stop> {
     node.wait(400.0).await;
     let decision = node.state.get("decision").cloned().unwrap_or_default();
@@ -45,7 +45,7 @@ pub async fn act(node: &Node<'_>) -> Result<Value, Stop> {
     Ok(json!({"log": [if yes { "paid" } else { "put aside" }]}))
 }
 
-/// `broken`: all is well.
+/// `broken`: succeeds.
 pub async fn ok(node: &Node<'_>) -> Result<Value, Stop> {
     node.wait(300.0).await;
     Ok(json!({"log": ["fine"]}))
@@ -59,7 +59,7 @@ pub async fn boom(node: &Node<'_>) -> Result<Value, Stop> {
     Err(Stop::Failed { error: error.to_owned(), message: message.to_owned() })
 }
 
-/// `slow`: says one thing and then nothing for 12 seconds, or for `seconds`, or until the test releases `hold`.
+/// `slow`: sends one event and then nothing for 12 seconds, or for `seconds`, or until the test releases `hold`.
 pub async fn nap(node: &Node<'_>) -> Result<Value, Stop> {
     node.custom(&json!({"tick": 0}));
     match node.state.get("hold").and_then(Value::as_str) {
