@@ -109,18 +109,18 @@ impl Course {
     /// Returns what may be missing after a close, and the next step.
     pub fn on_close(&self, facts: Facts) -> (Option<Missing>, Next) {
         match &facts.verdict {
-            Verdict::Over(outcome, detail) => self.on_end(*outcome, detail.clone(), &facts),
-            Verdict::Gone(outcome, detail) => {
+            Verdict::Finished(outcome, detail) => self.on_end(*outcome, detail.clone(), &facts),
+            Verdict::NotFound(outcome, detail) => {
                 // A run that is rolled back closes cleanly after it has sent everything, and is deleted immediately.
                 let is_in_order =
                     facts.closed == DisconnectReason::Clean && facts.answered_at_once && *outcome != Outcome::Unknown;
                 ((!is_in_order).then_some(Missing::Run), Next::End(*outcome, detail.clone()))
             }
-            Verdict::Unasked if facts.closed == DisconnectReason::Clean => {
+            Verdict::StatusUnsupported if facts.closed == DisconnectReason::Clean => {
                 (None, Next::InferOutcome { is_empty: !facts.has_event })
             }
-            Verdict::Untold => (None, Next::InferOutcome { is_empty: !facts.has_event }),
-            Verdict::Active | Verdict::Endless | Verdict::Unasked => (None, Next::Resume(facts.closed.message())),
+            Verdict::NoStatus => (None, Next::InferOutcome { is_empty: !facts.has_event }),
+            Verdict::Active | Verdict::Endless | Verdict::StatusUnsupported => (None, Next::Resume(facts.closed.message())),
         }
     }
 
@@ -162,7 +162,7 @@ mod tests {
     fn done() -> Facts {
         Facts {
             closed: DisconnectReason::Clean,
-            verdict: Verdict::Over(Outcome::Success, None),
+            verdict: Verdict::Finished(Outcome::Success, None),
             answered_at_once: true,
             has_end_event: false,
             is_first_close: true,
@@ -239,11 +239,11 @@ mod tests {
 
     #[test]
     fn a_deleted_or_unknown_run_ends() {
-        let gone = |outcome| Facts { verdict: Verdict::Gone(outcome, None), ..done() };
+        let gone = |outcome| Facts { verdict: Verdict::NotFound(outcome, None), ..done() };
         assert_eq!(first(gone(Outcome::Cancelled)), (None, Next::End(Outcome::Cancelled, None)));
         assert_eq!(first(gone(Outcome::Unknown)).0, Some(Missing::Run));
         assert_eq!(first(Facts { closed: DisconnectReason::Reset, ..gone(Outcome::Cancelled) }).0, Some(Missing::Run));
-        for verdict in [Verdict::Untold, Verdict::Unasked] {
+        for verdict in [Verdict::NoStatus, Verdict::StatusUnsupported] {
             let facts = Facts { verdict, has_event: false, ..done() };
             assert_eq!(first(facts), (None, Next::InferOutcome { is_empty: true }));
         }
@@ -254,7 +254,7 @@ mod tests {
         for verdict in [Verdict::Active, Verdict::Endless] {
             assert_eq!(first(Facts { verdict, ..done() }), (None, Next::Resume("the stream was closed")));
         }
-        let lost = Facts { verdict: Verdict::Unasked, closed: DisconnectReason::Idle, ..done() };
+        let lost = Facts { verdict: Verdict::StatusUnsupported, closed: DisconnectReason::Idle, ..done() };
         assert_eq!(first(lost), (None, Next::Resume("heartbeats stopped")));
     }
 }

@@ -83,7 +83,7 @@ impl<L: Link> Source<L> {
                     answered_at_once = false;
                     if !self.wait_after(&error).await {
                         if self.live_error.is_some() {
-                            return Ok((Verdict::Over(Outcome::Error, None), answered_at_once));
+                            return Ok((Verdict::Finished(Outcome::Error, None), answered_at_once));
                         }
                         let detail = error.to_string();
                         self.gap(format!("the run's status could not be read: {detail}"));

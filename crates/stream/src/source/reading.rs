@@ -71,7 +71,7 @@ impl<L: Link> Source<L> {
                         }
                         // Without heartbeats, an idle connection looks like a dead one. If the run has finished, the
                         // server would have closed the stream by now.
-                        None if matches!(self.link.verdict().await, Ok(Verdict::Over(..) | Verdict::Gone(..))) => {
+                        None if matches!(self.link.verdict().await, Ok(Verdict::Finished(..) | Verdict::NotFound(..))) => {
                             return DisconnectReason::Idle;
                         }
                         None => {
