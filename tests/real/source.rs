@@ -249,7 +249,7 @@ async fn a_join_that_the_server_repeats_itself_to_shows_each_event_once() {
             println!("join: {:?}", tape.end);
         }
     }
-    println!("repeated and let pass: {duplicates}");
+    println!("duplicates skipped: {duplicates}");
 }
 
 /// Starts a run of the graph `slow` on a new thread of a server and returns both ids once it is running. It runs for four

@@ -382,7 +382,7 @@ async fn modes_of_a_thread_are_changed_in_the_middle_of_a_run() {
     assert!(numbers(&tape).into_iter().eq(0..N), "{} {:?}", numbers(&tape).len(), tape.items.last());
     // A connection that can't tell what it repeats is opened again, and the server never repeats state updates.
     let gaps = tape.gaps();
-    assert!(gaps.iter().all(|gap| gap.ends_with("state updates are never repeated: some may be missing")), "{gaps:?}");
+    assert!(gaps.iter().all(|gap| gap.ends_with("state updates are never replayed; some may be missing")), "{gaps:?}");
     assert!(tape.connections() >= 3);
     // Narrowed to begin and end of runs, and back: what was left out comes then.
     let thread = server::new_thread();

@@ -1,5 +1,5 @@
-//! What changed between two JSON documents, by their structure: the order of keys, white space and how a string is escaped
-//! do not count. Lists whose members have ids are aligned by them, other lists by what their members are.
+//! Structural differences between two JSON documents. Ignores key order, white space and string escapes. Lists are
+//! aligned by the ids of their members if they have any, otherwise by their values.
 
 mod align;
 mod fingerprint;
@@ -13,15 +13,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Changes that are kept; those beyond are only counted.
+/// Maximum number of changes kept; more are only counted.
 pub const MAX_CHANGES: usize = 20_000;
 
-/// What happened to a value.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
-    /// It is new.
     Added,
-    /// It is gone.
     Removed,
     /// It has another value.
     Changed,
@@ -60,11 +58,11 @@ pub struct Difference {
     pub new: Arc<Doc>,
     /// What changed, in the order of the new document; what is gone stands where it was.
     pub changes: Vec<Change>,
-    /// How often each kind of change occurs, by [`ChangeKind`]: those that are not kept are counted too.
+    /// Number of changes of each [`ChangeKind`], including those not kept.
     pub counts: [u64; 4],
     /// Lists of the new document that were too long to be aligned: their members were compared by position.
     pub by_position: Vec<u32>,
-    /// Pairs of values that were looked at: what is equal is passed over as a whole.
+    /// Number of compared pairs of values. Equal values are skipped as a whole.
     pub compared: usize,
 }
 

@@ -1,5 +1,5 @@
-//! A JSON text as a flat list of nodes: made in one pass without recursion, nothing copied, thirty-two bytes a value. A
-//! large text is read in steps, so that whoever reads it can stop, say how far it is, and let others work.
+//! A JSON text indexed as a flat list of nodes: built in one pass without recursion or copying, 32 bytes per value.
+//! Large texts are indexed in steps, so that the caller can cancel, show progress and yield.
 
 mod path;
 mod string;

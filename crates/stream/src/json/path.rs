@@ -1,4 +1,4 @@
-//! Paths into JSON, as people write them: `messages[-1].tool_calls[].name`, `a["b c"]`, `*.status`.
+//! JSON paths such as `messages[-1].tool_calls[].name`, `a["b c"]` and `*.status`.
 
 use super::document::{Doc, Kind};
 use crate::protocol::{Fields, Items};
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lead_somewhere_or_nowhere() {
+    fn paths_select_existing_values() {
         let text = r#"{"a":{"b c":[{"n":1},{"n":[2,3]}]},"x":null,"caf\u00e9":"y"}"#;
         let root: &RawValue = serde_json::from_str(text).unwrap();
         let at = |path: &str| -> Vec<&str> {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_and_broad_json_is_no_matter() {
+    fn deep_and_broad_json_is_searched_quickly() {
         let deep = format!("{}1{}", r#"{"a":["#.repeat(10_000), "]}".repeat(10_000));
         let root: &RawValue = serde_json::from_str(&deep).unwrap();
         assert_eq!(Path::parse("a[0].a[0].a").unwrap().find(root).len(), 1);

@@ -1,5 +1,5 @@
-//! Looks at JSON without reading more of it than a line on the screen needs: fields are found by skipping over what lies
-//! between them, nothing is checked, and text that was cut off ends in a value that is not whole. Nesting costs a counter.
+//! Reads single fields of a JSON text without parsing the rest. Skips other values without validating them, handles
+//! truncated text, and doesn't recurse.
 
 use crate::protocol::unescape;
 use std::borrow::Cow;
@@ -109,7 +109,7 @@ impl<'a> Scan<'a> {
         Scan { text: if begins { of.text } else { "" }, at: 1 }
     }
 
-    /// The next value: what separates two of them is passed over, whatever it is.
+    /// Returns the next value. Separators are skipped without validation.
     fn next_value(&mut self) -> Option<Peek<'a>> {
         let bytes = self.text.as_bytes();
         while bytes.get(self.at).is_some_and(|b| b.is_ascii_whitespace() || matches!(b, b',' | b':')) {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_says_so() {
+    fn truncated_values_are_marked() {
         let json = Peek::head(r#"{"a":1,"b":{"c":"long text"},"d":2}"#, 20);
         let fields: Vec<_> = json.fields().collect();
         assert_eq!((&*fields[1].0, fields[1].1.text(), fields[1].1.is_whole()), ("b", r#"{"c":"lon"#, false));

@@ -139,7 +139,7 @@ impl Chunk {
     }
 
     /// Evicts the oldest event. Returns its memory size and its payload size.
-    pub fn let_go(&mut self) -> Option<(usize, u64)> {
+    pub fn evict_oldest(&mut self) -> Option<(usize, u64)> {
         let (weight, size) = (self.weight(self.gone)?, self.size(self.gone)?);
         let row = self.rows.get(self.gone)?;
         if row.is_large() {
@@ -490,7 +490,7 @@ mod tests {
         assert!(unpack(&chunks).iter().all(|event| Arc::ptr_eq(event.data.text(), &text)));
         // It is freed together with its event.
         assert_eq!(Arc::strong_count(&text), 3);
-        chunks[0].let_go();
+        chunks[0].evict_oldest();
         assert_eq!(Arc::strong_count(&text), 2);
     }
 
@@ -520,7 +520,7 @@ mod tests {
             let gone = gone.min(events.len());
             for _ in 0..gone {
                 let chunk = chunks.iter_mut().find(|chunk| chunk.len() > 0).unwrap();
-                prop_assert!(chunk.let_go().is_some());
+                prop_assert!(chunk.evict_oldest().is_some());
             }
             prop_assert_eq!(unpack(&chunks), &events[gone..]);
         }

@@ -293,7 +293,7 @@ impl Tape {
     fn evict_rows(&mut self, rows: usize) {
         for _ in 0..rows {
             let Some(chunk) = self.chunks.front_mut() else { return };
-            let Some((weight, size)) = chunk.let_go() else { return };
+            let Some((weight, size)) = chunk.evict_oldest() else { return };
             if chunk.len() == 0 {
                 self.chunks.pop_front();
             }

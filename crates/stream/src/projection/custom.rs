@@ -1,5 +1,5 @@
-//! What graphs said in their own words: `custom` events, the newer dialect's `custom:<name>` channels, feedback, and whatever
-//! else no other view is made for. Only where each is stands here; its line is made from the event itself.
+//! Custom events: `custom`, the newer dialect's `custom:<name>` channels, feedback, and everything that no other view
+//! shows. Stores only positions; rows are rendered from the events.
 
 use super::rows::{Rows, Weigh, namespace_weight};
 use crate::json::peek::Peek;
@@ -71,7 +71,7 @@ impl Weigh for CustomRow {
     }
 }
 
-/// The rows of a tape.
+/// The custom events of an event log.
 #[derive(Debug, Clone)]
 pub struct Custom {
     rows: Rows<CustomRow>,
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_other_view_shows_lands_here() {
+    fn events_without_a_view_are_custom() {
         let mut custom = Custom::default();
         for (i, name) in
             ["custom", "values", "custom:log", "feedback", "brand_new", "error", "tools"].into_iter().enumerate()

@@ -1,5 +1,5 @@
-//! What an event is about: its mode, its nodes, its run, whether it tells of a failure. Read from it, borrowed, when it is
-//! asked; what the event does not say itself is looked up in the projections.
+//! Attributes of an event: its mode, nodes, run, and whether it reports a failure. Computed on demand from borrowed
+//! data; what the event doesn't contain is looked up in the projections.
 
 use super::Projections;
 use crate::json::path::Path;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// What an event is about.
+/// The attributes of an event.
 pub struct Facets<'a> {
     payload: Payload<'a>,
     told: &'a Projections,
@@ -26,7 +26,7 @@ struct OwnPing<'a> {
 }
 
 impl<'a> Facets<'a> {
-    /// Looks at an event of the tape that these projections were folded from.
+    /// Creates the attributes of an event of the log that these projections were built from.
     pub fn of(event: &'a Event, told: &'a Projections) -> Facets<'a> {
         Facets { payload: Payload::of(event), told, number: EventNumber(event.seq.0) }
     }
@@ -96,7 +96,7 @@ impl<'a> Facets<'a> {
         if let Some(run) = self.told.landmarks.run_at(self.payload.event.seq) {
             return Some(Cow::Borrowed(run));
         }
-        // Whoever comes to a thread in the middle of a run was not told which one it is; tokens say it.
+        // A stream that joined in the middle of a run has no run id yet, but tokens carry it.
         if self.payload.name != "messages" || self.payload.enveloped {
             return None;
         }
@@ -113,7 +113,7 @@ impl<'a> Facets<'a> {
         !matches!(self.payload.event.data, Data::Json(_))
     }
 
-    /// Whether it only says that somebody is still alive: a ping of the server or of the graph's own making.
+    /// Returns whether it is only a heartbeat, of the server or the graph.
     pub fn is_heartbeat(&self) -> bool {
         let is_word = |word: &str| {
             let word: String = word.chars().filter(|c| c.is_alphanumeric()).collect();

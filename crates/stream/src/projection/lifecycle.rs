@@ -1,4 +1,4 @@
-//! What happened to runs, tasks and connections, in the order in which it happened.
+//! The lifecycle of runs, tasks and connections, in chronological order.
 
 use super::ledger::is_start;
 use super::messages::fingerprint;
@@ -39,7 +39,7 @@ pub enum LifecycleKind {
     Error,
     /// A connection was opened or closed.
     Connection,
-    /// The next connection is waited for.
+    /// Waiting to reconnect.
     Retry,
     /// Something may be missing.
     Gap,
@@ -71,14 +71,14 @@ impl Weigh for LifecycleRow {
     }
 }
 
-/// The rows of a tape.
+/// The lifecycle rows of an event log.
 #[derive(Debug, Clone)]
 pub struct Lifecycle {
     rows: Rows<LifecycleRow>,
     seq: Seq,
     run: Option<Arc<str>>,
     attempt: u64,
-    /// The interrupts that were told of, by what makes them out: a value may have 50 MB.
+    /// Identifiers of the interrupts already reported, because a value may have 50 MB.
     asked: HashSet<u64>,
     /// The run asked something.
     asks: bool,
@@ -135,7 +135,7 @@ impl Lifecycle {
                 // The state of a subgraph repeats what the root says.
                 if let Some(raw) = payload.named_interrupts() {
                     if raw.get() == "[]" && payload.name == "updates" {
-                        self.row(at, LifecycleKind::Interrupt, "stopped before or after a node, as asked".into());
+                        self.row(at, LifecycleKind::Interrupt, "stopped at a breakpoint before or after a node".into());
                     }
                     self.interrupts(raw, at);
                 }

@@ -1,5 +1,5 @@
-//! Numbers of runs: how long until the first event and the first token, how fast tokens come, what was used, by run, node
-//! and model. Everything is counted once, whatever combination of modes told of it.
+//! Metrics of runs: latencies, token rates and usage per run, node and model. Everything is counted once, regardless of
+//! the modes.
 
 mod models;
 mod run_numbers;
@@ -24,11 +24,11 @@ const MAX_NAMES: usize = 256;
 /// Tasks under way that are remembered.
 const MAX_TASKS: usize = 4_096;
 
-/// What was counted of a message already.
+/// The part of a message that was already counted.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
     met: bool,
-    /// Number of its run, counting those that were let go; none where it is from before its run.
+    /// Number of its run, counting evicted ones; `None` if it is older than the run.
     run: Option<u64>,
     of_run: Seen,
     of_node: Seen,
@@ -44,13 +44,13 @@ struct Seen {
     streamed: u64,
 }
 
-/// The numbers of a tape's runs.
+/// The metrics of an event log's runs.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     runs: Rows<RunNumbers>,
     /// When the first connection was asked for.
     asked: Option<Timestamp>,
-    /// By the message's place among those that are kept, and how many were let go before.
+    /// By index among the retained messages, with the number of evicted ones.
     counted: VecDeque<Counted>,
     counted_from: u64,
     tasks: HashMap<Box<str>, (u64, usize, Option<Timestamp>)>,
@@ -96,7 +96,7 @@ impl Metrics {
         let event = payload.event;
         match payload.name {
             "metadata" if self.metadata(payload) => return,
-            // Somebody changed the state by hand, perhaps between two runs.
+            // A manual state edit, perhaps between two runs.
             "state_update" => return self.pass(messages),
             _ => {}
         }

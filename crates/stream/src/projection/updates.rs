@@ -1,4 +1,4 @@
-//! What each node wrote, one row a node.
+//! The updates written by nodes, one row per node.
 
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::summary::summary;
@@ -12,7 +12,7 @@ const SUMMARY: usize = 80;
 /// Keys of one write that are kept; far more than a line has room for.
 const MAX_KEYS: usize = 64;
 
-/// What one node wrote.
+/// An update written by a node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UpdateRow {
     /// The event.
@@ -37,7 +37,7 @@ impl Weigh for UpdateRow {
     }
 }
 
-/// The rows of a tape.
+/// The updates of an event log.
 #[derive(Debug, Clone)]
 pub struct Updates {
     rows: Rows<UpdateRow>,

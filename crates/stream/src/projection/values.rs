@@ -1,5 +1,5 @@
-//! The state after each step, and which of its keys changed since the state before it. States come from the mode `values`
-//! and from a thread's `state_update`; where there are none, checkpoints hold them too.
+//! The state after each step, and which of its keys changed since the previous state. States come from `values` and
+//! `state_update` events, or from checkpoints if there are none.
 
 use super::rows::{Rows, Weigh, namespace_weight};
 use crate::protocol::{Fields, Items, Payload};
@@ -11,13 +11,13 @@ use std::sync::Arc;
 const MAX_SNAPSHOTS: usize = 20_000;
 /// Namespaces whose last state is remembered: each task of a subgraph has one of its own.
 const MAX_NAMESPACES: usize = 256;
-/// Bytes of the events that these lie in, beside the newest one: the tape may have let them go long ago.
+/// Maximum size of the events that contain these states, besides the newest. The event log may have evicted them.
 const MAX_REMEMBERED: usize = 64 << 20;
 /// Keys of a state that are told apart. A state with more is mostly data that is kept by key, and to find what moved among
 /// a million of them would cost far more than the event.
 const MAX_KEYS: usize = 256;
 
-/// The state at one moment.
+/// The state after one event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     /// The event that holds it.
@@ -30,19 +30,19 @@ pub struct Snapshot {
     pub size: usize,
     /// Where in the event's text it begins.
     pub from: usize,
-    /// What told of it.
+    /// Where it came from.
     pub source: StateSource,
-    /// Number of the state before it in the same namespace, counting those that were let go.
+    /// Number of the previous state in the same namespace, counting evicted ones.
     pub before: Option<u64>,
     /// Its keys, in the server's order, as many as are told apart.
     pub keys: Vec<KeyState>,
     /// Keys of the state before it that are gone.
     pub removed: Vec<Arc<str>>,
-    /// Interrupts that it tells of.
+    /// Interrupts that it contains.
     pub interrupts: usize,
 }
 
-/// What tells of a state, the poorest first.
+/// The source of a state, the least reliable first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StateSource {
     /// A checkpoint in the mode `debug`.
@@ -98,14 +98,14 @@ struct Last {
     number: u64,
 }
 
-/// Where and when a state is told.
+/// Where and when a state was received.
 struct Place {
     seq: Seq,
     at: Option<Timestamp>,
     ns: Namespace,
 }
 
-/// The states of a tape.
+/// The states of an event log.
 #[derive(Debug, Clone)]
 pub struct Values {
     rows: Rows<Snapshot>,

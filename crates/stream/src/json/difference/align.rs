@@ -1,5 +1,5 @@
-//! Which member of a list is which member of a newer one. Members with ids are found by them, wherever they are; others by
-//! the longest common subsequence of what they are, where that can be had at a fair price.
+//! Aligns the members of two lists: by id if they have one, otherwise by the longest common subsequence if that isn't
+//! too expensive.
 
 use crate::json::document::{Doc, Kind};
 use std::collections::{HashMap, HashSet};

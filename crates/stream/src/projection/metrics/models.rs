@@ -6,8 +6,8 @@ use crate::protocol::Payload;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The models that an event names. It is looked through once, and only where somebody asks: a state of 50 MB may bring the
-/// answers of a hundred branches.
+/// The models named in an event, which is scanned once, on demand: a 50 MB state may contain the messages of a hundred
+/// branches.
 pub(super) struct Models<'p, 'a> {
     payload: &'p Payload<'a>,
     /// By the messages' ids.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::MAX_NAMES;
 
-/// What was written, by a run or by one of its nodes.
+/// The output of a run or of one of its nodes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Work {
     /// Pieces of messages that held text, reasoning or arguments.
@@ -127,7 +127,7 @@ pub struct RunNumbers {
     pub models: Vec<(Arc<str>, Usage)>,
     /// The server said that it is done, and will say no more of it.
     pub(super) done: bool,
-    /// It is over, whoever said so.
+    /// Whether it has ended, according to any source.
     pub(super) over: bool,
     /// Whether the time of its newest event is known.
     pub(super) is_timed: bool,

@@ -1,4 +1,5 @@
-//! Texts that were streamed in pieces: they are joined for each message and searched as one text, and what is found is split over the pieces again.
+//! Redacts texts that were streamed in chunks: joins them per message, searches the joined text, and maps the findings
+//! back to the chunks.
 
 use super::Rules;
 use super::cuts::{Cut, Decoded, merge};

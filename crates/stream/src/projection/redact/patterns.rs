@@ -110,7 +110,7 @@ const END_OF_KEY: &str = "-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}";
 /// [`fields::is_secret`].
 const NAMES: &str = r#"(?i:key|(?:api|access|secret|private)[^a-z0-9]{0,2}keys|token|(?:api|auth|access|refresh)[^a-z0-9]{0,2}tokens|secrets?|password|password[^a-z0-9]{0,2}hash|passwords|passwd|passphrase|passcode|pass|pwd|credentials?|authorization|basic[^a-z0-9]{0,2}auth|http[^a-z0-9]{0,2}auth|bearer|cookies?|jwt|connection[^a-z0-9]{0,2}string)[0-9_ -]{0,4}(?:["'\\]|\s*[:=])"#;
 
-/// The name of a value in a text that is not JSON, and what stands between the two.
+/// The name of a value in a text that is not JSON, and the separator between them.
 const ASSIGNMENT: &str = r#"([A-Za-z0-9_.-]*[A-Za-z][0-9_]*)(\\*["']?\]?\s*(?::=|=>|[:=])\s*)"#;
 
 /// Escaped letters and characters that are not seen, between which a key may be hidden.

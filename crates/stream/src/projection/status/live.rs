@@ -1,4 +1,4 @@
-//! What the stream shows of runs since the newest snapshot.
+//! The state of runs according to the stream since the newest snapshot.
 
 use super::MAX_RUNS;
 use crate::projection::rows::{Rows, Weigh};
@@ -18,7 +18,7 @@ const MAX_QUESTIONS: usize = 1 << 20;
 /// Bytes of memory for each byte of a parsed question, at most: `[1,1,…]` has a value for every two.
 const PARSED: usize = 16;
 
-/// A run as the stream shows it.
+/// A run according to the stream.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LiveRun {
     pub id: Option<Arc<str>>,

@@ -1,4 +1,4 @@
-//! Attempts of runs: how they begin and end, and by which clock they are timed.
+//! Starts and ends of run attempts, and their clocks.
 
 use super::fold::{NEAR, Scope, Timed};
 use super::{Attempt, BarKind, BarState, Clock, Known, MAX_ATTEMPTS, Recorded, SOURCES, Timeline, between};
@@ -151,7 +151,7 @@ impl Timeline {
         }
     }
 
-    /// Makes all times of an attempt the server's: those that are times of arrival are moved by the difference of the clocks.
+    /// Converts all times of an attempt to the server's clock, shifting arrival times by the clock difference.
     pub(super) fn move_to_server(&mut self, attempt: usize, skew: SignedDuration) {
         let moved = |time: &mut Timestamp| *time = time.checked_add(skew).unwrap_or(*time);
         let moved_if = |time: &mut Option<Timestamp>| time.iter_mut().for_each(moved);

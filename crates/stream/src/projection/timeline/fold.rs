@@ -1,4 +1,4 @@
-//! Steps and bars: how they begin, are found again and end, whichever mode tells of it.
+//! Starts, finds and ends steps and bars, for all modes.
 
 use super::{Bar, BarKind, BarSource, BarState, Known, Recorded, Timeline};
 use crate::{Namespace, Seq};
@@ -278,7 +278,7 @@ impl Timeline {
     /// Something was heard of a bar, which lives at least until then.
     pub(super) fn touch(&mut self, key: Option<u64>, told: Told) {
         let mut next = key;
-        // What a bar runs in lives as well; ten floors are enough for any namespace that people read.
+        // Its ancestors are active too. Ten levels are enough for any readable namespace.
         for _ in 0..10 {
             let Some(bar) = next.and_then(|key| self.bar_mut(key)) else { return };
             if bar.state == BarState::Running {
@@ -422,7 +422,7 @@ impl Timeline {
         key
     }
 
-    /// After old bars were let go: what is left of their children stands at the top, and nothing points at them.
+    /// Cleans up after old bars were evicted: moves their remaining children to the top level and removes references.
     pub(super) fn forget(&mut self) {
         let first = self.bars.evicted();
         while self.attempts.len() > 1 && self.attempts.get(1).is_some_and(|next| next.first_key <= first) {

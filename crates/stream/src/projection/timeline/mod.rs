@@ -1,6 +1,6 @@
-//! When each node, tool and model call ran: bars in a tree, one tree for each attempt of a run, made of whatever modes
-//! there are. What several modes tell of is one bar, timed by the best of them. Starts and ends are kept with the events
-//! that told of them, so that a place on the tape is found in the tree and back.
+//! The timeline of nodes, tools and model calls: a tree of bars for each attempt of a run, built from whatever modes
+//! are available. Several modes are merged into one bar with the best times. Bars keep the events of their starts and
+//! ends, so that the tree and the event log can be navigated in both directions.
 
 mod attempts;
 mod calls;
@@ -25,7 +25,7 @@ const MAX_ATTEMPTS: usize = 4096;
 /// Bars behind a place that are looked at to find the one that ran there.
 const LOOK_BACK: usize = 2000;
 
-/// What ran.
+/// The kind of a bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BarKind {
     /// A task of a graph: one run of a node.
@@ -51,7 +51,7 @@ pub enum BarState {
     Abandoned,
 }
 
-/// What told of a bar, the better ones last.
+/// The source of a bar, the better ones last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BarSource {
     /// The namespace of some event, or `updates`, which tell of ends only.
@@ -124,10 +124,9 @@ struct Recorded {
     end: bool,
 }
 
-/// Something that ran.
+/// A bar: one execution of a node, tool or model.
 #[derive(Debug, Clone)]
 pub struct Bar {
-    /// What it is.
     pub kind: BarKind,
     /// Name of the node, the tool or the model.
     pub name: Arc<str>,
@@ -137,7 +136,7 @@ pub struct Bar {
     pub parent: Option<u64>,
     /// The bars that ran in it, in the order in which they began.
     pub children: Vec<u64>,
-    /// Number of its attempt, counting those that were let go.
+    /// Number of its attempt, counting evicted ones.
     pub attempt: u64,
     /// When it began, by the attempt's clock.
     pub started: Timestamp,
@@ -175,7 +174,7 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// How long it ran; none while it does, or where that is not known.
+    /// Returns how long it ran; `None` while it is running, or if unknown.
     pub fn took(&self) -> Option<Duration> {
         self.ended.filter(|_| self.known.is_both()).map(|ended| between(self.started, ended))
     }
@@ -305,13 +304,13 @@ impl Weigh for Bar {
     }
 }
 
-/// The bars of a tape.
+/// The timeline of an event log.
 #[derive(Debug, Clone)]
 pub struct Timeline {
     bars: Rows<Bar>,
     attempts: VecDeque<Attempt>,
     attempts_gone: u64,
-    /// Counts changes of the tree: bars that come, are let go or move.
+    /// Incremented when bars are added, evicted or moved.
     shape: u64,
     /// Counts changes of attempts before the newest.
     generation: u64,
@@ -375,7 +374,7 @@ impl Timeline {
         self.attempts.get(usize::try_from(number.checked_sub(self.attempts_gone)?).ok()?)
     }
 
-    /// Attempts that were let go.
+    /// Returns the number of evicted attempts.
     pub fn attempts_gone(&self) -> u64 {
         self.attempts_gone
     }

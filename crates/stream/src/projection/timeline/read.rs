@@ -1,5 +1,4 @@
-//! What each mode tells of the timeline. Only the few fields that matter are read, borrowed; states and results are
-//! skipped over.
+//! Reads each mode's events for the timeline. Parses only the few fields needed, borrowed; skips states and results.
 
 use super::fold::{NEAR, Timed, Told};
 use super::{BarKind, BarSource, BarState, Clock, Timeline};
@@ -15,7 +14,7 @@ use std::sync::Arc;
 const DETAIL: usize = 160;
 
 impl Timeline {
-    /// Takes what an event tells.
+    /// Applies an event.
     pub(super) fn read(&mut self, payload: &Payload<'_>) {
         let event = payload.event;
         let timed = self.timed(event);

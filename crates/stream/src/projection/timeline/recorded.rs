@@ -1,4 +1,5 @@
-//! What the server's records say of runs: their real times, and the steps of runs that the stream has not shown.
+//! Applies the server's records to the timeline: real times of runs, and the steps of runs that the stream did not
+//! contain.
 
 use super::fold::{DETAIL, Timed, Told};
 use super::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Timeline};
@@ -10,7 +11,7 @@ use runtail_core::text;
 use std::collections::HashMap;
 
 impl Attempt {
-    /// Takes the server's record of its run, for its first attempt or for a later one.
+    /// Applies the server's record of a run to its first or a later attempt.
     pub(super) fn take_record(&mut self, run: &RunEntry, is_first: bool) {
         if let Some(began) = run.began.filter(|_| is_first && !self.known.start) {
             (self.started, self.known.start, self.recorded.start) = (began, true, true);
