@@ -532,13 +532,19 @@ fn a_gap_says_how_long_the_outage_was() {
     connections.extend([Ok((vec![(0, three)], Tail::End)), Ok((vec![(0, three)], Tail::End))]);
     let items = collect(script(connections, vec![Verdict::Active, done(), done()]), SourceOptions::default());
     assert_eq!((events(&items).len(), gaps(&items)), (2, 1));
-    assert!(whys(&items)[0].starts_with("disconnected for 2m") && whys(&items)[0].contains("did not replay"), "{items:?}");
+    assert!(
+        whys(&items)[0].starts_with("disconnected for 2m") && whys(&items)[0].contains("did not replay"),
+        "{items:?}"
+    );
     // It has forgotten all of it.
     let mut connections = vec![broken(ONE)];
     connections.extend(away());
     connections.extend([Ok((vec![], Tail::End)), Ok((vec![], Tail::End))]);
     let items = collect(script(connections, vec![done(), done(), done()]), SourceOptions::default());
-    assert!(whys(&items)[0].starts_with("disconnected for 2m") && whys(&items)[0].contains("did not replay"), "{items:?}");
+    assert!(
+        whys(&items)[0].starts_with("disconnected for 2m") && whys(&items)[0].contains("did not replay"),
+        "{items:?}"
+    );
     // It never gave any ids.
     let bare = "event: values\r\ndata: {}\r\n\r\n";
     let mut connections = vec![broken(bare)];
@@ -887,7 +893,10 @@ fn an_outage_of_which_nothing_shows_that_it_was_kept_is_a_possible_gap() {
     let mut link = script(connections, vec![Verdict::Endless, Verdict::Endless]);
     link.endless = true;
     let items = collect(link, SourceOptions::default());
-    assert!(whys(&items)[0].starts_with("disconnected for 2m") && whys(&items)[0].contains("nothing shows"), "{items:?}");
+    assert!(
+        whys(&items)[0].starts_with("disconnected for 2m") && whys(&items)[0].contains("nothing shows"),
+        "{items:?}"
+    );
 }
 
 #[test]

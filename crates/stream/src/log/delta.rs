@@ -42,7 +42,7 @@ impl Delta {
         Some(text.into())
     }
 
-    /// Bytes of memory, roughly.
+    /// Returns the bytes of memory, roughly.
     pub fn weight(&self) -> usize {
         size_of::<Delta>() + self.head.len() + self.own.len()
     }

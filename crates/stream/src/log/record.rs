@@ -192,14 +192,9 @@ pub enum Item {
     /// A record for the event log.
     Record(Record),
     /// A heartbeat (comment line): the connection is alive, but the run need not be making progress.
-    Heartbeat {
-        at: Timestamp,
-    },
+    Heartbeat { at: Timestamp },
     /// Duplicates were skipped after a reconnect.
-    Repeated {
-        at: Timestamp,
-        events: u64,
-    },
+    Repeated { at: Timestamp, events: u64 },
     /// A connection is being opened.
     Connecting {
         at: Timestamp,
@@ -228,9 +223,7 @@ pub enum Item {
     /// The run's stream options became known.
     Terms(crate::RunTerms),
     /// Other modes were requested, but the stream keeps its current ones.
-    ModesKept {
-        why: String,
-    },
+    ModesKept { why: String },
     /// The server has no thread streams, so the thread is followed by its runs.
     Following {
         at: Timestamp,
@@ -240,10 +233,7 @@ pub enum Item {
         unread: usize,
     },
     /// The server reports the run as active, but it has sent no event for this long.
-    Silent {
-        at: Timestamp,
-        silent: Duration,
-    },
+    Silent { at: Timestamp, silent: Duration },
     /// The source failed to start or to continue.
     Failed(Box<runtail_api::ApiError>),
 }

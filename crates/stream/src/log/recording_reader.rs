@@ -121,7 +121,7 @@ impl Lines {
         self.text.trim_ascii()
     }
 
-    /// Its number, from 1.
+    /// Returns its number, from 1.
     pub fn number(&self) -> u64 {
         self.line
     }

@@ -140,7 +140,7 @@ impl Messages {
         tokens
     }
 
-    /// Whether the message with this id is streamed in pieces.
+    /// Returns whether the message with this id is streamed in pieces.
     fn is_streamed_in_pieces(&self, id: Option<&str>) -> bool {
         let known = id.and_then(|id| self.find(id)).and_then(|i| self.items().get(i));
         known.is_some_and(|message| message.dialect == Some(Dialect::Pieces))
@@ -345,7 +345,7 @@ impl Messages {
     }
 }
 
-/// The step of the thread's own graph that something is of: subgraphs count steps of their own.
+/// Returns the step of the thread's own graph that something is of: subgraphs count steps of their own.
 fn step_of(meta: &MessageOrigin<'_>) -> Option<i64> {
     meta.langgraph_step.0.filter(|_| !meta.langgraph_checkpoint_ns.as_str().contains('|'))
 }
@@ -501,7 +501,7 @@ impl Message {
         changed
     }
 
-    /// The parts with each call in its place: where the content has it, else at the end.
+    /// Returns the parts with each call in its place: where the content has it, else at the end.
     fn placed(&self, parts: Vec<Part>, within: &[ToolCall]) -> Vec<Part> {
         let mut left: Vec<usize> = (0..self.tool_calls.len()).collect();
         let mut placed = Vec::with_capacity(parts.len() + left.len());

@@ -25,13 +25,13 @@ pub struct Landmarks {
     errors: Rows<Seq>,
     /// The best source of steps that the run has shown so far: the others tell of the same ones.
     best: Source,
-    /// Whether tasks of the step that goes on were begun, and none has ended yet.
+    /// Whether tasks of the current step have started and none has ended yet.
     is_beginning: bool,
     seq: Seq,
     names: Names,
 }
 
-/// What tells of steps, the better the later.
+/// The sources of steps, the better ones last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     None,
@@ -64,13 +64,13 @@ impl Landmarks {
         &mut self.runs
     }
 
-    /// The run that an event belongs to. The stream of a thread tells it only where a run begins and where it is done.
+    /// Returns the run that an event belongs to. A thread's stream only names it when a run starts or finishes.
     pub fn run_at(&self, seq: Seq) -> Option<&Arc<str>> {
         let known = self.runs.partition_point(|(from, _)| *from <= seq);
         self.runs[..known].last().and_then(|(_, run)| run.as_ref())
     }
 
-    /// The events with which a step of the graph itself ended or began, whichever the modes of the run tell.
+    /// Returns the events with which a step of the graph itself ended or began, whichever the modes of the run tell.
     pub fn steps(&self) -> &[Seq] {
         &self.steps
     }

@@ -16,7 +16,7 @@ const MAX_ROWS: usize = 50_000;
 const MAX_INTERRUPTS: usize = 4096;
 const SUMMARY: usize = 120;
 
-/// What kind of thing happened.
+/// The kind of a lifecycle row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LifecycleKind {
     /// A run began.
@@ -47,12 +47,12 @@ pub enum LifecycleKind {
     End,
 }
 
-/// One thing that happened.
+/// A lifecycle row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LifecycleRow {
-    /// The event that told of it, or the one that it came after.
+    /// Its event, or the event before it.
     pub seq: Seq,
-    /// When, where that is known.
+    /// When it happened, if known.
     pub at: Option<Timestamp>,
     /// What kind.
     pub kind: LifecycleKind,
@@ -114,7 +114,7 @@ impl Lifecycle {
         &mut self.rows
     }
 
-    /// The run that the stream is in, or was in last.
+    /// Returns the run that the stream is in, or was in last.
     pub fn run_id(&self) -> Option<&Arc<str>> {
         self.run.as_ref()
     }
@@ -247,7 +247,7 @@ impl Lifecycle {
         (self.attempt, self.asks) = (attempt, false);
     }
 
-    /// Takes a list of interrupts; false where it is empty.
+    /// Applies a list of interrupts. Returns false if it is empty.
     fn interrupts(&mut self, list: &RawValue, at: Option<Timestamp>) -> bool {
         let list = Items::of(list);
         for raw in &list {

@@ -66,7 +66,7 @@ pub struct ToolCall {
     pub invalid: Option<String>,
     /// The event with its last chunk.
     pub seq: Seq,
-    /// When its last piece was sent, where that is known.
+    /// When its last piece was sent, if known.
     pub at: Option<Timestamp>,
     /// Number of the message with its result, counting evicted ones.
     pub answer: Option<u64>,
@@ -85,7 +85,7 @@ pub struct Message {
     pub last_seq: Seq,
     /// The server's id.
     pub id: Option<Arc<str>>,
-    /// The run that it appeared in, where that is known.
+    /// The run that it appeared in, if known.
     pub run_id: Option<Arc<str>>,
     /// Who speaks.
     pub role: Role,
@@ -123,11 +123,11 @@ pub struct Message {
     pub complete: bool,
     /// The event with which it was removed from the state, if it was.
     pub removed_at: Option<Seq>,
-    /// When it was begun, where that is known: the server's time, or the time of arrival of a live event.
+    /// When it started, if known: the server's time, or the time of arrival of a live event.
     pub started_at: Option<Timestamp>,
-    /// When it last changed, where that is known.
+    /// When it last changed, if known.
     pub ended_at: Option<Timestamp>,
-    /// When the model was called, where that is known: the start of its task, else the end of the step before.
+    /// When the model was called, if known: the start of its task, else the end of the step before.
     pub called_at: Option<Timestamp>,
     /// When its first and its last token were sent, where it was streamed and that is known.
     pub token_times: Option<(Timestamp, Timestamp)>,
@@ -319,7 +319,7 @@ impl Message {
         self.rev = self.rev.wrapping_add(1);
     }
 
-    /// Adds to what is said: whatever the change adds came with this event.
+    /// Extends the content, attributing everything that the change adds to this event.
     pub(super) fn extend(&mut self, seq: Seq, change: impl FnOnce(&mut Said)) {
         let mut said = Said {
             text: std::mem::take(&mut self.text),

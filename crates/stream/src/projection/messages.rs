@@ -21,7 +21,7 @@ const TEXT_PART: usize = 8;
 #[derive(Clone)]
 pub(super) struct Place {
     pub seq: Seq,
-    /// Its time, where that is known.
+    /// Its time, if known.
     pub at: Option<Timestamp>,
     pub ns: Namespace,
     /// Whether it is a snapshot.
@@ -205,7 +205,7 @@ impl Messages {
         self.items.iter_mut().filter(|message| message.ended_at.is_none())
     }
 
-    /// The message with this id, if it is known.
+    /// Returns the message with this id, if it is known.
     pub(super) fn find(&self, id: &str) -> Option<usize> {
         self.index.get(stem(id)).copied()
     }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub use run_numbers::{NodeNumbers, RunNumbers, Work};
 
 const MAX_RUNS: usize = 1_000;
-/// Nodes and models of one run that are told apart.
+/// Maximum number of nodes and models counted separately per run.
 const MAX_NAMES: usize = 256;
 /// Tasks under way that are remembered.
 const MAX_TASKS: usize = 4_096;
@@ -71,7 +71,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// The runs, oldest first.
+    /// Returns the runs, oldest first.
     pub fn runs(&self) -> &Rows<RunNumbers> {
         &self.runs
     }
@@ -80,18 +80,18 @@ impl Metrics {
         &mut self.runs
     }
 
-    /// The run that an event belongs to, or came after.
+    /// Returns the run that an event belongs to, or came after.
     pub fn run_at(&self, seq: Seq) -> Option<&RunNumbers> {
         let after = self.runs.partition_point(|run| run.seq <= seq);
         self.runs.get(after.checked_sub(1)?)
     }
 
-    /// The run with this id.
+    /// Returns the run with this id.
     pub fn run(&self, id: &str) -> Option<&RunNumbers> {
         self.runs.iter().rev().find(|run| run.run_id.as_deref() == Some(id))
     }
 
-    /// Takes an event that the messages have taken already; `tokens` came with it.
+    /// Applies an event that was already applied to the messages and contained this many tokens.
     pub(super) fn apply(&mut self, payload: &Payload<'_>, messages: &Messages, tokens: u64) {
         let event = payload.event;
         match payload.name {
@@ -170,7 +170,7 @@ impl Metrics {
         self.runs.push(run);
     }
 
-    /// A run begins, is tried again or is done; tells whether this event is of that kind.
+    /// Applies the start, retry or end of a run. Returns whether the event is one of these.
     fn metadata(&mut self, payload: &Payload<'_>) -> bool {
         let (seq, at) = (payload.event.seq, payload.event.time());
         let Some(metadata) = payload.metadata() else { return false };
@@ -323,7 +323,7 @@ impl Metrics {
         self.counted_from = messages.evicted();
     }
 
-    /// Meets a message; tells whether it is new.
+    /// Counts a message. Returns whether it is new.
     fn meet(&mut self, i: usize) -> bool {
         if self.counted.len() <= i {
             self.counted.resize(i + 1, Counted::default());

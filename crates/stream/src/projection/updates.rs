@@ -17,7 +17,7 @@ const MAX_KEYS: usize = 64;
 pub struct UpdateRow {
     /// The event.
     pub seq: Seq,
-    /// When it was sent, where that is known.
+    /// When it was sent, if known.
     pub at: Option<Timestamp>,
     /// The node, or `__interrupt__`.
     pub node: Arc<str>,
@@ -51,7 +51,7 @@ impl Default for Updates {
 }
 
 impl Updates {
-    /// The rows in the order of their events.
+    /// Returns the rows in the order of their events.
     pub fn rows(&self) -> &Rows<UpdateRow> {
         &self.rows
     }

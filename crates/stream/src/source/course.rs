@@ -120,7 +120,9 @@ impl Course {
                 (None, Next::InferOutcome { is_empty: !facts.has_event })
             }
             Verdict::NoStatus => (None, Next::InferOutcome { is_empty: !facts.has_event }),
-            Verdict::Active | Verdict::Endless | Verdict::StatusUnsupported => (None, Next::Resume(facts.closed.message())),
+            Verdict::Active | Verdict::Endless | Verdict::StatusUnsupported => {
+                (None, Next::Resume(facts.closed.message()))
+            }
         }
     }
 
@@ -158,7 +160,7 @@ impl Course {
 mod tests {
     use super::*;
 
-    /// The first connection of a run with ids closed cleanly, and the server reports success.
+    /// Returns the first connection of a run with ids closed cleanly, and the server reports success.
     fn done() -> Facts {
         Facts {
             closed: DisconnectReason::Clean,

@@ -328,7 +328,9 @@ impl<L: Link> Source<L> {
         if let Some(why) = missing_reason {
             self.gap_of_outage(&format!("{why}; events may be missing"));
         } else if outage >= SERVER_REPLAY_WINDOW && self.tail.has_no_replay_proof() && is_new {
-            self.gap_of_outage("nothing shows that the server stored its events during the outage; some may be missing");
+            self.gap_of_outage(
+                "nothing shows that the server stored its events during the outage; some may be missing",
+            );
         } else if let Some(what) = unrepeated.filter(|_| was_unrepeated && is_new) {
             self.gap_of_outage(&format!("{what} are never replayed; some may be missing"));
         } else {

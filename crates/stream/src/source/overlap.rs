@@ -205,12 +205,17 @@ impl Overlap {
     fn may_begin(&self, at: (u64, u64)) -> bool {
         // If the clock went back, an older id doesn't mean an older event.
         (!self.out_of_order.is_empty() || self.known_before.is_none_or(|known_before| at > known_before))
-            && self.answered.is_some_and(|t| (t.saturating_sub(CLOCK_TOLERANCE.0)..=t.saturating_add(CLOCK_TOLERANCE.1)).contains(&at.0))
+            && self.answered.is_some_and(|t| {
+                (t.saturating_sub(CLOCK_TOLERANCE.0)..=t.saturating_add(CLOCK_TOLERANCE.1)).contains(&at.0)
+            })
     }
 
     fn remember(&mut self, at: (u64, u64), fingerprint: u64) -> Dedup {
         let position = self.evicted + self.seen.len() as u64;
-        self.positions.entry(fingerprint).and_modify(|positions| positions.push(position)).or_insert(Positions::One(position));
+        self.positions
+            .entry(fingerprint)
+            .and_modify(|positions| positions.push(position))
+            .or_insert(Positions::One(position));
         self.seen.push_back((at, fingerprint));
         if self.seen.len() > REMEMBERED
             && let Some((key, fingerprint)) = self.seen.pop_front()

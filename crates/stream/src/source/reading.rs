@@ -1,6 +1,6 @@
 //! Reads the events of one connection.
 
-use super::{BATCH_BYTES, BATCH_ITEMS, BATCH_LINGER, IDLE_PROBE_INTERVAL, FIRST_SILENCE_REPORT, Source};
+use super::{BATCH_BYTES, BATCH_ITEMS, BATCH_LINGER, FIRST_SILENCE_REPORT, IDLE_PROBE_INTERVAL, Source};
 use crate::protocol::mode;
 use crate::source::control_events::{error_text, run_id_of};
 use crate::source::disconnect::DisconnectReason;
@@ -109,7 +109,12 @@ impl<L: Link> Source<L> {
 
     /// Processes a batch. Returns why to close the connection if it's unclear whether an event is a duplicate, or if
     /// the body ended in the middle of an event.
-    async fn process_batch(&mut self, batch: Batch, (at, heard): (Timestamp, Instant), conn: u32) -> Option<DisconnectReason> {
+    async fn process_batch(
+        &mut self,
+        batch: Batch,
+        (at, heard): (Timestamp, Instant),
+        conn: u32,
+    ) -> Option<DisconnectReason> {
         self.sums.bytes += batch.bytes;
         for feed in batch.feed {
             match feed {
@@ -180,7 +185,9 @@ impl<L: Link> Source<L> {
         match admit {
             Admission::Ambiguous => return false,
             Admission::Duplicate => self.duplicate(at),
-            Admission::New | Admission::NewAfterGap | Admission::NewAfterMissing(_) => self.record(event, admit, at, conn),
+            Admission::New | Admission::NewAfterGap | Admission::NewAfterMissing(_) => {
+                self.record(event, admit, at, conn)
+            }
         }
         true
     }

@@ -5,7 +5,7 @@
 //! expected again: they are skipped by (name, id, data), each as many times as it was received, never by id alone.
 
 use crate::Data;
-use crate::source::overlap::{Overlap, Dedup};
+use crate::source::overlap::{Dedup, Overlap};
 use crate::source::sequence_ids::SequenceTracker;
 use crate::sse::decode::Decoded;
 use crate::sse::interner::Namespace;
@@ -143,7 +143,11 @@ impl Tail {
     pub fn opened(&mut self, after: Option<&str>, answered: Option<u64>) {
         // If the server's clock went back, the newest id is not the highest.
         let newest = self.newest.as_deref().and_then(key);
-        self.overlap.opened(after.is_some(), answered, newest.map_or(self.highest, |newest| self.highest.min(Some(newest))));
+        self.overlap.opened(
+            after.is_some(),
+            answered,
+            newest.map_or(self.highest, |newest| self.highest.min(Some(newest))),
+        );
         self.has_warned = false;
     }
 
@@ -359,7 +363,11 @@ impl Tail {
             None => {}
         }
         let Decoded { name, ns, id, data } = event.clone();
-        let data = if data.text().len() > MAX_FULL_BYTES { Fingerprint::Hash(hash_of(&data)) } else { Fingerprint::Full(data) };
+        let data = if data.text().len() > MAX_FULL_BYTES {
+            Fingerprint::Hash(hash_of(&data))
+        } else {
+            Fingerprint::Full(data)
+        };
         self.seen.push_back(Seen { name, ns, id, data });
         while self.backfill.is_none() && self.seen.len() > WINDOW && self.anchor.is_some_and(|a| a > 0) {
             let gone = self.seen.pop_front().and_then(|e| e.id);

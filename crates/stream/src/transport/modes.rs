@@ -59,9 +59,7 @@ pub fn reopening_refused(kind: ServerKind, terms: Option<&RunTerms>) -> Option<&
         ServerKind::JavaScript if terms.is_some_and(|terms| !terms.resumable) => Some(
             "the run is not resumable, and on a JavaScript server a second reader takes its events away from the first",
         ),
-        ServerKind::JavaScript => {
-            Some("JavaScript servers always send all modes that the run was started with")
-        }
+        ServerKind::JavaScript => Some("JavaScript servers always send all modes that the run was started with"),
         ServerKind::Python | ServerKind::Other => None,
     }
 }

@@ -58,7 +58,9 @@ enum Start {
     /// Not sent, or definitely refused.
     Unsent,
     /// Sent without a response: the run may exist.
-    InDoubt { looks: u32 },
+    InDoubt {
+        looks: u32,
+    },
     /// Started, but the response had no run id.
     Unnamed,
     Run(String),

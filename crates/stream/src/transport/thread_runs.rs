@@ -190,9 +190,7 @@ impl Follower {
             )));
         }
         if !self.modes.is_empty() && !self.modes.iter().any(|mode| mode != THREAD_MODES[2]) {
-            return Err(
-                self.not_offered("this server has no thread streams, so there are no state updates".into())
-            );
+            return Err(self.not_offered("this server has no thread streams, so there are no state updates".into()));
         }
         let mut list = RunList::new(kind, self.following.shared, self.options.first_after.is_some());
         list.read_events(self.reads_events());

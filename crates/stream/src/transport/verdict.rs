@@ -59,9 +59,10 @@ pub(crate) async fn verdict(
                 None => Verdict::Finished(Outcome::Cancelled, None),
             },
         },
-        other => {
-            Verdict::Finished(Outcome::Unknown, Some(format!("the run's status is {}", runtail_core::text::clean(other))))
-        }
+        other => Verdict::Finished(
+            Outcome::Unknown,
+            Some(format!("the run's status is {}", runtail_core::text::clean(other))),
+        ),
     })
 }
 

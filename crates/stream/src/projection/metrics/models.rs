@@ -20,7 +20,7 @@ impl<'p, 'a> Models<'p, 'a> {
         Models { payload, told: None }
     }
 
-    /// The model of a message that the event told of.
+    /// Returns the model of a message that the event told of.
     pub fn model(&mut self, message: &Message) -> Option<Cow<'a, str>> {
         let payload = self.payload;
         let json = Peek::head(payload.json?, usize::MAX);
@@ -47,7 +47,7 @@ fn named<'a>(payload: &Payload<'a>, json: Peek<'a>) -> HashMap<Cow<'a, str>, Cow
     messages.into_iter().filter_map(|message| Some((message.get("id")?.string()?, model(message)?))).collect()
 }
 
-/// The model that a finished message names.
+/// Returns the model that a finished message names.
 fn model(message: Peek<'_>) -> Option<Cow<'_, str>> {
     message.get("response_metadata")?.pick(["model_name", "model"]).into_iter().flatten().next()?.string()
 }

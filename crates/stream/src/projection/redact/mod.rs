@@ -166,7 +166,7 @@ impl Rules {
         event
     }
 
-    /// Whether anything may be removed from a JSON text: nearly always there is nothing, which one search shows.
+    /// Returns whether anything may be removed from a JSON text: nearly always there is nothing, which one search shows.
     fn may_be_in_document(&self, json: &str) -> bool {
         let may_be = |asked: &Asked| match asked {
             Asked::Path(path, _) => path.may_be_in(json) || json.contains("\\u"),

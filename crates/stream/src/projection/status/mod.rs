@@ -73,7 +73,7 @@ pub struct Loaded {
 pub struct Checkpoint {
     /// What it says, without values.
     pub facts: StateFacts,
-    /// Ids of the messages that it added, where that is known.
+    /// Ids of the messages that it added, if known.
     new_messages: Option<Vec<Option<Arc<str>>>>,
 }
 
@@ -327,7 +327,7 @@ impl Status {
     }
 }
 
-/// The entries of a history, newest first.
+/// Returns the entries of a history, newest first.
 fn checkpoints(raw: &RawValue) -> Vec<Checkpoint> {
     let entries: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
     let read = |raw: &&RawValue| {

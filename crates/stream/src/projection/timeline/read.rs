@@ -117,7 +117,7 @@ impl Timeline {
         self.close(key, state, detail, told);
     }
 
-    /// The node of this name that an update closed last.
+    /// Returns the node of this name that an update closed last.
     fn unnamed(&self, parent: Option<u64>, name: &str) -> Option<u64> {
         let told_by_update = |key: &&u64| {
             let bar = self.bar(**key);
@@ -202,7 +202,7 @@ impl Timeline {
         }
     }
 
-    /// The node that something comes from: the last segment of its checkpoint namespace.
+    /// Returns the node that something comes from: the last segment of its checkpoint namespace.
     pub(super) fn origin(&mut self, origin: &MessageOrigin<'_>, ns: &Namespace, told: Told) -> Option<u64> {
         let step = origin.langgraph_step.0;
         if let Some(path) = origin.langgraph_checkpoint_ns.some() {

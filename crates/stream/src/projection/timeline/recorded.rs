@@ -144,7 +144,7 @@ impl Timeline {
         }
     }
 
-    /// The nodes of an attempt's own graph with the server's numbers of their steps, where these can be found out.
+    /// Returns the nodes of an attempt's own graph with the server's numbers of their steps, where these can be found out.
     fn steps_by(&self, attempt: usize, checkpoints: &[&StateFacts]) -> Vec<(u64, i64)> {
         let Some(attempt) = self.attempts.get(attempt) else { return Vec::new() };
         let nodes = || attempt.children.iter().filter_map(|key| Some((*key, self.bar(*key)?)));
