@@ -97,7 +97,7 @@ fn the_books_can_be_shown_to_somebody() {
     let mark = |record| Item::Record(record);
     dash.items(vec![
         mark(Record::Close { at, conn: 1, reason: "reset".into() }),
-        mark(Record::Gap { at, why: "away for 3s: the server gives no ids to *resume* by".into() }),
+        mark(Record::Gap { at, why: "disconnected for 3s: the server sends no ids to *resume* from".into() }),
         mark(Record::Open { at, conn: 2, status: 200, resumed_after: Some("1795224332619-0".into()) }),
     ]);
     // More than the screen lists.
@@ -110,7 +110,7 @@ fn the_books_can_be_shown_to_somebody() {
     dash.keys("8");
     let screen = dash.screen();
     assert!(screen.contains("GAPS"), "{screen}");
-    let reason = "away for 3s: the server gives no ids to *resume* by";
+    let reason = "disconnected for 3s: the server sends no ids to *resume* from";
     assert!(reason.split(' ').all(|word| screen.contains(word)), "no word of the reason is cut: {screen}");
     let (_, text, _) = export(&mut dash, "text x");
     let text = String::from_utf8(text).unwrap();
@@ -124,7 +124,7 @@ fn the_books_can_be_shown_to_somebody() {
     let records: Vec<Record> = Reader::new(std::io::Cursor::new(json)).unwrap().map(Result::unwrap).collect();
     let count = |is: fn(&Record) -> bool| records.iter().filter(|record| is(record)).count();
     assert_eq!(count(|record| matches!(record, Record::Open { .. })), 80);
-    assert_eq!(count(|record| matches!(record, Record::Gap { why, .. } if why.starts_with("away for 3s"))), 1);
+    assert_eq!(count(|record| matches!(record, Record::Gap { why, .. } if why.starts_with("disconnected for 3s"))), 1);
     assert_eq!(count(|record| matches!(record, Record::Event(_))), 0, "nothing of what was said");
     let Some(Record::End(end)) = records.last() else { panic!("{:?}", records.last()) };
     assert_eq!((end.connections, end.gaps, end.outcome), (80, 1, Outcome::Detached));
@@ -302,7 +302,7 @@ fn where_something_may_be_missing_the_state_is_offered() {
     dash.keys("8");
     let offer = "d shows the thread's state now.";
     assert!(!dash.screen().contains(offer), "{}", dash.screen());
-    let gap = Record::Gap { at: Timestamp::UNIX_EPOCH, why: "away for 3s".into() };
+    let gap = Record::Gap { at: Timestamp::UNIX_EPOCH, why: "disconnected for 3s".into() };
     dash.items(vec![Item::Record(gap)]);
     assert!(dash.screen().contains(offer), "{}", dash.screen());
     for keys in ["d", ":state<Enter>"] {

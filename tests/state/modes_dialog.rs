@@ -94,8 +94,7 @@ fn what_is_not_known_is_offered_and_said() {
 
 #[test]
 fn where_it_would_do_harm_it_is_refused_before_anything_is_tried() {
-    for (kind, why) in [(ServerKind::Aegra, "one reader only"), (ServerKind::JavaScript, "whatever a reader asks for")]
-    {
+    for (kind, why) in [(ServerKind::Aegra, "one reader only"), (ServerKind::JavaScript, "always send all modes")] {
         let mut dash = joined((100, 30), Some(terms(&["updates", "values"])));
         is(&mut dash, kind);
         dash.keys("M<Down> ");

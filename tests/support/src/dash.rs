@@ -19,7 +19,7 @@ use runtail_tui::widgets::theme::Theme;
 use serde_json::json;
 use std::time::Duration;
 
-/// The moment at which every test begins.
+/// The start time of every test.
 fn start() -> Timestamp {
     "2026-11-21T14:00:00Z".parse().unwrap()
 }
@@ -285,7 +285,7 @@ impl Dash {
         self.items(vec![Item::Record(Record::Event(event))]);
     }
 
-    /// The link says that it is alive.
+    /// Receives a heartbeat.
     pub fn heartbeat(&mut self) {
         self.items(vec![Item::Heartbeat { at: self.now }]);
     }
@@ -397,7 +397,7 @@ impl Dash {
         self.items(vec![Item::Record(Record::End(end))]);
     }
 
-    /// Time goes on.
+    /// Advances the clock.
     pub fn pass(&mut self, seconds: i64) {
         self.now += SignedDuration::from_secs(seconds);
         self.feed(Msg::Tick);
@@ -437,7 +437,7 @@ impl Dash {
         }
     }
 
-    /// A deployment and a revision whose statuses nobody has heard of, with nulls where one expects something.
+    /// A deployment and a revision with unknown statuses and unexpected nulls.
     pub fn odd_words(&mut self) {
         let list = serde_json::from_value(json!([
             {"id": "x", "name": null, "status": "NOVEL", "latest_revision_id": "r", "source_config": null, "secrets": null}
