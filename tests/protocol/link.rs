@@ -150,7 +150,7 @@ async fn outcome(info: Value, status: &'static str, thread: Value, state: Value)
     if status == "gone" {
         // It was there when it was joined.
         return match link.verdict().await.unwrap() {
-            Verdict::Gone(outcome, detail) => (outcome, detail),
+            Verdict::NotFound(outcome, detail) => (outcome, detail),
             other => panic!("{other:?}"),
         };
     }

@@ -215,7 +215,7 @@ async fn newest_revisions_are_loaded_with_limited_concurrency() {
 }
 
 #[test]
-fn the_dashboard_reads_the_newest_revisions_of_what_is_on_the_screen_first_and_few_at_a_time() {
+fn newest_revisions_of_visible_rows_are_loaded_first() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (few, count) = (Arc::new(Barrier::new(AT_ONCE)), Arc::new(AtomicUsize::new(0)));
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));

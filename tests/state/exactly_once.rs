@@ -237,7 +237,7 @@ impl Link for Model {
         let is_over = self.published > self.run.len();
         let outcome =
             if self.run.iter().any(|(name, ..)| *name == "error") { Outcome::Error } else { Outcome::Success };
-        Ok(if is_over { Verdict::Over(outcome, None) } else { Verdict::Active })
+        Ok(if is_over { Verdict::Finished(outcome, None) } else { Verdict::Active })
     }
 
     fn set_modes(&mut self, modes: Vec<String>) {

@@ -97,7 +97,7 @@ fn the_books_can_be_shown_to_somebody() {
     let mark = |record| Item::Record(record);
     dash.items(vec![
         mark(Record::Close { at, conn: 1, reason: "reset".into() }),
-        mark(Record::Gap { at, why: "disconnected for 3s: the server sends no ids to *resume* from".into() }),
+        mark(Record::Gap { at, why: "disconnected for 3s; the server sends no ids to *resume* from".into() }),
         mark(Record::Open { at, conn: 2, status: 200, resumed_after: Some("1795224332619-0".into()) }),
     ]);
     // More than the screen lists.
@@ -110,7 +110,7 @@ fn the_books_can_be_shown_to_somebody() {
     dash.keys("8");
     let screen = dash.screen();
     assert!(screen.contains("GAPS"), "{screen}");
-    let reason = "disconnected for 3s: the server sends no ids to *resume* from";
+    let reason = "disconnected for 3s; the server sends no ids to *resume* from";
     assert!(reason.split(' ').all(|word| screen.contains(word)), "no word of the reason is cut: {screen}");
     let (_, text, _) = export(&mut dash, "text x");
     let text = String::from_utf8(text).unwrap();

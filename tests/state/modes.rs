@@ -90,7 +90,7 @@ impl Link for Server {
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
         let over = *self.finished.lock().expect("not poisoned");
-        Ok(if over { Verdict::Over(Outcome::Success, None) } else { Verdict::Active })
+        Ok(if over { Verdict::Finished(Outcome::Success, None) } else { Verdict::Active })
     }
 
     async fn may_reopen(&mut self) -> Result<(), String> {
@@ -252,7 +252,7 @@ impl Link for Gone {
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
         let tried = self.0.lock().expect("not poisoned").len();
-        Ok(if tried < 3 { Verdict::Active } else { Verdict::Over(Outcome::Success, None) })
+        Ok(if tried < 3 { Verdict::Active } else { Verdict::Finished(Outcome::Success, None) })
     }
 }
 

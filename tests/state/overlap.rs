@@ -116,7 +116,7 @@ impl Link for Dev {
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
         let is_over = self.published > self.run.len();
-        Ok(if is_over { Verdict::Over(Outcome::Success, None) } else { Verdict::Active })
+        Ok(if is_over { Verdict::Finished(Outcome::Success, None) } else { Verdict::Active })
     }
 }
 

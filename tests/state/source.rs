@@ -174,7 +174,7 @@ impl Link for Server {
         if !self.finished && !self.ended {
             return Ok(Verdict::Active);
         }
-        Ok(self.outcome.clone().unwrap_or(Verdict::Over(Outcome::Success, None)))
+        Ok(self.outcome.clone().unwrap_or(Verdict::Finished(Outcome::Success, None)))
     }
 }
 
@@ -263,7 +263,7 @@ proptest! {
         let plain = sent.len();
         sent.push(Sent::new("error", Some("9000-0"), "{\"error\":\"ValueError\",\"message\":\"boom\"}"));
         let mut server = Server::new(sent.clone(), cuts);
-        server.outcome = Some(Verdict::Over(Outcome::Error, None));
+        server.outcome = Some(Verdict::Finished(Outcome::Error, None));
         let items = collect(server, SourceOptions::default());
         let got = events(&items);
         prop_assert!(got.iter().take(plain).map(|e| e.data.text().to_string()).eq(sent[..plain].iter().map(|s| s.data.clone())));
@@ -310,7 +310,7 @@ fn a_server_that_does_not_replay_leaves_a_gap() {
             Ok(opened(vec![Ok(text.into())], Tail::End))
         }
         async fn verdict(&mut self) -> Result<Verdict, ApiError> {
-            Ok(if self.0 < 2 { Verdict::Active } else { Verdict::Over(Outcome::Success, None) })
+            Ok(if self.0 < 2 { Verdict::Active } else { Verdict::Finished(Outcome::Success, None) })
         }
     }
     let items = collect(Forgetful(0), SourceOptions::default());
@@ -378,7 +378,7 @@ const ONE: &str = "event: values\r\ndata: {}\r\nid: 1-0\r\n\r\n";
 const TWO: &str = "event: values\r\ndata: {}\r\nid: 2-0\r\n\r\n";
 
 fn done() -> Verdict {
-    Verdict::Over(Outcome::Success, None)
+    Verdict::Finished(Outcome::Success, None)
 }
 
 #[test]
@@ -416,7 +416,7 @@ fn a_status_that_lags_is_waited_for() {
 
 #[test]
 fn a_cancelled_run_ends_in_silence() {
-    let cancelled = Verdict::Over(Outcome::Cancelled, None);
+    let cancelled = Verdict::Finished(Outcome::Cancelled, None);
     let items = collect(script(vec![Ok((vec![(0, ONE)], Tail::End))], vec![cancelled]), SourceOptions::default());
     assert_eq!((end(&items).outcome, end(&items).connections, gaps(&items)), (Outcome::Cancelled, 1, 0));
 }
@@ -563,7 +563,7 @@ fn a_run_that_the_server_forgot_is_not_joined_again() {
         (vec![(0, ONE), (0, "RESET")], Outcome::Unknown, 1),
         (vec![(0, ONE)], Outcome::Unknown, 1),
     ] {
-        let link = script(vec![Ok((end, Tail::End))], vec![Verdict::Gone(outcome, Some("gone".into()))]);
+        let link = script(vec![Ok((end, Tail::End))], vec![Verdict::NotFound(outcome, Some("gone".into()))]);
         let items = collect(link, SourceOptions::default());
         assert_eq!((end_of(&items), gaps(&items), reasons(&items).len()), ((outcome, Some("gone")), lost, 1));
         assert!(!items.iter().any(|i| matches!(i, Item::Failed(_))));
@@ -680,17 +680,17 @@ fn an_end_inside_an_event_is_a_cut() {
 fn a_live_error_is_the_outcome() {
     let error = "event: error\ndata: {\"error\":\"ValueError\",\"message\":\"boom\"}\n\n";
     // The run's status may lag behind the event.
-    let over = Verdict::Over(Outcome::Error, None);
+    let over = Verdict::Finished(Outcome::Error, None);
     let link = script(vec![Ok((vec![(0, error)], Tail::End))], vec![Verdict::Active, Verdict::Active, over]);
     let items = collect(link, SourceOptions::default());
     assert_eq!((end(&items).outcome, end(&items).detail.as_deref()), (Outcome::Error, Some("ValueError: boom")));
     assert_eq!(end(&items).connections, 1);
     // The thread's own words count for more.
-    let over = Verdict::Over(Outcome::Error, Some("from the thread".into()));
+    let over = Verdict::Finished(Outcome::Error, Some("from the thread".into()));
     let items = collect(script(vec![Ok((vec![(0, error)], Tail::End))], vec![over]), SourceOptions::default());
     assert_eq!(end(&items).detail.as_deref(), Some("from the thread"));
     let bare = "event: error\ndata: \"Run not found\"\n\n";
-    let link = script(vec![Ok((vec![(0, bare)], Tail::End))], vec![Verdict::Untold]);
+    let link = script(vec![Ok((vec![(0, bare)], Tail::End))], vec![Verdict::NoStatus]);
     assert_eq!(end(&collect(link, SourceOptions::default())).detail.as_deref(), Some("Run not found"));
 }
 
@@ -702,7 +702,7 @@ fn a_stateless_run_ends_with_its_body() {
         (vec![(0, ONE), (0, stop)], Outcome::Interrupted, 0),
         (vec![(0, ONE), (0, "RESET")], Outcome::Unknown, 1),
     ] {
-        let items = collect(script(vec![Ok((chunks, Tail::End))], vec![Verdict::Untold]), SourceOptions::default());
+        let items = collect(script(vec![Ok((chunks, Tail::End))], vec![Verdict::NoStatus]), SourceOptions::default());
         assert_eq!((end(&items).outcome, gaps(&items)), (outcome, gap));
     }
 }

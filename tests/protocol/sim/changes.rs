@@ -44,7 +44,7 @@ fn says(told: &Value, part: &str) -> bool {
 }
 
 #[tokio::test]
-async fn what_cannot_be_created_is_refused_with_the_reason() {
+async fn invalid_deployments_are_rejected_with_a_reason() {
     let world = world(still()).await;
     let reserved = json!([{"name": "LANGSMITH_API_KEY", "value": "a"}, {"name": "OK", "value": "b"}, {"name": "PORT", "value": "1"}]);
     for (body, part) in [
@@ -147,7 +147,7 @@ async fn a_refused_change_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_deleted_deployment_is_seen_until_it_is_gone_and_its_traces_keep_the_name() {
+async fn deleted_deployments_stay_listed_until_removed() {
     let world = world(still()).await;
     let path = made(&world, github("bot")).await;
     assert_eq!(call(&world, M::DELETE, &format!("{path}?delete_tracing_project=maybe"), None).await.0, 422);
@@ -229,7 +229,7 @@ async fn tiers_roll_out_as_a_revision() {
 }
 
 #[tokio::test]
-async fn what_was_built_before_can_be_built_again() {
+async fn earlier_revisions_can_be_rebuilt() {
     let world = world(still()).await;
     let path = made(&world, github("bot")).await;
     let (_, first) = call(&world, M::GET, &path, None).await;
@@ -244,7 +244,7 @@ async fn what_was_built_before_can_be_built_again() {
 }
 
 #[tokio::test]
-async fn one_revision_may_come_from_elsewhere() {
+async fn one_revision_may_use_another_source() {
     let world = world(still()).await;
     let path = made(&world, github("bot")).await;
     let (_, place) = call(&world, M::POST, &format!("{path}/upload-url"), None).await;

@@ -9,7 +9,7 @@ fn strict() -> Options {
 }
 
 #[tokio::test]
-async fn what_the_contract_does_not_name_is_not_there() {
+async fn endpoints_outside_the_contract_are_missing() {
     let world = world(strict()).await;
     for path in ["/ok", "/info", "/assistants/agent", "/threads/00000000-0000-4000-8000-000000000000"] {
         assert_eq!(world.get(path).await.status(), 404, "{path}");

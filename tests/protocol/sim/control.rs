@@ -54,7 +54,7 @@ async fn a_self_hosted_region_answers_only_under_its_prefix() {
 }
 
 #[tokio::test]
-async fn lists_come_in_pages() {
+async fn lists_are_paged() {
     let world = world(Options { scenario: Scenario::Fleet { deployments: 45 }, ..fast() }).await;
     let mut seen = Vec::new();
     let mut offset = 0;

@@ -218,7 +218,7 @@ async fn javascript_lists_its_runs_from_the_oldest_on() {
 }
 
 #[tokio::test]
-async fn aegra_repeats_what_it_stored_and_gives_each_later_event_to_one_reader() {
+async fn aegra_replays_stored_events_and_shares_its_queue() {
     let world = world(of(Scenario::Aegra)).await;
     let thread = world.thread().await;
     let (run, first) = held(&world, &thread, json!({})).await;

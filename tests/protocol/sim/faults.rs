@@ -7,7 +7,7 @@ use serde_json::json;
 use std::time::Duration;
 
 #[tokio::test]
-async fn answers_can_be_anything_for_as_long_as_wanted() {
+async fn responses_can_be_replaced_temporarily() {
     let world = world(fast()).await;
     world.sim.rule(Rule::on("GET", "/info").skip(1).times(2).status(429).header("retry-after", "3"));
     let mut seen = Vec::new();
@@ -96,7 +96,7 @@ async fn a_cut_post_does_not_stop_the_run() {
 }
 
 #[tokio::test]
-async fn every_request_is_written_down() {
+async fn every_request_is_logged() {
     let rules = vec![Rule::on("GET", "/v2/deployments").server("local").status(401)];
     let world = world(Options { rules, ..fast() }).await;
     world.post("/threads/search?x=1", json!({"limit": 1})).await;

@@ -217,7 +217,7 @@ async fn errors_are_those_of_the_python_server() {
 }
 
 #[tokio::test]
-async fn a_server_may_want_a_key() {
+async fn a_server_may_require_a_key() {
     let world = world(Options { agent_key: Some("k".into()), ..fast() }).await;
     assert_eq!(world.get("/ok").await.status(), 403);
     let known = world.http.get(format!("{}/ok", world.agent)).header("x-api-key", "k").send().await.expect("an answer");

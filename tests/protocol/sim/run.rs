@@ -4,7 +4,7 @@ use crate::sim::{Live, events, fast, names, world};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn an_interrupt_is_told_by_the_thread_and_ended_by_an_answer() {
+async fn threads_report_interrupts_until_answered() {
     let world = world(fast()).await;
     let thread = world.thread().await;
     let input = json!({"amount": 5, "to": "Ana"});

@@ -87,7 +87,7 @@ async fn a_plan_may_have_no_listeners() {
 }
 
 #[tokio::test]
-async fn authenticate_has_four_answers_and_begins_what_only_a_person_can_end() {
+async fn authenticate_has_four_responses_and_starts_a_sign_in() {
     // At this speed nothing is completed by itself.
     let world = world(Options { speed: 0.001, ..fast() }).await;
     let (status, told) = call(&world, M::POST, "/v2/auth/authenticate", Some(json!({"provider": 7}))).await;
@@ -183,7 +183,7 @@ async fn providers_are_kept_without_their_secrets() {
 }
 
 #[tokio::test]
-async fn tokens_are_told_apart_and_agents_lose_what_is_revoked() {
+async fn tokens_are_distinguished_and_revoked() {
     let world = world(Options { speed: 0.001, ..fast() }).await;
     let begun =
         authenticate(&world, json!({"provider": "github", "scopes": ["repo"], "force_new": true, "is_default": true}))

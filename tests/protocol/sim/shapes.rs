@@ -273,7 +273,7 @@ fn captured(name: &str) -> Vec<Event> {
 }
 
 #[tokio::test]
-async fn every_mode_sends_what_the_real_server_sent() {
+async fn every_mode_matches_the_real_server() {
     use std::collections::BTreeSet;
     // The captured graph writes nothing of its own to `custom`; ours does.
     for mode in ["values", "updates", "messages-tuple", "messages", "tasks", "checkpoints", "debug", "events"] {

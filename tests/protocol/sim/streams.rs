@@ -52,7 +52,7 @@ async fn only_resumable_runs_have_ids_and_a_past() {
 }
 
 #[tokio::test]
-async fn joining_a_running_run_gives_what_comes_later() {
+async fn joining_a_running_run_sends_later_events() {
     let world = world(fast()).await;
     let thread = world.thread().await;
     let body = json!({"assistant_id": "slow", "input": {"hold": "gate"}, "stream_mode": ["values", "custom"],
@@ -74,7 +74,7 @@ async fn joining_a_running_run_gives_what_comes_later() {
 }
 
 #[tokio::test]
-async fn unknown_runs_and_threads_are_not_told_by_the_status() {
+async fn unknown_runs_and_threads_still_return_200() {
     let world = world(fast()).await;
     let thread = world.thread().await;
     let nobody = "00000000-0000-4000-8000-000000000000";

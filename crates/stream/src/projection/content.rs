@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shown_says_what_it_is() {
+    fn unshowable_content_gets_a_placeholder() {
         let data = "A".repeat(4000);
         for (block, line) in [
             (format!(r#"{{"type":"image","mime_type":"image/png","base64":"{data}"}}"#), "[image image/png, 3.0 kB]"),

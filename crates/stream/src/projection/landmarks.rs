@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_come_from_the_best_source_and_from_one() {
+    fn steps_come_from_the_best_source_only() {
         let start = r#"{"id":"1","name":"a","input":{},"triggers":["x"]}"#;
         let end = r#"{"id":"1","name":"a","error":null,"result":{},"interrupts":[]}"#;
         let both = landmarks(&[

@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_is_no_object_is_one_too() {
+    fn states_that_are_not_objects_count() {
         let mut values = Values::default();
         for (seq, data) in (1..).zip(["\"a\"", "null", "[1]", "{\"a\":1}", "7"]) {
             apply(&mut values, seq, "", data);
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_of_a_million_keys_costs_what_it_is() {
+    fn a_state_with_a_million_keys_is_processed_quickly() {
         let keys = |from: usize| (from..from + 100_000).map(|i| format!("\"k{i}\":{i}")).collect::<Vec<_>>().join(",");
         let mut values = Values::default();
         apply(&mut values, 1, "", &format!("{{{}}}", keys(0)));

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_like_before_is_not_read_again_and_what_is_not_is() {
+    fn repeated_metadata_is_not_parsed_again() {
         let mut known = PairMetadata::default();
         let mut node = |json: &str| read(json, &mut known).map(|pair| pair.origin.langgraph_node.as_str().to_string());
         assert_eq!(node(r#" [ {"id":"a"} , {"langgraph_node":"x"} ] "#).as_deref(), Some("x"));

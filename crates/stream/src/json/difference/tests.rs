@@ -96,7 +96,7 @@ fn messages_are_aligned_by_their_ids() {
 }
 
 #[test]
-fn other_lists_are_aligned_by_what_is_in_them() {
+fn lists_without_ids_are_aligned_by_value() {
     assert_eq!(told(&json!([1, 2, 3, 4, 5]), &json!([1, 3, 4, 9, 5])), ["- [1] 2", "+ [3] 9"]);
     assert_eq!(told(&json!(["a", "b"]), &json!(["a", "x", "b", "c"])), [r#"+ [1] "x""#, r#"+ [3] "c""#]);
     assert_eq!(told(&json!([{"n": 1}, {"n": 2}]), &json!([{"n": 1}, {"n": 3}])), ["~ [1].n 2 → 3"]);
@@ -134,7 +134,7 @@ fn odd_states_can_be_compared() {
 }
 
 #[test]
-fn only_what_differs_is_looked_at() {
+fn equal_values_are_skipped() {
     let message = |n: usize, last: bool| {
         let text = if last { "the newest".repeat(n % 3) } else { "word ".repeat(20) };
         json!({"id": format!("m{n}"), "content": text, "usage": {"in": n, "out": [1, 2, 3]}})

@@ -55,7 +55,7 @@ fn paths_are_written_as_people_do() {
 }
 
 #[test]
-fn what_is_no_json_is_one_node() {
+fn invalid_json_is_one_node() {
     for text in ["oops {", "{oops", "[1,2", "1 2", "[1}", "{\"a\"}", "", "\"open", "{1:2}", "]"] {
         let doc = Doc::new(Arc::from(text));
         assert_eq!((doc.len(), doc.kind(0), doc.value(0)), (1, Kind::Other, text));

@@ -32,7 +32,7 @@ fn redacted(paths: &[&str], patterns: &[&str], data: Data) -> (Data, Vec<String>
 }
 
 #[test]
-fn what_is_named_goes_and_the_rest_stays_to_the_letter() {
+fn named_values_are_removed_and_the_rest_is_unchanged() {
     let data = r#"{"n": 1.50, "messages":[ {"content":"hi \u00e9 anna@x.org!","id":1},{"content":["a",{"b":2}]}],"e":"bob@y.org"}"#;
     let (left, told) = redacted(&["messages[*].content"], &[r"\w+@\w+\.org"], Data::Json(data.into()));
     let expected = r#"{"n": 1.50, "messages":[ {"content":"***","id":1},{"content":"***"}],"e":"***"}"#;
@@ -72,7 +72,7 @@ fn keys_go_unasked_and_are_not_shown() {
 }
 
 #[test]
-fn what_is_no_json_goes_where_paths_could_not_find_anything() {
+fn invalid_json_is_removed_if_there_are_path_rules() {
     let odd = || Data::Malformed("name: anna".into());
     assert_eq!(redacted(&["name"], &[], odd()).0, Data::Malformed("***".into()));
     assert_eq!(redacted(&[], &["anna"], odd()).0, Data::Malformed("name: ***".into()));
@@ -221,7 +221,7 @@ fn values_of_any_type_are_removed_from_fields_with_a_secret_name() {
 }
 
 #[test]
-fn what_is_no_secret_keeps_its_bytes() {
+fn text_without_secrets_is_unchanged() {
     for json in [
         r#"[{"usage_metadata":{"input_tokens":25,"output_tokens":7,"total_tokens":32},"max_tokens":100,"token_usage":{"a":1}}]"#,
         r#"{"tokenizer":"cl100k","eos_token":"</s>","id":"task-01a1fbb5-1743-72b0-bac9-4236eccc288a","node":"ask-human-for-an-approval"}"#,

@@ -213,7 +213,7 @@ fn from_an_event_to_its_bar() {
 }
 
 #[test]
-fn a_great_many_bars_are_let_go_from_the_front() {
+fn the_oldest_bars_are_evicted() {
     let mut feed = Feed::default();
     for n in 0..MAX_BARS + 10 {
         if n % 10_000 == 0 {
