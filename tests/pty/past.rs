@@ -192,7 +192,7 @@ fn a_recording_ends_with_its_stream() {
     term.wait_for("Recorded ");
     assert!(!term.screen().contains("REC "), "{}", term.screen());
     let told = process::run(["verify", file.to_str().unwrap()]).expect(0);
-    assert!(told.stdout.contains(", success; every line fits its hash"), "{}", told.stdout);
+    assert!(told.stdout.contains(", success; every line matches its hash"), "{}", told.stdout);
     // It is opened beside the stream that it is of, and shows the same.
     term.keys(&format!(":replay {}\r", file.display()));
     term.wait_for("r.jsonl");
