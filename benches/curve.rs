@@ -4,8 +4,8 @@
 
 use runtail_core::config::TapeLimits;
 use runtail_stream::{Data, Event, Item, Limits, Names, Record, Seq, Tape};
-use runtail_tui::app::msg::{ServerRef, StreamTarget};
-use runtail_tui::app::viewer::{View, Viewer};
+use runtail_tui::features::stream::viewer::{View, Viewer};
+use runtail_tui::session::msg::{ServerRef, StreamTarget};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -154,7 +154,7 @@ fn moments(viewer: &mut Viewer, size: u64) -> f64 {
     let times = 5;
     let began = Instant::now();
     for _ in 0..times {
-        viewer.stand_at(Seq(random.u64(1..=size)));
+        viewer.seek_to(Seq(random.u64(1..=size)));
         viewer.prepare(&windows);
         while viewer.is_on_the_way() {
             viewer.prepare(&windows);

@@ -5,8 +5,8 @@ use runtail_api::Revisions;
 use runtail_core::model::{Deployment, LogLine, Revision};
 use runtail_stream::{Decoder, Frame, Framer, Item, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like, listed};
-use runtail_tui::app::msg::{Answer, Msg, NextPoll, SubKey};
-use runtail_tui::app::streams::MAX_TABS;
+use runtail_tui::features::stream::tabs::MAX_TABS;
+use runtail_tui::session::msg::{Msg, NextPoll, SubscriptionEvent, SubscriptionId};
 use serde_json::{Value, json};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::process::Command;
@@ -155,22 +155,23 @@ fn revision(id: &str, status: &str) -> Value {
 fn deployments(count: usize) -> Built {
     let mut built = nothing(0);
     let mut whole: Vec<Deployment> = Vec::new();
-    let list = |key: &SubKey| matches!(key, SubKey::Deployments(_));
+    let list = |key: &SubscriptionId| matches!(key, SubscriptionId::Deployments(_));
     for first in (0..count).step_by(100) {
         let rows: Vec<String> = (first..first + 100).map(|n| deployment(n).to_string()).collect();
         built.text += rows.iter().map(String::len).sum::<usize>();
         let read = |row: &String| serde_json::from_str::<Deployment>(row).expect("a row").in_a_list();
         let page: Vec<Deployment> = rows.iter().map(read).collect();
         whole.extend_from_slice(&page);
-        built.dash.answer(list, Answer::Page(page));
+        built.dash.answer(list, SubscriptionEvent::Page(page));
     }
     built.dash.answer(list, listed(whole));
     for n in 0..count {
         let row = revision(&uuid(4, n), "DEPLOYED").to_string();
         built.text += row.len();
         let revision = serde_json::from_str(&row);
-        let answer = Answer::Newest { deployment: uuid(1, n).into(), revision: Ok(revision.expect("a revision")) };
-        built.dash.answer(|key| matches!(key, SubKey::Newest(_)), answer);
+        let answer =
+            SubscriptionEvent::Newest { deployment: uuid(1, n).into(), revision: Ok(revision.expect("a revision")) };
+        built.dash.answer(|key| matches!(key, SubscriptionId::Newest(_)), answer);
     }
     built
 }
@@ -178,15 +179,15 @@ fn deployments(count: usize) -> Built {
 /// The same after each was selected once, with twenty revisions.
 fn histories(count: usize) -> Built {
     let mut built = deployments(count);
-    built.dash.app.settle();
+    built.dash.app.relayout();
     let now = built.dash.now;
     for n in 0..count {
         let rows = (0..20).map(|k| revision(&uuid(4 + 1_000 * k, n), "DEPLOYED").to_string());
         let rows: Vec<String> = rows.collect();
         built.text += rows.iter().map(String::len).sum::<usize>();
         let items: Vec<Revision> = rows.iter().map(|row| serde_json::from_str(row).expect("a revision")).collect();
-        let answer = Answer::Revisions(Ok(Revisions { items, was_sorted: true }), NextPoll::At(now));
-        built.dash.answer(|key| matches!(key, SubKey::Revisions(..)), answer);
+        let answer = SubscriptionEvent::Revisions(Ok(Revisions { items, was_sorted: true }), NextPoll::At(now));
+        built.dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), answer);
         built.dash.keys("<Down>");
     }
     built
@@ -206,8 +207,8 @@ fn logs(count: usize) -> Built {
         let rows: Vec<String> = rows.collect();
         built.text += rows.iter().map(String::len).sum::<usize>();
         let lines = rows.iter().map(|row| LogLine::from(serde_json::from_str::<Value>(row).expect("a line"))).collect();
-        let answer = Answer::Lines { lines: Ok(lines), incomplete: false };
-        built.dash.answer(|key| matches!(key, SubKey::Log(..)), answer);
+        let answer = SubscriptionEvent::Lines { lines: Ok(lines), incomplete: false };
+        built.dash.answer(|key| matches!(key, SubscriptionId::Log(..)), answer);
     }
     built
 }
@@ -222,7 +223,7 @@ fn tabs(count: usize) -> Built {
     built.dash.open_server();
     let threads: Vec<Value> = (0..count).map(|tab| json!({"thread_id": uuid(9, tab), "status": "busy"})).collect();
     let threads = serde_json::from_value(threads.into()).expect("threads");
-    built.dash.answer(|key| matches!(key, SubKey::Threads(_)), Answer::Threads(Ok(threads)));
+    built.dash.answer(|key| matches!(key, SubscriptionId::Threads(_)), SubscriptionEvent::Threads(Ok(threads)));
     for tab in 0..count {
         built.dash.feed(Msg::Paste(uuid(9, tab)));
         let id = built.dash.app.viewer().expect("a stream").id;
@@ -242,11 +243,11 @@ fn tabs(count: usize) -> Built {
             }
             if items.len() >= 500 || n + 1 == EVENTS {
                 let items = std::mem::take(&mut items);
-                built.dash.answer(|key| *key == SubKey::Stream(id), Answer::Items(items));
+                built.dash.answer(|key| *key == SubscriptionId::Stream(id), SubscriptionEvent::Items(items));
             }
         }
         assert_eq!(seq, EVENTS as u64);
     }
-    assert_eq!(built.dash.app.streams.all().len(), count);
+    assert_eq!(built.dash.app.stream.tabs.all().len(), count);
     built
 }

@@ -164,7 +164,7 @@ impl Link for OneBody {
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
-        Ok(Verdict::Over(Outcome::Success, None))
+        Ok(Verdict::Finished(Outcome::Success, None))
     }
 }
 

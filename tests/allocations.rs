@@ -3,8 +3,8 @@
 use runtail_core::model::{Deployment, LogLine};
 use runtail_testkit::dash::{Dash, demo_like, listed};
 use runtail_testkit::hostile_stream;
-use runtail_tui::app::json::Tree;
-use runtail_tui::app::msg::{Answer, SubKey};
+use runtail_tui::session::msg::{SubscriptionEvent, SubscriptionId};
+use runtail_tui::widgets::json_tree::Tree;
 use serde_json::{Value, json};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -96,8 +96,8 @@ fn of_a_deployment_the_list_holds_what_it_shows() {
         serde_json::from_value::<Deployment>(record).unwrap()
     };
     let each = held(|| {
-        dash.answer(|key| matches!(key, SubKey::Deployments(_)), listed((0..ROWS).map(row).collect()));
-        dash.app.settle();
+        dash.answer(|key| matches!(key, SubscriptionId::Deployments(_)), listed((0..ROWS).map(row).collect()));
+        dash.app.relayout();
     }) / ROWS;
     assert!((400..2_000).contains(&each), "{each} bytes a deployment");
 }
@@ -118,7 +118,10 @@ fn a_line_of_a_log_holds_little_more_than_its_text() {
         for rows in rows.chunks(500) {
             let line = |row: &String| LogLine::from(serde_json::from_str::<Value>(row).unwrap());
             let lines = Ok(rows.iter().map(line).collect());
-            dash.answer(|key| matches!(key, SubKey::Log(..)), Answer::Lines { lines, incomplete: false });
+            dash.answer(
+                |key| matches!(key, SubscriptionId::Log(..)),
+                SubscriptionEvent::Lines { lines, incomplete: false },
+            );
         }
     });
     assert!((text / 2..2 * text).contains(&held), "{held} bytes for {text} of text");
@@ -129,7 +132,7 @@ fn a_stream_that_repeats_any_text_stays_within_its_budget() {
     const BUDGET: usize = 2 << 20;
     let most_held = |size: usize, make: hostile_stream::Make| {
         let mut dash = demo_like((140, 40));
-        dash.app.settings.tape.max_bytes = BUDGET as u64;
+        dash.app.session.settings.tape.max_bytes = BUDGET as u64;
         dash.open_thread();
         let before = HELD.get();
         let mut most = 0;

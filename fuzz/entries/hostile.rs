@@ -14,10 +14,12 @@ use runtail_core::model::{
     AuthAnswer, Change, Consent, LogLine, NewRevision, Note, PlainRequest, Preview, Target, ThreadStatus,
 };
 use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
-use runtail_tui::app::export::{Chunk, FileStep};
-use runtail_tui::app::key::{Code, Key};
-use runtail_tui::app::msg::{Answer, Done, Effect, Made, Msg, NextPoll, SubKey, Subscription, What};
 use runtail_tui::app::subscriptions;
+use runtail_tui::input::key::{Code, Key};
+use runtail_tui::session::msg::{Chunk, FileStep};
+use runtail_tui::session::msg::{
+    Effect, EffectResult, Made, Msg, NextPoll, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -166,59 +168,67 @@ fn items(text: &str, seq: u64, at: Timestamp) -> Vec<Item> {
 }
 
 /// The hostile response to a subscription.
-pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestamp) -> Option<Answer> {
+pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestamp) -> Option<SubscriptionEvent> {
     let next = NextPoll::At(at + SignedDuration::from_secs(4));
     let result = |value| if well { Ok(value) } else { Err(error(text)) };
     Some(match &sub.key {
-        SubKey::Deployments(_) => {
+        SubscriptionId::Deployments(_) => {
             let items = (0..3).map(|n| {
                 let mut row = record(text);
                 row["id"] = json!(format!("{text}{n}"));
                 serde_json::from_value(row).expect("a deployment")
             });
             let listing = Listing { items: items.collect(), incomplete: Some(error(text)) };
-            Answer::Deployments { result: result(listing), torn: false, skew: SignedDuration::ZERO, next }
+            SubscriptionEvent::Deployments { result: result(listing), torn: false, skew: SignedDuration::ZERO, next }
         }
-        SubKey::Newest(_) => {
+        SubscriptionId::Newest(_) => {
             let deployment = sub.wish.newest.first()?.deployment.clone();
             let revision = if well { Ok(read(text)) } else { Err(error(text)) };
-            Answer::Newest { deployment, revision }
+            SubscriptionEvent::Newest { deployment, revision }
         }
-        SubKey::Watch(_) => Answer::Watched(if well { Ok(read(text)) } else { Err(error(text)) }, next),
-        SubKey::Vanish(..) => Answer::Vanishing(if well { Ok(read(text)) } else { Err(error(text)) }, next),
-        SubKey::Log(..) => {
+        SubscriptionId::Watch(_) => {
+            SubscriptionEvent::Watched(if well { Ok(read(text)) } else { Err(error(text)) }, next)
+        }
+        SubscriptionId::Vanish(..) => {
+            SubscriptionEvent::Vanishing(if well { Ok(read(text)) } else { Err(error(text)) }, next)
+        }
+        SubscriptionId::Log(..) => {
             let lines =
                 if well { Ok(vec![LogLine::from(record(text)), LogLine::from(json!(text))]) } else { Err(error(text)) };
-            Answer::Lines { lines, incomplete: true }
+            SubscriptionEvent::Lines { lines, incomplete: true }
         }
-        SubKey::Revisions(..) => {
+        SubscriptionId::Revisions(..) => {
             let other = read(&format!("{text}2"));
             let all = Revisions { items: vec![read(text), other], was_sorted: false };
-            Answer::Revisions(if well { Ok(all) } else { Err(error(text)) }, next)
+            SubscriptionEvent::Revisions(if well { Ok(all) } else { Err(error(text)) }, next)
         }
-        SubKey::Threads(_) => Answer::Threads(if well { Ok(vec![read(text)]) } else { Err(error(text)) }),
-        SubKey::ThreadStatuses(_) => {
+        SubscriptionId::Threads(_) => {
+            SubscriptionEvent::Threads(if well { Ok(vec![read(text)]) } else { Err(error(text)) })
+        }
+        SubscriptionId::ThreadStatuses(_) => {
             let of = sub.wish.statuses.first()?.clone();
             let error = text.to_string();
             let status = ThreadStatus::Failed { at: Some(at), error, nodes: vec![text.into()], timed_out: false };
-            Answer::ThreadStatus { of, status: if well { Ok(status) } else { Err(self::error(text)) } }
+            SubscriptionEvent::ThreadStatus { of, status: if well { Ok(status) } else { Err(self::error(text)) } }
         }
-        SubKey::Runs(..) => Answer::Runs(if well { Ok(vec![read(text)]) } else { Err(error(text)) }),
-        SubKey::Stream(_) if well => Answer::Items(items(text, seq, at)),
-        SubKey::Stream(_) => Answer::Items(vec![Item::Failed(Box::new(error(text)))]),
-        SubKey::Wait(_) if well => Answer::Waited(Ok(AuthWaited::Ended(AuthAnswer::new(record(text))))),
-        SubKey::Wait(_) => Answer::WaitTrouble(error(text)),
-        SubKey::Doctor(_) => {
+        SubscriptionId::Runs(..) => SubscriptionEvent::Runs(if well { Ok(vec![read(text)]) } else { Err(error(text)) }),
+        SubscriptionId::Stream(_) if well => SubscriptionEvent::Items(items(text, seq, at)),
+        SubscriptionId::Stream(_) => SubscriptionEvent::Items(vec![Item::Failed(Box::new(error(text)))]),
+        SubscriptionId::Wait(_) if well => {
+            SubscriptionEvent::Waited(Ok(AuthWaited::Ended(AuthAnswer::new(record(text)))))
+        }
+        SubscriptionId::Wait(_) => SubscriptionEvent::WaitTrouble(error(text)),
+        SubscriptionId::Doctor(_) => {
             let check = Check::bad(Fault::Access, "access", text).seen(text).likely(text).to_do(text);
-            Answer::Checked(Some(Box::new(check)))
+            SubscriptionEvent::Checked(Some(Box::new(check)))
         }
-        SubKey::Work(_) => {
-            let What::Work(task) = &sub.what else { return None };
+        SubscriptionId::Work(_) => {
+            let SubscriptionKind::Work(task) = &sub.what else { return None };
             let mut job = task.begin();
             loop {
                 match job.step() {
                     (_, Some(more)) => job = more,
-                    (part, None) => return Some(Answer::Worked(part)),
+                    (part, None) => return Some(SubscriptionEvent::Worked(part)),
                 }
             }
         }
@@ -250,35 +260,42 @@ fn request(text: &str) -> PlainRequest {
 }
 
 /// The hostile response to a one-shot effect.
-pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Done> {
+pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<EffectResult> {
     let fail = || error(text);
     Some(match effect {
         Effect::FetchInfo(server) => {
             let info = ServerInfo { kind: ServerKind::Other, version: text.into(), raw: record(text) };
-            Done::Info(server.clone(), if well { Ok(info) } else { Err(fail()) })
+            EffectResult::Info(server.clone(), if well { Ok(info) } else { Err(fail()) })
         }
         Effect::FetchAssistants(server) => {
-            Done::Assistants(server.clone(), if well { Ok(vec![read(text), read(text)]) } else { Err(fail()) })
+            EffectResult::Assistants(server.clone(), if well { Ok(vec![read(text), read(text)]) } else { Err(fail()) })
         }
-        Effect::Describe(what) => Done::Described(what.clone(), if well { Ok(text.into()) } else { Err(fail()) }),
+        Effect::Describe(what) => {
+            EffectResult::Described(what.clone(), if well { Ok(text.into()) } else { Err(fail()) })
+        }
         Effect::Find(number, source, _) => {
-            Done::Found(*number, source.clone(), if well { Ok(None) } else { Err(fail()) })
+            EffectResult::Found(*number, source.clone(), if well { Ok(None) } else { Err(fail()) })
         }
-        Effect::Explain(of, ..) => Done::Card(of.clone(), Err(fail())),
+        Effect::Explain(of, ..) => EffectResult::Card(of.clone(), Err(fail())),
         Effect::Write(profile, id, name) => {
             let document = format!("# {text}\nname = \"x\"\n");
-            Done::Written(profile.clone(), id.clone(), name.clone(), if well { Ok(document) } else { Err(fail()) })
+            EffectResult::Written(
+                profile.clone(),
+                id.clone(),
+                name.clone(),
+                if well { Ok(document) } else { Err(fail()) },
+            )
         }
-        Effect::Plan(number, ..) if well => Done::Planned(*number, Ok(Box::new(preview(text)))),
-        Effect::Plan(number, ..) => Done::Planned(*number, Err(PlanError::Wrong(vec![text.into()]))),
+        Effect::Plan(number, ..) if well => EffectResult::Planned(*number, Ok(Box::new(preview(text)))),
+        Effect::Plan(number, ..) => EffectResult::Planned(*number, Err(PlanError::Wrong(vec![text.into()]))),
         Effect::Send(number, _) => {
             let made = Made { said: text.into(), revision: None, vanishing: None };
-            Done::Sent(*number, if well { Ok(made) } else { Err(fail()) })
+            EffectResult::Sent(*number, if well { Ok(made) } else { Err(fail()) })
         }
         Effect::ReadJournal => {
             let outcome = Outcome::NoAnswer(text.into());
             let place = error(text).at;
-            Done::Journal(vec![Sent {
+            EffectResult::Journal(vec![Sent {
                 title: text.into(),
                 at,
                 place,
@@ -290,15 +307,15 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Do
         Effect::Browse(number, ..) => {
             let rows = vec![record(text), Value::String(text.into())];
             let listing = Listing { items: rows, incomplete: Some(fail()) };
-            Done::Browsed(*number, if well { Ok(listing) } else { Err(fail()) })
+            EffectResult::Browsed(*number, if well { Ok(listing) } else { Err(fail()) })
         }
         Effect::Authenticate(number, ..) => {
-            Done::Authenticated(*number, if well { Ok(AuthAnswer::new(record(text))) } else { Err(fail()) })
+            EffectResult::Authenticated(*number, if well { Ok(AuthAnswer::new(record(text))) } else { Err(fail()) })
         }
-        Effect::File(number, _) => Done::FileStepped(*number, if well { Ok(7) } else { Err(text.into()) }),
-        Effect::OpenLink(link) => Done::LinkNotOpened(link.clone(), text.into()),
-        Effect::Try(number, _) => Done::Tried(*number, if well { Ok(()) } else { Err(fail()) }),
-        Effect::DraftFile(..) => Done::Drafted(Err(ConfigError::new(text))),
+        Effect::File(number, _) => EffectResult::FileStepped(*number, if well { Ok(7) } else { Err(text.into()) }),
+        Effect::OpenLink(link) => EffectResult::LinkNotOpened(link.clone(), text.into()),
+        Effect::Try(number, _) => EffectResult::Tried(*number, if well { Ok(()) } else { Err(fail()) }),
+        Effect::DraftFile(..) => EffectResult::Drafted(Err(ConfigError::new(text))),
         _ => return None,
     })
 }
@@ -329,7 +346,7 @@ impl World {
 
     /// Presses keys, in the tests' notation.
     pub fn keys(&mut self, keys: &str) {
-        for key in runtail_tui::app::key::parse_keys(keys).expect("keys") {
+        for key in runtail_tui::input::key::parse_keys(keys).expect("keys") {
             self.feed(Msg::Key(key));
         }
     }
@@ -348,20 +365,21 @@ impl World {
         // A response may cause more requests and more work.
         for _ in 0..3 {
             for effect in std::mem::take(&mut self.asked) {
-                if let Some(done) = done(&effect, text, well, self.dash.app.now) {
-                    self.feed(Msg::Done { since: self.dash.app.epoch, done });
+                if let Some(done) = done(&effect, text, well, self.dash.app.session.now) {
+                    self.feed(Msg::Done { since: self.dash.app.session.epoch, done });
                 }
             }
-            self.dash.app.settle();
-            let works = subscriptions(&self.dash.app).into_iter().filter(|sub| matches!(sub.key, SubKey::Work(_)));
+            self.dash.app.relayout();
+            let works =
+                subscriptions(&self.dash.app).into_iter().filter(|sub| matches!(sub.key, SubscriptionId::Work(_)));
             works.for_each(|sub| self.tell(&sub, text, well));
         }
     }
 
     /// Answers one subscription.
     pub fn tell(&mut self, sub: &Subscription, text: &str, well: bool) {
-        let Some(answer) = answer(sub, text, well, self.seq, self.dash.app.now) else { return };
-        if matches!(answer, Answer::Items(_)) {
+        let Some(answer) = answer(sub, text, well, self.seq, self.dash.app.session.now) else { return };
+        if matches!(answer, SubscriptionEvent::Items(_)) {
             self.seq += 16;
         }
         self.feed(Msg::Answer { key: sub.key.clone(), epoch: sub.epoch, answer });
@@ -374,18 +392,20 @@ impl World {
 
     /// Sends items of the open stream; the closure gets the next event's number.
     pub fn items(&mut self, items: impl FnOnce(u64) -> Vec<Item>) {
-        let Some(sub) = subscriptions(&self.dash.app).into_iter().find(|sub| matches!(sub.key, SubKey::Stream(_)))
+        let Some(sub) =
+            subscriptions(&self.dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
         else {
             return;
         };
-        let answer = Answer::Items(items(self.seq));
+        let answer = SubscriptionEvent::Items(items(self.seq));
         self.seq += 1;
         self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
     }
 
     /// Sends bytes of the open stream, as a server would.
     pub fn bytes(&mut self, bytes: &[u8]) {
-        let Some(sub) = subscriptions(&self.dash.app).into_iter().find(|sub| matches!(sub.key, SubKey::Stream(_)))
+        let Some(sub) =
+            subscriptions(&self.dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_)))
         else {
             return;
         };
@@ -395,15 +415,15 @@ impl World {
         while let Some(frame) = framer.next_frame() {
             let Frame::Block(block) = frame else { continue };
             let Some(decoded) = decoder.decode(block) else { continue };
-            items.push(Item::Record(Record::Event(decoded.at(Seq(self.seq), self.dash.app.now, 1, false))));
+            items.push(Item::Record(Record::Event(decoded.at(Seq(self.seq), self.dash.app.session.now, 1, false))));
             self.seq += 1;
         }
-        self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer: Answer::Items(items) });
+        self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer: SubscriptionEvent::Items(items) });
     }
 
     /// Checks every cell. Returns whether a marked bidi control is shown.
     pub fn look(&mut self) -> bool {
-        let (width, height) = self.dash.app.size;
+        let (width, height) = self.dash.app.session.size;
         let buffer = self.dash.buffer();
         let mut is_marked = false;
         for y in 0..height {
@@ -523,7 +543,7 @@ pub fn update(data: &[u8]) {
             11 | 12 => {
                 let (well, which) = (script.byte() % 4 > 0, usize::from(script.byte()));
                 let text = script.text();
-                world.dash.app.settle();
+                world.dash.app.relayout();
                 let subs = subscriptions(&world.dash.app);
                 if let Some(sub) = subs.get(which % subs.len().max(1)) {
                     world.tell(sub, &text, well);

@@ -17,7 +17,7 @@ use runtail_stream::{
     Data, Decoded, Decoder, Event, EventNames, Frame, Framer, Item, LineParser, Reader, Record, Seq, is_json,
     write_record,
 };
-use runtail_tui::app::key::{Key, parse_keys};
+use runtail_tui::input::key::{Key, parse_keys};
 use std::io::Cursor;
 use std::path::Path;
 

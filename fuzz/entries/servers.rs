@@ -8,8 +8,10 @@ use jiff::SignedDuration;
 use runtail_api::{AgentServer, Connections, ControlPlane, DeploymentQuery, Http, Journal, LogAsk, ThreadQuery};
 use runtail_core::config::Profile;
 use runtail_stream::{Item, Record, SnapshotLoader, SnapshotScope};
-use runtail_tui::app::msg::{Answer, Described, Done, Effect, NextPoll, SubKey, Subscription, What};
 use runtail_tui::app::subscriptions;
+use runtail_tui::session::msg::{
+    Described, Effect, EffectResult, NextPoll, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -76,7 +78,7 @@ pub fn http(data: &[u8]) {
     let clients = Clients { control: ControlPlane::new(http.clone(), url.clone()), agent: AgentServer::new(http, url) };
     let mut world = World::new((100, 30));
     let place = PLACES[usize::from(place) % PLACES.len()];
-    for key in runtail_tui::app::key::parse_keys(place).expect("keys") {
+    for key in runtail_tui::input::key::parse_keys(place).expect("keys") {
         world.keys(&key.to_string());
         runtime.block_on(clients.answer_all(&mut world));
         world.look();
@@ -105,23 +107,25 @@ impl Clients {
                 world.dash.done(done);
             }
         }
-        world.dash.app.settle();
+        world.dash.app.relayout();
         for sub in subscriptions(&world.dash.app) {
             if let Some(answer) = self.answer(&sub, world).await {
-                world.dash.feed(runtail_tui::app::msg::Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
+                world.dash.feed(runtail_tui::session::msg::Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
             }
         }
         world.answer_once("", true);
     }
 
-    async fn done(&self, effect: &Effect) -> Option<Done> {
+    async fn done(&self, effect: &Effect) -> Option<EffectResult> {
         Some(match effect {
-            Effect::FetchInfo(server) => Done::Info(server.clone(), self.agent.info().await),
-            Effect::FetchAssistants(server) => Done::Assistants(server.clone(), self.agent.assistants(50, 0).await),
-            Effect::Describe(what) => Done::Described(what.clone(), self.record(what).await),
-            Effect::Browse(number, _, of) => Done::Browsed(*number, self.control.collection(of).await),
+            Effect::FetchInfo(server) => EffectResult::Info(server.clone(), self.agent.info().await),
+            Effect::FetchAssistants(server) => {
+                EffectResult::Assistants(server.clone(), self.agent.assistants(50, 0).await)
+            }
+            Effect::Describe(what) => EffectResult::Described(what.clone(), self.record(what).await),
+            Effect::Browse(number, _, of) => EffectResult::Browsed(*number, self.control.collection(of).await),
             Effect::LoadThread(number, thread) => {
-                Done::ThreadLoaded(*number, self.agent.load_thread(&thread.id).await.map(Box::new))
+                EffectResult::ThreadLoaded(*number, self.agent.load_thread(&thread.id).await.map(Box::new))
             }
             _ => return None,
         })
@@ -138,42 +142,48 @@ impl Clients {
         Ok(row.to_string().into())
     }
 
-    async fn answer(&self, sub: &Subscription, world: &mut World) -> Option<Answer> {
-        let at = world.dash.app.now;
+    async fn answer(&self, sub: &Subscription, world: &mut World) -> Option<SubscriptionEvent> {
+        let at = world.dash.app.session.now;
         let next = NextPoll::At(at + SignedDuration::from_secs(4));
         Some(match (&sub.key, &sub.what) {
-            (SubKey::Deployments(_), _) => {
+            (SubscriptionId::Deployments(_), _) => {
                 // A failed list keeps the existing deployments, so there is something to open.
                 let items = self.control.deployments(&DeploymentQuery::default()).await.ok()?;
                 let result = Ok(runtail_api::Listing { items, incomplete: None });
-                Answer::Deployments { result, torn: false, skew: self.control.skew(), next }
+                SubscriptionEvent::Deployments { result, torn: false, skew: self.control.skew(), next }
             }
-            (SubKey::Newest(_), _) => {
+            (SubscriptionId::Newest(_), _) => {
                 let deployment = sub.wish.newest.first()?.deployment.clone();
-                Answer::Newest { revision: self.control.revision(&deployment, "r").await, deployment }
+                SubscriptionEvent::Newest { revision: self.control.revision(&deployment, "r").await, deployment }
             }
-            (SubKey::Watch(of), _) => Answer::Watched(self.control.revision(&of.deployment, &of.revision).await, next),
-            (SubKey::Revisions(_, id), _) => Answer::Revisions(self.control.revisions(id, 50).await, next),
-            (SubKey::Log(..), What::Log(_, scope, filter)) => {
+            (SubscriptionId::Watch(of), _) => {
+                SubscriptionEvent::Watched(self.control.revision(&of.deployment, &of.revision).await, next)
+            }
+            (SubscriptionId::Revisions(_, id), _) => {
+                SubscriptionEvent::Revisions(self.control.revisions(id, 50).await, next)
+            }
+            (SubscriptionId::Log(..), SubscriptionKind::Log(_, scope, filter)) => {
                 let ask = LogAsk { limit: 50, ..LogAsk::default() };
                 let page = self.control.log_page(scope, filter, &ask).await;
                 let lines = page.map(|page| page.rows.into_iter().map(Into::into).collect());
-                Answer::Lines { lines, incomplete: true }
+                SubscriptionEvent::Lines { lines, incomplete: true }
             }
-            (SubKey::Threads(_), _) => Answer::Threads(self.agent.threads(&ThreadQuery::default()).await),
-            (SubKey::ThreadStatuses(_), _) => {
+            (SubscriptionId::Threads(_), _) => {
+                SubscriptionEvent::Threads(self.agent.threads(&ThreadQuery::default()).await)
+            }
+            (SubscriptionId::ThreadStatuses(_), _) => {
                 let of = sub.wish.statuses.first()?.clone();
                 let status = self.agent.listed_status(&of.thread, &of.facts).await;
-                Answer::ThreadStatus { of, status }
+                SubscriptionEvent::ThreadStatus { of, status }
             }
-            (SubKey::Runs(_, thread), _) => Answer::Runs(self.agent.runs(thread, 50).await),
-            (SubKey::Stream(_), _) => return self.thread_page(world).await,
+            (SubscriptionId::Runs(_, thread), _) => SubscriptionEvent::Runs(self.agent.runs(thread, 50).await),
+            (SubscriptionId::Stream(_), _) => return self.thread_page(world).await,
             _ => return None,
         })
     }
 
     /// A thread from the server's records and from its stream.
-    async fn thread_page(&self, world: &mut World) -> Option<Answer> {
+    async fn thread_page(&self, world: &mut World) -> Option<SubscriptionEvent> {
         let mut loaded = Vec::new();
         let loader = SnapshotLoader::new(self.agent.clone(), "t".into(), 1 << 20);
         loader.load(SnapshotScope::All, |snapshot| loaded.push(snapshot)).await;

@@ -19,7 +19,7 @@ pub fn views(data: &[u8]) {
     for (n, chunk) in chunks.into_iter().enumerate() {
         framer.push(chunk);
         while let Some(frame) = framer.next_frame() {
-            let at = world.dash.app.now;
+            let at = world.dash.app.session.now;
             let Frame::Block(block) = frame else {
                 world.items(|_| vec![Item::Heartbeat { at }]);
                 continue;

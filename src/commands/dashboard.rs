@@ -6,8 +6,9 @@ use crate::exit::{Exit, Failure};
 use crate::resolve;
 use jiff::tz::TimeZone;
 use runtail_core::config::{Config, Watch};
-use runtail_tui::app::profiles::{KEY_VARIABLE, Origin};
-use runtail_tui::runtime::{self, Ended, Options, Surroundings};
+use runtail_tui::runtime;
+use runtail_tui::runtime::{Ended, Options, Surroundings};
+use runtail_tui::session::catalogue::{KEY_VARIABLE, Origin};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 

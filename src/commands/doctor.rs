@@ -8,9 +8,9 @@ use clap::{Args, ValueEnum};
 use runtail_api::doctor::{Ask, Check, Fault, Origin, Refused, examine_all, machine};
 use runtail_core::config::{Config, ConfigError};
 use runtail_core::text;
-use runtail_tui::app::doctor::{of_check, sum};
-use runtail_tui::app::line::Tone;
+use runtail_tui::features::diagnostics::doctor::{of_check, sum};
 use runtail_tui::runtime::{Terminal, abilities};
+use runtail_tui::widgets::line::Tone;
 use std::io::IsTerminal;
 use tokio::sync::mpsc::unbounded_channel;
 

@@ -471,9 +471,9 @@ mod tests {
     #[test]
     fn gaps_that_are_alike_are_printed_a_few_times() {
         let mut gaps = GapLines::default();
-        let printed = (0..50).filter_map(|n| gaps.line(&format!("{n} event ids are missing here"))).count();
+        let printed = (0..50).filter_map(|n| gaps.line(&format!("{n} event ids are missing"))).count();
         assert_eq!(printed, 4);
         assert_eq!(gaps.line("the connection was lost").as_deref(), Some("gap: the connection was lost"));
-        assert_eq!(gaps.line("1 event ids are missing here").as_deref(), Some("gap: 1 event ids are missing here"));
+        assert_eq!(gaps.line("1 event ids are missing").as_deref(), Some("gap: 1 event ids are missing"));
     }
 }

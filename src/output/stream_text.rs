@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use runtail_core::text;
 use runtail_stream::projection::{self, LifecycleKind, Message, Story, ToolCall, UpdateRow};
 use runtail_stream::{Event, Item, ModeTuple, Record, RunRecord, Seq, is_json};
-use runtail_tui::app::describe;
+use runtail_tui::features::stream::summary;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -328,7 +328,7 @@ impl Teller {
             // Summarize bookkeeping events; print custom data as it is.
             let described = match mode {
                 "checkpoints" | "debug" | "events" | "state_update" | "input.requested" => {
-                    describe::event(event, None, self.columns()).map(|line| self.plain(line.text()))
+                    summary::event(event, None, self.columns()).map(|line| self.plain(line.text()))
                 }
                 _ => None,
             };

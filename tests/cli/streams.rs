@@ -499,7 +499,7 @@ async fn recordings_are_replayed_and_verified() {
         (text.lines().take(5).map(|line| format!("{line}\n")).collect(), "there is no end record"),
         (text[..text.len() - 9].to_string(), "ends in the middle of a line"),
         (text.replacen("\"kind\":\"tape\"", "\"kind\":\"novel\"", 1), "the head record is missing"),
-        (text.replacen("{\"kind\":\"open\"", "{{", 1), "line 2 is no record"),
+        (text.replacen("{\"kind\":\"open\"", "{{", 1), "line 2 is not a record"),
         (text.replace('\n', "\r\n"), "the end of line 1 was changed"),
         (text.replacen('\n', " \n", 1), "the end of line 1 was changed"),
         (text.replacen('\n', "\n\n", 1), "there are empty lines before line 3"),

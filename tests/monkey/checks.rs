@@ -4,12 +4,12 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use runtail_core::config::Profile;
 use runtail_sim::{Request, Sim};
-use runtail_tui::app::confirm::{Proposal, Stage};
-use runtail_tui::app::layout::SMALLEST;
-use runtail_tui::app::msg::{Effect, Msg, StreamTarget, What};
-use runtail_tui::app::streams::MAX_TABS;
 use runtail_tui::app::{App, Overlay, subscriptions};
+use runtail_tui::features::changes::confirm::{Proposal, Stage};
+use runtail_tui::features::stream::tabs::MAX_TABS;
 use runtail_tui::runtime::Dashboard;
+use runtail_tui::session::SMALLEST;
+use runtail_tui::session::msg::{Effect, Msg, StreamTarget, SubscriptionKind};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
@@ -134,7 +134,7 @@ impl Watched {
 
     /// Draws the screen and checks it.
     pub fn on_draw(&mut self, dashboard: &mut Dashboard) {
-        let (w, h) = dashboard.app.size;
+        let (w, h) = dashboard.app.session.size;
         let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
         terminal.draw(|frame| dashboard.draw(frame)).unwrap();
         let buffer = terminal.backend().buffer();
@@ -178,12 +178,12 @@ fn region_of(sim: &Sim, request: &Request) -> String {
 pub fn state_holds(app: &App, is_read_only: bool) {
     let panics = std::mem::take(&mut *PANICS.lock().unwrap());
     assert!(panics.is_empty(), "panics: {panics:#?}");
-    assert!(app.notices.len() <= 200);
+    assert!(app.session.notices.len() <= 200);
     assert!(app.overlays.len() <= 24, "overlays pile up: {}", app.overlays.len());
-    let streams = &app.streams;
+    let streams = &app.stream.tabs;
     assert!(streams.all().len() <= MAX_TABS);
     assert!(streams.at().is_none_or(|at| at < streams.all().len()));
-    let limits = &app.settings.tape;
+    let limits = &app.session.settings.tape;
     for viewer in streams.all() {
         let tape = &viewer.tape;
         assert!(tape.kept_rows() <= limits.max_rows, "{} events are kept", tape.kept_rows());
@@ -194,7 +194,7 @@ pub fn state_holds(app: &App, is_read_only: bool) {
     }
     if is_read_only {
         for subscription in subscriptions(app) {
-            let starts = matches!(&subscription.what, What::Stream(_, StreamTarget::Start { .. }));
+            let starts = matches!(&subscription.what, SubscriptionKind::Stream(_, StreamTarget::Start { .. }));
             assert!(!starts, "a read-only dashboard would start a run");
         }
     }

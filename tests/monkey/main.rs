@@ -11,11 +11,11 @@ use fastrand::Rng;
 use jiff::tz::TimeZone;
 use runtail_core::config::{Config, Watch};
 use runtail_sim::{Options as SimOptions, Sim};
-use runtail_tui::app::key::{Code, Key};
-use runtail_tui::app::keys::Context;
-use runtail_tui::app::msg::{Effect, Msg};
-use runtail_tui::app::profiles::Origin;
+use runtail_tui::input::action::Context;
+use runtail_tui::input::key::{Code, Key};
 use runtail_tui::runtime::{Dashboard, Options};
+use runtail_tui::session::catalogue::Origin;
+use runtail_tui::session::msg::{Effect, Msg};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -168,6 +168,7 @@ impl World {
     async fn other(&self, other: Other) {
         let app = &self.dashboard.app;
         let listed = app
+            .agent
             .server
             .as_ref()
             .and_then(|server| Some((server.server.url.to_string(), server.thread_picker.selected.clone()?)));
@@ -181,7 +182,7 @@ impl World {
             Other::EditState => send("POST", &format!("{thread}/state"), r#"{"values": {"seen": true}}"#).await,
             Other::CancelRuns => send("POST", &format!("{server}/runs/cancel?status=all"), "{}").await,
             Other::DeleteDeployment => {
-                let Some(row) = app.fleet.selected() else { return };
+                let Some(row) = app.deployments.list.selected() else { return };
                 let region = self.sim.regions().iter().find(|region| region.name == *row.profile_name);
                 if let (Some(region), Some(deployment)) = (region, &row.deployment) {
                     send("DELETE", &format!("{}/v2/deployments/{}", region.url, deployment.id), "").await;

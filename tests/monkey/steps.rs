@@ -3,10 +3,12 @@
 use fastrand::Rng;
 use runtail_sim::Rule;
 use runtail_testkit::screen_checks;
-use runtail_tui::app::key::{Code, Key};
-use runtail_tui::app::keys::{Action, BINDINGS, Context, Keymap};
-use runtail_tui::app::palette::{COMMANDS, Takes};
 use runtail_tui::app::{App, Overlay};
+use runtail_tui::features::palette::COMMANDS;
+use runtail_tui::input::action::{Action, Context};
+use runtail_tui::input::key::{Code, Key};
+use runtail_tui::input::keymap::{BINDINGS, Keymap};
+use runtail_tui::session::destination::Takes;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -224,7 +226,7 @@ pub fn next(app: &App, random: &mut Rng) -> Step {
             _ => Step::Keys(typed(&word(random).chars().take(120).collect::<String>())),
         };
     }
-    let (w, h) = (app.size.0.max(1), app.size.1.max(1));
+    let (w, h) = (app.session.size.0.max(1), app.session.size.1.max(1));
     // Lists open screens with more to do.
     if matches!(app.context(), Context::Deployments | Context::Server) && random.u8(0..5) == 0 {
         let keys = [key(Code::Enter), key(Code::Down), Key::char('n'), Key::char('a'), Key::char('x'), Key::char('D')];

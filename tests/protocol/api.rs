@@ -1,4 +1,4 @@
-//! The requests of both clients, as a server sees them, and what is made of the answers.
+//! The requests of both clients as servers see them, and the handling of the responses.
 
 use futures::StreamExt;
 use runtail_api::{CancelAction, ControlPlane, DeploymentQuery, Http, Kind, ServerKind, ThreadQuery};
@@ -18,7 +18,7 @@ fn parameter(query: &str, name: &str) -> usize {
 }
 
 #[tokio::test]
-async fn headers_of_both_planes() {
+async fn headers_of_both_services() {
     let server = Server::start(|_| json(200, r#"{"id":"d","thread_id":"t"}"#)).await;
     server.control().deployment("d").await.unwrap();
     server.agent().thread("t").await.unwrap();
@@ -54,9 +54,9 @@ async fn all_pages_of_deployments() {
     assert!(queries.len() <= 5, "few are asked for beyond the end: {queries:?}");
 }
 
-/// The longest list that is read is complete unless another row follows.
+/// A list with the maximum number of rows is complete unless another row follows.
 #[tokio::test]
-async fn a_list_of_exactly_the_most_rows_is_complete() {
+async fn a_list_with_the_maximum_number_of_rows_is_complete() {
     for (rows, is_whole) in [(100_000, true), (100_001, false)] {
         let server = Server::start(move |seen| {
             let (limit, offset) = (parameter(&seen.query, "limit"), parameter(&seen.query, "offset"));
@@ -69,7 +69,7 @@ async fn a_list_of_exactly_the_most_rows_is_complete() {
 }
 
 #[tokio::test]
-async fn a_list_ends_where_its_rows_take_too_much_memory() {
+async fn lists_are_bounded_by_memory() {
     // A page is within the limits of an answer; two of them are more than a list may have.
     let dense = "0,".repeat(15_000);
     let server = Server::start(move |seen| {
@@ -107,7 +107,7 @@ async fn a_row_that_is_not_a_record_is_an_error() {
 }
 
 #[tokio::test]
-async fn servers_that_do_not_page() {
+async fn lists_of_servers_without_paging() {
     let server = Server::start(|_| json(200, numbered(0, 100))).await;
     let rows = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
     assert_eq!(rows.items.len(), 100);
@@ -128,7 +128,7 @@ async fn servers_that_do_not_page() {
 }
 
 #[tokio::test]
-async fn revisions_are_newest_first_or_made_so() {
+async fn revisions_are_sorted_newest_first() {
     let revision = |id: &str, day: u32| value!({"id": id, "status": "DEPLOYED", "created_at": format!("2026-11-{day:02}T09:00:00Z")});
     let sorted = value!({"resources": [revision("c", 3), revision("b", 2), revision("a", 1)]});
     let mixed =
@@ -145,7 +145,7 @@ async fn revisions_are_newest_first_or_made_so() {
 }
 
 #[tokio::test]
-async fn what_writes_wants_its_own_status() {
+async fn writes_require_their_documented_status() {
     let spec = |text: &str| Box::new(DeploymentSpec::parse(text, Format::Toml, None).unwrap());
     let create = Intent::CreateDeployment(spec("name = \"new\"\nsource = \"internal_docker\""));
     let update = Intent::UpdateDeployment { id: "d".into(), spec: spec("display_name = \"D\"") };
@@ -183,7 +183,7 @@ async fn authentication() {
 }
 
 #[tokio::test]
-async fn servers_tell_what_they_are() {
+async fn server_kinds_are_detected() {
     for (body, kind, version) in [
         (include_str!("../fixtures/info-python.json"), ServerKind::Python, "0.16.7"),
         (
@@ -205,7 +205,7 @@ async fn servers_tell_what_they_are() {
 }
 
 #[tokio::test]
-async fn real_answers_are_understood() {
+async fn captured_responses_are_parsed() {
     let server = Server::start(|seen| {
         json(
             200,
@@ -242,7 +242,7 @@ async fn real_answers_are_understood() {
 }
 
 #[tokio::test]
-async fn servers_that_cannot_sort_or_select_are_asked_plainly() {
+async fn servers_without_sort_or_select_get_plain_requests() {
     let server = Server::start(|seen| match seen.body.contains("select") || seen.body.contains("sort_by") {
         true => json(422, r#"{"detail":"unknown field"}"#),
         false => json(200, r#"[{"thread_id":"old","updated_at":"2026-01-01T00:00:00Z"},{"thread_id":"new","updated_at":"2026-02-01T00:00:00+00:00"}]"#),
@@ -260,7 +260,7 @@ async fn servers_that_cannot_sort_or_select_are_asked_plainly() {
 }
 
 #[tokio::test]
-async fn threads_and_runs_are_made_and_stopped() {
+async fn threads_and_runs_are_created_and_cancelled() {
     let server = Server::start(|seen| match seen.path.as_str() {
         "/threads" => json(200, r#"{"thread_id":"t-new"}"#),
         _ => answer(202, "text/plain", ""),
@@ -345,7 +345,7 @@ async fn listing(lists: Lists, total: usize) -> Server {
 }
 
 #[tokio::test]
-async fn the_newest_runs_are_listed_whatever_the_servers_order() {
+async fn newest_runs_are_listed_for_any_server_order() {
     use Lists::*;
     for lists in [NewestFirst, Sliced, SlicedStrictly, Capped, Whole, Refusing] {
         for (total, limit, offset) in [
@@ -418,7 +418,7 @@ async fn pages_that_are_too_large_are_requested_again_in_a_smaller_size() {
 }
 
 #[tokio::test]
-async fn answers_above_a_limit_are_errors_of_their_own() {
+async fn oversized_responses_have_their_own_error() {
     const ROW: &str = r#"{"run_id":"r","created_at":"2026-01-01T00:00:00Z","x":  1.50}"#;
     let server = Server::start(|seen| {
         json(
@@ -508,7 +508,7 @@ async fn streams() {
 }
 
 #[tokio::test]
-async fn what_is_no_stream_is_said() {
+async fn a_response_that_is_not_a_stream_is_reported() {
     for (kind, detail) in
         [("application/json", "application/json instead of an event stream"), ("text/html", "HTML instead of JSON")]
     {
@@ -523,7 +523,7 @@ async fn what_is_no_stream_is_said() {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_says_so() {
+async fn a_broken_stream_is_reported() {
     let head =
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n5\r\ndata:\r\n";
     let url = common::raw(head).await;

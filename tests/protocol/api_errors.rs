@@ -1,4 +1,4 @@
-//! Every way in which a request can fail, and what the person reads then.
+//! Request failures and their messages.
 
 use runtail_api::{AgentServer, ApiError, ControlPlane, DeploymentQuery, Http, Kind, Retry};
 use runtail_core::config::{Profile, SecretSource};
@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use std::time::Duration;
 use url::Url;
 
-/// The error of listing deployments on a server that always answers so.
+/// Returns the error of listing deployments on a server with this fixed response.
 async fn listing(status: u16, kind: &'static str, body: &'static str) -> ApiError {
     let server = Server::start(move |_| {
         let mut answer = answer(status, kind, body);
@@ -20,7 +20,7 @@ async fn listing(status: u16, kind: &'static str, body: &'static str) -> ApiErro
 }
 
 #[tokio::test]
-async fn every_status_has_its_kind_its_words_and_its_hint() {
+async fn each_http_status_has_a_kind_message_and_hint() {
     let cases: Vec<(u16, &str, Kind, &str, &str)> = vec![
         (401, r#"{"detail":"bad key"}"#, Kind::Unauthorized, "bad key", "the key was rejected"),
         (403, r#"{"detail":"no"}"#, Kind::Forbidden, "no", "is the key from this region"),
@@ -46,7 +46,7 @@ async fn every_status_has_its_kind_its_words_and_its_hint() {
 }
 
 #[tokio::test]
-async fn an_error_as_it_is_shown() {
+async fn errors_as_shown_to_the_user() {
     let body = r#"{"detail":[{"loc":["query","limit"],"msg":"too large","type":"x"}]}"#;
     let error = listing(422, "application/json", body).await;
     let host = error.at.host.clone();
@@ -62,7 +62,7 @@ async fn an_error_as_it_is_shown() {
 }
 
 #[tokio::test]
-async fn the_workspace_that_is_missing() {
+async fn a_missing_workspace_is_explained() {
     let server = Server::start(|_| json(403, r#"{"detail":"This key Requires Workspace Specification"}"#)).await;
     let mut profile = profile();
     profile.workspace = None;
@@ -72,7 +72,7 @@ async fn the_workspace_that_is_missing() {
 }
 
 #[tokio::test]
-async fn answers_that_are_not_the_services() {
+async fn unexpected_responses_are_errors() {
     let error = listing(200, "text/html", "<!DOCTYPE html><html><head><title>Sign in</title>").await;
     assert_eq!(error.kind, Kind::Protocol);
     assert_eq!(error.detail, "HTML instead of JSON (“Sign in”): wrong URL or a proxy/login page?");
@@ -105,7 +105,7 @@ async fn redirects_are_not_followed() {
 }
 
 #[tokio::test]
-async fn connections_that_fail() {
+async fn failed_connections_are_explained() {
     // A port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let control = |url: &Url| ControlPlane::new(Http::new(&profile()).unwrap(), url.clone());
@@ -136,7 +136,7 @@ async fn connections_that_fail() {
 }
 
 #[tokio::test]
-async fn names_that_do_not_resolve() {
+async fn unresolvable_names_are_explained() {
     let url = Url::parse("https://runtail-test.invalid").unwrap();
     let error = ControlPlane::new(Http::new(&profile()).unwrap(), url).deployment("d").await.unwrap_err();
     // Behind a proxy it is the proxy that does not find the name.
@@ -144,7 +144,7 @@ async fn names_that_do_not_resolve() {
 }
 
 #[tokio::test]
-async fn keys_stay_at_home() {
+async fn keys_are_only_sent_to_their_profiles_hosts() {
     let server = Server::start(|_| json(200, r#"{"id":"d"}"#)).await;
     let http = Http::new(&profile()).unwrap();
     // Plain http to another machine.
@@ -163,7 +163,7 @@ async fn keys_stay_at_home() {
 }
 
 #[tokio::test]
-async fn a_key_that_cannot_be_had() {
+async fn an_unreadable_key_is_an_error() {
     let mut profile = profile();
     profile.key = Some(SecretSource::Env("RUNTAIL_TEST_NO_SUCH_VARIABLE".into()));
     let error = Http::new(&profile).unwrap_err();
@@ -175,7 +175,7 @@ async fn a_key_that_cannot_be_had() {
     );
 }
 
-/// No secret in any message, even where the server repeats it.
+/// No message contains a secret, even if the server echoes it.
 #[tokio::test]
 async fn no_secret_is_ever_shown() {
     let server = Server::start(|seen| {
@@ -216,7 +216,7 @@ async fn no_secret_is_ever_shown() {
 }
 
 #[tokio::test]
-async fn gets_are_retried_when_asked_and_posts_never() {
+async fn only_gets_are_retried() {
     let answers = std::sync::atomic::AtomicUsize::new(0);
     let flaky = move |seen: &common::Seen| match answers.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
         _ if seen.method == "POST" => json(503, "{}"),
@@ -243,7 +243,7 @@ async fn gets_are_retried_when_asked_and_posts_never() {
 }
 
 #[tokio::test]
-async fn a_wait_that_no_clock_can_hold_is_one_of_a_day() {
+async fn an_overflowing_retry_after_is_one_day() {
     let server = Server::start(|_| {
         let mut answer = json(429, "{}");
         answer.headers_mut().insert("retry-after", "9999999999999999999".parse().unwrap());

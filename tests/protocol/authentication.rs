@@ -1,4 +1,4 @@
-//! Who is told who asks: every way to configure a profile against a server of each kind, and against the documentation.
+//! The authentication headers of every kind of profile and server, compared with the documentation.
 
 use runtail_api::{AgentServer, ControlPlane, DeploymentQuery, Http, Kind};
 use runtail_core::config::{Profile, SecretSource};
@@ -29,7 +29,7 @@ fn table() -> Vec<Row> {
     rows.take_while(|line| line.matches('|').count() == 4).map(of).collect()
 }
 
-/// The profile that a row is about.
+/// Returns the profile of a row.
 fn profile(configured: &str) -> Profile {
     let given = |text: &str| Some(SecretSource::Given(SecretString::from(text.to_string())));
     let mut profile = Profile { name: "test".into(), ..Profile::default() };
@@ -45,7 +45,7 @@ fn profile(configured: &str) -> Profile {
     profile
 }
 
-/// The headers of a request that say who asks, with the right value in each.
+/// Returns the authentication headers of a request, checking their values.
 fn credentials(seen: &Seen) -> BTreeSet<String> {
     let bearer = format!("Bearer {BEARER}");
     let expected = [("x-api-key", CANARY), ("authorization", bearer.as_str()), ("x-tenant-id", "w-1")];
@@ -58,7 +58,7 @@ fn credentials(seen: &Seen) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn the_documentation_says_what_is_sent() {
+async fn sent_headers_match_the_documentation() {
     let rows = table();
     assert_eq!(rows.len(), 8, "every combination of the three");
     let server = Server::start(|seen| json(200, if seen.path.ends_with("search") { "[]" } else { "{}" })).await;
@@ -82,7 +82,7 @@ async fn the_documentation_says_what_is_sent() {
 }
 
 #[tokio::test]
-async fn a_refusal_names_what_was_sent() {
+async fn rejections_name_the_sent_credentials() {
     let server = Server::start(|_| json(401, r#"{"detail":"no"}"#)).await;
     for (configured, control, agent) in [
         ("nothing", "no key was sent", "no key was sent"),
@@ -100,16 +100,16 @@ async fn a_refusal_names_what_was_sent() {
 }
 
 #[tokio::test]
-async fn a_token_that_cannot_be_had_is_called_one() {
+async fn an_unreadable_token_is_called_a_token() {
     let profile = Profile { bearer: Some(SecretSource::Env("RUNTAIL_TEST_NO_SUCH".into())), ..profile("nothing") };
     let error = Http::new(&profile).unwrap_err();
     assert_eq!(error.detail, "the environment variable RUNTAIL_TEST_NO_SUCH is not set");
     assert_eq!(error.hint.unwrap(), "the token comes from bearer_env, bearer_file or bearer_command in the profile");
 }
 
-/// The texts of refusals that the official clients know, and what is said of each.
+/// The rejection texts that the official clients know, and our explanations.
 #[tokio::test]
-async fn known_refusals_are_explained() {
+async fn known_rejections_are_explained() {
     for (status, body, configured, hint) in [
         (
             403,
@@ -138,9 +138,9 @@ async fn known_refusals_are_explained() {
     assert!(error.hint.as_deref().unwrap_or_default().contains("this is not one"), "{error}");
 }
 
-/// A server that repeats what it was sent wherever an error looks: in the body, in the name of the request, in a redirect.
+/// A server that echoes the request everywhere an error reads from: in the body, the request's name and a redirect.
 #[tokio::test]
-async fn what_a_server_repeats_is_taken_out() {
+async fn echoed_credentials_are_redacted() {
     for status in [401, 403, 307, 422, 200] {
         let server = Server::start(move |seen| {
             let sent = format!("{:?} {:?}", seen.header("x-api-key"), seen.header("authorization"));

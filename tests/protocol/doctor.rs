@@ -1,4 +1,4 @@
-//! The doctor against servers that are well, ill, nasty, silent, and not what they should be.
+//! The doctor against healthy, broken, malicious, unresponsive and wrong servers.
 
 use runtail_api::doctor::{Ask, Check, Fault, Refused, State, examine};
 use runtail_core::config::{Profile, SecretSource};
@@ -65,7 +65,7 @@ fn agent(seen: &Seen) -> axum::response::Response {
 }
 
 #[tokio::test]
-async fn all_is_well() {
+async fn a_healthy_setup_has_no_problems() {
     let agents = Server::start(agent).await;
     let address = agents.url.to_string();
     let server = Server::start(move |seen| control_plane(seen, &address)).await;
@@ -97,14 +97,14 @@ async fn all_is_well() {
     );
     assert_eq!(one(&checks, "server").found, "Python server, version 0.16.7");
     assert_eq!(one(&checks, "logs").found, "readable with the older calls (/v1/projects/…)");
-    // Nothing that was sent could have changed anything.
+    // No request could have changed anything.
     let only_reads = |seen: &Seen| seen.method == "GET" || seen.path.ends_with("_logs");
     assert!(server.seen().iter().all(only_reads), "{:?}", server.seen());
 }
 
-/// What the doctor says of the headers is what the table in the documentation says.
+/// The doctor's headers match the table in the documentation.
 #[tokio::test]
-async fn headers_are_those_of_the_documentation() {
+async fn doctor_headers_match_the_documentation() {
     let text = include_str!("../../docs/authentication.md");
     let (_, table) = text.split_once("## Which headers go where").unwrap();
     let rows: Vec<Vec<String>> = table
@@ -129,9 +129,9 @@ async fn headers_are_those_of_the_documentation() {
     }
 }
 
-/// A server that repeats the key wherever it can, under every status that means something.
+/// A server that echoes the key everywhere, with every meaningful status.
 #[tokio::test]
-async fn a_nasty_server_gets_nothing_through() {
+async fn echoed_keys_never_reach_the_report() {
     for status in [200, 204, 302, 400, 401, 403, 404, 405, 409, 422, 429, 500, 503] {
         for kind in ["application/json", "text/html", "text/plain"] {
             let server = Server::start(move |seen| {
@@ -221,7 +221,7 @@ async fn refusals() {
 }
 
 #[tokio::test]
-async fn other_regions_are_asked_after_a_yes_only() {
+async fn other_regions_are_tried_only_after_confirmation() {
     let refusing = || Server::start(|_| json(401, r#"{"detail":"no"}"#));
     let (us, eu, apac) = (refusing().await, Server::start(|_| json(200, "{}")).await, refusing().await);
     let region = |tag: &str, server: &Server| (tag.to_string(), server.url.clone());
@@ -245,9 +245,9 @@ async fn other_regions_are_asked_after_a_yes_only() {
     assert!(one(&checks, "access").todo.is_none());
 }
 
-/// Nothing answers: the doctor ends all the same, and says at which step.
+/// The doctor finishes even if nothing responds, and names the step.
 #[tokio::test]
-async fn silence_is_a_finding() {
+async fn an_unresponsive_server_is_reported() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent = Url::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
     let limit = Duration::from_millis(200);
@@ -275,7 +275,7 @@ async fn silence_is_a_finding() {
 }
 
 #[tokio::test]
-async fn connections_that_break() {
+async fn broken_connections_are_explained() {
     for bytes in [b"" as &[u8], b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{", b"SSH-2.0-x\r\n"] {
         let url = raw(bytes).await;
         let (checks, _) = look(&at(&url), &Ask::default()).await;
@@ -306,7 +306,7 @@ async fn a_server_without_a_list() {
 }
 
 #[tokio::test]
-async fn which_agent_server_it_is() {
+async fn the_agent_servers_kind_is_reported() {
     for (info, told) in [
         (r#"{"version":"1.5.1","langgraph_js_version":"1.4"}"#, "JavaScript server, version 1.5.1"),
         (r#"{"name":"Aegra","version":"0.1.0"}"#, "Aegra, version 0.1.0"),
@@ -355,7 +355,7 @@ async fn access_of(server: &Server) -> Check {
 
 /// A server that has only the contract's calls (contract §4) is a good server.
 #[tokio::test]
-async fn a_contract_only_agent_server_has_no_faults() {
+async fn a_contract_only_agent_server_has_no_problems() {
     let sim = Sim::start(Options { scenario: Scenario::Contract, ..Options::default() }).await.unwrap();
     let url = sim.agents()[0].url.clone();
     let profile = Profile {
@@ -385,7 +385,7 @@ async fn a_contract_only_agent_server_has_no_faults() {
 }
 
 #[tokio::test]
-async fn a_key_that_cannot_be_had_is_told_and_the_way_is_still_looked_at() {
+async fn connectivity_is_checked_without_a_readable_key() {
     let server = Server::start(|_| json(200, "{}")).await;
     let profile = Profile { key: Some(SecretSource::Env("RUNTAIL_TEST_NO_SUCH".into())), ..at(&server.url) };
     let (checks, _) = look(&profile, &Ask::default()).await;

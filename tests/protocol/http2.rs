@@ -1,5 +1,5 @@
-//! HTTP/2 where it is offered: one connection for all that a server is asked, kept from poll to poll, given up once it is dead,
-//! and not held up by a stream that nobody reads.
+//! HTTP/2: one connection per server for all requests, reused across polls, dropped when dead, and not blocked by
+//! unread streams.
 
 use axum::Router;
 use axum::body::Body;
@@ -28,7 +28,7 @@ use url::Url;
 
 /// Where the one finds its server who runs in a process of its own, with its own store of certificates.
 const URL: &str = "RUNTAIL_TEST_URL";
-/// Longer than anything here takes that does not wait for ever.
+/// Longer than anything here that doesn't hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Longer than a poll pauses.
 const A_POLL: Duration = Duration::from_secs(70);
@@ -36,7 +36,7 @@ const A_POLL: Duration = Duration::from_secs(70);
 const STREAMS: usize = 6;
 const UNREAD: usize = 2 << 20;
 
-/// A connection that can be told to hear nothing any more.
+/// A connection that can be made to ignore all input.
 struct Line {
     stream: TcpStream,
     dead: Arc<AtomicBool>,
@@ -103,7 +103,7 @@ impl Connected<IncomingStream<'_, Secure>> for Number {
     }
 }
 
-/// What a server saw.
+/// The requests and connections that a server received.
 #[derive(Default)]
 struct Seen {
     connections: AtomicUsize,
@@ -226,9 +226,9 @@ async fn http2_is_taken_where_it_is_offered_and_not_otherwise() {
 }
 
 #[test]
-fn one_connection_serves_all_that_reads_and_is_kept_from_poll_to_poll() {
+fn reads_share_one_connection_across_polls() {
     let Some(url) = server() else {
-        return with_server("one_connection_serves_all_that_reads_and_is_kept_from_poll_to_poll", &["h2"]);
+        return with_server("reads_share_one_connection_across_polls", &["h2"]);
     };
     alone(async {
         let shared = Connections::default();
@@ -267,8 +267,8 @@ fn an_older_servers_connections_are_kept_briefly() {
 }
 
 #[test]
-fn a_connection_that_died_is_given_up() {
-    let Some(url) = server() else { return with_server("a_connection_that_died_is_given_up", &["h2"]) };
+fn dead_connections_are_dropped() {
+    let Some(url) = server() else { return with_server("dead_connections_are_dropped", &["h2"]) };
     alone(async {
         let control = ControlPlane::new(http(&Connections::default()), url);
         assert_eq!((read(&control, "a").await, read(&control, "dies").await), (1, 1));
@@ -281,8 +281,8 @@ fn a_connection_that_died_is_given_up() {
 }
 
 #[test]
-fn streams_that_nobody_reads_hold_up_nothing_else() {
-    let Some(url) = server() else { return with_server("streams_that_nobody_reads_hold_up_nothing_else", &["h2"]) };
+fn unread_streams_do_not_block_other_requests() {
+    let Some(url) = server() else { return with_server("unread_streams_do_not_block_other_requests", &["h2"]) };
     alone(async {
         let shared = Connections::default();
         let (control, agent) =

@@ -1,4 +1,4 @@
-//! What may be written, and what is noted of it: below the command line and the dashboard.
+//! Write permissions and the journal of changes, below the command line and the dashboard.
 
 use proptest::prelude::*;
 use runtail_api::{
@@ -71,7 +71,7 @@ fn clients(server: &Server, profile: &Profile, journal: &Journal) -> (ControlPla
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whatever is asked of the clients of a sealed profile, in whatever order: nothing that writes leaves them.
+    /// Clients of a read-only profile send no write requests, for any sequence of calls.
     #[test]
     fn nothing_that_writes_leaves_a_sealed_profile(
         steps in proptest::collection::vec((any::<bool>(), 0usize..WRITES * 4, "\\PC{0,12}"), 1..30),
@@ -111,7 +111,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn what_is_sent_is_noted_without_a_secret() {
+async fn the_journal_contains_no_secrets() {
     let server = Server::start(|seen| match seen.method.as_str() {
         "DELETE" => json(404, r#"{"detail":"gone"}"#),
         "GET" => json(200, r#"{"id":"d"}"#),
@@ -141,7 +141,7 @@ async fn what_is_sent_is_noted_without_a_secret() {
 }
 
 #[tokio::test]
-async fn what_got_no_answer_is_noted_as_such() {
+async fn requests_without_a_response_are_marked_in_the_journal() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", nobody.local_addr().unwrap()).parse().unwrap();
     drop(nobody);
@@ -150,7 +150,7 @@ async fn what_got_no_answer_is_noted_as_such() {
     let auth = AuthAuthenticateRequest::default();
     ControlPlane::new(http, url).authenticate(&auth).await.unwrap_err();
     assert!(matches!(&journal.entries()[0].outcome, Outcome::NoAnswer(why) if why.contains("refused")), "{journal:?}");
-    // One that is given up half-way may have arrived.
+    // A request that was cancelled half-way may have arrived.
     let server = Server::start(|_| json(200, Value::Null)).await;
     let (control, _) = clients(&server, &profile(), &journal);
     let mut sent = Box::pin(control.authenticate(&auth));

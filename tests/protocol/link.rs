@@ -1,4 +1,4 @@
-//! Links against small servers: what is sent, in which order, and how often.
+//! Links against small servers: the requests, their order and their number.
 
 use axum::response::Response;
 use runtail_api::Kind;
@@ -64,7 +64,7 @@ async fn a_run_on_a_new_thread() {
     assert!(body["metadata"]["runtail"].is_string() && body["metadata"]["mine"] == 1);
 }
 
-/// A server that loses the answer to a start, and knows (or not) the run.
+/// A server that loses the response to a start, with or without creating the run.
 async fn losing(is_known: bool, status: u16) -> (Server, Arc<Mutex<Value>>) {
     let notes: Arc<Mutex<Value>> = Arc::default();
     let kept = notes.clone();
@@ -91,7 +91,7 @@ fn starts(server: &Server) -> usize {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_looked_for_and_never_asked_for_again() {
+async fn a_lost_start_is_looked_up_and_never_resent() {
     let (server, _) = losing(true, 502).await;
     let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
     assert_eq!((end(&items).outcome, end(&items).events), (Outcome::Success, 1));
@@ -103,7 +103,7 @@ async fn a_lost_answer_is_looked_for_and_never_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_run_that_cannot_be_found_is_not_started_again() {
+async fn a_run_that_cannot_be_found_is_not_restarted() {
     let (server, _) = losing(false, 502).await;
     let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
     assert_eq!(starts(&server), 1);
@@ -116,13 +116,13 @@ async fn a_run_that_cannot_be_found_is_not_started_again() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_final_and_a_busy_server_is_asked_again() {
+async fn rejections_are_final_and_busy_servers_are_retried() {
     let (server, _) = losing(true, 422).await;
     let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
     assert_eq!(starts(&server), 1);
     assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/stream") && seen.method == "GET"));
     assert!(matches!(failed(&items).unwrap().kind, Kind::Invalid(_)));
-    // A 429 that names a time to wait says that nothing was started; one without may come from a proxy behind its back.
+    // A 429 with a Retry-After means that nothing was started; one without may come from a proxy.
     let (server, _) = losing(true, 429).await;
     let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
     assert_eq!((starts(&server), &failed(&items).unwrap().kind), (1, &Kind::Status(429)));
@@ -159,7 +159,7 @@ async fn outcome(info: Value, status: &'static str, thread: Value, state: Value)
 }
 
 #[tokio::test]
-async fn what_became_of_a_run() {
+async fn run_states_from_server_records() {
     let python = || value!({"langgraph_py_version": "1"});
     let idle = || value!({"thread_id": "t1", "status": "idle"});
     let waiting =
@@ -180,7 +180,7 @@ async fn what_became_of_a_run() {
 }
 
 #[tokio::test]
-async fn an_unknown_run_or_thread_is_found_out_first() {
+async fn unknown_runs_and_threads_fail_before_connecting() {
     let python = |seen: &Seen| match &*seen.path {
         "/info" => json(200, value!({"langgraph_py_version": "1"})),
         _ => json(404, r#"{"detail":"Not Found"}"#),
@@ -195,9 +195,9 @@ async fn an_unknown_run_or_thread_is_found_out_first() {
     assert_eq!(told(&server.seen()), ["GET /threads/t9", "GET /info"]);
 }
 
-/// A server that offers no more than the contract names: nothing can be asked about threads and runs, but they stream.
+/// A server with only the contract's endpoints: threads and runs have streams but no records.
 #[tokio::test]
-async fn what_cannot_be_asked_hides_no_stream() {
+async fn streams_work_without_status_endpoints() {
     let two = "event: error\r\ndata: {\"error\":\"E\",\"message\":\"boom\"}\r\nid: 2-0\r\n\r\n";
     let asks = "event: updates\r\ndata: {\"__interrupt__\":[]}\r\nid: 2-0\r\n\r\n";
     for (more, outcome) in [("", Outcome::Success), (two, Outcome::Error), (asks, Outcome::Interrupted)] {
@@ -220,7 +220,7 @@ async fn what_cannot_be_asked_hides_no_stream() {
         let seen = server.seen();
         assert!(seen.iter().all(|s| s.header("last-event-id") != Some("1-0")), "no end is taken for a cut");
     }
-    // A thread that cannot be asked for is followed all the same, until its stream is gone.
+    // A thread without a record is followed until its stream disappears.
     let opened = Arc::new(AtomicU32::new(0));
     let server = Server::start(move |seen| match &*seen.path {
         "/threads/t1/stream" if opened.fetch_add(1, Ordering::Relaxed) < 2 => answer(200, "text/event-stream", ONE),
@@ -233,7 +233,7 @@ async fn what_cannot_be_asked_hides_no_stream() {
 }
 
 #[tokio::test]
-async fn a_thread_is_tailed_until_it_is_gone() {
+async fn a_thread_is_followed_until_it_is_deleted() {
     for (info, query, is_python) in [
         (value!({"langgraph_py_version": "1"}), "stream_modes=run_modes%2Clifecycle", true),
         (value!({"context": "js"}), "stream_modes=run_modes&stream_modes=lifecycle", false),
@@ -252,7 +252,7 @@ async fn a_thread_is_tailed_until_it_is_gone() {
         let seen = server.seen();
         let streams: Vec<_> = seen.iter().filter(|s| s.path.ends_with("/stream")).collect();
         assert!(streams.iter().all(|s| s.query == query));
-        // The Python server has its past and its present asked for apart.
+        // Past and present are requested separately from the Python server.
         let asked: Vec<_> = streams.iter().map(|s| s.header("last-event-id")).collect();
         let expected = if is_python { [None, Some("-")].repeat(3) } else { [Some("-")].repeat(3) };
         assert_eq!(asked, expected);
@@ -263,7 +263,7 @@ async fn a_thread_is_tailed_until_it_is_gone() {
 }
 
 #[tokio::test]
-async fn a_state_that_was_changed_by_hand_during_an_outage_may_be_missing() {
+async fn manual_state_edits_during_an_outage_may_be_missing() {
     for (modes, said) in [(&["run_modes", "state_update"][..], 1), (&["state_update"], 1), (&["run_modes"], 0)] {
         let asked = Arc::new(AtomicU32::new(0));
         let server = Server::start(move |seen| match &*seen.path {
@@ -278,7 +278,7 @@ async fn a_state_that_was_changed_by_hand_during_an_outage_may_be_missing() {
         let items = collect(ThreadLink::new(server.agent(), "t1".into(), modes), None).await;
         let is_said = |item: &&Item| {
             matches!(item, Item::Record(Record::Gap { why, .. })
-                if why.starts_with("away for") && why.contains("state updates are never repeated"))
+                if why.starts_with("disconnected for") && why.contains("state updates are never replayed"))
         };
         assert_eq!(items.iter().filter(is_said).count(), said, "{items:?}");
         assert_eq!(end(&items).connections, 2);
@@ -304,7 +304,7 @@ async fn replayed_of(status: &'static str) -> Vec<bool> {
 }
 
 #[tokio::test]
-async fn a_joined_run_is_replayed_unless_it_has_not_begun() {
+async fn a_joined_run_is_replayed_unless_pending() {
     assert_eq!(replayed_of("success").await, [true, true]);
     assert_eq!(replayed_of("running").await, [true, true]);
     assert_eq!(replayed_of("pending").await, [false, false]);
@@ -370,7 +370,7 @@ const BEGIN: &str = "event: metadata\ndata: {\"run_id\":\"r1\",\"attempt\":1}\n\
 const LATER: &str = "event: values\ndata: {}\n\n";
 
 #[tokio::test]
-async fn a_late_join_of_a_run_that_cannot_be_replayed_is_a_gap() {
+async fn joining_an_unresumable_run_late_is_a_gap() {
     let lost = || value!({"resumable": false});
     let kept = || value!({"resumable": true});
     let late = "earlier output isn't available";
@@ -405,7 +405,7 @@ async fn a_late_join_of_a_run_that_cannot_be_replayed_is_a_gap() {
 }
 
 #[tokio::test]
-async fn a_finished_run_without_events_ends_as_its_record_says_and_with_the_reason() {
+async fn a_finished_run_without_events_ends_with_its_recorded_outcome() {
     for (info, resumable, status, outcome, why) in [
         (python(), false, "error", Outcome::Error, "not started as resumable"),
         (aegra(), true, "success", Outcome::Success, "keeps no events of finished runs"),
@@ -430,7 +430,7 @@ async fn a_finished_run_without_events_ends_as_its_record_says_and_with_the_reas
 }
 
 #[tokio::test]
-async fn a_run_whose_events_go_to_one_reader_is_not_read_unasked() {
+async fn single_reader_runs_are_not_read_without_consent() {
     let body = "event: metadata\ndata: {\"run_id\":\"r1\",\"attempt\":1}\nid: 0\n\n";
     for (info, resumable) in [(javascript(), false), (aegra(), false), (aegra(), true)] {
         let server = with_run(info.clone(), "running", value!({"resumable": resumable}), body).await;
@@ -441,7 +441,7 @@ async fn a_run_whose_events_go_to_one_reader_is_not_read_unasked() {
         assert!(error.at.path.ends_with("/threads/t1/runs/r1/stream"), "{error}");
         assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/stream")), "nothing is read");
     }
-    // Asked to, it is read; and one that can be replayed, or is over, harms nobody.
+    // It is read on request. Reading a replayable or finished run affects no other reader.
     for (resumable, status, shared) in
         [(false, "running", true), (true, "running", false), (false, "success", false), (true, "success", false)]
     {
@@ -452,22 +452,22 @@ async fn a_run_whose_events_go_to_one_reader_is_not_read_unasked() {
 }
 
 #[tokio::test]
-async fn missing_numbers_are_gaps_from_the_first_on_with_readers_that_alternate() {
+async fn skipped_numbers_are_gaps_when_readers_alternate() {
     let event = |n: u32| format!("event: custom\ndata: {n}\nid: {n}\n\n");
     let body: &'static str = [99, 101, 103, 104].map(event).concat().leak();
     let server = with_run(javascript(), "running", value!({"resumable": false}), body).await;
     let items = joined(&server, true, &[]).await;
     let said = gaps(&items);
     assert!(said[0].ends_with("99 earlier events aren't available"), "{said:?}");
-    assert!(said[1].starts_with("1 event id is missing here") && said[2] == said[1], "{said:?}");
+    assert!(said[1].starts_with("1 event id is missing") && said[2] == said[1], "{said:?}");
     // Ids can't show what is missing at the end, but another reader was at work.
     assert!(said[3].contains("the last ones may be missing"), "{said:?}");
     assert_eq!((said.len(), end(&items).gaps), (4, 4));
 }
 
-/// Aegra sends what it stored, in another form, and again what is in the queue.
+/// Aegra sends stored events in another form, and then the same events from the queue.
 #[tokio::test]
-async fn a_stored_event_that_comes_again_live_is_one_event_and_a_duplicate() {
+async fn a_stored_event_repeated_live_is_a_duplicate() {
     let event = |(name, n, data): (&str, u32, &str)| format!("event: {name}\ndata: {data}\nid: r1_event_{n}\n\n");
     let events = [
         ("values", 2, r#"{"a":1,"b":2}"#),
@@ -496,11 +496,11 @@ async fn a_stored_event_that_comes_again_live_is_one_event_and_a_duplicate() {
     let items = joined(&server, true, &[]).await;
     assert_eq!(ids(&items), ["r1_event_2", "r1_event_4"]);
     assert!(gaps(&items)[0].ends_with("1 earlier event isn't available"), "{:?}", gaps(&items));
-    assert!(gaps(&items)[1].starts_with("1 event id is missing here"), "{:?}", gaps(&items));
+    assert!(gaps(&items)[1].starts_with("1 event id is missing"), "{:?}", gaps(&items));
 }
 
 #[tokio::test]
-async fn modes_are_filtered_here_where_the_server_cannot() {
+async fn modes_are_filtered_locally_if_the_server_cannot() {
     let event = |(name, n): (&str, u32)| {
         let data = if name == "metadata" { r#"{"run_id":"r1","attempt":1}"# } else { "1" };
         format!("event: {name}\ndata: {data}\nid: {n}\n\n")
@@ -559,7 +559,7 @@ async fn losing_without_metadata(new: Value) -> Server {
 }
 
 #[tokio::test]
-async fn a_lost_start_is_found_by_what_is_new_or_its_fate_is_unknown() {
+async fn a_lost_start_is_found_among_new_runs() {
     let body = || RunCreate { assistant_id: "agent".into(), input: Some(value!({"x": 1})), ..RunCreate::default() };
     let ours = || value!({"run_id": "r1", "assistant_id": "a-1", "status": "success", "input": {"x": 1}});
     let starts = |server: &Server| server.seen().iter().filter(|s| s.path.ends_with("/runs/stream")).count();
@@ -578,7 +578,7 @@ async fn a_lost_start_is_found_by_what_is_new_or_its_fate_is_unknown() {
         value!([]),
         value!([with("assistant_id", "a-2".into())]),
         value!([with("input", value!({"x": 2}))]),
-        // Two that are alike: either may be ours.
+        // Two identical runs: either may be ours.
         value!([ours(), with("run_id", "r2".into())]),
     ] {
         let server = losing_without_metadata(new.clone()).await;
@@ -597,7 +597,7 @@ async fn a_lost_start_is_found_by_what_is_new_or_its_fate_is_unknown() {
 }
 
 #[tokio::test]
-async fn a_cut_on_a_server_with_only_the_contracts_calls_is_no_success_unless_the_end_was_seen() {
+async fn a_truncated_contract_only_stream_is_no_success_without_an_end() {
     for (rest, outcome) in [("", Outcome::Unknown), (LATER, Outcome::Success)] {
         let cut: &'static str = format!("{BEGIN}{LATER}event: values\nda").leak();
         let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
@@ -614,7 +614,7 @@ async fn a_cut_on_a_server_with_only_the_contracts_calls_is_no_success_unless_th
 }
 
 #[tokio::test]
-async fn a_run_that_stopped_to_ask_is_interrupted_although_its_record_says_success() {
+async fn an_interrupted_run_recorded_as_success_is_interrupted() {
     let asks = value!({"next": ["ask"], "tasks": [{"interrupts": [{"id": "1", "value": "Go?"}]}]});
     for (thread, state, outcome) in [
         ("idle", asks.clone(), Outcome::Interrupted),

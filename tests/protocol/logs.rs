@@ -1,4 +1,4 @@
-//! The log calls of both generations as a server sees them, and following a log over HTTP.
+//! The log endpoints of both generations as servers see them, and following a log over HTTP.
 
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, LogAsk, LogFilter, LogFollower, LogKind, LogScope, Retry};
@@ -49,7 +49,7 @@ fn places(seen: &[Seen]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_older_calls() {
+async fn the_older_log_endpoints() {
     let server = server(LOGS, NO_ROUTE).await;
     let control = server.control();
     for (revision, kind) in
@@ -82,7 +82,7 @@ async fn the_older_calls() {
 }
 
 #[tokio::test]
-async fn the_newer_calls() {
+async fn the_newer_log_endpoints() {
     let common = "level=WARNING&query=a%26b&start_time=2026-11-21T10%3A00%3A00.001Z&end_time=2026-11-21T11%3A00%3A00Z";
     for missing in [NO_ROUTE, (405, r#"{"detail":"Method Not Allowed"}"#)] {
         let server = server(missing, ITEMS).await;
@@ -119,7 +119,7 @@ async fn refused(v1: (u16, &'static str), v2: (u16, &'static str)) -> (ApiError,
 }
 
 #[tokio::test]
-async fn a_deployment_that_is_not_there() {
+async fn logs_of_a_missing_deployment() {
     let told = (404, r#"{"detail":"Deployment ID d-1 not found."}"#);
     for (v1, v2) in [(told, NO_ROUTE), (NO_ROUTE, told), (told, told)] {
         let (error, asked) = refused(v1, v2).await;
@@ -127,7 +127,7 @@ async fn a_deployment_that_is_not_there() {
     }
     let (error, _) = refused((405, "{}"), NO_ROUTE).await;
     assert_eq!(error.kind, Kind::NotFound);
-    // Only where the call itself may be missing is the other one asked.
+    // The other endpoint is only tried if this one may be missing.
     for (status, kind) in [(401, Kind::Unauthorized), (403, Kind::Forbidden), (500, Kind::Server(500))] {
         assert_eq!(refused((status, "{}"), ITEMS).await.1, 1);
         let (error, _) = refused(NO_ROUTE, (status, "{}")).await;
@@ -136,7 +136,7 @@ async fn a_deployment_that_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_not_taken_for_a_generation() {
+async fn a_rejection_does_not_select_the_log_api_generation() {
     let asked = AtomicUsize::new(0);
     let server = Server::start(move |seen| match (seen.method.as_str(), asked.fetch_add(1, Ordering::SeqCst)) {
         (_, 0 | 1) => json(404, "{}"),
@@ -150,7 +150,7 @@ async fn a_refusal_is_not_taken_for_a_generation() {
 }
 
 #[tokio::test]
-async fn a_question_may_be_asked_again_also_as_a_post() {
+async fn log_queries_sent_as_post_are_retried() {
     let asked = AtomicUsize::new(0);
     let server = Server::start(move |_| match asked.fetch_add(1, Ordering::SeqCst) {
         0 => json(503, "{}"),
@@ -164,7 +164,7 @@ async fn a_question_may_be_asked_again_also_as_a_post() {
 }
 
 #[tokio::test]
-async fn odd_answers() {
+async fn malformed_log_responses() {
     for (body, rows) in [(r#"{"logs":null}"#, Some(0)), ("{}", Some(0)), (r#"["a",1]"#, Some(2)), ("7", None)] {
         let server = server((200, body), NO_ROUTE).await;
         let page = server.control().log_page(&scope(None, LogKind::Server), &filter(), &ask()).await;

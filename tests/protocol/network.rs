@@ -1,6 +1,6 @@
-//! How requests go to servers: side by side where one does not need the other, few at a time where there are many, and over
-//! connections that are there already. Servers here hold back what they are asked until as much as they expect is there, so
-//! who asks for one thing after the other waits for ever.
+//! The concurrency of requests: independent requests run in parallel, many requests are limited, and connections are
+//! reused. The servers here hold back their responses until all expected requests have arrived, so sequential requests
+//! hang.
 
 use axum::Router;
 use axum::extract::Request;
@@ -19,7 +19,7 @@ use tokio::sync::Barrier;
 
 /// Requests of a profile that are under way at once, where there are many.
 const AT_ONCE: usize = 4;
-/// Longer than anything here takes that does not wait for ever.
+/// Longer than anything here that doesn't hang.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a server saw.
@@ -123,7 +123,7 @@ fn revision(path: &str) -> Response {
     json(200, json!({"id": path.rsplit('/').next(), "status": "DEPLOYED", "created_at": "2026-11-20T09:58:00Z"}))
 }
 
-/// A server that answers the first list of nobody until all eight profiles have asked.
+/// A server that holds back all responses until all eight profiles have requested their first list.
 async fn all_or_none() -> (String, Arc<Seen>) {
     let (all, begun) = (Arc::new(Barrier::new(8)), Arc::new(Mutex::new(HashSet::new())));
     serve(move |path| {
@@ -142,7 +142,7 @@ async fn all_or_none() -> (String, Arc<Seen>) {
 }
 
 #[tokio::test]
-async fn a_list_over_eight_profiles_is_one_round_trip_deep() {
+async fn listing_eight_profiles_takes_one_round_trip() {
     let (url, seen) = all_or_none().await;
     assert_eq!(rows(&eight(&url), &["deployments", "list"]).await.len(), 8);
     let asked = seen.asked();
@@ -161,7 +161,7 @@ fn the_dashboard_fills_from_eight_profiles_at_once() {
 }
 
 #[tokio::test]
-async fn the_pages_of_a_long_list_come_a_few_at_a_time() {
+async fn pages_of_a_long_list_are_loaded_with_limited_concurrency() {
     let few = Arc::new(Barrier::new(AT_ONCE));
     let (url, seen) = serve(move |path| {
         let few = few.clone();
@@ -196,7 +196,7 @@ async fn a_short_list_is_one_request() {
 }
 
 #[tokio::test]
-async fn newest_revisions_are_read_a_few_at_a_time() {
+async fn newest_revisions_are_loaded_with_limited_concurrency() {
     let few = Arc::new(Barrier::new(AT_ONCE));
     let (url, seen) = serve(move |path| {
         let few = few.clone();
@@ -250,7 +250,7 @@ fn the_dashboard_reads_the_newest_revisions_of_what_is_on_the_screen_first_and_f
 }
 
 #[tokio::test]
-async fn a_wait_goes_over_one_connection() {
+async fn wait_uses_one_connection() {
     let polls = Arc::new(AtomicUsize::new(0));
     let (url, seen) = serve(move |path| {
         let polls = polls.clone();

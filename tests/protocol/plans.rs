@@ -1,4 +1,4 @@
-//! Changes by the API: planned without a writing request, sent once, and not at all where the target is not what it was.
+//! Changes by the API: planned without write requests, sent once, and not at all if the target has changed.
 
 use proptest::prelude::*;
 use runtail_api::{ApiError, Connections, ControlPlane, Http, Journal, Kind, PlanError};
@@ -29,7 +29,7 @@ fn client(sim: &Sim, read_only: bool) -> ControlPlane {
     ControlPlane::new(Http::new(&profile).unwrap(), Url::parse(&sim.regions()[0].url).unwrap())
 }
 
-/// What was sent that writes.
+/// Returns the write requests that were sent.
 fn writes(sim: &Sim) -> Vec<String> {
     let all = sim.requests();
     let writes = all.iter().filter(|request| request.method != "GET");
@@ -45,7 +45,7 @@ fn latest(record: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_deletion_is_planned_and_made() {
+async fn a_deletion_is_planned_and_applied() {
     let (sim, control, record) = sim().await;
     let intent = |traces, force| Intent::DeleteDeployment { id: id(&record), delete_tracing_project: traces, force };
     let plan = control.plan(&intent(true, false)).await.unwrap();
@@ -94,7 +94,7 @@ async fn a_redeployed_revision_is_found() {
 }
 
 #[tokio::test]
-async fn only_what_is_in_progress_is_interrupted_and_in_both_spellings() {
+async fn only_revisions_in_progress_are_interrupted_in_both_spellings() {
     for missing in [None, Some(404), Some(405)] {
         let (sim, control, record) = sim().await;
         if let Some(status) = missing {
@@ -186,7 +186,7 @@ async fn a_deployment_is_created_and_changed() {
 }
 
 #[tokio::test]
-async fn a_way_back_is_pinned() {
+async fn rollbacks_are_pinned() {
     let (sim, control, record) = sim().await;
     let first = latest(&record);
     let back = |revision: &str| Intent::Rollback { deployment: id(&record), revision: revision.into() };
@@ -216,7 +216,7 @@ async fn a_way_back_is_pinned() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_pinned_is_not_taken_back() {
+async fn revisions_that_cannot_be_pinned_are_not_rolled_back() {
     for (source, made_from, expected) in [
         ("github", value!({"repo_ref": "main", "repo_commit_sha": null}), Err("main would build the current one")),
         (
@@ -258,13 +258,13 @@ async fn what_cannot_be_pinned_is_not_taken_back() {
 }
 
 #[tokio::test]
-async fn nothing_is_sent_where_what_it_is_about_changed() {
+async fn nothing_is_sent_if_the_target_changed() {
     let (sim, control, record) = sim().await;
     let folder = tempfile::tempdir().unwrap();
     let update = |toml: &str| Intent::UpdateDeployment { id: id(&record), spec: spec(toml) };
     let secrets = control.plan(&update(&format!("[secrets]\nL = {}", secret(&folder, "canary-four")))).await.unwrap();
     let push = control.plan(&update("source_config.build_on_push = false")).await.unwrap();
-    // Somebody else changes a secret: it would be undone.
+    // Another client changed a secret, and the request would undo that.
     let other = control.plan(&update(&format!("[secrets]\nK = {}", secret(&folder, "canary-three")))).await.unwrap();
     control.carry_out(&other).await.unwrap();
     let error = control.carry_out(&secrets).await.unwrap_err();
@@ -293,7 +293,7 @@ async fn nothing_is_sent_where_what_it_is_about_changed() {
 }
 
 #[tokio::test]
-async fn a_push_that_lands_at_the_same_moment_is_told_apart() {
+async fn a_simultaneous_push_is_distinguished() {
     // After the change there are two new revisions: ours, and one of a push; in whichever order.
     for (newest, older, expected) in
         [("hotfix", "main", "r3"), ("main", "hotfix", "r2"), ("hotfix", "hotfix", "r2"), ("main", "main", "r3")]
@@ -453,7 +453,7 @@ async fn failed(server: &Server, plan: &Plan) -> ApiError {
 }
 
 #[tokio::test]
-async fn what_may_have_been_done_all_the_same_is_said() {
+async fn possibly_applied_changes_are_reported() {
     let page = || answer(200, "text/html", "<html><title>Sign in</title></html>");
     let (server, plan) = scripted(move |_| page()).await;
     let error = failed(&server, &plan).await;
@@ -475,7 +475,7 @@ async fn what_may_have_been_done_all_the_same_is_said() {
 }
 
 #[tokio::test]
-async fn a_redeployed_revision_counts_only_where_something_happens_to_it() {
+async fn a_redeployed_revision_counts_only_if_it_progresses() {
     for (status, expected) in [("DEPLOYED", None), ("BUILD_FAILED", None), ("QUEUED", Some("r1"))] {
         let server =
             Server::start(move |seen| match (&*seen.method, seen.path.strip_prefix("/api-host/v2/deployments/d")) {
@@ -492,7 +492,7 @@ async fn a_redeployed_revision_counts_only_where_something_happens_to_it() {
 }
 
 #[tokio::test]
-async fn a_change_that_the_answer_does_not_show_is_complained_of() {
+async fn a_change_missing_from_the_response_is_reported() {
     for (push, name, expected) in [
         (true, "Bot", Some("shows the old values of: display_name, source_config.build_on_push")),
         (false, "Bot", Some("shows the old values of: display_name")),
@@ -533,7 +533,7 @@ async fn a_change_that_the_answer_does_not_show_is_complained_of() {
 }
 
 #[tokio::test]
-async fn a_refusal_has_its_reason_once() {
+async fn a_rejection_shows_its_reason_once() {
     let answers = [
         (409, "A tracing project named 'bot' already exists.", "another name"),
         (400, "'source_config.listener_id' is required", "listener_id"),

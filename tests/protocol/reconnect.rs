@@ -1,4 +1,4 @@
-//! Coming back over HTTP: what servers and what stands before them answer then, and where a key never goes.
+//! Reconnecting over HTTP: responses of servers and proxies, and hosts that must never receive a key.
 
 use axum::response::Response;
 use runtail_api::Kind;
@@ -59,7 +59,7 @@ fn with_wait(mut answer: Response, seconds: &str) -> Response {
 }
 
 #[tokio::test]
-async fn a_server_that_is_busy_when_we_come_back_is_left_alone_and_then_asked_again() {
+async fn reconnects_honor_a_busy_servers_retry_after() {
     // First what the question about the run is answered, then what the stream is.
     let verdicts =
         Mutex::new(VecDeque::from([json(502, "{}"), answer(502, "text/html", "<html><h1>Bad Gateway</h1></html>")]));
@@ -91,7 +91,7 @@ async fn a_server_that_is_busy_when_we_come_back_is_left_alone_and_then_asked_ag
 }
 
 #[tokio::test]
-async fn an_address_elsewhere_gets_neither_a_request_nor_the_key() {
+async fn other_hosts_get_neither_requests_nor_keys() {
     let elsewhere = Server::start(|_| json(200, "{}")).await;
     let target = elsewhere.url.join("/threads/t1/runs/r1/stream").unwrap().to_string();
     let notes: Arc<Mutex<serde_json::Value>> = Arc::default();
@@ -130,7 +130,7 @@ async fn an_address_elsewhere_gets_neither_a_request_nor_the_key() {
 }
 
 #[tokio::test]
-async fn a_server_that_was_started_afresh_is_told_from_a_run_that_was_taken_back() {
+async fn a_restarted_server_is_distinguished_from_a_rolled_back_run() {
     for (knows_thread, outcome) in [(true, Outcome::Cancelled), (false, Outcome::Unknown)] {
         let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
             ("POST", _) => stream_of(1..=3, true),
@@ -152,7 +152,7 @@ async fn a_server_that_was_started_afresh_is_told_from_a_run_that_was_taken_back
 }
 
 #[tokio::test]
-async fn a_page_in_place_of_an_answer_on_the_way_back_is_no_end() {
+async fn a_login_page_during_a_reconnect_does_not_end_the_stream() {
     // A login page of something in between, first for the question about the run, then for its stream.
     let page = || answer(200, "text/html", "<html><title>Sign in</title></html>");
     let (verdicts, streams) = (Mutex::new(vec![page()]), Mutex::new(vec![page(), page()]));
@@ -174,7 +174,7 @@ async fn a_page_in_place_of_an_answer_on_the_way_back_is_no_end() {
 }
 
 #[tokio::test]
-async fn a_wait_that_is_asked_for_by_a_date_is_kept() {
+async fn retry_after_dates_are_honored() {
     let asked = Mutex::new(false);
     let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
         ("POST", _) => stream_of(1..=3, true),
@@ -195,10 +195,10 @@ async fn a_wait_that_is_asked_for_by_a_date_is_kept() {
     assert_eq!(items.iter().filter(is_kept).count(), 1, "{items:?}");
 }
 
-/// What the server stores grows while it is replayed, and what came meanwhile is in its queue as well. Who lost the answer
-/// to a start joins the run from its beginning, and gets that.
+/// The store grows while it is replayed, and those events are in the queue as well. A client that lost the response to
+/// a start joins the run from its beginning and receives both.
 #[tokio::test]
-async fn a_run_whose_start_was_not_answered_is_not_said_twice() {
+async fn a_rejoined_start_has_no_duplicates() {
     let notes: Arc<Mutex<serde_json::Value>> = Arc::default();
     let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
         ("POST", _) => {

@@ -90,7 +90,7 @@ async fn server(newer_logs: bool) -> Server {
     .await
 }
 
-/// Whatever it is that is asked for.
+/// A response that fits every request.
 fn record() -> Value {
     value!({"id": ID, "name": "bot", "source": "github", "status": "BUILDING", "latest_revision_id": ID,
         "created_at": "2026-11-20T09:00:00Z", "secrets": [{"name": "A", "value": "alpha"}],
@@ -426,7 +426,7 @@ fn fits(template: &str, path: &str) -> bool {
 }
 
 #[tokio::test]
-async fn every_request_is_one_that_the_document_allows() {
+async fn requests_conform_to_the_openapi_document() {
     let whole = std::fs::read_to_string("tests/control-plane/openapi.json").expect("the document");
     let whole: Value = serde_json::from_str(&whole).expect("JSON");
     let mut document =
@@ -434,7 +434,7 @@ async fn every_request_is_one_that_the_document_allows() {
     let all = everything().await;
     all.iter().for_each(|seen| document.check(seen));
     assert!(document.wrong.is_empty(), "{}", document.wrong.join("\n"));
-    // Nothing is listed that is not so, and nothing of the document is forgotten.
+    // The lists have no outdated entries, and every call of the document is covered.
     let beyond: BTreeSet<(String, String)> = BEYOND.iter().map(|(m, t, _)| (m.to_string(), t.to_string())).collect();
     assert_eq!(document.beyond, beyond);
     let newer: BTreeSet<(String, String)> = NEWER.iter().map(|(c, f, _)| (c.to_string(), f.to_string())).collect();
@@ -448,7 +448,7 @@ async fn every_request_is_one_that_the_document_allows() {
 }
 
 #[test]
-fn no_call_of_the_sources_is_left_out() {
+fn all_calls_in_the_sources_are_checked() {
     // Addresses stand in the sources as `["v2", "deployments", id, …]`.
     let mut sources = Vec::new();
     let mut folders = vec![std::path::PathBuf::from("crates/api/src")];

@@ -1,5 +1,5 @@
-//! The way to a server, as commands take it: certificates are checked, an authority of one's own is trusted where it is named, a
-//! proxy is used and learns no key, and no key goes in clear to another machine.
+//! The connections of commands: certificates are verified, configured authorities are trusted, proxies are used without
+//! seeing keys, and keys are never sent to another machine in plaintext.
 
 use runtail_testkit::common::CANARY;
 use runtail_testkit::common::tls::server_config;
@@ -62,7 +62,7 @@ async fn tls_server(name: &str) -> (String, String, Heard) {
 }
 
 #[tokio::test]
-async fn a_certificate_is_checked_and_an_authority_of_ones_own_is_trusted_where_it_is_named() {
+async fn certificates_are_verified_and_custom_authorities_trusted() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("root.pem");
     let (root, url, heard_by) = tls_server("localhost").await;
@@ -96,7 +96,7 @@ async fn plain_server() -> (String, Heard) {
 }
 
 #[tokio::test]
-async fn a_proxy_is_used_and_learns_no_key_of_a_secure_link() {
+async fn proxies_are_used_without_seeing_keys() {
     let (address, heard_by) = plain_server().await;
     let proxy = format!("http://user:canary-proxy@{address}");
     let (code, told) = list("https://ls.example.com", "", &[("HTTPS_PROXY", &proxy)]).await;
@@ -117,7 +117,7 @@ async fn a_proxy_is_used_and_learns_no_key_of_a_secure_link() {
 }
 
 #[tokio::test]
-async fn a_key_goes_in_clear_to_this_machine_alone_unless_the_profile_says_so() {
+async fn plaintext_keys_are_sent_to_localhost_only() {
     let (address, heard_by) = plain_server().await;
     let proxy = [("HTTP_PROXY", format!("http://{address}"))];
     let proxy = proxy.each_ref().map(|(name, value)| (*name, value.as_str()));

@@ -1,5 +1,6 @@
-//! Tails of a thread on a server that does as the Python one: its thread stream sends what it stored, and subscribes only
-//! then; a run's stream subscribes first, and says twice what was published meanwhile. Nothing may be missing or twice.
+//! Following a thread on a server that behaves like the Python one: its thread stream sends stored events and
+//! subscribes only then; a run's stream subscribes first and repeats events published in between. No event may be
+//! missing or duplicated.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -239,7 +240,7 @@ async fn tailed(dev: &Arc<Dev>, first_after: Option<&str>, mode: &str) -> (Vec<(
 }
 
 #[tokio::test]
-async fn a_tail_of_everything_has_everything_once() {
+async fn a_full_tail_has_every_event_once() {
     for seed in 0..60 {
         let mut random = fastrand::Rng::with_seed(seed);
         let cuts = (0..random.usize(..10)).map(|_| random.usize(..3000)).collect();
@@ -252,9 +253,9 @@ async fn a_tail_of_everything_has_everything_once() {
     }
 }
 
-/// The hole between past and present is there for the begins and ends of runs as well.
+/// Starts and ends of runs can fall into the gap between past and present too.
 #[tokio::test]
-async fn a_tail_of_begins_and_ends_has_each_once() {
+async fn a_lifecycle_tail_has_every_event_once() {
     for seed in 100..140 {
         let mut random = fastrand::Rng::with_seed(seed);
         let cuts = (0..random.usize(..10)).map(|_| random.usize(..3000)).collect();
@@ -472,14 +473,14 @@ fn assert_one_log(items: &[Item]) {
 }
 
 #[tokio::test]
-async fn a_thread_is_followed_by_its_runs_where_it_has_no_stream() {
+async fn a_thread_without_streams_is_followed_by_its_runs() {
     let runs_before = vec![fake_run("r0", "success", true, 3), fake_run("r1", "running", true, 2)];
     let fake = Fake::start(javascript(), runs_before).await;
     let mut followed = fake.follow(None, &["run_modes"], false);
     followed.until_event("r1 1").await;
     fake.set("r1", "running", 4);
     followed.until_event("r1 3").await;
-    // It ends, and two more begin one after the other; one is over before anybody looks.
+    // It ends, and two more runs start one after the other; one finishes before the next poll.
     fake.add(fake_run("r2", "pending", true, 0));
     followed.until_run("r2 pending").await;
     fake.set("r1", "success", 5);
@@ -490,7 +491,7 @@ async fn a_thread_is_followed_by_its_runs_where_it_has_no_stream() {
     fake.add(fake_run("r3", "success", true, 2));
     followed.until_event("r3 1").await;
     followed.until_run("r3 success").await;
-    // While nothing runs the thread is only looked at.
+    // While no run is active, only the list is polled.
     let items = followed.end().await;
     assert_eq!(
         texts(&items),
@@ -516,7 +517,7 @@ async fn a_thread_is_followed_by_its_runs_where_it_has_no_stream() {
 }
 
 #[tokio::test]
-async fn the_newest_finished_runs_are_replayed_first_when_asked_for() {
+async fn newest_finished_runs_are_replayed_on_request() {
     let mut all: Vec<_> = ["r1", "r2", "r3", "r4", "r5"].map(|id| fake_run(id, "success", true, 2)).into();
     all.push(fake_run("r6", "running", true, 2));
     let fake = Fake::start(javascript(), all).await;
@@ -531,7 +532,7 @@ async fn the_newest_finished_runs_are_replayed_first_when_asked_for() {
 }
 
 #[tokio::test]
-async fn a_run_with_one_reader_is_told_of_and_not_read_unless_shared() {
+async fn single_reader_runs_are_read_only_if_shared() {
     for shared in [false, true] {
         let fake = Fake::start(javascript(), vec![fake_run("r1", "running", false, 2)]).await;
         let mut followed = fake.follow(Some("-"), &[], shared);
@@ -547,7 +548,7 @@ async fn a_run_with_one_reader_is_told_of_and_not_read_unless_shared() {
         assert_eq!((read, gaps(&items).len()), (shared, usize::from(!shared)), "{:?}", gaps(&items));
         assert!(shared || gaps(&items)[0].contains("take them away from the application"));
     }
-    // Of Aegra no run is read.
+    // On Aegra no run is read.
     let fake = Fake::start(value!({"name": "Aegra"}), vec![fake_run("r1", "running", true, 2)]).await;
     let mut followed = fake.follow(None, &[], false);
     followed.until_run("r1 running").await;
@@ -557,7 +558,7 @@ async fn a_run_with_one_reader_is_told_of_and_not_read_unless_shared() {
 }
 
 #[tokio::test]
-async fn begins_and_ends_of_runs_are_followed_without_reading_them() {
+async fn lifecycle_mode_follows_runs_without_reading_them() {
     let fake = Fake::start(javascript(), vec![fake_run("r1", "running", true, 2)]).await;
     let mut followed = fake.follow(None, &["lifecycle"], false);
     followed.until_run("r1 running").await;
@@ -569,7 +570,7 @@ async fn begins_and_ends_of_runs_are_followed_without_reading_them() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_called_active_for_ever_does_not_hold_up_the_next() {
+async fn a_stuck_active_run_does_not_block_the_next() {
     let fake = Fake::start(javascript(), vec![fake_run("r1", "running", true, 2)]).await;
     let mut followed = fake.follow(None, &[], false);
     followed.until_event("r1 1").await;
@@ -577,11 +578,11 @@ async fn a_run_that_is_called_active_for_ever_does_not_hold_up_the_next() {
     followed.until_event("r2 1").await;
     let items = followed.end().await;
     assert_one_log(&items);
-    assert!(gaps(&items)[0].contains("run r1 is still called active"), "{:?}", gaps(&items));
+    assert!(gaps(&items)[0].contains("run r1 is reported as active"), "{:?}", gaps(&items));
 }
 
 #[tokio::test]
-async fn a_server_that_is_away_for_a_while_is_asked_again() {
+async fn an_unreachable_server_is_retried() {
     let fake = Fake::start(javascript(), vec![]).await;
     fake.state.send_modify(|state| state.refused = 5);
     let mut followed = fake.follow(None, &[], false);
@@ -595,7 +596,7 @@ async fn a_server_that_is_away_for_a_while_is_asked_again() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_followed_says_so_and_ends() {
+async fn unfollowable_threads_are_reported() {
     let failed = |items: &[Item]| {
         let error =
             items.iter().find_map(|item| if let Item::Failed(error) = item { Some((**error).clone()) } else { None });
@@ -618,7 +619,7 @@ async fn what_cannot_be_followed_says_so_and_ends() {
     let mut followed = fake.follow(None, &[], false);
     followed.until("the end", |items| matches!(items.last(), Some(Item::Record(Record::End(_))))).await;
     assert_eq!(failed(&followed.items).kind, Kind::NotFound);
-    // A server that offers neither, an id to resume after, and a mode that no run sends.
+    // A server with neither endpoint, an id to resume after, and a mode that no run sends.
     for (no_list, after, modes, says) in [
         (true, None, &[][..], "neither thread streams nor a list"),
         (false, Some("5"), &[], "only `-` is possible"),
@@ -695,7 +696,7 @@ async fn tailed_until(server: &Server, holds: impl Fn(&[Item]) -> bool) -> Vec<I
 }
 
 #[tokio::test]
-async fn a_past_that_ends_too_early_is_a_gap() {
+async fn an_incomplete_replay_is_a_gap() {
     let server = Server::start(|seen| match (&*seen.path, seen.header("last-event-id")) {
         ("/info", _) => json(200, value!({"langgraph_py_version": "1"})),
         ("/threads/t", _) => json(200, value!({"thread_id": "t"})),
@@ -707,11 +708,11 @@ async fn a_past_that_ends_too_early_is_a_gap() {
     })
     .await;
     let items = tailed_until(&server, |items| !gaps(items).is_empty()).await;
-    assert!(gaps(&items)[0].contains("did not replay the thread's past"), "{items:?}");
+    assert!(gaps(&items)[0].contains("did not replay the thread in time"), "{items:?}");
 }
 
 #[tokio::test]
-async fn a_run_that_is_cut_in_an_event_is_read_again_although_the_present_says_that_it_is_done() {
+async fn a_run_truncated_in_an_event_is_read_again() {
     let done = |run: &str, second| sent("metadata", value!({"status": "run_done", "run_id": run}), second);
     let is_over = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let over = is_over.clone();

@@ -1,5 +1,5 @@
-//! A thread page: snapshots of a thread beside its stream, as one log. What is of the past stands before what comes, nothing
-//! that the stream sends is lost, and what a server doesn't have is said and holds nobody up.
+//! Thread pages: a stream and snapshots of its thread in one log. Earlier messages precede the stream, no events are
+//! lost, and missing endpoints are reported without blocking.
 
 use runtail_api::AgentServer;
 use runtail_stream::{Data, Event, Head, Item, LoaderFor, PageOptions, Record, Seq, SnapshotLoader, follow_page};
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Bytes of a state that are loaded.
 const MAX_STATE: usize = 10_000;
 
-/// What the server says of the thread: of each part the answer's status and body; none hangs.
+/// The server's response for each part: status and body; `None` hangs.
 #[derive(Clone)]
 struct World {
     thread: Option<(u16, Value)>,
@@ -46,7 +46,7 @@ struct Page {
     stream: Option<mpsc::Sender<Vec<Item>>>,
     refresh: watch::Sender<u64>,
     log: mpsc::Receiver<Vec<Item>>,
-    /// What the page has sent and nobody has looked at.
+    /// Items that the page has sent and the test has not read.
     waiting: std::collections::VecDeque<Item>,
     seq: Seq,
 }

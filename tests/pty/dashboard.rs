@@ -3,8 +3,8 @@
 use runtail_testkit::process;
 use runtail_testkit::term::Term;
 use runtail_testkit::tmux::Tmux;
-use runtail_tui::app::key::{Code, Key};
-use runtail_tui::app::keys::BINDINGS;
+use runtail_tui::input::key::{Code, Key};
+use runtail_tui::input::keymap::BINDINGS;
 use std::time::Duration;
 
 /// The dashboard of the simulator, once it is there.

@@ -249,7 +249,7 @@ async fn join_shows_repeated_blocks_once() {
             println!("join: {:?}", tape.end);
         }
     }
-    println!("repeated and let pass: {duplicates}");
+    println!("duplicates skipped: {duplicates}");
 }
 
 /// Starts a run of the graph `slow` on a new thread and returns both ids once it is running. It runs for four seconds, so that it

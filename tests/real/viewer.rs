@@ -380,7 +380,7 @@ async fn changing_thread_modes_during_a_run() {
     assert!(numbers(&tape).into_iter().eq(0..N), "{} {:?}", numbers(&tape).len(), tape.items.last());
     // Changing modes reconnects, and the server never replays state updates.
     let gaps = tape.gaps();
-    assert!(gaps.iter().all(|gap| gap.ends_with("state updates are never repeated: some may be missing")), "{gaps:?}");
+    assert!(gaps.iter().all(|gap| gap.ends_with("state updates are never replayed; some may be missing")), "{gaps:?}");
     assert!(tape.connections() >= 3);
     // Narrowed to starts and ends of runs, and back: skipped events are then replayed.
     let thread = server::new_thread();

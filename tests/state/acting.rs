@@ -11,8 +11,8 @@ use runtail_core::model::{Consent, NewRevision, Note, PlainRequest, Preview, Run
 use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::Overlay;
-use runtail_tui::app::answer::AnswerStage;
-use runtail_tui::app::msg::{Done, Effect, ServerRef, StreamTarget, ThreadRef};
+use runtail_tui::features::thread::answer::AnswerStage;
+use runtail_tui::session::msg::{Effect, EffectResult, ServerRef, StreamTarget, ThreadRef};
 use serde_json::{Value, json};
 
 const THREAD: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
@@ -106,7 +106,7 @@ fn thread() -> ThreadRef {
 }
 
 fn last_notice(dash: &Dash) -> &str {
-    dash.app.notices.last().map_or("", |notice| &notice.text)
+    dash.app.session.notices.last().map_or("", |notice| &notice.text)
 }
 
 /// The run that an effect would start, as its body.
@@ -151,7 +151,7 @@ fn failed(failure: StartFailure, kind: Kind) -> StartError {
     StartError { failure, error: ApiError { kind, at, detail: "no response in time".into(), hint: None } }
 }
 
-fn card(dash: &Dash) -> &runtail_tui::app::answer::AnswerCard {
+fn card(dash: &Dash) -> &runtail_tui::features::thread::answer::AnswerCard {
     match dash.app.overlays.last() {
         Some(Overlay::Answer(card)) => card,
         other => panic!("no card is open: {other:?}"),
@@ -189,13 +189,13 @@ fn an_answer_is_sent_by_the_key_that_sends_and_by_no_other() {
     let id = waiting("question").loaded().answerable()[0].id.clone().unwrap();
     assert_eq!(body["command"], json!({"resume": {id: "\napproved"}}), "Enter is a new line");
     assert_eq!((&body["assistant_id"], &body["multitask_strategy"]), (&json!("a-support"), &json!("reject")));
-    assert_eq!(dash.app.streams.all().len(), 1);
+    assert_eq!(dash.app.stream.tabs.all().len(), 1);
     assert!(started(&dash.keys("<ctrl-s><ctrl-s>")).is_none(), "it is sent once");
     let acted = Acted::Started(Started { run_id: "r2".into(), was_found: false });
-    dash.done(Done::Acted(number, thread(), Ok(acted)));
+    dash.done(EffectResult::Acted(number, thread(), Ok(acted)));
     assert_eq!(last_notice(&dash), "Answer sent. Following run 2.");
     assert!(dash.app.overlays.is_empty());
-    assert_eq!(dash.app.streams.all().len(), 1, "no second tab");
+    assert_eq!(dash.app.stream.tabs.all().len(), 1, "no second tab");
     assert!(dash.app.viewer().unwrap().refreshes > 0);
     // What was answered is no draft any more.
     dash.keys("a");
@@ -223,12 +223,12 @@ fn a_draft_survives_closing_and_refusals() {
         (StartFailure::Refused, "The server refused the answer."),
     ] {
         let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");
-        dash.done(Done::Acted(number, thread(), Err(failed(failure, Kind::Conflict))));
+        dash.done(EffectResult::Acted(number, thread(), Err(failed(failure, Kind::Conflict))));
         let screen = dash.screen();
         assert!(screen.contains(said) && screen.contains("approved"), "{screen}");
     }
     let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");
-    dash.done(Done::Acted(number, thread(), Err(failed(StartFailure::Unknown, Kind::Timeout))));
+    dash.done(EffectResult::Acted(number, thread(), Err(failed(StartFailure::Unknown, Kind::Timeout))));
     insta::assert_snapshot!("answer_unknown_140x40", dash.screen());
     assert!(started(&dash.keys("x<ctrl-s>")).is_none(), "what may have been received is not sent again");
     assert!(last_notice(&dash).contains("may have been received"));
@@ -293,7 +293,7 @@ fn the_past_answers_the_present() {
     dash.event("custom", "{}");
     dash.event("custom", "{}");
     dash.keys("<Space>,,");
-    assert!(dash.app.viewer().unwrap().standing().is_some());
+    assert!(dash.app.viewer().unwrap().playhead().is_some());
     dash.keys("a");
     assert_eq!(card(&dash).stage, AnswerStage::Editing);
 }
@@ -308,12 +308,12 @@ fn a_thread_in_the_list_is_read_before_it_is_answered() {
     assert!(dash.screen().contains("Loading the thread's questions…"));
     // Held down since before there was anything to read.
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
-    dash.done(Done::ThreadLoaded(*number, Ok(Box::new(waiting("question").loaded()))));
+    dash.done(EffectResult::ThreadLoaded(*number, Ok(Box::new(waiting("question").loaded()))));
     assert!(started(&dash.keys("ok<ctrl-s>")).is_none());
     dash.later(2000);
     let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");
     let acted = Acted::Started(Started { run_id: "r2".into(), was_found: true });
-    dash.done(Done::Acted(number, thread(), Ok(acted)));
+    dash.done(EffectResult::Acted(number, thread(), Ok(acted)));
     let shown = dash.app.viewer().map(|viewer| viewer.target.clone());
     assert_eq!(shown, Some(StreamTarget::Tail { thread: THREAD.into() }), "the page of the thread");
     assert!(last_notice(&dash).contains("The server's reply was lost, but the run is there."));
@@ -321,10 +321,10 @@ fn a_thread_in_the_list_is_read_before_it_is_answered() {
     dash.keys("<Esc>");
     let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else { panic!() };
     let idle = records("idle", "finished-state", json!([run("r1", "success")]));
-    dash.done(Done::ThreadLoaded(number, Ok(Box::new(idle.loaded()))));
+    dash.done(EffectResult::ThreadLoaded(number, Ok(Box::new(idle.loaded()))));
     assert!(last_notice(&dash).starts_with("The thread is idle"));
     let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else { panic!() };
-    dash.done(Done::ThreadLoaded(number, Err(failed(StartFailure::Unchecked, Kind::Forbidden).error)));
+    dash.done(EffectResult::ThreadLoaded(number, Err(failed(StartFailure::Unchecked, Kind::Forbidden).error)));
     assert!(dash.screen().contains("Couldn't load the thread's questions. Nothing was sent."), "{}", dash.screen());
 }
 
@@ -335,14 +335,17 @@ fn cancelling_is_previewed_followed_and_reported() {
     let (number, intent) = planned(&dash.keys("x")).expect("a plan");
     assert!(matches!(&intent, ThreadIntent::Cancel { run: None, with_queue: false, .. }), "{intent:?}");
     let choice = Some(Choice::Queue { queued: 1, included: false });
-    dash.done(Done::PlannedAction(number, Ok((preview("Cancel run 01a1fbb5…288a", Consent::Key), choice.clone()))));
+    dash.done(EffectResult::PlannedAction(
+        number,
+        Ok((preview("Cancel run 01a1fbb5…288a", Consent::Key), choice.clone())),
+    ));
     insta::assert_snapshot!("cancel_140x40", dash.screen());
     // The queue is offered, and is another plan.
     let effects = dash.keys("<ctrl-t>");
     assert!(effects.contains(&Effect::Forget(number)));
     let (number, intent) = planned(&effects).expect("a plan");
     assert!(matches!(&intent, ThreadIntent::Cancel { with_queue: true, .. }));
-    dash.done(Done::PlannedAction(number, Ok((preview("Cancel run 01a1fbb5…288a", Consent::Key), choice))));
+    dash.done(EffectResult::PlannedAction(number, Ok((preview("Cancel run 01a1fbb5…288a", Consent::Key), choice))));
     let effects = dash.keys("<ctrl-s>");
     assert_eq!(effects, [Effect::Act(number, thread())]);
     let mut target = CancelTarget {
@@ -352,20 +355,20 @@ fn cancelling_is_previewed_followed_and_reported() {
         was_active: true,
         error: None,
     };
-    let effects = dash.done(Done::Acted(number, thread(), Ok(Acted::Cancelling(vec![target.clone()]))));
+    let effects = dash.done(EffectResult::Acted(number, thread(), Ok(Acted::Cancelling(vec![target.clone()]))));
     assert_eq!(effects, [Effect::FollowCancel(thread(), vec![target.clone()])]);
     dash.pass(3);
     assert!(dash.screen().contains("◐ cancelling, asked 3s ago"), "{}", dash.screen());
     dash.event("custom", "{}");
     assert!(dash.screen().contains("cancelling, asked 3s ago, still sending events"), "{}", dash.screen());
     target.state = CancelState::Stopped;
-    dash.done(Done::CancelFollowed(thread(), vec![target.clone()]));
+    dash.done(EffectResult::CancelFollowed(thread(), vec![target.clone()]));
     assert_eq!(last_notice(&dash), "Run 1 was cancelled.");
     assert!(!dash.screen().contains("cancelling"));
     // What can't be verified is said with its request.
     target.state = CancelState::Stopping;
     target.error = Some(failed(StartFailure::Unchecked, Kind::Timeout).error);
-    dash.done(Done::CancelFollowed(thread(), vec![target]));
+    dash.done(EffectResult::CancelFollowed(thread(), vec![target]));
     let said = last_notice(&dash);
     assert!(said.starts_with("It couldn't be verified that run 1 stopped: no response in time."), "{said}");
     assert!(said.contains(&format!("POST /threads/{THREAD}/runs/{RUN}/cancel")), "{said}");
@@ -383,19 +386,19 @@ fn what_became_of_a_cancelled_run_is_said() {
         let mut dash = page((140, 40), &running);
         let target =
             CancelTarget { run_id: RUN.into(), state, run_status: Some(status.into()), was_active: true, error: None };
-        dash.done(Done::Acted(1, thread(), Ok(Acted::Cancelling(vec![target]))));
+        dash.done(EffectResult::Acted(1, thread(), Ok(Acted::Cancelling(vec![target]))));
         assert_eq!(last_notice(&dash), said);
     }
     // No run, no dialog.
     let mut dash = page((140, 40), &waiting("question"));
     let (number, _) = planned(&dash.keys("x")).expect("a plan");
-    dash.done(Done::PlannedAction(number, Err(PlanError::Nothing("No run is active on this thread.".into()))));
+    dash.done(EffectResult::PlannedAction(number, Err(PlanError::Nothing("No run is active on this thread.".into()))));
     assert!(dash.app.overlays.is_empty());
     assert_eq!(last_notice(&dash), "No run is active on this thread.");
     // A server without rollback.
     let mut dash = page((140, 40), &running);
     let (number, _) = planned(&dash.keys("X")).expect("a plan");
-    dash.done(Done::PlannedAction(number, Ok((preview("Cancel and roll back run 1", Consent::Key), None))));
+    dash.done(EffectResult::PlannedAction(number, Ok((preview("Cancel and roll back run 1", Consent::Key), None))));
     dash.keys("<ctrl-s>");
     let error = Some(failed(StartFailure::Refused, Kind::Invalid(Vec::new())).error);
     let target = CancelTarget {
@@ -405,7 +408,7 @@ fn what_became_of_a_cancelled_run_is_said() {
         was_active: true,
         error,
     };
-    dash.done(Done::Acted(number, thread(), Ok(Acted::Cancelling(vec![target]))));
+    dash.done(EffectResult::Acted(number, thread(), Ok(Acted::Cancelling(vec![target]))));
     let screen = dash.screen();
     assert!(
         screen.contains("The server refused to roll back run 1. x cancels it and keeps finished steps."),
@@ -418,7 +421,7 @@ fn a_thread_is_deleted_after_its_id_was_typed() {
     let mut dash = page((140, 40), &waiting("question"));
     let (number, intent) = planned(&dash.keys("D")).expect("a plan");
     assert_eq!(intent, ThreadIntent::Delete { thread: THREAD.into() });
-    dash.done(Done::PlannedAction(
+    dash.done(EffectResult::PlannedAction(
         number,
         Ok((preview("Delete thread 01a1fbb5…9775", Consent::Id(THREAD.into())), None)),
     ));
@@ -429,7 +432,7 @@ fn a_thread_is_deleted_after_its_id_was_typed() {
     assert!(dash.keys("<ctrl-s>01a1fb<ctrl-s><Enter>").is_empty());
     assert_eq!(dash.keys("b5<ctrl-s>"), [Effect::Act(number, thread())]);
     dash.resize(140, 40);
-    dash.done(Done::Acted(number, thread(), Ok(Acted::Deleted)));
+    dash.done(EffectResult::Acted(number, thread(), Ok(Acted::Deleted)));
     assert!(dash.app.viewer().is_none(), "its tab is closed");
     assert_eq!(last_notice(&dash), "Thread 01a1fbb5…9775 was deleted.");
     let screen = dash.screen();
@@ -443,16 +446,16 @@ fn a_retry_asks_for_more_steps_where_that_was_the_cause() {
     let (number, intent) = planned(&dash.keys("R")).expect("a plan");
     assert_eq!(intent, ThreadIntent::Again { thread: THREAD.into(), recursion_limit: None });
     let plan = |title: &str, limit| Ok((preview(title, Consent::Key), Some(Choice::RecursionLimit(limit))));
-    dash.done(Done::PlannedAction(number, plan("Retry thread 01a1fbb5…9775", 50)));
+    dash.done(EffectResult::PlannedAction(number, plan("Retry thread 01a1fbb5…9775", 50)));
     insta::assert_snapshot!("retry_limit_140x40", dash.screen());
     // Another number has to be seen in the request before it is sent.
     let effects = dash.keys("x100<ctrl-s>");
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Act(..))));
     let (number, intent) = planned(&effects).expect("another plan");
     assert_eq!(intent, ThreadIntent::Again { thread: THREAD.into(), recursion_limit: Some(100) });
-    dash.done(Done::PlannedAction(number, plan("Retry thread 01a1fbb5…9775", 100)));
+    dash.done(EffectResult::PlannedAction(number, plan("Retry thread 01a1fbb5…9775", 100)));
     assert_eq!(dash.keys("<ctrl-s>"), [Effect::Act(number, thread())]);
-    dash.done(Done::Acted(number, thread(), Err(failed(StartFailure::Busy, Kind::Conflict))));
+    dash.done(EffectResult::Acted(number, thread(), Err(failed(StartFailure::Busy, Kind::Conflict))));
     assert!(dash.screen().contains("Another run is active on this thread, so the server refused this one."));
 }
 
@@ -465,7 +468,7 @@ fn a_new_run_on_a_waiting_thread_warns_and_has_no_second_tab() {
     let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
     assert_eq!(body["input"]["messages"][0]["content"], "hi");
     assert!(body.get("command").is_none());
-    assert_eq!(dash.app.streams.all().len(), 1);
+    assert_eq!(dash.app.stream.tabs.all().len(), 1);
 }
 
 #[test]
@@ -548,7 +551,7 @@ proptest! {
                             ThreadIntent::Delete { thread } => Consent::Id(thread.clone()),
                             _ => Consent::Key,
                         };
-                        dash.done(Done::PlannedAction(number, Ok((preview("Do something", consent), None))));
+                        dash.done(EffectResult::PlannedAction(number, Ok((preview("Do something", consent), None))));
                     }
                     _ => {}
                 }

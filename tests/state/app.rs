@@ -8,12 +8,13 @@ use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
 use runtail_stream::{Item, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_testkit::screen_checks as hostile;
-use runtail_tui::app::key::{Code, Key};
-use runtail_tui::app::keys::{Action, BINDINGS, Context, Keymap};
-use runtail_tui::app::msg::{Answer, Done, Effect, Msg, SubKey, What};
-use runtail_tui::app::streams::MAX_TABS;
 use runtail_tui::app::subscriptions;
-use runtail_tui::app::viewer::{VIEWS, View};
+use runtail_tui::features::stream::tabs::MAX_TABS;
+use runtail_tui::features::stream::viewer::{VIEWS, View};
+use runtail_tui::input::action::{Action, Context};
+use runtail_tui::input::key::{Code, Key};
+use runtail_tui::input::keymap::{BINDINGS, Keymap};
+use runtail_tui::session::msg::{Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId, SubscriptionKind};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -95,7 +96,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn listens(dash: &Dash, wanted: fn(&SubKey) -> bool) -> bool {
+fn listens(dash: &Dash, wanted: fn(&SubscriptionId) -> bool) -> bool {
     subscriptions(&dash.app).iter().any(|s| wanted(&s.key))
 }
 
@@ -111,19 +112,25 @@ fn take(dash: &mut Dash, step: Step) -> Vec<Effect> {
             return effects;
         }
         Step::Assistants => dash.assistants(),
-        Step::Threads if listens(dash, |k| matches!(k, SubKey::Threads(_))) => dash.threads(),
-        Step::Runs if listens(dash, |k| matches!(k, SubKey::Runs(..))) => dash.runs(),
-        Step::Stream(name) if listens(dash, |k| matches!(k, SubKey::Stream(_))) => dash.capture(name),
-        Step::Hostile(n) if listens(dash, |k| matches!(k, SubKey::Stream(_))) => {
+        Step::Threads if listens(dash, |k| matches!(k, SubscriptionId::Threads(_))) => dash.threads(),
+        Step::Runs if listens(dash, |k| matches!(k, SubscriptionId::Runs(..))) => dash.runs(),
+        Step::Stream(name) if listens(dash, |k| matches!(k, SubscriptionId::Stream(_))) => dash.capture(name),
+        Step::Hostile(n) if listens(dash, |k| matches!(k, SubscriptionId::Stream(_))) => {
             dash.receive(HOSTILE[n].clone().into_bytes())
         }
         Step::Tick => dash.pass(1),
-        Step::Retry if listens(dash, |k| matches!(k, SubKey::Stream(_))) => dash.retrying(2, 3, "cut"),
-        Step::End if listens(dash, |k| matches!(k, SubKey::Stream(_))) => dash.end(runtail_stream::Outcome::Error),
-        Step::Refuse if listens(dash, |k| *k == SubKey::Deployments("prod-eu".into())) => dash.refuse("prod-eu"),
+        Step::Retry if listens(dash, |k| matches!(k, SubscriptionId::Stream(_))) => dash.retrying(2, 3, "cut"),
+        Step::End if listens(dash, |k| matches!(k, SubscriptionId::Stream(_))) => {
+            dash.end(runtail_stream::Outcome::Error)
+        }
+        Step::Refuse if listens(dash, |k| *k == SubscriptionId::Deployments("prod-eu".into())) => {
+            dash.refuse("prod-eu")
+        }
         Step::Focus(attended) => return dash.feed(Msg::Focus(attended)),
-        Step::Log if listens(dash, |k| matches!(k, SubKey::Log(..))) => dash.log_lines(),
-        Step::Watched(status) if listens(dash, |k| matches!(k, SubKey::Watch(_))) => return dash.watched(status),
+        Step::Log if listens(dash, |k| matches!(k, SubscriptionId::Log(..))) => dash.log_lines(),
+        Step::Watched(status) if listens(dash, |k| matches!(k, SubscriptionId::Watch(_))) => {
+            return dash.watched(status);
+        }
         Step::Card => dash.card(),
         _ => {}
     }
@@ -137,7 +144,7 @@ fn is_theirs(step: &Step) -> bool {
 
 /// The cursor of each stream in which nothing is searched for: a search goes to its hit as soon as that is known.
 fn cursors(dash: &Dash) -> Vec<(u64, Option<Seq>)> {
-    let still = dash.app.streams.all().iter().filter(|viewer| viewer.finding().pattern.is_empty());
+    let still = dash.app.stream.tabs.all().iter().filter(|viewer| viewer.finding().pattern.is_empty());
     still.map(|viewer| (viewer.id, viewer.anchor())).collect()
 }
 
@@ -153,7 +160,7 @@ fn holds(dash: &mut Dash) {
     for cell in &buffer.content {
         assert!(!cell.symbol().contains(obeyed), "{:?}", cell.symbol());
     }
-    let streams = &dash.app.streams;
+    let streams = &dash.app.stream.tabs;
     assert!(streams.all().len() <= MAX_TABS);
     assert!(streams.at().is_none_or(|at| at < streams.all().len()));
     assert_eq!(streams.shown().map(|viewer| viewer.id), dash.app.viewer().map(|viewer| viewer.id));
@@ -166,7 +173,10 @@ fn holds(dash: &mut Dash) {
         assert!(viewer.anchor().is_none_or(|at| at <= viewer.tape.last_seq()), "{:?}", viewer.anchor());
     }
     // What is on the screen tells of the event under the cursor.
-    let is_seen = dash.app.overlays.is_empty() && !dash.app.frozen && dash.app.size.0 >= 60 && dash.app.size.1 >= 12;
+    let is_seen = dash.app.overlays.is_empty()
+        && !dash.app.frozen
+        && dash.app.session.size.0 >= 60
+        && dash.app.session.size.1 >= 12;
     if let Some(viewer) = dash.app.viewer().filter(|viewer| is_seen && viewer.finding().filter.is_empty())
         && let (View::Raw, Some(at), Some(first)) = (viewer.view(), viewer.anchor(), viewer.tape.first_seq())
     {
@@ -202,7 +212,7 @@ proptest! {
         rows in select(vec![7, 40, 1_000_000]),
     ) {
         let mut dash = demo_like((120, 30));
-        dash.app.settings.tape.max_rows = rows;
+        dash.app.session.settings.tape.max_rows = rows;
         dash.open_thread();
         dash.capture(first);
         for step in steps {
@@ -217,7 +227,7 @@ proptest! {
         for step in steps {
             take(&mut dash, step);
             for sub in subscriptions(&dash.app) {
-                let writes = matches!(&sub.what, What::Stream(_, target) if target.is_write());
+                let writes = matches!(&sub.what, SubscriptionKind::Stream(_, target) if target.is_write());
                 prop_assert!(!writes, "a run would be started");
             }
         }
@@ -281,11 +291,11 @@ fn a_line_of_five_megabytes_is_a_line_like_others() {
 fn an_answer_that_nobody_waits_for_any_more_changes_nothing() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
-    let sub = subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubKey::Threads(_))).unwrap();
+    let sub = subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Threads(_))).unwrap();
     let threads = serde_json::from_str(r#"[{"thread_id": "late"}]"#).unwrap();
     // Asked again by hand: the answer to the first question is late.
     dash.keys("r");
-    let late = Msg::Answer { key: sub.key, epoch: sub.epoch, answer: Answer::Threads(Ok(threads)) };
+    let late = Msg::Answer { key: sub.key, epoch: sub.epoch, answer: SubscriptionEvent::Threads(Ok(threads)) };
     dash.feed(late);
     assert!(!dash.screen().contains("late"));
 }
@@ -294,25 +304,25 @@ fn an_answer_that_nobody_waits_for_any_more_changes_nothing() {
 fn a_stream_goes_on_in_its_tab_until_it_is_closed() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
-    assert!(listens(&dash, |k| matches!(k, SubKey::Stream(_))));
-    assert!(!listens(&dash, |k| matches!(k, SubKey::Threads(_))), "what is not on the screen is not polled");
+    assert!(listens(&dash, |k| matches!(k, SubscriptionId::Stream(_))));
+    assert!(!listens(&dash, |k| matches!(k, SubscriptionId::Threads(_))), "what is not on the screen is not polled");
     dash.keys("<Esc>");
-    assert!(listens(&dash, |k| matches!(k, SubKey::Threads(_))));
-    assert!(listens(&dash, |k| matches!(k, SubKey::Stream(1))), "what came and one's place in it is not lost");
+    assert!(listens(&dash, |k| matches!(k, SubscriptionId::Threads(_))));
+    assert!(listens(&dash, |k| matches!(k, SubscriptionId::Stream(1))), "what came and one's place in it is not lost");
     // The same thread once more is the same stream; another is another.
     dash.keys("<Enter>");
     assert_eq!(dash.app.viewer().map(|v| v.id), Some(1));
     dash.keys("<Esc><Down><Enter>");
-    assert_eq!((dash.app.streams.all().len(), dash.app.viewer().map(|v| v.id)), (2, Some(2)));
+    assert_eq!((dash.app.stream.tabs.all().len(), dash.app.viewer().map(|v| v.id)), (2, Some(2)));
     dash.keys("}");
     assert_eq!(dash.app.viewer().map(|v| v.id), Some(1));
     dash.keys("q");
-    assert!(!listens(&dash, |k| matches!(k, SubKey::Stream(1))));
+    assert!(!listens(&dash, |k| matches!(k, SubscriptionId::Stream(1))));
     // Closing a tab leads to its list; the other stream stays open.
-    assert!(dash.app.viewer().is_none() && listens(&dash, |k| matches!(k, SubKey::Stream(2))));
+    assert!(dash.app.viewer().is_none() && listens(&dash, |k| matches!(k, SubscriptionId::Stream(2))));
     dash.keys("}q");
-    assert!(!listens(&dash, |k| matches!(k, SubKey::Stream(_))));
-    assert!(listens(&dash, |k| matches!(k, SubKey::Threads(_))));
+    assert!(!listens(&dash, |k| matches!(k, SubscriptionId::Stream(_))));
+    assert!(listens(&dash, |k| matches!(k, SubscriptionId::Threads(_))));
 }
 
 #[test]
@@ -363,7 +373,7 @@ fn open_card(dash: &mut Dash, keys: &str, question: &str) -> String {
         state: StateFacts::read(&case["state"].to_string()).ok(),
         runs: RunFacts::read_all("[]").ok(),
     };
-    dash.done(Done::ThreadLoaded(*number, Ok(Box::new(loaded))));
+    dash.done(EffectResult::ThreadLoaded(*number, Ok(Box::new(loaded))));
     let screen = dash.screen();
     assert!(screen.contains("◆ Approve?"), "{screen}");
     screen
@@ -398,7 +408,10 @@ fn refreshing_opens_a_failed_stream_again() {
     dash.keys("r");
     let again = dash.app.viewer().map(|viewer| viewer.id);
     assert_ne!(again, Some(1));
-    assert!(listens(&dash, |k| matches!(k, SubKey::Stream(_))) && !listens(&dash, |k| matches!(k, SubKey::Stream(1))));
+    assert!(
+        listens(&dash, |k| matches!(k, SubscriptionId::Stream(_)))
+            && !listens(&dash, |k| matches!(k, SubscriptionId::Stream(1)))
+    );
     dash.capture("agent-messages-tuple");
     dash.items(vec![Item::Failed(Box::new(error))]);
     dash.later(2000);
@@ -439,17 +452,18 @@ fn another_width_and_back_keeps_the_place_in_a_long_message() {
 fn the_doctor_looks_while_its_page_is_open() {
     let mut dash = demo_like((80, 24));
     let looking = |dash: &Dash| {
-        let of = |sub: runtail_tui::app::msg::Subscription| matches!(sub.key, SubKey::Doctor(_)).then_some(sub);
+        let of =
+            |sub: runtail_tui::session::msg::Subscription| matches!(sub.key, SubscriptionId::Doctor(_)).then_some(sub);
         subscriptions(&dash.app).into_iter().find_map(of)
     };
     assert!(looking(&dash).is_none());
     dash.app.open_doctor();
     let sub = looking(&dash).expect("a look");
-    let profiles: Vec<_> = dash.app.profiles.iter().map(|p| p.name.clone()).collect();
-    assert_eq!(sub.what, What::Profiles(profiles));
+    let profiles: Vec<_> = dash.app.session.profiles.iter().map(|p| p.name.clone()).collect();
+    assert_eq!(sub.what, SubscriptionKind::Profiles(profiles));
     assert!(dash.screen().contains("Checking…"), "{}", dash.screen());
     let tell = |dash: &mut Dash, check: Option<Check>| {
-        let answer = Answer::Checked(check.map(Box::new));
+        let answer = SubscriptionEvent::Checked(check.map(Box::new));
         dash.feed(Msg::Answer { key: sub.key.clone(), epoch: sub.epoch, answer });
     };
     tell(&mut dash, Some(Check::good("network", "no proxy")));
@@ -479,7 +493,7 @@ fn the_doctor_looks_while_its_page_is_open() {
 fn the_end_of_the_past_leaves_no_empty_row() {
     for view in 1..=VIEWS.len() {
         let mut dash = demo_like((120, 30));
-        dash.app.settings.tape.max_rows = 7;
+        dash.app.session.settings.tape.max_rows = 7;
         dash.open_thread();
         dash.capture("fanout-many-subgraphs");
         dash.keys(&format!("{view}<Space>"));
@@ -489,14 +503,14 @@ fn the_end_of_the_past_leaves_no_empty_row() {
         for _ in 0..200 {
             goes_on(&mut dash, Step::Tick);
         }
-        assert!(dash.app.viewer().unwrap().standing().is_none(), "{}", dash.screen());
+        assert!(dash.app.viewer().unwrap().playhead().is_none(), "{}", dash.screen());
     }
 }
 
 #[test]
 fn what_is_played_to_its_end_moves_no_cursor() {
     let mut dash = demo_like((120, 30));
-    dash.app.settings.tape.max_rows = 40;
+    dash.app.session.settings.tape.max_rows = 40;
     dash.open_thread();
     // Its events have no times of the server's: they are played as they arrived.
     dash.capture("js-agent-debug");
@@ -507,6 +521,6 @@ fn what_is_played_to_its_end_moves_no_cursor() {
         goes_on(&mut dash, Step::Tick);
     }
     let viewer = dash.app.viewer().unwrap();
-    let (standing, anchor) = (viewer.standing(), viewer.anchor());
+    let (standing, anchor) = (viewer.playhead(), viewer.anchor());
     assert!(standing.is_none() && anchor.is_some(), "{standing:?} {anchor:?}\n{}", dash.screen());
 }

@@ -4,26 +4,31 @@ use jiff::SignedDuration;
 use runtail_api::{Kind, Listing};
 use runtail_core::model::Deployment;
 use runtail_testkit::dash::{Dash, demo_like, listed};
-use runtail_tui::app::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey, Wanted};
 use runtail_tui::app::subscriptions;
+use runtail_tui::session::msg::{Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId, Wanted};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 const US: &str = "prod-us";
 
-fn list_of(profile: &str) -> impl Fn(&SubKey) -> bool {
+fn list_of(profile: &str) -> impl Fn(&SubscriptionId) -> bool {
     let profile: Arc<str> = profile.into();
-    move |key| *key == SubKey::Deployments(profile.clone())
+    move |key| *key == SubscriptionId::Deployments(profile.clone())
 }
 
-fn deployments_answer(listing: Listing<Deployment>, skew: i64) -> Answer {
+fn deployments_answer(listing: Listing<Deployment>, skew: i64) -> SubscriptionEvent {
     let torn = listing.incomplete.is_some();
-    Answer::Deployments { result: Ok(listing), torn, skew: SignedDuration::from_secs(skew), next: NextPoll::Stopped }
+    SubscriptionEvent::Deployments {
+        result: Ok(listing),
+        torn,
+        skew: SignedDuration::from_secs(skew),
+        next: NextPoll::Stopped,
+    }
 }
 
-fn newest_of(profile: &str) -> impl Fn(&SubKey) -> bool {
+fn newest_of(profile: &str) -> impl Fn(&SubscriptionId) -> bool {
     let profile: Arc<str> = profile.into();
-    move |key| *key == SubKey::Newest(profile.clone())
+    move |key| *key == SubscriptionId::Newest(profile.clone())
 }
 
 /// Deployments with their newest revisions.
@@ -34,7 +39,7 @@ fn deployments(rows: &[(&str, &str)]) -> Vec<runtail_core::model::Deployment> {
 
 fn newest(dash: &mut Dash, deployment: &str, revision: &str, status: &str) {
     let revision = serde_json::from_value(json!({"id": revision, "status": status})).unwrap();
-    dash.answer(newest_of(US), Answer::Newest { deployment: deployment.into(), revision: Ok(revision) });
+    dash.answer(newest_of(US), SubscriptionEvent::Newest { deployment: deployment.into(), revision: Ok(revision) });
 }
 
 fn wanted(dash: &Dash) -> Vec<Wanted> {
@@ -43,7 +48,7 @@ fn wanted(dash: &Dash) -> Vec<Wanted> {
 }
 
 fn shown(dash: &Dash, deployment: &str) -> Option<(String, String)> {
-    let newest = dash.app.fleet.row(&format!("{US}/{deployment}"))?.newest.as_ref()?;
+    let newest = dash.app.deployments.list.row(&format!("{US}/{deployment}"))?.newest.as_ref()?;
     Some((newest.id.clone(), newest.status.clone()))
 }
 
@@ -51,15 +56,18 @@ fn shown(dash: &Dash, deployment: &str) -> Option<(String, String)> {
 fn a_list_that_broke_off_makes_no_row_go() {
     let mut dash = demo_like((140, 40));
     dash.keys("m<Up>");
-    let selected = dash.app.fleet.picker.selected.clone();
-    let rows = dash.app.fleet.rows.len();
+    let selected = dash.app.deployments.list.picker.selected.clone();
+    let rows = dash.app.deployments.list.rows.len();
     for profile in [US, "prod-eu"] {
         let error = dash.error(profile, Kind::Server(503));
         let torn = Listing { items: Vec::new(), incomplete: Some(error) };
         dash.answer(list_of(profile), deployments_answer(torn, 0));
     }
-    assert_eq!(dash.app.fleet.rows.len(), rows);
-    assert_eq!((dash.app.fleet.picker.selected.clone(), dash.app.fleet.marked.len()), (selected, 1));
+    assert_eq!(dash.app.deployments.list.rows.len(), rows);
+    assert_eq!(
+        (dash.app.deployments.list.picker.selected.clone(), dash.app.deployments.list.marked.len()),
+        (selected, 1)
+    );
     assert!(dash.app.history().is_some_and(|h| !h.revisions.is_empty()));
     let screen = dash.screen();
     assert!(screen.contains("us ◐ partial  eu ◐ partial"), "{screen}");
@@ -70,7 +78,7 @@ fn a_list_that_broke_off_makes_no_row_go() {
     assert!(screen.contains("us ✗ no connection 1m old, again in 0s  eu ◐ partial"), "{screen}");
     // A whole list makes go what is not in it.
     dash.answer(list_of(US), listed(deployments(&[("d2", "d2-r")])));
-    assert_eq!(dash.app.fleet.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
+    assert_eq!(dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
 }
 
 #[test]
@@ -100,7 +108,10 @@ fn revisions_that_cannot_be_read_do_not_keep_the_others_waiting() {
         for wanted in wanted(&dash) {
             asked.insert(wanted.deployment.to_string());
             let error = dash.error(US, Kind::NotFound);
-            dash.answer(newest_of(US), Answer::Newest { deployment: wanted.deployment, revision: Err(error) });
+            dash.answer(
+                newest_of(US),
+                SubscriptionEvent::Newest { deployment: wanted.deployment, revision: Err(error) },
+            );
         }
     }
     assert_eq!(asked.len(), 60);
@@ -114,8 +125,8 @@ fn another_clock_is_told_once() {
         let listing = Listing { items: deployments(&[("a", "r1")]), incomplete: None };
         dash.answer(list_of(US), deployments_answer(listing, seconds));
     }
-    let told = dash.app.notices.iter().filter(|n| n.text.contains("ahead of ours")).count();
-    assert_eq!(told, 1, "{:?}", dash.app.notices);
+    let told = dash.app.session.notices.iter().filter(|n| n.text.contains("ahead of ours")).count();
+    assert_eq!(told, 1, "{:?}", dash.app.session.notices);
 }
 
 #[test]
@@ -127,7 +138,7 @@ fn only_the_document_that_was_asked_for_last_is_shown() {
     let answer = |dash: &mut Dash, effects: Vec<Effect>| {
         let Ok([Effect::Describe(what)]) = <[Effect; 1]>::try_from(effects) else { panic!("one effect") };
         let title = what.title();
-        dash.feed(Msg::done(Done::Described(what, Ok(json!({"of": title}).to_string().into()))));
+        dash.feed(Msg::done(EffectResult::Described(what, Ok(json!({"of": title}).to_string().into()))));
     };
     answer(&mut dash, first);
     assert!(dash.app.overlays.is_empty(), "the first is late");
@@ -150,14 +161,14 @@ fn a_refresh_reads_open_logs_anew_instead_of_twice() {
 fn a_watch_outlives_a_refused_key() {
     let mut dash = demo_like((140, 40));
     dash.keys("w");
-    let sub = subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubKey::Watch(_))).unwrap();
+    let sub = subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Watch(_))).unwrap();
     let error = dash.error("prod-eu", Kind::Unauthorized);
-    let answer = Answer::Watched(Err(error), NextPoll::Stopped);
+    let answer = SubscriptionEvent::Watched(Err(error), NextPoll::Stopped);
     dash.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
-    assert_eq!(dash.app.watches.len(), 1);
+    assert_eq!(dash.app.deployments.watches.len(), 1);
     assert!(dash.screen().contains("✗ 401, r asks again"), "{}", dash.screen());
     dash.keys("r");
-    assert!(dash.watched("BUILDING").is_empty() && dash.app.watches.len() == 1);
+    assert!(dash.watched("BUILDING").is_empty() && dash.app.deployments.watches.len() == 1);
 }
 
 #[test]
@@ -166,8 +177,8 @@ fn a_list_that_was_read_to_its_end_makes_rows_go_though_one_in_it_is_odd() {
     let odd = dash.error(US, Kind::Protocol);
     let listing = Listing { items: deployments(&[("d2", "d2-r")]), incomplete: Some(odd) };
     let (result, skew, next) = (Ok(listing), SignedDuration::ZERO, NextPoll::Stopped);
-    dash.answer(list_of(US), Answer::Deployments { result, torn: false, skew, next });
-    assert_eq!(dash.app.fleet.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
+    dash.answer(list_of(US), SubscriptionEvent::Deployments { result, torn: false, skew, next });
+    assert_eq!(dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
     assert!(dash.screen().contains("us ◐ partial"), "{}", dash.screen());
 }
 
@@ -178,7 +189,7 @@ fn what_an_agent_server_refuses_is_not_the_control_planes_word() {
     let effects = dash.keys("d");
     let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
     let error = dash.error("prod-eu", Kind::Unauthorized);
-    dash.feed(Msg::done(Done::Described(what.clone(), Err(error))));
+    dash.feed(Msg::done(EffectResult::Described(what.clone(), Err(error))));
     assert!(!dash.screen().contains("✗ 401"), "{}", dash.screen());
     assert!(subscriptions(&dash.app).iter().any(|s| list_of("prod-eu")(&s.key)));
 }
@@ -189,17 +200,17 @@ fn who_walks_over_many_rows_keeps_the_revisions_of_the_last_ones() {
     let ids: Vec<(String, String)> = (0..300).map(|n| (format!("d{n:03}"), format!("r{n:03}"))).collect();
     let rows: Vec<(&str, &str)> = ids.iter().map(|(id, newest)| (id.as_str(), newest.as_str())).collect();
     dash.answer(list_of(US), listed(deployments(&rows)));
-    dash.app.settle();
+    dash.app.relayout();
     for (_, newest) in &ids {
         let items = serde_json::from_value(json!([{"id": newest, "status": "DEPLOYED"}])).unwrap();
         let list = runtail_api::Revisions { items, was_sorted: true };
         let next = NextPoll::At(dash.now);
-        dash.answer(|key| matches!(key, SubKey::Revisions(..)), Answer::Revisions(Ok(list), next));
+        dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), SubscriptionEvent::Revisions(Ok(list), next));
         assert_eq!(dash.app.history().map(|history| history.revisions.len()), Some(1), "those that are looked at stay");
         dash.later(1000);
         dash.keys("<Down>");
     }
     let (first, last) = (format!("{US}/d000"), format!("{US}/d299"));
-    assert!(dash.app.histories.len() <= 200 && !dash.app.histories.contains_key(&first));
-    assert!(dash.app.histories.contains_key(&last));
+    assert!(dash.app.deployments.histories.len() <= 200 && !dash.app.deployments.histories.contains_key(&first));
+    assert!(dash.app.deployments.histories.contains_key(&last));
 }

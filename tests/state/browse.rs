@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, AuthWaited, Kind, Listing, Place};
 use runtail_core::model::{AuthAnswer, Collection, GithubApp, Intent, Service};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::msg::{Answer, Done, Effect, SubKey};
 use runtail_tui::app::{Overlay, subscriptions};
+use runtail_tui::session::msg::{Effect, EffectResult, SubscriptionEvent, SubscriptionId};
 use serde_json::{Value, json};
 
 /// Opens a list by its command; gives the number of its request.
@@ -24,7 +24,7 @@ fn asked(effects: &[Effect]) -> u64 {
 
 fn answer(dash: &mut Dash, number: u64, rows: Value) {
     let items = rows.as_array().unwrap().clone();
-    dash.done(Done::Browsed(number, Ok(Listing { items, incomplete: None })));
+    dash.done(EffectResult::Browsed(number, Ok(Listing { items, incomplete: None })));
 }
 
 fn error(kind: Kind, detail: &str) -> ApiError {
@@ -132,17 +132,17 @@ fn a_filter_a_failure_and_what_is_not_whole() {
     assert!(dash.screen().contains("k8s-prod"), "Esc clears the filter first");
     // What was read before stays, and is called old.
     let number = asked(&dash.keys("r"));
-    dash.done(Done::Browsed(number, Err(error(Kind::Server(503), "busy"))));
+    dash.done(EffectResult::Browsed(number, Err(error(Kind::Server(503), "busy"))));
     let screen = dash.screen();
     assert!(screen.contains("k8s-prod") && screen.contains("old: 503, r asks again"), "{screen}");
     let number = asked(&dash.keys("r"));
     let incomplete = Some(error(Kind::Protocol, "round and round"));
-    dash.done(Done::Browsed(number, Ok(Listing { items: Vec::new(), incomplete })));
+    dash.done(EffectResult::Browsed(number, Ok(Listing { items: Vec::new(), incomplete })));
     let screen = dash.screen();
     assert!(screen.contains("There are no listeners.") && screen.contains("there may be more"), "{screen}");
     dash.keys("<Esc>");
     let number = open(&mut dash, "tokens github");
-    dash.done(Done::Browsed(number, Err(error(Kind::Forbidden, "not for you"))));
+    dash.done(EffectResult::Browsed(number, Err(error(Kind::Forbidden, "not for you"))));
     let screen = dash.screen();
     assert!(screen.contains("403: not for you") && screen.contains("r asks again"), "{screen}");
 }
@@ -163,7 +163,7 @@ fn authenticate(dash: &mut Dash) -> u64 {
 }
 
 fn answered(dash: &mut Dash, number: u64, row: Value) {
-    dash.done(Done::Authenticated(number, Ok(AuthAnswer::new(row))));
+    dash.done(EffectResult::Authenticated(number, Ok(AuthAnswer::new(row))));
 }
 
 #[test]
@@ -177,17 +177,23 @@ fn a_link_and_the_wait_for_it() {
         insta::assert_snapshot!(format!("sign_in_{}x{}", size.0, size.1), dash.screen());
         assert_eq!(dash.keys("o"), [Effect::OpenLink(link.clone())]);
         assert_eq!(dash.keys("y"), [Effect::Copy(link)]);
-        let waits = |dash: &Dash| subscriptions(&dash.app).into_iter().find(|s| s.key == SubKey::Wait(number));
+        let waits = |dash: &Dash| subscriptions(&dash.app).into_iter().find(|s| s.key == SubscriptionId::Wait(number));
         assert!(waits(&dash).is_none(), "it is not waited for unasked");
         dash.keys("w");
         assert!(waits(&dash).is_some() && dash.app.next_tick().is_some());
-        dash.answer(|key| matches!(key, SubKey::Wait(_)), Answer::WaitTrouble(error(Kind::Server(503), "busy")));
+        dash.answer(
+            |key| matches!(key, SubscriptionId::Wait(_)),
+            SubscriptionEvent::WaitTrouble(error(Kind::Server(503), "busy")),
+        );
         assert!(dash.screen().contains("503: busy") && dash.screen().contains("waiting for"), "{}", dash.screen());
         dash.keys("w");
         assert!(waits(&dash).is_none(), "w again waits no longer");
         dash.keys("w");
         let ended = AuthAnswer::new(json!({"status": "completed", "token": "canary-token"}));
-        dash.answer(|key| matches!(key, SubKey::Wait(_)), Answer::Waited(Ok(AuthWaited::Ended(ended))));
+        dash.answer(
+            |key| matches!(key, SubscriptionId::Wait(_)),
+            SubscriptionEvent::Waited(Ok(AuthWaited::Ended(ended))),
+        );
         let screen = dash.screen();
         assert!(screen.contains("● completed") && screen.contains("came, and is not shown"), "{screen}");
         assert!(!screen.contains("canary") && !format!("{:?}", dash.app).contains("canary"));
@@ -218,7 +224,7 @@ fn every_status_says_what_to_do_next() {
     let mut dash = demo_like((120, 30));
     let number = authenticate(&mut dash);
     let refused = Kind::Invalid(vec!["body.scopes: Field required".into()]);
-    dash.done(Done::Authenticated(number, Err(error(refused, "the server rejected a field"))));
+    dash.done(EffectResult::Authenticated(number, Err(error(refused, "the server rejected a field"))));
     assert!(dash.screen().contains("body.scopes: Field required"), "{}", dash.screen());
     // Whoever left meanwhile is told what came of it.
     let mut dash = demo_like((120, 30));
@@ -349,12 +355,12 @@ fn a_change_that_was_made_is_seen_in_the_list() {
     let number = open(&mut dash, "listeners");
     answer(&mut dash, number, listeners());
     let (number, _) = begun(&dash.keys("D"));
-    let made = runtail_tui::app::msg::Made {
+    let made = runtail_tui::session::msg::Made {
         said: "Delete the listener k8s-prod: done.".into(),
         revision: None,
         vanishing: None,
     };
-    let again = asked(&dash.done(Done::Sent(number, Ok(made))));
+    let again = asked(&dash.done(EffectResult::Sent(number, Ok(made))));
     assert!(dash.screen().contains("asking…"), "{}", dash.screen());
     answer(&mut dash, again, json!([]));
     assert!(dash.screen().contains("There are no listeners."), "{}", dash.screen());
@@ -424,7 +430,7 @@ proptest! {
         let mut dash = demo_like((100, 30));
         for step in steps {
             let shown = matches!(dash.app.overlays.last(),
-                Some(Overlay::SignIn(asked)) if matches!(asked.stage, runtail_tui::app::sign_in::Stage::Ready));
+                Some(Overlay::SignIn(asked)) if matches!(asked.stage, runtail_tui::features::resources::sign_in::Stage::Ready));
             let effects = live(&mut dash, step);
             let begun = effects.iter().any(|effect| matches!(effect, Effect::Authenticate(..)));
             prop_assert!(!begun || shown && step == "<ctrl-s>", "{step}: {effects:?}");
@@ -451,7 +457,7 @@ fn a_session_of_forges_picker_is_shown() {
     let effects = dash.keys(":forgesession s-1<Enter>");
     let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!((what.profile(), what.title().as_str()), ("prod-eu", "session s-1"));
-    dash.done(Done::Described(what.clone(), Ok(json!({"installations": [{"id": 7}]}).to_string().into())));
+    dash.done(EffectResult::Described(what.clone(), Ok(json!({"installations": [{"id": 7}]}).to_string().into())));
     assert!(dash.screen().contains("installations"), "{}", dash.screen());
     assert_eq!(dash.keys("<Esc>:forgesession<Enter>"), []);
     assert!(dash.screen().contains("the session's id is missing"), "{}", dash.screen());

@@ -6,10 +6,12 @@ use runtail_core::model::{Consent, Intent, NewRevision, Note, PlainRequest, Prev
 use runtail_testkit::dash;
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::Overlay;
-use runtail_tui::app::confirm::{Proposal, Stage};
-use runtail_tui::app::key::{Code, Key};
-use runtail_tui::app::msg::{Answer, Done, Effect, Made, Msg, NextPoll, RevisionRef, SubKey};
 use runtail_tui::app::subscriptions;
+use runtail_tui::features::changes::confirm::{Proposal, Stage};
+use runtail_tui::input::key::{Code, Key};
+use runtail_tui::session::msg::{
+    Effect, EffectResult, Made, Msg, NextPoll, RevisionRef, SubscriptionEvent, SubscriptionId,
+};
 use serde_json::json;
 
 /// What a plan of an intent looks like.
@@ -59,7 +61,7 @@ fn planned(dash: &mut Dash, effects: &[Effect]) -> u64 {
         _ => None,
     });
     let (number, preview) = number.unwrap_or_else(|| panic!("no plan is asked for: {effects:?}"));
-    dash.done(Done::Planned(number, Ok(Box::new(preview))));
+    dash.done(EffectResult::Planned(number, Ok(Box::new(preview))));
     number
 }
 
@@ -122,7 +124,7 @@ fn what_is_deleted_is_frozen_when_the_dialog_opens() {
     planned(&mut dash, &effects);
     // Everything else that was listed goes, and what comes is something else.
     let other = serde_json::from_value(json!([{"id": "another", "name": "another"}])).unwrap();
-    dash.answer(|k| *k == SubKey::Deployments(profile.clone()), dash::listed(other));
+    dash.answer(|k| *k == SubscriptionId::Deployments(profile.clone()), dash::listed(other));
     dash.keys("support-bot");
     let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else { panic!() };
     assert_eq!((&confirm.profile, &confirm.proposal), (&profile, &Proposal::Service((*intent).clone())));
@@ -137,7 +139,7 @@ fn a_dialog_that_is_left_sends_nothing_and_a_late_plan_opens_nothing() {
     let Some(Effect::Plan(number, _, intent)) = effects.into_iter().find(|e| matches!(e, Effect::Plan(..))) else {
         panic!()
     };
-    let after = dash.done(Done::Planned(number, Ok(Box::new(preview(&intent)))));
+    let after = dash.done(EffectResult::Planned(number, Ok(Box::new(preview(&intent)))));
     assert_eq!(after, [Effect::Forget(number)], "what is sent may hold secrets, so it is not kept");
     assert!(dash.app.overlays.is_empty());
     // Left after it was planned.
@@ -172,7 +174,7 @@ fn what_cannot_be_done_says_why() {
     ] {
         let effects = dash.keys("D");
         let Some(Effect::Plan(number, ..)) = effects.first() else { panic!("{effects:?}") };
-        dash.done(Done::Planned(*number, Err(error)));
+        dash.done(EffectResult::Planned(*number, Err(error)));
         assert!(dash.screen().contains(word), "{}", dash.screen());
         assert!(dash.screen().contains("Nothing was sent"), "{}", dash.screen());
         assert!(!dash.screen().contains("ctrl-s"), "no key is offered that does nothing: {}", dash.screen());
@@ -187,24 +189,24 @@ fn the_revision_that_a_change_made_is_watched() {
     let effects = dash.keys("R");
     let number = planned(&mut dash, &effects);
     assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
-    let row = dash.app.fleet.selected().unwrap().clone();
+    let row = dash.app.deployments.list.selected().unwrap().clone();
     let of = RevisionRef {
         profile: row.profile_name.clone(),
         deployment: row.deployment.as_ref().unwrap().id.as_str().into(),
         revision: "made-1".into(),
     };
     let made = Made { said: "Redeploy support-bot: done.".into(), revision: Some(of.clone()), vanishing: None };
-    dash.done(Done::Sent(number, Ok(made)));
+    dash.done(EffectResult::Sent(number, Ok(made)));
     assert!(dash.app.overlays.is_empty());
-    assert!(dash.app.watches.contains_key(&of));
+    assert!(dash.app.deployments.watches.contains_key(&of));
     assert!(dash.screen().contains("is watched"), "{}", dash.screen());
-    assert!(subscriptions(&dash.app).iter().any(|s| s.key == SubKey::Watch(of.clone())));
+    assert!(subscriptions(&dash.app).iter().any(|s| s.key == SubscriptionId::Watch(of.clone())));
 }
 
 #[test]
 fn what_is_deleted_is_followed_until_it_is_gone() {
     let mut dash = demo_like((140, 40));
-    let row = dash.app.fleet.selected().unwrap().clone();
+    let row = dash.app.deployments.list.selected().unwrap().clone();
     let id = row.deployment.as_ref().unwrap().id.clone();
     let key = (row.profile_name.clone(), std::sync::Arc::<str>::from(id.as_str()));
     let made = Made {
@@ -212,14 +214,14 @@ fn what_is_deleted_is_followed_until_it_is_gone() {
         revision: None,
         vanishing: Some((key.0.clone(), key.1.clone(), row.name)),
     };
-    dash.done(Done::Sent(9, Ok(made)));
-    let is = |k: &SubKey| *k == SubKey::Vanish(key.0.clone(), key.1.clone());
+    dash.done(EffectResult::Sent(9, Ok(made)));
+    let is = |k: &SubscriptionId| *k == SubscriptionId::Vanish(key.0.clone(), key.1.clone());
     let record = serde_json::from_value(json!({"id": id, "status": "AWAITING_FINAL_DELETE"})).unwrap();
-    let next = NextPoll::At(dash.app.now);
-    dash.answer(is, Answer::Vanishing(Ok(record), next));
+    let next = NextPoll::At(dash.app.session.now);
+    dash.answer(is, SubscriptionEvent::Vanishing(Ok(record), next));
     assert!(dash.screen().contains("deleting"), "{}", dash.screen());
     let error = dash.error(&key.0, Kind::NotFound);
-    dash.answer(is, Answer::Vanishing(Err(error), NextPoll::Stopped));
+    dash.answer(is, SubscriptionEvent::Vanishing(Err(error), NextPoll::Stopped));
     assert!(dash.screen().contains("is gone"), "{}", dash.screen());
     assert!(!subscriptions(&dash.app).iter().any(|s| is(&s.key)));
 }
@@ -231,11 +233,14 @@ fn a_key_that_expires_in_the_middle_is_told_and_sends_nothing_twice() {
     let number = planned(&mut dash, &effects);
     assert_eq!(sent(&dash.keys("support-bot<ctrl-s>")), [number]);
     let error = dash.error("prod-eu", Kind::Unauthorized);
-    dash.done(Done::Sent(number, Err(error)));
+    dash.done(EffectResult::Sent(number, Err(error)));
     let Some(Overlay::Confirm(confirm)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
     assert!(matches!(&confirm.stage, Stage::Failed(_, ApiError { kind: Kind::Unauthorized, .. })));
     assert!(sent(&dash.keys("<ctrl-s>")).is_empty());
-    assert!(dash.app.profiles.iter().any(|p| &*p.name == "prod-eu" && p.halted), "nothing more is asked with it");
+    assert!(
+        dash.app.session.profiles.iter().any(|p| &*p.name == "prod-eu" && p.halted),
+        "nothing more is asked with it"
+    );
 }
 
 #[test]
@@ -266,7 +271,7 @@ fn the_journal_lists_what_was_sent_and_copies_it_as_a_command() {
         entry("DELETE", Outcome::Status(404)),
         entry("POST", Outcome::NoAnswer("the connection was reset".into())),
     ];
-    dash.done(Done::Journal(entries));
+    dash.done(EffectResult::Journal(entries));
     insta::assert_snapshot!("journal_100x30", dash.screen());
     dash.keys("j<Enter>");
     insta::assert_snapshot!("journal_entry_100x30", dash.screen());
@@ -292,9 +297,9 @@ fn production_is_written_in_the_dialog() {
     let dialog = |profile: &str, size| {
         let text = format!("[profiles.{profile}]\nurl = \"https://ls.example.com\"\nlabel = \"PRODUCTION\"\n");
         let mut dash = Dash::new(&text, size);
-        dash.app.profiles[0].read_only = false; // as with --write
+        dash.app.session.profiles[0].read_only = false; // as with --write
         let rows = serde_json::from_value(json!([{"id": "d", "name": "support-bot"}])).unwrap();
-        dash.answer(|k| matches!(k, SubKey::Deployments(_)), dash::listed(rows));
+        dash.answer(|k| matches!(k, SubscriptionId::Deployments(_)), dash::listed(rows));
         let effects = dash.keys("D");
         planned(&mut dash, &effects);
         dash
@@ -349,7 +354,7 @@ fn keys() -> impl Strategy<Value = String> {
 
 fn press(dash: &mut Dash, keys: &str) -> Vec<Effect> {
     let mut all = Vec::new();
-    for key in runtail_tui::app::key::parse_keys(keys).unwrap() {
+    for key in runtail_tui::input::key::parse_keys(keys).unwrap() {
         // What would be sent has to have been agreed to, on the screen, at this very key.
         let agreed = match dash.app.overlays.last() {
             Some(Overlay::Confirm(confirm)) if confirm.may_be_sent() => Some(confirm.number),
@@ -362,7 +367,7 @@ fn press(dash: &mut Dash, keys: &str) -> Vec<Effect> {
         }
         for effect in &effects {
             if let Effect::Plan(number, _, intent) = effect {
-                dash.done(Done::Planned(*number, Ok(Box::new(preview(intent)))));
+                dash.done(EffectResult::Planned(*number, Ok(Box::new(preview(intent)))));
             }
         }
         all.extend(effects);
@@ -390,7 +395,7 @@ proptest! {
             let effects = press(&mut dash, &step);
             let writes = effects.iter().any(|e| matches!(e, Effect::Plan(..) | Effect::Send(..)));
             prop_assert!(!writes, "{step}: {effects:?}");
-            let runs = subscriptions(&dash.app).iter().any(|s| matches!(&s.what, runtail_tui::app::msg::What::Stream(_, target) if target.is_write()));
+            let runs = subscriptions(&dash.app).iter().any(|s| matches!(&s.what, runtail_tui::session::msg::SubscriptionKind::Stream(_, target) if target.is_write()));
             prop_assert!(!runs);
         }
     }

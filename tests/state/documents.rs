@@ -1,10 +1,11 @@
 //! The documents say what the code does: keys, commands, settings, filters and the names of files are held against it.
 
 use runtail_core::config::Config;
-use runtail_tui::app::find::StreamFilter;
-use runtail_tui::app::key::Key;
-use runtail_tui::app::keys::{BINDINGS, Binding, Context, Keymap};
-use runtail_tui::app::palette::COMMANDS;
+use runtail_tui::features::palette::COMMANDS;
+use runtail_tui::features::stream::find::StreamFilter;
+use runtail_tui::input::action::Context;
+use runtail_tui::input::key::Key;
+use runtail_tui::input::keymap::{BINDINGS, Binding, Keymap};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

@@ -5,8 +5,8 @@ use runtail_stream::{
     Data, Event, Item, Loaded, Outcome, Reader, Record, Seq, SnapshotPart, ThreadSnapshot, write_record,
 };
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::export::{Chunk, FileStep};
-use runtail_tui::app::msg::{Described, Done, Effect, Msg};
+use runtail_tui::session::msg::{Chunk, FileStep};
+use runtail_tui::session::msg::{Described, Effect, EffectResult, Msg};
 use std::path::PathBuf;
 
 /// Does what the runtime does, and gives the path and the file's bytes.
@@ -25,13 +25,13 @@ fn export(dash: &mut Dash, how: &str) -> (PathBuf, Vec<u8>, usize) {
             }
             FileStep::Record(path) => panic!("no recording was asked for: {path:?}"),
             FileStep::Finish => {
-                dash.done(Done::FileStepped(number, Ok(file.len() as u64)));
+                dash.done(EffectResult::FileStepped(number, Ok(file.len() as u64)));
                 return (path, file, parts);
             }
         }
-        effects = dash.done(Done::FileStepped(number, Ok(file.len() as u64)));
+        effects = dash.done(EffectResult::FileStepped(number, Ok(file.len() as u64)));
     }
-    panic!("the file was never finished: {:?}", dash.app.notices.last());
+    panic!("the file was never finished: {:?}", dash.app.session.notices.last());
 }
 
 fn put(out: &mut Vec<u8>, chunk: &Chunk) {
@@ -44,7 +44,7 @@ fn put(out: &mut Vec<u8>, chunk: &Chunk) {
 }
 
 fn said(dash: &Dash) -> &str {
-    dash.app.notices.last().map_or("", |notice| &notice.text)
+    dash.app.session.notices.last().map_or("", |notice| &notice.text)
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn the_books_can_be_shown_to_somebody() {
     let mark = |record| Item::Record(record);
     dash.items(vec![
         mark(Record::Close { at, conn: 1, reason: "reset".into() }),
-        mark(Record::Gap { at, why: "away for 3s: the server gives no ids to *resume* by".into() }),
+        mark(Record::Gap { at, why: "disconnected for 3s: the server sends no ids to *resume* from".into() }),
         mark(Record::Open { at, conn: 2, status: 200, resumed_after: Some("1795224332619-0".into()) }),
     ]);
     // More than the screen lists.
@@ -110,7 +110,7 @@ fn the_books_can_be_shown_to_somebody() {
     dash.keys("8");
     let screen = dash.screen();
     assert!(screen.contains("GAPS"), "{screen}");
-    let reason = "away for 3s: the server gives no ids to *resume* by";
+    let reason = "disconnected for 3s: the server sends no ids to *resume* from";
     assert!(reason.split(' ').all(|word| screen.contains(word)), "no word of the reason is cut: {screen}");
     let (_, text, _) = export(&mut dash, "text x");
     let text = String::from_utf8(text).unwrap();
@@ -124,7 +124,7 @@ fn the_books_can_be_shown_to_somebody() {
     let records: Vec<Record> = Reader::new(std::io::Cursor::new(json)).unwrap().map(Result::unwrap).collect();
     let count = |is: fn(&Record) -> bool| records.iter().filter(|record| is(record)).count();
     assert_eq!(count(|record| matches!(record, Record::Open { .. })), 80);
-    assert_eq!(count(|record| matches!(record, Record::Gap { why, .. } if why.starts_with("away for 3s"))), 1);
+    assert_eq!(count(|record| matches!(record, Record::Gap { why, .. } if why.starts_with("disconnected for 3s"))), 1);
     assert_eq!(count(|record| matches!(record, Record::Event(_))), 0, "nothing of what was said");
     let Some(Record::End(end)) = records.last() else { panic!("{:?}", records.last()) };
     assert_eq!((end.connections, end.gaps, end.outcome), (80, 1, Outcome::Detached));
@@ -215,7 +215,7 @@ fn a_hundred_thousand_events_are_written_in_parts_while_more_come() {
         }
         dash.items(events(more, more + 10));
         more += 10;
-        effects = dash.done(Done::FileStepped(number, Ok(file.len() as u64)));
+        effects = dash.done(EffectResult::FileStepped(number, Ok(file.len() as u64)));
     }
     let text = String::from_utf8(file).unwrap();
     assert_eq!(text.lines().count(), 100_000, "what there was when it began");
@@ -236,16 +236,19 @@ fn what_goes_wrong_is_said() {
     let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
     dash.keys(":export md x<Enter>");
     assert!(said(&dash).contains("still being written"), "{}", said(&dash));
-    dash.done(Done::FileStepped(*number, Err("there is a file of that name already, and it stays as it is".into())));
+    dash.done(EffectResult::FileStepped(
+        *number,
+        Err("there is a file of that name already, and it stays as it is".into()),
+    ));
     assert!(said(&dash).contains("was not written: there is a file of that name"), "{}", said(&dash));
     // A stream that is closed leaves a file that is not whole, and says so.
     let effects = dash.keys(":export md x<Enter>");
     let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
     dash.keys("q");
-    let effects = dash.done(Done::FileStepped(*number, Ok(0)));
+    let effects = dash.done(EffectResult::FileStepped(*number, Ok(0)));
     assert!(matches!(effects.as_slice(), [Effect::File(_, FileStep::Finish)]), "{effects:?}");
     assert!(said(&dash).contains("is not whole"), "{}", said(&dash));
-    dash.feed(Msg::done(Done::FileStepped(*number, Ok(0))));
+    dash.feed(Msg::done(EffectResult::FileStepped(*number, Ok(0))));
     assert!(said(&dash).contains("is not whole"), "{}", said(&dash));
 }
 
@@ -258,7 +261,7 @@ fn an_earlier_moment_that_is_gone_to_leaves_a_file_that_says_so() {
     let effects = dash.keys(":export text x<Enter>");
     let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
     dash.keys(",");
-    let effects = dash.done(Done::FileStepped(*number, Ok(0)));
+    let effects = dash.done(EffectResult::FileStepped(*number, Ok(0)));
     assert!(matches!(effects.as_slice(), [Effect::File(_, FileStep::Finish)]), "{effects:?}");
     assert!(said(&dash).contains("is not whole: an earlier moment was gone to"), "{}", said(&dash));
 }
@@ -299,7 +302,7 @@ fn where_something_may_be_missing_the_state_is_offered() {
     dash.keys("8");
     let offer = "d shows the thread's state now.";
     assert!(!dash.screen().contains(offer), "{}", dash.screen());
-    let gap = Record::Gap { at: Timestamp::UNIX_EPOCH, why: "away for 3s".into() };
+    let gap = Record::Gap { at: Timestamp::UNIX_EPOCH, why: "disconnected for 3s".into() };
     dash.items(vec![Item::Record(gap)]);
     assert!(dash.screen().contains(offer), "{}", dash.screen());
     for keys in ["d", ":state<Enter>"] {

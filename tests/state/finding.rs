@@ -4,10 +4,11 @@ use jiff::{SignedDuration, Timestamp};
 use ratatui::style::{Color, Modifier};
 use runtail_stream::{Data, Event, Item, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::export::{Chunk, Format, Part};
-use runtail_tui::app::keys::Keymap;
-use runtail_tui::app::msg::Msg;
-use runtail_tui::app::viewer::View;
+use runtail_tui::features::stream::export::{Format, Part};
+use runtail_tui::features::stream::viewer::View;
+use runtail_tui::input::keymap::Keymap;
+use runtail_tui::session::msg::Chunk;
+use runtail_tui::session::msg::Msg;
 use std::time::Duration;
 
 fn opened(size: (u16, u16), capture: &str) -> Dash {
@@ -129,7 +130,7 @@ fn the_footer_offers_what_the_view_can_do() {
 
 /// The screen without colours, with what is lit between brackets.
 fn lit_without_colour(dash: &mut Dash) -> String {
-    let (w, h) = dash.app.size;
+    let (w, h) = dash.app.session.size;
     dash.color = false;
     let buffer = dash.buffer();
     dash.color = true;
@@ -192,7 +193,7 @@ fn what_is_saved_is_what_the_filter_lets_through() {
 #[test]
 fn from_an_event_that_was_let_go_the_way_leads_on() {
     let mut dash = demo_like((100, 24));
-    dash.app.settings.tape.max_rows = 100;
+    dash.app.session.settings.tape.max_rows = 100;
     dash.open_thread();
     let failures = |from: u64| {
         let mut items = events(from, 50, 1);
@@ -340,7 +341,7 @@ fn a_filtered_stream_is_followed() {
 #[test]
 fn a_search_goes_on_while_the_stream_runs_and_is_cut_at_the_front() {
     let mut dash = demo_like((100, 24));
-    dash.app.settings.tape.max_rows = 50_000;
+    dash.app.session.settings.tape.max_rows = 50_000;
     dash.open_thread();
     dash.items(events(1, 40_000, 100));
     dash.keys("7<Home>/needle<Enter>");
@@ -362,7 +363,7 @@ fn a_search_goes_on_while_the_stream_runs_and_is_cut_at_the_front() {
 #[test]
 fn a_million_events_are_searched_in_short_turns_with_progress() {
     let mut dash = demo_like((100, 24));
-    dash.app.settings.tape.max_bytes = 1 << 30;
+    dash.app.session.settings.tape.max_bytes = 1 << 30;
     dash.open_thread();
     for batch in 0..20 {
         dash.items(events(1 + batch * 50_000, 50_000, 1000));
@@ -407,7 +408,7 @@ fn the_next_error_message_and_step_are_gone_to_from_any_view() {
     let keys = keys.into_iter().chain([("stream.prev_message", "N"), ("stream.modes", "ctrl-t")]);
     let (keymap, problems) = Keymap::new(&keys.map(|(id, key)| (id.into(), vec![key.into()])).collect());
     assert_eq!(problems, [""; 0]);
-    dash.app.keymap = keymap;
+    dash.app.session.keymap = keymap;
     dash.keys("7<Home>)");
     let first = anchor(&dash).unwrap();
     dash.keys("))");

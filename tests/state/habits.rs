@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_stream::{Data, Event, Item, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::msg::{Done, Effect, Msg};
-use runtail_tui::app::viewer::View;
+use runtail_tui::features::stream::viewer::View;
+use runtail_tui::session::msg::{Effect, EffectResult, Msg};
 
 /// Events with a text, a second and a half apart.
 fn events(from: u64, texts: &[String]) -> Vec<Item> {
@@ -128,10 +128,10 @@ fn the_mouse_points_at_entries_tabs_and_halves() {
     assert_eq!(dash.app.viewer().unwrap().view(), shown[other]);
     // With several streams, a click on the tab of one shows it.
     dash.keys("|<Esc><Down><Enter>");
-    assert_eq!(dash.app.streams.at(), Some(1), "{}", dash.screen());
+    assert_eq!(dash.app.stream.tabs.at(), Some(1), "{}", dash.screen());
     dash.screen();
     dash.feed(Msg::Click { x: 4, y: 2 });
-    assert_eq!(dash.app.streams.at(), Some(0), "{}", dash.screen());
+    assert_eq!(dash.app.stream.tabs.at(), Some(0), "{}", dash.screen());
 }
 
 /// Wide, combining, right-to-left and hostile text, as nodes write it.
@@ -200,30 +200,32 @@ fn a_thread_is_opened_in_the_browser_and_its_address_leads_back() {
     let effects = dash.keys("o");
     let [Effect::OpenLink(link)] = effects.as_slice() else { panic!("{effects:?}") };
     assert!(link.contains("smith.langchain.com/studio/?baseUrl=https%3A%2F%2F"), "{link}");
-    assert!(dash.app.notices.last().unwrap().text.contains(link), "where there is no browser it can be copied");
+    assert!(dash.app.session.notices.last().unwrap().text.contains(link), "where there is no browser it can be copied");
     let here = dash.app.viewer().unwrap().target.clone();
     dash.keys("<Esc>");
     dash.feed(Msg::Paste(link.clone()));
     assert_eq!(dash.app.viewer().unwrap().target, here);
     // Where no browser can be started, the notice has the link, and it is copied.
-    let failed = |link: &str| Done::LinkNotOpened(link.into(), "xdg-open could not be started: not found".into());
+    let failed =
+        |link: &str| EffectResult::LinkNotOpened(link.into(), "xdg-open could not be started: not found".into());
     assert_eq!(dash.done(failed(link)), [Effect::Copy(link.clone())]);
-    let notice = dash.app.notices.last().unwrap();
+    let notice = dash.app.session.notices.last().unwrap();
     assert!(
         notice.error && notice.text.starts_with(&format!("Open {link} in a browser (copied)\n")),
         "{}",
         notice.text
     );
     assert_eq!(dash.done(failed("javascript:alert(1)")), [], "what is no link of the web is not offered");
-    assert!(!dash.app.notices.last().unwrap().text.contains("javascript"));
+    assert!(!dash.app.session.notices.last().unwrap().text.contains("javascript"));
 }
 
 #[test]
 fn a_local_server_is_named_once_and_its_state_fits_its_column() {
     let mut dash = Dash::new("[profiles.lab]\nagent_server = \"http://127.0.0.1:1\"\n", (140, 40));
-    let server = dash.app.fleet.selected().and_then(|row| row.server(&dash.app.profiles)).expect("a server");
+    let server =
+        dash.app.deployments.list.selected().and_then(|row| row.server(&dash.app.session.profiles)).expect("a server");
     let error = ApiError { kind: Kind::Network, at: Place::default(), detail: "refused".into(), hint: None };
-    dash.done(Done::Info(server, Err(error)));
+    dash.done(EffectResult::Info(server, Err(error)));
     let row = dash.screen().lines().find(|line| line.contains("▌ lab")).map(str::to_string);
     assert!(row.as_ref().is_some_and(|row| row.contains("✗ down ")), "{row:?}");
     dash.open_server();

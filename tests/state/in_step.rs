@@ -4,8 +4,8 @@
 use runtail_core::config::TapeLimits;
 use runtail_stream::projection::{Message, Snapshot};
 use runtail_stream::{Decoder, Frame, Framer, Item, Record, Seq};
-use runtail_tui::app::msg::{ServerRef, StreamTarget};
-use runtail_tui::app::viewer::{VIEWS, View, Viewer};
+use runtail_tui::features::stream::viewer::{VIEWS, View, Viewer};
+use runtail_tui::session::msg::{ServerRef, StreamTarget};
 
 /// The name of every captured stream, and what came of it.
 fn streams() -> Vec<(String, Viewer)> {
@@ -169,6 +169,6 @@ fn every_entry_leads_to_its_event_and_back() {
 
 /// The lines of a view's window, each with whether the cursor is on it.
 fn shown(viewer: &Viewer, view: View) -> Vec<(String, bool)> {
-    let text = |line: &runtail_tui::app::line::Line| line.left.iter().map(|piece| piece.text.as_str()).collect();
+    let text = |line: &runtail_tui::widgets::line::Line| line.left.iter().map(|piece| piece.text.as_str()).collect();
     viewer.window(view).iter().map(|(line, marked)| (text(line), *marked)).collect()
 }

@@ -5,8 +5,8 @@ use runtail_api::{ServerInfo, ServerKind};
 use runtail_core::model::RunCreate;
 use runtail_stream::{Item, Outcome, RunTerms, Target};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::msg::{Done, Effect, StreamTarget, SubKey};
 use runtail_tui::app::subscriptions;
+use runtail_tui::session::msg::{Effect, EffectResult, StreamTarget, SubscriptionId};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[track_caller]
 fn told(dash: &Dash) -> Vec<String> {
     let subs = subscriptions(&dash.app);
-    let stream = subs.iter().find(|sub| matches!(sub.key, SubKey::Stream(_))).expect("a stream");
+    let stream = subs.iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_))).expect("a stream");
     stream.wish.modes.clone()
 }
 
@@ -35,7 +35,7 @@ fn terms(modes: &[&str]) -> RunTerms {
 
 fn is(dash: &mut Dash, kind: ServerKind) {
     let server = dash.app.viewer().expect("a stream").server.clone();
-    dash.done(Done::Info(server, Ok(ServerInfo { kind, version: "1".into(), raw: Value::Null })));
+    dash.done(EffectResult::Info(server, Ok(ServerInfo { kind, version: "1".into(), raw: Value::Null })));
 }
 
 #[test]
@@ -94,8 +94,7 @@ fn what_is_not_known_is_offered_and_said() {
 
 #[test]
 fn where_it_would_do_harm_it_is_refused_before_anything_is_tried() {
-    for (kind, why) in [(ServerKind::Aegra, "one reader only"), (ServerKind::JavaScript, "whatever a reader asks for")]
-    {
+    for (kind, why) in [(ServerKind::Aegra, "one reader only"), (ServerKind::JavaScript, "always send all modes")] {
         let mut dash = joined((100, 30), Some(terms(&["updates", "values"])));
         is(&mut dash, kind);
         dash.keys("M<Down> ");
@@ -137,7 +136,7 @@ fn a_stream_that_is_over_is_opened_from_its_start() {
 #[test]
 fn a_change_is_told_among_what_happened() {
     let mut dash = joined((100, 30), Some(terms(&["updates", "values"])));
-    let at = dash.app.now;
+    let at = dash.app.session.now;
     let close = runtail_stream::Record::Close { at, conn: 1, reason: "modes".into() };
     let open = runtail_stream::Record::Open { at, conn: 2, status: 200, resumed_after: Some("1795224332619-0".into()) };
     dash.items(vec![Item::Record(close), Item::Record(open)]);

@@ -5,11 +5,11 @@ use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Mouse, Timestamps};
 use runtail_stream::Seq;
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::key::{Code, Key};
-use runtail_tui::app::msg::{Described, Done, Effect, Msg, StreamTarget};
-use runtail_tui::app::palette::{Found, Source};
-use runtail_tui::app::viewer::View;
 use runtail_tui::app::{App, Overlay, Pane};
+use runtail_tui::features::stream::viewer::View;
+use runtail_tui::input::key::{Code, Key};
+use runtail_tui::session::msg::{Described, Effect, EffectResult, Msg, StreamTarget};
+use runtail_tui::session::msg::{Found, Source};
 
 const THREAD: &str = "01a1fbb7-22f8-715a-974c-92e72c000193";
 const UNKNOWN: &str = "99999999-9999-4999-8999-999999999999";
@@ -19,7 +19,7 @@ fn lines(app: &App, text: &str) -> Vec<String> {
 }
 
 fn said(dash: &Dash) -> &str {
-    dash.app.notices.last().map_or("", |notice| &notice.text)
+    dash.app.session.notices.last().map_or("", |notice| &notice.text)
 }
 
 fn say(dash: &mut Dash, line: &str) -> Vec<Effect> {
@@ -58,13 +58,13 @@ fn arguments_are_offered_and_completed() {
     dash.keys("<Tab>");
     assert!(dash.screen().contains(":dep invoice-agent"), "{}", dash.screen());
     dash.keys("<Enter>");
-    assert_eq!(dash.app.fleet.selected().unwrap().name, "invoice-agent");
+    assert_eq!(dash.app.deployments.list.selected().unwrap().name, "invoice-agent");
     assert_eq!(dash.app.focus, Pane::Deployments);
     // Tab goes on from a name that takes something to what it takes, and from one to the next.
     dash.keys(":prof<Tab>");
     assert!(dash.screen().contains(":profile"), "{}", dash.screen());
     dash.keys("<Down><Enter>");
-    assert!(dash.app.overlays.is_empty() || matches!(dash.app.overlays.last(), Some(Overlay::Profiles)));
+    assert!(dash.app.overlays.is_empty() || matches!(dash.app.overlays.last(), Some(Overlay::Profiles(_))));
 }
 
 #[test]
@@ -91,9 +91,9 @@ fn a_filter_is_edited_with_the_same_keys() {
     let mut dash = demo_like((100, 30));
     dash.keys("/bot agent<ctrl-w><Backspace><Home>support-");
     assert!(dash.screen().contains("/support-▏bot"), "{}", dash.screen());
-    assert_eq!(dash.app.fleet.filter().text(), "support-bot");
+    assert_eq!(dash.app.deployments.list.filter().text(), "support-bot");
     dash.keys("<alt-u><Enter>");
-    assert_eq!(dash.app.fleet.filter().text(), "supportbot");
+    assert_eq!(dash.app.deployments.list.filter().text(), "supportbot");
 }
 
 #[test]
@@ -102,8 +102,8 @@ fn lines_are_remembered() {
     for line in ["wrap on", "timestamps delta", "wrap on"] {
         say(&mut dash, line);
     }
-    assert!(dash.app.habits.wrap);
-    assert_eq!(dash.app.habits.timestamps, Timestamps::Delta);
+    assert!(dash.app.session.prefs.wrap);
+    assert_eq!(dash.app.session.prefs.timestamps, Timestamps::Delta);
     let typed = |dash: &Dash| match dash.app.overlays.last() {
         Some(Overlay::Command(palette)) => palette.text(),
         _ => panic!(),
@@ -124,15 +124,15 @@ fn lines_are_remembered() {
 fn a_theme_is_shown_while_it_is_chosen() {
     let mut dash = demo_like((100, 30));
     dash.keys(":theme mono");
-    assert_eq!(dash.app.habits.theme(), "mono");
+    assert_eq!(dash.app.session.prefs.theme(), "mono");
     dash.keys("<Esc>");
-    assert_eq!(dash.app.habits.theme(), "terminal", "as if nothing had been typed");
+    assert_eq!(dash.app.session.prefs.theme(), "terminal", "as if nothing had been typed");
     dash.keys(":theme <Down>");
-    assert_eq!(dash.app.habits.theme(), "colour-blind");
+    assert_eq!(dash.app.session.prefs.theme(), "colour-blind");
     dash.keys("<Enter>");
-    assert_eq!((dash.app.habits.theme(), dash.app.overlays.len()), ("colour-blind", 0));
+    assert_eq!((dash.app.session.prefs.theme(), dash.app.overlays.len()), ("colour-blind", 0));
     say(&mut dash, "mouse off");
-    assert_eq!(dash.app.habits.mouse, Mouse::Off);
+    assert_eq!(dash.app.session.prefs.mouse, Mouse::Off);
 }
 
 #[test]
@@ -146,13 +146,13 @@ fn a_pasted_id_lands_on_its_thing() {
     // A revision, by what was listed.
     dash.feed(Msg::Paste("66666666-6666-4666-8666-666666666666".into()));
     assert_eq!(dash.app.focus, Pane::Revisions);
-    assert_eq!(dash.app.revision_picker.selected.as_deref(), Some("66666666-6666-4666-8666-666666666666"));
+    assert_eq!(dash.app.deployments.revision_picker.selected.as_deref(), Some("66666666-6666-4666-8666-666666666666"));
     // A thread that is open already is shown, not opened twice.
     say(&mut dash, THREAD);
-    assert_eq!((dash.app.streams.all().len(), dash.app.focus), (1, Pane::Stream));
+    assert_eq!((dash.app.stream.tabs.all().len(), dash.app.focus), (1, Pane::Stream));
     // An assistant.
     dash.feed(Msg::Paste("0d3403f7-5601-53d2-b2f6-e9cafe096781".into()));
-    let server = dash.app.server.as_ref().unwrap();
+    let server = dash.app.agent.server.as_ref().unwrap();
     assert_eq!(server.assistant_picker.selected.as_deref(), Some("0d3403f7-5601-53d2-b2f6-e9cafe096781"));
     assert!(dash.app.viewer().is_none(), "the list is shown, and the stream goes on behind it");
 }
@@ -222,7 +222,7 @@ fn answer_all(
         assert!(open.len() < 8, "at most eight at once");
         count += 1;
         let result = answer(&source);
-        open.extend(dash.done(Done::Found(number, source, result)));
+        open.extend(dash.done(EffectResult::Found(number, source, result)));
     }
     count
 }
@@ -238,17 +238,17 @@ fn an_id_is_searched_on_all_servers_at_once() {
     }
     let hit = server_named(&sources, "triage").clone();
     let others: Vec<Source> = sources.iter().filter(|source| **source != hit).cloned().collect();
-    dash.done(Done::Found(number, others[0].clone(), Ok(None)));
+    dash.done(EffectResult::Found(number, others[0].clone(), Ok(None)));
     // The first one that has it is shown at once, whatever the others do.
-    let effects = dash.done(Done::Found(number, hit, Ok(Some(Found::Thread))));
+    let effects = dash.done(EffectResult::Found(number, hit, Ok(Some(Found::Thread))));
     assert!(effects.iter().all(|effect| !matches!(effect, Effect::Find(..))), "{effects:?}");
     let viewer = dash.app.viewer().unwrap();
     assert_eq!((&*viewer.server.name, viewer.thread_id.as_deref()), ("triage", Some(UNKNOWN)));
     assert!(said(&dash).contains("Found thread 99999999…9999 on prod-us › triage"), "{}", said(&dash));
     for late in &others[1..] {
-        assert_eq!(dash.done(Done::Found(number, late.clone(), Ok(Some(Found::Thread)))), []);
+        assert_eq!(dash.done(EffectResult::Found(number, late.clone(), Ok(Some(Found::Thread)))), []);
     }
-    assert_eq!(dash.app.streams.all().len(), 1);
+    assert_eq!(dash.app.stream.tabs.all().len(), 1);
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn a_search_that_finds_nothing_names_the_servers() {
         }
         _ => Ok(None),
     });
-    assert_eq!(revisions, dash.app.fleet.rows.iter().filter(|row| row.deployment.is_some()).count());
+    assert_eq!(revisions, dash.app.deployments.list.rows.iter().filter(|row| row.deployment.is_some()).count());
     let text = said(&dash);
     assert!(text.starts_with("99999999…9999 was not found on prod-"), "{text}");
     for part in [
@@ -274,15 +274,15 @@ fn a_search_that_finds_nothing_names_the_servers() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    assert!(dash.app.notices.last().unwrap().error && dash.app.search.is_none());
+    assert!(dash.app.session.notices.last().unwrap().error && dash.app.palette.search.is_none());
     // A key that is pressed meanwhile ends a search.
     let (number, sources) = asked(&say(&mut dash, UNKNOWN));
     dash.keys("<Down>");
     assert_eq!(said(&dash), "Stopped searching for 99999999…9999.");
-    dash.done(Done::Found(number, sources[0].clone(), Ok(Some(Found::Thread))));
+    dash.done(EffectResult::Found(number, sources[0].clone(), Ok(Some(Found::Thread))));
     assert!(dash.app.viewer().is_none());
     // A profile whose key was refused is named, and not asked.
-    let profile = dash.app.profiles.iter_mut().find(|p| &*p.name == "prod-us").unwrap();
+    let profile = dash.app.session.profiles.iter_mut().find(|p| &*p.name == "prod-us").unwrap();
     (profile.halted, profile.error) = (true, Some(failure(Kind::Unauthorized, "revoked")));
     let effects = say(&mut dash, UNKNOWN);
     answer_all(&mut dash, effects, |source| {
@@ -298,7 +298,7 @@ fn what_is_found_is_opened() {
     let mut dash = demo_like((140, 40));
     let (number, sources) = asked(&say(&mut dash, UNKNOWN));
     let plane = sources.iter().find(|source| matches!(source, Source::Deployments(_))).unwrap().clone();
-    let effects = dash.done(Done::Found(number, plane, Ok(Some(Found::Deployment("hidden".into())))));
+    let effects = dash.done(EffectResult::Found(number, plane, Ok(Some(Found::Deployment("hidden".into())))));
     assert!(
         matches!(effects.as_slice(), [Effect::Describe(Described::Deployment(_, id, name))]
         if &**id == UNKNOWN && name == "hidden"),
@@ -314,13 +314,13 @@ fn what_is_found_is_opened() {
         }
         _ => Ok(None),
     });
-    assert_eq!((dash.app.focus, dash.app.fleet.picker.selected.clone()), (Pane::Revisions, of));
+    assert_eq!((dash.app.focus, dash.app.deployments.list.picker.selected.clone()), (Pane::Revisions, of));
     // A run with its thread.
     let line = format!("{UNKNOWN}/{THREAD}");
     let (number, sources) = asked(&say(&mut dash, &line));
     assert!(sources.iter().all(|source| matches!(source, Source::Server(_))), "only threads have runs");
     let hit = server_named(&sources, "triage").clone();
-    dash.done(Done::Found(number, hit, Ok(Some(Found::Thread))));
+    dash.done(EffectResult::Found(number, hit, Ok(Some(Found::Thread))));
     let joined = StreamTarget::Join { thread: UNKNOWN.into(), run: THREAD.into() };
     assert_eq!(dash.app.viewer().unwrap().target, joined);
     // Studio at an address that no profile names: the thread is searched all the same.
@@ -348,7 +348,7 @@ fn a_deployment_is_named_with_its_profile() {
     let mut dash = demo_like((140, 40));
     assert_eq!(lines(&dash.app, "dep prod-us/tri"), ["dep prod-us/triage"]);
     say(&mut dash, "dep prod-us/triage");
-    let selected = dash.app.fleet.selected().unwrap();
+    let selected = dash.app.deployments.list.selected().unwrap();
     assert_eq!((&*selected.profile_name, &*selected.name), ("prod-us", "triage"));
     for (typed, says) in [
         ("dep prod-us/triaeg", "There is no deployment prod-us/triaeg. Did you mean prod-us/triage?"),
@@ -413,7 +413,7 @@ fn events_and_times_of_the_stream() {
     let viewer = dash.app.viewer().unwrap();
     assert_eq!(viewer.tape.get(viewer.anchor().unwrap()).unwrap().id.as_deref(), Some(&*id));
     say(&mut dash, "stream 1");
-    assert_eq!(dash.app.streams.at(), Some(0));
+    assert_eq!(dash.app.stream.tabs.at(), Some(0));
 }
 
 #[test]

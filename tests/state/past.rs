@@ -4,8 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use runtail_stream::{Data, Event, Item, Outcome, Reader, Record, Seq, write_record};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::msg::Msg;
-use runtail_tui::app::viewer::{Standing, VIEWS, View};
+use runtail_tui::features::stream::viewer::{Playhead, VIEWS, View};
+use runtail_tui::session::msg::Msg;
 use std::time::Duration;
 
 fn opened(capture: &str) -> Dash {
@@ -26,7 +26,7 @@ fn views(dash: &mut Dash) -> Vec<String> {
         dash.keys(&(n + 1).to_string());
         dash.screen();
         let lines = dash.app.viewer().unwrap().window(*view);
-        let text = |line: &runtail_tui::app::line::Line| {
+        let text = |line: &runtail_tui::widgets::line::Line| {
             line.left.iter().chain(&line.right).map(|piece| piece.text.clone()).collect::<String>()
         };
         all.push(lines.iter().map(|(line, _)| text(line) + "\n").collect());
@@ -62,8 +62,8 @@ fn stopped_at(capture: &str, moment: usize) -> Vec<String> {
     all
 }
 
-fn standing(dash: &Dash) -> Standing {
-    dash.app.viewer().unwrap().standing().expect("the past")
+fn playhead(dash: &Dash) -> Playhead {
+    dash.app.viewer().unwrap().playhead().expect("the past")
 }
 
 /// Lets the way to a moment be folded; says how many turns that took.
@@ -82,13 +82,13 @@ fn the_past_says_that_it_is_the_past() {
     let mut dash = opened("agent-messages-tuple");
     dash.keys("<<<");
     insta::assert_snapshot!("past_paused", dash.screen());
-    let at = standing(&dash).at;
+    let at = playhead(&dash).at;
     dash.keys(",");
-    assert_eq!(standing(&dash).at, at.previous());
+    assert_eq!(playhead(&dash).at, at.previous());
     dash.keys("..");
-    assert_eq!(standing(&dash).at, at + 1);
+    assert_eq!(playhead(&dash).at, at + 1);
     dash.keys("G");
-    assert_eq!(dash.app.viewer().unwrap().standing(), None);
+    assert_eq!(dash.app.viewer().unwrap().playhead(), None);
     assert!(!dash.screen().contains("PAST"));
 }
 
@@ -98,14 +98,14 @@ fn now_is_what_it_would_be_without() {
     let mut plain = opened("fanout-many-subgraphs");
     dash.keys("<<<<");
     views(&mut dash);
-    let at = standing(&dash).at;
+    let at = playhead(&dash).at;
     for dash in [&mut dash, &mut plain] {
         dash.event("custom", r#"{"late":1}"#);
         dash.retrying(2, 3, "connection reset");
         dash.event("values", r#"{"messages":[]}"#);
         dash.end(Outcome::Success);
     }
-    assert_eq!(standing(&dash).at, at, "what comes moves nothing");
+    assert_eq!(playhead(&dash).at, at, "what comes moves nothing");
     assert!(dash.screen().contains("PAST"));
     dash.keys("G");
     assert_eq!(views(&mut dash), views(&mut plain));
@@ -119,24 +119,24 @@ fn what_came_is_played_as_it_came() {
     dash.end(Outcome::Success);
     dash.screen();
     dash.keys(":replay<Enter>");
-    assert!(standing(&dash).playing && standing(&dash).at <= Seq(1));
+    assert!(playhead(&dash).playing && playhead(&dash).at <= Seq(1));
     // A tenth of a second an event.
     dash.later(550);
     dash.feed(Msg::Tick);
     dash.screen();
-    assert_eq!(standing(&dash).at, Seq(6), "the first one at once");
+    assert_eq!(playhead(&dash).at, Seq(6), "the first one at once");
     dash.keys("<Space>");
     dash.later(1000);
     dash.feed(Msg::Tick);
-    assert_eq!((standing(&dash).at, standing(&dash).playing), (Seq(6), false));
+    assert_eq!((playhead(&dash).at, playhead(&dash).playing), (Seq(6), false));
     dash.keys("SS<Space>");
     dash.later(100);
     dash.feed(Msg::Tick);
     dash.screen();
-    assert_eq!(standing(&dash).at, Seq(16.min(newest.0)));
+    assert_eq!(playhead(&dash).at, Seq(16.min(newest.0)));
     dash.keys("S");
     finish(&mut dash);
-    assert_eq!(dash.app.viewer().unwrap().standing(), None, "the end is now");
+    assert_eq!(dash.app.viewer().unwrap().playhead(), None, "the end is now");
 }
 
 /// A clock that is set back by hours while it plays: it plays on from where it is.
@@ -150,7 +150,7 @@ fn a_clock_that_is_set_back_does_not_hold_what_is_played() {
         dash.later(milliseconds);
         dash.feed(Msg::Tick);
         dash.screen();
-        standing(&dash).at
+        playhead(&dash).at
     };
     assert_eq!([tick(550), tick(-7_200_000), tick(350)], [6, 6, 9].map(Seq));
 }
@@ -195,7 +195,7 @@ fn a_question_of_the_past_was_answered_since() {
 }
 
 fn viewer_at(dash: &mut Dash, moment: u64) {
-    dash.app.viewer_mut().unwrap().stand_at(Seq(moment));
+    dash.app.viewer_mut().unwrap().seek_to(Seq(moment));
     finish(dash);
 }
 
@@ -222,29 +222,30 @@ fn the_slider_goes_with_the_mouse() {
         dash.feed(Msg::Click { x, y: row });
         finish(&mut dash);
         let near = 10_000 / u64::from(last - columns.start);
-        assert!(standing(&dash).at.0.abs_diff(at) <= near, "{x}: {:?}", standing(&dash));
+        assert!(playhead(&dash).at.0.abs_diff(at) <= near, "{x}: {:?}", playhead(&dash));
         let line = dash.screen().lines().nth(row.into()).unwrap().to_string();
         assert_eq!(line.chars().nth(x.into()), Some('●'), "it stands where it was put: {line}");
     }
     // Held, it goes with the pointer, also off its row and beyond its ends.
     dash.feed(Msg::Drag { x: 0, y: row + 9 });
-    assert_eq!(standing(&dash).at, Seq(0));
+    assert_eq!(playhead(&dash).at, Seq(0));
     dash.feed(Msg::Drag { x: 139, y: 0 });
     finish(&mut dash);
-    assert_eq!(standing(&dash).at, Seq(10_000));
+    assert_eq!(playhead(&dash).at, Seq(10_000));
     // A drag that began elsewhere moves nothing, and neither does one where now is shown.
     dash.feed(Msg::Click { x: columns.start, y: row + 3 });
     dash.feed(Msg::Drag { x: columns.start, y: row });
-    assert_eq!(standing(&dash).at, Seq(10_000));
+    assert_eq!(playhead(&dash).at, Seq(10_000));
     dash.feed(Msg::Click { x: last, y: row });
     dash.keys("G");
     dash.feed(Msg::Drag { x: columns.start, y: row });
-    assert_eq!(dash.app.viewer().unwrap().standing(), None);
+    assert_eq!(dash.app.viewer().unwrap().playhead(), None);
 }
 
 #[test]
 fn what_is_exported_in_the_past_ends_there() {
-    use runtail_tui::app::export::{Chunk, Format, Part};
+    use runtail_tui::features::stream::export::{Format, Part};
+    use runtail_tui::session::msg::Chunk;
     let mut dash = opened("agent-messages-tuple");
     dash.end(Outcome::Success);
     viewer_at(&mut dash, 6);
@@ -296,20 +297,20 @@ fn a_long_way_back_is_short() {
     dash.items(many(60_000));
     dash.screen();
     for target in [30_001, 59_999, 1, 45_000, 44_999, 44_990, 60_000, 0] {
-        dash.app.viewer_mut().unwrap().stand_at(Seq(target));
+        dash.app.viewer_mut().unwrap().seek_to(Seq(target));
         // In a few turns: only what lies after a state that was kept is folded.
         let turns = finish(&mut dash);
         assert!(turns <= 4, "{target}: {turns}");
-        assert_eq!((standing(&dash).at, standing(&dash).span), (Seq(target), (Seq(0), Seq(60_000))));
+        assert_eq!((playhead(&dash).at, playhead(&dash).span), (Seq(target), (Seq(0), Seq(60_000))));
         assert_eq!(dash.app.viewer().unwrap().projections.ledger.received, target);
     }
     // Back by single events there is nothing to wait for.
-    dash.app.viewer_mut().unwrap().stand_at(Seq(30_000));
+    dash.app.viewer_mut().unwrap().seek_to(Seq(30_000));
     finish(&mut dash);
     for at in (29_000..30_000).rev() {
         let viewer = dash.app.viewer_mut().unwrap();
         viewer.step_in_time(-1);
-        assert_eq!(viewer.standing().unwrap().at, Seq(at));
+        assert_eq!(viewer.playhead().unwrap().at, Seq(at));
     }
 }
 
@@ -353,11 +354,11 @@ fn a_recording_ends_with_the_screens_that_the_stream_ended_with() {
         // Played from its start, and gone through to its end, it ends there too.
         again.keys("SSSR");
         finish(&mut again);
-        assert_eq!(again.app.viewer().unwrap().standing(), None, "{name}");
+        assert_eq!(again.app.viewer().unwrap().playhead(), None, "{name}");
         assert_eq!(told, same_words(views(&mut again)), "{name}, played");
         again.keys("<<>>>");
         finish(&mut again);
-        assert_eq!(again.app.viewer().unwrap().standing(), None, "{name}: beyond the newest lies now");
+        assert_eq!(again.app.viewer().unwrap().playhead(), None, "{name}: beyond the newest lies now");
         assert_eq!(told, same_words(views(&mut again)), "{name}, gone through");
         compared += 1;
     }
@@ -387,21 +388,21 @@ fn a_recording_offers_no_key_that_needs_its_server() {
 #[test]
 fn what_was_let_go_is_past_no_more() {
     let mut dash = demo_like((120, 40));
-    dash.app.settings.tape.max_rows = 1_000;
+    dash.app.session.settings.tape.max_rows = 1_000;
     dash.open_thread();
     dash.items(many(1_500));
     dash.screen();
     let viewer = dash.app.viewer_mut().unwrap();
     assert_eq!(viewer.span(), (Seq(501), Seq(1_500)));
-    viewer.stand_at(Seq(0));
-    assert_eq!(viewer.standing().unwrap().at, Seq(501));
+    viewer.seek_to(Seq(0));
+    assert_eq!(viewer.playhead().unwrap().at, Seq(501));
     // While one stands there it goes too.
     let items = many(3_000).split_off(1_500);
     dash.items(items);
     dash.screen();
     dash.keys(".");
     finish(&mut dash);
-    assert!(standing(&dash).at > Seq(2_000) && standing(&dash).at == standing(&dash).span.0);
+    assert!(playhead(&dash).at > Seq(2_000) && playhead(&dash).at == playhead(&dash).span.0);
     dash.keys("G");
     assert_eq!(dash.app.viewer().unwrap().projections.ledger.received, 3_000);
 }
@@ -419,7 +420,7 @@ proptest! {
         for moment in moments {
             let moment = moment.index(newest.0 as usize);
             let viewer = dash.app.viewer_mut().unwrap();
-            viewer.stand_at(Seq(moment as u64));
+            viewer.seek_to(Seq(moment as u64));
             finish(&mut dash);
             let (past, plain) = (views(&mut dash), stopped_at(capture, moment));
             for ((past, plain), view) in past.iter().zip(&plain).zip(VIEWS) {
@@ -432,7 +433,7 @@ proptest! {
 #[test]
 fn what_is_kept_of_the_past_is_within_the_budget_too() {
     let mut dash = demo_like((120, 40));
-    dash.app.settings.tape.max_bytes = 4 << 20;
+    dash.app.session.settings.tape.max_bytes = 4 << 20;
     dash.open_thread();
     for n in 0..400_u64 {
         let custom = |i| Event {
@@ -453,6 +454,6 @@ fn what_is_kept_of_the_past_is_within_the_budget_too() {
     assert_eq!(gone, 0, "what goes is what only makes the way back short, and not the tape");
     dash.keys("6<<");
     finish(&mut dash);
-    let Standing { at, target, span, .. } = standing(&dash);
+    let Playhead { at, target, span, .. } = playhead(&dash);
     assert!(at == target && at < span.1, "the way back is longer, and leads there: {at} {span:?}");
 }

@@ -4,9 +4,12 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Config, Draft, Profile};
 use runtail_testkit::dash::{Dash, demo_like, listed};
-use runtail_tui::app::msg::{Answer, Described, Done, Effect, Msg, ServerRef, SubKey, What};
-use runtail_tui::app::profiles::Origin;
-use runtail_tui::app::{Pane, subscriptions};
+use runtail_tui::app::{App, Overlay, Pane, subscriptions};
+use runtail_tui::session::catalogue::Origin;
+use runtail_tui::session::msg::{
+    Described, Effect, EffectResult, Epoch, Msg, ServerRef, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+};
+use runtail_tui::widgets::list::Picker;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,13 +30,21 @@ fn is_tried(effects: &[Effect]) -> bool {
     effects.iter().any(|e| matches!(e, Effect::Try(..)))
 }
 
+/// The selection on the page.
+fn selection(app: &mut App) -> &mut Picker {
+    match app.overlays.last_mut() {
+        Some(Overlay::Profiles(page)) => &mut page.picker,
+        _ => panic!("the page is not open"),
+    }
+}
+
 /// Opens the page and goes to a profile.
 fn choose(dash: &mut Dash, name: &str) {
     dash.app.open_profiles();
-    dash.app.settle();
+    dash.app.relayout();
     dash.keys("<Home>");
     for _ in 0..20 {
-        if dash.app.catalogue.picker.selected.as_deref() == Some(name) {
+        if selection(&mut dash.app).selected.as_deref() == Some(name) {
             return;
         }
         dash.keys("<Down>");
@@ -44,7 +55,7 @@ fn choose(dash: &mut Dash, name: &str) {
 fn answered(dash: &mut Dash, effects: &[Effect], result: Result<(), Kind>) -> Vec<Effect> {
     let (number, profile) = trial(effects);
     let result = result.map_err(|kind| dash.error(&profile.name, kind));
-    dash.feed(Msg::done(Done::Tried(number, result)))
+    dash.feed(Msg::done(EffectResult::Tried(number, result)))
 }
 
 /// The configuration file is read again.
@@ -54,12 +65,12 @@ fn reload(dash: &mut Dash, toml: &str) -> Vec<Effect> {
 }
 
 fn used(dash: &Dash) -> Vec<&str> {
-    dash.app.profiles.iter().map(|p| &*p.name).collect()
+    dash.app.session.profiles.iter().map(|p| &*p.name).collect()
 }
 
 fn deployment(dash: &mut Dash, profile: &str, name: &str) {
     let list = serde_json::from_value(json!([{"id": name, "name": name, "latest_revision_id": "r"}])).unwrap();
-    let key = SubKey::Deployments(profile.into());
+    let key = SubscriptionId::Deployments(profile.into());
     dash.answer(move |k| *k == key, listed(list));
 }
 
@@ -74,7 +85,7 @@ fn the_new_one_is_reached_before_the_old_one_is_left() {
     // It cannot be reached: everything stays, and the reason is said.
     assert!(answered(&mut dash, &effects, Err(Kind::Unauthorized)).is_empty());
     assert_eq!(used(&dash), ["us"]);
-    assert!(subscriptions(&dash.app).iter().any(|s| s.key == SubKey::Deployments("us".into())), "us goes on");
+    assert!(subscriptions(&dash.app).iter().any(|s| s.key == SubscriptionId::Deployments("us".into())), "us goes on");
     let screen = dash.screen();
     assert!(screen.contains("✗ 401, u uses it anyway") && screen.contains("Invalid API key"), "{screen}");
     assert!(!screen.contains("r asks again"), "a profile that is not used halts nothing: {screen}");
@@ -132,20 +143,22 @@ fn what_is_open_of_a_profile_that_goes_is_closed_with_a_word_and_the_rest_is_not
     dash.capture("agent-values");
     let of_us = |dash: &Dash| {
         let subs = subscriptions(&dash.app).into_iter();
-        let ours = subs.filter(|s| matches!(&s.key, SubKey::Deployments(p) | SubKey::Newest(p) if &**p == "prod-us"));
+        let ours = subs.filter(
+            |s| matches!(&s.key, SubscriptionId::Deployments(p) | SubscriptionId::Newest(p) if &**p == "prod-us"),
+        );
         ours.map(|s| (s.key, s.epoch)).collect::<Vec<_>>()
     };
-    let rows = |dash: &Dash| dash.app.fleet.rows.iter().filter(|r| &*r.profile_name == "prod-us").count();
+    let rows = |dash: &Dash| dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == "prod-us").count();
     let (before, kept) = (of_us(&dash), rows(&dash));
-    assert!(dash.app.viewer().is_some() && dash.app.watches.len() == 1);
+    assert!(dash.app.viewer().is_some() && dash.app.deployments.watches.len() == 1);
     choose(&mut dash, "prod-eu");
     dash.keys("<Space><Esc>");
     assert_eq!(used(&dash), ["prod-us"]);
-    assert!(dash.app.viewer().is_none() && dash.app.server.is_none() && dash.app.watches.is_empty());
-    assert!(dash.app.histories.is_empty() && dash.app.focus == Pane::Deployments);
+    assert!(dash.app.viewer().is_none() && dash.app.agent.server.is_none() && dash.app.deployments.watches.is_empty());
+    assert!(dash.app.deployments.histories.is_empty() && dash.app.focus == Pane::Deployments);
     assert_eq!((of_us(&dash), rows(&dash)), (before, kept));
-    assert!(dash.app.fleet.rows.iter().all(|r| r.profile == 0), "rows know their profile by its new number");
-    let said = &dash.app.notices.last().unwrap().text;
+    assert!(dash.app.deployments.list.rows.iter().all(|r| r.profile == 0), "rows know their profile by its new number");
+    let said = &dash.app.session.notices.last().unwrap().text;
     assert_eq!(
         said,
         "prod-eu is no longer used; closed: the stream of support-bot (its run goes on), the threads of support-bot, a watch."
@@ -159,7 +172,8 @@ fn a_stream_of_a_profile_that_stays_goes_on() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.capture("agent-values");
-    let stream = |dash: &Dash| subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubKey::Stream(_)));
+    let stream =
+        |dash: &Dash| subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Stream(_)));
     let before = stream(&dash).map(|s| (s.key, s.epoch));
     choose(&mut dash, "prod-us");
     dash.keys("<Space><Esc>");
@@ -214,7 +228,7 @@ fn profiles_come_go_and_lead_elsewhere_with_the_file() {
     assert_eq!(tried.key, Config::parse(toml, None).unwrap().profiles[0].key);
     let effects = answered(&mut dash, &effects, Ok(()));
     let Some(Effect::UseProfiles(_, list)) = effects.first() else { panic!("{effects:?}") };
-    assert_eq!(list[0], *dash.app.catalogue.used("us").unwrap());
+    assert_eq!(list[0], *dash.app.session.catalogue.used("us").unwrap());
     assert!(!dash.screen().contains("support-bot"), "the rows of the old definition go: {}", dash.screen());
 }
 
@@ -243,13 +257,17 @@ fn a_reload_opens_nothing_that_the_command_line_sealed_and_uses_nothing_that_it_
     let mut dash = Dash::new(TWO, (140, 40));
     let config = Config::parse(TWO, None).unwrap();
     let origin = Origin { names: vec!["us".into()], read_only: true, ..Origin::default() };
-    let (mut app, _) =
-        runtail_tui::app::App::new(&config.profiles[..1], dash.app.settings.clone(), (140, 40), dash.app.now);
+    let (mut app, _) = runtail_tui::app::App::new(
+        &config.profiles[..1],
+        dash.app.session.settings.clone(),
+        (140, 40),
+        dash.app.session.now,
+    );
     app.configured(&config, origin);
     dash.app = app;
     let effects = reload(&mut dash, &format!("{TWO}[profiles.new]\nregion = \"aws\"\nread_only = false\n"));
     assert_eq!(used(&dash), ["us"]);
-    assert!(dash.app.catalogue.all.iter().all(|k| k.profile.is_read_only()), "{effects:?}");
+    assert!(dash.app.session.catalogue.all.iter().all(|k| k.profile.is_read_only()), "{effects:?}");
     for effect in effects {
         if let Effect::UseProfiles(_, list) = effect {
             assert!(list.iter().all(Profile::is_read_only));
@@ -267,17 +285,17 @@ fn keys_and_marks_of_the_file_count_at_once() {
     assert!(dash.keys("p").is_empty() && dash.app.overlays.is_empty());
     dash.keys("<F2>");
     assert!(dash.screen().contains("PROFILES"), "{}", dash.screen());
-    assert!(dash.app.settings.ascii && dash.app.settings.tape.max_rows == 5);
-    let said: Vec<&str> = dash.app.notices.iter().map(|n| n.text.as_str()).collect();
+    assert!(dash.app.session.settings.ascii && dash.app.session.settings.tape.max_rows == 5);
+    let said: Vec<&str> = dash.app.session.notices.iter().map(|n| n.text.as_str()).collect();
     let said = said.join("\n");
     assert!(
         said.contains("unknown key `pol`") && said.contains("[limits] counts for streams that are opened"),
         "{said}"
     );
     // Another pace begins the polls anew, and no stream.
-    let epoch = dash.app.profiles[0].epoch;
+    let epoch = dash.app.session.profiles[0].epoch;
     let effects = reload(&mut dash, &format!("{TWO}[poll]\ninterval = \"5s\"\n"));
-    assert!(dash.app.profiles[0].epoch > epoch);
+    assert!(dash.app.session.profiles[0].epoch > epoch);
     assert!(matches!(effects.first(), Some(Effect::Configure(config)) if config.poll.interval.as_secs() == 5));
 }
 
@@ -290,24 +308,24 @@ fn an_edit_counts_in_this_session_and_waits_for_being_reached() {
     assert!(dash.app.profile_edited("[profiles.us]\nregion = \"mars\"\n").is_err());
     let effects = dash.app.profile_edited("[profiles.us]\nregion = \"us\"\napi_key_env = \"NEW\"\n").unwrap();
     assert!(dash.screen().contains("support-bot"));
-    assert!(dash.app.catalogue.is_unsaved());
+    assert!(dash.app.session.catalogue.is_unsaved());
     answered(&mut dash, &effects, Err(Kind::Unauthorized));
     dash.app.open_profiles();
     let screen = dash.screen();
     assert!(screen.contains("✗ 401, u uses it anyway") && screen.contains("not saved: s shows"), "{screen}");
-    let said = &dash.app.notices.last().unwrap().text;
+    let said = &dash.app.session.notices.last().unwrap().text;
     assert!(said.contains("us stays as it was"), "{said}");
     // The file changes in another place: what was typed here stays.
     let effects = reload(&mut dash, &format!("{TWO}[profiles.more]\nregion = \"aws\"\n"));
-    assert!(dash.app.catalogue.is_unsaved());
+    assert!(dash.app.session.catalogue.is_unsaved());
     answered(&mut dash, &effects, Ok(()));
     assert_eq!(
-        dash.app.catalogue.used("us").unwrap().key.as_ref().unwrap().to_string(),
+        dash.app.session.catalogue.used("us").unwrap().key.as_ref().unwrap().to_string(),
         "the environment variable NEW"
     );
     // In the file by now: it is saved.
     reload(&mut dash, &TWO.replacen("\"K\"", "\"NEW\"", 1));
-    assert!(!dash.app.catalogue.is_unsaved());
+    assert!(!dash.app.session.catalogue.is_unsaved());
 }
 
 /// What may happen to a dashboard whose profiles change.
@@ -357,17 +375,17 @@ fn mark_of(profile: &Profile) -> String {
 
 /// A request that was made, with the definition that it was made with.
 enum UnderWay {
-    Poll(SubKey, u64, String),
-    Effect(u64, Effect, String),
+    Poll(SubscriptionId, Epoch, String),
+    Effect(Epoch, Effect, String),
     Trial(u64, String),
 }
 
 /// The runtime as it is: what is begun is begun with the profiles in force then, and answers come in any order.
 struct World {
     dash: Dash,
-    in_force: (u64, Vec<Profile>),
+    in_force: (Epoch, Vec<Profile>),
     under_way: Vec<UnderWay>,
-    asked: BTreeMap<SubKey, u64>,
+    asked: BTreeMap<SubscriptionId, Epoch>,
 }
 
 impl World {
@@ -398,11 +416,11 @@ impl World {
             if self.asked.get(&sub.key) == Some(&sub.epoch) {
                 continue;
             }
-            assert!(matches!(sub.what, What::Name));
+            assert!(matches!(sub.what, SubscriptionKind::Name));
             let profile = match &sub.key {
-                SubKey::Deployments(profile) | SubKey::Newest(profile) => profile,
-                SubKey::Revisions(profile, _) => profile,
-                SubKey::Watch(of) => &of.profile,
+                SubscriptionId::Deployments(profile) | SubscriptionId::Newest(profile) => profile,
+                SubscriptionId::Revisions(profile, _) => profile,
+                SubscriptionId::Watch(of) => &of.profile,
                 other => panic!("{other:?}"),
             };
             let mark = self.marked(profile).unwrap_or_else(|| panic!("{:?} is asked with nothing in force", sub.key));
@@ -424,43 +442,43 @@ impl World {
             hint: None,
         };
         let msg = match &self.under_way[which] {
-            UnderWay::Poll(key @ SubKey::Deployments(profile), epoch, mark) => {
+            UnderWay::Poll(key @ SubscriptionId::Deployments(profile), epoch, mark) => {
                 let items =
                     serde_json::from_value(json!([{"id": mark, "name": mark, "latest_revision_id": "r"}])).unwrap();
                 let answer = if ok {
                     listed(items)
                 } else {
                     let result = Err(error(mark, profile));
-                    let next = runtail_tui::app::msg::NextPoll::Stopped;
-                    Answer::Deployments { result, torn: true, skew: Default::default(), next }
+                    let next = runtail_tui::session::msg::NextPoll::Stopped;
+                    SubscriptionEvent::Deployments { result, torn: true, skew: Default::default(), next }
                 };
                 Msg::Answer { key: key.clone(), epoch: *epoch, answer }
             }
-            UnderWay::Poll(key @ SubKey::Newest(_), epoch, mark) => {
+            UnderWay::Poll(key @ SubscriptionId::Newest(_), epoch, mark) => {
                 let revision = serde_json::from_value(json!({"id": "r", "status": mark})).unwrap();
-                let answer = Answer::Newest { deployment: mark.as_str().into(), revision: Ok(revision) };
+                let answer = SubscriptionEvent::Newest { deployment: mark.as_str().into(), revision: Ok(revision) };
                 Msg::Answer { key: key.clone(), epoch: *epoch, answer }
             }
-            UnderWay::Poll(key @ SubKey::Revisions(profile, _), epoch, mark) => {
-                let next = runtail_tui::app::msg::NextPoll::Stopped;
+            UnderWay::Poll(key @ SubscriptionId::Revisions(profile, _), epoch, mark) => {
+                let next = runtail_tui::session::msg::NextPoll::Stopped;
                 let items = serde_json::from_value(json!([{"id": "r", "status": mark}])).unwrap();
                 let listed = runtail_api::Revisions { items, was_sorted: true };
                 let result = if ok { Ok(listed) } else { Err(error(mark, profile)) };
-                Msg::Answer { key: key.clone(), epoch: *epoch, answer: Answer::Revisions(result, next) }
+                Msg::Answer { key: key.clone(), epoch: *epoch, answer: SubscriptionEvent::Revisions(result, next) }
             }
             UnderWay::Poll(..) => return,
             UnderWay::Effect(since, Effect::Describe(what), mark) => {
                 let result =
                     if ok { Ok(json!({"mark": mark}).to_string().into()) } else { Err(error(mark, what.profile())) };
-                Msg::Done { since: *since, done: Done::Described(what.clone(), result) }
+                Msg::Done { since: *since, done: EffectResult::Described(what.clone(), result) }
             }
             UnderWay::Effect(since, Effect::FetchInfo(server), mark) => {
-                Msg::Done { since: *since, done: Done::Info(server.clone(), Err(error(mark, &server.profile))) }
+                Msg::Done { since: *since, done: EffectResult::Info(server.clone(), Err(error(mark, &server.profile))) }
             }
             UnderWay::Effect(..) => return,
             UnderWay::Trial(number, mark) => {
                 let result = if ok { Ok(()) } else { Err(error(mark, "tried")) };
-                Msg::done(Done::Tried(*number, result))
+                Msg::done(EffectResult::Tried(*number, result))
             }
         };
         if !matches!(self.under_way[which], UnderWay::Poll(..)) {
@@ -479,22 +497,22 @@ impl World {
             "the runtime and the screen agree"
         );
         let app = &self.dash.app;
-        for row in &app.fleet.rows {
+        for row in &app.deployments.list.rows {
             let name = row.deployment.as_ref().map(|_| row.name.clone());
             assert!(name.iter().all(|n| force.contains(n)), "a row of {name:?}, and in force are {force:?}");
-            assert_eq!(Some(&*row.profile_name), app.profiles.get(row.profile).map(|p| &*p.name));
+            assert_eq!(Some(&*row.profile_name), app.session.profiles.get(row.profile).map(|p| &*p.name));
             if let Some(newest) = &row.newest {
                 assert!(force.contains(&newest.status), "{newest:?} of a row, and in force are {force:?}");
             }
         }
-        for history in app.histories.values() {
+        for history in app.deployments.histories.values() {
             for revision in &history.revisions {
                 assert!(force.contains(&revision.status), "{revision:?}, and in force are {force:?}");
             }
             assert!(history.error.iter().all(|e| force.iter().any(|m| e.detail.ends_with(m))));
         }
-        for profile in &app.profiles {
-            let infos = app.infos.values().filter_map(|info| info.error.as_ref());
+        for profile in &app.session.profiles {
+            let infos = app.agent.infos.values().filter_map(|info| info.error.as_ref());
             for error in profile.error.iter().chain(&profile.partial).chain(infos) {
                 assert!(force.iter().any(|m| error.detail.ends_with(m)), "{error:?}, and in force are {force:?}");
             }
@@ -511,11 +529,11 @@ proptest! {
     fn late_answers_of_the_old_never_change_the_screen(steps in steps()) {
         let toml: String = NAMES.iter().map(|name| definition(name, 0)).collect();
         let dash = Dash::new(&toml, (140, 40));
-        let in_force = (0, dash.app.catalogue.in_force().to_vec());
+        let in_force = (Epoch(0), dash.app.session.catalogue.in_force().to_vec());
         let mut world = World { dash, in_force, under_way: Vec::new(), asked: BTreeMap::new() };
         world.run(Vec::new());
         for step in steps {
-            let noted = world.dash.app.notices.len();
+            let noted = world.dash.app.session.notices.len();
             let force: Vec<String> = world.in_force.1.iter().map(mark_of).collect();
             let mut by_answer = false;
             match step {
@@ -530,8 +548,8 @@ proptest! {
                 }
                 Step::Press(which, keys) => {
                     world.dash.app.open_profiles();
-                    world.dash.app.catalogue.picker.wish(NAMES[which].into());
-                    world.dash.app.settle();
+                    selection(&mut world.dash.app).wish(NAMES[which].into());
+                    world.dash.app.relayout();
                     let effects = world.dash.keys(keys);
                     world.run(effects);
                     let effects = world.dash.keys("<Esc>d");
@@ -553,7 +571,7 @@ proptest! {
             }
             world.check();
             if by_answer {
-                for notice in world.dash.app.notices.iter().skip(noted) {
+                for notice in world.dash.app.session.notices.iter().skip(noted) {
                     let first = notice.text.lines().next().unwrap_or_default();
                     prop_assert!(force.iter().any(|m| first.ends_with(m)), "{first}, and in force are {force:?}");
                 }
@@ -572,14 +590,14 @@ fn a_document_that_was_asked_for_before_the_switch_is_not_shown() {
     let effects = reload(&mut dash, &TWO.replacen("\"K\"", "\"NEW\"", 1));
     answered(&mut dash, &effects, Ok(()));
     dash.feed(Msg::Done {
-        since: 0,
-        done: Done::Described(what.clone(), Ok(json!({"late": true}).to_string().into())),
+        since: Epoch(0),
+        done: EffectResult::Described(what.clone(), Ok(json!({"late": true}).to_string().into())),
     });
     assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
     let server = ServerRef { profile: "us".into(), name: "support-bot".into(), url: "https://x".into() };
     let error = dash.error("us", Kind::Network);
-    dash.feed(Msg::Done { since: 0, done: Done::Info(server, Err(error)) });
-    assert!(dash.app.infos.is_empty());
+    dash.feed(Msg::Done { since: Epoch(0), done: EffectResult::Info(server, Err(error)) });
+    assert!(dash.app.agent.infos.is_empty());
 }
 
 #[test]
@@ -607,7 +625,7 @@ fn the_page_of_profiles() {
 fn drafted(dash: &mut Dash, effects: &[Effect]) -> Vec<Effect> {
     let [Effect::DraftFile(path, typed)] = effects else { panic!("{effects:?}") };
     let draft = Draft::new(path, typed.clone()).map(Box::new);
-    dash.feed(Msg::done(Done::Drafted(draft)))
+    dash.feed(Msg::done(EffectResult::Drafted(draft)))
 }
 
 #[test]
@@ -617,7 +635,7 @@ fn a_profile_is_edited_checked_used_and_saved() {
     let file = format!("# mine\n{TWO}");
     std::fs::write(&path, &file).unwrap();
     let mut dash = Dash::new(&file, (100, 30));
-    dash.app.catalogue.origin.file = Some(path.clone());
+    dash.app.session.catalogue.origin.file = Some(path.clone());
     choose(&mut dash, "eu");
     assert!(dash.keys("s").is_empty());
     assert!(dash.screen().contains("Nothing was changed here"), "{}", dash.screen());
@@ -648,8 +666,8 @@ fn a_profile_is_edited_checked_used_and_saved() {
     let effects = dash.keys("<ctrl-s>");
     let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?}") };
     draft.write().unwrap();
-    dash.feed(Msg::done(Done::Saved(Ok(draft.clone()))));
-    assert!(!dash.app.catalogue.is_unsaved());
+    dash.feed(Msg::done(EffectResult::Saved(Ok(draft.clone()))));
+    assert!(!dash.app.session.catalogue.is_unsaved());
     let saved = std::fs::read_to_string(&path).unwrap();
     assert_eq!(
         saved,
@@ -669,7 +687,7 @@ fn a_file_that_somebody_else_changed_is_not_written() {
     let path = folder.path().join("config.toml");
     std::fs::write(&path, TWO).unwrap();
     let mut dash = Dash::new(TWO, (100, 30));
-    dash.app.catalogue.origin.file = Some(path.clone());
+    dash.app.session.catalogue.origin.file = Some(path.clone());
     dash.app.profile_edited("[profiles.eu]\nregion = \"apac\"\n").unwrap();
     choose(&mut dash, "eu");
     let effects = dash.keys("s");
@@ -678,9 +696,9 @@ fn a_file_that_somebody_else_changed_is_not_written() {
     let effects = dash.keys("<ctrl-s>");
     let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?}") };
     let error = draft.write().unwrap_err();
-    dash.feed(Msg::done(Done::Saved(Err(error))));
+    dash.feed(Msg::done(EffectResult::Saved(Err(error))));
     assert!(dash.screen().contains("changed by another program"), "{}", dash.screen());
-    assert!(dash.app.catalogue.is_unsaved());
+    assert!(dash.app.session.catalogue.is_unsaved());
     assert!(std::fs::read_to_string(&path).unwrap().ends_with("# by hand\n"));
 }
 
@@ -689,7 +707,7 @@ fn a_new_profile_is_typed_and_what_was_typed_is_never_lost() {
     let mut dash = Dash::new(TWO, (100, 30));
     dash.keys("p");
     dash.keys("a<End><Backspace><Backspace>w2]<Esc>");
-    assert!(!dash.app.catalogue.is_unsaved());
+    assert!(!dash.app.session.catalogue.is_unsaved());
     dash.keys("a");
     assert!(
         dash.screen().contains("[profiles.new2]") || dash.screen().contains("[profiles.neww2]"),
@@ -713,7 +731,7 @@ fn a_new_profile_is_typed_and_what_was_typed_is_never_lost() {
 
 fn first_run(size: (u16, u16)) -> Dash {
     let mut dash = Dash::new("", size);
-    dash.app.catalogue.origin.file = Some("/home/me/.config/runtail/config.toml".into());
+    dash.app.session.catalogue.origin.file = Some("/home/me/.config/runtail/config.toml".into());
     dash
 }
 
@@ -738,7 +756,7 @@ fn the_first_run_says_what_to_do_and_leads_on() {
     answered(&mut dash, &effects, Ok(()));
     assert_eq!(used(&dash), ["us"]);
     assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
-    assert!(dash.app.catalogue.is_unsaved(), "nothing is written unasked");
+    assert!(dash.app.session.catalogue.is_unsaved(), "nothing is written unasked");
 }
 
 #[test]
@@ -805,7 +823,8 @@ fn the_demos_key_survives_an_edit_and_is_never_written_down() {
     let mut profile = Config::parse(TWO, None).unwrap().profiles.remove(0);
     profile.key = Some(runtail_core::config::SecretSource::Given(key));
     let dash = Dash::new(TWO, (140, 40));
-    let (mut app, _) = runtail_tui::app::App::new(&[profile], dash.app.settings.clone(), (140, 40), dash.app.now);
+    let (mut app, _) =
+        runtail_tui::app::App::new(&[profile], dash.app.session.settings.clone(), (140, 40), dash.app.session.now);
     let text = app.profile_text(Some("us"));
     assert!(!text.contains("canary"));
     let effects = app.profile_edited(&format!("{text}label = \"mine\"\n")).unwrap();

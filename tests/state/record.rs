@@ -2,9 +2,9 @@
 
 use runtail_stream::{Data, End, Event, EventNumber, Item, Outcome, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::export::{Chunk, FileStep};
-use runtail_tui::app::msg::{Answer, Done, Effect, Msg, SubKey};
 use runtail_tui::app::subscriptions;
+use runtail_tui::session::msg::{Chunk, FileStep};
+use runtail_tui::session::msg::{Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId};
 use std::path::PathBuf;
 
 /// A disk: what each file holds.
@@ -17,7 +17,7 @@ struct Disk {
 
 impl Disk {
     /// Does one step; gives the answer to it.
-    fn step(&mut self, effect: Effect) -> Option<Done> {
+    fn step(&mut self, effect: Effect) -> Option<EffectResult> {
         let Effect::File(number, step) = effect else { return None };
         match step {
             FileStep::Record(path) => self.path = Some(path),
@@ -31,7 +31,7 @@ impl Disk {
             FileStep::Finish => self.finished = true,
             FileStep::Create(path) => panic!("{path:?}"),
         }
-        Some(Done::FileStepped(number, Ok(self.records.len() as u64)))
+        Some(EffectResult::FileStepped(number, Ok(self.records.len() as u64)))
     }
 
     /// Does all that is asked for.
@@ -53,8 +53,8 @@ impl Disk {
 
 /// Items of the stream that is shown, and what is to be done then.
 fn come(dash: &mut Dash, items: Vec<Item>) -> Vec<Effect> {
-    let sub = subscriptions(&dash.app).into_iter().find(|sub| matches!(sub.key, SubKey::Stream(_))).unwrap();
-    dash.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer: Answer::Items(items) })
+    let sub = subscriptions(&dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_))).unwrap();
+    dash.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer: SubscriptionEvent::Items(items) })
 }
 
 fn event(dash: &Dash, seq: u64) -> Item {
@@ -87,7 +87,7 @@ fn asked(dash: &mut Dash, line: &str) -> Vec<Effect> {
 }
 
 fn said(dash: &Dash) -> &str {
-    dash.app.notices.last().map_or("", |notice| &notice.text)
+    dash.app.session.notices.last().map_or("", |notice| &notice.text)
 }
 
 #[test]
@@ -171,7 +171,8 @@ fn a_recording_ends_with_a_stream_that_broke_off() {
     let mut disk = Disk::default();
     let effects = asked(&mut dash, "record");
     disk.work(&mut dash, effects);
-    let key = subscriptions(&dash.app).into_iter().map(|sub| sub.key).find(|key| matches!(key, SubKey::Stream(_)));
+    let key =
+        subscriptions(&dash.app).into_iter().map(|sub| sub.key).find(|key| matches!(key, SubscriptionId::Stream(_)));
     let effects = dash.feed(Msg::TaskPanicked { key, text: "oh".into() });
     disk.work(&mut dash, effects);
     assert!(disk.finished && !dash.app.is_recording());
@@ -183,7 +184,7 @@ fn a_recording_ends_with_a_stream_that_broke_off() {
 #[test]
 fn what_was_let_go_is_counted_on_the_screen_and_is_in_the_recording() {
     let mut dash = demo_like((140, 40));
-    dash.app.settings.tape.max_rows = 100;
+    dash.app.session.settings.tape.max_rows = 100;
     dash.open_thread();
     let open = Item::Record(Record::Open { at: dash.now, conn: 1, status: 200, resumed_after: None });
     let items = std::iter::once(open).chain((1..=20).map(|seq| event(&dash, seq))).collect();
@@ -228,13 +229,13 @@ fn trouble_with_the_file_ends_the_recording_alone() {
     let mut dash = opened();
     let effects = asked(&mut dash, "record x");
     let [Effect::File(number, FileStep::Record(_))] = effects[..] else { panic!("{effects:?}") };
-    assert!(dash.done(Done::FileStepped(number, Err("there is a file of that name".into()))).is_empty());
+    assert!(dash.done(EffectResult::FileStepped(number, Err("there is a file of that name".into()))).is_empty());
     assert!(said(&dash).contains("is not recorded to") && !dash.app.is_recording(), "{}", said(&dash));
 
     let effects = asked(&mut dash, "record y");
     let [Effect::File(number, FileStep::Record(_))] = effects[..] else { panic!("{effects:?}") };
-    assert_eq!(dash.done(Done::FileStepped(number, Ok(0))).len(), 1);
-    dash.done(Done::FileStepped(number, Err("no space left on device".into())));
+    assert_eq!(dash.done(EffectResult::FileStepped(number, Ok(0))).len(), 1);
+    dash.done(EffectResult::FileStepped(number, Err("no space left on device".into())));
     assert!(said(&dash).contains("the stream goes on: no space left"), "{}", said(&dash));
     let item = event(&dash, 4);
     assert!(come(&mut dash, vec![item]).is_empty());
@@ -247,15 +248,15 @@ fn a_stream_waits_for_a_slow_disk() {
     asked(&mut dash, "record x");
     let holds = |dash: &Dash| {
         let subs = subscriptions(&dash.app);
-        subs.into_iter().find(|sub| matches!(sub.key, SubKey::Stream(_))).unwrap().wish.hold
+        subs.into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_))).unwrap().wish.hold
     };
     assert!(!holds(&dash));
     let items = (4..20_000).map(|seq| event(&dash, seq)).collect();
     come(&mut dash, items);
     assert!(holds(&dash));
     let mut disk = Disk::default();
-    let number = dash.app.next_change - 1;
-    let effects = dash.done(Done::FileStepped(number, Ok(0)));
+    let number = dash.app.session.next_change.last();
+    let effects = dash.done(EffectResult::FileStepped(number, Ok(0)));
     disk.work(&mut dash, effects);
     assert!(!holds(&dash));
     assert_eq!(disk.events().len(), 19_999);

@@ -5,7 +5,7 @@ use runtail_testkit::dash;
 use runtail_testkit::dash::demo_like;
 use runtail_testkit::picture;
 use runtail_tui::app::Pane;
-use runtail_tui::app::msg::{Effect, Msg, StreamTarget, SubKey};
+use runtail_tui::session::msg::{Effect, Msg, StreamTarget, SubscriptionId};
 use std::time::Duration;
 
 #[test]
@@ -44,7 +44,7 @@ fn no_key_of_the_footer_is_cut() {
     for width in 60..=140 {
         for ascii in [false, true] {
             let mut dash = demo_like((width, 24));
-            dash.app.settings.ascii = ascii;
+            dash.app.session.settings.ascii = ascii;
             let screen = dash.screen();
             let footer = screen.lines().last().unwrap_or_default();
             assert!(footer.ends_with("? help"), "{width}: {footer}");
@@ -185,10 +185,10 @@ fn threads_assistants_and_runs() {
 #[test]
 fn a_failing_profile_is_a_badge_and_empties_nothing() {
     let mut dash = demo_like((140, 40));
-    let before = dash.app.fleet.rows.len();
+    let before = dash.app.deployments.list.rows.len();
     dash.refuse("prod-eu");
     let screen = dash.screen();
-    assert_eq!(dash.app.fleet.rows.len(), before);
+    assert_eq!(dash.app.deployments.list.rows.len(), before);
     assert!(screen.contains("eu ✗ 401"), "{screen}");
     dash.keys("!");
     insta::assert_snapshot!("notices", dash.screen());
@@ -311,26 +311,26 @@ fn the_wide_table_says_both_statuses_and_what_is_live() {
 
 /// The names in the order shown.
 fn order(dash: &mut dash::Dash) -> Vec<String> {
-    dash.app.settle();
-    dash.app.fleet.all_shown().map(|row| format!("{}/{}", row.tag, row.name)).collect()
+    dash.app.relayout();
+    dash.app.deployments.list.all_shown().map(|row| format!("{}/{}", row.tag, row.name)).collect()
 }
 
 #[test]
 fn any_column_sorts_and_the_selection_stays_with_its_row() {
     let mut dash = demo_like((160, 24));
     dash.keys("f");
-    let selected = dash.app.fleet.picker.selected.clone();
+    let selected = dash.app.deployments.list.picker.selected.clone();
     // Name, region, state, newest: what failed is first, then what moves.
     dash.keys("ssss");
     assert_eq!(order(&mut dash)[..3], ["us/invoice-agent", "eu/support-bot", "us/triage"]);
     dash.keys("S");
     assert_eq!(order(&mut dash).last().unwrap(), "us/invoice-agent");
-    assert_eq!(dash.app.fleet.picker.selected, selected);
+    assert_eq!(dash.app.deployments.list.picker.selected, selected);
     // All the way round, every head in its turn.
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..20 {
         dash.keys("s");
-        seen.insert(dash.app.fleet.sort().column.title());
+        seen.insert(dash.app.deployments.list.sort().column.title());
         order(&mut dash);
     }
     assert_eq!(seen.len(), dash.app.columns().len());
@@ -338,7 +338,10 @@ fn any_column_sorts_and_the_selection_stays_with_its_row() {
     let name = dash.app.columns()[0];
     for reversed in [false, true, false] {
         dash.feed(Msg::Click { x: name.x, y: 3 });
-        assert_eq!((dash.app.fleet.sort().column.title(), dash.app.fleet.sort().reversed), ("NAME", reversed));
+        assert_eq!(
+            (dash.app.deployments.list.sort().column.title(), dash.app.deployments.list.sort().reversed),
+            ("NAME", reversed)
+        );
     }
 }
 
@@ -441,18 +444,24 @@ fn who_watches_a_revision_is_called_when_it_ends() {
     let [Effect::Alert(title, text)] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(title, "eu › support-bot › 44444444…4444");
     assert!(text.starts_with("is DEPLOYED"), "{text}");
-    assert!(dash.app.watches.is_empty() && dash.screen().contains("is DEPLOYED"), "{}", dash.screen());
+    assert!(dash.app.deployments.watches.is_empty() && dash.screen().contains("is DEPLOYED"), "{}", dash.screen());
     // What has ended cannot be waited for.
     dash.keys("<Esc><Home>w");
-    assert!(dash.app.watches.is_empty() && dash.screen().contains("nothing to wait for"), "{}", dash.screen());
+    assert!(
+        dash.app.deployments.watches.is_empty() && dash.screen().contains("nothing to wait for"),
+        "{}",
+        dash.screen()
+    );
 }
 
 #[test]
 fn a_refused_key_stops_its_profile_until_somebody_acts() {
     let mut dash = demo_like((140, 40));
     let asked = |dash: &dash::Dash| {
-        let of = |key: &SubKey| match key {
-            SubKey::Deployments(p) | SubKey::Newest(p) | SubKey::Revisions(p, _) => &**p == "prod-eu",
+        let of = |key: &SubscriptionId| match key {
+            SubscriptionId::Deployments(p) | SubscriptionId::Newest(p) | SubscriptionId::Revisions(p, _) => {
+                &**p == "prod-eu"
+            }
             _ => false,
         };
         runtail_tui::app::subscriptions(&dash.app).iter().filter(|s| of(&s.key)).count()
@@ -484,7 +493,7 @@ fn the_header_says_how_each_of_eight_profiles_is() {
     let mut dash = dash::Dash::new(&profiles, (140, 24));
     let of = |n: usize| {
         let name: std::sync::Arc<str> = format!("p{n}").into();
-        move |key: &SubKey| *key == SubKey::Deployments(name.clone())
+        move |key: &SubscriptionId| *key == SubscriptionId::Deployments(name.clone())
     };
     for n in 0..8 {
         dash.answer(of(n), dash::listed(Vec::new()));

@@ -532,20 +532,26 @@ fn a_gap_says_how_long_the_outage_was() {
     connections.extend([Ok((vec![(0, three)], Tail::End)), Ok((vec![(0, three)], Tail::End))]);
     let items = collect(script(connections, vec![Verdict::Active, done(), done()]), SourceOptions::default());
     assert_eq!((events(&items).len(), gaps(&items)), (2, 1));
-    assert!(whys(&items)[0].starts_with("away for 2m") && whys(&items)[0].contains("did not replay"), "{items:?}");
+    assert!(
+        whys(&items)[0].starts_with("disconnected for 2m") && whys(&items)[0].contains("did not replay"),
+        "{items:?}"
+    );
     // It has forgotten all of it.
     let mut connections = vec![broken(ONE)];
     connections.extend(away());
     connections.extend([Ok((vec![], Tail::End)), Ok((vec![], Tail::End))]);
     let items = collect(script(connections, vec![done(), done(), done()]), SourceOptions::default());
-    assert!(whys(&items)[0].starts_with("away for 2m") && whys(&items)[0].contains("did not replay"), "{items:?}");
+    assert!(
+        whys(&items)[0].starts_with("disconnected for 2m") && whys(&items)[0].contains("did not replay"),
+        "{items:?}"
+    );
     // It never gave any ids.
     let bare = "event: values\r\ndata: {}\r\n\r\n";
     let mut connections = vec![broken(bare)];
     connections.extend(away());
     connections.push(Ok((vec![(0, bare)], Tail::End)));
     let items = collect(script(connections, vec![Verdict::Active, done()]), SourceOptions::default());
-    assert!(whys(&items)[0].starts_with("away for 2m") && whys(&items)[0].contains("no ids"), "{items:?}");
+    assert!(whys(&items)[0].starts_with("disconnected for 2m") && whys(&items)[0].contains("no ids"), "{items:?}");
     assert_eq!(gaps(&items), 1);
 }
 
@@ -847,13 +853,13 @@ fn what_is_never_repeated_may_be_missing_once_an_outage() {
     connections.extend([Ok((vec![(0, "RESET")], Tail::End)), broken(TWO), Err(failure(Kind::Forbidden))]);
     let items = collect(Aside(script(connections, vec![])), SourceOptions::default());
     let why = whys(&items);
-    let said = why.iter().filter(|why| why.contains("state updates are never repeated")).count();
-    assert!(said == 1 && why[0].starts_with("away for 1m"), "{why:?}");
+    let said = why.iter().filter(|why| why.contains("state updates are never replayed")).count();
+    assert!(said == 1 && why[0].starts_with("disconnected for 1m"), "{why:?}");
     // The next outage is another one.
     let mut connections = vec![broken(ONE), broken(TWO)];
     connections.extend([broken("event: values\r\ndata: {}\r\nid: 3-0\r\n\r\n"), Err(failure(Kind::Forbidden))]);
     let items = collect(Aside(script(connections, vec![])), SourceOptions::default());
-    let said = whys(&items).iter().filter(|why| why.contains("state updates are never repeated")).count();
+    let said = whys(&items).iter().filter(|why| why.contains("state updates are never replayed")).count();
     assert_eq!(said, 2, "{:?}", whys(&items));
 }
 
@@ -887,7 +893,10 @@ fn an_outage_of_which_nothing_shows_that_it_was_kept_is_a_possible_gap() {
     let mut link = script(connections, vec![Verdict::Endless, Verdict::Endless]);
     link.endless = true;
     let items = collect(link, SourceOptions::default());
-    assert!(whys(&items)[0].starts_with("away for 2m") && whys(&items)[0].contains("nothing shows"), "{items:?}");
+    assert!(
+        whys(&items)[0].starts_with("disconnected for 2m") && whys(&items)[0].contains("nothing shows"),
+        "{items:?}"
+    );
 }
 
 #[test]

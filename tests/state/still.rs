@@ -6,7 +6,7 @@ use runtail_api::Kind;
 use runtail_stream::Outcome;
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::Pane;
-use runtail_tui::app::msg::{Msg, SubKey};
+use runtail_tui::session::msg::{Msg, SubscriptionId};
 use std::time::Duration;
 
 const MINUTES: u32 = 60;
@@ -105,7 +105,7 @@ fn a_stream_counts_until_it_has_ended_or_is_covered() {
 
 #[test]
 fn a_profile_in_trouble_counts_as_coarsely_as_it_says() {
-    let us = |key: &SubKey| *key == SubKey::Deployments("prod-us".into());
+    let us = |key: &SubscriptionId| *key == SubscriptionId::Deployments("prod-us".into());
     // Never read: the message goes after its twenty seconds, and nothing else is a number.
     let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n", (140, 40));
     dash.refuse("prod-us");

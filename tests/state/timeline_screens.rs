@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use runtail_stream::{Data, Event, EventNames, Item, Outcome, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::msg::Msg;
+use runtail_tui::session::msg::Msg;
 use serde_json::{Value, json};
 
 /// A thread whose events are told by hand, each some milliseconds after the one before.
@@ -17,7 +17,7 @@ impl Told {
     fn new(size: (u16, u16)) -> Told {
         let mut dash = demo_like(size);
         dash.open_thread();
-        let at = dash.app.now;
+        let at = dash.app.session.now;
         dash.items(vec![Item::Record(Record::Open { at, conn: 1, status: 200, resumed_after: None })]);
         dash.keys("4");
         Told { dash, at, seq: Seq::START }

@@ -5,15 +5,15 @@ use ratatui::style::{Color, Modifier};
 use runtail_stream::projection::Role;
 use runtail_stream::{Event, Item, Outcome, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
-use runtail_tui::app::msg::Msg;
-use runtail_tui::app::viewer::VIEWS;
+use runtail_tui::features::stream::viewer::VIEWS;
+use runtail_tui::session::msg::Msg;
 
 /// Runs of one thread: a model with a tool, parallel branches with a subgraph, one that waits for an answer, one that failed.
 const THREAD: [&str; 4] = ["agent-messages-tuple", "fanout-many-subgraphs", "approval-interrupt", "broken-values"];
 fn thread(size: (u16, u16)) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
-    let at = dash.app.now;
+    let at = dash.app.session.now;
     dash.items(vec![Item::Record(Record::Open { at, conn: 1, status: 200, resumed_after: None })]);
     for capture in THREAD {
         dash.goes_on_now(capture);
@@ -175,7 +175,7 @@ fn themes_change_colours_and_nothing_else() {
             }
             let signs = symbols(&buffer);
             for theme in ["colour-blind", "high-contrast", "mono"] {
-                dash.app.habits.theme = theme.into();
+                dash.app.session.prefs.theme = theme.into();
                 let buffer = dash.buffer();
                 assert_eq!(symbols(&buffer), signs, "{name}, {place}, {theme}");
                 let grounds = buffer.content.iter().all(|cell| cell.bg == Color::Reset);
@@ -183,7 +183,7 @@ fn themes_change_colours_and_nothing_else() {
             }
             // Without colour every theme looks like the one that has none.
             let mono = dash.buffer();
-            dash.app.habits.theme = "terminal".into();
+            dash.app.session.prefs.theme = "terminal".into();
             dash.color = false;
             let plain = dash.buffer();
             dash.color = true;

@@ -43,7 +43,6 @@ pub enum ServerKind {
     Python,
     /// The JavaScript server.
     JavaScript,
-    /// Aegra.
     Aegra,
     /// Another implementation of the contract.
     Other,
@@ -60,7 +59,6 @@ pub struct ServerInfo {
     pub raw: Value,
 }
 
-/// A query for threads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadQuery {
     /// Maximum number of rows.

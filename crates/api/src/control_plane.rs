@@ -32,7 +32,6 @@ pub struct DeploymentQuery {
     pub status: Option<String>,
     /// `dev`, `prod`, …
     pub deployment_type: Option<String>,
-    /// Version of the image.
     pub image_version: Option<String>,
     /// Only these ids.
     pub ids: Vec<String>,

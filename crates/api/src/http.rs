@@ -82,7 +82,6 @@ pub(super) struct Call<'a> {
     /// Whether it only reads, so that it may be retried: a GET, or a POST such as a search.
     pub reads: bool,
     pub retry: Retry,
-    /// Its timeout.
     pub timeout: Duration,
     /// Maximum size of the response, in bytes; a larger one is [`Kind::TooLarge`].
     pub max_body: usize,

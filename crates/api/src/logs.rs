@@ -13,7 +13,6 @@ use serde_json::{Map, Value};
 /// Page size: the maximum of `deployment-logs`, and what the official clients use for the older calls.
 const PAGE: usize = 100;
 
-/// The kind of log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LogKind {
     /// The build log. Only revisions built from sources have one.

@@ -24,7 +24,7 @@ fn a_file_with_an_active_recording_is_not_overwritten() {
         let mut first = spawn(["--url", &url, "tail", &thread, "-o", "jsonl", "--record", file]);
         first.line_where("an open connection", |line| line.contains("\"open\""));
         let second = process::run(["--url", &url, "tail", &thread, "-o", "jsonl", "--record", file]).expect(2);
-        let said = ["already exists and was not changed", "another process records to it"];
+        let said = ["already exists and was not changed", "another process is recording to it"];
         assert!(said.iter().any(|said| second.stderr.contains(said)), "{name}: {}", second.stderr);
         assert_eq!(second.stdout, "", "{name}: nothing was followed");
         first.signal(libc::SIGINT);

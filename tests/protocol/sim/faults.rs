@@ -1,4 +1,4 @@
-//! Faults on demand, and the record of what was asked.
+//! Injected faults, and the request log.
 
 use crate::sim::{Live, events, fast, names, world};
 use futures::StreamExt;

@@ -1,6 +1,6 @@
-//! Drives the simulator over HTTP, as a client would, and compares it with what the real servers were seen to do.
+//! Drives the simulator over HTTP, as a client would, and compares it with the observed behavior of the real servers.
 //!
-//! Nothing here waits for a time to pass: a run that must stand still waits for a name that the test releases.
+//! No test here sleeps: a run that must pause waits for a gate that the test opens.
 
 mod acting;
 mod changes;

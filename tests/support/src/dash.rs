@@ -10,15 +10,16 @@ use runtail_core::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, 
 use runtail_stream::{
     Data, Decoder, End, Event, Frame, Framer, Item, Loaded, Outcome, Reader, Record, Seq, SnapshotPart, ThreadSnapshot,
 };
-use runtail_tui::app::key::parse_keys;
-use runtail_tui::app::msg::{Answer, Done, Effect, Msg, NextPoll, SubKey};
-use runtail_tui::app::profiles::Origin;
-use runtail_tui::app::{App, Overlay, Page, Settings, subscriptions, update};
-use runtail_tui::ui::{Still, Theme};
+use runtail_tui::app::draw::FrozenFrame;
+use runtail_tui::app::{App, Overlay, Settings, subscriptions, update};
+use runtail_tui::input::key::parse_keys;
+use runtail_tui::session::catalogue::Origin;
+use runtail_tui::session::msg::{Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId};
+use runtail_tui::widgets::theme::Theme;
 use serde_json::json;
 use std::time::Duration;
 
-/// The moment at which every test begins.
+/// The start time of every test.
 fn start() -> Timestamp {
     "2026-11-21T14:00:00Z".parse().unwrap()
 }
@@ -28,7 +29,7 @@ pub struct Dash {
     pub ascii: bool,
     /// Without it as under NO_COLOR.
     pub color: bool,
-    still: Still,
+    still: FrozenFrame,
     pub now: Timestamp,
     seq: Seq,
 }
@@ -47,12 +48,12 @@ impl Dash {
         };
         let (mut app, _) = App::new(&config.choose(&[]).unwrap(), settings, size, start());
         app.configured(&config, Origin { file: Some("config.toml".into()), ..Origin::default() });
-        Dash { app, ascii: false, color: true, still: Still::default(), now: start(), seq: Seq::START }
+        Dash { app, ascii: false, color: true, still: FrozenFrame::default(), now: start(), seq: Seq::START }
     }
 
     /// As under `--read-only`.
     pub fn seal(&mut self) {
-        self.app.profiles.iter_mut().for_each(|profile| profile.read_only = true);
+        self.app.session.profiles.iter_mut().for_each(|profile| profile.read_only = true);
     }
 
     /// Applies a message. Keys are pressed by somebody who sees the screen.
@@ -74,8 +75,8 @@ impl Dash {
     }
 
     /// An answer to what was asked just now.
-    pub fn done(&mut self, done: Done) -> Vec<Effect> {
-        let since = self.app.epoch;
+    pub fn done(&mut self, done: EffectResult) -> Vec<Effect> {
+        let since = self.app.session.epoch;
         self.feed(Msg::Done { since, done })
     }
 
@@ -88,15 +89,15 @@ impl Dash {
     }
 
     /// Answers a subscription as it stands.
-    pub fn answer(&mut self, wanted: impl Fn(&SubKey) -> bool, answer: Answer) {
+    pub fn answer(&mut self, wanted: impl Fn(&SubscriptionId) -> bool, answer: SubscriptionEvent) {
         let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("nobody subscribes to that");
         self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
     }
 
     /// The finished screen, with its colours.
     pub fn buffer(&mut self) -> ratatui::buffer::Buffer {
-        self.app.settle();
-        let (w, h) = self.app.size;
+        self.app.relayout();
+        let (w, h) = self.app.session.size;
         let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
         let theme = Theme { color: self.color, rgb: false, ascii: self.ascii };
         terminal.draw(|frame| self.still.draw(&self.app, &theme, frame)).unwrap();
@@ -104,7 +105,7 @@ impl Dash {
     }
 
     pub fn screen(&mut self) -> String {
-        let (w, h) = self.app.size;
+        let (w, h) = self.app.session.size;
         let buffer = self.buffer();
         let mut out = String::new();
         for y in 0..h {
@@ -140,13 +141,13 @@ impl Dash {
 
     /// Answers what the server that is open was asked for first.
     pub fn assistants(&mut self) {
-        let Some(server) = self.app.server.as_ref().map(|s| s.server.clone()) else { return };
+        let Some(server) = self.app.agent.server.as_ref().map(|s| s.server.clone()) else { return };
         let assistants = serde_json::from_value(json!([
             {"assistant_id": "fe096781-5601-53d2-b2f6-0d3403f7e9ca", "graph_id": "agent", "name": "agent", "version": 1},
             {"assistant_id": "0d3403f7-5601-53d2-b2f6-e9cafe096781", "graph_id": "research", "name": "deep research", "version": 3,
              "description": "Plans, searches in parallel, writes"},
         ]));
-        self.feed(Msg::done(Done::Assistants(server, Ok(assistants.unwrap()))));
+        self.feed(Msg::done(EffectResult::Assistants(server, Ok(assistants.unwrap()))));
     }
 
     pub fn threads(&mut self) {
@@ -159,7 +160,7 @@ impl Dash {
              "metadata": {"graph_id": "broken"}, "error": {"error": "ValueError", "message": "boom: the node failed — détails"}},
             {"thread_id": "01a1fbb8-1f78-73e0-8673-6126729aa3fd", "status": "idle", "updated_at": null, "metadata": null},
         ]));
-        self.answer(|k| matches!(k, SubKey::Threads(_)), Answer::Threads(Ok(threads.unwrap())));
+        self.answer(|k| matches!(k, SubscriptionId::Threads(_)), SubscriptionEvent::Threads(Ok(threads.unwrap())));
     }
 
     pub fn runs(&mut self) {
@@ -169,7 +170,7 @@ impl Dash {
             {"run_id": "01a1fbb4-1743-72b0-bac9-4236eccc2000", "status": "success", "created_at": "2026-11-21T13:50:00Z",
              "updated_at": "2026-11-21T13:50:12Z", "assistant_id": "fe096781-5601-53d2-b2f6-0d3403f7e9ca"},
         ]));
-        self.answer(|k| matches!(k, SubKey::Runs(..)), Answer::Runs(Ok(runs.unwrap())));
+        self.answer(|k| matches!(k, SubscriptionId::Runs(..)), SubscriptionEvent::Runs(Ok(runs.unwrap())));
     }
 
     /// A few lines of a log, one of them a second before the others.
@@ -185,22 +186,26 @@ impl Dash {
             line(-1, "DEBUG", "接続がタイムアウトしました 812 ms"),
         ];
         let lines = rows.into_iter().map(LogLine::from).collect();
-        self.answer(|k| matches!(k, SubKey::Log(..)), Answer::Lines { lines: Ok(lines), incomplete: false });
+        self.answer(
+            |k| matches!(k, SubscriptionId::Log(..)),
+            SubscriptionEvent::Lines { lines: Ok(lines), incomplete: false },
+        );
     }
 
     /// The first watched revision has this status.
     pub fn watched(&mut self, status: &str) -> Vec<Effect> {
-        let sub = subscriptions(&self.app).into_iter().find(|s| matches!(s.key, SubKey::Watch(_))).expect("no watch");
-        let SubKey::Watch(of) = &sub.key else { unreachable!() };
+        let sub =
+            subscriptions(&self.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Watch(_))).expect("no watch");
+        let SubscriptionId::Watch(of) = &sub.key else { unreachable!() };
         let revision = serde_json::from_value(json!({"id": *of.revision, "status": status})).unwrap();
-        let answer = Answer::Watched(Ok(revision), NextPoll::At(self.now));
+        let answer = SubscriptionEvent::Watched(Ok(revision), NextPoll::At(self.now));
         self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer })
     }
 
     /// Explains the revision whose page is open, if one is.
     pub fn card(&mut self) {
         let of = self.app.overlays.iter().rev().find_map(|overlay| match overlay {
-            Overlay::Page(Page::Explain(explained), _) => Some(explained.of.clone()),
+            Overlay::Explain(explained) => Some(explained.page.of.clone()),
             _ => None,
         });
         let Some(of) = of else { return };
@@ -226,26 +231,26 @@ impl Dash {
             times: &[],
             log: LogEvidence::Read(CardLog::Build, &log),
         });
-        self.feed(Msg::done(Done::Card(of, Ok(Box::new(card)))));
+        self.feed(Msg::done(EffectResult::Card(of, Ok(Box::new(card)))));
     }
 
     /// The record of the selected deployment, as it is asked for by `d`.
     pub fn record(&mut self, text: &str) {
         let effects = self.keys("d");
         let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
-        self.feed(Msg::done(Done::Described(what.clone(), Ok(text.into()))));
+        self.feed(Msg::done(EffectResult::Described(what.clone(), Ok(text.into()))));
     }
 
     pub fn open_thread(&mut self) {
         self.open_server();
         self.keys("<Enter>");
-        if self.app.size.0 >= 120 {
+        if self.app.session.size.0 >= 120 {
             self.app.focus = runtail_tui::app::Pane::Stream;
         }
     }
 
     pub fn items(&mut self, items: Vec<Item>) {
-        self.answer(|k| matches!(k, SubKey::Stream(_)), Answer::Items(items));
+        self.answer(|k| matches!(k, SubscriptionId::Stream(_)), SubscriptionEvent::Items(items));
     }
 
     /// One event, a tenth of a second after what came before.
@@ -280,7 +285,7 @@ impl Dash {
         self.items(vec![Item::Record(Record::Event(event))]);
     }
 
-    /// The link says that it is alive.
+    /// Receives a heartbeat.
     pub fn heartbeat(&mut self) {
         self.items(vec![Item::Heartbeat { at: self.now }]);
     }
@@ -392,7 +397,7 @@ impl Dash {
         self.items(vec![Item::Record(Record::End(end))]);
     }
 
-    /// Time goes on.
+    /// Advances the clock.
     pub fn pass(&mut self, seconds: i64) {
         self.now += SignedDuration::from_secs(seconds);
         self.feed(Msg::Tick);
@@ -400,16 +405,19 @@ impl Dash {
 
     pub fn refuse(&mut self, profile: &str) {
         let name: std::sync::Arc<str> = profile.into();
-        self.fails(move |k| *k == SubKey::Deployments(name.clone()), Kind::Unauthorized);
+        self.fails(move |k| *k == SubscriptionId::Deployments(name.clone()), Kind::Unauthorized);
     }
 
     /// A list of deployments cannot be had.
-    pub fn fails(&mut self, wanted: impl Fn(&SubKey) -> bool, kind: Kind) {
+    pub fn fails(&mut self, wanted: impl Fn(&SubscriptionId) -> bool, kind: Kind) {
         let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("nobody subscribes to that");
-        let SubKey::Deployments(profile) = sub.key else { panic!("{:?}", sub.key) };
+        let SubscriptionId::Deployments(profile) = sub.key else { panic!("{:?}", sub.key) };
         let error = self.error(&profile, kind);
         let next = NextPoll::At(self.now + SignedDuration::from_secs(4));
-        self.answer(wanted, Answer::Deployments { result: Err(error), torn: true, skew: SignedDuration::ZERO, next });
+        self.answer(
+            wanted,
+            SubscriptionEvent::Deployments { result: Err(error), torn: true, skew: SignedDuration::ZERO, next },
+        );
     }
 
     /// A request of a profile that failed.
@@ -429,17 +437,17 @@ impl Dash {
         }
     }
 
-    /// A deployment and a revision whose statuses nobody has heard of, with nulls where one expects something.
+    /// A deployment and a revision with unknown statuses and unexpected nulls.
     pub fn odd_words(&mut self) {
         let list = serde_json::from_value(json!([
             {"id": "x", "name": null, "status": "NOVEL", "latest_revision_id": "r", "source_config": null, "secrets": null}
         ]));
         let us: std::sync::Arc<str> = "prod-us".into();
         let same = us.clone();
-        self.answer(move |k| *k == SubKey::Deployments(us.clone()), listed(list.unwrap()));
+        self.answer(move |k| *k == SubscriptionId::Deployments(us.clone()), listed(list.unwrap()));
         let revision = serde_json::from_value(json!({"id": "r", "status": "REBALANCING", "created_at": null})).unwrap();
-        let answer = Answer::Newest { deployment: "x".into(), revision: Ok(revision) };
-        self.answer(move |k| *k == SubKey::Newest(same.clone()), answer);
+        let answer = SubscriptionEvent::Newest { deployment: "x".into(), revision: Ok(revision) };
+        self.answer(move |k| *k == SubscriptionId::Newest(same.clone()), answer);
     }
 
     pub fn hostile(&mut self) {
@@ -447,7 +455,7 @@ impl Dash {
         let deployments =
             serde_json::from_value(json!([{"id": "x", "name": name, "status": name, "latest_revision_id": name}]));
         let us: std::sync::Arc<str> = "prod-us".into();
-        self.answer(move |k| *k == SubKey::Deployments(us.clone()), listed(deployments.unwrap()));
+        self.answer(move |k| *k == SubscriptionId::Deployments(us.clone()), listed(deployments.unwrap()));
         self.feed(Msg::TaskPanicked { key: None, text: name.into() });
     }
 }
@@ -463,9 +471,9 @@ fn moved(id: &str, by: SignedDuration) -> String {
     format!("{}-{n}", ms.parse::<i64>().unwrap() + by.as_millis() as i64)
 }
 
-pub fn listed(items: Vec<runtail_core::model::Deployment>) -> Answer {
+pub fn listed(items: Vec<runtail_core::model::Deployment>) -> SubscriptionEvent {
     let result = Ok(runtail_api::Listing { items, incomplete: None });
-    Answer::Deployments { result, torn: false, skew: SignedDuration::ZERO, next: NextPoll::Stopped }
+    SubscriptionEvent::Deployments { result, torn: false, skew: SignedDuration::ZERO, next: NextPoll::Stopped }
 }
 
 /// Two regions with a few deployments, one of them on its way.
@@ -495,7 +503,7 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
     for (profile, list) in [("prod-us", us), ("prod-eu", eu)] {
         let name: std::sync::Arc<str> = profile.into();
         let list = serde_json::from_value(list).unwrap();
-        dash.answer(move |k| *k == SubKey::Deployments(name.clone()), listed(list));
+        dash.answer(move |k| *k == SubscriptionId::Deployments(name.clone()), listed(list));
     }
     for (profile, id, status, minutes) in [
         ("prod-us", "d2", "DEPLOYED", 180),
@@ -508,8 +516,11 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
         let own = if id == "d1" { "44444444-4444-4444-8444-444444444444".to_string() } else { format!("{id}-r") };
         let revision = json!({"id": own, "status": status, "created_at": at, "updated_at": at});
         let name: std::sync::Arc<str> = profile.into();
-        let answer = Answer::Newest { deployment: id.into(), revision: Ok(serde_json::from_value(revision).unwrap()) };
-        dash.answer(move |k| *k == SubKey::Newest(name.clone()), answer);
+        let answer = SubscriptionEvent::Newest {
+            deployment: id.into(),
+            revision: Ok(serde_json::from_value(revision).unwrap()),
+        };
+        dash.answer(move |k| *k == SubscriptionId::Newest(name.clone()), answer);
     }
     // The list is sorted by name: support-bot of us is the fourth row, of eu the third but one.
     dash.keys("<Down><Down><Down>");
@@ -530,7 +541,7 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
         let next = NextPoll::At(dash.now + SignedDuration::from_secs(41));
         let items = serde_json::from_value(history(status)).unwrap();
         let list = runtail_api::Revisions { items, was_sorted: true };
-        dash.answer(|k| matches!(k, SubKey::Revisions(..)), Answer::Revisions(Ok(list), next));
+        dash.answer(|k| matches!(k, SubscriptionId::Revisions(..)), SubscriptionEvent::Revisions(Ok(list), next));
     }
     dash
 }

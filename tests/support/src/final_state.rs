@@ -1,4 +1,4 @@
-//! The messages of a stream's last state, read by code of its own that knows nothing of how messages are put together.
+//! The messages of a stream's last state, read independently of the code that assembles messages.
 
 use runtail_stream::{Event, Seq};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Streams that fill memory: each kind repeats text of the server's in another place of an event.
+//! Streams that fill memory: each kind repeats text in a different part of the event.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
-//! What tests and benches share: small servers, processes and terminals, a link that can be cut, a dashboard under test.
+//! Helpers for tests and benchmarks: small servers, processes, terminals, a proxy that breaks connections, and a
+//! dashboard under test.
 
 pub mod common;
 pub mod dash;

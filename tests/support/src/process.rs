@@ -1,4 +1,4 @@
-//! Runs the binary under test: clean surroundings, a deadline for everything, nothing left behind.
+//! Runs the binary under test in a clean environment, with deadlines, and cleans up afterwards.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Long enough for a loaded machine; a test that reaches it hangs.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
-/// How a finished process went.
+/// The result of a finished process.
 #[derive(Debug)]
 pub struct Done {
     /// The exit code; none when a signal ended it.

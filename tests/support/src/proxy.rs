@@ -1,4 +1,4 @@
-//! A link between binary and server that breaks where a test says: the only thing in it that is made up.
+//! A proxy between binary and server that breaks connections where a test says, and forwards everything else unchanged.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -24,7 +24,7 @@ pub enum How {
     Close,
     /// The connection is reset.
     Reset,
-    /// Nothing comes any more, and nobody says so.
+    /// Data stops without any notice.
     Stall,
 }
 

@@ -1,4 +1,4 @@
-//! What a server, or somebody in its place, may send: nothing of it may break the screen or hide anything else.
+//! Hostile server data that must not break the screen or hide other content.
 
 /// Responses, each of an event or a few.
 pub fn responses() -> Vec<String> {

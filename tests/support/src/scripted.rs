@@ -20,7 +20,7 @@ pub enum Reply {
     Page,
     /// The connection is reset.
     Reset,
-    /// Nothing comes, however long one waits.
+    /// No response, ever.
     Hang,
 }
 

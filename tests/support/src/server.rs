@@ -1,4 +1,4 @@
-//! Asks the agent server itself, past the binary: what it says is what the binary's words are held against.
+//! Queries the agent server directly, to verify the binary's output.
 
 use serde_json::{Value, json};
 use std::io::{Read, Write};

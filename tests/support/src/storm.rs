@@ -1,6 +1,6 @@
-//! A bad link between a client and the agent server: it breaks streams at random bytes and in every way that links break,
-//! holds them up, refuses connections and answers as an overloaded proxy does. All of it comes from a seed. It carries one
-//! request a connection, so that what is broken is exactly one answer.
+//! An unreliable proxy between a client and the agent server: it breaks streams at random bytes and in various ways,
+//! delays them, refuses connections and responds like an overloaded proxy, all from a seed. It carries one request per
+//! connection, so that each fault breaks exactly one response.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};

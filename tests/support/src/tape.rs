@@ -1,9 +1,9 @@
-//! Reads a stream's JSON lines, and holds them to what is promised of every tape.
+//! Reads a stream's JSON lines and checks the invariants of every recording.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A tape as the binary printed it.
+/// A recording as printed by the binary.
 #[derive(Debug)]
 pub struct Tape {
     pub head: Value,
@@ -48,7 +48,7 @@ impl Tape {
                     assert!(record["ns"].is_array() && record["event"].is_string(), "{line}");
                     tape.events.push(record);
                 }
-                _ => {} // kinds that we don't know are let pass, as every reader should
+                _ => {} // unknown kinds are skipped, as every reader should
             }
         }
         assert!(!tape.end.is_null(), "the tape has an end; its last line: {:?}", stdout.lines().last());

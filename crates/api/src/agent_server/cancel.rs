@@ -13,7 +13,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A run to cancel, and the result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CancelTarget {
-    /// The run.
     pub run_id: String,
     /// The progress of cancelling it.
     pub state: CancelState,
@@ -32,7 +31,6 @@ pub enum CancelState {
     Active,
     /// The request was accepted, and the run is still active.
     Stopping,
-    /// It stopped.
     Stopped,
     /// It had ended before, or ended by itself.
     Finished,

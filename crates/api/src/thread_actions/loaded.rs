@@ -33,7 +33,6 @@ impl LoadedThread {
         ThreadRecords { thread: self.thread.as_ref(), state: self.state.as_ref(), runs: self.runs.as_deref() }
     }
 
-    /// Its status.
     pub fn status(&self) -> ThreadStatus {
         ThreadStatus::derive(self.records())
     }

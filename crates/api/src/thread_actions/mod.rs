@@ -23,7 +23,6 @@ const STOP_BEFORE_DELETE: Duration = Duration::from_secs(20);
 pub enum ThreadIntent {
     /// Cancels runs.
     Cancel {
-        /// The thread.
         thread: String,
         /// The run; none means the one that is running, else the next of the queue.
         run: Option<String>,
@@ -33,26 +32,18 @@ pub enum ThreadIntent {
         with_queue: bool,
     },
     /// Continues where the thread stopped, without an answer.
-    Continue {
-        /// The thread.
-        thread: String,
-    },
+    Continue { thread: String },
     /// Retries what failed, else runs the last input again.
     Again {
-        /// The thread.
         thread: String,
         /// The number of steps allowed; none means as before, or more if that was what it failed of.
         recursion_limit: Option<u64>,
     },
     /// Deletes the thread.
-    Delete {
-        /// The thread.
-        thread: String,
-    },
+    Delete { thread: String },
 }
 
 impl ThreadIntent {
-    /// The thread.
     pub fn thread(&self) -> &str {
         match self {
             ThreadIntent::Cancel { thread, .. }

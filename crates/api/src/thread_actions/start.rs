@@ -17,7 +17,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(400);
 /// A run that is to be started on a thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunStart {
-    /// The thread.
     pub thread: String,
     /// The request.
     pub body: RunCreate,
@@ -39,7 +38,6 @@ pub enum StartGuard {
 /// A run that was started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Started {
-    /// The run.
     pub run_id: String,
     /// Whether the server's answer was lost, and the run was found in the thread's list.
     pub was_found: bool,

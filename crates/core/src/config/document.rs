@@ -14,9 +14,7 @@ use std::path::{Path, PathBuf};
 /// The language of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// TOML.
     Toml,
-    /// JSON.
     Json,
 }
 

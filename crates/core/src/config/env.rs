@@ -35,7 +35,6 @@ pub(super) fn profile(env: impl Fn(&str) -> Option<String>) -> Result<Option<Pro
     }))
 }
 
-/// The profile of `--url`.
 pub(super) fn url_profile(text: &str) -> Result<Profile, ConfigError> {
     let text = text.trim();
     let bad = |why: String| {

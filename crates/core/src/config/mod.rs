@@ -204,7 +204,6 @@ impl Default for Ui {
 /// A profile: a control plane, agent servers, or both, and their keys.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Profile {
-    /// Its name.
     pub name: String,
     /// Its region on screen: `us`, `eu`, `apac`, `aws`, or the host of anything else.
     pub region: Option<String>,

@@ -21,7 +21,6 @@ pub struct Draft {
     typed: Vec<Arc<str>>,
 }
 
-/// A line of the diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DiffLine {
     /// Number of hidden unchanged lines.

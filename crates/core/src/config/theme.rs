@@ -89,11 +89,8 @@ pub struct Look {
     pub ink: Option<Ink>,
     /// Background color.
     pub ground: Option<Ink>,
-    /// Bold.
     pub bold: bool,
-    /// Dim.
     pub dim: bool,
-    /// Italic.
     pub italic: bool,
     /// Underlined.
     pub underline: bool,

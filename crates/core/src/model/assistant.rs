@@ -15,7 +15,6 @@ pub struct Assistant {
     /// Its own name; the graph's for the assistant that each graph gets.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Its description.
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its version, which grows with each change.

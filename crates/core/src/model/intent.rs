@@ -17,7 +17,6 @@ pub enum Intent {
         /// The settings to change.
         spec: Box<DeploymentSpec>,
     },
-    /// Deletes a deployment.
     DeleteDeployment {
         /// The deployment.
         id: String,
@@ -27,15 +26,9 @@ pub enum Intent {
         force: bool,
     },
     /// Deploys the source of a revision again.
-    Redeploy {
-        /// The deployment.
-        deployment: String,
-        /// The revision.
-        revision: String,
-    },
+    Redeploy { deployment: String, revision: String },
     /// Rolls back to the source of an earlier revision.
     Rollback {
-        /// The deployment.
         deployment: String,
         /// The earlier revision.
         revision: String,
@@ -43,10 +36,5 @@ pub enum Intent {
     /// Changes another record.
     Service(Box<super::ServiceChange>),
     /// Interrupts a revision that is in progress.
-    Interrupt {
-        /// The deployment.
-        deployment: String,
-        /// The revision.
-        revision: String,
-    },
+    Interrupt { deployment: String, revision: String },
 }

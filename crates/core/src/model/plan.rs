@@ -11,7 +11,6 @@ use serde_json::Value;
 pub struct Preview {
     /// The title: `Update support-bot`.
     pub title: String,
-    /// The profile.
     pub profile: String,
     /// The target, frozen when the preview was made; nothing for a new record.
     pub target: Option<Target>,
@@ -34,7 +33,6 @@ pub struct Target {
     pub kind: &'static str,
     /// Its identifier.
     pub id: String,
-    /// Its name.
     pub name: String,
 }
 
@@ -170,13 +168,11 @@ impl Consent {
 /// the dashboard's state.
 #[derive(Clone)]
 pub struct Plan {
-    /// The preview.
     pub preview: Preview,
     /// HTTP method: `POST`, `PATCH` or `DELETE`.
     pub method: String,
     /// Segments of the path below the base, not encoded.
     pub path: Vec<String>,
-    /// The query.
     pub query: Vec<(String, String)>,
     /// The body, secrets included.
     pub body: Option<Value>,

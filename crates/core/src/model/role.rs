@@ -11,7 +11,6 @@ pub enum RevisionRole {
     Superseded,
     /// It may serve soon: it is in progress, or in an unknown status.
     Candidate,
-    /// It failed.
     Failed,
     /// It was skipped.
     Skipped,

@@ -26,7 +26,6 @@ pub struct Run {
     /// When it last changed.
     #[serde(default, deserialize_with = "lenient_time", skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<Timestamp>,
-    /// Its metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Value>,
     /// Everything else.

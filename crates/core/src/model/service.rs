@@ -9,11 +9,9 @@ use std::path::Path;
 /// A change, by what names its target.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Service {
-    /// Creates a listener.
     CreateListener,
     /// Changes a listener, by its id.
     UpdateListener(String),
-    /// Deletes a listener.
     DeleteListener(String),
     /// Creates an OAuth provider.
     CreateProvider,
@@ -21,7 +19,6 @@ pub enum Service {
     DiscoverProvider,
     /// Changes a provider, by its slug.
     UpdateProvider(String),
-    /// Deletes a provider.
     DeleteProvider(String),
     /// Updates a token's label or default flag, by its id.
     UpdateToken(String),

@@ -33,12 +33,10 @@ pub struct ThreadFacts {
     pub graph_id: Option<String>,
 }
 
-/// The error of a thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThreadError {
     /// The error's class: `ValueError`, `UserInterrupt`; empty where the server sends one text.
     pub class: String,
-    /// Its message.
     pub message: String,
 }
 
@@ -82,7 +80,6 @@ pub struct StateFacts {
     pub questions: Vec<Question>,
     /// What wrote this checkpoint: `input`, `loop`, `update` or `fork`.
     pub source: String,
-    /// The step.
     pub step: Option<i64>,
     /// The run that wrote it; none for an edit.
     pub run_id: Option<String>,
@@ -97,9 +94,7 @@ pub struct StateFacts {
 /// A task of a step that is not finished.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskFacts {
-    /// Its id.
     pub id: String,
-    /// The node.
     pub node: String,
     /// Why it failed: `ValueError: …`, as the thread's record has it. Python writes `ValueError('…')` here.
     pub error: Option<String>,
@@ -119,7 +114,6 @@ impl TaskFacts {
 /// A run's record.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunFacts {
-    /// Its id.
     pub run_id: String,
     /// The assistant that it runs.
     pub assistant_id: String,

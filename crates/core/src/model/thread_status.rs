@@ -112,7 +112,6 @@ pub enum ThreadStatus {
         nodes: Vec<String>,
         /// The number of the step that runs: its tasks name it `langgraph_step`.
         step: Option<i64>,
-        /// The run.
         run_id: Option<String>,
         /// Runs that wait behind it.
         queued: usize,
@@ -201,7 +200,6 @@ pub enum StatusRole {
 }
 
 impl StatusRole {
-    /// The glyph.
     pub fn glyph(self) -> &'static str {
         match self {
             StatusRole::Good => "●",

@@ -1,5 +1,5 @@
-//! What changed between two JSON documents, by their structure: the order of keys, white space and how a string is escaped
-//! do not count. Lists whose members have ids are aligned by them, other lists by what their members are.
+//! Structural differences between two JSON documents. Ignores key order, white space and string escapes. Lists are
+//! aligned by the ids of their members if they have any, otherwise by their values.
 
 mod align;
 mod fingerprint;
@@ -13,15 +13,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Changes that are kept; those beyond are only counted.
+/// Maximum number of changes kept; more are only counted.
 pub const MAX_CHANGES: usize = 20_000;
 
-/// What happened to a value.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
-    /// It is new.
     Added,
-    /// It is gone.
     Removed,
     /// It has another value.
     Changed,
@@ -34,9 +32,9 @@ pub enum ChangeKind {
 pub struct Change {
     /// What happened.
     pub kind: ChangeKind,
-    /// The value before; the container that it was added to, where it is new.
+    /// The old value, or the container that a new value was added to.
     pub old: u32,
-    /// The value now; the container that it was removed from, where it is gone.
+    /// The new value, or the container that an old value was removed from.
     pub new: u32,
     /// Of a string that only grew: the bytes of it, as it is written and without its quotes, that were there before.
     pub kept: u32,
@@ -58,13 +56,13 @@ pub struct Difference {
     pub old: Arc<Doc>,
     /// The document now.
     pub new: Arc<Doc>,
-    /// What changed, in the order of the new document; what is gone stands where it was.
+    /// The changes in the order of the new document; removed values at their old place.
     pub changes: Vec<Change>,
-    /// How often each kind of change occurs, by [`ChangeKind`]: those that are not kept are counted too.
+    /// Number of changes of each [`ChangeKind`], including those not kept.
     pub counts: [u64; 4],
     /// Lists of the new document that were too long to be aligned: their members were compared by position.
     pub by_position: Vec<u32>,
-    /// Pairs of values that were looked at: what is equal is passed over as a whole.
+    /// Number of compared pairs of values. Equal values are skipped as a whole.
     pub compared: usize,
 }
 
@@ -86,17 +84,17 @@ impl Difference {
         Difference { old, new, changes, counts, by_position, compared }
     }
 
-    /// All changes, kept or only counted.
+    /// Returns all changes, kept or only counted.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// How often a kind of change occurs.
+    /// Returns how often a kind of change occurs.
     pub fn count(&self, kind: ChangeKind) -> u64 {
         self.counts[kind as usize]
     }
 
-    /// Where a change is: in the new document, or in the old one where the value is gone.
+    /// Returns where a change is: in the new document, or in the old one if the value was removed.
     pub fn path(&self, change: &Change) -> String {
         match change.kind {
             ChangeKind::Removed => self.old.path(change.old),
@@ -104,7 +102,7 @@ impl Difference {
         }
     }
 
-    /// The nodes of the new document that changed, and the containers that they are in.
+    /// Returns the nodes of the new document that changed, and the containers that they are in.
     pub fn marks(&self) -> HashMap<u32, Mark> {
         let mut marks: HashMap<u32, Mark> = HashMap::new();
         for change in &self.changes {
@@ -145,11 +143,11 @@ impl Difference {
 /// What is still to be done, the next thing last.
 #[derive(Debug, Clone, Copy)]
 enum Op {
-    /// Two values are to be compared.
+    /// Compare two values.
     Pair(u32, u32),
     /// The members of two lists, from these on, are to be compared one by one.
     Members(Option<u32>, Option<u32>, (u32, u32)),
-    /// A change is to be told.
+    /// Report a change.
     Tell(Change),
 }
 
@@ -322,7 +320,7 @@ fn removed(old: u32, container: u32) -> Change {
     Change { kind: ChangeKind::Removed, old, new: container, kept: 0 }
 }
 
-/// Bytes of a string that stayed, where something was only appended to it.
+/// Returns the bytes of a string that stayed, where something was only appended to it.
 fn grown(old: &str, new: &str) -> u32 {
     let inner = |raw: &str| raw.len().saturating_sub(2) as u32;
     let before = &old[..old.len().saturating_sub(1)];

@@ -1,5 +1,5 @@
-//! A JSON text as a flat list of nodes: made in one pass without recursion, nothing copied, thirty-two bytes a value. A
-//! large text is read in steps, so that whoever reads it can stop, say how far it is, and let others work.
+//! A JSON text indexed as a flat list of nodes: built in one pass without recursion or copying, 32 bytes per value.
+//! Large texts are indexed in steps, so that the caller can cancel, show progress and yield.
 
 mod path;
 mod string;
@@ -29,22 +29,22 @@ impl Excerpt {
         Some(Excerpt { whole, range })
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         self.whole.get(self.range.clone()).unwrap_or_default()
     }
 
-    /// The text for others to keep: the whole that it is part of, where it is all of that.
+    /// Returns the text for others to keep: the whole that it is part of, where it is all of that.
     pub fn shared(&self) -> Arc<str> {
         if self.len() == self.whole.len() { self.whole.clone() } else { self.as_str().into() }
     }
 
-    /// Bytes.
+    /// Returns the bytes.
     pub fn len(&self) -> usize {
         self.range.len()
     }
 
-    /// Whether there is no text.
+    /// Returns whether there is no text.
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()
     }
@@ -132,12 +132,12 @@ impl Doc {
         self.nodes.len() as u32
     }
 
-    /// Whether nothing was read.
+    /// Returns whether nothing was read.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Bytes of the whole text.
+    /// Returns the bytes of the whole text.
     pub fn bytes(&self) -> usize {
         self.text.len()
     }
@@ -152,7 +152,7 @@ impl Doc {
         }
     }
 
-    /// How often a node was looked at, for tests that count work; in debug builds only.
+    /// Returns how often a node was looked at, for tests that count work; in debug builds only.
     #[cfg(debug_assertions)]
     pub fn looked_at(&self) -> usize {
         self.looked.load(std::sync::atomic::Ordering::Relaxed)
@@ -174,7 +174,7 @@ impl Doc {
         }
     }
 
-    /// The text of a value in pieces: of a string as it is read, of anything else as it is written.
+    /// Returns the text of a value in pieces: of a string as it is read, of anything else as it is written.
     pub fn chunks(&self, node: u32) -> Chunks<'_> {
         match self.kind(node) {
             Kind::Text => Chunks::of_string(self.value(node)),
@@ -188,13 +188,13 @@ impl Doc {
         self.text.as_str().get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// Where a value stands in the text, in bytes.
+    /// Returns where a value stands in the text, in bytes.
     pub fn range(&self, node: u32) -> std::ops::Range<usize> {
         let Node { start, end, .. } = *self.node(node);
         start as usize..end as usize
     }
 
-    /// Bytes of a value as it is written.
+    /// Returns the bytes of a value as it is written.
     pub fn size(&self, node: u32) -> u64 {
         let Node { start, end, .. } = *self.node(node);
         (end - start).into()
@@ -205,7 +205,7 @@ impl Doc {
         self.text.as_str().get(self.key_range(node)?)
     }
 
-    /// Where its key stands in the text, in bytes.
+    /// Returns where its key stands in the text, in bytes.
     pub fn key_range(&self, node: u32) -> Option<std::ops::Range<usize>> {
         let from = self.node(node).key;
         let end = (from != NONE).then(|| string::end(self.text.as_str().as_bytes(), from as usize))??;
@@ -227,35 +227,35 @@ impl Doc {
         self.node(node).depth
     }
 
-    /// The container that a value is in.
+    /// Returns the container that a value is in.
     pub fn parent(&self, node: u32) -> Option<u32> {
         let parent = self.node(node).parent;
         (parent != NONE).then_some(parent)
     }
 
-    /// The node after a value and all that is in it; [`Doc::len`] after the last.
+    /// Returns the node after a value and all that is in it; [`Doc::len`] after the last.
     pub fn after(&self, node: u32) -> u32 {
         self.node(node).next
     }
 
-    /// Whether a value contains others.
+    /// Returns whether a value contains others.
     pub fn has_children(&self, node: u32) -> bool {
         self.node(node).children > 0
     }
 
-    /// Whether a container holds a node, at whatever depth.
+    /// Returns whether a container holds a node, at whatever depth.
     pub fn contains(&self, container: u32, node: u32) -> bool {
         container < node && node < self.after(container)
     }
 
-    /// The members of a container.
+    /// Returns the members of a container.
     pub fn children(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         let end = self.after(node);
         let first = (node + 1 < end).then_some(node + 1);
         std::iter::successors(first, move |child| Some(self.after(*child)).filter(|next| *next < end))
     }
 
-    /// The containers that a value is in, innermost first.
+    /// Returns the containers that a value is in, innermost first.
     pub fn ancestors(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(self.parent(node), |node| self.parent(*node))
     }
@@ -281,7 +281,7 @@ impl Reading {
         Reading { text, nodes: Vec::new(), open: NONE, key: NONE, at: 0, odd }
     }
 
-    /// Bytes that were read.
+    /// Returns the bytes that were read.
     pub fn done(&self) -> usize {
         self.at
     }
@@ -295,7 +295,7 @@ impl Reading {
         self.odd || self.at >= self.text.len()
     }
 
-    /// The document that was read.
+    /// Returns the document that was read.
     pub fn finish(mut self) -> Doc {
         if self.odd || self.open != NONE || self.nodes.is_empty() || self.at < self.text.len() {
             let end = u32::try_from(self.text.len()).unwrap_or(NONE);

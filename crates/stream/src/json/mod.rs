@@ -1,4 +1,4 @@
-//! JSON that is looked at without being deserialized: an index of a document, scans, paths, and differences.
+//! JSON without deserialization: document index, scanning, paths and differences.
 
 pub mod difference;
 pub mod document;

@@ -1,4 +1,4 @@
-//! Paths into JSON, as people write them: `messages[-1].tool_calls[].name`, `a["b c"]`, `*.status`.
+//! JSON paths such as `messages[-1].tool_calls[].name`, `a["b c"]` and `*.status`.
 
 use super::document::{Doc, Kind};
 use crate::protocol::{Fields, Items};
@@ -62,7 +62,7 @@ impl Path {
         (!steps.is_empty()).then_some(Path { steps })
     }
 
-    /// Whether it leads to a value of a document: from its root, or from anywhere in it.
+    /// Returns whether it leads to a value of a document: from its root, or from anywhere in it.
     pub fn leads_to(&self, doc: &Doc, node: u32, from_anywhere: bool) -> bool {
         let mut at = node;
         for step in self.steps.iter().rev() {
@@ -74,7 +74,7 @@ impl Path {
         from_anywhere || doc.parent(at).is_none()
     }
 
-    /// The values that it leads to, raw.
+    /// Returns the values that it leads to, raw.
     pub(crate) fn find<'a>(&self, root: &'a RawValue) -> Vec<&'a RawValue> {
         let mut at = vec![root];
         for step in &self.steps {
@@ -90,7 +90,7 @@ impl Path {
         at
     }
 
-    /// Whether a text may hold it at all: a key that is not written anywhere needs no reading.
+    /// Returns whether a text may hold it at all: a key that is not written anywhere needs no reading.
     pub(crate) fn may_be_in(&self, text: &str) -> bool {
         self.steps.iter().all(|step| match step {
             Step::Key(key) if key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
@@ -102,7 +102,7 @@ impl Path {
 }
 
 impl Step {
-    /// Whether it leads from a container to this member.
+    /// Returns whether it leads from a container to this member.
     fn is_taken(&self, doc: &Doc, parent: u32, member: u32) -> bool {
         match self {
             Step::Key(key) => doc.key(member).is_some_and(|written| match written.contains('\\') {
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lead_somewhere_or_nowhere() {
+    fn paths_select_existing_values() {
         let text = r#"{"a":{"b c":[{"n":1},{"n":[2,3]}]},"x":null,"caf\u00e9":"y"}"#;
         let root: &RawValue = serde_json::from_str(text).unwrap();
         let at = |path: &str| -> Vec<&str> {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_and_broad_json_is_no_matter() {
+    fn deep_and_broad_json_is_searched_quickly() {
         let deep = format!("{}1{}", r#"{"a":["#.repeat(10_000), "]}".repeat(10_000));
         let root: &RawValue = serde_json::from_str(&deep).unwrap();
         assert_eq!(Path::parse("a[0].a[0].a").unwrap().find(root).len(), 1);

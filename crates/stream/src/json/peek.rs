@@ -1,5 +1,5 @@
-//! Looks at JSON without reading more of it than a line on the screen needs: fields are found by skipping over what lies
-//! between them, nothing is checked, and text that was cut off ends in a value that is not whole. Nesting costs a counter.
+//! Reads single fields of a JSON text without parsing the rest. Skips other values without validating them, handles
+//! truncated text, and doesn't recurse.
 
 use crate::protocol::unescape;
 use std::borrow::Cow;
@@ -18,32 +18,32 @@ impl<'a> Peek<'a> {
         Peek { text: head.trim_matches(is_space), whole: head.len() == text.len() }
     }
 
-    /// The same, of which more once was there.
+    /// Returns the same, of which more once was there.
     pub fn cut(self) -> Peek<'a> {
         Peek { whole: false, ..self }
     }
 
-    /// The text, as received.
+    /// Returns the text, as received.
     pub fn text(self) -> &'a str {
         self.text
     }
 
-    /// Whether all of it is here.
+    /// Returns whether all of it is here.
     pub fn is_whole(self) -> bool {
         self.whole
     }
 
-    /// Whether it is `null`.
+    /// Returns whether it is `null`.
     pub fn is_null(self) -> bool {
         self.text == "null"
     }
 
-    /// Whether it is an object.
+    /// Returns whether it is an object.
     pub fn is_object(self) -> bool {
         self.text.starts_with('{')
     }
 
-    /// Whether it is a list.
+    /// Returns whether it is a list.
     pub fn is_list(self) -> bool {
         self.text.starts_with('[')
     }
@@ -60,12 +60,12 @@ impl<'a> Peek<'a> {
         self.text.parse().ok().filter(|_| self.whole)
     }
 
-    /// Whether it is this text.
+    /// Returns whether it is this text.
     pub fn is(self, word: &str) -> bool {
         self.string().as_deref() == Some(word)
     }
 
-    /// The field with this name.
+    /// Returns the field with this name.
     pub fn get(self, name: &str) -> Option<Peek<'a>> {
         self.fields().find(|(key, _)| key == name).map(|(_, value)| value)
     }
@@ -81,7 +81,7 @@ impl<'a> Peek<'a> {
         found
     }
 
-    /// The fields of an object in their order; none where this is something else.
+    /// Returns the fields of an object in their order; none where this is something else.
     pub fn fields(self) -> impl Iterator<Item = (Cow<'a, str>, Peek<'a>)> {
         let mut rest = Scan::inside(self, b'{');
         std::iter::from_fn(move || {
@@ -90,7 +90,7 @@ impl<'a> Peek<'a> {
         })
     }
 
-    /// The members of a list; none where this is something else.
+    /// Returns the members of a list; none where this is something else.
     pub fn items(self) -> impl Iterator<Item = Peek<'a>> {
         let mut rest = Scan::inside(self, b'[');
         std::iter::from_fn(move || rest.next_value())
@@ -109,7 +109,7 @@ impl<'a> Scan<'a> {
         Scan { text: if begins { of.text } else { "" }, at: 1 }
     }
 
-    /// The next value: what separates two of them is passed over, whatever it is.
+    /// Returns the next value. Separators are skipped without validation.
     fn next_value(&mut self) -> Option<Peek<'a>> {
         let bytes = self.text.as_bytes();
         while bytes.get(self.at).is_some_and(|b| b.is_ascii_whitespace() || matches!(b, b',' | b':')) {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_says_so() {
+    fn truncated_values_are_marked() {
         let json = Peek::head(r#"{"a":1,"b":{"c":"long text"},"d":2}"#, 20);
         let fields: Vec<_> = json.fields().collect();
         assert_eq!((&*fields[1].0, fields[1].1.text(), fields[1].1.is_whole()), ("b", r#"{"c":"lon"#, false));

@@ -1,6 +1,6 @@
-//! How the tape keeps events: in chunks of a thousand, in which an event is a few numbers and the text that is its own. What it
-//! has in common with one that came shortly before is kept once. A token of an answer comes with a kilobyte of metadata that is
-//! the same a million times; what is its own is a word.
+//! Compact storage of events, in chunks of about a thousand. Each event is a few numbers plus the text that is unique
+//! to it; what it shares with a recent event is stored once. A streamed token carries a kilobyte of repeated metadata
+//! and only one word of its own.
 
 use crate::log::delta::Delta;
 use crate::log::event::server_time;
@@ -9,21 +9,21 @@ use jiff::{SignedDuration, Timestamp};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Events of a chunk, and the bytes after which it is closed.
+/// Maximum number of events in a chunk, and the size in bytes at which it is closed.
 const ROWS: usize = 1024;
 const BYTES: usize = 256 << 10;
-/// Texts above this are kept as they came: they are read again and again, and must not be put together each time.
+/// Texts longer than this are stored whole, because they are read often and reassembling them is expensive.
 const LARGE: usize = 16 << 10;
-/// Texts below this are like none: sharing saves nothing.
+/// Texts shorter than this are stored inline; sharing would save nothing.
 const SMALL: usize = 48;
-/// Patterns that a text is compared with: as many as may speak in turns.
+/// Number of recent patterns to compare a text with, enough for several interleaved streams.
 const PATTERNS: usize = 8;
-/// What an allocation takes beside what was asked for.
+/// Estimated overhead of an allocation, in bytes.
 const ALLOCATION: usize = 32;
-/// No place in a list.
+/// No index.
 const NONE: u16 = u16::MAX;
 
-/// What many events have in common.
+/// The fields that many events share.
 #[derive(Debug, PartialEq)]
 struct Origin {
     conn: u32,
@@ -37,29 +37,29 @@ impl Origin {
     }
 }
 
-/// One event. Places are those in its chunk's lists.
+/// One event. Indexes refer to its chunk's lists.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     /// Nanoseconds since its chunk's first event.
     at: i64,
-    /// Where its id is in the chunk's text.
+    /// The range of its id in the chunk's text.
     id: u32,
-    /// Where its own text is; of a large one, its number.
+    /// The range of its own text, or the number of its large text.
     own: u32,
     id_len: u32,
     own_len: u16,
     origin: u16,
     pattern: u16,
-    /// Bytes that begin it as they begin the pattern, and bytes that end it so.
+    /// Bytes that it shares with its pattern at the beginning and at the end.
     head: u16,
     tail: u16,
     kind: Kind,
     flags: u8,
 }
 
-/// It has an id.
+/// The event has an id.
 const HAS_ID: u8 = 1;
-/// It is the first with its id, its pattern or its origin, and carries their weight.
+/// The event is the first with its id, pattern or origin, so their size counts toward it.
 const NEW_ID: u8 = 2;
 const NEW_PATTERN: u8 = 4;
 const REPLAYED: u8 = 8;
@@ -84,30 +84,30 @@ enum Kind {
     TooLarge,
 }
 
-/// A text that is kept by itself.
+/// A text that is stored on its own.
 #[derive(Debug)]
 enum Large {
-    /// As it came, with the size of what was cut to it.
+    /// As received, with the original size if it was truncated.
     Text(Arc<str>, u64),
-    /// As its difference to a newer one.
+    /// As a delta to a newer text.
     Delta(Delta),
 }
 
-/// Events that came one after the other.
+/// A sequence of consecutive events.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     first: Seq,
     base: Timestamp,
     rows: Vec<Row>,
-    /// Rows that were let go.
+    /// Number of evicted rows.
     gone: usize,
-    /// The texts that are the events' own, and their ids.
+    /// The events' own texts and ids.
     text: String,
     origins: Vec<Arc<Origin>>,
     patterns: Vec<Arc<str>>,
-    /// Bytes of the patterns that came in this chunk.
+    /// Total size of the patterns first used in this chunk.
     pattern_bytes: usize,
-    /// Large texts, and how many were let go.
+    /// Large texts, and how many were evicted.
     large: VecDeque<Large>,
     large_gone: u32,
 }
@@ -128,18 +128,18 @@ impl Chunk {
         }
     }
 
-    /// The number of its oldest event that is still here.
+    /// Returns the position of the oldest retained event.
     pub fn first(&self) -> Seq {
         self.first + self.gone as u64
     }
 
-    /// Events that are still here.
+    /// Returns the number of retained events.
     pub fn len(&self) -> usize {
         self.rows.len() - self.gone
     }
 
-    /// Lets its oldest event go; gives its weight and the bytes of its payload.
-    pub fn let_go(&mut self) -> Option<(usize, u64)> {
+    /// Evicts the oldest event. Returns its memory size and its payload size.
+    pub fn evict_oldest(&mut self) -> Option<(usize, u64)> {
         let (weight, size) = (self.weight(self.gone)?, self.size(self.gone)?);
         let row = self.rows.get(self.gone)?;
         if row.is_large() {
@@ -150,40 +150,39 @@ impl Chunk {
         Some((weight, size))
     }
 
-    /// The place of the event with a number.
+    /// Returns the index of the event at a position.
     pub fn place(&self, seq: Seq) -> Option<usize> {
         let place = usize::try_from(seq.checked_since(self.first)?).ok()?;
         (self.gone..self.rows.len()).contains(&place).then_some(place)
     }
 
-    /// Places of the events that are still here.
+    /// Returns the indexes of the retained events.
     pub fn places(&self) -> std::ops::Range<usize> {
         self.gone..self.rows.len()
     }
 
-    /// The number of the event in a place.
+    /// Returns the position of the event at an index.
     pub fn seq(&self, place: usize) -> Seq {
         self.first + place as u64
     }
 
-    /// When it came.
+    /// Returns the event's time of arrival.
     pub fn at(&self, place: usize) -> Option<Timestamp> {
         self.base.checked_add(SignedDuration::from_nanos(self.rows.get(place)?.at)).ok()
     }
 
-    /// When it happened, where that is known: see [`Event::time`].
+    /// Returns the event's time, if known; see [`Event::time`].
     pub fn time(&self, place: usize) -> Option<Timestamp> {
         let is_replayed = self.rows.get(place)?.is(REPLAYED);
         self.id(place).and_then(server_time).or_else(|| self.at(place).filter(|_| !is_replayed))
     }
 
-    /// Its id.
     pub fn id(&self, place: usize) -> Option<&str> {
         let row = self.rows.get(place)?;
         row.is(HAS_ID).then(|| &self.text[row.id as usize..][..row.id_len as usize])
     }
 
-    /// The event itself. `base` finds the text of another event, for one that is kept as a difference to it.
+    /// Rebuilds the event. `base` returns the text of another event, which a delta refers to.
     pub fn event(&self, place: usize, base: &dyn Fn(Seq) -> Option<Arc<str>>) -> Option<Event> {
         let row = self.rows.get(place)?;
         let origin = self.origins.get(usize::from(row.origin))?;
@@ -218,8 +217,8 @@ impl Chunk {
         self.large.get(row.own.checked_sub(self.large_gone)? as usize)
     }
 
-    /// Keeps the large text of an event as its difference to a newer one, where that saves enough. The newer event has to
-    /// stay as long as this one does.
+    /// Replaces an event's large text with a delta to a newer one, if that saves enough. The newer event must not be
+    /// evicted before this one.
     pub fn keep_difference(&mut self, place: usize, newer: Seq, newer_text: &str) {
         let Some(row) = self.rows.get(place).filter(|row| row.kind == Kind::LargeJson) else { return };
         let number = row.own.checked_sub(self.large_gone).map(|number| number as usize);
@@ -249,7 +248,7 @@ impl Chunk {
         text.into()
     }
 
-    /// Bytes of the payload of the event in a place.
+    /// Returns the payload size of the event at an index.
     fn size(&self, place: usize) -> Option<u64> {
         let row = self.rows.get(place)?;
         Some(match row.is_large() {
@@ -261,12 +260,12 @@ impl Chunk {
         })
     }
 
-    /// Bytes of memory that it takes, roughly.
+    /// Returns its approximate memory size in bytes.
     pub fn weight(&self, place: usize) -> Option<usize> {
         let row = self.rows.get(place)?;
         let pattern = self.patterns.get(usize::from(row.pattern)).filter(|_| row.is(NEW_PATTERN));
         let data = match row.is_large() {
-            // Which is alone in its chunk.
+            // Such an event is alone in its chunk.
             true => {
                 let text = match self.large(row)? {
                     Large::Text(text, _) => text.len(),
@@ -284,18 +283,18 @@ impl Chunk {
     }
 }
 
-/// A text that others are like.
+/// A text whose beginning and end other texts share.
 #[derive(Debug)]
 struct Pattern {
     text: Arc<str>,
-    /// Its place in the newest chunk.
+    /// Its index in the newest chunk.
     place: u16,
 }
 
-/// Packs events into chunks, in the order in which they come.
+/// Packs events into chunks in order of arrival.
 #[derive(Debug, Default)]
 pub(crate) struct Packer {
-    /// The one that was of use last comes first.
+    /// Most recently used first.
     patterns: Vec<Pattern>,
 }
 
@@ -369,7 +368,7 @@ impl Packer {
         chunk.rows.push(row);
     }
 
-    /// Packs a text of at most `LARGE` bytes. One that is like none before becomes a pattern itself.
+    /// Packs a text of at most `LARGE` bytes. A text that matches no pattern becomes a new one.
     fn pack(&mut self, text: Arc<str>, row: &mut Row, chunk: &mut Chunk) {
         let mut own = &*text;
         if text.len() >= SMALL {
@@ -401,12 +400,13 @@ impl Packer {
     }
 }
 
-/// A length of at most [`LARGE`].
+/// Converts a length of at most [`LARGE`].
 fn short(len: usize) -> u16 {
     u16::try_from(len).unwrap_or(u16::MAX)
 }
 
-/// Bytes at the beginning and at the end that two texts have in common: whole characters, and none counted twice.
+/// Returns the lengths of the common prefix and suffix of two texts. They end at character boundaries and don't
+/// overlap.
 pub(crate) fn common(a: &str, b: &str) -> (usize, usize) {
     let most = a.len().min(b.len());
     let mut head = same(a.as_bytes()[..most].chunks(WORD), b.as_bytes()[..most].chunks(WORD), false);
@@ -422,10 +422,10 @@ pub(crate) fn common(a: &str, b: &str) -> (usize, usize) {
     (head, tail)
 }
 
-/// Bytes that are compared in one step.
+/// Number of bytes compared per step.
 const WORD: usize = 32;
 
-/// Bytes that are the same before the first that are not, in pieces that begin there.
+/// Counts the equal bytes before the first difference.
 fn same<'a>(a: impl Iterator<Item = &'a [u8]>, b: impl Iterator<Item = &'a [u8]>, from_end: bool) -> usize {
     let mut count = 0;
     for (a, b) in a.zip(b) {
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_with_every_token_is_kept_once() {
+    fn repeated_metadata_is_stored_once() {
         let metadata = format!(r#"{{"thread_id":"t","more":"{}"}}"#, "x".repeat(1000));
         let text = |n| format!(r#"[{{"content":"wörd{n} "}},{metadata}]"#);
         let id = |n| format!("1789000000000-{}", n / 6);
@@ -488,14 +488,14 @@ mod tests {
         let text: Arc<str> = "x".repeat(LARGE + 1).into();
         let mut chunks = pack(&[event(1, None, Data::Json(text.clone())), event(2, None, Data::Json(text.clone()))]);
         assert!(unpack(&chunks).iter().all(|event| Arc::ptr_eq(event.data.text(), &text)));
-        // And goes as soon as its event does.
+        // It is freed together with its event.
         assert_eq!(Arc::strong_count(&text), 3);
-        chunks[0].let_go();
+        chunks[0].evict_oldest();
         assert_eq!(Arc::strong_count(&text), 2);
     }
 
     #[test]
-    fn times_far_apart_are_kept_to_the_nanosecond() {
+    fn distant_times_keep_nanosecond_precision() {
         let mut events: Vec<Event> = (1..=4).map(|n| event(n, None, Data::Json("1".into()))).collect();
         (events[1].at, events[2].at) = (Timestamp::MAX, Timestamp::MIN);
         assert_eq!(unpack(&pack(&events)), events);
@@ -503,7 +503,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_event_comes_back(
+        fn events_round_trip(
             given in prop::collection::vec(("(a|é|€|😀|\"){0,120}", 0..4u8, prop::option::of("[a-c]{0,3}")), 0..60),
             gone in 0..60usize,
         ) {
@@ -520,13 +520,13 @@ mod tests {
             let gone = gone.min(events.len());
             for _ in 0..gone {
                 let chunk = chunks.iter_mut().find(|chunk| chunk.len() > 0).unwrap();
-                prop_assert!(chunk.let_go().is_some());
+                prop_assert!(chunk.evict_oldest().is_some());
             }
             prop_assert_eq!(unpack(&chunks), &events[gone..]);
         }
 
         #[test]
-        fn what_is_common_is_counted_once(a in "(a|é|è|ê){0,40}", b in "(a|é|è|ê){0,40}") {
+        fn common_prefix_and_suffix_do_not_overlap(a in "(a|é|è|ê){0,40}", b in "(a|é|è|ê){0,40}") {
             let (head, tail) = common(&a, &b);
             prop_assert!(head + tail <= a.len().min(b.len()));
             prop_assert_eq!(&a[..head], &b[..head]);

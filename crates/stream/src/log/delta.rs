@@ -1,26 +1,26 @@
-//! A large text kept as what differs from a newer one: what old snapshots of a thread become.
+//! A large text stored as a delta to a newer one. Used for older snapshots of a thread.
 
 use crate::Seq;
 use crate::log::chunk::common;
 use std::sync::Arc;
 
-/// The difference of a text to another one, the base.
+/// The delta of a text to another one, the base.
 #[derive(Debug)]
 pub(crate) struct Delta {
     /// The number of the event that holds the base.
     pub base: Seq,
-    /// The text before its values, whole: the thread's record and its runs change with each snapshot.
+    /// The full text before the values, because the thread's record and its runs change with each snapshot.
     head: Box<str>,
-    /// Bytes of the base's values that begin and end this text's.
+    /// Lengths of the prefix and suffix shared with the base's values.
     shared: (usize, usize),
-    /// What lies between them.
+    /// The text between them.
     own: Box<str>,
     /// Bytes of the text.
     pub len: usize,
 }
 
 impl Delta {
-    /// Returns the difference, unless it saves less than half of the text.
+    /// Returns the delta, unless it saves less than half of the text.
     pub fn of(text: &str, base: Seq, base_text: &str) -> Option<Delta> {
         let (head, values) = split(text);
         let (_, base_values) = split(base_text);
@@ -42,13 +42,13 @@ impl Delta {
         Some(text.into())
     }
 
-    /// Bytes of memory, roughly.
+    /// Returns the bytes of memory, roughly.
     pub fn weight(&self) -> usize {
         size_of::<Delta>() + self.head.len() + self.own.len()
     }
 }
 
-/// The text before its first field `values`, and from there on.
+/// Splits a text before its first field `values`.
 fn split(text: &str) -> (&str, &str) {
     text.split_at(memchr::memmem::find(text.as_bytes(), b"\"values\":").unwrap_or(0))
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_that_grew_costs_what_it_grew_by() {
+    fn a_grown_state_costs_only_its_growth() {
         let state = |run: &str, messages: usize| {
             let list = (0..messages).map(|n| format!(r#"{{"id":"{n}","content":"wörd"}}"#)).collect::<Vec<_>>();
             format!(r#"{{"thread":{{"at":"{run}"}},"state":{{"values":{{"messages":[{}],"é":1}}}}}}"#, list.join(","))
@@ -67,7 +67,7 @@ mod tests {
         let delta = Delta::of(&old, Seq(9), &new).unwrap();
         assert_eq!(delta.text(&new).as_deref(), Some(&*old));
         assert!(delta.weight() < 300, "{}", delta.weight());
-        // Not what it was made from.
+        // A different base.
         assert_eq!(delta.text("short"), None);
         assert!(Delta::of(&old, Seq(9), "nothing in common").is_none());
         // Bytes that are no boundary of a character in one of the two.

@@ -4,12 +4,12 @@ use crate::Seq;
 use jiff::Timestamp;
 use std::sync::Arc;
 
-/// One event. `data` is exactly what was received.
+/// An event. Its data is kept exactly as received.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// Position on the tape, from 1, without holes.
+    /// Position in the event log, from 1, without gaps.
     pub seq: Seq,
-    /// When it arrived here.
+    /// Time of arrival.
     pub at: Timestamp,
     /// The connection that delivered it, from 1.
     pub conn: u32,
@@ -25,23 +25,23 @@ pub struct Event {
     pub data: Data,
 }
 
-/// Milliseconds since 1970 that an id can mean: the years 2014 to 2100. Other numbers count something else.
+/// Milliseconds since 1970 that are plausible in an id: the years 2014 to 2100. Other numbers mean something else.
 const EPOCH_MS: std::ops::Range<i64> = 1_400_000_000_000..4_102_444_800_000;
 
 impl Event {
-    /// When it happened: the server's time if the id has one, else the time of arrival. A replayed event without a server
-    /// time has none.
+    /// Returns when the event happened: the server's time if the id has one, else the time of arrival. A replayed event
+    /// without a server time has none.
     pub fn time(&self) -> Option<Timestamp> {
         self.server_time().or((!self.replayed).then_some(self.at))
     }
 
-    /// The server's time, if the id has one.
+    /// Returns the server's time, if the id has one.
     pub fn server_time(&self) -> Option<Timestamp> {
         self.id.as_deref().and_then(server_time)
     }
 }
 
-/// The time in an id of the form `<epoch ms>-<n>`, as the Python server makes them.
+/// Returns the time in an id of the form `<epoch ms>-<n>`, which the Python server uses.
 pub fn server_time(id: &str) -> Option<Timestamp> {
     let (ms, n) = id.split_once('-')?;
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -56,7 +56,7 @@ pub enum Data {
     Json(Arc<str>),
     /// Not JSON: the text as received.
     Malformed(Arc<str>),
-    /// Larger than the cap: its size in bytes and its head. The rest was let go.
+    /// Larger than the limit: its size and its beginning. The rest was dropped.
     TooLarge {
         /// Size in bytes.
         size: u64,
@@ -66,7 +66,7 @@ pub enum Data {
 }
 
 impl Data {
-    /// The JSON text, where it is JSON.
+    /// Returns the JSON text, if it is JSON.
     pub fn json(&self) -> Option<&Arc<str>> {
         match self {
             Data::Json(text) => Some(text),
@@ -74,7 +74,7 @@ impl Data {
         }
     }
 
-    /// Bytes that came.
+    /// Returns the received size in bytes.
     pub fn size(&self) -> u64 {
         match self {
             Data::Json(text) | Data::Malformed(text) => text.len() as u64,
@@ -82,7 +82,7 @@ impl Data {
         }
     }
 
-    /// Whatever text there is.
+    /// Returns the retained text.
     pub fn text(&self) -> &Arc<str> {
         match self {
             Data::Json(text) | Data::Malformed(text) => text,
@@ -110,11 +110,11 @@ mod tests {
     }
 
     #[test]
-    fn event_time_is_the_servers_else_the_arrival_of_a_live_event_else_unknown() {
+    fn event_time_prefers_the_server_then_live_arrival() {
         let server = "2026-11-21T01:26:17.667Z".parse().ok();
         assert_eq!(event(Some("1795224377667-0"), true).time(), server);
         assert_eq!(event(Some("1795224377667-0"), false).time(), server);
-        // Ids that count events, ids of Aegra, and numbers that are no time of day in this century.
+        // Sequential ids, Aegra's ids, and numbers that are not plausible times.
         for id in [
             None,
             Some("7"),

@@ -1,35 +1,35 @@
-//! The chain of hashes in a recording. The last field of each line, `hash`, is the SHA-256 (its first half, as hex) of the
-//! hash before it and of the line as it is without that field. So a line that was changed, taken out, added or moved is found, and
-//! the last hash stands for the whole: whoever noted it can tell that nothing was made anew either.
+//! The hash chain of a recording. The last field of each line, `hash`, is the first half of the SHA-256 (as hex) of the
+//! previous hash and the line without that field. This detects lines that were changed, removed, added or moved. The
+//! last hash identifies the whole recording, so it also proves that the recording was not rewritten.
 
 use ring::digest::{Context, SHA256};
 
-/// Bytes of a hash that are written.
+/// Length of a written hash, in bytes.
 const BYTES: usize = 16;
-/// What stands before the hash at the end of a line.
+/// The text before the hash at the end of a line.
 const FIELD: &[u8] = br#","hash":""#;
-/// What stands after it.
+/// The text after the hash.
 const CLOSE: &[u8] = br#""}"#;
 
-/// Where a chain stands.
+/// The current state of a hash chain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Chain {
     last: [u8; BYTES],
 }
 
-/// What a line says of the chain.
+/// The result of checking a line against the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Linked {
-    /// It has no hash.
+    /// The line has no hash.
     No,
-    /// It goes on where the line before it ended.
+    /// The line follows the previous one.
     Yes,
-    /// It was changed, or is not the one that followed.
+    /// The line was changed, or doesn't follow the previous one.
     Broken,
 }
 
 impl Chain {
-    /// Gives a hash to the line that begins here and ends the text, with its line end.
+    /// Appends a hash to the text's last line, which begins at this offset and ends with a line break.
     pub fn seal(&mut self, text: &mut Vec<u8>, from: usize) {
         let Some(line) = text.get(from..).and_then(|line| line.strip_suffix(b"}\n")) else { return };
         self.last = hash(self.last, &[line, b"}"]);
@@ -40,8 +40,8 @@ impl Chain {
         text.push(b'\n');
     }
 
-    /// Holds the next line, without its line end, against the chain. After one that is broken the chain goes on from it, so
-    /// that each damage is found where it is.
+    /// Checks the next line, without its line break, against the chain. After a broken line the chain continues from
+    /// it, so that each change is reported where it is.
     pub fn check(&mut self, line: &[u8]) -> Linked {
         let Some((before, said)) = split(line) else { return Linked::No };
         let is_right = hash(self.last, &[before, b"}"]) == said;
@@ -49,13 +49,13 @@ impl Chain {
         if is_right { Linked::Yes } else { Linked::Broken }
     }
 
-    /// The hash of the line before, as it is written.
+    /// Returns the previous line's hash as written.
     pub fn seal_text(&self) -> String {
         self.last.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
-/// The hash of one line, after the hash before it.
+/// Hashes one line together with the previous hash.
 fn hash(before: [u8; BYTES], line: &[&[u8]]) -> [u8; BYTES] {
     let mut context = Context::new(&SHA256);
     context.update(&before);
@@ -65,7 +65,8 @@ fn hash(before: [u8; BYTES], line: &[&[u8]]) -> [u8; BYTES] {
     half
 }
 
-/// A line up to its field, and the hash in that. In JSON no quote stands bare inside a text, so nothing else ends like it.
+/// Splits a line into the part before the field and its hash. Quotes inside JSON strings are escaped, so nothing else
+/// can end like this.
 fn split(line: &[u8]) -> Option<(&[u8], [u8; BYTES])> {
     let (rest, hex) = line.strip_suffix(CLOSE)?.split_last_chunk::<{ 2 * BYTES }>()?;
     let before = rest.strip_suffix(FIELD)?;
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_found_where_it_is() {
+    fn changed_lines_are_located() {
         let lines = sealed(&[r#"{"a":1}"#, r#"{"a":2}"#, r#"{"a":3}"#, r#"{"a":4}"#]);
         assert!(lines[0].starts_with(r#"{"a":1,"hash":""#), "{}", lines[0]);
         assert_eq!(checked(&lines), "++++");
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_is_known_by_its_place() {
+    fn only_the_last_field_is_a_hash() {
         let zeros = "0".repeat(32);
         let inside = format!(r#"{{"data":{{"x":1,"hash":"{zeros}"}}}}"#);
         let in_text = format!(r#"{{"data":"x\",\"hash\":\"{zeros}\"}}"}}"#);

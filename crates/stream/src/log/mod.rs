@@ -1,4 +1,4 @@
-//! The event log of a stream: what it holds, how it is kept, and how it is written to recordings.
+//! The event log of a stream: its records, their storage, and recordings.
 
 pub(crate) mod chunk;
 pub(crate) mod delta;

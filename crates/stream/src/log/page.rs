@@ -1,8 +1,8 @@
-//! A thread page: a stream with snapshots of its thread beside it, as one event log.
+//! A thread page: a stream and snapshots of its thread, merged into one event log.
 //!
-//! The first snapshot comes before the stream, so that what was said before stands before what is said now. After that a
-//! snapshot is loaded whenever a run begins or ends, the state is edited, or the connection was lost: a stream never says
-//! how a run ended.
+//! The first snapshot precedes the stream, so that earlier messages come before new ones. Another snapshot is loaded
+//! whenever a run starts or ends, the state is edited, or the connection was lost, because a stream never says how a
+//! run ended.
 
 use crate::log::snapshot::{Loaded, Part, Positions, ThreadSnapshot};
 use crate::log::snapshot_loader::{Scope, SnapshotLoader};
@@ -14,32 +14,32 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-/// How long the stream waits for the thread's state before it is shown without, and then for its history.
+/// How long the stream is held back for the thread's state, and then for its history.
 const HOLD: Duration = Duration::from_secs(5);
 const HOLD_FOR_HISTORY: Duration = Duration::from_millis(700);
-/// Batches of the stream that wait meanwhile; then the source waits, and the server after it.
+/// Maximum number of held batches. Beyond that, back-pressure stops the source and then the server.
 const HELD: usize = 64;
-/// Between two loads lies at least this: runs may begin and end faster than anyone reads.
+/// Minimum interval between loads, because runs may start and end in quick succession.
 const PAUSE: Duration = Duration::from_millis(300);
-/// A replay is over when nothing of it has arrived for this long.
+/// A replay is complete when no replayed event has arrived for this long.
 const REPLAYED: Duration = Duration::from_millis(500);
-/// How often the thread is looked at while nothing happens: streams don't say that it was deleted.
+/// How often an idle thread is reloaded, because streams don't report that it was deleted.
 const IDLE_LOAD: Duration = Duration::from_secs(10);
 
-/// What a page needs beside its stream.
+/// The options of a thread page.
 #[derive(Debug)]
 pub struct PageOptions {
-    /// Makes the loader once the thread is known.
+    /// Creates the loader once the thread is known.
     pub loader: LoaderFor,
-    /// The thread, where it is known from the start and may have a past.
+    /// The thread, if it is known from the start and may have a history.
     pub thread: Option<String>,
-    /// The head of the log, which stands before everything: a snapshot may come before the stream says anything.
+    /// The head of the log. It must be the first record, and a snapshot may arrive before the stream's head.
     pub head: Head,
-    /// Another number asks for a snapshot now.
+    /// Requests a snapshot when it changes.
     pub refresh: watch::Receiver<u64>,
 }
 
-/// Makes the loader of a thread.
+/// Creates the snapshot loader of a thread.
 pub struct LoaderFor(pub Box<dyn Fn(String) -> SnapshotLoader + Send + Sync>);
 
 impl std::fmt::Debug for LoaderFor {
@@ -48,8 +48,8 @@ impl std::fmt::Debug for LoaderFor {
     }
 }
 
-/// Hands on a stream with the snapshots of its thread. Returns when nobody listens any more, or when a stream ended that is
-/// of no thread: of one that ended snapshots are loaded on request.
+/// Forwards a stream and the snapshots of its thread. Returns when the receiver is dropped, or when a stream without a
+/// thread ends. After a thread's stream ends, snapshots are still loaded on request.
 pub async fn follow_page(options: PageOptions, stream: mpsc::Receiver<Vec<Item>>, out: mpsc::Sender<Vec<Item>>) {
     let PageOptions { loader, thread, mut head, refresh } = options;
     let (sender, loaded) = mpsc::unbounded_channel();
@@ -83,14 +83,14 @@ pub async fn follow_page(options: PageOptions, stream: mpsc::Receiver<Vec<Item>>
     page.run(stream).await;
 }
 
-/// Items of the stream that wait for the thread's state and history: what is of the past stands before them.
+/// Items of the stream that are held back until the thread's state and history are loaded, so that those come first.
 struct Held {
     items: Vec<Vec<Item>>,
     waits_for: Vec<Part>,
     until: Instant,
 }
 
-/// A load under way, and whether it waits until the end of a run has settled.
+/// A load in progress, and whether it waits until the thread's status reflects the end of a run.
 type Load = BoxFuture<'static, ()>;
 
 struct Page {
@@ -102,15 +102,15 @@ struct Page {
     loaded: mpsc::UnboundedReceiver<ThreadSnapshot>,
     refresh: watch::Receiver<u64>,
     loading: Option<Load>,
-    /// What is to be loaded next, and whether a run has just ended.
+    /// The scope of the next load, and whether a run has just ended.
     due: Option<(Scope, bool)>,
     last_load: Option<Instant>,
     held: Option<Held>,
-    /// When an event was replayed last, until the snapshot after the replay.
+    /// When the last replayed event arrived; cleared by the snapshot after the replay.
     replayed: Option<Instant>,
-    /// The log has its head, so that of the stream is left out.
+    /// Whether the head was already sent, so that the stream's own is skipped.
     has_head: bool,
-    /// The stream ended.
+    /// Whether the stream ended.
     ended: bool,
 }
 
@@ -128,7 +128,7 @@ impl Page {
                 Some(snapshot) = self.loaded.recv() => self.take_snapshot(snapshot).await,
                 () = async { if let Some(load) = &mut self.loading { load.await } }, if self.loading.is_some() => {
                     (self.loading, self.last_load) = (None, Some(Instant::now()));
-                    // What it loaded is in the channel by now.
+                    // Everything it loaded is in the channel by now.
                     true
                 }
                 items = stream.recv(), if !is_full && !self.ended => match items {
@@ -152,7 +152,7 @@ impl Page {
         }
     }
 
-    /// The thread became known.
+    /// Sets the thread once it is known.
     fn know(&mut self, thread: String) {
         if self.loader.is_none() {
             self.loader = Some((self.loader_for.0)(thread));
@@ -160,13 +160,13 @@ impl Page {
         }
     }
 
-    /// Asks for a load; one that is due already becomes as large as either.
+    /// Schedules a load. A pending load is widened to cover both scopes.
     fn want(&mut self, scope: Scope, after_end: bool) {
         let (known, was_end) = self.due.unwrap_or((scope, false));
         self.due = Some((known.max(scope), was_end || after_end));
     }
 
-    /// Begins the load that is due, unless one is under way or was made just now.
+    /// Starts the pending load, unless one is in progress or has just finished.
     fn begin_load(&mut self) {
         let may_load = self.loading.is_none() && self.last_load.is_none_or(|last| last.elapsed() >= PAUSE);
         let Some(loader) = self.loader.clone().filter(|_| may_load) else {
@@ -174,7 +174,7 @@ impl Page {
         };
         let Some((scope, after_end)) = self.due.take() else { return };
         let sender = self.sender.clone();
-        // The page is gone where nobody takes it.
+        // Sending fails only if the page was dropped.
         let out = move |snapshot| drop(sender.send(snapshot));
         self.loading = Some(match after_end {
             true => async move { loader.load_settled(out).await }.boxed(),
@@ -182,7 +182,7 @@ impl Page {
         });
     }
 
-    /// When something is to be done unasked. Nothing is after the end of the stream and its last snapshot.
+    /// Returns when to wake up without a trigger; never after the end of the stream and its last snapshot.
     fn next_wake(&self) -> Option<Instant> {
         let pause = self.last_load.map(|last| last + PAUSE).filter(|_| self.due.is_some() && self.loading.is_none());
         let held = self.held.as_ref().map(|held| held.until);
@@ -194,7 +194,7 @@ impl Page {
     async fn wake(&mut self) -> bool {
         let now = Instant::now();
         if self.replayed.is_some_and(|last| now >= last + REPLAYED) {
-            // What was replayed may be of older runs than the newest: the newest state goes last.
+            // Replayed events may belong to older runs, so reload the newest state after them.
             self.replayed = None;
             self.want(Scope::All, false);
         }
@@ -237,7 +237,7 @@ impl Page {
             items.retain(|item| !matches!(item, Item::Record(Record::Tape(_))));
         }
         if let Some(held) = &mut self.held {
-            // How the connection is does not wait.
+            // Connection status is not held back.
             let (signs, rest) = items.into_iter().partition::<Vec<_>, _>(|item| !matches!(item, Item::Record(_)));
             held.items.push(rest);
             return signs.is_empty() || self.send(signs).await;
@@ -245,7 +245,7 @@ impl Page {
         self.hand_on(items).await
     }
 
-    /// What an item says of the thread.
+    /// Updates the page's state from an item.
     fn note(&mut self, item: &Item, now: Instant) {
         match item {
             Item::Started { thread_id: Some(thread), .. } => {
@@ -287,7 +287,7 @@ impl Page {
         }
     }
 
-    /// Shows what waited for the state.
+    /// Sends the held items.
     async fn release(&mut self) -> bool {
         let Some(held) = self.held.take() else { return true };
         for items in held.items {

@@ -1,4 +1,4 @@
-//! What a source says, and what a recording holds: one record a line, told apart by `kind` (CLI.md).
+//! The records of a source and of recordings: one record per line, distinguished by `kind` (CLI.md).
 
 use crate::{Data, Event, EventNumber};
 use jiff::Timestamp;
@@ -7,13 +7,12 @@ use std::time::Duration;
 /// One line of a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record {
-    /// The head: what this is a tape of.
+    /// The head: which stream this is a recording of.
     Tape(Head),
     /// A connection was opened.
     Open {
-        /// When.
         at: Timestamp,
-        /// Its number, from 1.
+        /// The connection's number, from 1.
         conn: u32,
         /// HTTP status.
         status: u16,
@@ -24,7 +23,6 @@ pub enum Record {
     Event(Event),
     /// A connection ended.
     Close {
-        /// When.
         at: Timestamp,
         /// Its number.
         conn: u32,
@@ -33,19 +31,18 @@ pub enum Record {
     },
     /// Something may be missing here.
     Gap {
-        /// When it was noticed.
+        /// When the gap was noticed.
         at: Timestamp,
-        /// Why, in words.
         why: String,
     },
-    /// A run of a thread that is followed by its runs: it was first seen, or its status changed.
+    /// A new run, or a changed status, of a thread that is followed by its runs.
     Run(RunRecord),
-    /// The end of the tape.
+    /// The end of the recording.
     End(End),
 }
 
 impl Record {
-    /// Returns the bytes of memory that a record other than an event takes, roughly.
+    /// Returns the approximate memory size, in bytes, of a record other than an event.
     pub fn weight(&self) -> usize {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let own = match self {
@@ -63,14 +60,14 @@ impl Record {
     }
 }
 
-/// What the server's list of runs says about a run.
+/// A run's entry in the server's list of runs.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunRecord {
     /// When the list was read.
     pub at: Timestamp,
     /// The run.
     pub run_id: String,
-    /// The server's word.
+    /// The status as the server spells it.
     pub status: String,
     /// When it was created.
     pub started_at: Option<Timestamp>,
@@ -78,50 +75,48 @@ pub struct RunRecord {
     pub ended_at: Option<Timestamp>,
     /// The assistant that it runs.
     pub assistant_id: Option<String>,
-    /// How it ended, where its stream was read: a run that stops to ask is a success to some servers.
+    /// The outcome, if its stream was read. Some servers report an interrupted run as a success.
     pub outcome: Option<Outcome>,
 }
 
-/// The head of a tape.
+/// The head of a recording.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Head {
     /// When the source was opened.
     pub at: Timestamp,
-    /// Address of the agent server, without credentials.
+    /// URL of the agent server, without credentials.
     pub server: String,
     /// The thread; none for a stateless run.
     pub thread_id: Option<String>,
     /// The run; none for the stream of a whole thread.
     pub run_id: Option<String>,
-    /// The modes that were asked for.
+    /// The requested modes.
     pub modes: Vec<String>,
 }
 
-/// How a source ended, with the ledger's sums.
+/// The end of a source, with totals.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct End {
-    /// When.
     pub at: Timestamp,
-    /// How it went.
     pub outcome: Outcome,
-    /// Why, where there is more to say (the run's error, the last network failure).
+    /// More about the outcome: the run's error, or the last network failure.
     pub detail: Option<String>,
-    /// Events on the tape.
+    /// Number of recorded events.
     pub events: u64,
     /// Bytes received in bodies.
     pub bytes: u64,
     /// Connections opened.
     pub connections: u32,
-    /// Events that a resumed connection repeated, and that were let pass.
+    /// Duplicates that were skipped after a reconnect.
     pub duplicates: u64,
     /// Possible gaps.
     pub gaps: u64,
-    /// Events whose data was no JSON, or too large.
+    /// Events whose data was not JSON, or too large.
     pub malformed: u64,
 }
 
 impl End {
-    /// Counts a record into the sums: what the end of a recording says that has none of its own.
+    /// Adds a record to the totals, for recordings without an end record.
     pub fn count(&mut self, record: &Record) {
         match record {
             Record::Event(event) if event.is_snapshot() => {}
@@ -137,34 +132,34 @@ impl End {
     }
 }
 
-/// The words of a gap in a recording that was begun after these events were let go. [`Record::Gap`] has them, and who looks
-/// whether a recording is whole knows them.
+/// Returns the reason of the gap in a recording that was started after these events were evicted. `verify` recognizes
+/// it.
 pub fn let_go(first: EventNumber, last: EventNumber) -> String {
     format!("events {first} to {last} were let go before they were recorded")
 }
 
-/// How a stream ended.
+/// The outcome of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Outcome {
     /// The run succeeded.
     Success,
     /// The run failed.
     Error,
-    /// The thread waits at an interrupt.
+    /// The thread is waiting for input.
     Interrupted,
-    /// Somebody cancelled the run.
+    /// The run was cancelled.
     Cancelled,
-    /// The run ran out of time on the server.
+    /// The run timed out on the server.
     Timeout,
-    /// We left; the run goes on.
+    /// We disconnected; the run continues.
     Detached,
-    /// Not known.
+    /// The outcome is unknown.
     #[default]
     Unknown,
 }
 
 impl Outcome {
-    /// The word used in recordings.
+    /// Returns the word used in recordings.
     pub fn as_str(self) -> &'static str {
         match self {
             Outcome::Success => "success",
@@ -177,7 +172,7 @@ impl Outcome {
         }
     }
 
-    /// Reads the word; one that a newer version made up is `Unknown`.
+    /// Parses the word. Words of newer versions are `Unknown`.
     pub fn from_word(word: &str) -> Outcome {
         match word {
             "success" => Outcome::Success,
@@ -191,73 +186,54 @@ impl Outcome {
     }
 }
 
-/// What a source sends: records for the tape, and signs of life that are not kept on it.
+/// An item sent by a source: a record for the event log, or a status that is not recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    /// A record for the tape.
+    /// A record for the event log.
     Record(Record),
-    /// The link is alive (a comment came), which says nothing about work going on.
-    Heartbeat {
-        /// When.
-        at: Timestamp,
-    },
-    /// A resumed connection repeated events that are on the tape already; they were let pass.
-    Repeated {
-        /// When.
-        at: Timestamp,
-        /// How many.
-        events: u64,
-    },
+    /// A heartbeat (comment line): the connection is alive, but the run need not be making progress.
+    Heartbeat { at: Timestamp },
+    /// Duplicates were skipped after a reconnect.
+    Repeated { at: Timestamp, events: u64 },
     /// A connection is being opened.
     Connecting {
-        /// When.
         at: Timestamp,
-        /// Its number, from 1.
+        /// The connection's number, from 1.
         conn: u32,
     },
-    /// A connection was lost or refused, and the next attempt waits.
+    /// A connection was lost or refused, and the next attempt is scheduled.
     Retrying {
-        /// When the wait began.
+        /// Start of the wait.
         at: Timestamp,
-        /// Attempts in a row that failed.
+        /// Consecutive failed attempts.
         attempt: u32,
-        /// How long it waits.
         wait: Duration,
-        /// What failed, in few words.
+        /// What failed, briefly.
         why: String,
-        /// The request that failed; nothing where it was the stream itself.
+        /// The failed request; empty if the stream itself failed.
         request: String,
     },
     /// The run's id became known.
     Started {
-        /// The thread, where there is one.
+        /// The thread, if there is one.
         thread_id: Option<String>,
         /// The run.
         run_id: String,
     },
-    /// What the run was started with became known.
+    /// The run's stream options became known.
     Terms(crate::RunTerms),
-    /// Other modes were wanted, and the stream goes on with those that it has.
-    ModesKept {
-        /// Why, in words.
-        why: String,
-    },
+    /// Other modes were requested, but the stream keeps its current ones.
+    ModesKept { why: String },
     /// The server has no thread streams, so the thread is followed by its runs.
     Following {
-        /// When.
         at: Timestamp,
-        /// How often their list is read.
+        /// Polling interval of the list of runs.
         every: Duration,
-        /// Active runs whose events are not read, as they go to one reader only.
+        /// Number of active runs whose events are left to their single reader.
         unread: usize,
     },
-    /// The server calls the run active, but the run has sent no event for this long.
-    Silent {
-        /// When.
-        at: Timestamp,
-        /// How long.
-        silent: Duration,
-    },
-    /// The source could not begin or go on at all.
+    /// The server reports the run as active, but it has sent no event for this long.
+    Silent { at: Timestamp, silent: Duration },
+    /// The source failed to start or to continue.
     Failed(Box<runtail_api::ApiError>),
 }

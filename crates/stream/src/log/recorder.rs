@@ -1,4 +1,4 @@
-//! The file that a recording is written to: new, the person's own, and readable up to its last line whatever happens.
+//! Writes a recording to a new file that only the user can access, readable up to its last line even after a crash.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -8,7 +8,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often a compressed recording is made readable up to its newest line; doing so costs compression.
+/// How often a compressed recording is flushed. Each flush makes it readable up to its newest line, but costs
+/// compression.
 const SYNC: Duration = Duration::from_secs(1);
 
 /// A recording that is being written.
@@ -26,11 +27,11 @@ enum Out {
 }
 
 impl RecordingFile {
-    /// Makes the file; compressed where its name ends in `.gz`. A device or an empty file may be there already.
+    /// Creates the file, compressed if its name ends in `.gz`. An existing device or empty file is used as it is.
     ///
     /// # Errors
-    /// `AlreadyExists` where there is something in the file, which stays as it is; `ResourceBusy` where another process
-    /// records to it; else what the system says.
+    /// `AlreadyExists` if the file is not empty (it is left unchanged); `ResourceBusy` if another process is recording
+    /// to it; other I/O errors.
     pub fn create(path: &Path) -> io::Result<RecordingFile> {
         let file = BufWriter::with_capacity(64 << 10, private(path)?);
         let out = match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz")) {
@@ -40,10 +41,10 @@ impl RecordingFile {
         Ok(RecordingFile { out, synced: Instant::now(), bytes: 0 })
     }
 
-    /// Appends whole lines, and brings them to the file.
+    /// Appends whole lines and flushes them to the file.
     ///
     /// # Errors
-    /// What the system says: a full disk, say. What was written stays readable up to its last whole line.
+    /// I/O errors, such as a full disk. The file stays readable up to its last whole line.
     pub fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         self.bytes += lines.len() as u64;
         match &mut self.out {
@@ -59,7 +60,7 @@ impl RecordingFile {
         }
     }
 
-    /// Bytes of all lines, before they were compressed.
+    /// Returns the uncompressed size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -67,7 +68,7 @@ impl RecordingFile {
     /// Completes the file.
     ///
     /// # Errors
-    /// What the system says.
+    /// I/O errors.
     pub fn finish(self) -> io::Result<()> {
         match self.out {
             Out::Plain(mut out) => out.flush(),
@@ -76,7 +77,7 @@ impl RecordingFile {
     }
 }
 
-/// A file that only the person can read: what was said to an agent is nobody else's business.
+/// Creates a file that only the user can read, because conversations with agents are private.
 fn private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true);
@@ -87,11 +88,12 @@ fn private(path: &Path) -> io::Result<File> {
         made => made?,
     };
     let found = file.metadata()?;
-    // A recording is empty until its first lines are written, and then an empty file would be taken for a new one.
+    // A recording is empty until its first lines are written. Without the lock, another process would take it for a new
+    // file.
     if found.is_file() && matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
-        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process records to it"));
+        return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process is recording to it"));
     }
-    // What another process wrote until it released the lock.
+    // Another process may have written lines before it released the lock.
     let found = file.metadata().unwrap_or(found);
     if found.is_file() && found.len() > 0 {
         return Err(io::ErrorKind::AlreadyExists.into());
@@ -109,12 +111,12 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn files_are_new_and_the_persons_own() {
+    fn files_are_new_and_private() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
         let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-        // One that is empty may have been made for it, by whatever rules.
+        // An empty file may have been created for the recording, with other permissions.
         std::fs::write(&path, "").unwrap();
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
         let mut file = RecordingFile::create(&path).unwrap();
@@ -145,7 +147,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_full_disk_is_told() {
+    fn a_full_disk_is_reported() {
         let full = Path::new("/dev/full");
         assert!(RecordingFile::create(full).unwrap().write(b"x\n").is_err());
         let mut packed = RecordingFile { synced: Instant::now(), ..RecordingFile::create(full).unwrap() };

@@ -1,4 +1,4 @@
-//! Records as JSON lines (CLI.md), written and parsed: what `-o jsonl` prints and what a recording file holds.
+//! Writes and parses records as JSON lines (CLI.md), for `-o jsonl` and recording files.
 
 use crate::log::snapshot::{self, SNAPSHOT, SnapshotFields};
 use crate::sse::interner::{EventNames, MAX_NAME, Names};
@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// The largest size of an event that is believed, so that sums of such sizes stay numbers.
+/// Largest event size accepted when parsing, so that totals don't overflow.
 const MAX_SIZE: u64 = 1 << 40;
 
-/// Writes one record as one line. `data` is written exactly as it was received.
+/// Writes a record as one line. `data` is written exactly as received.
 pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
     match record {
         Record::Tape(head) => {
@@ -109,7 +109,7 @@ fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
     }
 }
 
-/// Valid JSON holds line ends only between its tokens, where they mean nothing.
+/// Removes line breaks. In valid JSON they only occur between tokens, where they mean nothing.
 pub(crate) fn one_line(json: &str) -> Cow<'_, str> {
     match memchr::memchr2(b'\n', b'\r', json.as_bytes()) {
         Some(_) => Cow::Owned(json.replace(['\n', '\r'], "")),
@@ -117,14 +117,14 @@ pub(crate) fn one_line(json: &str) -> Cow<'_, str> {
     }
 }
 
-/// A time as `{:.6}` writes it, at a fifth of the cost: each event has one.
+/// Writes a time like `{:.6}` at a fifth of the cost; every event has one.
 fn moment(out: &mut impl Write, at: Timestamp) -> io::Result<()> {
     let (seconds, nanos) = match (at.as_second(), i64::from(at.subsec_nanosecond())) {
         (seconds, nanos @ 0..) => (seconds, nanos),
         (seconds, nanos) => (seconds - 1, nanos + 1_000_000_000),
     };
     let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // Days since 0000-03-01, in eras of 400 years: a year that begins in March has its odd day at its end.
+    // Days since 0000-03-01, in eras of 400 years. A year that starts in March has its leap day at the end.
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
@@ -156,7 +156,7 @@ fn moment(out: &mut impl Write, at: Timestamp) -> io::Result<()> {
 }
 
 fn string(out: &mut impl Write, text: &str) -> io::Result<()> {
-    // Names and ids, as a rule.
+    // Usually names and ids.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\') {
         out.write_all(b"\"")?;
         out.write_all(text.as_bytes())?;
@@ -172,7 +172,7 @@ fn optional(out: &mut impl Write, text: Option<&str>) -> io::Result<()> {
     }
 }
 
-/// A line of a recording, of any kind. A field that a newer version gave another type is as good as absent.
+/// A line of a recording, of any kind. A field with an unexpected type counts as absent.
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(borrow)]
@@ -245,7 +245,7 @@ struct Line<'a> {
     missing: Option<&'a RawValue>,
 }
 
-/// `status` is a number of a connection and a word of a run.
+/// `status` is a number for connections and a word for runs.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum RawStatus<'a> {
@@ -269,7 +269,7 @@ pub struct LineParser {
 }
 
 impl LineParser {
-    /// One line. `None` for a kind that this version doesn't know.
+    /// Parses one line. Returns `None` for an unknown kind.
     pub fn parse(&mut self, line: &str) -> Result<Option<Record>, serde_json::Error> {
         let line: Line<'_> = serde_json::from_str(line)?;
         let at = line.at.unwrap_or_default();
@@ -338,7 +338,7 @@ impl LineParser {
             (self.names.get(line.event.as_deref().unwrap_or_default()), self.events.split(&full).1)
         };
         let Line { seq, conn, replayed, id, .. } = line;
-        // Zero would say that it was loaded and not streamed.
+        // Connection 0 would mean a loaded snapshot.
         let conn = conn.max(1);
         Ok(Event { seq, at, conn, replayed, name, ns, id: id.filter(|id| id.len() <= MAX_NAME).map(Into::into), data })
     }
@@ -351,7 +351,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn a_moment_is_written_as_others_write_it(
+        fn times_are_written_as_jiff_does(
             at in prop_oneof![-62_200_000_000_i64..253_370_000_000, 1_000_000_000_i64..3_000_000_000],
             nanosecond in 0..1_000_000_000,
         ) {

@@ -1,4 +1,4 @@
-//! Reads recordings line by line, compressed ones too, as far as they are readable.
+//! Reads recordings, also compressed and damaged ones, line by line.
 
 use crate::{LineParser, Record};
 use flate2::read::MultiGzDecoder;
@@ -6,19 +6,18 @@ use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-/// The longest line that is read: far beyond any event that a source lets through. A small compressed file may hold any.
+/// Maximum length of a line, far above any event that a source records. Protects against compression bombs.
 const MAX_LINE: u64 = 256 << 20;
 
-/// What is wrong with a recording.
+/// An error in a recording.
 #[derive(Debug)]
 pub enum ReadError {
-    /// It cannot be read.
+    /// The file cannot be read.
     Io(io::Error),
-    /// A line is no record; reading may go on with the next one.
+    /// A line is not a record. Reading can continue with the next one.
     Line {
         /// Its number, from 1.
         line: u64,
-        /// What is wrong with it.
         why: String,
     },
 }
@@ -27,24 +26,24 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReadError::Io(error) => write!(f, "cannot read the recording: {error}"),
-            ReadError::Line { line, why } => write!(f, "line {line} is no record: {why}"),
+            ReadError::Line { line, why } => write!(f, "line {line} is not a record: {why}"),
         }
     }
 }
 
 impl std::error::Error for ReadError {}
 
-/// The lines of a recording, one by one.
+/// An iterator over the lines of a recording.
 pub struct Lines {
     input: Box<dyn BufRead + Send>,
     line: u64,
     text: Vec<u8>,
     cut: bool,
-    /// The longest line that is read.
+    /// Maximum length of a line.
     longest: u64,
-    /// The line was longer, and was passed over.
+    /// Whether the line was too long and was skipped.
     too_long: bool,
-    /// The lines come out of a gzip.
+    /// Whether the file is compressed.
     packed: bool,
     /// Empty lines before this one, since the line before it.
     empty: u64,
@@ -59,10 +58,10 @@ impl Lines {
         Lines::new(std::fs::File::open(path)?)
     }
 
-    /// Reads lines from anything, told from gzip by its first bytes.
+    /// Reads lines from any reader, decompressing gzip.
     ///
     /// # Errors
-    /// What reading said.
+    /// I/O errors.
     pub fn new(input: impl Read + Send + 'static) -> io::Result<Lines> {
         let mut input = BufReader::with_capacity(64 * 1024, input);
         let gzip = input.fill_buf()?.starts_with(&[0x1f, 0x8b]);
@@ -80,10 +79,11 @@ impl Lines {
         })
     }
 
-    /// Goes to the next line that is not empty; false after the last one, and after one that could not be read to its end.
+    /// Advances to the next non-empty line. Returns false after the last one, and after one that could not be read
+    /// completely.
     ///
     /// # Errors
-    /// What reading said.
+    /// I/O errors.
     pub fn advance(&mut self) -> io::Result<bool> {
         self.empty = 0;
         loop {
@@ -92,7 +92,7 @@ impl Lines {
             let read = (&mut self.input).take(self.longest).read_until(b'\n', &mut self.text).and_then(|read| {
                 self.too_long = read as u64 == self.longest && !self.text.ends_with(b"\n");
                 if self.too_long {
-                    // A few such lines must not be held as well as passed over.
+                    // Free the memory of the skipped line.
                     self.text = Vec::new();
                     self.input.skip_until(b'\n')?;
                 }
@@ -101,7 +101,7 @@ impl Lines {
             match read {
                 Ok(0) => return Ok(false),
                 Ok(_) => {}
-                // A gzip that was not finished: what came before is as good as ever.
+                // An unfinished gzip file: everything before is still valid.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     self.cut = true;
                     return Ok(false);
@@ -116,35 +116,35 @@ impl Lines {
         }
     }
 
-    /// The line that was read, without its end.
+    /// Returns the current line without its line break.
     pub fn bytes(&self) -> &[u8] {
         self.text.trim_ascii()
     }
 
-    /// Its number, from 1.
+    /// Returns its number, from 1.
     pub fn number(&self) -> u64 {
         self.line
     }
 
-    /// Whether the line is to the last byte as it is written: one line end, and nothing else around it.
+    /// Returns whether the line is byte for byte as written: exactly one line break and nothing else around it.
     pub fn is_as_written(&self) -> bool {
         self.text.strip_suffix(b"\n") == Some(self.bytes())
     }
 
-    /// Empty lines between this line and the one before it; behind the last line, those that follow it.
+    /// Returns the number of empty lines before this one; after the last line, of those that follow it.
     pub fn empty_before(&self) -> u64 {
         self.empty
     }
 
-    /// Whether the lines come out of a gzip.
+    /// Returns whether the file is compressed.
     pub fn is_packed(&self) -> bool {
         self.packed
     }
 
-    /// What the line says; nothing where its kind is not known, or where the file ends in the middle of it.
+    /// Parses the current line. Returns `None` for an unknown kind, and if the file ends in the middle of the line.
     ///
     /// # Errors
-    /// It is no record; reading may go on with the next line.
+    /// The line is not a record. Reading can continue with the next line.
     pub fn parse(&mut self, parser: &mut LineParser) -> Result<Option<Record>, ReadError> {
         if self.too_long {
             let why = format!("it is longer than {}", runtail_core::text::bytes(self.longest));
@@ -160,13 +160,13 @@ impl Lines {
         }
     }
 
-    /// Whether the file ended in the middle of its last line, which was left out.
+    /// Returns whether the file ended in the middle of its last line, which was skipped.
     pub fn was_cut(&self) -> bool {
         self.cut
     }
 }
 
-/// A recording, read record by record.
+/// An iterator over the records of a recording.
 pub struct Reader {
     lines: Lines,
     parser: LineParser,
@@ -182,20 +182,20 @@ impl Reader {
         Ok(Reader { lines: Lines::open(path)?, parser: LineParser::default(), unknown: 0 })
     }
 
-    /// Reads a recording from anything, told from gzip by its first bytes.
+    /// Reads a recording from any reader, decompressing gzip.
     ///
     /// # Errors
-    /// What reading said.
+    /// I/O errors.
     pub fn new(input: impl Read + Send + 'static) -> io::Result<Reader> {
         Ok(Reader { lines: Lines::new(input)?, parser: LineParser::default(), unknown: 0 })
     }
 
-    /// Whether the file ended in the middle of its last line, which was left out.
+    /// Returns whether the file ended in the middle of its last line, which was skipped.
     pub fn was_cut(&self) -> bool {
         self.lines.was_cut()
     }
 
-    /// Lines of kinds that this version doesn't know, which were left out.
+    /// Returns the number of skipped lines of unknown kinds.
     pub fn unknown_lines(&self) -> u64 {
         self.unknown
     }
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gzip_that_was_cut_gives_what_it_holds() {
+    fn a_truncated_gzip_is_read_to_its_end() {
         let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
         for _ in 0..2000 {
             out.write_all(line(&sample()).as_bytes()).unwrap();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_passed_over_and_not_held() {
+    fn an_oversized_line_is_skipped_without_buffering() {
         let text = format!("{}\n{}{}", "x".repeat(5000), line(&sample()), "y".repeat(5000));
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packed.write_all(text.as_bytes()).unwrap();

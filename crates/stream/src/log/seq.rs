@@ -1,11 +1,12 @@
-//! Positions in the event log, and the numbers under which its events are shown. Both count events, and they differ where the log
-//! holds snapshots, so each has a type of its own.
+//! Positions in the event log, and the numbers shown for its events. Only positions count snapshots, so each has its
+//! own type.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, Sub};
 
-/// The position of an event in the log: from 1, without holes, snapshots included. [`Seq::START`] is the position before the first.
+/// The position of an event in the log: from 1, without gaps, including snapshots. [`Seq::START`] is the position
+/// before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seq(pub u64);
@@ -13,7 +14,7 @@ pub struct Seq(pub u64);
 impl Seq {
     /// The position before the first event.
     pub const START: Seq = Seq(0);
-    /// The last position there can be.
+    /// The last possible position.
     pub const MAX: Seq = Seq(u64::MAX);
 
     /// Returns the position after this one.
@@ -28,13 +29,13 @@ impl Seq {
         Seq(self.0.saturating_sub(1))
     }
 
-    /// Returns how many events there are from an earlier position to this one; nothing for a later one.
+    /// Returns how many events lie between an earlier position and this one; `None` for a later one.
     pub fn checked_since(self, earlier: Seq) -> Option<u64> {
         self.0.checked_sub(earlier.0)
     }
 }
 
-/// The position this many events later; the last one there can be at most.
+/// Returns the position this many events later, saturating.
 impl Add<u64> for Seq {
     type Output = Seq;
 
@@ -43,7 +44,7 @@ impl Add<u64> for Seq {
     }
 }
 
-/// How many events there are from an earlier position to this one; 0 for a later one.
+/// Returns how many events lie between an earlier position and this one; 0 for a later one.
 impl Sub for Seq {
     type Output = u64;
 
@@ -58,14 +59,14 @@ impl fmt::Display for Seq {
     }
 }
 
-/// The number of an event among the events of its stream, from 1. Snapshots of the thread have none. This is what the screen shows
-/// and what recordings count.
+/// The number of an event among those of its stream, from 1. Snapshots have none. The screen and recordings use these
+/// numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EventNumber(pub u64);
 
 impl EventNumber {
-    /// Returns the position of this event in a recording, which holds the events of the stream alone.
+    /// Returns the position of this event in a recording, which contains only events of the stream.
     pub fn in_recording(self) -> Seq {
         Seq(self.0)
     }

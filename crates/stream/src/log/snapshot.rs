@@ -1,8 +1,8 @@
-//! What a thread page loads beside its stream: the thread's record, its state, its history and its runs.
+//! Snapshots of a thread, which a thread page loads in addition to its stream: record, state, history and runs.
 //!
-//! Streams replay only recent, resumable runs and never an error, so they cannot say what a thread's status is, what was
-//! said before, or when. A snapshot can. It is an entry of the event log like any event, so views, time travel, exports and
-//! recordings have it without further work.
+//! Streams replay only recent, resumable runs and never an error, so they don't show a thread's status, earlier
+//! messages or their times. A snapshot does. It is an entry of the event log like any event, so views, time travel,
+//! exports and recordings include it without special handling.
 
 use crate::log::recording::one_line;
 use crate::protocol::{MessageId, StateMessages};
@@ -16,9 +16,9 @@ use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 
-/// The connection number of entries that were loaded and not streamed; those of streams count from 1.
+/// The connection number of loaded entries. Those of streams count from 1.
 pub const LOADED: u32 = 0;
-/// The name of such an entry, and its kind in a recording.
+/// The name of snapshot entries, and their kind in recordings.
 pub const SNAPSHOT: &str = "snapshot";
 
 /// The parts of a snapshot.
@@ -38,7 +38,7 @@ impl Part {
     /// All parts.
     pub const ALL: [Part; 4] = [Part::Thread, Part::State, Part::History, Part::Runs];
 
-    /// The field of the record, and the word on screen.
+    /// Returns the name of the part, in records and on screen.
     pub fn word(self) -> &'static str {
         match self {
             Part::Thread => "thread",
@@ -49,18 +49,18 @@ impl Part {
     }
 }
 
-/// How the load of a part went.
+/// The result of loading a part.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Loaded {
     /// The server's JSON.
     Json(Arc<str>),
-    /// The server has no such call.
+    /// The server doesn't have the endpoint.
     NotOffered,
-    /// The request failed; why, in words.
+    /// The request failed, with the reason.
     Failed(String),
 }
 
-/// What was loaded of a thread at one time. Parts that were not asked for are absent.
+/// The parts of a thread that were loaded together. Parts that were not requested are absent.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ThreadSnapshot {
     /// When the last part arrived.
@@ -70,11 +70,11 @@ pub struct ThreadSnapshot {
 }
 
 impl ThreadSnapshot {
-    /// Returns it as an entry of the event log.
+    /// Converts the snapshot into an entry of the event log.
     ///
-    /// Values are kept once: those of the thread's record repeat the state's, and each entry of the history repeats them
-    /// again, so both are left out where the state is there. The state's values come last, so that snapshots of one thread
-    /// have as much in common as possible.
+    /// Values are stored once: the thread's record and each history entry repeat those of the state, so both are
+    /// omitted if the state is present. The state's values come last, so that snapshots of one thread share as much as
+    /// possible.
     pub fn into_event(self, seq: Seq) -> Event {
         let has_state = matches!(self.parts.get(&Part::State), Some(Loaded::Json(_)));
         let mut text = String::from("{");
@@ -113,13 +113,13 @@ impl ThreadSnapshot {
 }
 
 impl Event {
-    /// Returns whether it was loaded and not streamed.
+    /// Returns whether the event is a loaded snapshot.
     pub fn is_snapshot(&self) -> bool {
         self.conn == LOADED
     }
 }
 
-/// The parts of a snapshot as they stand in its entry.
+/// The parts of a snapshot as stored in its entry.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct SnapshotFields<'a> {
     /// The thread's record.
@@ -134,25 +134,27 @@ pub struct SnapshotFields<'a> {
     /// Its runs in the server's order.
     #[serde(default, borrow)]
     pub runs: Option<&'a RawValue>,
-    /// Parts that could not be loaded: `null` where the server has no such call, else why.
+    /// Parts that could not be loaded: `null` if the server doesn't have the endpoint, else the reason.
     #[serde(default, borrow)]
     pub(crate) missing: Option<&'a RawValue>,
 }
 
 impl<'a> SnapshotFields<'a> {
-    /// Reads an entry's data.
+    /// Parses an entry's data.
     pub fn read(json: &'a str) -> Option<SnapshotFields<'a>> {
         serde_json::from_str(json).ok()
     }
 
-    /// Returns the parts that could not be loaded, each with the reason; none where the server has no such call.
+    /// Returns the parts that could not be loaded, each with the reason; `None` if the server doesn't have the
+    /// endpoint.
     pub fn missing(&self) -> Vec<(Part, Option<String>)> {
         let mut missing: BTreeMap<String, Option<String>> =
             self.missing.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
         Part::ALL.into_iter().filter_map(|part| Some((part, missing.remove(part.word())?))).collect()
     }
 
-    /// Returns it as it is in the event log, but for its position: recordings count the events of the stream alone.
+    /// Returns the entry as it is in the event log, except for its position, because recordings only count events of
+    /// the stream.
     pub(crate) fn into_event(self, at: Timestamp) -> Event {
         let parts = [
             ("thread", self.thread),
@@ -178,8 +180,8 @@ fn entry(seq: Seq, at: Timestamp, text: String) -> Event {
     Event { seq, at, conn: LOADED, name: SNAPSHOT.into(), ns: [].into(), replayed: false, id: None, data }
 }
 
-/// Writes a snapshot as a line of a recording, up to its last brace. Parts that were not loaded are `null` (CLI.md); the
-/// history is there only if it was loaded.
+/// Writes a snapshot as a line of a recording, up to its last brace. Parts that were not loaded are `null` (CLI.md);
+/// the history is only written if it was loaded.
 pub(crate) fn write(out: &mut impl io::Write, event: &Event) -> io::Result<()> {
     let fields = SnapshotFields::read(event.data.text()).unwrap_or_default();
     write!(out, r#"{{"kind":"{SNAPSHOT}","at":"{:.6}""#, event.at)?;
@@ -196,7 +198,7 @@ pub(crate) fn write(out: &mut impl io::Write, event: &Event) -> io::Result<()> {
     Ok(())
 }
 
-/// The positions of a log's entries while events of a stream and snapshots come from different sources.
+/// Assigns log positions to events and snapshots from different sources.
 #[derive(Debug, Default)]
 pub struct Positions {
     last: Seq,
@@ -204,13 +206,13 @@ pub struct Positions {
 }
 
 impl Positions {
-    /// Gives an event of the stream, which its source has numbered from 1, its position.
+    /// Assigns a position to an event of the stream, which its source has numbered from 1.
     pub fn place(&mut self, event: &mut Event) {
         event.seq = event.seq + self.snapshots;
         self.last = event.seq;
     }
 
-    /// Gives a snapshot the next position.
+    /// Assigns the next position to a snapshot.
     pub fn snapshot(&mut self, snapshot: ThreadSnapshot) -> Event {
         self.snapshots += 1;
         self.last = self.last.next();
@@ -218,23 +220,23 @@ impl Positions {
     }
 }
 
-/// An entry of the history as a snapshot keeps it: without its values, but with the messages that it added.
+/// An entry of the history as stored in a snapshot: without its values, but with the ids of the messages that it added.
 #[derive(Debug, Default, Deserialize)]
 pub struct HistoryEntry<'a> {
-    /// The ids of messages that were not in the checkpoint before it, in their order; none where that is not known. A
-    /// message without an id is `null`.
+    /// The ids of messages that were not in the previous checkpoint, in order; `None` if unknown. A message without an
+    /// id is `null`.
     #[serde(default, borrow)]
     pub new_messages: Option<Vec<Option<Cow<'a, str>>>>,
 }
 
-/// Begins another field of an object.
+/// Writes a comma before another field of an object.
 fn separate(text: &mut String) {
     if !text.ends_with('{') {
         text.push(',');
     }
 }
 
-/// An object without a field, or with a field moved to its end. `None` where it is no object.
+/// Returns an object without a field, or with a field moved to the end. `None` if it is not an object.
 fn without(json: &str, left_out: &str, last: Option<&str>) -> Option<String> {
     let fields = fields(json)?;
     let mut text = String::with_capacity(json.len());
@@ -249,7 +251,7 @@ fn without(json: &str, left_out: &str, last: Option<&str>) -> Option<String> {
     Some(text)
 }
 
-/// The fields of an object in their order.
+/// Returns the fields of an object in order.
 fn fields(json: &str) -> Option<Vec<(String, &RawValue)>> {
     struct Ordered<'a>(Vec<(String, &'a RawValue)>);
     impl<'de: 'a, 'a> Deserialize<'de> for Ordered<'a> {
@@ -274,8 +276,8 @@ fn fields(json: &str) -> Option<Vec<(String, &RawValue)>> {
     serde_json::from_str::<Ordered<'_>>(json).ok().map(|ordered| ordered.0)
 }
 
-/// The history without its values and results: each entry repeats all values, which makes a hundred checkpoints of a state
-/// of 50 MB five gigabytes. What is needed of them is which messages each checkpoint added.
+/// Removes values and results from the history. Each entry repeats all values, so a hundred checkpoints of a 50 MB
+/// state would take 5 GB. Only the messages that each checkpoint added are needed.
 fn compact_history(json: &str) -> String {
     let entries: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
     let messages = |entry: &[(String, &RawValue)]| -> Option<Vec<Option<String>>> {
@@ -310,7 +312,7 @@ fn compact_history(json: &str) -> String {
     text
 }
 
-/// The messages that were added since the checkpoint before. Those without an id are told apart by their number alone.
+/// Returns the messages added since the previous checkpoint. Messages without an id are only counted.
 fn added<'m>(now: &'m [Option<String>], before: &[Option<String>]) -> Vec<Option<&'m str>> {
     let known: HashSet<&str> = before.iter().flatten().map(String::as_str).collect();
     let mut unnamed = before.iter().filter(|id| id.is_none()).count();
@@ -325,7 +327,7 @@ fn added<'m>(now: &'m [Option<String>], before: &[Option<String>]) -> Vec<Option
     now.iter().filter(is_new).map(|id| id.as_deref()).collect()
 }
 
-/// The tasks of a checkpoint, with `{}` in place of what each wrote.
+/// Returns the tasks of a checkpoint with `{}` in place of their results.
 fn compact_tasks(json: &str) -> String {
     let tasks: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
     let mut text = String::from("[");
@@ -360,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_kept_once_and_last() {
+    fn values_are_stored_once_and_last() {
         let state = json!({"values": {"a": 1}, "next": [], "tasks": []});
         let thread = json!({"thread_id": "t", "values": {"a": 1}, "status": "idle"});
         let parts = [(Part::Thread, thread.clone()), (Part::State, state), (Part::Runs, json!([]))];
@@ -368,12 +370,12 @@ mod tests {
         let wanted =
             r#"{"thread":{"thread_id":"t","status":"idle"},"runs":[],"state":{"next":[],"tasks":[],"values":{"a":1}}}"#;
         assert_eq!(text, wanted);
-        // Without a state the thread's own values are all there is.
+        // Without a state, the thread's own values are kept.
         assert_eq!(snapshot(&parts[..1])["thread"], thread);
     }
 
     #[test]
-    fn a_history_says_which_messages_each_checkpoint_added() {
+    fn history_entries_list_added_messages() {
         let message = |id: &str| json!({"id": id, "content": "x".repeat(1000)});
         let entry = |messages: Vec<Value>, parent: Value| {
             json!({"values": {"messages": messages}, "created_at": "2026-11-22T03:00:00Z", "parent_checkpoint": parent,
@@ -391,13 +393,13 @@ mod tests {
         assert_eq!(added, [&json!(["c"]), &json!(["b", null]), &json!(["a"])]);
         assert!(kept.iter().all(|entry| entry.get("values").is_none()));
         assert_eq!(kept[0]["tasks"], json!([{"id": "1", "name": "chat", "result": {}}, null]));
-        // Of the oldest one of a part of the history it is not known what was new.
+        // If the history is partial, it's unknown what the oldest checkpoint added.
         let part = snapshot(&[(Part::History, json!([history[1]]))]);
         assert!(part["history"][0].get("new_messages").is_none());
     }
 
     #[test]
-    fn a_recording_has_it_as_a_line_without_a_number() {
+    fn recorded_snapshots_have_no_number() {
         let part = |json: &str| Loaded::Json(json.into());
         let parts = [
             (Part::Thread, part(r#"{"status":"idle"}"#)),
@@ -415,7 +417,7 @@ mod tests {
         );
         let read = crate::LineParser::default().parse(&line).unwrap();
         assert_eq!(read, Some(crate::Record::Event(Event { seq: Seq::START, ..event })));
-        // Written by others, or by hand.
+        // Written by other tools, or by hand.
         let odd = r#"{"kind":"snapshot","thread":null,"state":[],"novel":1}"#;
         let read = crate::LineParser::default().parse(odd).unwrap();
         let Some(crate::Record::Event(event)) = read else { panic!() };
@@ -423,13 +425,13 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_are_missing_say_why() {
+    fn missing_parts_have_a_reason() {
         let parts = [(Part::State, Loaded::Failed("403 Forbidden".into())), (Part::History, Loaded::NotOffered)];
         let event = ThreadSnapshot { at: Timestamp::UNIX_EPOCH, parts: parts.into() }.into_event(Seq(1));
         let fields = SnapshotFields::read(event.data.text()).unwrap();
         assert_eq!(fields.missing(), [(Part::State, Some("403 Forbidden".into())), (Part::History, None)]);
         assert!(fields.thread.is_none() && fields.state.is_none());
-        // Whatever a server sends in place of JSON objects stays harmless.
+        // Anything a server sends in place of JSON objects is harmless.
         let odd = snapshot(&[(Part::State, json!([1])), (Part::History, json!({"a": 1})), (Part::Thread, json!("x"))]);
         assert_eq!(odd, json!({"thread": "x", "history": [], "state": [1]}));
     }

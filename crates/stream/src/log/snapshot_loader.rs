@@ -1,4 +1,4 @@
-//! Loads what a thread page shows beside its stream, within one round trip and within bounds.
+//! Loads snapshots of a thread in one round trip, with limited sizes.
 
 use crate::log::snapshot::{Loaded, Part, ThreadSnapshot};
 use crate::transport::server::lacks_call;
@@ -14,25 +14,26 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Runs that are listed, newest first.
+/// Number of newest runs to list.
 const RUNS: usize = 50;
-/// Checkpoints that are loaded, newest first. Each repeats all values, so there are fewer where the state is large.
+/// Number of newest checkpoints to load. Each repeats all values, so fewer are loaded if the state is large.
 const CHECKPOINTS: usize = 20;
-/// Bytes of a history, and of a list of runs: each run repeats its input.
+/// Maximum size of a history and of a list of runs, in bytes. Each run repeats its input.
 const MAX_LIST: usize = 8 << 20;
-/// Bytes of a thread's record. It repeats the values of the state, so where those are large it is read without them.
+/// Maximum size of a thread's record, in bytes. It repeats the state's values, so if they are large it is loaded
+/// without them.
 const MAX_THREAD: usize = 2 << 20;
-/// Parts that arrive this close together are one snapshot.
+/// Parts that arrive within this time form one snapshot.
 const GATHER: Duration = Duration::from_millis(40);
-/// How often, and how far apart at first, a thread is read again that is busy though no run is active: its status follows
-/// the end of a run.
+/// How often, and at what first interval, to poll a thread that is busy although no run is active. Its status lags
+/// behind the end of a run.
 const SETTLES: u32 = 5;
 const SETTLE_WAIT: Duration = Duration::from_millis(100);
 
-/// What is to be loaded.
+/// The parts to load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// The runs: one of them began.
+    /// Only the runs, because one of them started.
     Runs,
     /// Everything.
     All,
@@ -48,12 +49,12 @@ pub struct SnapshotLoader {
 }
 
 impl SnapshotLoader {
-    /// A loader for a thread. `max_state` is in bytes; a larger state is not shown.
+    /// Creates a loader for a thread. States larger than `max_state` bytes are not shown.
     pub fn new(server: AgentServer, thread: String, max_state: usize) -> SnapshotLoader {
         SnapshotLoader { server, thread, max_state }
     }
 
-    /// Loads a snapshot and hands it on as its parts arrive: at once what there is, later what took longer.
+    /// Loads a snapshot and sends its parts as they arrive, slow parts separately.
     pub async fn load(&self, scope: Scope, mut out: impl FnMut(ThreadSnapshot)) {
         let mut parts = FuturesUnordered::new();
         if scope == Scope::All {
@@ -72,7 +73,7 @@ impl SnapshotLoader {
             };
             match next {
                 Ok(Some((part, loaded))) => {
-                    // What is empty of a thread that was deleted says nothing: some servers answer so instead of with 404.
+                    // For a deleted thread some servers return empty results instead of 404; ignore them.
                     is_gone |= part == Part::Thread && matches!(&loaded, Loaded::Failed(why) if why.starts_with("404"));
                     if !is_gone || part == Part::Thread {
                         ready.insert(part, loaded);
@@ -94,7 +95,7 @@ impl SnapshotLoader {
         }
     }
 
-    /// Loads everything once the thread's status has followed the end of its run.
+    /// Loads everything once the thread's status reflects the end of its run.
     pub async fn load_settled(&self, mut out: impl FnMut(ThreadSnapshot)) {
         for attempt in 0..SETTLES {
             if self.is_settled().await {
@@ -105,7 +106,8 @@ impl SnapshotLoader {
         self.load(Scope::All, &mut out).await;
     }
 
-    /// Whether the thread is busy only where a run is active. What can't be read settles nothing.
+    /// Returns whether the thread's status agrees with its runs: it is only busy if a run is active. False if they
+    /// can't be read.
     async fn is_settled(&self) -> bool {
         let (thread, runs) = tokio::join!(self.thread_record(), self.runs());
         match (thread, runs) {
@@ -134,13 +136,13 @@ impl SnapshotLoader {
         })
     }
 
-    /// The thread's record, without its values where they are large.
+    /// Loads the thread's record, without its values if they are large.
     async fn thread_record(&self) -> Result<Arc<str>, ApiError> {
         match self.server.thread_raw(&self.thread, MAX_THREAD).await {
             Err(error) if matches!(error.kind, Kind::TooLarge(_)) => {
                 let query = ThreadQuery { ids: vec![self.thread.clone()], limit: 1, ..ThreadQuery::default() };
                 let found = self.server.thread_rows(&query).await?.into_iter();
-                // A server that doesn't know `ids` lists any threads.
+                // A server that doesn't support `ids` lists arbitrary threads.
                 let row = found.into_iter().find(|row| row["thread_id"] == self.thread.as_str());
                 row.map(|row| row.to_string().into()).ok_or(error)
             }
@@ -163,8 +165,8 @@ impl SnapshotLoader {
         }
     }
 
-    /// Whether an answer means that there is no such call. A history or a list of runs that is missing is no fault of a
-    /// server that has the thread; a thread that is missing was deleted, unless the server offers no more than the contract.
+    /// Returns whether an error means that the endpoint doesn't exist. A 404 for the history or the runs always means
+    /// that. A 404 for the thread means that it was deleted, unless the server only offers the contract's endpoints.
     async fn is_not_offered(&self, part: Part, error: &ApiError) -> bool {
         match error.kind {
             Kind::NotFound if part == Part::History => true,
@@ -183,7 +185,7 @@ fn list(rows: &[Box<RawValue>]) -> Arc<str> {
     format!("[{}]", rows.join(",")).into()
 }
 
-/// A failed request in a few words: `403: the key may not do this`.
+/// Describes a failed request briefly: `403: the key may not do this`.
 fn why(error: &ApiError) -> String {
     match &*error.detail {
         "" => error.badge(),

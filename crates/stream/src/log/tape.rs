@@ -1,4 +1,4 @@
-//! The tape: the bounded log of what a source said, and the only truth about a stream.
+//! The event log: the bounded log of a source's records, and the single source of truth about a stream.
 
 use crate::log::chunk::{Chunk, Packer};
 use crate::{Event, EventNumber, Record, Seq};
@@ -6,16 +6,16 @@ use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Marks kept, and their bytes; a log that reconnects for months must not grow by that alone.
+/// Maximum number of marks, and their size in bytes, so that months of reconnects don't fill the memory.
 const MAX_MARKS: usize = 65_536;
 const MAX_MARK_BYTES: usize = 16 << 20;
 
-/// How large a tape may grow.
+/// The size limits of an event log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Events.
     pub max_rows: usize,
-    /// Bytes of memory, roughly.
+    /// Approximate memory size in bytes.
     pub max_bytes: usize,
 }
 
@@ -25,16 +25,15 @@ impl Default for Limits {
     }
 }
 
-/// A record that is no event, and the event that it comes after (0: before the first).
+/// A record other than an event, and the position of the event before it (0: before the first).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
-    /// Sequence number of the event before it.
     pub after: Seq,
     /// The record.
     pub record: Record,
 }
 
-/// The log.
+/// The event log of one stream.
 #[derive(Debug, Default)]
 pub struct Tape {
     limits: Limits,
@@ -46,23 +45,23 @@ pub struct Tape {
     marks: VecDeque<Mark>,
     marks_gone: u64,
     mark_bytes: usize,
-    /// Bytes of `limits` that others take.
+    /// Bytes of `limits` used by the projections.
     reserved: usize,
     evicted_rows: u64,
     evicted_bytes: u64,
-    /// The event after which it is shown, where that is not the newest.
+    /// The last visible event, if that is not the newest.
     moment: Option<Seq>,
-    /// Positions of the snapshots that were appended, evicted ones included. They are few.
+    /// Positions of all snapshots, including evicted ones. They are few.
     snapshots: Vec<Seq>,
 }
 
 impl Tape {
-    /// An empty tape.
+    /// Creates an empty event log.
     pub fn new(limits: Limits) -> Self {
         Tape { limits, ..Tape::default() }
     }
 
-    /// Appends a record. The oldest events are let go where the tape is full; the newest one always stays.
+    /// Appends a record. Evicts the oldest events if the log is full; the newest one always stays.
     pub fn push(&mut self, record: Record) {
         let Record::Event(event) = record else {
             self.mark_bytes += record.weight();
@@ -73,15 +72,16 @@ impl Tape {
             }
             return;
         };
-        // A row is found by its distance from the first: a recording that was put together by hand may have holes.
+        // Rows are looked up by offset from the first, so a gap (for example in a hand-edited recording) would break
+        // the index.
         if event.seq.checked_since(self.last) != Some(1) {
-            self.let_go(usize::MAX);
+            self.evict_rows(usize::MAX);
         }
         self.last = event.seq;
         let newer = event.is_snapshot().then(|| (event.seq, event.data.text().clone()));
         self.packer.add(event, &mut self.chunks);
         if let Some((newer, text)) = newer {
-            self.thin_older_snapshot(newer, &text);
+            self.compress_older_snapshot(newer, &text);
             self.snapshots.push(newer);
         }
         self.rows += 1;
@@ -89,7 +89,7 @@ impl Tape {
         self.evict();
     }
 
-    /// Notes how many bytes of the limits the projections of these events take. A quarter is always left for the events.
+    /// Sets how many bytes of the limits the projections use. A quarter is always reserved for the events.
     pub fn reserve(&mut self, bytes: usize) {
         self.reserved = bytes.min(self.limits.max_bytes / 4 * 3);
         self.evict();
@@ -98,8 +98,8 @@ impl Tape {
     fn evict(&mut self) {
         let max_bytes = self.limits.max_bytes - self.reserved;
         while self.rows > 1 && (self.rows > self.limits.max_rows || self.bytes > max_bytes) {
-            self.let_go(1);
-            // At the first, and then ever less often: there may be millions.
+            self.evict_rows(1);
+            // Log the first eviction, then exponentially less often: there may be millions.
             if self.evicted_rows.is_power_of_two() {
                 let (rows, bytes) = (self.evicted_rows, self.evicted_bytes);
                 tracing::info!(rows, bytes, "event log: the oldest events were evicted");
@@ -107,30 +107,30 @@ impl Tape {
         }
     }
 
-    /// Shows it as it was when this event had come: what is newer is passed over by all but [`Tape::whole`] and
-    /// [`Tape::newest_seq`], while it goes on to be kept. Nothing: as it is.
+    /// Limits the view to events up to this one. Newer events are still appended, but only [`Tape::whole`] and
+    /// [`Tape::newest_seq`] include them. `None` shows all events.
     pub fn stand_at(&mut self, moment: Option<Seq>) {
         self.moment = moment.map(|moment| moment.min(self.last));
     }
 
-    /// The event with this number, if it is still here.
+    /// Returns the event at this position, if it is visible and not evicted.
     pub fn get(&self, seq: Seq) -> Option<Event> {
         self.whole(seq).filter(|_| seq <= self.last_seq())
     }
 
-    /// The event with this number, whatever moment is shown.
+    /// Returns the event at this position, whether visible or not.
     pub fn whole(&self, seq: Seq) -> Option<Event> {
         let (chunk, place) = self.find(seq)?;
         chunk.event(place, &self.base())
     }
 
-    /// Finds the text that another is kept as a difference to. Each leads to a newer one, so it ends at the newest.
+    /// Returns a function that finds the base text of a delta. Each base is newer, so the lookup ends at the newest.
     fn base(&self) -> impl Fn(Seq) -> Option<Arc<str>> {
         |seq| Some(self.whole(seq)?.data.text().clone())
     }
 
-    /// Keeps the snapshot before this one as its difference to it: only the newest is needed in full.
-    fn thin_older_snapshot(&mut self, newer: Seq, text: &str) {
+    /// Replaces the previous snapshot with a delta to this one, because only the newest is needed in full.
+    fn compress_older_snapshot(&mut self, newer: Seq, text: &str) {
         let Some(older) = self.snapshots.last().copied() else { return };
         let number = self.chunk_of(older);
         let Some(chunk) = self.chunks.get_mut(number) else { return };
@@ -145,12 +145,12 @@ impl Tape {
         EventNumber(seq.0 - self.snapshots.partition_point(|snapshot| *snapshot < seq) as u64)
     }
 
-    /// Returns how many events of the stream there are up to this position; of an event that is its number.
+    /// Returns how many events of the stream there are up to this position. For an event this is its number.
     pub fn events_until(&self, seq: Seq) -> EventNumber {
         EventNumber(seq.0 - self.snapshots_until(seq))
     }
 
-    /// Returns where the event of the stream with this number is.
+    /// Returns the position of the stream's event with this number.
     pub fn position_of(&self, number: EventNumber) -> Seq {
         let seq = Seq(number.0);
         self.snapshots.iter().fold(seq, |seq, snapshot| if *snapshot <= seq { seq.next() } else { seq })
@@ -161,25 +161,25 @@ impl Tape {
         self.snapshots.partition_point(|snapshot| *snapshot <= seq) as u64
     }
 
-    /// When the event with this number happened, whatever moment is shown; none where that is not known.
+    /// Returns the time of the event at this position, if known, whether visible or not.
     pub fn time(&self, seq: Seq) -> Option<Timestamp> {
         let (chunk, place) = self.find(seq)?;
         chunk.time(place)
     }
 
-    /// When the event with this number arrived, whatever moment is shown.
+    /// Returns when the event at this position arrived, whether visible or not.
     pub fn arrival(&self, seq: Seq) -> Option<Timestamp> {
         let (chunk, place) = self.find(seq)?;
         chunk.at(place)
     }
 
-    /// The oldest event that happened at this time or after it.
+    /// Returns the oldest event at or after this time.
     pub fn first_since(&self, at: Timestamp) -> Option<Seq> {
         let found = self.places().find(|(chunk, place)| chunk.time(*place).is_some_and(|time| time >= at));
         found.map(|(chunk, place)| chunk.seq(place)).filter(|seq| *seq <= self.last_seq())
     }
 
-    /// The newest event with this id.
+    /// Returns the newest event with this id.
     pub fn newest_with_id(&self, id: &str) -> Option<Seq> {
         let shown = |(chunk, place): &(&Chunk, usize)| chunk.seq(*place) <= self.last_seq();
         let found = self.places().rev().filter(shown).find(|(chunk, place)| chunk.id(*place) == Some(id));
@@ -191,7 +191,7 @@ impl Tape {
         Some((chunk, chunk.place(seq)?))
     }
 
-    /// The number of the chunk that holds an event, if any does.
+    /// Returns the index of the chunk that contains an event, if any does.
     fn chunk_of(&self, seq: Seq) -> usize {
         self.chunks.partition_point(|chunk| chunk.first() <= seq).saturating_sub(1)
     }
@@ -200,43 +200,43 @@ impl Tape {
         self.chunks.iter().flat_map(|chunk| chunk.places().map(move |place| (chunk, place)))
     }
 
-    /// The oldest event still here.
+    /// Returns the oldest visible event.
     pub fn first_seq(&self) -> Option<Seq> {
         self.first_kept().filter(|first| *first <= self.last_seq())
     }
 
-    /// The oldest event still here, whatever moment is shown.
+    /// Returns the oldest retained event, whether visible or not.
     pub fn first_kept(&self) -> Option<Seq> {
         self.chunks.front().map(Chunk::first)
     }
 
-    /// The newest event's number; 0 before the first.
+    /// Returns the newest visible position; 0 before the first.
     pub fn last_seq(&self) -> Seq {
         self.moment.unwrap_or(self.last)
     }
 
-    /// The newest event's number, whatever moment is shown.
+    /// Returns the newest position, whether visible or not.
     pub fn newest_seq(&self) -> Seq {
         self.last
     }
 
-    /// Events still here.
+    /// Returns the number of visible events.
     pub fn len(&self) -> usize {
         let newer = usize::try_from(self.last - self.last_seq()).unwrap_or(usize::MAX);
         self.rows.saturating_sub(newer)
     }
 
-    /// Whether there is no event.
+    /// Returns whether no event is visible.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes of memory that the events take, roughly, whatever moment is shown.
+    /// Returns the approximate memory size of all events in bytes, whether visible or not.
     pub fn kept_bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The events from this number on, or from the oldest still here.
+    /// Returns the events from this position on, or from the oldest one retained.
     pub fn iter_from(&self, seq: Seq) -> impl Iterator<Item = Event> {
         let (from, last) = (self.chunk_of(seq), self.last_seq());
         let places = self.chunks.range(from..).flat_map(|chunk| chunk.places().map(move |place| (chunk, place)));
@@ -246,55 +246,54 @@ impl Tape {
         wanted.filter_map(|(_, chunk, place)| chunk.event(place, &self.base()))
     }
 
-    /// The records that are no events, in order.
+    /// Returns the records other than events, in order.
     pub fn marks(&self) -> &VecDeque<Mark> {
         &self.marks
     }
 
-    /// The record that is no event with this number, counted from 0, or the oldest after it that is still here: with its own
-    /// number.
+    /// Returns the mark with this number (from 0), or the oldest retained one after it, with its number.
     pub fn mark(&self, number: u64) -> Option<(u64, &Mark)> {
         let number = number.max(self.marks_gone);
         Some((number, self.marks.get(usize::try_from(number - self.marks_gone).ok()?)?))
     }
 
-    /// How many records that are no events came.
+    /// Returns how many marks were appended, including evicted ones.
     pub fn marks_seen(&self) -> u64 {
         self.marks_gone + self.marks.len() as u64
     }
 
-    /// How large it may grow.
+    /// Returns the size limits.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// Events still here, whatever moment is shown.
+    /// Returns the number of retained events, whether visible or not.
     pub fn kept_rows(&self) -> usize {
         self.rows
     }
 
-    /// Lets the oldest events go until so many bytes went; the newest one always stays.
+    /// Evicts the oldest events until this many bytes are free; the newest one always stays.
     pub fn shrink_by(&mut self, bytes: usize) {
         let wanted = self.bytes.saturating_sub(bytes);
         while self.rows > 1 && self.bytes > wanted {
-            self.let_go(1);
+            self.evict_rows(1);
         }
     }
 
-    /// Events that were let go.
+    /// Returns the number of evicted events.
     pub fn evicted_rows(&self) -> u64 {
         self.evicted_rows
     }
 
-    /// Bytes of payload that were let go.
+    /// Returns the payload size of the evicted events, in bytes.
     pub fn evicted_bytes(&self) -> u64 {
         self.evicted_bytes
     }
 
-    fn let_go(&mut self, rows: usize) {
+    fn evict_rows(&mut self, rows: usize) {
         for _ in 0..rows {
             let Some(chunk) = self.chunks.front_mut() else { return };
-            let Some((weight, size)) = chunk.let_go() else { return };
+            let Some((weight, size)) = chunk.evict_oldest() else { return };
             if chunk.len() == 0 {
                 self.chunks.pop_front();
             }
@@ -312,7 +311,7 @@ mod tests {
     use crate::Data;
     use crate::{Loaded, SnapshotPart, ThreadSnapshot};
 
-    /// What an event of ten bytes weighs.
+    /// Memory size of an event with ten bytes of data.
     const TEN: usize = 32 + 10;
 
     fn event(seq: u64, size: usize) -> Record {
@@ -349,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn the_past_is_shown_while_it_goes_on() {
+    fn time_travel_hides_newer_events() {
         let mut tape = Tape::new(Limits { max_rows: 3, max_bytes: 10_000 });
         (1..=3).for_each(|seq| tape.push(event(seq, 10)));
         tape.stand_at(Some(Seq(2)));
@@ -361,7 +360,7 @@ mod tests {
         assert_eq!((tape.len(), tape.kept_bytes()), (1, 3 * TEN));
         assert_eq!((tape.get(Seq(3)), tape.whole(Seq(3)).map(|event| event.seq)), (None, Some(Seq(3))));
         assert_eq!(tape.iter_from(Seq(0)).map(|e| e.seq.0).collect::<Vec<_>>(), [2]);
-        // What is shown was let go.
+        // The visible events were evicted.
         tape.push(event(5, 10));
         assert_eq!(
             (tape.first_seq(), tape.first_kept(), tape.len(), tape.iter_from(Seq(0)).count()),
@@ -376,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_others_cost_no_more_than_what_is_kept() {
+    fn projection_sizes_leave_room_for_events() {
         let mut tape = Tape::new(Limits::default());
         for seq in [1, 2, u64::MAX - 1, u64::MAX, 7, 1 << 60, (1 << 60) + 1] {
             tape.push(event(seq, 10));
@@ -388,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn old_snapshots_are_kept_as_differences() {
+    fn old_snapshots_are_stored_as_deltas() {
         let snapshot = |seq, messages: usize| {
             let state = serde_json::json!({"values": {"messages": vec!["a long message"; messages], "n": messages}});
             let parts = [(SnapshotPart::State, Loaded::Json(state.to_string().into()))];
@@ -408,11 +407,11 @@ mod tests {
             assert_eq!(tape.whole(entry.seq).as_ref(), Some(entry));
         }
         assert_eq!(tape.iter_from(Seq(0)).filter(Event::is_snapshot).collect::<Vec<_>>(), entries);
-        // Events of the stream are counted without them.
+        // Snapshots don't count as events of the stream.
         assert_eq!([2, 5, 6].map(|seq| tape.number_of(Seq(seq)).0), [1, 2, 3]);
         assert_eq!([1, 2, 3].map(|number| tape.position_of(EventNumber(number)).0), [2, 5, 7]);
         assert_eq!([1, 2, 4, 9].map(|seq| tape.snapshots_until(Seq(seq))), [1, 1, 3, 4]);
-        // The oldest go first, so what they are kept by is still there.
+        // The oldest are evicted first, so the bases of all deltas are still present.
         tape.shrink_by(one / 2);
         assert_eq!(tape.whole(Seq(6)).as_ref(), Some(&entries[3]));
     }

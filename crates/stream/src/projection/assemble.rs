@@ -1,5 +1,5 @@
-//! Reads messages out of events: tokens, whole texts so far, finished messages in states and updates, and the second
-//! dialect's blocks. Whatever tells of a message ends in the same one.
+//! Builds messages from events: tokens, accumulated texts, finished messages in states and updates, and the second
+//! dialect's blocks. All sources of a message are merged into one.
 
 use super::content::{CallBit, Part, Said, bits};
 use super::message::{Dialect, Message, Role, ToolCall};
@@ -31,7 +31,7 @@ impl MessagePayload<'_> {
 }
 
 impl Messages {
-    /// Takes an event; tells how many tokens came with it.
+    /// Applies an event. Returns how many tokens it contained.
     pub(super) fn apply(&mut self, payload: &Payload<'_>) -> u64 {
         self.forget_touched();
         if payload.json.is_none() {
@@ -88,14 +88,14 @@ impl Messages {
         let Some(target) = self.get_mut(i) else { return 0 };
         target.called_at = target.called_at.or(called_at);
         if target.is_loaded {
-            // Its text is known; when it was written, the stream knows better.
+            // The text is known, but the stream has better times.
             return target.time_piece(message, place);
         }
         if target.is_whole {
             return 0;
         }
         if *target.dialect.get_or_insert(Dialect::Pieces) != Dialect::Pieces {
-            // Its text is told already; what it cost may be told only here.
+            // The text is already known, but the usage may only be here.
             if target.usage.is_none()
                 && let Some(usage) = message.usage_metadata.and_then(Usage::read)
             {
@@ -140,7 +140,7 @@ impl Messages {
         tokens
     }
 
-    /// Whether the message with this id is streamed in pieces.
+    /// Returns whether the message with this id is streamed in pieces.
     fn is_streamed_in_pieces(&self, id: Option<&str>) -> bool {
         let known = id.and_then(|id| self.find(id)).and_then(|i| self.items().get(i));
         known.is_some_and(|message| message.dialect == Some(Dialect::Pieces))
@@ -184,7 +184,7 @@ impl Messages {
                 (message.started_at, message.ended_at) = (message.started_at.or(at), message.ended_at.or(at));
             }
         }
-        // A message that only an older snapshot had was removed since.
+        // Messages that only an older snapshot contained were removed since.
         for i in 0..self.items().len() {
             if self.items()[i].is_loaded && !held.contains(&i) {
                 self.remove(i, &place);
@@ -209,7 +209,7 @@ impl Messages {
         }
     }
 
-    /// A state of the graph itself: everything that was said so far.
+    /// Applies a state of the root graph, which contains the whole conversation.
     fn state(&mut self, state: Option<StateMessages<'_>>, place: &Place) {
         let Some(StateMessages { messages: Items(list) }) = state else { return };
         let mut held = Vec::with_capacity(list.len());
@@ -222,7 +222,7 @@ impl Messages {
                 && before == print
                 && self.get(number).is_none_or(|m| m.id.is_some() && m.removed_at.is_none() && m.is_whole)
             {
-                // One that was let go is not heard of as if it were new.
+                // Don't add evicted messages again as if they were new.
                 held.push((print, number));
                 continue;
             }
@@ -233,7 +233,7 @@ impl Messages {
         self.hold(held, place);
     }
 
-    /// `{node: {messages: …}}`: what nodes wrote.
+    /// Applies `{node: {messages: …}}`, the writes of nodes.
     fn updates(&mut self, payload: &Payload<'_>, place: &Place) {
         for write in payload.writes() {
             let Some(messages) = write.fields().and_then(|fields| fields.get("messages")) else { continue };
@@ -345,7 +345,7 @@ impl Messages {
     }
 }
 
-/// The step of the thread's own graph that something is of: subgraphs count steps of their own.
+/// Returns the step of the thread's own graph that something is of: subgraphs count steps of their own.
 fn step_of(meta: &MessageOrigin<'_>) -> Option<i64> {
     meta.langgraph_step.0.filter(|_| !meta.langgraph_checkpoint_ns.as_str().contains('|'))
 }
@@ -369,7 +369,7 @@ impl Message {
         1
     }
 
-    /// Adds a piece; tells whether it held any token.
+    /// Adds a chunk. Returns whether it contained a token.
     fn grow(&mut self, piece: &MessagePayload<'_>, place: &Place) -> u64 {
         let before = (self.text.len(), self.reasoning.len());
         let mut calls = Vec::new();
@@ -408,7 +408,7 @@ impl Message {
         u64::from(any)
     }
 
-    /// A piece of a call goes to the call with its index.
+    /// Adds a chunk to the call with its index.
     pub(super) fn grow_call(&mut self, piece: &CallBit<'_>, place: &Place) {
         let (index, id) = (piece.index, piece.id.as_deref());
         let fits = |call: &ToolCall| match (index, id) {
@@ -438,7 +438,7 @@ impl Message {
         (call.seq, call.at) = (place.seq, place.at);
     }
 
-    /// Takes the whole of what is known; tells whether that is news.
+    /// Applies a complete message. Returns whether it changed.
     fn become_whole(&mut self, message: &MessagePayload<'_>, complete: bool, place: &Place) -> bool {
         let (mut said, mut within) = (Said::default(), Vec::new());
         let beside = AdditionalKwargs::read(message.additional_kwargs);
@@ -501,7 +501,7 @@ impl Message {
         changed
     }
 
-    /// The parts with each call in its place: where the content has it, else at the end.
+    /// Returns the parts with each call in its place: where the content has it, else at the end.
     fn placed(&self, parts: Vec<Part>, within: &[ToolCall]) -> Vec<Part> {
         let mut left: Vec<usize> = (0..self.tool_calls.len()).collect();
         let mut placed = Vec::with_capacity(parts.len() + left.len());

@@ -6,8 +6,8 @@ use super::messages::{Messages, Place};
 use super::usage::Usage;
 use crate::protocol::Payload;
 
-/// Takes one event of this dialect; tells how many tokens came with it. Its pieces don't name their message: they belong
-/// to the one that was started last in their namespace.
+/// Applies an event of this dialect. Returns how many tokens it contained. Chunks don't name their message; they belong
+/// to the one started last in their namespace.
 pub(super) fn apply(messages: &mut Messages, payload: &Payload<'_>, place: &Place) -> u64 {
     let Some(event) = payload.block() else { return 0 };
     if event.event.is("message-start") {

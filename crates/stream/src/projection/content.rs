@@ -39,7 +39,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// Its bytes of the text.
+    /// Returns its bytes of the text.
     pub(super) fn in_text(&mut self) -> Option<&mut Range<usize>> {
         match self {
             Part::Text(range) | Part::Refusal(range) | Part::Note { range, .. } => Some(range),
@@ -47,7 +47,7 @@ impl Part {
         }
     }
 
-    /// Its bytes of the reasoning.
+    /// Returns its bytes of the reasoning.
     pub(super) fn in_reasoning(&mut self) -> Option<&mut Range<usize>> {
         match self {
             Part::Reasoning(range) => Some(range),
@@ -77,7 +77,7 @@ pub(super) struct CallBit<'a> {
 }
 
 impl<'a> CallBit<'a> {
-    /// Reads a call; none where it is no object.
+    /// Parses a call; `None` if it is not an object.
     pub fn read(raw: &'a RawValue) -> Option<CallBit<'a>> {
         let mut call = CallBit::default();
         let mut item = None;
@@ -96,7 +96,7 @@ impl<'a> CallBit<'a> {
         Some(call)
     }
 
-    /// The arguments: a text as it is, anything else as JSON.
+    /// Returns the arguments: a text as it is, anything else as JSON.
     pub fn args(&self) -> String {
         let Some(raw) = self.args else { return String::new() };
         match text(raw) {
@@ -110,17 +110,17 @@ impl<'a> CallBit<'a> {
     }
 }
 
-/// The number of a block, or another value by which its pieces find each other.
+/// Returns the number of a block, or another value by which its pieces find each other.
 fn index_of(raw: &RawValue) -> Option<&str> {
     Some(raw.get()).filter(|index| *index != "null" && index.len() <= crate::MAX_NAME)
 }
 
-/// The text that a value is, where it is one and not empty.
+/// Returns a value as text, if it is a non-empty string.
 fn said(raw: &RawValue) -> Option<Cow<'_, str>> {
     text(raw).filter(|text| !text.is_empty())
 }
 
-/// A part of a content, as it came.
+/// A part of a content as received.
 #[derive(Debug)]
 pub(super) enum Bit<'a> {
     Text(Cow<'a, str>),
@@ -193,7 +193,7 @@ fn add<'a>(raw: &'a RawValue, bits: &mut Vec<Bit<'a>>) {
     }
 }
 
-/// Where something was found.
+/// Returns where something was found.
 fn cite(raw: &RawValue) -> Option<Citation> {
     let (mut title, mut url) = (None, None);
     for (key, raw) in Fields::read(raw.get())?.0 {

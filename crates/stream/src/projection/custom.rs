@@ -1,5 +1,5 @@
-//! What graphs said in their own words: `custom` events, the newer dialect's `custom:<name>` channels, feedback, and whatever
-//! else no other view is made for. Only where each is stands here; its line is made from the event itself.
+//! Custom events: `custom`, the newer dialect's `custom:<name>` channels, feedback, and everything that no other view
+//! shows. Stores only positions; rows are rendered from the events.
 
 use super::rows::{Rows, Weigh, namespace_weight};
 use crate::json::peek::Peek;
@@ -12,7 +12,7 @@ const MAX_ROWS: usize = 200_000;
 /// Bytes in which a progress is looked for: who reports one says little else.
 const SMALL: usize = 2_048;
 
-/// How far something is.
+/// A progress report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Progress {
     /// A part of the whole, from 0 to 1.
@@ -22,7 +22,7 @@ pub enum Progress {
 }
 
 impl Progress {
-    /// The part of the whole, from 0 to 1.
+    /// Returns the part of the whole, from 0 to 1.
     pub fn part(self) -> f64 {
         match self {
             Progress::Part(part) => part,
@@ -55,13 +55,13 @@ impl Progress {
 pub struct CustomRow {
     /// The event.
     pub seq: Seq,
-    /// When it was sent, where that is known.
+    /// When it was sent, if known.
     pub at: Option<Timestamp>,
-    /// The subgraph that it came from, where that is told.
+    /// The subgraph that emitted it, if known.
     pub ns: Namespace,
     /// The channel's name, or the event's where it is none of ours; empty for plain `custom`.
     pub name: Arc<str>,
-    /// How far something is, where that is what it says.
+    /// Its progress, if it contains one.
     pub progress: Option<Progress>,
 }
 
@@ -71,7 +71,7 @@ impl Weigh for CustomRow {
     }
 }
 
-/// The rows of a tape.
+/// The custom events of an event log.
 #[derive(Debug, Clone)]
 pub struct Custom {
     rows: Rows<CustomRow>,
@@ -85,7 +85,7 @@ impl Default for Custom {
 }
 
 impl Custom {
-    /// The rows in the order of their events.
+    /// Returns the rows in the order of their events.
     pub fn rows(&self) -> &Rows<CustomRow> {
         &self.rows
     }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_other_view_shows_lands_here() {
+    fn events_without_a_view_are_custom() {
         let mut custom = Custom::default();
         for (i, name) in
             ["custom", "values", "custom:log", "feedback", "brand_new", "error", "tools"].into_iter().enumerate()

@@ -1,5 +1,5 @@
-//! What an event is about: its mode, its nodes, its run, whether it tells of a failure. Read from it, borrowed, when it is
-//! asked; what the event does not say itself is looked up in the projections.
+//! Attributes of an event: its mode, nodes, run, and whether it reports a failure. Computed on demand from borrowed
+//! data; what the event doesn't contain is looked up in the projections.
 
 use super::Projections;
 use crate::json::path::Path;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// What an event is about.
+/// The attributes of an event.
 pub struct Facets<'a> {
     payload: Payload<'a>,
     told: &'a Projections,
@@ -26,7 +26,7 @@ struct OwnPing<'a> {
 }
 
 impl<'a> Facets<'a> {
-    /// Looks at an event of the tape that these projections were folded from.
+    /// Creates the attributes of an event of the log that these projections were built from.
     pub fn of(event: &'a Event, told: &'a Projections) -> Facets<'a> {
         Facets { payload: Payload::of(event), told, number: EventNumber(event.seq.0) }
     }
@@ -36,27 +36,27 @@ impl<'a> Facets<'a> {
         Facets { number, ..self }
     }
 
-    /// The number that people know the event by.
+    /// Returns the number that people know the event by.
     pub fn number(&self) -> EventNumber {
         self.number
     }
 
-    /// The event.
+    /// Returns the event.
     pub fn event(&self) -> &'a Event {
         self.payload.event
     }
 
-    /// The mode: the event's name, or the method of the newer protocol, as `messages` or `messages/partial`.
+    /// Returns the mode: the event's name, or the method of the newer protocol, as `messages` or `messages/partial`.
     pub fn mode(&self) -> &'a str {
         self.payload.name
     }
 
-    /// The names of its namespace's segments, outermost first, each with the task that they are of (`sub:<uuid>`).
+    /// Returns the names of its namespace's segments, outermost first, each with the task that they are of (`sub:<uuid>`).
     pub fn namespace(&self) -> &Namespace {
         &self.payload.ns
     }
 
-    /// The nodes that it is about: those that it names, and those in whose subgraph it happened.
+    /// Returns the nodes that it is about: those that it names, and those in whose subgraph it happened.
     pub fn nodes(&self) -> Vec<Cow<'a, str>> {
         let payload = &self.payload;
         let within = payload.ns.iter().map(|s| Cow::Owned(s.split(':').next().unwrap_or_default().to_string()));
@@ -91,29 +91,29 @@ impl<'a> Facets<'a> {
         nodes
     }
 
-    /// The run that it belongs to, as far as that is known.
+    /// Returns the run that it belongs to, as far as that is known.
     pub fn run(&self) -> Option<Cow<'a, str>> {
         if let Some(run) = self.told.landmarks.run_at(self.payload.event.seq) {
             return Some(Cow::Borrowed(run));
         }
-        // Whoever comes to a thread in the middle of a run was not told which one it is; tokens say it.
+        // A stream that joined in the middle of a run has no run id yet, but tokens carry it.
         if self.payload.name != "messages" || self.payload.enveloped {
             return None;
         }
         self.payload.message_origin().and_then(|origin| origin.run_id.0.clone())
     }
 
-    /// Whether it tells of a failure, or could not be read.
+    /// Returns whether it reports a failure or could not be parsed.
     pub fn is_error(&self) -> bool {
         is_failure(&self.payload)
     }
 
-    /// Whether its data is no JSON, or was too large to be kept.
+    /// Returns whether its data is no JSON, or was too large to be kept.
     pub fn is_odd(&self) -> bool {
         !matches!(self.payload.event.data, Data::Json(_))
     }
 
-    /// Whether it only says that somebody is still alive: a ping of the server or of the graph's own making.
+    /// Returns whether it is only a heartbeat, of the server or the graph.
     pub fn is_heartbeat(&self) -> bool {
         let is_word = |word: &str| {
             let word: String = word.chars().filter(|c| c.is_alphanumeric()).collect();
@@ -131,7 +131,7 @@ impl<'a> Facets<'a> {
         bare.map(|text| is_word(&text)).or_else(named).unwrap_or(false)
     }
 
-    /// The values at a path, raw: from the payload's root on, from what each node wrote, from a message, or from a state.
+    /// Returns the values at a path, raw: from the payload's root on, from what each node wrote, from a message, or from a state.
     pub fn values(&self, path: &Path) -> Vec<&'a RawValue> {
         let payload = &self.payload;
         if !payload.json.is_some_and(|json| path.may_be_in(json)) {
@@ -154,7 +154,8 @@ impl<'a> Facets<'a> {
     }
 }
 
-/// Whether an event tells of a failure, or could not be read. What is not one is known without reading the event's JSON.
+/// Returns whether an event reports a failure or could not be parsed. Most events are ruled out without parsing their
+/// JSON.
 pub(super) fn is_failure(payload: &Payload<'_>) -> bool {
     let Some(json) = payload.json else { return true };
     let said = |text: &str| memchr::memmem::find(json.as_bytes(), text.as_bytes()).is_some();

@@ -1,4 +1,4 @@
-//! Where on a tape the runs, the steps and the failures are, by sequence number.
+//! The positions of runs, steps and failures in an event log.
 
 use super::facets;
 use super::rows::{Rows, Weigh};
@@ -16,7 +16,7 @@ impl Weigh for (Seq, Option<Arc<str>>) {
     }
 }
 
-/// The landmarks of a tape.
+/// The landmarks of an event log.
 #[derive(Debug, Clone)]
 pub struct Landmarks {
     /// From which event on which run was going on; none between two runs.
@@ -25,13 +25,13 @@ pub struct Landmarks {
     errors: Rows<Seq>,
     /// The best source of steps that the run has shown so far: the others tell of the same ones.
     best: Source,
-    /// Whether tasks of the step that goes on were begun, and none has ended yet.
+    /// Whether tasks of the current step have started and none has ended yet.
     is_beginning: bool,
     seq: Seq,
     names: Names,
 }
 
-/// What tells of steps, the better the later.
+/// The sources of steps, the better ones last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     None,
@@ -64,18 +64,18 @@ impl Landmarks {
         &mut self.runs
     }
 
-    /// The run that an event belongs to. The stream of a thread tells it only where a run begins and where it is done.
+    /// Returns the run that an event belongs to. A thread's stream only names it when a run starts or finishes.
     pub fn run_at(&self, seq: Seq) -> Option<&Arc<str>> {
         let known = self.runs.partition_point(|(from, _)| *from <= seq);
         self.runs[..known].last().and_then(|(_, run)| run.as_ref())
     }
 
-    /// The events with which a step of the graph itself ended or began, whichever the modes of the run tell.
+    /// Returns the events with which a step of the graph itself ended or began, whichever the modes of the run tell.
     pub fn steps(&self) -> &[Seq] {
         &self.steps
     }
 
-    /// The events that tell of a failure, or that could not be read.
+    /// Returns the events that report a failure or could not be parsed.
     pub fn errors(&self) -> &[Seq] {
         &self.errors
     }
@@ -107,7 +107,7 @@ impl Landmarks {
     fn metadata(&mut self, payload: &Payload<'_>) {
         let Some(metadata) = payload.metadata() else { return };
         let Some(run) = metadata.run_id.some() else { return };
-        // Another attempt begins its steps anew too.
+        // A new attempt starts its steps again.
         (self.best, self.is_beginning) = (Source::None, false);
         self.enter(self.seq, Some(run));
         if metadata.is_done() {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_s_events_belong_to_the_run_that_goes_on() {
+    fn thread_events_belong_to_the_active_run() {
         let landmarks = landmarks(&[
             ("values", "", "{}"),
             ("metadata", "", r#"{"run_id":"a","attempt":1}"#),

@@ -1,5 +1,5 @@
-//! The books: what came, what came twice, what may be missing, and the two clocks: when something last happened, and when
-//! the link last gave a sign of life.
+//! Delivery statistics: received, duplicate and possibly missing events, and the ages of the last event and the last
+//! heartbeat.
 
 use super::rows::{Rows, Weigh};
 use crate::{Data, Event, Item, Record, Seq, id_order};
@@ -11,23 +11,23 @@ use std::time::Duration;
 
 const MAX_CONNECTIONS: usize = 4096;
 const MAX_GAPS: usize = 1024;
-/// Bytes of a gap's reason that are kept.
+/// Maximum length of a gap's reason, in bytes.
 const MAX_WHY: usize = 1000;
-/// Event names that are told apart.
+/// Maximum number of event names counted separately.
 const MAX_NAMES: usize = 64;
-/// A pause is long when it is longer than this, and than so many usual ones.
+/// A pause is long if it exceeds this duration and this many usual pauses.
 const LONG_PAUSE: Duration = Duration::from_secs(10);
 const USUAL_PAUSES: u32 = 5;
-/// A link is silent when so many heartbeats failed to come; within these bounds, as in `stream/source/watchdog.rs`, but sooner: by
-/// then the watchdog connects again.
+/// A connection is silent after this many missing heartbeats, within these bounds. Shorter than the timeout in
+/// `source/watchdog.rs`, after which the source reconnects.
 const BEATS: u32 = 2;
 const SHORTEST_BEAT: Duration = Duration::from_secs(1);
 const SHORTEST_SILENCE: Duration = Duration::from_secs(4);
 const LONGEST_SILENCE: Duration = Duration::from_secs(20);
-/// The rate is taken over this many seconds.
+/// Time window of the event rate, in seconds.
 const WINDOW: i64 = 5;
 
-/// Whether a connection opened after this id is sent everything from the start: no event has one of these.
+/// Returns whether a connection resumed after this id receives all events. No event has one of these ids.
 pub fn is_start(id: &str) -> bool {
     matches!(id, "-" | "-1" | "0" | "0-0")
 }
@@ -35,56 +35,48 @@ pub fn is_start(id: &str) -> bool {
 /// One connection.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Connection {
-    /// Its number, from 1.
     pub conn: u32,
     /// HTTP status.
     pub status: u16,
-    /// The id that was asked to go on after.
+    /// The id that it resumed after.
     pub resumed_after: Option<String>,
-    /// When it was opened.
     pub opened: Timestamp,
-    /// When it was closed.
     pub closed: Option<Timestamp>,
-    /// Why it was closed.
     pub reason: Option<String>,
-    /// Events that came on it.
     pub events: u64,
 }
 
-/// Events of one name.
+/// Statistics of the events with one name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NameSums {
     /// The name, without its namespace.
     pub name: Arc<str>,
-    /// How many came.
     pub events: u64,
-    /// Bytes of their payloads.
+    /// Total payload size in bytes.
     pub bytes: u64,
-    /// The newest one's number.
+    /// Position of the newest one.
     pub last_seq: Seq,
-    /// When it arrived live, or was sent, where that is known.
+    /// When it arrived live, or was sent if it was replayed, if known.
     pub last_at: Option<Timestamp>,
 }
 
-/// What the two clocks say together.
+/// The liveness of a connection, judged by its last event and last heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pulse {
-    /// Nothing worth a word.
     Even,
-    /// No event for longer than usual, but the link is alive: work goes on, or hangs, on the server.
+    /// No event for longer than usual, but heartbeats arrive: the run is working, or hanging, on the server.
     Quiet(Duration),
-    /// No event for longer than usual, on a link that gives no signs of life by which to judge it.
+    /// No event for longer than usual, on a connection without heartbeats.
     Unheard(Duration),
-    /// Heartbeats used to come, and don't any more: the link may be dead.
+    /// Heartbeats stopped: the connection may be dead.
     Silent(Duration),
 }
 
-/// A place where something may be missing.
+/// A gap: a position where events may be missing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PossibleGap {
-    /// When it was noticed.
     pub at: Timestamp,
-    /// The number of the event before it; 0 before the first.
+    /// Position of the event before it; 0 before the first.
     pub after: Seq,
     /// Why, in words.
     pub why: Arc<str>,
@@ -103,43 +95,39 @@ impl Weigh for PossibleGap {
     }
 }
 
-/// The sums of a tape.
+/// The totals of an event log.
 #[derive(Debug, Clone)]
 pub struct Ledger {
-    /// Events on the tape.
     pub received: u64,
-    /// Events that were repeated and let pass.
+    /// Duplicates that were skipped.
     pub duplicates: u64,
-    /// Places where something may be missing.
     pub gaps: u64,
-    /// Events whose data is no JSON.
+    /// Events whose data is not JSON.
     pub malformed: u64,
-    /// Events that were cut to their head.
+    /// Events that were truncated.
     pub too_large: u64,
-    /// Events whose id is older than that of an event before them.
+    /// Events with an older id than an event before them.
     pub late: u64,
-    /// Bytes of payload; of whole bodies once the source has ended.
+    /// Payload bytes; total body bytes once the source has ended.
     pub bytes: u64,
-    /// Signs of life.
     pub heartbeats: u64,
-    /// When the first event was sent, where that is known.
+    /// When the first event was sent, if known.
     pub first_event_at: Option<Timestamp>,
-    /// When the last event arrived live; of a replayed one when it was sent, where that is known: the clock of work.
+    /// When the last event arrived live, or was sent if it was replayed, if known.
     pub last_event_at: Option<Timestamp>,
-    /// When the last event arrived, live or replayed: what silence is measured from.
+    /// When the last event arrived, live or replayed. The start of the current silence.
     last_arrival: Option<Timestamp>,
-    /// When the link last gave any sign of life: the clock of the connection.
+    /// When the connection last delivered anything, including heartbeats.
     pub last_alive_at: Option<Timestamp>,
-    /// When the first token came.
     pub first_token_at: Option<Timestamp>,
-    /// Pieces of messages that held text, reasoning or arguments.
+    /// Message chunks with text, reasoning or arguments.
     pub tokens: u64,
     connections: Rows<Connection>,
     possible_gaps: Rows<PossibleGap>,
     last_seq: Seq,
     names: Vec<NameSums>,
     others: NameSums,
-    /// The usual pause between two events: a mean in which the newest count most.
+    /// The usual pause between two events: a moving average.
     pause: Duration,
     last_beat: Option<Timestamp>,
     rhythm: Option<Duration>,
@@ -179,27 +167,27 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// The connections, oldest first.
+    /// Returns the connections, oldest first.
     pub fn connections(&self) -> &Rows<Connection> {
         &self.connections
     }
 
-    /// The places where something may be missing, oldest first.
+    /// Returns the gaps, oldest first.
     pub fn possible_gaps(&self) -> &Rows<PossibleGap> {
         &self.possible_gaps
     }
 
-    /// Events by name, in the order of their first appearance; at the end those beyond the names that are told apart.
+    /// Returns statistics by event name, in order of first appearance. The last entry collects names beyond the limit.
     pub fn names(&self) -> impl Iterator<Item = &NameSums> {
         self.names.iter().chain(Some(&self.others).filter(|others| others.events > 0))
     }
 
-    /// How often heartbeats come, once two of them were heard on one connection.
+    /// Returns the heartbeat interval, once two were received on one connection.
     pub fn rhythm(&self) -> Option<Duration> {
         self.rhythm
     }
 
-    /// What the clocks say while a connection is open.
+    /// Returns the liveness of the open connection.
     pub fn pulse(&self, now: Timestamp) -> Pulse {
         let since = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
         let silence = self.rhythm.map(|rhythm| (rhythm * BEATS).clamp(SHORTEST_SILENCE, LONGEST_SILENCE));
@@ -219,17 +207,17 @@ impl Ledger {
         self.connections.last().map(|connection| connection.opened)
     }
 
-    /// Events a second over the last few whole seconds before a moment.
+    /// Returns the event rate per second over the last few whole seconds before a time.
     pub fn rate(&self, now: Timestamp) -> f64 {
         let now = now.as_second();
         let recent = self.seconds.iter().filter(|(second, _)| (now - WINDOW..now).contains(second));
         let count: u32 = recent.map(|(_, count)| count).sum();
-        // A stream that is younger than the window is not slower for it.
+        // Don't underestimate the rate of a stream that is younger than the window.
         let first = self.seconds.front().map_or(now, |(second, _)| *second);
         f64::from(count) / (now - first).clamp(1, WINDOW) as f64
     }
 
-    /// Seconds from a moment (the start of the run) to the first token.
+    /// Returns the seconds from a time (the start of the run) to the first token.
     pub fn seconds_to_first_token(&self, start: Timestamp) -> Option<f64> {
         Some(self.first_token_at?.duration_since(start).as_secs_f64())
     }
@@ -275,8 +263,8 @@ impl Ledger {
             Item::Heartbeat { at } => {
                 self.heartbeats += 1;
                 self.alive(*at);
-                // The longest interval is the rhythm. Several may be read at once after we were busy, and the stream of a
-                // thread is made of connections that beat side by side.
+                // Use the longest interval. Several heartbeats may be read at once after a busy period, and a thread's
+                // stream consists of several connections.
                 let interval =
                     self.last_beat.replace(*at).and_then(|last| Duration::try_from(at.duration_since(last)).ok());
                 self.rhythm = self.rhythm.max(interval.filter(|interval| *interval >= SHORTEST_BEAT));
@@ -302,7 +290,7 @@ impl Ledger {
     }
 
     fn sums_of(&mut self, name: &Arc<str>) -> &mut NameSums {
-        // Names are few, and shared: mostly one look at an address.
+        // Names are few and interned, so this is usually one pointer comparison.
         let is_it = |sums: &NameSums| Arc::ptr_eq(&sums.name, name) || sums.name == *name;
         match self.names.iter().position(is_it) {
             Some(i) => &mut self.names[i],
@@ -330,7 +318,7 @@ impl Ledger {
         let pause = self.last_arrival.and_then(|last| Duration::try_from(event.at.duration_since(last)).ok());
         self.pause = (self.pause * 7 + pause.unwrap_or_default()) / 8;
         self.last_arrival = Some(event.at);
-        // How old an event is that arrived live needs no clock but ours: the server's may be wrong.
+        // Measure the age of live events by our clock only, because the server's may be wrong.
         let seen = if event.replayed { time } else { Some(event.at) };
         self.last_event_at = seen;
         let size = event.data.size();
@@ -348,7 +336,7 @@ impl Ledger {
             }
             self.newest_id = self.newest_id.max(Some(id));
         }
-        // How fast a replay arrives says nothing of how fast its events were sent.
+        // The arrival rate of a replay doesn't show how fast its events were sent.
         if event.replayed {
             return;
         }
@@ -381,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_and_late_ones() {
+    fn rates_and_out_of_order_events() {
         let mut ledger = Ledger::default();
         let now = |s| Timestamp::from_second(s).unwrap();
         assert_eq!(ledger.rate(now(100)), 0.0);
@@ -412,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_pause_and_a_dead_link_are_told_apart() {
+    fn long_pauses_and_dead_connections_are_distinguished() {
         let now = |s| Timestamp::from_second(s).unwrap();
         let seconds = Duration::from_secs;
         let opened = Item::Record(Record::Open { at: now(0), conn: 1, status: 200, resumed_after: None });
@@ -431,7 +419,7 @@ mod tests {
             (beating.pulse(now(50)), beating.pulse(now(51))),
             (Pulse::Quiet(seconds(49)), Pulse::Silent(seconds(11)))
         );
-        // Two connections that one stream is made of, and beat at once, are no rhythm.
+        // Simultaneous heartbeats of a stream's two connections are not an interval.
         let mut twice = Ledger::default();
         twice.apply(&opened);
         twice.apply(&event(1, "1-0"));
@@ -439,7 +427,7 @@ mod tests {
             twice.apply(&Item::Heartbeat { at });
         }
         assert_eq!((twice.rhythm(), twice.pulse(now(12))), (None, Pulse::Quiet(seconds(11))));
-        // Who speaks once in a minute is not quiet after ten seconds.
+        // A stream with one event per minute is not quiet after ten seconds.
         let mut slow = Ledger::default();
         for minute in 0..40 {
             slow.apply(&event(minute * 60, "1-0"));
@@ -448,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn two_clocks_and_the_connections() {
+    fn connections_events_and_heartbeats() {
         let mut ledger = Ledger::default();
         let now = |s| Timestamp::from_second(s).unwrap();
         ledger.apply(&Item::Record(Record::Open { at: now(1), conn: 1, status: 200, resumed_after: None }));

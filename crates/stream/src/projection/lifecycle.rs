@@ -1,4 +1,4 @@
-//! What happened to runs, tasks and connections, in the order in which it happened.
+//! The lifecycle of runs, tasks and connections, in chronological order.
 
 use super::ledger::is_start;
 use super::messages::fingerprint;
@@ -16,7 +16,7 @@ const MAX_ROWS: usize = 50_000;
 const MAX_INTERRUPTS: usize = 4096;
 const SUMMARY: usize = 120;
 
-/// What kind of thing happened.
+/// The kind of a lifecycle row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LifecycleKind {
     /// A run began.
@@ -39,7 +39,7 @@ pub enum LifecycleKind {
     Error,
     /// A connection was opened or closed.
     Connection,
-    /// The next connection is waited for.
+    /// Waiting to reconnect.
     Retry,
     /// Something may be missing.
     Gap,
@@ -47,12 +47,12 @@ pub enum LifecycleKind {
     End,
 }
 
-/// One thing that happened.
+/// A lifecycle row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LifecycleRow {
-    /// The event that told of it, or the one that it came after.
+    /// Its event, or the event before it.
     pub seq: Seq,
-    /// When, where that is known.
+    /// When it happened, if known.
     pub at: Option<Timestamp>,
     /// What kind.
     pub kind: LifecycleKind,
@@ -71,14 +71,14 @@ impl Weigh for LifecycleRow {
     }
 }
 
-/// The rows of a tape.
+/// The lifecycle rows of an event log.
 #[derive(Debug, Clone)]
 pub struct Lifecycle {
     rows: Rows<LifecycleRow>,
     seq: Seq,
     run: Option<Arc<str>>,
     attempt: u64,
-    /// The interrupts that were told of, by what makes them out: a value may have 50 MB.
+    /// Identifiers of the interrupts already reported, because a value may have 50 MB.
     asked: HashSet<u64>,
     /// The run asked something.
     asks: bool,
@@ -114,7 +114,7 @@ impl Lifecycle {
         &mut self.rows
     }
 
-    /// The run that the stream is in, or was in last.
+    /// Returns the run that the stream is in, or was in last.
     pub fn run_id(&self) -> Option<&Arc<str>> {
         self.run.as_ref()
     }
@@ -135,7 +135,7 @@ impl Lifecycle {
                 // The state of a subgraph repeats what the root says.
                 if let Some(raw) = payload.named_interrupts() {
                     if raw.get() == "[]" && payload.name == "updates" {
-                        self.row(at, LifecycleKind::Interrupt, "stopped before or after a node, as asked".into());
+                        self.row(at, LifecycleKind::Interrupt, "stopped at a breakpoint before or after a node".into());
                     }
                     self.interrupts(raw, at);
                 }
@@ -247,7 +247,7 @@ impl Lifecycle {
         (self.attempt, self.asks) = (attempt, false);
     }
 
-    /// Takes a list of interrupts; false where it is empty.
+    /// Applies a list of interrupts. Returns false if it is empty.
     fn interrupts(&mut self, list: &RawValue, at: Option<Timestamp>) -> bool {
         let list = Items::of(list);
         for raw in &list {

@@ -1,4 +1,4 @@
-//! One message, as far as it is known.
+//! A message of a conversation.
 
 use super::content::{Citation, Part, Said};
 use super::rows::{Weigh, namespace_weight};
@@ -11,26 +11,26 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What came in less time came in one burst, as when events are replayed: how fast it was written is not known.
+/// Chunks that arrive faster than this came in one burst, for example a replay, so the token rate is unknown.
 pub(super) const SHORTEST: SignedDuration = SignedDuration::from_millis(20);
 
 /// Who speaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
-    /// A person.
+    /// The user.
     Human,
     /// A model.
     Ai,
-    /// A tool's answer.
+    /// A tool result.
     Tool,
     /// The system prompt.
     System,
-    /// Another word of the server.
+    /// Another role, as the server spells it.
     Other(Arc<str>),
 }
 
 impl Role {
-    /// The word that people read.
+    /// Returns the word shown on screen.
     pub fn word(&self) -> &str {
         match self {
             Role::Human => "human",
@@ -41,7 +41,7 @@ impl Role {
         }
     }
 
-    /// Reads a server's word, whichever dialect: `ai`, `AIMessageChunk`, `assistant`.
+    /// Parses a role of any dialect: `ai`, `AIMessageChunk`, `assistant`.
     pub fn of(word: &str) -> Role {
         match word.strip_suffix("MessageChunk").or(word.strip_suffix("Message")).unwrap_or(word) {
             "human" | "user" | "Human" => Role::Human,
@@ -53,30 +53,30 @@ impl Role {
     }
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolCall {
-    /// Its identifier, which the tool's answer names.
+    /// Its id, which the tool result refers to.
     pub id: String,
     /// The tool.
     pub name: String,
-    /// The arguments as text, as they came: JSON once they are complete.
+    /// The arguments as received; JSON once they are complete.
     pub args: String,
-    /// Why the model's call can't be made, where it can't.
+    /// Why the call is invalid, if it is.
     pub invalid: Option<String>,
-    /// The event with its last piece.
+    /// The event with its last chunk.
     pub seq: Seq,
-    /// When its last piece was sent, where that is known.
+    /// When its last piece was sent, if known.
     pub at: Option<Timestamp>,
-    /// Number of the message that answers it, counting those that were let go.
+    /// Number of the message with its result, counting evicted ones.
     pub answer: Option<u64>,
-    /// The index by which its pieces find each other.
+    /// The index that identifies its chunks.
     pub(super) index: Option<Box<str>>,
     /// Bytes that were evicted from the middle of its arguments.
     pub(super) evicted: usize,
 }
 
-/// One message, as far as it is known.
+/// A message of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
     /// The event that it appeared with.
@@ -85,7 +85,7 @@ pub struct Message {
     pub last_seq: Seq,
     /// The server's id.
     pub id: Option<Arc<str>>,
-    /// The run that it appeared in, where that is known.
+    /// The run that it appeared in, if known.
     pub run_id: Option<Arc<str>>,
     /// Who speaks.
     pub role: Role,
@@ -101,11 +101,11 @@ pub struct Message {
     pub text: String,
     /// The model's reasoning so far, where it shows any.
     pub reasoning: String,
-    /// What the text, the reasoning and the calls are, in the model's order.
+    /// The parts of the message (text, reasoning, calls) in the model's order.
     pub parts: Vec<Part>,
     /// Sources that were named.
     pub citations: Vec<Citation>,
-    /// After which event the text was how long; see [`Message::text_at`].
+    /// The length of the text after each event; see [`Message::text_at`].
     pub spans: Spans,
     /// The same for the reasoning.
     pub thoughts: Spans,
@@ -113,37 +113,37 @@ pub struct Message {
     pub tool_calls: Vec<ToolCall>,
     /// For a tool's answer: the call that it answers.
     pub tool_call_id: Option<String>,
-    /// For a tool's answer: number of the message with that call, counting those that were let go.
+    /// For a tool result: number of the message with its call, counting evicted ones.
     pub asked_by: Option<u64>,
     /// A tool's answer that is a failure.
     pub is_error: bool,
-    /// What it cost.
+    /// Its token usage.
     pub usage: Option<Usage>,
     /// Whether it is finished.
     pub complete: bool,
     /// The event with which it was removed from the state, if it was.
     pub removed_at: Option<Seq>,
-    /// When it was begun, where that is known: the server's time, or the time of arrival of a live event.
+    /// When it started, if known: the server's time, or the time of arrival of a live event.
     pub started_at: Option<Timestamp>,
-    /// When it last changed, where that is known.
+    /// When it last changed, if known.
     pub ended_at: Option<Timestamp>,
-    /// When the model was called, where that is known: the start of its task, else the end of the step before.
+    /// When the model was called, if known: the start of its task, else the end of the step before.
     pub called_at: Option<Timestamp>,
     /// When its first and its last token were sent, where it was streamed and that is known.
     pub token_times: Option<(Timestamp, Timestamp)>,
     /// Whether it is from the server's state, and the stream has not shown it.
     pub is_loaded: bool,
-    /// Pieces with tokens in them that came.
+    /// Number of chunks with tokens.
     pub chunks: u64,
     /// Grows with each change.
     pub rev: u32,
-    /// Grows when what it said became something else, not only more.
+    /// Incremented when its text was replaced rather than extended.
     pub rewrites: u32,
-    /// Its final form is known: pieces that still arrive are no news.
+    /// Whether its final form is known. Chunks that still arrive are ignored.
     pub(super) is_whole: bool,
     /// How it is streamed. JavaScript may stream one message in both ways.
     pub(super) dialect: Option<Dialect>,
-    /// What it weighed when it was weighed last.
+    /// Its memory size when it was last measured.
     pub(super) weighed: usize,
     /// Bytes that were evicted from the middle of its text and of its reasoning.
     pub(super) evicted: (usize, usize),
@@ -172,7 +172,7 @@ impl Weigh for Message {
     }
 }
 
-/// What was cut out of a text, and the note that stands in its place.
+/// The range cut out of a text, and the note in its place.
 struct Cut {
     part: Range<usize>,
     note: String,
@@ -187,7 +187,7 @@ fn cut_middle(text: &mut String, max: usize, evicted: &mut usize) -> Option<Cut>
     let note = |evicted: usize| format!("\n[{} evicted: over the memory limit]\n", bytes(evicted as u64));
     let from = (0..=max / 8).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let to = (text.len() - max / 8 * 3..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    // The note of the cut before stands at the same place.
+    // The note of the previous cut is at the same place.
     let before = if *evicted > 0 { note(*evicted).len() } else { 0 };
     *evicted += (to - from).saturating_sub(before);
     let note = note(*evicted);
@@ -242,24 +242,24 @@ pub(super) enum Dialect {
 }
 
 impl Message {
-    /// The text as it was after an event.
+    /// Returns the text as it was after an event.
     pub fn text_at(&self, seq: Seq) -> &str {
         self.text.get(..self.spans.end_at(seq)).unwrap_or(&self.text)
     }
 
-    /// Whether it was there after an event.
+    /// Returns whether it existed after an event.
     pub fn existed_at(&self, seq: Seq) -> bool {
         self.first_seq <= seq && self.removed_at.is_none_or(|removed| removed > seq)
     }
 
-    /// Returns the time to first token: from the call of its model.
+    /// Returns the time to first token, from the model call.
     pub fn time_to_first(&self) -> Option<Duration> {
         let (first, _) = self.token_times?;
         Duration::try_from(first.duration_since(self.called_at?)).ok()
     }
 
-    /// Tokens a second from the first to the last: by the model's count where it is known, else a token for each piece.
-    /// None where too little came for a rate.
+    /// Returns tokens per second from the first to the last token, by the model's count if known, else one token per
+    /// chunk. `None` if there are too few.
     pub fn tokens_per_second(&self) -> Option<f64> {
         let (first, last) = self.token_times?;
         let time = Some(last.duration_since(first)).filter(|time| *time >= SHORTEST)?;
@@ -269,12 +269,12 @@ impl Message {
         Some(tokens as f64 / time.as_secs_f64())
     }
 
-    /// The event that brought a byte of the text.
+    /// Returns the event that delivered a byte of the text.
     pub fn text_seq(&self, at: usize) -> Seq {
         self.spans.brought(at).unwrap_or(self.first_seq)
     }
 
-    /// The event that brought a byte of the reasoning.
+    /// Returns the event that delivered a byte of the reasoning.
     pub fn thought_seq(&self, at: usize) -> Seq {
         self.thoughts.brought(at).unwrap_or(self.first_seq)
     }
@@ -319,7 +319,7 @@ impl Message {
         self.rev = self.rev.wrapping_add(1);
     }
 
-    /// Adds to what is said: whatever the change adds came with this event.
+    /// Extends the content, attributing everything that the change adds to this event.
     pub(super) fn extend(&mut self, seq: Seq, change: impl FnOnce(&mut Said)) {
         let mut said = Said {
             text: std::mem::take(&mut self.text),
@@ -342,7 +342,7 @@ impl Message {
         }
     }
 
-    /// Takes the whole of what is said; tells whether that is news.
+    /// Replaces the content with a complete version. Returns whether it changed.
     pub(super) fn replace_said(&mut self, mut said: Said, seq: Seq) -> bool {
         // Some final forms leave out what was thought.
         if said.reasoning.is_empty() && !self.reasoning.is_empty() {

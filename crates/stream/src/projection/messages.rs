@@ -1,4 +1,4 @@
-//! Messages, each once, whatever combination of modes told of it. How events are read into it is in `assemble`.
+//! The messages of a stream, deduplicated across modes. `assemble` reads events into them.
 
 use super::message::{Message, Role, ToolCall};
 use super::rows::Weigh;
@@ -14,56 +14,56 @@ use std::sync::Arc;
 const MAX_MESSAGES: usize = 20_000;
 /// Calls of one message that are kept; far more than a model makes.
 pub(super) const MAX_CALLS: usize = 1_000;
-/// A single text may take this part of what all messages may take.
+/// Maximum share of a single text in the memory of all messages.
 const TEXT_PART: usize = 8;
 
-/// The event that is being read.
+/// The event being processed.
 #[derive(Clone)]
 pub(super) struct Place {
     pub seq: Seq,
-    /// Its time, where that is known.
+    /// Its time, if known.
     pub at: Option<Timestamp>,
     pub ns: Namespace,
-    /// Whether it is a snapshot and not an event of the stream.
+    /// Whether it is a snapshot.
     pub is_snapshot: bool,
 }
 
 /// The node, the run and the step of a message.
 pub(super) type Origin = (Option<Arc<str>>, Option<Arc<str>>, Option<i64>);
 
-/// The messages of a tape.
+/// The messages of an event log.
 #[derive(Debug, Clone, Default)]
 pub struct Messages {
     items: Vec<Message>,
-    /// By id, without the suffix that some modes add.
+    /// Messages by id, without the suffix that some modes add.
     index: HashMap<Arc<str>, usize>,
-    /// Messages without an id, by what they say.
+    /// Messages without an id, by their text.
     unnamed: HashMap<u64, Vec<usize>>,
-    /// What the last state of the graph itself held: the fingerprint of each message, and its number, counting those that
-    /// were let go: while a state is read, room may be made for what is new in it.
+    /// The messages of the root graph's last state: fingerprints and numbers, including evicted ones. Reading a state
+    /// may evict messages.
     pub(super) last_state: Vec<(u64, u64)>,
-    /// The node of messages that were only announced so far (`messages/metadata`).
+    /// The nodes of messages that were announced but not sent yet (`messages/metadata`).
     pub(super) announced: HashMap<Arc<str>, Origin>,
-    /// The message that grows in each namespace, for dialects whose pieces don't name theirs.
+    /// The growing message of each namespace, for dialects whose chunks have no message id.
     pub(super) growing: HashMap<Namespace, usize>,
     /// The run that the stream is in.
     pub(super) run: Option<Arc<str>>,
-    /// When the calls of models began.
+    /// When model calls started.
     pub(super) starts: Starts,
-    /// The call with each id that came last: its message and its place there.
+    /// The newest call with each id: its message and its index there.
     calls: HashMap<Box<str>, (usize, usize)>,
     /// Answers to calls that are not known yet.
     waiting: HashMap<Box<str>, usize>,
     pub(super) names: Names,
-    /// Messages that the event read last had to do with.
+    /// Messages touched by the newest event.
     touched: Vec<usize>,
     evicted: u64,
-    /// Bytes that all of them take, without what the event read last changed.
+    /// Memory size of all messages before the newest event's changes.
     bytes: usize,
     max_bytes: MaxBytes,
 }
 
-/// Bytes that all messages may take together; the oldest are evicted when it is more.
+/// Maximum memory size of all messages; beyond it the oldest are evicted.
 #[derive(Debug, Clone, Copy)]
 struct MaxBytes(usize);
 
@@ -74,7 +74,7 @@ impl Default for MaxBytes {
 }
 
 impl Messages {
-    /// All messages in the order of their first appearance; those that were removed from the state say so.
+    /// Returns all messages in order of first appearance, including those marked as removed from the state.
     pub fn items(&self) -> &[Message] {
         &self.items
     }
@@ -89,17 +89,17 @@ impl Messages {
         self.max_bytes = MaxBytes(max_bytes);
     }
 
-    /// Returns the bytes that the messages take, without what the newest event changed.
+    /// Returns the memory size of the messages before the newest event's changes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Messages that the event read last had to do with, by their places; some more than once.
+    /// Returns the indexes of the messages that the newest event touched; some may occur twice.
     pub(super) fn touched(&self) -> &[usize] {
         &self.touched
     }
 
-    /// Another event is read.
+    /// Starts processing an event.
     pub(super) fn forget_touched(&mut self) {
         let MaxBytes(max_bytes) = self.max_bytes;
         for i in std::mem::take(&mut self.touched) {
@@ -120,42 +120,42 @@ impl Messages {
                 left -= self.items[part].weighed;
                 part += 1;
             }
-            self.let_go(part);
+            self.evict(part);
         }
     }
 
-    /// The number of a message, counting those that were let go.
+    /// Returns the number of a message, counting evicted ones.
     pub(super) fn number(&self, i: usize) -> u64 {
         self.evicted + i as u64
     }
 
-    /// The message with this number, counting those that were let go.
+    /// Returns the message with this number, counting evicted ones.
     pub fn get(&self, number: u64) -> Option<&Message> {
         self.items.get(usize::try_from(number.checked_sub(self.evicted)?).ok()?)
     }
 
-    /// The message with this id of the server's.
+    /// Returns the message with this id.
     pub fn with_id(&self, id: &str) -> Option<&Message> {
         self.items.get(self.find(id)?)
     }
 
-    /// The message that answers a call.
+    /// Returns the message with a call's result.
     pub fn answer(&self, call: &ToolCall) -> Option<&Message> {
         self.get(call.answer?)
     }
 
-    /// The call that a tool's message answers, with its message.
+    /// Returns the call that a tool message answers, with its message.
     pub fn asked(&self, answer: &Message) -> Option<(&Message, &ToolCall)> {
         let asking = self.get(answer.asked_by?)?;
         let is_it = |call: &&ToolCall| answer.tool_call_id.as_deref() == Some(call.id.as_str());
         Some((asking, asking.tool_calls.iter().find(is_it)?))
     }
 
-    /// Joins the calls of a message with the answers to them, and an answer with its call, where that was not done yet.
+    /// Links the calls of a message with their results, and a result with its call.
     pub(super) fn join(&mut self, i: usize) {
         let Some(message) = self.items.get(i) else { return };
         if let Some(id) = message.tool_call_id.as_deref().filter(|_| message.asked_by.is_none()) {
-            // Ids come again, in each run of a scripted model for one: it is the newest call that waits for an answer.
+            // Call ids may repeat, for example with scripted models. The newest call without a result is the one.
             match self.calls.get(id).copied() {
                 Some((asking, at)) if self.is_open(asking, at) => self.pair(asking, at, i),
                 _ => {
@@ -200,12 +200,12 @@ impl Messages {
         self.items.get_mut(i)
     }
 
-    /// Messages of which no time is known.
+    /// Returns the messages without a known time.
     pub(super) fn untimed(&mut self) -> impl Iterator<Item = &mut Message> {
         self.items.iter_mut().filter(|message| message.ended_at.is_none())
     }
 
-    /// The message with this id, if it is known.
+    /// Returns the message with this id, if it is known.
     pub(super) fn find(&self, id: &str) -> Option<usize> {
         self.index.get(stem(id)).copied()
     }
@@ -213,7 +213,7 @@ impl Messages {
     /// A new message.
     pub(super) fn add(&mut self, id: Option<&str>, role: Role, place: &Place) -> usize {
         if self.items.len() >= MAX_MESSAGES {
-            self.let_go(MAX_MESSAGES / 4);
+            self.evict(MAX_MESSAGES / 4);
         }
         self.fit();
         let id: Option<Arc<str>> = id.map(Into::into);
@@ -265,12 +265,13 @@ impl Messages {
         i
     }
 
-    /// The message without an id that says this, the `nth` of its kind in its list: such lists repeat what they hold.
+    /// Returns the message without an id that has this text, the `nth` such in its list, because lists may contain
+    /// duplicates.
     pub(super) fn find_unnamed(&self, says: u64, nth: usize) -> Option<usize> {
         self.unnamed.get(&says)?.get(nth).copied()
     }
 
-    /// Remembers what a message without an id says.
+    /// Indexes a message without an id by its text.
     pub(super) fn note_unnamed(&mut self, says: u64, i: usize) {
         self.unnamed.entry(says).or_default().push(i);
     }
@@ -292,10 +293,10 @@ impl Messages {
         }
     }
 
-    /// The state of the graph itself holds these messages now: what it held before and doesn't any more was removed.
+    /// Applies the root graph's current messages. Messages that it no longer contains are marked as removed.
     pub(super) fn hold(&mut self, state: Vec<(u64, u64)>, place: &Place) {
         let held = std::mem::replace(&mut self.last_state, state);
-        // Mostly the state has only grown.
+        // Usually the state has only grown.
         let grown = held.iter().zip(&self.last_state).take_while(|(a, b)| a.1 == b.1).count();
         if grown == held.len() {
             return;
@@ -310,8 +311,8 @@ impl Messages {
         }
     }
 
-    /// Lets go of the oldest.
-    fn let_go(&mut self, part: usize) {
+    /// Evicts the oldest messages.
+    fn evict(&mut self, part: usize) {
         self.bytes -= self.items.drain(..part).map(|message| message.weighed).sum::<usize>();
         self.evicted += part as u64;
         let moved = |i: &mut usize| {
@@ -331,7 +332,7 @@ impl Messages {
     }
 }
 
-/// An id without the `-0` that the id of a model's answer gets when no messages mode was asked for.
+/// Returns an id without the `-0` suffix that model responses get if no messages mode was requested.
 pub(super) fn stem(id: &str) -> &str {
     let is_uuid = |text: &str| {
         text.len() == 36
@@ -377,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn the_past_can_be_looked_up() {
+    fn message_text_as_of_an_event() {
         let mut messages = Messages::default();
         let place = place(3);
         let i = messages.add(Some("a"), Role::Ai, &place);
@@ -393,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_bounded_too() {
+    fn message_memory_is_bounded() {
         const MAX_BYTES: usize = 8 << 20;
         let mut messages = Messages::default();
         messages.limit(MAX_BYTES);
@@ -473,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn old_messages_go() {
+    fn old_messages_are_evicted() {
         let mut messages = Messages::default();
         let place = place(1);
         for i in 0..=MAX_MESSAGES {

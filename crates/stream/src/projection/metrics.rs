@@ -1,5 +1,5 @@
-//! Numbers of runs: how long until the first event and the first token, how fast tokens come, what was used, by run, node
-//! and model. Everything is counted once, whatever combination of modes told of it.
+//! Metrics of runs: latencies, token rates and usage per run, node and model. Everything is counted once, regardless of
+//! the modes.
 
 mod models;
 mod run_numbers;
@@ -19,16 +19,16 @@ use std::sync::Arc;
 pub use run_numbers::{NodeNumbers, RunNumbers, Work};
 
 const MAX_RUNS: usize = 1_000;
-/// Nodes and models of one run that are told apart.
+/// Maximum number of nodes and models counted separately per run.
 const MAX_NAMES: usize = 256;
 /// Tasks under way that are remembered.
 const MAX_TASKS: usize = 4_096;
 
-/// What was counted of a message already.
+/// The part of a message that was already counted.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
     met: bool,
-    /// Number of its run, counting those that were let go; none where it is from before its run.
+    /// Number of its run, counting evicted ones; `None` if it is older than the run.
     run: Option<u64>,
     of_run: Seen,
     of_node: Seen,
@@ -44,13 +44,13 @@ struct Seen {
     streamed: u64,
 }
 
-/// The numbers of a tape's runs.
+/// The metrics of an event log's runs.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     runs: Rows<RunNumbers>,
     /// When the first connection was asked for.
     asked: Option<Timestamp>,
-    /// By the message's place among those that are kept, and how many were let go before.
+    /// By index among the retained messages, with the number of evicted ones.
     counted: VecDeque<Counted>,
     counted_from: u64,
     tasks: HashMap<Box<str>, (u64, usize, Option<Timestamp>)>,
@@ -71,7 +71,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// The runs, oldest first.
+    /// Returns the runs, oldest first.
     pub fn runs(&self) -> &Rows<RunNumbers> {
         &self.runs
     }
@@ -80,23 +80,23 @@ impl Metrics {
         &mut self.runs
     }
 
-    /// The run that an event belongs to, or came after.
+    /// Returns the run that an event belongs to, or came after.
     pub fn run_at(&self, seq: Seq) -> Option<&RunNumbers> {
         let after = self.runs.partition_point(|run| run.seq <= seq);
         self.runs.get(after.checked_sub(1)?)
     }
 
-    /// The run with this id.
+    /// Returns the run with this id.
     pub fn run(&self, id: &str) -> Option<&RunNumbers> {
         self.runs.iter().rev().find(|run| run.run_id.as_deref() == Some(id))
     }
 
-    /// Takes an event that the messages have taken already; `tokens` came with it.
+    /// Applies an event that was already applied to the messages and contained this many tokens.
     pub(super) fn apply(&mut self, payload: &Payload<'_>, messages: &Messages, tokens: u64) {
         let event = payload.event;
         match payload.name {
             "metadata" if self.metadata(payload) => return,
-            // Somebody changed the state by hand, perhaps between two runs.
+            // A manual state edit, perhaps between two runs.
             "state_update" => return self.pass(messages),
             _ => {}
         }
@@ -170,7 +170,7 @@ impl Metrics {
         self.runs.push(run);
     }
 
-    /// A run begins, is tried again or is done; tells whether this event is of that kind.
+    /// Applies the start, retry or end of a run. Returns whether the event is one of these.
     fn metadata(&mut self, payload: &Payload<'_>) -> bool {
         let (seq, at) = (payload.event.seq, payload.event.time());
         let Some(metadata) = payload.metadata() else { return false };
@@ -323,7 +323,7 @@ impl Metrics {
         self.counted_from = messages.evicted();
     }
 
-    /// Meets a message; tells whether it is new.
+    /// Counts a message. Returns whether it is new.
     fn meet(&mut self, i: usize) -> bool {
         if self.counted.len() <= i {
             self.counted.resize(i + 1, Counted::default());

@@ -1,5 +1,5 @@
-//! Projections fold a tape, event by event, into something worth looking at. Each costs no more than the event that it
-//! reads, is bounded, and keeps sequence numbers, so that "as of event N" is a look-up.
+//! Projections fold an event log, event by event, into the data of the views. Each one processes an event in time
+//! proportional to its size, is bounded in memory, and stores positions, so that "as of event N" is a lookup.
 
 mod assemble;
 mod blocks;
@@ -50,43 +50,43 @@ use crate::{Event, Item, Record, SnapshotFields};
 /// All projections of one event log.
 #[derive(Debug, Clone, Default)]
 pub struct Projections {
-    /// What was said, by whom, as it grows.
+    /// The messages.
     pub messages: Messages,
-    /// What each node wrote.
+    /// The updates of each node.
     pub updates: Updates,
-    /// The state after each step, and what changed in it.
+    /// The state after each step, with its changes.
     pub values: Values,
-    /// What happened to runs and connections.
+    /// The lifecycle of runs and connections.
     pub lifecycle: Lifecycle,
-    /// What graphs said in their own words, and what no other view is made for.
+    /// Custom events, and events that no other view shows.
     pub custom: Custom,
     /// When each node, tool and model call ran.
     pub timeline: Timeline,
-    /// What came, what came twice, what may be missing.
+    /// Received, duplicate and possibly missing events.
     pub ledger: Ledger,
-    /// Times, rates and usage, by run and node.
+    /// Timing, rates and token usage per run and node.
     pub metrics: Metrics,
-    /// Where runs, steps and failures are.
+    /// The positions of runs, steps and failures.
     pub landmarks: Landmarks,
-    /// How the thread and its runs are.
+    /// The status of the thread and its runs.
     pub status: Status,
     metadata: PairMetadata,
 }
 
-/// What a stream tells, without its states: what differs between two of them costs more than it tells in a line.
+/// The projections of a stream without its states, whose differences are too expensive for line output.
 #[derive(Debug, Default)]
 pub struct Story {
-    /// What was said, by whom, as it grows.
+    /// The messages.
     pub messages: Messages,
-    /// What each node wrote.
+    /// The updates of each node.
     pub updates: Updates,
-    /// What happened to runs and connections.
+    /// The lifecycle of runs and connections.
     pub lifecycle: Lifecycle,
     metadata: PairMetadata,
 }
 
 impl Story {
-    /// Takes the next item of a source, or of a recording.
+    /// Applies the next item of a source or a recording.
     pub fn apply(&mut self, item: &Item) {
         match item {
             Item::Record(Record::Event(event)) => {
@@ -118,7 +118,7 @@ impl Projections {
         new
     }
 
-    /// Returns the bytes of memory that they take, roughly: what a copy of them costs.
+    /// Returns their approximate memory size in bytes, which is what a copy costs.
     pub fn weight(&self) -> usize {
         self.messages.bytes()
             + self.updates.rows().bytes()
@@ -137,7 +137,7 @@ impl Projections {
         self.values.remembered()
     }
 
-    /// Takes the next item of a source, or of a recording.
+    /// Applies the next item of a source or a recording.
     pub fn apply(&mut self, item: &Item) {
         if let Item::Record(Record::Event(event)) = item
             && event.is_snapshot()
@@ -169,7 +169,7 @@ impl Projections {
         }
     }
 
-    /// Takes what was loaded of the thread.
+    /// Applies a snapshot of the thread.
     fn apply_snapshot(&mut self, event: &Event) {
         let Some(fields) = event.data.json().and_then(|json| SnapshotFields::read(json)) else { return };
         self.status.apply_snapshot(event.seq, event.at, &fields);

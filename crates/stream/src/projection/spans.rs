@@ -76,7 +76,7 @@ impl Spans {
         }
     }
 
-    /// How long the text was after an event.
+    /// Returns how long the text was after an event.
     pub(super) fn end_at(&self, seq: Seq) -> usize {
         let known = self.blocks.partition_point(|block| block.base <= seq);
         let Some(block) = known.checked_sub(1).and_then(|place| self.blocks.get(place)) else { return 0 };
@@ -84,7 +84,7 @@ impl Spans {
         known.checked_sub(1).map_or(0, |place| block.spans[place].1 as usize)
     }
 
-    /// The event that brought a byte of the text, or the newest.
+    /// Returns the event that brought a byte of the text, or the newest.
     pub(super) fn brought(&self, at: usize) -> Option<Seq> {
         let ends_before = |end: u32| end as usize <= at;
         let place = self.blocks.partition_point(|block| block.last().is_some_and(|last| ends_before(last.1)));
@@ -92,7 +92,7 @@ impl Spans {
         Some(block.seq(block.spans.partition_point(|span| ends_before(span.1))))
     }
 
-    /// Whether an event brought anything.
+    /// Returns whether an event brought anything.
     pub fn has(&self, seq: Seq) -> bool {
         let known = self.blocks.partition_point(|block| block.base <= seq);
         let block = known.checked_sub(1).and_then(|place| self.blocks.get(place));
@@ -102,14 +102,14 @@ impl Spans {
         })
     }
 
-    /// The events, with the length after each.
+    /// Returns the events, with the length after each.
     pub fn iter(&self) -> impl Iterator<Item = (Seq, u32)> {
         self.blocks
             .iter()
             .flat_map(|block| (0..block.spans.len()).map(|place| (block.seq(place), block.spans[place].1)))
     }
 
-    /// Bytes of memory that they take, roughly.
+    /// Returns the bytes of memory that they take, roughly.
     pub(super) fn weight(&self) -> usize {
         let full = self.blocks.len().saturating_sub(1) * BLOCK;
         (full + self.blocks.last().map_or(0, |block| block.spans.len())) * size_of::<(u32, u32)>()

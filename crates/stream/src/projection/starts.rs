@@ -1,4 +1,4 @@
-//! When calls of models began: the start of the node's task where the stream tells it, else the end of the step before.
+//! Start times of model calls: the start of the node's task if known, else the end of the previous step.
 
 use crate::Namespace;
 use crate::protocol::Payload;
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 /// Namespaces and nodes that are remembered; each task of a subgraph has a namespace of its own.
 const MAX_EACH: usize = 256;
 
-/// The starts that were seen last.
+/// The most recent start times.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Starts {
     /// When the step that a graph is in began.

@@ -1,4 +1,4 @@
-//! What each node wrote, one row a node.
+//! The updates written by nodes, one row per node.
 
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::summary::summary;
@@ -12,12 +12,12 @@ const SUMMARY: usize = 80;
 /// Keys of one write that are kept; far more than a line has room for.
 const MAX_KEYS: usize = 64;
 
-/// What one node wrote.
+/// An update written by a node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UpdateRow {
     /// The event.
     pub seq: Seq,
-    /// When it was sent, where that is known.
+    /// When it was sent, if known.
     pub at: Option<Timestamp>,
     /// The node, or `__interrupt__`.
     pub node: Arc<str>,
@@ -37,7 +37,7 @@ impl Weigh for UpdateRow {
     }
 }
 
-/// The rows of a tape.
+/// The updates of an event log.
 #[derive(Debug, Clone)]
 pub struct Updates {
     rows: Rows<UpdateRow>,
@@ -51,7 +51,7 @@ impl Default for Updates {
 }
 
 impl Updates {
-    /// The rows in the order of their events.
+    /// Returns the rows in the order of their events.
     pub fn rows(&self) -> &Rows<UpdateRow> {
         &self.rows
     }

@@ -1,5 +1,5 @@
-//! The state after each step, and which of its keys changed since the state before it. States come from the mode `values`
-//! and from a thread's `state_update`; where there are none, checkpoints hold them too.
+//! The state after each step, and which of its keys changed since the previous state. States come from `values` and
+//! `state_update` events, or from checkpoints if there are none.
 
 use super::rows::{Rows, Weigh, namespace_weight};
 use crate::protocol::{Fields, Items, Payload};
@@ -11,18 +11,18 @@ use std::sync::Arc;
 const MAX_SNAPSHOTS: usize = 20_000;
 /// Namespaces whose last state is remembered: each task of a subgraph has one of its own.
 const MAX_NAMESPACES: usize = 256;
-/// Bytes of the events that these lie in, beside the newest one: the tape may have let them go long ago.
+/// Maximum size of the events that contain these states, besides the newest. The event log may have evicted them.
 const MAX_REMEMBERED: usize = 64 << 20;
 /// Keys of a state that are told apart. A state with more is mostly data that is kept by key, and to find what moved among
 /// a million of them would cost far more than the event.
 const MAX_KEYS: usize = 256;
 
-/// The state at one moment.
+/// The state after one event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     /// The event that holds it.
     pub seq: Seq,
-    /// When it was sent or written, where that is known.
+    /// When it was sent or written, if known.
     pub at: Option<Timestamp>,
     /// Whose state it is.
     pub ns: Namespace,
@@ -30,19 +30,19 @@ pub struct Snapshot {
     pub size: usize,
     /// Where in the event's text it begins.
     pub from: usize,
-    /// What told of it.
+    /// Where it came from.
     pub source: StateSource,
-    /// Number of the state before it in the same namespace, counting those that were let go.
+    /// Number of the previous state in the same namespace, counting evicted ones.
     pub before: Option<u64>,
     /// Its keys, in the server's order, as many as are told apart.
     pub keys: Vec<KeyState>,
     /// Keys of the state before it that are gone.
     pub removed: Vec<Arc<str>>,
-    /// Interrupts that it tells of.
+    /// Interrupts that it contains.
     pub interrupts: usize,
 }
 
-/// What tells of a state, the poorest first.
+/// The source of a state, the least reliable first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StateSource {
     /// A checkpoint in the mode `debug`.
@@ -58,7 +58,7 @@ pub enum StateSource {
 }
 
 impl StateSource {
-    /// What it is called, where that is worth saying.
+    /// Returns its label, if it should be shown.
     pub fn word(self) -> Option<&'static str> {
         match self {
             StateSource::Debug => Some("debug checkpoint"),
@@ -98,20 +98,20 @@ struct Last {
     number: u64,
 }
 
-/// Where and when a state is told.
+/// Where and when a state was received.
 struct Place {
     seq: Seq,
     at: Option<Timestamp>,
     ns: Namespace,
 }
 
-/// The states of a tape.
+/// The states of an event log.
 #[derive(Debug, Clone)]
 pub struct Values {
     rows: Rows<Snapshot>,
     last: HashMap<Namespace, Last>,
     names: Names,
-    /// The best of what tells of states in this run.
+    /// The best source of states in this run.
     best: StateSource,
     /// What was the newest state before that of the server, which is the newest row; none where another one is.
     before_server: Option<Option<Last>>,
@@ -129,7 +129,7 @@ impl Default for Values {
     }
 }
 
-/// The state that an event holds, and what kind of event that is.
+/// Returns the state that an event holds, and what kind of event that is.
 fn state<'a>(payload: &Payload<'a>) -> Option<(&'a str, StateSource)> {
     Some(match payload.name {
         "values" => (payload.json?, StateSource::Values),
@@ -141,7 +141,7 @@ fn state<'a>(payload: &Payload<'a>) -> Option<(&'a str, StateSource)> {
 }
 
 impl Values {
-    /// The states in the order of their events.
+    /// Returns the states in the order of their events.
     pub fn rows(&self) -> &Rows<Snapshot> {
         &self.rows
     }
@@ -155,12 +155,12 @@ impl Values {
         self.last.values().map(Last::weight).sum()
     }
 
-    /// The state that an event carries.
+    /// Returns the state that an event carries.
     pub fn at(&self, seq: Seq) -> Option<&Snapshot> {
         self.rows.binary_search_by_key(&seq, |row| row.seq).ok().map(|i| &self.rows[i])
     }
 
-    /// The newest state of the graph itself at or before an event.
+    /// Returns the newest state of the graph itself at or before an event.
     pub fn as_of(&self, seq: Seq) -> Option<&Snapshot> {
         let end = self.rows.partition_point(|row| row.seq <= seq);
         self.rows[..end].iter().rev().find(|row| row.ns.is_empty())
@@ -172,7 +172,7 @@ impl Values {
             self.best = StateSource::Debug;
         }
         let Some(((state, source), whole)) = state(payload).zip(payload.event.data.json()) else { return };
-        // What a better mode tells is not told again by a poorer one.
+        // Don't repeat a state from a less reliable mode.
         if source < self.best {
             return;
         }
@@ -202,7 +202,7 @@ impl Values {
         self.take((state, fields), source, whole, interrupts, place);
     }
 
-    /// Takes the state as the server has it, if it differs from the newest one that is known.
+    /// Applies the server's state, if it differs from the newest known one.
     pub(super) fn apply_snapshot(&mut self, event: &Event, state: &str, written: Option<Timestamp>) {
         if let Some(whole) = event.data.json() {
             let place = Place { seq: event.seq, at: written, ns: Namespace::default() };
@@ -227,7 +227,7 @@ impl Values {
             self.before_server = None;
         }
         let before = self.last.get(&ns);
-        // A state that is no object has no keys: it is a state all the same.
+        // A state that is not an object has no keys but still counts.
         let fields = fields.map(|fields| fields.0.as_slice()).unwrap_or_default();
         let (mut keys, mut places) = (Vec::new(), Vec::new());
         for (name, value) in fields {
@@ -248,7 +248,7 @@ impl Values {
         // JavaScript and Aegra tell of an interrupt in a state that holds nothing else: no state to compare with.
         let bare = keys.is_empty() && interrupts > 0;
         let removed: Vec<Arc<str>> = match before {
-            // Of more than are told apart it is not known which are gone.
+            // Beyond the limit it is unknown which keys were removed.
             Some(before) if keys.len() < MAX_KEYS && !bare && !before.has_names_of(&places) => {
                 let gone = before.keys.iter().filter(|(name, ..)| !keys.iter().any(|k| k.name == *name));
                 gone.map(|(name, ..)| name.clone()).collect()
@@ -282,7 +282,7 @@ impl Values {
     }
 }
 
-/// Where a part of a text begins in it: an address less another.
+/// Returns where a part of a text begins in it: an address less another.
 fn offset(whole: &str, part: &str) -> usize {
     part.as_ptr() as usize - whole.as_ptr() as usize
 }
@@ -297,7 +297,7 @@ impl Last {
         self.keys.len() == keys.len() && self.keys.iter().zip(keys).all(|(a, b)| a.0 == b.0)
     }
 
-    /// Where a key's value is; keys mostly stay in their order, so the same position is tried first.
+    /// Returns where a key's value is; keys mostly stay in their order, so the same position is tried first.
     fn place(&self, name: &str, hint: usize) -> Option<(usize, usize)> {
         let at = |key: &&(Arc<str>, usize, usize)| *key.0 == *name;
         let key = self.keys.get(hint).filter(at).or_else(|| self.keys.iter().find(at))?;

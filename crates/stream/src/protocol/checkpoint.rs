@@ -27,7 +27,7 @@ struct CheckpointMetadata {
 }
 
 impl Checkpoint<'_> {
-    /// The number of the step that is over.
+    /// Returns the number of the step that is over.
     pub fn step(&self) -> Option<i64> {
         self.metadata.as_ref().and_then(|metadata| metadata.step.0).or(self.step.0)
     }

@@ -1,4 +1,4 @@
-//! Types of fields that forgive what is odd: it counts as missing, and costs nothing beside it.
+//! Field types that accept any JSON. A value of the wrong type counts as missing and doesn't affect other fields.
 
 use crate::bounded;
 use serde::de::{MapAccess, SeqAccess, Visitor};
@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// A name, an id or another word, or nothing where there is something else. It is bounded, since it may be kept.
+/// A name, an id or another word; missing if the value has another type. Its length is limited, because it may be
+/// stored.
 ///
 /// Half a surrogate pair, which JavaScript servers send when they cut an emoji in two, costs one character and not the event.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -22,7 +23,7 @@ impl Text<'_> {
         self.0.as_deref() == Some(other)
     }
 
-    /// The text, where it is not empty.
+    /// Returns the text, if it is not empty.
     pub fn some(&self) -> Option<&str> {
         self.0.as_deref().filter(|t| !t.is_empty())
     }
@@ -44,7 +45,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for LongText<'a> {
     }
 }
 
-/// A whole number, or nothing where there is something else: an odd one costs only itself.
+/// An integer; missing if the value has another type.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Number(pub Option<i64>);
 
@@ -54,7 +55,7 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// The text that a raw value is, if it is one.
+/// Returns the text that a raw value is, if it is one.
 pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
@@ -184,7 +185,7 @@ impl<'a> Items<'a> {
         serde_json::from_str(text).ok()
     }
 
-    /// The members of a raw list; none where it is something else.
+    /// Returns the members of a raw list; none where it is something else.
     pub fn of(raw: &'a RawValue) -> Vec<&'a RawValue> {
         serde_json::from_str::<Items<'_>>(raw.get()).map(|i| i.0).unwrap_or_default()
     }

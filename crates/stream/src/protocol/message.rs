@@ -49,12 +49,12 @@ impl<'a> MessagePayload<'a> {
         MessagePayload { kind: role, content: Some(content), ..MessagePayload::default() }
     }
 
-    /// Whether this is a piece of a message. Python names its pieces; JavaScript's are known by the key that only pieces have.
+    /// Returns whether this is a piece of a message. Python names its pieces; JavaScript's are known by the key that only pieces have.
     pub fn is_chunk(&self) -> bool {
         self.kind.as_str().ends_with("Chunk") || (self.kind.is("ai") && self.tool_call_chunks.is_some())
     }
 
-    /// Whether this is the last piece of its message: the newest Python server says so, and models say why they stopped.
+    /// Returns whether this is the last piece of its message: the newest Python server says so, and models say why they stopped.
     pub fn is_finish(&self) -> bool {
         let said = |raw: &&RawValue, key: &str| memchr::memmem::find(raw.get().as_bytes(), key.as_bytes()).is_some();
         let reason = self.response_metadata.as_ref();

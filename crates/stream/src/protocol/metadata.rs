@@ -16,12 +16,12 @@ pub(crate) struct Metadata<'a> {
 }
 
 impl Metadata<'_> {
-    /// The number of the attempt, from 1.
+    /// Returns the number of the attempt, from 1.
     pub fn attempt(&self) -> u64 {
         self.attempt.0.and_then(|n| u64::try_from(n).ok()).unwrap_or(1).max(1)
     }
 
-    /// Whether the run is over.
+    /// Returns whether the run is over.
     pub fn is_done(&self) -> bool {
         self.status.is("run_done")
     }

@@ -18,9 +18,9 @@ pub(crate) struct Payload<'a> {
     pub name: &'a str,
     /// Its namespace.
     pub ns: Namespace,
-    /// The payload proper; `None` where it is no JSON.
+    /// The payload itself; `None` if it is not JSON.
     pub json: Option<&'a str>,
-    /// Whether it came in the second dialect's envelope.
+    /// Whether it was wrapped in the second dialect's envelope.
     pub enveloped: bool,
     /// The node that an envelope names beside its payload.
     pub node: Option<Cow<'a, str>>,
@@ -65,7 +65,7 @@ impl<'a> Write<'a> {
         Write { node, json, fields: OnceCell::new() }
     }
 
-    /// The fields of the update; nothing where it is no object.
+    /// Returns the fields of the update; nothing where it is no object.
     pub fn fields(&self) -> Option<&Fields<'a>> {
         self.fields.get_or_init(|| Fields::read(self.json)).as_ref()
     }
@@ -168,12 +168,12 @@ impl<'a> Payload<'a> {
         self.parsed.callback.get_or_init(|| self.read().map(Box::new)).as_deref()
     }
 
-    /// The second dialect's `input.requested`.
+    /// Returns the second dialect's `input.requested`.
     pub fn interrupt(&self) -> Option<&Interrupt<'a>> {
         self.parsed.interrupt.get_or_init(|| self.read().map(Box::new)).as_deref()
     }
 
-    /// The message of a pair.
+    /// Returns the message of a pair.
     pub fn message(&self) -> Option<&MessagePayload<'a>> {
         match &self.pair {
             Some(pair) => Some(&pair.message),
@@ -181,7 +181,7 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// Where the message of a pair comes from.
+    /// Returns where the message of a pair comes from.
     pub fn message_origin(&self) -> Option<&MessageOrigin<'a>> {
         match &self.pair {
             Some(pair) => Some(pair.origin),
@@ -193,7 +193,7 @@ impl<'a> Payload<'a> {
         self.parsed.message.get_or_init(|| self.read().map(Box::new)).as_deref()
     }
 
-    /// The messages of `messages/partial` and `messages/complete`. One that is odd is left out.
+    /// Returns the messages of `messages/partial` and `messages/complete`. One that is odd is left out.
     pub fn messages(&self) -> &[MessagePayload<'a>] {
         self.parsed.messages.get_or_init(|| {
             let list = self.json.and_then(Items::read).map(|items| items.0).unwrap_or_default();
@@ -201,7 +201,7 @@ impl<'a> Payload<'a> {
         })
     }
 
-    /// The messages that `messages/metadata` announces, by their ids.
+    /// Returns the messages that `messages/metadata` announces, by their ids.
     pub fn announced(&self) -> &[(Cow<'a, str>, Announced<'a>)] {
         self.parsed.announced.get_or_init(|| {
             let fields = self.json.and_then(Fields::read).map(|fields| fields.0).unwrap_or_default();
@@ -209,12 +209,12 @@ impl<'a> Payload<'a> {
         })
     }
 
-    /// The payload's own fields; nothing where it is no object.
+    /// Returns the payload's own fields; nothing where it is no object.
     pub fn fields(&self) -> Option<&Fields<'a>> {
         self.parsed.fields.get_or_init(|| self.json.and_then(Fields::read)).as_ref()
     }
 
-    /// The interrupts that a state or an update names. Most name none, which is known without parsing them.
+    /// Returns the interrupts that a state or an update names. Most name none, which is known without parsing them.
     pub fn named_interrupts(&self) -> Option<&'a RawValue> {
         let mentions = |json: &str| memchr::memmem::find(json.as_bytes(), b"\"__interrupt__\"").is_some();
         let read = || self.json.filter(|json| mentions(json)).and_then(|_| self.fields()?.get("__interrupt__"));
@@ -232,7 +232,7 @@ impl<'a> Payload<'a> {
         })
     }
 
-    /// Whether it belongs to the graph itself and not to a subgraph.
+    /// Returns whether it belongs to the graph itself and not to a subgraph.
     pub fn is_root(&self) -> bool {
         self.ns.is_empty()
     }

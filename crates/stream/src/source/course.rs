@@ -1,99 +1,96 @@
-//! The states of a source between its connections, and what each close leads to. Decided from facts alone: without a clock, a
-//! network or the events themselves.
+//! Decides what a source does after each close. A pure function of `Facts`: no clock, no network, no events.
 
 use crate::Outcome;
 use crate::source::disconnect::DisconnectReason;
 use crate::transport::link::{Opened, Verdict};
 
-/// How often a run that is over may send more before its end is believed all the same.
-const MOST_MORE: u32 = 100;
+/// Connections that may deliver more events of a finished run before its end is accepted anyway.
+const MAX_END_CONFIRMATIONS: u32 = 100;
 
 pub(super) type Ending = (Outcome, Option<String>);
 
-/// What a source is doing.
+/// The current step of a source.
 pub(super) enum Phase {
-    /// Opening a connection.
     Connecting,
-    /// Reading one.
     Reading(Opened),
-    /// Asking the server what its close means.
-    Asking(DisconnectReason),
-    /// About to resume. With a reason, after a wait.
+    /// Reading the run's status from the server, to learn what the close means.
+    CheckingStatus(DisconnectReason),
+    /// About to resume; after a wait if there is a reason.
     Resuming(Option<&'static str>),
-    /// Over.
     Ended(Ending),
 }
 
-/// Where a stream is between two connections.
+/// The state of a stream between two connections.
 pub(super) struct Course {
     /// The id to resume after.
     pub after: Option<String>,
-    /// Why the server can't send everything that is missing, if it can't.
-    pub lack: Option<&'static str>,
-    /// The run is over, and what may be missing is fetched before the end.
+    /// Why the server can't replay everything that is missing, if so.
+    pub missing_reason: Option<&'static str>,
+    /// The end of a finished run that is being confirmed: events may still be missing.
     pub over: Option<Over>,
 }
 
-/// A run that is over.
+/// The known end of a run, and how far it is confirmed.
 pub(super) struct Over {
     pub ending: Ending,
     pub confirming: Confirming,
 }
 
-/// How far the end of a run is confirmed.
+/// Progress in confirming the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Confirming {
     /// Whether a connection broke and events are known to be missing. Otherwise we are only confirming that nothing is.
-    pub lacks: bool,
-    /// The last connection ended in order: if the next one does too and brings nothing, that is the end.
-    pub in_order: bool,
-    /// Connections since then that brought more.
+    pub incomplete: bool,
+    /// Whether the last connection closed cleanly. If the next one does too and delivers nothing, the end is confirmed.
+    pub closed_cleanly: bool,
+    /// Number of connections since then that delivered more events.
     pub more: u32,
 }
 
-/// What is known when the server or the network has closed a connection.
+/// The facts that are known when the server or the network has closed a connection.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
     pub closed: DisconnectReason,
-    /// What the server says about the run.
+    /// The run's state according to the server.
     pub verdict: Verdict,
-    /// It said so at the first request. If it was away for a while, the close of the stream is not the end of the run.
-    pub at_once: bool,
-    /// The stream itself told the end, by an error or an `end` event.
-    pub is_told: bool,
-    /// No connection was closed before.
+    /// Whether the first status request succeeded. If the server was unreachable, the close doesn't mean that the run
+    /// ended.
+    pub answered_at_once: bool,
+    /// Whether the stream contained an `error` or `end` event.
+    pub has_end_event: bool,
     pub is_first_close: bool,
-    /// The connection brought an event.
+    /// Whether the connection delivered an event.
     pub has_event: bool,
-    /// It brought events that could be replayed.
+    /// Whether the connection delivered events with an id, which the server can replay.
     pub has_more: bool,
-    /// There is an id to resume after.
-    pub can_go_on: bool,
-    /// Events have ids.
+    /// Whether there is an id to resume after.
+    pub can_resume: bool,
     pub has_ids: bool,
-    /// A resumed stream brought nothing yet that shows that the server kept its events.
-    pub is_unanswered: bool,
+    /// Whether a resumed stream has delivered nothing yet that proves that the server kept its events.
+    pub is_replay_unproven: bool,
 }
 
-/// What may be missing.
+/// The part of a stream that may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// What followed the last event, because the server did not replay it.
+    /// Everything after the last event, because the server did not replay it.
     Rest,
-    /// What was sent between the last event and the end, because nothing can be replayed.
+    /// Everything between the last event and the end, because nothing can be replayed.
     End,
     /// Everything from now on, because the server no longer has the run.
     Run,
 }
 
-/// What follows a close.
+/// The next step after a close.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Next {
-    /// The run ended so, as far as the server's records say.
+    /// The run ended with this outcome, according to the server.
     End(Outcome, Option<String>),
-    /// The server has no record of the run: its events show how it ended. `is_empty`: the last connection brought none.
-    Guess { is_empty: bool },
-    /// The run is over, and another connection shows whether everything was received. With a reason, after a wait.
+    /// The server has no record of the run, so the outcome is inferred from its events. `is_empty`: the last connection
+    /// delivered none.
+    InferOutcome { is_empty: bool },
+    /// The run has finished, and another connection checks that everything was received; after a wait if there is a
+    /// reason.
     Confirm(Outcome, Option<String>, Confirming, Option<&'static str>),
     /// The run is still active: resume after a wait.
     Resume(&'static str),
@@ -101,58 +98,60 @@ pub(super) enum Next {
 
 impl Course {
     pub fn new(after: Option<String>) -> Course {
-        Course { after, lack: None, over: None }
+        Course { after, missing_reason: None, over: None }
     }
 
-    /// The end of the run if it is known, else unknown with a reason.
+    /// Takes the end of the run if it is known; otherwise returns an unknown outcome with this detail.
     pub fn end_or_unknown(&mut self, detail: String) -> Ending {
         self.over.take().map_or((Outcome::Unknown, Some(detail)), |over| over.ending)
     }
 
-    /// Decides what follows a close, and what may be missing then.
+    /// Returns what may be missing after a close, and the next step.
     pub fn on_close(&self, facts: Facts) -> (Option<Missing>, Next) {
         match &facts.verdict {
-            Verdict::Over(outcome, detail) => self.on_end(*outcome, detail.clone(), &facts),
-            Verdict::Gone(outcome, detail) => {
-                // A run that is rolled back ends in order and at once, after it has sent everything.
+            Verdict::Finished(outcome, detail) => self.on_end(*outcome, detail.clone(), &facts),
+            Verdict::NotFound(outcome, detail) => {
+                // A run that is rolled back closes cleanly after it has sent everything, and is deleted immediately.
                 let is_in_order =
-                    facts.closed == DisconnectReason::Clean && facts.at_once && *outcome != Outcome::Unknown;
+                    facts.closed == DisconnectReason::Clean && facts.answered_at_once && *outcome != Outcome::Unknown;
                 ((!is_in_order).then_some(Missing::Run), Next::End(*outcome, detail.clone()))
             }
-            Verdict::Unasked if facts.closed == DisconnectReason::Clean => {
-                (None, Next::Guess { is_empty: !facts.has_event })
+            Verdict::StatusUnsupported if facts.closed == DisconnectReason::Clean => {
+                (None, Next::InferOutcome { is_empty: !facts.has_event })
             }
-            Verdict::Untold => (None, Next::Guess { is_empty: !facts.has_event }),
-            Verdict::Active | Verdict::Endless | Verdict::Unasked => (None, Next::Resume(facts.closed.message())),
+            Verdict::NoStatus => (None, Next::InferOutcome { is_empty: !facts.has_event }),
+            Verdict::Active | Verdict::Endless | Verdict::StatusUnsupported => {
+                (None, Next::Resume(facts.closed.message()))
+            }
         }
     }
 
-    /// Decides whether a stream whose run is over has brought everything.
+    /// Decides whether a stream whose run has finished is complete.
     fn on_end(&self, outcome: Outcome, detail: Option<String>, facts: &Facts) -> (Option<Missing>, Next) {
         let confirming = self.over.as_ref().map(|over| over.confirming);
-        let in_order = facts.is_told || (facts.closed == DisconnectReason::Clean && facts.at_once);
-        // A link that broke once may also break between two events and look like a server that is done. So its end is
-        // believed when a connection that was made after the run's end brings nothing more.
+        let closed_cleanly = facts.has_end_event || (facts.closed == DisconnectReason::Clean && facts.answered_at_once);
+        // A connection that breaks between two events looks like a clean close. So after any break, the end is only
+        // accepted when a connection that was opened after the run's end delivers nothing more.
         let more = confirming.map_or(0, |so_far| so_far.more + u32::from(facts.has_more));
-        let is_confirmed = confirming.is_some_and(|so_far| so_far.in_order)
+        let is_confirmed = confirming.is_some_and(|so_far| so_far.closed_cleanly)
             && facts.closed == DisconnectReason::Clean
-            && (!facts.has_more || more > MOST_MORE);
-        let is_believed = facts.is_told || in_order && facts.is_first_close || is_confirmed;
-        if is_believed || !facts.can_go_on {
-            // If we only made sure, nothing is missing where a server replays nothing after the end.
-            let missing = if facts.is_unanswered && confirming.is_none_or(|so_far| so_far.lacks) {
+            && (!facts.has_more || more > MAX_END_CONFIRMATIONS);
+        let is_accepted = facts.has_end_event || closed_cleanly && facts.is_first_close || is_confirmed;
+        if is_accepted || !facts.can_resume {
+            // Some servers replay nothing after the end. If no events are known to be missing, that is not a gap.
+            let missing = if facts.is_replay_unproven && confirming.is_none_or(|so_far| so_far.incomplete) {
                 Some(Missing::Rest)
             } else {
-                (!in_order && !facts.has_ids).then_some(Missing::End)
+                (!closed_cleanly && !facts.has_ids).then_some(Missing::End)
             };
             return (missing, Next::End(outcome, detail));
         }
         let next = Confirming {
-            lacks: !in_order || facts.is_unanswered,
-            in_order: facts.closed == DisconnectReason::Clean,
+            incomplete: !closed_cleanly || facts.is_replay_unproven,
+            closed_cleanly: facts.closed == DisconnectReason::Clean,
             more,
         };
-        let why = (!in_order || confirming.is_some()).then(|| facts.closed.message());
+        let why = (!closed_cleanly || confirming.is_some()).then(|| facts.closed.message());
         (None, Next::Confirm(outcome, detail, next, why))
     }
 }
@@ -161,25 +160,25 @@ impl Course {
 mod tests {
     use super::*;
 
-    /// The first connection of a run with ids ended in order, and the server says how the run did.
+    /// Returns the first connection of a run with ids closed cleanly, and the server reports success.
     fn done() -> Facts {
         Facts {
             closed: DisconnectReason::Clean,
-            verdict: Verdict::Over(Outcome::Success, None),
-            at_once: true,
-            is_told: false,
+            verdict: Verdict::Finished(Outcome::Success, None),
+            answered_at_once: true,
+            has_end_event: false,
             is_first_close: true,
             has_event: true,
             has_more: true,
-            can_go_on: true,
+            can_resume: true,
             has_ids: true,
-            is_unanswered: false,
+            is_replay_unproven: false,
         }
     }
 
     fn course(confirming: Option<Confirming>) -> Course {
         let over = confirming.map(|confirming| Over { ending: (Outcome::Success, None), confirming });
-        Course { after: None, lack: None, over }
+        Course { after: None, missing_reason: None, over }
     }
 
     fn first(facts: Facts) -> (Option<Missing>, Next) {
@@ -187,77 +186,77 @@ mod tests {
     }
 
     const END: Next = Next::End(Outcome::Success, None);
-    const QUIET: Confirming = Confirming { lacks: false, in_order: true, more: 0 };
+    const CLEAN_CLOSE: Confirming = Confirming { incomplete: false, closed_cleanly: true, more: 0 };
 
     #[test]
-    fn the_only_connection_that_ended_in_order_is_believed() {
+    fn a_single_clean_connection_confirms_the_end() {
         assert_eq!(first(done()), (None, END));
     }
 
     #[test]
-    fn the_end_after_a_break_is_confirmed_by_a_connection_that_brings_nothing() {
+    fn the_end_after_a_break_is_confirmed_by_an_empty_connection() {
         let later = Facts { is_first_close: false, ..done() };
         let (missing, next) = first(later.clone());
-        assert_eq!((missing, next), (None, Next::Confirm(Outcome::Success, None, QUIET, None)));
-        // It brought more: another one, after a wait.
-        let (_, next) = course(Some(QUIET)).on_close(later.clone());
-        let more = Confirming { more: 1, ..QUIET };
+        assert_eq!((missing, next), (None, Next::Confirm(Outcome::Success, None, CLEAN_CLOSE, None)));
+        // It delivered more events: try another connection, after a wait.
+        let (_, next) = course(Some(CLEAN_CLOSE)).on_close(later.clone());
+        let more = Confirming { more: 1, ..CLEAN_CLOSE };
         assert_eq!(next, Next::Confirm(Outcome::Success, None, more, Some("the stream was closed")));
         let quiet = Facts { has_more: false, ..later.clone() };
-        assert_eq!(course(Some(QUIET)).on_close(quiet), (None, END));
-        // A run that never stops is believed at some point.
-        let endless = Confirming { more: MOST_MORE, ..QUIET };
+        assert_eq!(course(Some(CLEAN_CLOSE)).on_close(quiet), (None, END));
+        // The end of a run that keeps sending events is accepted at some point.
+        let endless = Confirming { more: MAX_END_CONFIRMATIONS, ..CLEAN_CLOSE };
         assert_eq!(course(Some(endless)).on_close(later), (None, END));
     }
 
     #[test]
-    fn a_break_is_not_an_end() {
+    fn a_broken_connection_does_not_end_the_run() {
         let cut = Facts { closed: DisconnectReason::Truncated, ..done() };
         let (_, next) = first(cut.clone());
-        let lacks = Confirming { lacks: true, in_order: false, more: 0 };
+        let incomplete = Confirming { incomplete: true, closed_cleanly: false, more: 0 };
         assert_eq!(
             next,
-            Next::Confirm(Outcome::Success, None, lacks, Some("the stream ended in the middle of an event"))
+            Next::Confirm(Outcome::Success, None, incomplete, Some("the stream ended in the middle of an event"))
         );
-        // Nor is an end in order, while the server was away.
-        assert!(matches!(first(Facts { at_once: false, ..done() }).1, Next::Confirm(..)));
-        // Where nothing can be replayed it has to do, and something may be missing.
-        let no_ids = Facts { can_go_on: false, has_ids: false, ..cut };
+        // A clean close while the server was unreachable is not an end either.
+        assert!(matches!(first(Facts { answered_at_once: false, ..done() }).1, Next::Confirm(..)));
+        // Without replay the end is accepted, but events may be missing.
+        let no_ids = Facts { can_resume: false, has_ids: false, ..cut };
         assert_eq!(first(no_ids), (Some(Missing::End), END));
     }
 
     #[test]
-    fn what_the_stream_itself_told_is_believed() {
-        let told = Facts { closed: DisconnectReason::Reset, is_told: true, is_first_close: false, ..done() };
+    fn an_error_or_end_event_confirms_the_end() {
+        let told = Facts { closed: DisconnectReason::Reset, has_end_event: true, is_first_close: false, ..done() };
         assert_eq!(first(told), (None, END));
     }
 
     #[test]
-    fn a_server_that_replays_nothing_may_lack_the_rest() {
-        let quiet = Facts { is_unanswered: true, has_more: false, is_first_close: false, ..done() };
-        let lacks = Confirming { lacks: true, ..QUIET };
-        assert_eq!(course(Some(lacks)).on_close(quiet.clone()), (Some(Missing::Rest), END));
-        assert_eq!(course(Some(QUIET)).on_close(quiet), (None, END), "it was only made sure");
+    fn a_server_that_replays_nothing_may_have_lost_the_rest() {
+        let quiet = Facts { is_replay_unproven: true, has_more: false, is_first_close: false, ..done() };
+        let incomplete = Confirming { incomplete: true, ..CLEAN_CLOSE };
+        assert_eq!(course(Some(incomplete)).on_close(quiet.clone()), (Some(Missing::Rest), END));
+        assert_eq!(course(Some(CLEAN_CLOSE)).on_close(quiet), (None, END), "nothing was known to be missing");
     }
 
     #[test]
-    fn a_run_that_is_gone_or_unknown_ends() {
-        let gone = |outcome| Facts { verdict: Verdict::Gone(outcome, None), ..done() };
+    fn a_deleted_or_unknown_run_ends() {
+        let gone = |outcome| Facts { verdict: Verdict::NotFound(outcome, None), ..done() };
         assert_eq!(first(gone(Outcome::Cancelled)), (None, Next::End(Outcome::Cancelled, None)));
         assert_eq!(first(gone(Outcome::Unknown)).0, Some(Missing::Run));
         assert_eq!(first(Facts { closed: DisconnectReason::Reset, ..gone(Outcome::Cancelled) }).0, Some(Missing::Run));
-        for verdict in [Verdict::Untold, Verdict::Unasked] {
+        for verdict in [Verdict::NoStatus, Verdict::StatusUnsupported] {
             let facts = Facts { verdict, has_event: false, ..done() };
-            assert_eq!(first(facts), (None, Next::Guess { is_empty: true }));
+            assert_eq!(first(facts), (None, Next::InferOutcome { is_empty: true }));
         }
     }
 
     #[test]
-    fn a_run_that_goes_on_is_resumed() {
+    fn an_active_run_is_resumed() {
         for verdict in [Verdict::Active, Verdict::Endless] {
             assert_eq!(first(Facts { verdict, ..done() }), (None, Next::Resume("the stream was closed")));
         }
-        let lost = Facts { verdict: Verdict::Unasked, closed: DisconnectReason::Idle, ..done() };
+        let lost = Facts { verdict: Verdict::StatusUnsupported, closed: DisconnectReason::Idle, ..done() };
         assert_eq!(first(lost), (None, Next::Resume("heartbeats stopped")));
     }
 }

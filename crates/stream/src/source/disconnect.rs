@@ -1,6 +1,6 @@
-//! How a connection came to its end.
+//! Why a connection closed.
 
-/// How a connection closed.
+/// The reason why a connection closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DisconnectReason {
     /// Cleanly, between two events.
@@ -10,19 +10,19 @@ pub(crate) enum DisconnectReason {
     Reset,
     Timeout,
     Idle,
-    /// By us: an event could not be told from a replayed one.
+    /// Closed by us: it was unclear whether an event was a duplicate.
     Ambiguous,
-    /// By us, to request other modes.
+    /// Closed by us, to request other modes.
     Modes,
 }
 
 impl DisconnectReason {
-    /// Whether the server or the network closed it, and not we.
+    /// Returns whether the server or the network closed the connection.
     pub fn is_by_server(self) -> bool {
         !matches!(self, DisconnectReason::Ambiguous | DisconnectReason::Modes)
     }
 
-    /// The word in records.
+    /// Returns the word that records use.
     pub fn as_str(self) -> &'static str {
         match self {
             DisconnectReason::Clean => "eof",
@@ -35,7 +35,7 @@ impl DisconnectReason {
         }
     }
 
-    /// The reason for a reconnect, in words.
+    /// Returns the reason for a reconnect, for people.
     pub fn message(self) -> &'static str {
         match self {
             DisconnectReason::Clean => "the stream was closed",

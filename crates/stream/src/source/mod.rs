@@ -34,29 +34,30 @@ use tokio::time::Instant;
 /// A batch is sent on when it holds this many items, or this many bytes, or when there is nothing more to read.
 const BATCH_ITEMS: usize = 256;
 const BATCH_BYTES: usize = 256 * 1024;
-/// A batch that is not full waits this long behind the one before it: a server that sends each event by itself, faster than
-/// anyone reads, would wake its reader for every one of them.
-const LINGER: Duration = Duration::from_millis(1);
-/// A connection that lived this long was no failure, even when nothing came: proxies close what is quiet.
-const LIVED: Duration = Duration::from_secs(10);
-/// How long nothing may come at all, where no heartbeats are known of, before the server is asked about the run.
-const QUIET: Duration = Duration::from_secs(60);
-/// Between two connections lies at least this: longer than a millisecond, so that what was received before the second
-/// cannot be what its server repeats (`overlap.rs`).
-const BREATH: Duration = Duration::from_millis(5);
-/// After an outage as long as this a production server may keep nothing of it (agent-server reference §4).
-const KEPT: Duration = Duration::from_secs(120);
+/// How long a partial batch waits before it is sent. Without this, a server that sends one event per chunk would wake
+/// the reader for every event.
+const BATCH_LINGER: Duration = Duration::from_millis(1);
+/// A connection that stayed open this long counts as healthy even if it received nothing, because proxies close idle
+/// connections.
+const HEALTHY_AFTER: Duration = Duration::from_secs(10);
+/// How long a connection without heartbeats may be silent before the run's status is checked.
+const IDLE_PROBE_INTERVAL: Duration = Duration::from_secs(60);
+/// Minimum delay between two connections. Longer than 1 ms so that events received earlier can never share a
+/// millisecond id with the replay (`overlap.rs`).
+const MIN_RECONNECT_DELAY: Duration = Duration::from_millis(5);
+/// After an outage this long, a production server may have dropped its events (agent-server reference §4).
+const SERVER_REPLAY_WINDOW: Duration = Duration::from_secs(120);
 /// How many times to read the run's status after a clean close while the run still looks active, because the status can lag
 /// behind the stream; and after the run has reported its error.
-const ASKS: u32 = 2;
-const ERROR_ASKS: u32 = 4;
+const STATUS_RETRIES: u32 = 2;
+const STATUS_RETRIES_AFTER_ERROR: u32 = 4;
 
-/// How long a run may send nothing before that is reported, the first time.
-const SILENCE: Duration = Duration::from_secs(300);
+/// How long a run may send nothing before that is first reported.
+const FIRST_SILENCE_REPORT: Duration = Duration::from_secs(300);
 /// The modes in the head of a run whose modes are unknown.
 const ALL_MODES: &str = "all";
 
-/// Follows a stream to its end. Returns when it has ended, was stopped, or when the receiver is gone.
+/// Follows a stream until it ends, is stopped, or the receiver is dropped.
 pub async fn follow(link: impl Link, options: SourceOptions, out: Sender<Vec<Item>>) {
     let mut source = Source::new(link, options, out);
     match source.follow().await {
@@ -71,7 +72,7 @@ pub async fn follow(link: impl Link, options: SourceOptions, out: Sender<Vec<Ite
     }
 }
 
-/// The same, unless the server does not offer the stream: then nothing of it was passed on, and the error is returned.
+/// Follows a stream like [`follow`], but if the server does not offer it, sends nothing and returns the error.
 pub(crate) async fn follow_if_offered(
     link: impl Link,
     options: SourceOptions,
@@ -87,25 +88,24 @@ pub(crate) async fn follow_if_offered(
 
 struct Source<L> {
     link: L,
-    /// Of the link's capabilities the one that never changes.
+    /// Copied from the link's capabilities; it never changes.
     is_endless: bool,
     options: SourceOptions,
     out: Sender<Vec<Item>>,
     batch: Vec<Item>,
     batch_bytes: usize,
-    /// When a batch was sent last.
     flushed: Instant,
     decoder: Decoder,
     tail: Tail,
-    /// Where stored events come again among the live ones: puts them in order.
+    /// Merges stored and live events on servers that send both.
     stored: Option<Stored>,
     replay: Replay,
     is_prepared: bool,
-    /// How and when the run was joined, until its first event.
+    /// How and when the run was joined; taken at its first event.
     joined: Option<(Joining, Timestamp)>,
-    /// Another reader takes events of this run.
-    has_rival: bool,
-    /// This connection has sent an event.
+    /// Whether another reader receives events of this run.
+    has_other_reader: bool,
+    /// Whether this connection has delivered an event.
     has_event: bool,
     /// When the newest event arrived, and the silence after which the next notice is due.
     last_event: Instant,
@@ -113,29 +113,28 @@ struct Source<L> {
     watchdog: Watchdog,
     sums: End,
     run_known: bool,
-    /// The head of the log was noted.
     has_head: bool,
-    /// When the last connection was lost, and how long it took to have another.
+    /// When the last connection was lost, and how long the outage lasted.
     lost: Option<Instant>,
-    away: Option<Duration>,
-    /// The outage of which was said what cannot be had.
-    said_of: Option<Instant>,
-    /// Whether the last connection was asked for what is never repeated.
+    outage: Option<Duration>,
+    /// The outage whose losses were already reported.
+    reported_outage: Option<Instant>,
+    /// Whether the last connection requested events that the server never replays.
     unrepeated: bool,
-    /// Connections that closed, and not by us: one where the link never broke.
+    /// Connections that the server or the network closed.
     closes: u32,
-    /// Failures in a row.
+    /// Consecutive failures.
     failures: u32,
-    /// Events that have an id, in all and before the current connection.
+    /// Events with an id: in total, and before the current connection.
     replayable: u64,
     replayable_before: u64,
-    /// The error that the run reported live.
+    /// The error that the stream reported.
     live_error: Option<String>,
-    /// The server said that this is the end, as some do.
+    /// Whether the stream contained an `end` event; only some servers send one.
     has_end: bool,
-    /// The newest state or update at the root, which tells of an interrupt where nobody can be asked.
+    /// The newest state or update of the root graph. It shows an interrupt when the server has no status for the run.
     last_state: Option<Data>,
-    /// The modes that the link was made with, or was told last.
+    /// The modes that the link currently uses.
     modes: Vec<String>,
     terms: Option<RunTerms>,
 }
@@ -160,15 +159,15 @@ impl<L: Link> Source<L> {
             replay: Replay::default(),
             is_prepared: false,
             joined: None,
-            has_rival: false,
+            has_other_reader: false,
             has_event: false,
             last_event: Instant::now(),
-            next_silence: SILENCE,
+            next_silence: FIRST_SILENCE_REPORT,
             watchdog: Watchdog::default(),
             sums: End::default(),
             lost: None,
-            away: None,
-            said_of: None,
+            outage: None,
+            reported_outage: None,
             unrepeated: false,
             closes: 0,
             failures: 0,
@@ -180,7 +179,8 @@ impl<L: Link> Source<L> {
         }
     }
 
-    /// Runs until the stream ends or is stopped. `None` if the receiver is gone; the error is a stream that is not offered.
+    /// Runs until the stream ends or is stopped. Returns `None` if the receiver was dropped, and an error if the server
+    /// does not offer the stream.
     async fn follow(&mut self) -> Option<Result<Ending, ApiError>> {
         let (gone, stop) = (self.out.clone(), self.options.stop.clone());
         tokio::select! {
@@ -199,17 +199,17 @@ impl<L: Link> Source<L> {
         self.finish(ending).await;
     }
 
-    /// Goes from phase to phase until the end. The error is a stream that is not offered.
+    /// Runs the phases until the end. Fails if the server does not offer the stream.
     async fn run(&mut self) -> Result<Ending, ApiError> {
         let mut course = Course::new(self.options.first_after.clone());
         let mut phase = Phase::Connecting;
         loop {
             phase = match phase {
                 Phase::Connecting => self.connect(&mut course).await?,
-                Phase::Reading(opened) => Phase::Asking(self.read_connection(opened, &course).await),
-                Phase::Asking(closed) => self.after_close(closed, &mut course).await,
+                Phase::Reading(opened) => Phase::CheckingStatus(self.read_connection(opened, &course).await),
+                Phase::CheckingStatus(closed) => self.after_close(closed, &mut course).await,
                 Phase::Resuming(why) => {
-                    (course.after, course.lack) = self.resume_point();
+                    (course.after, course.missing_reason) = self.resume_point();
                     self.resume(why, &mut course).await
                 }
                 Phase::Ended(ending) => return Ok(ending),
@@ -217,11 +217,12 @@ impl<L: Link> Source<L> {
         }
     }
 
-    /// Waits before the next connection. With a reason it is one of the failures in a row, of which there is a limit.
+    /// Waits before the next connection. With a reason, the close counts as a failure, and the number of consecutive
+    /// failures is limited.
     async fn resume(&mut self, why: Option<&'static str>, course: &mut Course) -> Phase {
         let Some(why) = why else {
             self.flush().await;
-            tokio::time::sleep(BREATH).await;
+            tokio::time::sleep(MIN_RECONNECT_DELAY).await;
             return Phase::Connecting;
         };
         if self.wait(why.into(), String::new(), None).await {
@@ -232,11 +233,11 @@ impl<L: Link> Source<L> {
         Phase::Ended(course.end_or_unknown(detail))
     }
 
-    /// Opens the next connection. The error is a stream that is not offered.
+    /// Opens the next connection. Fails if the server does not offer the stream.
     async fn connect(&mut self, course: &mut Course) -> Result<Phase, ApiError> {
         let (stream, conn) = (self.label(), self.sums.connections + 1);
-        let (after, lack) = (course.after.as_deref(), course.lack);
-        tracing::info!(%stream, conn, after, lack, "stream: connecting");
+        let (after, missing_reason) = (course.after.as_deref(), course.missing_reason);
+        tracing::info!(%stream, conn, after, missing_reason, "stream: connecting");
         self.note(Item::Connecting { at: Timestamp::now(), conn });
         self.flush().await;
         let error = match self.open(course.after.as_deref()).await {
@@ -252,13 +253,13 @@ impl<L: Link> Source<L> {
         if self.wait_after(&error).await {
             return Ok(Phase::Connecting);
         }
-        if let Some(over) = course.over.take_if(|over| !over.confirming.lacks && !error.is_transient()) {
+        if let Some(over) = course.over.take_if(|over| !over.confirming.incomplete && !error.is_transient()) {
             return Ok(Phase::Ended(over.ending));
         }
         if self.sums.connections == 0 {
             self.note_head();
         } else {
-            self.away = self.lost.map(|since| since.elapsed());
+            self.outage = self.lost.map(|since| since.elapsed());
             self.gap_of_outage("the connection could not be restored");
         }
         let detail = error.to_string();
@@ -274,19 +275,19 @@ impl<L: Link> Source<L> {
         self.tail.opened(course.after.as_deref(), opened.answered);
         self.replay.opened(course.after.as_deref(), &opened);
         self.opened(&opened, course.after.clone());
-        self.away = self.lost.map(|since| since.elapsed());
-        self.say_what_is_lost(course.lack);
+        self.outage = self.lost.map(|since| since.elapsed());
+        self.report_outage_losses(course.missing_reason);
         let began = Instant::now();
         self.replayable_before = self.replayable;
         let conn = self.sums.connections;
         let closed = self.read(opened.body, conn).await;
         self.release_stored(conn);
-        let has_lived = self.has_event || began.elapsed() >= LIVED;
-        // A connection that brought nothing is a part of the outage.
-        if self.lost.is_none() || has_lived {
+        let was_healthy = self.has_event || began.elapsed() >= HEALTHY_AFTER;
+        // A connection that delivered nothing is part of the outage.
+        if self.lost.is_none() || was_healthy {
             self.lost = Some(Instant::now());
         }
-        if has_lived && closed.is_by_server() {
+        if was_healthy && closed.is_by_server() {
             self.failures = 0;
         }
         let (stream, reason, events) = (self.label(), closed.as_str(), self.sums.events);
@@ -295,7 +296,7 @@ impl<L: Link> Source<L> {
         closed
     }
 
-    /// Opens the next connection. The inner error is a run that is over and has nothing to read.
+    /// Opens the next connection. The inner error is a finished run without events to read.
     async fn open(&mut self, after: Option<&str>) -> Result<Result<Opened, NothingKept>, ApiError> {
         if !self.is_prepared {
             if let Some(nothing) = self.link.prepare().await? {
@@ -303,41 +304,43 @@ impl<L: Link> Source<L> {
             }
             self.is_prepared = true;
         }
-        // What is no longer requested is not repeated either.
-        self.tail.ask_for(after, &self.link);
+        // Events that are no longer requested are not replayed either.
+        self.tail.connecting(after, &self.link);
         self.link.connect(after, self.options.max_event).await.map(Ok)
     }
 
-    /// Where to resume, and why the server can't send everything that is missing, if it can't.
+    /// Returns the id to resume after, and why the server can't replay everything that is missing, if so.
     fn resume_point(&mut self) -> (Option<String>, Option<&'static str>) {
         if let Some(after) = self.stored.as_mut().and_then(Stored::resume_after) {
             return (Some(after), None);
         }
         let point = self.tail.resume_point(self.options.first_after.as_deref(), self.link.capabilities().everything);
-        (point.after, point.lack)
+        (point.after, point.missing_reason)
     }
 
-    /// The connection is there again: says what of the outage cannot be had.
-    fn say_what_is_lost(&mut self, lack: Option<&'static str>) {
+    /// Reports, after a reconnect, which events of the outage may be lost.
+    fn report_outage_losses(&mut self, missing_reason: Option<&'static str>) {
         let unrepeated = self.link.capabilities().unrepeated;
         let was_unrepeated = std::mem::replace(&mut self.unrepeated, unrepeated.is_some());
-        let Some(away) = self.away else { return };
-        // A connection that brought nothing is a part of its outage, of which this was said already.
-        let is_new = self.said_of != self.lost;
-        if let Some(why) = lack {
-            self.gap_of_outage(&format!("{why}: events may be missing"));
-        } else if away >= KEPT && self.tail.is_unproven() && is_new {
-            self.gap_of_outage("nothing shows that the server kept what it sent meanwhile: events may be missing");
+        let Some(outage) = self.outage else { return };
+        // A connection that delivered nothing is part of its outage, which was already reported.
+        let is_new = self.reported_outage != self.lost;
+        if let Some(why) = missing_reason {
+            self.gap_of_outage(&format!("{why}; events may be missing"));
+        } else if outage >= SERVER_REPLAY_WINDOW && self.tail.has_no_replay_proof() && is_new {
+            self.gap_of_outage(
+                "nothing shows that the server stored its events during the outage; some may be missing",
+            );
         } else if let Some(what) = unrepeated.filter(|_| was_unrepeated && is_new) {
-            self.gap_of_outage(&format!("{what} are never repeated: some may be missing"));
+            self.gap_of_outage(&format!("{what} are never replayed; some may be missing"));
         } else {
             return;
         }
-        self.said_of = self.lost;
+        self.reported_outage = self.lost;
     }
 
-    /// Takes the modes that are wanted now. Whether the stream has to be opened again for them.
-    async fn take_modes(&mut self, is_open: bool) -> bool {
+    /// Applies the currently requested modes. Returns whether the stream must reconnect for them.
+    async fn apply_modes(&mut self, is_open: bool) -> bool {
         let Some(wanted) = self.options.modes.as_mut().map(|modes| modes.borrow_and_update().clone()) else {
             return false;
         };
@@ -354,11 +357,11 @@ impl<L: Link> Source<L> {
         true
     }
 
-    fn wants_other_modes(&self) -> bool {
+    fn modes_changed(&self) -> bool {
         self.options.modes.as_ref().is_some_and(|modes| modes.has_changed().unwrap_or(false))
     }
 
-    /// Notes that a connection is open.
+    /// Records that a connection was opened.
     fn opened(&mut self, opened: &Opened, resumed_after: Option<String>) {
         let head = &mut self.options.head;
         if let Some(id) = &opened.thread_id {
@@ -397,7 +400,7 @@ impl<L: Link> Source<L> {
         self.note(Item::Started { thread_id, run_id });
     }
 
-    /// Notes the head of the log, once and before everything else that is recorded.
+    /// Records the head of the log, once and before any other record.
     fn note_head(&mut self) {
         if !std::mem::replace(&mut self.has_head, true) {
             self.note(Item::Record(Record::Tape(self.head())));
@@ -418,14 +421,15 @@ impl<L: Link> Source<L> {
         head
     }
 
-    /// Waits before the next attempt, where the failure is one that may pass and there are attempts left.
+    /// Waits before the next attempt. Returns false if the failure is permanent or no attempts are left.
     async fn wait_after(&mut self, error: &ApiError) -> bool {
-        // A page of a proxy in place of an answer passes too, where there was a stream before.
+        // A proxy's error page in place of a response is transient too, if there was a stream before.
         let may_pass = error.is_transient() || error.kind == Kind::Protocol && self.sums.connections > 0;
         may_pass && self.wait(error.cause(), error.request(), error.asked()).await
     }
 
-    /// Full jitter: a crowd of clients that lost the same server must not come back as one.
+    /// Waits with full jitter, so that clients that lost the same server don't reconnect all at once. Returns false if
+    /// no attempts are left.
     async fn wait(&mut self, why: String, request: String, at_least: Option<Duration>) -> bool {
         self.failures += 1;
         let Retries { base, cap, limit, first_limit } = self.options.retries;
@@ -438,18 +442,18 @@ impl<L: Link> Source<L> {
         tracing::warn!(%stream, attempt, ?wait, why, request, "stream: retry");
         self.note(Item::Retrying { at: Timestamp::now(), attempt, wait, why, request });
         self.flush().await;
-        let until = Instant::now() + wait.max(BREATH);
+        let until = Instant::now() + wait.max(MIN_RECONNECT_DELAY);
         while tokio::select! {
             () = tokio::time::sleep_until(until) => false,
-            () = other_modes(self.options.modes.clone()) => !self.take_modes(false).await,
+            () = other_modes(self.options.modes.clone()) => !self.apply_modes(false).await,
         } {}
         true
     }
 
-    /// A possible gap behind an outage, with how long that was.
+    /// Reports a possible gap after an outage, with its duration.
     fn gap_of_outage(&mut self, why: &str) {
-        self.gap(match self.away {
-            Some(away) => format!("away for {}, and {why}", runtail_core::text::duration(away)),
+        self.gap(match self.outage {
+            Some(outage) => format!("disconnected for {}; {why}", runtail_core::text::duration(outage)),
             None => why.to_string(),
         });
     }
@@ -460,7 +464,7 @@ impl<L: Link> Source<L> {
         self.note(Item::Record(Record::Gap { at: Timestamp::now(), why }));
     }
 
-    /// What the stream is of, for the log: thread and run, as far as they are known.
+    /// Returns the stream's thread and run for log messages, as far as they are known.
     fn label(&self) -> String {
         let Head { thread_id, run_id, .. } = &self.options.head;
         let ids = thread_id.iter().chain(run_id).map(|id| runtail_core::text::clean(id).into_owned());
@@ -471,7 +475,7 @@ impl<L: Link> Source<L> {
         self.batch.push(item);
     }
 
-    /// Sends the batch on, when there is room. Safe to be dropped half-way: the batch stays until it is taken.
+    /// Sends the batch, waiting for room. Cancel safe: the batch stays until it is sent.
     async fn flush(&mut self) {
         if self.batch.is_empty() {
             return;
@@ -484,12 +488,12 @@ impl<L: Link> Source<L> {
     }
 
     async fn finish(&mut self, (outcome, detail): Ending) {
-        // It may be stopped before the first connection.
+        // The stream may have been stopped before the first connection.
         self.note_head();
         let end = End { at: Timestamp::now(), outcome, detail, ..self.sums.clone() };
         let End { outcome, detail, events, bytes, connections, duplicates, gaps, .. } = &end;
         let (stream, outcome) = (self.label(), outcome.as_str());
-        tracing::info!(%stream, outcome, ?detail, events, bytes, connections, duplicates, gaps, "stream: over");
+        tracing::info!(%stream, outcome, ?detail, events, bytes, connections, duplicates, gaps, "stream: finished");
         self.note(Item::Record(Record::End(end)));
         self.flush().await;
     }

@@ -1,6 +1,6 @@
-//! What a connection that replays says twice. The Python server subscribes first, then replays a store that goes on
-//! growing, then delivers its queue: everything published between the subscription and the end of the replay comes a
-//! second time, as one block, in the same order, once on a connection, after newer ids.
+//! Detects events that a replaying connection delivers twice. The Python server subscribes first, then replays a store
+//! that is still growing, then delivers its queue. So everything published between the subscription and the end of the
+//! replay is sent a second time: as one block, in the same order, at most once per connection, after newer ids.
 
 use crate::source::resume::key;
 use crate::sse::decode::Decoded;
@@ -9,183 +9,183 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// Events that are remembered of a connection; a block that reaches back further is known by its ids alone.
+/// Events remembered per connection. In a block that reaches back further, duplicates are recognized by id alone.
 const REMEMBERED: usize = 1 << 17;
-/// How far, in milliseconds, the head of an answer and the server's subscription may lie apart: before, after.
-const WHEN: (u64, u64) = (1_000, 5_000);
+/// How long before and after the response head the server may subscribe, in milliseconds.
+const CLOCK_TOLERANCE: (u64, u64) = (1_000, 5_000);
 
-/// Whether an event repeats one of its own connection.
+/// Whether an event duplicates an earlier one of its own connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Said {
-    /// It is the first of its kind.
-    Once,
-    /// It repeats one that came before.
-    Again,
-    /// It repeats one, as far as ids can tell: further back than anything remembered.
-    AgainPerhaps,
-    /// It equals one of the same millisecond, in which the repetition may begin: nothing in this connection can tell.
-    Unsure,
+pub(crate) enum Dedup {
+    New,
+    Duplicate,
+    /// A duplicate judging by its id alone, because it is older than all remembered events.
+    ProbablyDuplicate,
+    /// Equals an event of the same millisecond, in which the block may begin. Nothing on this connection can tell the
+    /// two apart.
+    Ambiguous,
 }
 
-/// The places of one print, ascending. Nearly always there is one.
+/// The positions of one fingerprint, ascending. There is nearly always just one.
 #[derive(Debug)]
-enum Places {
+enum Positions {
     One(u64),
     Many(VecDeque<u64>),
 }
 
-impl Places {
-    /// The first place from `from` on.
+impl Positions {
+    /// Returns the first position that is not before `from`.
     fn first(&self, from: u64) -> Option<u64> {
-        let is_before = |place: &u64| {
+        let is_before = |position: &u64| {
             #[cfg(test)]
             tests::COMPARED.with(|compared| compared.set(compared.get() + 1));
-            *place < from
+            *position < from
         };
         match self {
-            Places::One(place) => Some(*place).filter(|place| !is_before(place)),
-            Places::Many(places) => places.get(places.partition_point(is_before)).copied(),
+            Positions::One(position) => Some(*position).filter(|position| !is_before(position)),
+            Positions::Many(positions) => positions.get(positions.partition_point(is_before)).copied(),
         }
     }
 
-    fn push(&mut self, place: u64) {
+    fn push(&mut self, position: u64) {
         match self {
-            Places::One(first) => *self = Places::Many([*first, place].into()),
-            Places::Many(places) => places.push_back(place),
+            Positions::One(first) => *self = Positions::Many([*first, position].into()),
+            Positions::Many(positions) => positions.push_back(position),
         }
     }
 
-    /// Lets the first place go. Returns whether none is left.
+    /// Removes the first position. Returns whether none is left.
     fn pop(&mut self) -> bool {
         match self {
-            Places::One(_) => true,
-            Places::Many(places) => {
-                places.pop_front();
-                places.is_empty()
+            Positions::One(_) => true,
+            Positions::Many(positions) => {
+                positions.pop_front();
+                positions.is_empty()
             }
         }
     }
 }
 
-/// What came on one connection, as long as a repetition may come.
+/// The events received on one connection, as long as a duplicate block is possible.
 #[derive(Debug, Default)]
 pub(crate) struct Overlap {
     hasher: RandomState,
-    /// The newest id, and its place in the order.
+    /// The newest id and its sort key.
     newest: Option<(Arc<str>, (u64, u64))>,
-    is_possible: bool,
-    said: VecDeque<((u64, u64), u64)>,
-    /// The places of each print, counted from the first event of the connection. Many thousand events may share an id, and
-    /// searching all of them for each one would take quadratic time.
-    places: HashMap<u64, Places, RandomState>,
-    /// How many were let go at the front, and the newest id among them.
-    dropped: u64,
-    forgotten: Option<(u64, u64)>,
-    /// The block has begun: where in `said` its next event is looked for.
+    may_repeat: bool,
+    seen: VecDeque<((u64, u64), u64)>,
+    /// The positions of each fingerprint, counted from the connection's first event. Thousands of events may share an
+    /// id, and searching all of them for each event would take quadratic time.
+    positions: HashMap<u64, Positions, RandomState>,
+    /// How many events were evicted from the front, and the newest key among them.
+    evicted: u64,
+    newest_evicted: Option<(u64, u64)>,
+    /// The position in `seen` from which the block's next event is searched, once the block has begun.
     next: Option<usize>,
-    /// What stands behind newer ids, where the server's clock went back; such events are as many times in the block.
-    late: HashMap<((u64, u64), u64), u32>,
+    /// Events received after newer ids because the server's clock went back, with how often each will appear in the
+    /// block.
+    out_of_order: HashMap<((u64, u64), u64), u32>,
     /// The server's clock when it answered, in milliseconds.
     answered: Option<u64>,
-    /// Ids up to here were there before the connection was: they cannot be where the repetition begins.
-    settled: Option<(u64, u64)>,
+    /// The newest key received before the connection opened. The block cannot begin at or before it.
+    known_before: Option<(u64, u64)>,
 }
 
 impl Overlap {
-    /// A new connection. Only one that was asked for the past repeats anything.
-    pub fn opened(&mut self, replays: bool, answered: Option<u64>, settled: Option<(u64, u64)>) {
-        *self = Overlap { is_possible: replays, answered, settled, ..Overlap::default() };
+    /// Starts a new connection. Only one that requested a replay can contain a block.
+    pub fn opened(&mut self, replays: bool, answered: Option<u64>, known_before: Option<(u64, u64)>) {
+        *self = Overlap { may_repeat: replays, answered, known_before, ..Overlap::default() };
     }
 
-    /// Decides about an event, and remembers it.
-    pub fn say(&mut self, event: &Decoded) -> Said {
-        let Some(id) = event.id.as_ref().filter(|_| self.is_possible) else { return Said::Once };
-        let Some(at) = self.place_of(id) else { return Said::Once };
-        let print = self.print_of(event);
-        let newest = self.said.back().map(|(key, _)| *key);
+    /// Classifies an event, and remembers it.
+    pub fn classify(&mut self, event: &Decoded) -> Dedup {
+        let Some(id) = event.id.as_ref().filter(|_| self.may_repeat) else { return Dedup::New };
+        let Some(at) = self.key_of(id) else { return Dedup::New };
+        let fingerprint = self.fingerprint_of(event);
+        let newest = self.seen.back().map(|(key, _)| *key);
         if let Some(next) = self.next {
-            return self.inside(next, at, print);
+            return self.in_block(next, at, fingerprint);
         }
         match newest {
-            Some(newest) if at < newest => match self.find(0, at, print) {
-                Some(i) => self.begin(i),
-                None if self.forgotten.is_some_and(|f| at <= f) => Said::AgainPerhaps,
-                None => self.late(at, print),
+            Some(newest) if at < newest => match self.find(0, at, fingerprint) {
+                Some(i) => self.match_at(i),
+                None if self.newest_evicted.is_some_and(|f| at <= f) => Dedup::ProbablyDuplicate,
+                None => self.out_of_order(at, fingerprint),
             },
-            Some(newest) if at == newest => match self.find(0, at, print) {
-                // Where each event has an id of its own, this is the same event.
-                Some(i) if !id.contains('-') || at.1 != 0 => self.begin(i),
-                Some(_) if self.may_begin(at) => Said::Unsure,
-                _ => self.remember(at, print),
+            Some(newest) if at == newest => match self.find(0, at, fingerprint) {
+                // Ids that are unique per event: this is the same event.
+                Some(i) if !id.contains('-') || at.1 != 0 => self.match_at(i),
+                Some(_) if self.may_begin(at) => Dedup::Ambiguous,
+                _ => self.remember(at, fingerprint),
             },
-            _ => self.remember(at, print),
+            _ => self.remember(at, fingerprint),
         }
     }
 
-    fn place_of(&mut self, id: &Arc<str>) -> Option<(u64, u64)> {
-        if let Some((_, place)) = self.newest.as_ref().filter(|(newest, _)| Arc::ptr_eq(newest, id)) {
-            return Some(*place);
+    fn key_of(&mut self, id: &Arc<str>) -> Option<(u64, u64)> {
+        if let Some((_, position)) = self.newest.as_ref().filter(|(newest, _)| Arc::ptr_eq(newest, id)) {
+            return Some(*position);
         }
-        let place = key(id)?;
-        self.newest = Some((id.clone(), place));
-        Some(place)
+        let position = key(id)?;
+        self.newest = Some((id.clone(), position));
+        Some(position)
     }
 
-    /// Takes an event about which it was unsure for the begin of the repetition, or for a new one.
-    pub fn presume(&mut self, event: &Decoded, again: bool) {
+    /// Treats an ambiguous event as the start of the block, or as new.
+    pub fn resolve(&mut self, event: &Decoded, is_duplicate: bool) {
         let Some(at) = event.id.as_deref().and_then(key) else { return };
-        let print = self.print_of(event);
-        match self.find(0, at, print) {
-            Some(i) if again => self.begin(i),
-            _ => self.remember(at, print),
+        let fingerprint = self.fingerprint_of(event);
+        match self.find(0, at, fingerprint) {
+            Some(i) if is_duplicate => self.match_at(i),
+            _ => self.remember(at, fingerprint),
         };
     }
 
-    fn begin(&mut self, i: usize) -> Said {
+    fn match_at(&mut self, i: usize) -> Dedup {
         self.next = Some(i + 1);
         self.end_if_done();
-        Said::Again
+        Dedup::Duplicate
     }
 
-    /// In the block. What it does not repeat was never stored; it stands where it came.
-    fn inside(&mut self, next: usize, at: (u64, u64), print: u64) -> Said {
-        if self.said.back().is_none_or(|(newest, _)| at > *newest) {
+    /// Classifies an event inside the block. Events that are not duplicates there were never stored.
+    fn in_block(&mut self, next: usize, at: (u64, u64), fingerprint: u64) -> Dedup {
+        if self.seen.back().is_none_or(|(newest, _)| at > *newest) {
             self.end();
-            return Said::Once;
+            return Dedup::New;
         }
-        match self.find(next, at, print) {
-            Some(i) => self.begin(i),
-            None => match self.late.get_mut(&(at, print)) {
+        match self.find(next, at, fingerprint) {
+            Some(i) => self.match_at(i),
+            None => match self.out_of_order.get_mut(&(at, fingerprint)) {
                 Some(times) => {
                     *times -= 1;
                     if *times == 0 {
-                        self.late.remove(&(at, print));
+                        self.out_of_order.remove(&(at, fingerprint));
                     }
                     self.end_if_done();
-                    Said::Again
+                    Dedup::Duplicate
                 }
-                None => Said::Once,
+                None => Dedup::New,
             },
         }
     }
 
-    /// Behind newer ids, and no block has begun that anything tells of.
-    fn late(&mut self, at: (u64, u64), print: u64) -> Said {
-        if self.late.len() >= REMEMBERED {
-            return Said::Once;
+    /// Classifies an event that arrived after newer ids, outside any known block.
+    fn out_of_order(&mut self, at: (u64, u64), fingerprint: u64) -> Dedup {
+        if self.out_of_order.len() >= REMEMBERED {
+            return Dedup::New;
         }
-        let times = self.late.entry((at, print)).or_insert(0);
-        // The block may begin here; else it is like another in all.
-        let said = if *times == 0 { Said::Once } else { Said::AgainPerhaps };
-        if said == Said::Once {
+        let times = self.out_of_order.entry((at, fingerprint)).or_insert(0);
+        // Either the block begins here, or this is a new event that is identical to another.
+        let result = if *times == 0 { Dedup::New } else { Dedup::ProbablyDuplicate };
+        if result == Dedup::New {
             *times += 1;
         }
-        said
+        result
     }
 
-    /// The block ends with the last event of the replay, and there is only one.
+    /// Ends the block at the last event of the replay. There is only one block per connection.
     fn end_if_done(&mut self) {
-        if self.next.is_some_and(|next| next >= self.said.len()) && self.late.is_empty() {
+        if self.next.is_some_and(|next| next >= self.seen.len()) && self.out_of_order.is_empty() {
             self.end();
         }
     }
@@ -194,38 +194,43 @@ impl Overlap {
         *self = Overlap::default();
     }
 
-    /// The first event from `from` on that equals this one.
-    fn find(&self, from: usize, at: (u64, u64), print: u64) -> Option<usize> {
-        let place = self.places.get(&print)?.first(self.dropped + from as u64)?;
-        let i = usize::try_from(place - self.dropped).ok()?;
-        self.said.get(i).is_some_and(|(key, _)| *key == at).then_some(i)
+    /// Returns the first event from `from` on that equals this one.
+    fn find(&self, from: usize, at: (u64, u64), fingerprint: u64) -> Option<usize> {
+        let position = self.positions.get(&fingerprint)?.first(self.evicted + from as u64)?;
+        let i = usize::try_from(position - self.evicted).ok()?;
+        self.seen.get(i).is_some_and(|(key, _)| *key == at).then_some(i)
     }
 
-    /// Whether the repetition may begin in this millisecond: only around the moment when the connection was made.
+    /// Returns whether the block may begin in this millisecond, which must be close to when the connection opened.
     fn may_begin(&self, at: (u64, u64)) -> bool {
-        // Where the clock went back, an id of before is no sign of an event of before.
-        (!self.late.is_empty() || self.settled.is_none_or(|settled| at > settled))
-            && self.answered.is_some_and(|t| (t.saturating_sub(WHEN.0)..=t.saturating_add(WHEN.1)).contains(&at.0))
+        // If the clock went back, an older id doesn't mean an older event.
+        (!self.out_of_order.is_empty() || self.known_before.is_none_or(|known_before| at > known_before))
+            && self.answered.is_some_and(|t| {
+                (t.saturating_sub(CLOCK_TOLERANCE.0)..=t.saturating_add(CLOCK_TOLERANCE.1)).contains(&at.0)
+            })
     }
 
-    fn remember(&mut self, at: (u64, u64), print: u64) -> Said {
-        let place = self.dropped + self.said.len() as u64;
-        self.places.entry(print).and_modify(|places| places.push(place)).or_insert(Places::One(place));
-        self.said.push_back((at, print));
-        if self.said.len() > REMEMBERED
-            && let Some((key, print)) = self.said.pop_front()
+    fn remember(&mut self, at: (u64, u64), fingerprint: u64) -> Dedup {
+        let position = self.evicted + self.seen.len() as u64;
+        self.positions
+            .entry(fingerprint)
+            .and_modify(|positions| positions.push(position))
+            .or_insert(Positions::One(position));
+        self.seen.push_back((at, fingerprint));
+        if self.seen.len() > REMEMBERED
+            && let Some((key, fingerprint)) = self.seen.pop_front()
         {
-            self.forgotten = Some(key);
-            self.dropped += 1;
-            if self.places.get_mut(&print).is_some_and(Places::pop) {
-                self.places.remove(&print);
+            self.newest_evicted = Some(key);
+            self.evicted += 1;
+            if self.positions.get_mut(&fingerprint).is_some_and(Positions::pop) {
+                self.positions.remove(&fingerprint);
             }
         }
-        Said::Once
+        Dedup::New
     }
 
-    /// Stands for all that makes an event equal to another.
-    fn print_of(&self, event: &Decoded) -> u64 {
+    /// Hashes everything that makes two events equal.
+    fn fingerprint_of(&self, event: &Decoded) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         (&event.name, &event.ns, &event.id, event.data.text()).hash(&mut hasher);
         if let crate::Data::TooLarge { size, .. } = &event.data {
@@ -239,64 +244,64 @@ impl Overlap {
 mod tests {
     use super::*;
     use crate::Data;
-    use Said::*;
+    use Dedup::*;
     use std::cell::Cell;
 
     thread_local! {
-        /// Places that were compared in a search.
+        /// Positions compared by searches.
         pub(crate) static COMPARED: Cell<u64> = const { Cell::new(0) };
     }
 
-    fn say(overlap: &mut Overlap, id: &str, data: &str) -> Said {
+    fn classify(overlap: &mut Overlap, id: &str, data: &str) -> Dedup {
         let data = Data::Json(data.into());
-        overlap.say(&Decoded { name: "custom".into(), ns: [].into(), id: Some(id.into()), data })
+        overlap.classify(&Decoded { name: "custom".into(), ns: [].into(), id: Some(id.into()), data })
     }
 
-    fn said(events: &[(&str, &str)], answered: Option<u64>) -> Vec<Said> {
+    fn results(events: &[(&str, &str)], answered: Option<u64>) -> Vec<Dedup> {
         let mut overlap = Overlap::default();
         overlap.opened(true, answered, None);
-        events.iter().map(|(id, data)| say(&mut overlap, id, data)).collect()
+        events.iter().map(|(id, data)| classify(&mut overlap, id, data)).collect()
     }
 
     #[test]
-    fn one_block_once() {
+    fn one_block_of_duplicates_per_connection() {
         let replay = [("5-0", "a"), ("5-0", "a"), ("6-0", "b"), ("6-0", "b")];
-        // It may begin inside a millisecond; behind it, what is alike is new.
-        for (from, expected) in [(0, [Again; 4].as_slice()), (1, &[Again; 3])] {
+        // The block may begin inside a millisecond; after the block, identical events are new.
+        for (from, expected) in [(0, [Duplicate; 4].as_slice()), (1, &[Duplicate; 3])] {
             let mut all = replay.to_vec();
             all.extend(&replay[from..]);
             all.extend([("6-0", "b"), ("7-0", "c"), ("7-0", "c")]);
-            let said = said(&all, None);
-            assert_eq!(said[4..4 + expected.len()], *expected);
-            assert!(said[4 + expected.len()..].iter().all(|s| *s == Once), "{said:?}");
+            let results = results(&all, None);
+            assert_eq!(results[4..4 + expected.len()], *expected);
+            assert!(results[4 + expected.len()..].iter().all(|s| *s == New), "{results:?}");
         }
     }
 
     #[test]
-    fn what_was_not_stored_stands_in_the_middle() {
-        let said = said(
+    fn unstored_events_inside_the_block_are_new() {
+        let results = results(
             &[("5-0", "a"), ("6-0", "b"), ("7-0", "c"), ("5-0", "a"), ("6-0", "!"), ("6-0", "b"), ("7-0", "c")],
             None,
         );
-        assert_eq!(said, [Once, Once, Once, Again, Once, Again, Again]);
+        assert_eq!(results, [New, New, New, Duplicate, New, Duplicate, Duplicate]);
     }
 
     #[test]
-    fn within_a_millisecond_it_is_unsure_only_around_the_beginning() {
-        assert_eq!(said(&[("5-0", "a"), ("5-0", "a")], Some(1_000)), [Once, Unsure]);
-        assert_eq!(said(&[("5-0", "a"), ("5-0", "b")], Some(1_000)), [Once, Once]);
-        assert_eq!(said(&[("9000-0", "a"), ("9000-0", "a")], Some(1_000)), [Once, Once]);
-        assert_eq!(said(&[("5", "a"), ("5", "a")], Some(1_000)), [Once, Again]);
-        let mut settled = Overlap::default();
-        settled.opened(true, Some(1_000), Some((5, 0)));
-        assert_eq!([say(&mut settled, "5-0", "a"), say(&mut settled, "5-0", "a")], [Once, Once]);
+    fn identical_events_are_ambiguous_only_near_the_connection_start() {
+        assert_eq!(results(&[("5-0", "a"), ("5-0", "a")], Some(1_000)), [New, Ambiguous]);
+        assert_eq!(results(&[("5-0", "a"), ("5-0", "b")], Some(1_000)), [New, New]);
+        assert_eq!(results(&[("9000-0", "a"), ("9000-0", "a")], Some(1_000)), [New, New]);
+        assert_eq!(results(&[("5", "a"), ("5", "a")], Some(1_000)), [New, Duplicate]);
+        let mut known_before = Overlap::default();
+        known_before.opened(true, Some(1_000), Some((5, 0)));
+        assert_eq!([classify(&mut known_before, "5-0", "a"), classify(&mut known_before, "5-0", "a")], [New, New]);
         let mut live = Overlap::default();
         live.opened(false, Some(1_000), None);
-        assert_eq!([say(&mut live, "5-0", "a"), say(&mut live, "5-0", "a")], [Once, Once]);
+        assert_eq!([classify(&mut live, "5-0", "a"), classify(&mut live, "5-0", "a")], [New, New]);
     }
 
     #[test]
-    fn the_cost_of_an_event_is_the_same_under_any_ids() {
+    fn lookup_cost_does_not_depend_on_the_ids() {
         const EVENTS: u64 = 300_000;
         let compared = |event: &dyn Fn(u64) -> (String, String)| {
             let before = COMPARED.get();
@@ -304,27 +309,27 @@ mod tests {
             overlap.opened(true, None, None);
             for i in 0..EVENTS {
                 let (id, data) = event(i);
-                say(&mut overlap, &id, &data);
+                classify(&mut overlap, &id, &data);
             }
             (COMPARED.get() - before) / EVENTS
         };
-        assert_eq!(compared(&|i| (format!("{i}-0"), "1".into())), 0, "ids that ascend");
+        assert_eq!(compared(&|i| (format!("{i}-0"), "1".into())), 0, "ascending ids");
         assert_eq!(compared(&|i| ("5-0".into(), i.to_string())), 0, "one id");
-        // A search in as many places as are remembered takes 17 steps.
-        assert!(compared(&|_| ("5-0".into(), "1".into())) <= 20, "one event again and again");
-        assert!(compared(&|i| (format!("{}-0", i % 2), (i / 3).to_string())) <= 20, "ids that go back and forth");
+        // A binary search over all remembered positions takes 17 steps.
+        assert!(compared(&|_| ("5-0".into(), "1".into())) <= 20, "one repeated event");
+        assert!(compared(&|i| (format!("{}-0", i % 2), (i / 3).to_string())) <= 20, "alternating ids");
     }
 
     #[test]
-    fn what_is_too_long_to_remember_is_known_by_its_ids() {
+    fn evicted_events_are_recognized_by_id() {
         let mut overlap = Overlap::default();
         overlap.opened(true, Some(1_000), None);
         let n = REMEMBERED + 10;
         for i in 0..n {
-            assert_eq!(say(&mut overlap, &format!("{i}-0"), "1"), Once);
+            assert_eq!(classify(&mut overlap, &format!("{i}-0"), "1"), New);
         }
-        assert_eq!(overlap.said.len(), REMEMBERED);
-        assert_eq!(say(&mut overlap, "9-0", "1"), AgainPerhaps);
-        assert_eq!(say(&mut overlap, "10-0", "1"), Again);
+        assert_eq!(overlap.seen.len(), REMEMBERED);
+        assert_eq!(classify(&mut overlap, "9-0", "1"), ProbablyDuplicate);
+        assert_eq!(classify(&mut overlap, "10-0", "1"), Duplicate);
     }
 }

@@ -1,10 +1,10 @@
-//! What arrives on one connection.
+//! Reads the events of one connection.
 
-use super::{BATCH_BYTES, BATCH_ITEMS, LINGER, QUIET, SILENCE, Source};
+use super::{BATCH_BYTES, BATCH_ITEMS, BATCH_LINGER, FIRST_SILENCE_REPORT, IDLE_PROBE_INTERVAL, Source};
 use crate::protocol::mode;
 use crate::source::control_events::{error_text, run_id_of};
 use crate::source::disconnect::DisconnectReason;
-use crate::source::resume::Admit;
+use crate::source::resume::Admission;
 use crate::source::sequence_ids;
 use crate::source::stored::{Sorted, Stored};
 use crate::sse::decode::Decoded;
@@ -18,34 +18,34 @@ use runtail_api::Kind;
 use std::pin::pin;
 use tokio::time::Instant;
 
-/// Batches that are taken before the clock is looked at, and what else may have to be done.
-const AT_ONCE: usize = 16;
+/// Batches processed before the clock and other work are checked.
+const BATCHES_PER_TURN: usize = 16;
 
 impl<L: Link> Source<L> {
     /// Reads one connection to its end.
     pub(super) async fn read(&mut self, mut body: Feeds, conn: u32) -> DisconnectReason {
-        // The newest look at the clock; when the server was heard, and when it was asked about the run.
+        // The time of the last clock read, of the last data, and of the last status check.
         let mut now = Instant::now();
         let (mut heard, mut asked) = (now, now);
-        // Since when it waits for the server, and only for the server.
+        // Start of the current wait for the server, excluding waits for the consumer.
         let mut waiting = now;
         self.watchdog.opened(heard);
         let mut changed = pin!(other_modes(self.options.modes.clone()));
-        // One alarm for all that may have to be done in a silence: to set one for each chunk would cost more than the chunk.
-        let mut alarm = pin!(tokio::time::sleep(QUIET));
+        // One timer for all timeouts: setting one per chunk would cost more than the chunk.
+        let mut alarm = pin!(tokio::time::sleep(IDLE_PROBE_INTERVAL));
         loop {
-            if self.wants_other_modes() && self.take_modes(true).await {
+            if self.modes_changed() && self.apply_modes(true).await {
                 return DisconnectReason::Modes;
             }
-            let due = self.flushed + LINGER;
+            let due = self.flushed + BATCH_LINGER;
             if !self.batch.is_empty() && now >= due {
                 self.flush().await;
-                // A consumer that let us wait is not a server that is silent.
+                // Time spent waiting for the consumer doesn't count as server silence.
                 now = Instant::now();
                 (heard, asked, waiting) = (now, now, now);
             }
-            let known = self.watchdog.patience(self.link.capabilities().beats);
-            let until = known.map_or(asked + QUIET, |patience| heard + patience);
+            let known = self.watchdog.timeout(self.link.capabilities().beats);
+            let until = known.map_or(asked + IDLE_PROBE_INTERVAL, |timeout| heard + timeout);
             let held = self.stored.as_ref().and_then(Stored::due);
             let next = if self.batch.is_empty() { held.map_or(until, |held| held.min(until)) } else { due };
             if alarm.is_elapsed() || next < alarm.deadline() {
@@ -66,12 +66,12 @@ impl<L: Link> Source<L> {
                     match known {
                         _ if !self.batch.is_empty() || now < until => continue,
                         Some(_) => {
-                            self.watchdog.bit();
+                            self.watchdog.on_timeout();
                             return DisconnectReason::Idle;
                         }
-                        // Nothing was ever heard by which to tell silence from a dead link. That the run is over
-                        // would have been said by now.
-                        None if matches!(self.link.verdict().await, Ok(Verdict::Over(..) | Verdict::Gone(..))) => {
+                        // Without heartbeats, an idle connection looks like a dead one. If the run has finished, the
+                        // server would have closed the stream by now.
+                        None if matches!(self.link.verdict().await, Ok(Verdict::Finished(..) | Verdict::NotFound(..))) => {
                             return DisconnectReason::Idle;
                         }
                         None => {
@@ -87,8 +87,8 @@ impl<L: Link> Source<L> {
             self.replay.paused(now.duration_since(waiting));
             let at = Timestamp::now();
             let mut next = Some(next);
-            // What is there already came at the same time.
-            for _ in 0..AT_ONCE {
+            // Batches that are already buffered arrived at the same time.
+            for _ in 0..BATCHES_PER_TURN {
                 let batch = match next.take().or_else(|| body.next().now_or_never()) {
                     None => break,
                     Some(Some(Ok(batch))) => batch,
@@ -96,7 +96,7 @@ impl<L: Link> Source<L> {
                     Some(Some(Err(_))) => return DisconnectReason::Reset,
                     Some(None) => return DisconnectReason::Clean,
                 };
-                if let Some(closed) = self.take(batch, (at, heard), conn).await {
+                if let Some(closed) = self.process_batch(batch, (at, heard), conn).await {
                     return closed;
                 }
             }
@@ -107,21 +107,26 @@ impl<L: Link> Source<L> {
         }
     }
 
-    /// Takes a batch. Returns why the connection is left if it can't be told whether an event arrived before, or if the body
-    /// ended in the middle of one.
-    async fn take(&mut self, batch: Batch, (at, heard): (Timestamp, Instant), conn: u32) -> Option<DisconnectReason> {
+    /// Processes a batch. Returns why to close the connection if it's unclear whether an event is a duplicate, or if
+    /// the body ended in the middle of an event.
+    async fn process_batch(
+        &mut self,
+        batch: Batch,
+        (at, heard): (Timestamp, Instant),
+        conn: u32,
+    ) -> Option<DisconnectReason> {
         self.sums.bytes += batch.bytes;
         for feed in batch.feed {
             match feed {
                 Feed::Event(event) => {
                     self.batch_bytes += event.name.len() + event.id.len() + event.data.len();
                     let event = self.decoder.decode_event(event);
-                    if !self.sort(event, (at, heard), conn) {
+                    if !self.process_in_order(event, (at, heard), conn) {
                         return Some(DisconnectReason::Ambiguous);
                     }
                 }
                 Feed::Heartbeat => {
-                    self.watchdog.beat(heard);
+                    self.watchdog.on_heartbeat(heard);
                     self.note(Item::Heartbeat { at });
                 }
                 Feed::Gap(why) => self.gap(why),
@@ -142,44 +147,47 @@ impl<L: Link> Source<L> {
         None
     }
 
-    /// Takes an event in the order in which it is sent, and passes it on in the order of its run.
-    fn sort(&mut self, event: Decoded, (at, heard): (Timestamp, Instant), conn: u32) -> bool {
-        let Some(stored) = &mut self.stored else { return self.event(event, at, conn) };
+    /// Processes an event in delivery order, and records it in the run's order. Returns false if it's unclear whether
+    /// it is a duplicate.
+    fn process_in_order(&mut self, event: Decoded, (at, heard): (Timestamp, Instant), conn: u32) -> bool {
+        let Some(stored) = &mut self.stored else { return self.process_event(event, at, conn) };
         let mut sorted = Vec::new();
         stored.push(event, heard, &mut sorted);
-        self.sorted(sorted, at, conn);
+        self.record_sorted(sorted, at, conn);
         true
     }
 
-    /// Stored events that wait for their live form are passed on as they are.
+    /// Records stored events that were waiting for their live form.
     pub(super) fn release_stored(&mut self, conn: u32) {
         if let Some(stored) = &mut self.stored {
             let mut sorted = Vec::new();
             stored.release(&mut sorted);
-            self.sorted(sorted, Timestamp::now(), conn);
+            self.record_sorted(sorted, Timestamp::now(), conn);
         }
     }
 
-    fn sorted(&mut self, sorted: Vec<Sorted>, at: Timestamp, conn: u32) {
+    fn record_sorted(&mut self, sorted: Vec<Sorted>, at: Timestamp, conn: u32) {
         for event in sorted {
             match event {
-                Sorted::New(event, 0) => self.record(event, Admit::New, at, conn),
-                Sorted::New(event, missing) => self.record(event, Admit::NewAfterHole(missing), at, conn),
+                Sorted::New(event, 0) => self.record(event, Admission::New, at, conn),
+                Sorted::New(event, missing) => self.record(event, Admission::NewAfterMissing(missing), at, conn),
                 Sorted::Duplicate => self.duplicate(at),
             }
         }
     }
 
-    /// Takes an event; false if it can't be told from one that was received before.
-    fn event(&mut self, event: Decoded, at: Timestamp, conn: u32) -> bool {
+    /// Processes an event. Returns false if it's unclear whether it is a duplicate.
+    fn process_event(&mut self, event: Decoded, at: Timestamp, conn: u32) -> bool {
         let admit = self.tail.admit(&event);
-        if let Some(doubt) = self.tail.doubt() {
-            self.gap(doubt.into());
+        if let Some(warning) = self.tail.warning() {
+            self.gap(warning.into());
         }
         match admit {
-            Admit::Unsure => return false,
-            Admit::Repeated => self.duplicate(at),
-            Admit::New | Admit::NewAfterGap | Admit::NewAfterHole(_) => self.record(event, admit, at, conn),
+            Admission::Ambiguous => return false,
+            Admission::Duplicate => self.duplicate(at),
+            Admission::New | Admission::NewAfterGap | Admission::NewAfterMissing(_) => {
+                self.record(event, admit, at, conn)
+            }
         }
         true
     }
@@ -193,13 +201,13 @@ impl<L: Link> Source<L> {
         }
     }
 
-    /// Appends a new event to the log, behind what is missing before it.
-    fn record(&mut self, event: Decoded, admit: Admit, at: Timestamp, conn: u32) {
+    /// Appends a new event to the log, after a gap for events missing before it.
+    fn record(&mut self, event: Decoded, admit: Admission, at: Timestamp, conn: u32) {
         self.note_missing_before(&event, admit);
-        (self.last_event, self.next_silence) = (Instant::now(), SILENCE);
+        (self.last_event, self.next_silence) = (Instant::now(), FIRST_SILENCE_REPORT);
         self.replayable += u64::from(event.id.is_some());
         if event.ns.is_empty() && !self.is_endless {
-            self.note_run(&event);
+            self.apply_run_event(&event);
         }
         let replayed = self.replay.is_replayed(&event);
         self.has_event = true;
@@ -214,11 +222,11 @@ impl<L: Link> Source<L> {
         self.note(Item::Record(Record::Event(event)));
     }
 
-    fn note_missing_before(&mut self, event: &Decoded, admit: Admit) {
+    fn note_missing_before(&mut self, event: &Decoded, admit: Admission) {
         let joined = self.joined.take();
         match (admit, joined) {
-            (Admit::NewAfterGap, _) => {
-                self.gap_of_outage("the server did not replay what it was asked to; events may be missing");
+            (Admission::NewAfterGap, _) => {
+                self.gap_of_outage("the server did not replay the requested events; some may be missing");
             }
             (_, Some((joining, at))) => {
                 let number = event.id.as_deref().and_then(sequence_ids::split).map(|(_, number)| number);
@@ -227,13 +235,13 @@ impl<L: Link> Source<L> {
                     self.gap(why);
                 }
             }
-            (Admit::NewAfterHole(missing), None) => {
-                // Right after a reconnect the missing ones were lost with the connection.
-                self.has_rival |= self.has_event && self.link.numbering().is_some();
+            (Admission::NewAfterMissing(missing), None) => {
+                // Events missing right after a reconnect were lost with the connection, not to another reader.
+                self.has_other_reader |= self.has_event && self.link.numbering().is_some();
                 let (ids, those) =
                     if missing == 1 { ("event id is", "that event") } else { ("event ids are", "those events") };
                 self.gap(format!(
-                    "{} {ids} missing here: another reader may have taken {those}",
+                    "{} {ids} missing; another reader may have received {those}",
                     runtail_core::text::count(missing)
                 ));
             }
@@ -241,10 +249,10 @@ impl<L: Link> Source<L> {
         }
     }
 
-    /// What an event at the root says about the run as a whole.
-    fn note_run(&mut self, event: &Decoded) {
+    /// Applies a root event to what is known about the run.
+    fn apply_run_event(&mut self, event: &Decoded) {
         match mode(&event.name, &event.data) {
-            // A new attempt: the error of the one before is not the end.
+            // A new attempt: the previous attempt's error is not final.
             "metadata" => self.live_error = None,
             "error" => self.live_error = Some(error_text(event.data.text())),
             "end" => self.has_end = true,

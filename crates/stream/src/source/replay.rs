@@ -1,5 +1,5 @@
-//! Decides which events of a connection are replayed: sent from the server's store, so that their time of arrival says
-//! nothing about when they happened.
+//! Decides which events of a connection are replayed. They come from the server's store, so their time of arrival is
+//! not when they happened.
 
 use crate::log::event::server_time;
 use crate::sse::decode::Decoded;
@@ -7,20 +7,22 @@ use crate::transport::link::{Opened, Past};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A pause this long between two events ends a replay: a store is sent without pauses.
+/// A pause this long between two events ends a replay, because stored events are sent without pauses.
 const PAUSE: Duration = Duration::from_millis(250);
-/// The same before the first event of a connection, because a server takes a while to read its store.
+/// The same before a connection's first event, because a server takes a while to read its store.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
-/// The header that tells the server's clock counts whole seconds. Within one, only a pause shows what is live.
+/// Resolution of the server's clock header, in milliseconds. Within this second, only a pause shows which events are
+/// live.
 const TICK: u64 = 1_000;
 
-/// What the current connection sends.
+/// Tracks which events of the current connection are replayed.
 #[derive(Debug, Default)]
 pub(crate) struct Replay {
     state: State,
-    /// The server's clock when it answered, in milliseconds: events with an earlier id were stored before.
+    /// The server's clock at its response, in milliseconds. Events with an earlier id were stored before.
     clock: Option<u64>,
-    /// The newest id and whether its events are replayed. The Python server gives one id to all events of a millisecond.
+    /// The newest id, and whether its events are replayed. The Python server gives one id to all events of a
+    /// millisecond.
     last: Option<(Arc<str>, bool)>,
 }
 
@@ -28,14 +30,14 @@ pub(crate) struct Replay {
 enum State {
     #[default]
     Live,
-    /// Stored events come first; where they end has to be found out.
+    /// Stored events first, then live ones; the boundary is unknown.
     Stored { any: bool },
-    /// Stored events only.
+    /// Only stored events.
     Everything,
 }
 
 impl Replay {
-    /// A connection is open that asked for events after an id, or only for new ones.
+    /// Starts a connection that requested events after an id, or only new ones.
     pub fn opened(&mut self, after: Option<&str>, opened: &Opened) {
         let state = match opened.past {
             Past::Everything => State::Everything,
@@ -47,22 +49,22 @@ impl Replay {
         *self = Replay { state, clock: clock.filter(|_| state != State::Live), last: None };
     }
 
-    /// What follows was requested from the past.
+    /// Marks the following events as requested from the past.
     pub fn replaying(&mut self, answered: Option<u64>) {
         *self = Replay { state: State::Stored { any: false }, clock: answered, last: None };
     }
 
-    /// Nothing that follows is from the past.
+    /// Marks the following events as live.
     pub fn live(&mut self) {
         (self.state, self.last) = (State::Live, None);
     }
 
-    /// Whether the length of a pause matters.
+    /// Returns whether the length of the next pause matters.
     pub fn awaits_pause(&self) -> bool {
         matches!(self.state, State::Stored { .. })
     }
 
-    /// The server sent nothing for this long.
+    /// Applies a pause during which the server sent nothing.
     pub fn paused(&mut self, pause: Duration) {
         if let State::Stored { any } = self.state
             && pause >= if any { PAUSE } else { FIRST_PAUSE }
@@ -71,7 +73,7 @@ impl Replay {
         }
     }
 
-    /// Whether an event of this connection is replayed.
+    /// Returns whether an event of this connection is replayed.
     pub fn is_replayed(&mut self, event: &Decoded) -> bool {
         match &mut self.state {
             State::Everything => return true,
@@ -122,7 +124,7 @@ mod tests {
     const SINCE: Option<&str> = Some("1795224378668-0");
 
     #[test]
-    fn ids_with_a_time_are_compared_with_the_servers_clock() {
+    fn timestamp_ids_are_compared_with_the_server_clock() {
         let mut run = replay(Some("-1"), Past::Unknown, CLOCK);
         assert!(is_replayed(&mut run, BEFORE) && is_replayed(&mut run, None));
         assert!(!is_replayed(&mut run, SINCE) && !is_replayed(&mut run, None), "it is live from here on");
@@ -130,14 +132,14 @@ mod tests {
         assert!(is_replayed(&mut run, SAME_SECOND), "it may have been stored just before");
         run.paused(PAUSE);
         assert!(!is_replayed(&mut run, Some("1795224377670-0")) && is_replayed(&mut run, BEFORE));
-        // Of a thread the past may arrive late, between live events.
+        // On a thread's stream, stored events may arrive late, between live ones.
         assert!(is_replayed(&mut run, BEFORE) && !is_replayed(&mut run, SINCE));
         let mut thread = replay(Some("-"), Past::Before(CLOCK.unwrap_or_default()), None);
         assert!(is_replayed(&mut thread, BEFORE) && !is_replayed(&mut thread, SINCE));
     }
 
     #[test]
-    fn without_times_a_pause_ends_the_replay() {
+    fn a_pause_ends_the_replay_of_events_without_timestamps() {
         let mut run = replay(Some("-1"), Past::Unknown, CLOCK);
         run.paused(PAUSE);
         assert!(is_replayed(&mut run, Some("0")), "the server may take longer to read its store");
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_over_is_replayed_as_a_whole_and_one_that_starts_now_is_live() {
+    fn a_finished_run_is_all_replay_and_a_new_run_is_all_live() {
         let mut over = replay(Some("-1"), Past::Everything, CLOCK);
         over.paused(FIRST_PAUSE);
         assert!(is_replayed(&mut over, Some("3")) && is_replayed(&mut over, SINCE));

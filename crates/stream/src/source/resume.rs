@@ -1,11 +1,11 @@
-//! From where a lost connection is taken up again, and which of the events that then come are repetitions.
+//! Decides where to resume after a lost connection and which replayed events are duplicates.
 //!
-//! Ids are not unique: the Python server gives one id to all events of a millisecond and replays what is strictly
-//! greater. So the resume point is the last id *before* the newest one, and what was received after that point is
-//! expected again: such events are let pass by (name, id, data), as often as they were received, and never by id alone.
+//! Ids are not unique: the Python server gives one id to all events of a millisecond and replays ids that are strictly
+//! greater. So the resume point is the last id *before* the newest one, and events received after that point are
+//! expected again: they are skipped by (name, id, data), each as many times as it was received, never by id alone.
 
 use crate::Data;
-use crate::source::overlap::{Overlap, Said};
+use crate::source::overlap::{Dedup, Overlap};
 use crate::source::sequence_ids::SequenceTracker;
 use crate::sse::decode::Decoded;
 use crate::sse::interner::Namespace;
@@ -14,22 +14,22 @@ use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// Events that are remembered at least, so that one that arrives late still finds its place.
+/// Minimum number of remembered events, so that out-of-order events can still be placed.
 const WINDOW: usize = 64;
-/// Events remembered with their data; of older ones (all under one id) a hash is enough.
-const WHOLE: usize = 256;
-/// Bytes of the data of one that is remembered with it: what a tape let go must not be kept here.
-const MAX_WHOLE: usize = 64 << 10;
-/// Events without an id that are remembered behind the last one with an id.
+/// Events remembered with their data. For older ones (all under one id) a hash is enough.
+const FULL_DATA: usize = 256;
+/// Maximum size of remembered data, in bytes. Data evicted from the event log must not be kept alive here.
+const MAX_FULL_BYTES: usize = 64 << 10;
+/// Maximum number of remembered events without an id after the last one with an id.
 const MAX_WITHOUT_ID: usize = 4096;
 
-/// Events that are remembered at most while older ones may still come.
-const MAX_BEHIND: usize = 1 << 17;
+/// Maximum number of remembered events during a backfill.
+const MAX_BACKFILL: usize = 1 << 17;
 
-/// How often in a row a connection is given up because it cannot tell a repetition from an event that is like another.
-const MAX_UNSURE: u32 = 5;
+/// Maximum number of consecutive reconnects because of an ambiguous event.
+const MAX_AMBIGUOUS: u32 = 5;
 
-/// Events that servers send live but never store, so that their absence from a replay says nothing.
+/// Events that servers never store, so their absence from a replay means nothing.
 const NEVER_REPLAYED: [&str; 3] = ["error", "end", "state_update"];
 
 /// An event that was received.
@@ -38,20 +38,20 @@ struct Seen {
     name: Arc<str>,
     ns: Namespace,
     id: Option<Arc<str>>,
-    data: Print,
+    data: Fingerprint,
 }
 
 #[derive(Debug, Clone)]
-enum Print {
-    Whole(Data),
+enum Fingerprint {
+    Full(Data),
     Hash(u64),
 }
 
 impl Seen {
-    fn is(&self, event: &Decoded) -> bool {
+    fn matches(&self, event: &Decoded) -> bool {
         let same = match &self.data {
-            Print::Whole(data) => *data == event.data,
-            Print::Hash(hash) => *hash == hash_of(&event.data),
+            Fingerprint::Full(data) => *data == event.data,
+            Fingerprint::Hash(hash) => *hash == hash_of(&event.data),
         };
         same && self.id == event.id && self.name == event.name && self.ns == event.ns
     }
@@ -72,33 +72,33 @@ fn hash_of(data: &Data) -> u64 {
 
 /// What to do with an event of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Admit {
-    /// It goes onto the tape.
+pub(crate) enum Admission {
+    /// A new event.
     New,
-    /// It goes onto the tape, and something before it may be missing: the server repeated nothing of what it was to.
+    /// A new event; some before it may be missing, because the server replayed nothing of what was expected.
     NewAfterGap,
-    /// It goes onto the tape, and so many before it are missing, by how the server counts.
-    NewAfterHole(u64),
-    /// It is on the tape already.
-    Repeated,
-    /// It may be either, and only another connection can tell: take the stream up again.
-    Unsure,
+    /// A new event, with this many missing before it according to the server's numbering.
+    NewAfterMissing(u64),
+    /// An event that is already in the log.
+    Duplicate,
+    /// New or a duplicate: only another connection can tell, so reconnect.
+    Ambiguous,
 }
 
-/// Where to take a stream up again.
+/// The position from which to resume a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ResumePoint {
-    /// The id to ask for.
+    /// The id to resume after.
     pub after: Option<String>,
-    /// Why the server cannot give everything that is missing, where it cannot.
-    pub lack: Option<&'static str>,
+    /// Why the server can't replay everything that is missing, if so.
+    pub missing_reason: Option<&'static str>,
 }
 
-const NO_IDS: &str = "the server gives no ids to resume by";
-const NOTHING_YET: &str = "no event had come yet";
-const WENT_BACK: &str = "the server's ids went back further than is remembered";
+const NO_IDS: &str = "the server sends no ids to resume from";
+const NOTHING_YET: &str = "no event was received yet";
+const WENT_BACK: &str = "the server's ids went back past the resume window";
 
-/// The tail of what was received.
+/// The most recently received events, as far as resuming needs them.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
     seen: VecDeque<Seen>,
@@ -107,134 +107,139 @@ pub(crate) struct Tail {
     newest: Option<Arc<str>>,
     any_event: bool,
     expected: VecDeque<Seen>,
-    /// The distinct ids of what was expected when the connection was lost.
+    /// The distinct ids of the events expected after the reconnect.
     expected_ids: Vec<Arc<str>>,
     expected_stored: bool,
-    repeated_any: bool,
-    /// What came first may have come in the middle of its millisecond: what is repeated then begins with new events.
-    began_inside: bool,
-    /// Nothing had come, and it is asked for again; all of it, or only what comes after an id.
-    hopes: Option<bool>,
+    replayed_any: bool,
+    /// Whether the first event may have arrived in the middle of its millisecond. The replay then starts with new
+    /// events.
+    began_mid_millisecond: bool,
+    /// Set if no event was received before the reconnect: whether everything is requested, or only events after an id.
+    expects_replay: Option<bool>,
     first_event: Option<&'static str>,
     overlap: Overlap,
-    numbers: SequenceTracker,
-    /// The newest id of all.
-    top: Option<(u64, u64)>,
-    /// The newest id of those that are remembered no more.
+    sequence: SequenceTracker,
+    /// The key of the highest id.
+    highest: Option<(u64, u64)>,
+    /// The highest id of the forgotten events.
     forgotten: Option<Arc<str>>,
-    /// Other modes were chosen, and no connection has asked for them yet.
+    /// Whether the modes changed since the last connection.
     modes_changed: bool,
-    /// What the first connection with other modes asked for, and the newest id then: until it comes that far, what the
-    /// other modes add stands before what is known, and tells nothing of how far the server got.
-    behind: Option<(String, (u64, u64))>,
-    /// How often in a row it was unsure, about what, and whether that was new in the end.
-    unsure: u32,
-    doubted: Option<Decoded>,
-    has_twins: bool,
-    guessed: bool,
-    /// What is to be said of the last decision.
-    doubt: Option<&'static str>,
+    /// After a change of modes: the id that the first connection resumed after, and the highest key then. Until that
+    /// key is reached, events of the added modes precede known ones and don't show how far the server got.
+    backfill: Option<(String, (u64, u64))>,
+    /// Consecutive ambiguous results, the last ambiguous event, and whether it turned out to be new.
+    ambiguous_count: u32,
+    ambiguous_event: Option<Decoded>,
+    has_identical: bool,
+    has_warned: bool,
+    /// The warning about the last decision.
+    warning: Option<&'static str>,
 }
 
 impl Tail {
-    /// A connection is open, that was asked for what comes after an id or for nothing of the past; `answered` is the
-    /// server's clock in milliseconds.
+    /// Starts a connection that resumes after an id, or replays nothing. `answered` is the server's clock in
+    /// milliseconds.
     pub fn opened(&mut self, after: Option<&str>, answered: Option<u64>) {
-        // Where the server's clock went back, the newest id is no sign of what was there.
+        // If the server's clock went back, the newest id is not the highest.
         let newest = self.newest.as_deref().and_then(key);
-        self.overlap.opened(after.is_some(), answered, newest.map_or(self.top, |newest| self.top.min(Some(newest))));
-        self.guessed = false;
+        self.overlap.opened(
+            after.is_some(),
+            answered,
+            newest.map_or(self.highest, |newest| self.highest.min(Some(newest))),
+        );
+        self.has_warned = false;
     }
 
-    /// Something other than doubt ended a connection.
-    pub fn moved_on(&mut self) {
-        self.unsure = 0;
+    /// Resets the count of ambiguous results, after a close for another reason.
+    pub fn reset_ambiguity(&mut self) {
+        self.ambiguous_count = 0;
     }
 
-    /// The next connection asks for other modes.
+    /// Notes that the next connection requests other modes.
     pub fn modes_changed(&mut self) {
         self.modes_changed = true;
     }
 
-    /// What has to be said of the last decision, once.
-    pub fn doubt(&mut self) -> Option<&'static str> {
-        self.doubt.take()
+    /// Takes the warning about the last decision.
+    pub fn warning(&mut self) -> Option<&'static str> {
+        self.warning.take()
     }
 
-    /// Decides about an event, and remembers it if it is new.
-    pub fn admit(&mut self, event: &Decoded) -> Admit {
+    /// Classifies an event, and remembers it if it is new.
+    pub fn admit(&mut self, event: &Decoded) -> Admission {
         let at = || event.id.as_deref().and_then(key);
-        if self.behind.as_ref().is_some_and(|(_, top)| at() > Some(*top)) || self.seen.len() > MAX_BEHIND {
-            self.behind = None;
+        if self.backfill.as_ref().is_some_and(|(_, top)| at() > Some(*top)) || self.seen.len() > MAX_BACKFILL {
+            self.backfill = None;
         }
-        match self.overlap.say(event) {
-            Said::Once => {}
-            Said::Again => return Admit::Repeated,
-            Said::AgainPerhaps => {
-                self.say("the server repeated more than is remembered, so new events among it may have been let pass");
-                return Admit::Repeated;
+        match self.overlap.classify(event) {
+            Dedup::New => {}
+            Dedup::Duplicate => return Admission::Duplicate,
+            Dedup::ProbablyDuplicate => {
+                self.warn("the server replayed past the resume window, so new events may have been skipped");
+                return Admission::Duplicate;
             }
-            Said::Unsure if self.unsure < MAX_UNSURE => {
-                self.unsure += 1;
-                self.doubted = Some(event.clone());
-                return Admit::Unsure;
+            Dedup::Ambiguous if self.ambiguous_count < MAX_AMBIGUOUS => {
+                self.ambiguous_count += 1;
+                self.ambiguous_event = Some(event.clone());
+                return Admission::Ambiguous;
             }
-            Said::Unsure => {
-                self.say("events are alike in all, and whether the server repeated some cannot be told");
-                self.overlap.presume(event, !self.has_twins);
-                if !self.has_twins {
-                    return Admit::Repeated;
+            Dedup::Ambiguous => {
+                self.warn("the events are identical, so it is unknown whether some are duplicates");
+                self.overlap.resolve(event, !self.has_identical);
+                if !self.has_identical {
+                    return Admission::Duplicate;
                 }
             }
         }
-        let admit = self.expect(event);
-        if admit != Admit::Repeated && self.doubted.as_ref() == Some(event) {
-            self.has_twins = true;
+        let admit = self.match_expected(event);
+        if admit != Admission::Duplicate && self.ambiguous_event.as_ref() == Some(event) {
+            self.has_identical = true;
         }
         admit
     }
 
-    fn say(&mut self, doubt: &'static str) {
-        if !self.guessed {
-            self.guessed = true;
-            self.doubt = Some(doubt);
+    fn warn(&mut self, warning: &'static str) {
+        if !self.has_warned {
+            self.has_warned = true;
+            self.warning = Some(warning);
         }
     }
 
-    /// Whether it is one of those that a resumed connection has to repeat.
-    fn expect(&mut self, event: &Decoded) -> Admit {
-        let hopes = self.hopes.take();
-        let mut gap = hopes.is_some_and(|all| {
+    /// Matches an event against those that a resumed connection must replay.
+    fn match_expected(&mut self, event: &Decoded) -> Admission {
+        let expects_replay = self.expects_replay.take();
+        let mut gap = expects_replay.is_some_and(|all| {
             event.id.is_none() || all && self.first_event.is_some_and(|first| first != &*event.name)
         });
         if !self.expected.is_empty() {
-            if let Some(i) = self.expected.iter().position(|e| e.is(event)) {
+            if let Some(i) = self.expected.iter().position(|e| e.matches(event)) {
                 self.expected.remove(i);
-                self.repeated_any = true;
-                // A repeated event fills its place in the count.
-                event.id.as_deref().map(|id| self.numbers.missing(id));
-                return Admit::Repeated;
+                self.replayed_any = true;
+                // A duplicate advances the sequence too.
+                event.id.as_deref().map(|id| self.sequence.missing(id));
+                return Admission::Duplicate;
             }
-            // What is new comes behind all that is repeated: the server does not have that any more.
+            // New events follow all replayed ones, so the server no longer has the expected events.
             let id = event.id.as_ref().filter(|_| !NEVER_REPLAYED.contains(&&*event.name));
-            gap |= id.is_some() && self.behind.is_none() && !self.began_inside && self.is_unanswered();
-            self.repeated_any |= gap;
-            // Past the ids that can be repeated nothing is expected any more.
+            gap |= id.is_some() && self.backfill.is_none() && !self.began_mid_millisecond && self.is_replay_unproven();
+            self.replayed_any |= gap;
+            // Beyond the ids that can be replayed, nothing is expected any more.
             if event.id.as_ref().is_some_and(|id| self.is_past(id)) {
-                gap |= self.is_unanswered();
+                gap |= self.is_replay_unproven();
                 self.expected.clear();
             }
         }
         self.remember(event);
-        let missing = event.id.as_deref().map_or(0, |id| self.numbers.missing(id));
+        let missing = event.id.as_deref().map_or(0, |id| self.sequence.missing(id));
         match missing {
-            _ if gap => Admit::NewAfterGap,
-            0 => Admit::New,
-            missing => Admit::NewAfterHole(missing),
+            _ if gap => Admission::NewAfterGap,
+            0 => Admission::New,
+            missing => Admission::NewAfterMissing(missing),
         }
     }
 
-    /// Whether an id lies beyond everything that can be repeated.
+    /// Returns whether an id is beyond everything that can be replayed.
     fn is_past(&self, id: &Arc<str>) -> bool {
         let last = self.expected_ids.iter().map(|e| key(e)).max().flatten();
         match (key(id), last) {
@@ -243,45 +248,45 @@ impl Tail {
         }
     }
 
-    /// Whether the server has repeated nothing yet of what it was asked to repeat.
-    pub fn is_unanswered(&self) -> bool {
-        self.hopes == Some(true) && self.first_event.is_some()
-            || !self.expected.is_empty() && self.expected_stored && !self.repeated_any
+    /// Returns whether the server has not replayed any of the expected events yet.
+    pub fn is_replay_unproven(&self) -> bool {
+        self.expects_replay == Some(true) && self.first_event.is_some()
+            || !self.expected.is_empty() && self.expected_stored && !self.replayed_any
     }
 
-    /// Whether nothing is expected again by which to see that the server kept what it sent.
-    pub fn is_unproven(&self) -> bool {
+    /// Returns whether no event is expected whose replay would prove that the server kept its events.
+    pub fn has_no_replay_proof(&self) -> bool {
         self.any_event && !self.expected_stored
     }
 
-    /// Whether ids came at all: without them a stream cannot be taken up again.
+    /// Returns whether any event had an id. Without ids a stream cannot be resumed.
     pub fn has_ids(&self) -> bool {
         self.newest.is_some()
     }
 
-    /// Whether the stream can be taken up again: by ids, or from the start while nothing has come.
-    pub fn can_go_on(&self, past: Option<&str>) -> bool {
+    /// Returns whether the stream can be resumed: by id, or from the start while no event was received.
+    pub fn can_resume(&self, past: Option<&str>) -> bool {
         self.has_ids() || !self.any_event && past.is_some()
     }
 
-    /// The connection is lost: from where to go on. `first_after` is what the first connection asked for; `everything`
-    /// is the id that asks for all there is, where all there is belongs to this tape.
+    /// Returns where to resume after a lost connection. `first_after` is the id that the first connection requested;
+    /// `everything` is the id that requests all events, if all of them belong to this log.
     pub fn resume_point(&mut self, first_after: Option<&str>, everything: Option<&str>) -> ResumePoint {
         self.expected.clear();
-        (self.repeated_any, self.began_inside, self.hopes) = (false, false, None);
-        if let Some((after, _)) = self.behind.clone() {
+        (self.replayed_any, self.began_mid_millisecond, self.expects_replay) = (false, false, None);
+        if let Some((after, _)) = self.backfill.clone() {
             return self.resume_after(after);
         }
         let before = first_after.or(everything);
         let Some(newest) = self.seen.iter().rev().find(|e| e.id.is_some() && e.is_stored()).and_then(|e| e.id.clone())
         else {
             if self.any_event && !self.has_ids() {
-                return ResumePoint { after: None, lack: Some(NO_IDS) };
+                return ResumePoint { after: None, missing_reason: Some(NO_IDS) };
             }
             let after = self.newest.as_deref().or(before).map(str::to_string);
-            let hopes = after.as_deref().filter(|_| !self.any_event);
-            self.hopes = hopes.map(|after| matches!(after, "-1" | "-" | "0" | "0-0"));
-            return ResumePoint { lack: after.is_none().then_some(NOTHING_YET), after };
+            let expects_replay = after.as_deref().filter(|_| !self.any_event);
+            self.expects_replay = expects_replay.map(|after| matches!(after, "-1" | "-" | "0" | "0-0"));
+            return ResumePoint { missing_reason: after.is_none().then_some(NOTHING_YET), after };
         };
         let newest_key = key(&newest);
         let earlier = |e: &&Seen| match (&e.id, newest_key) {
@@ -289,31 +294,31 @@ impl Tail {
             _ => false,
         };
         let other = |e: &&Seen| e.id.as_ref().is_some_and(|id| *id != newest);
-        // In order of the ids where they have one, so that an event that came late doesn't lead astray; else by position.
-        // Never before what is forgotten: it could not be told from new events.
+        // By the order of the ids if they have one, so that an out-of-order event doesn't mislead; otherwise by
+        // position. Never before a forgotten event, which could not be told from a new one.
         let earlier = self.seen.iter().rev().find(earlier).and_then(|e| e.id.clone());
         let floor = self.forgotten.clone().filter(|id| key(id).is_some());
         if let Some(id) = earlier.into_iter().chain(floor).max_by_key(|id| key(id)) {
-            let lack = (key(&id) >= newest_key).then_some(WENT_BACK);
-            return ResumePoint { lack, ..self.resume_after(id.to_string()) };
+            let missing_reason = (key(&id) >= newest_key).then_some(WENT_BACK);
+            return ResumePoint { missing_reason, ..self.resume_after(id.to_string()) };
         }
         if let Some(i) = self.seen.iter().rposition(|e| other(&e)) {
             self.expected = self.seen.range(i + 1..).cloned().collect();
             let id = self.seen[i].id.as_deref().unwrap_or_default().to_string();
             return self.point(id);
         }
-        // All share one id.
+        // All events share one id.
         match before.map(str::to_string).or_else(|| predecessor(&newest)) {
             Some(after) => {
-                self.began_inside = before.is_none();
+                self.began_mid_millisecond = before.is_none();
                 self.expected = self.seen.clone();
                 self.point(after)
             }
-            None => ResumePoint { after: Some(newest.to_string()), lack: None },
+            None => ResumePoint { after: Some(newest.to_string()), missing_reason: None },
         }
     }
 
-    /// To go on after an id that is in an order.
+    /// Resumes after an id that has an order.
     fn resume_after(&mut self, after: String) -> ResumePoint {
         let point = key(&after);
         let beyond = |e: &&Seen| e.id.as_deref().is_none_or(|id| key(id) > point);
@@ -324,13 +329,12 @@ impl Tail {
         self.point(after)
     }
 
-    /// The next connection asks for what comes after an id. Of what is expected again, only names that it is asked for
-    /// have to come.
-    pub fn ask_for(&mut self, after: Option<&str>, link: &impl Link) {
-        self.numbers.asked_for(link.capabilities().gives_all, link.numbering().map(|numbering| numbering.first));
+    /// Prepares for a connection that resumes after an id. Only events that it requests must be replayed.
+    pub fn connecting(&mut self, after: Option<&str>, link: &impl Link) {
+        self.sequence.asked_for(link.capabilities().gives_all, link.numbering().map(|numbering| numbering.first));
         self.first_event = link.capabilities().first_event;
-        if std::mem::take(&mut self.modes_changed) && self.behind.is_none() {
-            self.behind = after.map(str::to_string).zip(self.top);
+        if std::mem::take(&mut self.modes_changed) && self.backfill.is_none() {
+            self.backfill = after.map(str::to_string).zip(self.highest);
         }
         self.expected_stored = self.expected.iter().any(|e| e.id.is_some() && e.is_stored() && link.gives(&e.name));
     }
@@ -343,14 +347,14 @@ impl Tail {
             }
         }
         self.expected_stored = self.expected.iter().any(|e| e.id.is_some() && e.is_stored());
-        ResumePoint { after: Some(after), lack: None }
+        ResumePoint { after: Some(after), missing_reason: None }
     }
 
     fn remember(&mut self, event: &Decoded) {
         self.any_event = true;
         match &event.id {
             Some(id) if self.newest.as_ref() != Some(id) => {
-                self.top = self.top.max(key(id));
+                self.highest = self.highest.max(key(id));
                 self.anchor = self.seen.iter().rposition(|e| e.id.is_some());
                 self.newest = Some(id.clone());
             }
@@ -359,23 +363,27 @@ impl Tail {
             None => {}
         }
         let Decoded { name, ns, id, data } = event.clone();
-        let data = if data.text().len() > MAX_WHOLE { Print::Hash(hash_of(&data)) } else { Print::Whole(data) };
+        let data = if data.text().len() > MAX_FULL_BYTES {
+            Fingerprint::Hash(hash_of(&data))
+        } else {
+            Fingerprint::Full(data)
+        };
         self.seen.push_back(Seen { name, ns, id, data });
-        while self.behind.is_none() && self.seen.len() > WINDOW && self.anchor.is_some_and(|a| a > 0) {
+        while self.backfill.is_none() && self.seen.len() > WINDOW && self.anchor.is_some_and(|a| a > 0) {
             let gone = self.seen.pop_front().and_then(|e| e.id);
             self.forgotten = self.forgotten.take().into_iter().chain(gone).max_by_key(|id| key(id));
             self.anchor = self.anchor.map(|a| a - 1);
         }
-        if self.seen.len() > WHOLE {
-            let i = self.seen.len() - 1 - WHOLE;
-            if let Print::Whole(data) = &self.seen[i].data {
-                self.seen[i].data = Print::Hash(hash_of(data));
+        if self.seen.len() > FULL_DATA {
+            let i = self.seen.len() - 1 - FULL_DATA;
+            if let Fingerprint::Full(data) = &self.seen[i].data {
+                self.seen[i].data = Fingerprint::Hash(hash_of(data));
             }
         }
     }
 }
 
-/// The place of an id in an order, where it has the form `<number>` or `<number>-<number>`.
+/// Returns the sort key of an id of the form `<number>` or `<number>-<number>`.
 pub fn key(id: &str) -> Option<(u64, u64)> {
     let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
     match id.split_once('-') {
@@ -384,12 +392,12 @@ pub fn key(id: &str) -> Option<(u64, u64)> {
     }
 }
 
-/// The id just before this one, where ids are numbers.
+/// Returns the id just before this one, if ids are numbers.
 fn predecessor(id: &str) -> Option<String> {
     let (first, _) = key(id)?;
     match id.contains('-') {
         true => Some(format!("{}-0", first.checked_sub(1)?)),
-        // Before the first event of a run comes the id that asks for all of it.
+        // Before the first event's id comes the one that requests the whole run.
         false => Some(first.checked_sub(1).map_or("-1".into(), |n| n.to_string())),
     }
 }
@@ -406,7 +414,7 @@ mod tests {
     fn tail(events: &[(Option<&str>, &str)]) -> Tail {
         let mut tail = Tail::default();
         for (id, data) in events {
-            assert_eq!(tail.admit(&event(*id, data)), Admit::New);
+            assert_eq!(tail.admit(&event(*id, data)), Admission::New);
         }
         tail
     }
@@ -416,78 +424,78 @@ mod tests {
     }
 
     #[test]
-    fn resumes_before_the_newest_id_and_counts_what_comes_again() {
+    fn resume_skips_each_replayed_event_once() {
         let mut tail = tail(&[(Some("1-0"), "1"), (Some("2-0"), "2"), (Some("3-0"), "3"), (Some("3-0"), "3")]);
         assert_eq!(after(&mut tail).as_deref(), Some("2-0"));
         let same = event(Some("3-0"), "3");
-        assert_eq!(tail.admit(&same), Admit::Repeated);
-        assert_eq!(tail.admit(&same), Admit::Repeated);
-        // A third one that is equal in all was never received.
-        assert_eq!(tail.admit(&same), Admit::New);
-        assert_eq!(tail.admit(&event(Some("4-0"), "4")), Admit::New);
+        assert_eq!(tail.admit(&same), Admission::Duplicate);
+        assert_eq!(tail.admit(&same), Admission::Duplicate);
+        // A third identical event was never received.
+        assert_eq!(tail.admit(&same), Admission::New);
+        assert_eq!(tail.admit(&event(Some("4-0"), "4")), Admission::New);
         assert_eq!(after(&mut tail).as_deref(), Some("3-0"));
     }
 
     #[test]
-    fn one_id_only_replays_everything_or_from_the_number_before() {
+    fn a_single_id_resumes_from_its_predecessor_or_the_start() {
         let mut tail = tail(&[(Some("5-0"), "1"), (Some("5-0"), "2")]);
         assert_eq!(after(&mut tail).as_deref(), Some("-1"));
         assert_eq!(tail.resume_point(None, None).after.as_deref(), Some("4-0"));
         assert_eq!(tail.resume_point(Some("-"), None).after.as_deref(), Some("-"));
-        assert_eq!(tail.admit(&event(Some("5-0"), "1")), Admit::Repeated);
+        assert_eq!(tail.admit(&event(Some("5-0"), "1")), Admission::Duplicate);
         assert_eq!(predecessor("0").as_deref(), Some("-1"));
         assert_eq!(predecessor("run_event_4"), None);
     }
 
     #[test]
-    fn without_ids_nothing_can_be_asked_for() {
+    fn streams_without_ids_cannot_resume() {
         let mut some = tail(&[(None, "1")]);
-        assert_eq!(some.resume_point(None, Some("-1")), ResumePoint { after: None, lack: Some(NO_IDS) });
+        assert_eq!(some.resume_point(None, Some("-1")), ResumePoint { after: None, missing_reason: Some(NO_IDS) });
         let mut none = Tail::default();
-        assert_eq!(none.resume_point(None, Some("-1")), ResumePoint { after: Some("-1".into()), lack: None });
-        assert_eq!(none.resume_point(None, None), ResumePoint { after: None, lack: Some(NOTHING_YET) });
+        assert_eq!(none.resume_point(None, Some("-1")), ResumePoint { after: Some("-1".into()), missing_reason: None });
+        assert_eq!(none.resume_point(None, None), ResumePoint { after: None, missing_reason: Some(NOTHING_YET) });
     }
 
     #[test]
-    fn a_server_that_repeats_nothing_leaves_a_gap() {
+    fn a_server_that_replays_nothing_leaves_a_gap() {
         let mut tail = tail(&[(Some("1"), "1"), (Some("2"), "2")]);
         assert_eq!(after(&mut tail).as_deref(), Some("1"));
-        assert!(tail.is_unanswered());
-        assert_eq!(tail.admit(&event(Some("9"), "9")), Admit::NewAfterGap);
-        assert!(!tail.is_unanswered());
-        assert_eq!(tail.admit(&event(Some("10"), "9")), Admit::New);
+        assert!(tail.is_replay_unproven());
+        assert_eq!(tail.admit(&event(Some("9"), "9")), Admission::NewAfterGap);
+        assert!(!tail.is_replay_unproven());
+        assert_eq!(tail.admit(&event(Some("10"), "9")), Admission::New);
     }
 
     #[test]
-    fn a_server_that_kept_only_the_end_of_a_millisecond_leaves_a_gap() {
+    fn a_partially_kept_millisecond_leaves_a_gap() {
         let mut tail = tail(&[(Some("1-0"), "1"), (Some("2-0"), "2")]);
         assert_eq!(after(&mut tail).as_deref(), Some("1-0"));
-        assert_eq!(tail.admit(&event(Some("2-0"), "5")), Admit::NewAfterGap);
-        assert_eq!(tail.admit(&event(Some("2-0"), "6")), Admit::New);
-        assert_eq!(tail.admit(&event(Some("3-0"), "7")), Admit::New);
+        assert_eq!(tail.admit(&event(Some("2-0"), "5")), Admission::NewAfterGap);
+        assert_eq!(tail.admit(&event(Some("2-0"), "6")), Admission::New);
+        assert_eq!(tail.admit(&event(Some("3-0"), "7")), Admission::New);
     }
 
     #[test]
-    fn a_late_event_does_not_lead_astray() {
+    fn out_of_order_events_do_not_mislead_resume() {
         let mut tail = tail(&[(Some("5-0"), "a"), (Some("7-0"), "b"), (Some("6-0"), "c")]);
         assert_eq!(after(&mut tail).as_deref(), Some("5-0"));
-        assert_eq!(tail.admit(&event(Some("6-0"), "c")), Admit::Repeated);
-        assert_eq!(tail.admit(&event(Some("6-0"), "d")), Admit::New);
-        assert_eq!(tail.admit(&event(Some("7-0"), "b")), Admit::Repeated);
+        assert_eq!(tail.admit(&event(Some("6-0"), "c")), Admission::Duplicate);
+        assert_eq!(tail.admit(&event(Some("6-0"), "d")), Admission::New);
+        assert_eq!(tail.admit(&event(Some("7-0"), "b")), Admission::Duplicate);
     }
 
     #[test]
-    fn large_events_are_known_again_without_being_kept() {
-        let (one, other) = ("1".repeat(MAX_WHOLE + 1), "2".repeat(MAX_WHOLE + 1));
+    fn large_events_are_recognized_by_hash() {
+        let (one, other) = ("1".repeat(MAX_FULL_BYTES + 1), "2".repeat(MAX_FULL_BYTES + 1));
         let mut tail = tail(&[(Some("1-0"), "0"), (Some("2-0"), &one), (Some("3-0"), &other)]);
-        assert_eq!(tail.seen.iter().filter(|e| matches!(e.data, Print::Whole(_))).count(), 1);
+        assert_eq!(tail.seen.iter().filter(|e| matches!(e.data, Fingerprint::Full(_))).count(), 1);
         assert_eq!(after(&mut tail).as_deref(), Some("2-0"));
-        assert_eq!(tail.admit(&event(Some("3-0"), &other)), Admit::Repeated);
-        assert_eq!(tail.admit(&event(Some("3-0"), &one)), Admit::New);
+        assert_eq!(tail.admit(&event(Some("3-0"), &other)), Admission::Duplicate);
+        assert_eq!(tail.admit(&event(Some("3-0"), &one)), Admission::New);
     }
 
     #[test]
-    fn memory_stays_small() {
+    fn memory_is_bounded() {
         let mut tail = Tail::default();
         for i in 0..10_000 {
             tail.admit(&event(Some(&(i / 3).to_string()), "1"));
@@ -497,10 +505,10 @@ mod tests {
         for i in 0..1000 {
             same.admit(&event(Some("1-0"), &i.to_string()));
         }
-        assert_eq!(same.seen.iter().filter(|e| matches!(e.data, Print::Whole(_))).count(), WHOLE);
+        assert_eq!(same.seen.iter().filter(|e| matches!(e.data, Fingerprint::Full(_))).count(), FULL_DATA);
         assert_eq!(after(&mut same).as_deref(), Some("-1"));
         for i in 0..1000 {
-            assert_eq!(same.admit(&event(Some("1-0"), &i.to_string())), Admit::Repeated);
+            assert_eq!(same.admit(&event(Some("1-0"), &i.to_string())), Admission::Duplicate);
         }
     }
 }

@@ -1,36 +1,36 @@
 //! Sequential ids. Some servers number a run's events consecutively and may deliver each to a single reader, so a skipped
 //! number means that an event went elsewhere.
 
-/// Consecutive numbers after which an unknown server is believed to count its events.
+/// Consecutive numbers after which an unknown server is assumed to number its events.
 const BELIEVED: u32 = 8;
-/// Between the run and the number in ids of Aegra, which always count.
+/// Separates the run and the number in Aegra's ids, which are always sequential.
 const COUNTS: &str = "_event_";
 
-/// The numbers of one stream.
+/// Tracks the sequence numbers of one stream.
 #[derive(Debug, Default)]
 pub(crate) struct SequenceTracker {
-    /// What precedes the number in the newest id, and that number.
+    /// The prefix and the number of the newest id.
     last: Option<(Box<str>, u64)>,
     steps: u32,
-    /// Only some of the events are requested.
+    /// Whether only some of the events are requested.
     is_partial: bool,
-    /// The number of a run's first event, on a server that is known to count.
+    /// The number of a run's first event, on servers known to number events.
     first: Option<u64>,
-    /// Some events were not requested before, so the first number says nothing.
+    /// Whether some events were not requested before, so the first number is meaningless.
     is_resumed: bool,
 }
 
-/// An id as what precedes its number, and the number.
+/// Splits an id into its prefix and its number.
 pub(crate) fn split(id: &str) -> Option<(&str, u64)> {
     let digits = id.len() - id.bytes().rev().take_while(u8::is_ascii_digit).count();
     let (run, number) = id.split_at(digits);
-    // A time with a number behind it is not a count over all events.
+    // In `<time>-<number>` the number does not count all events.
     Some((run, number.parse().ok().filter(|_| !run.ends_with('-'))?))
 }
 
 impl SequenceTracker {
-    /// The next connection requests all events, or only some of them. `first` is the number of a run's first event, where
-    /// the server is known to count.
+    /// Prepares for a connection that requests all events, or only some of them. `first` is the number of a run's first
+    /// event, on servers known to number events.
     pub fn asked_for(&mut self, all: bool, first: Option<u64>) {
         if all == self.is_partial {
             *self = SequenceTracker { is_partial: !all, is_resumed: true, ..SequenceTracker::default() };
@@ -38,7 +38,7 @@ impl SequenceTracker {
         self.first = first;
     }
 
-    /// Takes the id of a new event and returns how many are missing before it.
+    /// Records the id of a new event and returns how many are missing before it.
     pub fn missing(&mut self, id: &str) -> u64 {
         if self.is_partial {
             return 0;
@@ -49,14 +49,14 @@ impl SequenceTracker {
         };
         let before = self.last.as_ref().filter(|(of, _)| **of == *run).map(|(_, number)| *number);
         match before {
-            // A late one; the newest stays.
+            // Out of order; the newest stays.
             Some(last) if number <= last => return 0,
             Some(last) if number == last + 1 => self.steps = self.steps.saturating_add(1),
             Some(last) => {
-                let is_believed = self.first.is_some() || run.ends_with(COUNTS) || self.steps >= BELIEVED;
+                let is_accepted = self.first.is_some() || run.ends_with(COUNTS) || self.steps >= BELIEVED;
                 self.steps = 0;
                 self.last = Some((run.into(), number));
-                return if is_believed { number - last - 1 } else { 0 };
+                return if is_accepted { number - last - 1 } else { 0 };
             }
             None => self.steps = 0,
         }
@@ -79,17 +79,17 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_passed_over_are_missing() {
+    fn skipped_numbers_are_missing_events() {
         let aegra = ["r_event_4", "r_event_5", "r_event_9", "r_event_7", "r_event_10", "s_event_3", "s_event_5"];
         assert_eq!(missing(&aegra), [0, 0, 3, 0, 0, 0, 1]);
         let counts: Vec<String> = (0..=8).chain([11, 13]).map(|n| n.to_string()).collect();
         let counts: Vec<&str> = counts.iter().map(String::as_str).collect();
-        // Once they have jumped they have to prove themselves again.
+        // After a jump, the numbers must be consecutive again before they are trusted.
         assert_eq!(missing(&counts), [0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0]);
     }
 
     #[test]
-    fn times_and_some_of_the_events_count_nothing() {
+    fn timestamps_and_partial_streams_have_no_sequence() {
         assert_eq!(missing(&["1795224332619-0", "1795224332619-7", "1795224332700-0", "x", ""]), [0; 5]);
         assert_eq!(missing(&["1795224332619", "1795224332620", "1795224332700"]), [0; 3]);
         let mut numbers = SequenceTracker::default();
@@ -101,13 +101,13 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_known_to_count_is_believed_from_the_first_number_on() {
+    fn known_sequential_ids_are_checked_from_the_first_event() {
         let of = |ids: &[&str]| {
             let mut numbers = SequenceTracker::default();
             numbers.asked_for(true, Some(0));
             ids.iter().map(|id| numbers.missing(id)).collect::<Vec<_>>()
         };
-        // Two readers that alternate, the second of which joined late.
+        // Two alternating readers; this one joined late.
         assert_eq!(of(&["99", "101", "103", "104"]), [99, 1, 1, 0]);
         assert_eq!(of(&["0", "1", "2"]), [0, 0, 0]);
     }

@@ -1,7 +1,7 @@
-//! Puts the events of a run in order on servers such as Aegra. A connection there sends some stored events first, and then
-//! the live ones from a queue that all readers share. The same event may come from both, with one id but a different text:
-//! the stored form drops namespaces and reorders keys, so the live form is preferred. An event whose live form went to
-//! another reader may still be among the stored ones.
+//! Orders the events of a run on servers such as Aegra. A connection there sends some stored events first, and then
+//! live ones from a queue that all readers share. The same event may be sent in both forms, with one id but different
+//! text: the stored form drops namespaces and reorders keys, so the live form is preferred. An event whose live form
+//! went to another reader may still be among the stored ones.
 
 use crate::source::sequence_ids::split;
 use crate::sse::decode::Decoded;
@@ -10,51 +10,51 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Names of events that are stored. All others are live, and so are events with a namespace.
+/// Names of the events that are stored. All others are live, and so are events with a namespace.
 const STORED: [&str; 8] =
     ["values", "messages", "messages/partial", "messages/complete", "messages/metadata", "events", "error", "end"];
 /// How long stored events wait for their live form after the newest event, and at most.
 const PAUSE: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(1);
-/// Stored events that wait at most, and their bytes.
+/// Maximum number of waiting stored events, and their total size in bytes.
 const MAX_HELD: usize = 4096;
 const MAX_HELD_BYTES: usize = 8 << 20;
-/// Ranges of missing numbers that are remembered.
+/// Maximum number of remembered ranges of missing numbers.
 const MAX_HOLES: usize = 4096;
 
-/// An event in its order.
+/// An event in the run's order.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Sorted {
-    /// A new one, and how many are missing before it.
+    /// A new event, and how many are missing before it.
     New(Decoded, u64),
-    /// One that was received before.
     Duplicate,
 }
 
 /// The order of one run's events, over all its connections.
 #[derive(Debug)]
 pub(crate) struct Stored {
-    /// The number after the highest that was passed on.
+    /// The number after the highest one released.
     next: u64,
-    /// The id of the highest that was passed on.
+    /// The id of the event with the highest number released.
     last_id: Option<Arc<str>>,
     /// Missing numbers below `next`: first and last of each range.
     holes: BTreeMap<u64, u64>,
-    /// Below this nothing is known about what is missing.
+    /// Missing numbers below this are no longer tracked.
     floor: u64,
     /// Stored events that wait for their live form.
     held: BTreeMap<u64, Decoded>,
     held_bytes: usize,
-    /// When the first of them was held, and when the newest event arrived.
+    /// When the first held event was held, and when the newest event arrived.
     since: Option<(Instant, Instant)>,
-    /// This connection may still send stored events; the highest number that it has sent.
+    /// The highest stored number of this connection, while it may still send stored events.
     stored: Option<u64>,
-    /// The stream was resumed and no live event has arrived since. Stored ones do not show that nothing after them is lost.
-    is_unanswered: bool,
+    /// Whether no live event has arrived since the stream was resumed. Stored ones don't prove that nothing after them
+    /// is lost.
+    is_replay_unproven: bool,
 }
 
 impl Stored {
-    /// Before the first connection. `first` is the number of the run's first event.
+    /// Creates the state before the first connection. `first` is the number of the run's first event.
     pub fn new(first: u64) -> Stored {
         Stored {
             next: first,
@@ -65,37 +65,37 @@ impl Stored {
             held_bytes: 0,
             since: None,
             stored: None,
-            is_unanswered: false,
+            is_replay_unproven: false,
         }
     }
 
-    /// A connection is open.
+    /// Starts a connection.
     pub fn opened(&mut self) {
         self.stored = Some(0);
     }
 
-    /// The id to resume after: servers of this kind replay what is strictly greater, and their ids are unique.
+    /// Returns the id to resume after. These servers replay ids that are strictly greater, and their ids are unique.
     pub fn resume_after(&mut self) -> Option<String> {
-        self.is_unanswered = true;
+        self.is_replay_unproven = true;
         self.last_id.as_deref().map(str::to_string)
     }
 
-    /// Whether any event with a number was passed on.
+    /// Returns whether any numbered event was released.
     pub fn has_any(&self) -> bool {
         self.last_id.is_some()
     }
 
-    /// Whether no live event has arrived since the stream was resumed.
-    pub fn is_unanswered(&self) -> bool {
-        self.is_unanswered
+    /// Returns whether no live event has arrived since the stream was resumed.
+    pub fn is_replay_unproven(&self) -> bool {
+        self.is_replay_unproven
     }
 
-    /// When the events that wait are to be released.
+    /// Returns when the held events must be released.
     pub fn due(&self) -> Option<Instant> {
         self.since.map(|(first, newest)| (newest + PAUSE).min(first + LONGEST))
     }
 
-    /// Takes the next event of the connection.
+    /// Processes the connection's next event.
     pub fn push(&mut self, event: Decoded, now: Instant, out: &mut Vec<Sorted>) {
         let number = event.id.as_deref().and_then(split).filter(|(run, _)| run.ends_with("_event_"));
         let Some(number) = number.map(|(_, number)| number) else {
@@ -112,8 +112,8 @@ impl Stored {
             }
             self.stored = None;
         }
-        self.is_unanswered = false;
-        // The queue is in order: what is stored with a lower number has no live form any more.
+        self.is_replay_unproven = false;
+        // The queue is in order: held events with a lower number no longer have a live form.
         let later = self.held.split_off(&number);
         for (number, event) in std::mem::replace(&mut self.held, later) {
             self.pass(number, event, out);
@@ -128,7 +128,7 @@ impl Stored {
         self.pass(number, event, out);
     }
 
-    /// Passes on all events that wait, because no live form is to be expected.
+    /// Releases all held events, because no live form is expected any more.
     pub fn release(&mut self, out: &mut Vec<Sorted>) {
         (self.since, self.held_bytes, self.stored) = (None, 0, None);
         for (number, event) in std::mem::take(&mut self.held) {
@@ -151,7 +151,7 @@ impl Stored {
         }
     }
 
-    /// Whether an event was passed on.
+    /// Returns whether an event was already released.
     fn is_known(&self, number: u64) -> bool {
         let is_missing = || self.holes.range(..=number).next_back().is_some_and(|(_, last)| *last >= number);
         (self.floor..self.next).contains(&number) && !is_missing()
@@ -181,7 +181,7 @@ impl Stored {
         out.push(Sorted::New(event, missing));
     }
 
-    /// A missing event arrived late.
+    /// Removes a number from the missing ones.
     fn fill(&mut self, number: u64) {
         let Some((first, last)) = self.holes.range(..=number).next_back().map(|(first, last)| (*first, *last)) else {
             return;
@@ -209,7 +209,7 @@ mod tests {
         Decoded { name: name.into(), ns: [].into(), id, data: Data::Json(text.into()) }
     }
 
-    /// Feeds events, and describes what is passed on: the number, with what is missing before it, or `=` for a duplicate.
+    /// Pushes events and describes the output: the number, with how many are missing before it, or `=` for a duplicate.
     fn sorted(stored: &mut Stored, events: &[(&str, u64)]) -> Vec<String> {
         let mut out = Vec::new();
         for (name, number) in events {
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn stored_events_that_come_again_live_are_one_event_in_order() {
+    async fn stored_and_live_forms_are_merged_in_order() {
         let mut stored = opened();
         let events =
             [("values", 2), ("values", 4), ("metadata", 1), ("values", 2), ("custom", 3), ("values", 4), ("custom", 5)];
@@ -260,11 +260,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_went_to_another_reader_is_taken_from_the_store_or_missing() {
+    async fn events_of_another_reader_are_stored_or_missing() {
         let mut stored = opened();
         let events = [("values", 2), ("values", 4), ("custom", 7), ("custom", 9)];
         assert_eq!(sorted(&mut stored, &events), ["(1)2", "(1)4", "(2)7", "(1)9"]);
-        // Later than its turn, but it was missing.
+        // Out of order, but it was missing.
         assert_eq!(sorted(&mut stored, &[("custom", 5), ("custom", 5), ("custom", 9)]), ["5", "=", "="]);
         assert_eq!(stored.holes, BTreeMap::from([(1, 1), (3, 3), (6, 6), (8, 8)]));
     }
@@ -278,7 +278,7 @@ mod tests {
         let mut out = Vec::new();
         stored.release(&mut out);
         assert_eq!((described(out), stored.due()), (vec!["(1)2".to_string()], None));
-        // An event without a number follows all that wait.
+        // An event without a number follows all held events.
         let mut stored = opened();
         let (mut out, end) = (Vec::new(), Decoded { id: None, ..event("end", 0, "{}") });
         stored.push(event("values", 1, "1"), Instant::now(), &mut out);
@@ -292,20 +292,20 @@ mod tests {
         assert_eq!(stored.resume_after(), None);
         sorted(&mut stored, &[("metadata", 1), ("custom", 2), ("values", 3)]);
         assert_eq!(stored.resume_after().as_deref(), Some("r_event_3"));
-        assert!(stored.is_unanswered());
+        assert!(stored.is_replay_unproven());
         stored.opened();
         assert_eq!(sorted(&mut stored, &[("values", 3), ("values", 6), ("custom", 5)]), ["=", "(1)5"]);
-        assert!(!stored.is_unanswered());
+        assert!(!stored.is_replay_unproven());
         assert_eq!(sorted(&mut stored, &[("values", 6)]), ["=", "6"]);
     }
 
     #[tokio::test]
-    async fn memory_stays_small_and_nothing_is_dropped_for_it() {
+    async fn memory_is_bounded_without_dropping_events() {
         let mut stored = opened();
         let events: Vec<_> = (0..3 * MAX_HOLES as u64).map(|n| ("custom", 2 + 2 * n)).collect();
         assert_eq!(sorted(&mut stored, &events).len(), events.len());
         assert_eq!(stored.holes.len(), MAX_HOLES);
-        assert_eq!(sorted(&mut stored, &[("custom", 3)]), ["3"], "what is forgotten counts as new");
+        assert_eq!(sorted(&mut stored, &[("custom", 3)]), ["3"], "untracked numbers count as new");
         let mut stored = opened();
         let events: Vec<_> = (1..=MAX_HELD as u64 + 2).map(|n| ("values", n)).collect();
         assert_eq!(sorted(&mut stored, &events).len(), events.len());

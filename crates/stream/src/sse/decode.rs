@@ -1,5 +1,5 @@
-//! From the fields of an event to what is kept of it: the name is split from its namespace, and the data is looked at just
-//! enough to know whether it is JSON.
+//! Decodes the fields of an event: splits the name from its namespace, and scans the data just enough to know whether
+//! it is JSON.
 
 use crate::sse::framer::Block;
 use crate::sse::interner::{EventNames, MAX_NAME, Namespace};
@@ -9,28 +9,28 @@ use serde::de::IgnoredAny;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// An event that has no place on a tape yet.
+/// An event that has no position in the log yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
     /// Its name without the namespace.
     pub name: Arc<str>,
     /// Its namespace.
     pub ns: Namespace,
-    /// Its own id. One that merely lasts from an earlier event, as in a browser, is not its own, and one above 1 KiB is none:
-    /// no server could be asked to resume after it.
+    /// Its own id, not one inherited from an earlier event as in browsers. Ids above 1 KiB are dropped, because no
+    /// server could be asked to resume after one.
     pub id: Option<Arc<str>>,
     /// Its payload.
     pub data: Data,
 }
 
 impl Decoded {
-    /// Gives it its place.
+    /// Assigns its position in the log.
     pub fn at(self, seq: Seq, at: jiff::Timestamp, conn: u32, replayed: bool) -> Event {
         Event { seq, at, conn, replayed, name: self.name, ns: self.ns, id: self.id, data: self.data }
     }
 }
 
-/// What is kept of how a pair ended.
+/// Maximum length of the remembered end of a pair.
 const LONGEST_TAIL: usize = 64 << 10;
 
 /// Decodes the blocks of a stream.
@@ -39,7 +39,8 @@ pub struct Decoder {
     names: EventNames,
     /// The newest id: the Python server gives one to all events of a millisecond.
     id: Option<Arc<str>>,
-    /// How the newest pair in brackets ended: each token comes with the same metadata, which is known to be JSON by then.
+    /// The end of the newest `[message, metadata]` pair. Every token repeats the same metadata, so it need not be
+    /// parsed again.
     tail: Box<str>,
 }
 
@@ -65,10 +66,10 @@ impl Decoder {
         Decoded { name, ns, id, data }
     }
 
-    /// Whether a text is one JSON value.
+    /// Returns whether a text is a single JSON value.
     fn is_json(&mut self, text: &str) -> bool {
         let Some(inner) = text.strip_prefix('[') else { return is_json(text) };
-        // Behind one whole value it stands where it stood before.
+        // After one complete value, the known end follows as before.
         if !self.tail.is_empty() && inner.strip_suffix(&*self.tail).is_some_and(is_json) {
             return true;
         }
@@ -97,13 +98,13 @@ impl Decoder {
     }
 }
 
-/// Decodes UTF-8, with a replacement character for what is not.
+/// Decodes UTF-8 lossily.
 fn text(bytes: &[u8]) -> Cow<'_, str> {
-    // The lossy function takes several times as long to find that there is nothing to replace.
+    // The lossy function is several times slower if there is nothing to replace.
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// Whether a text is one JSON value. Neither builds it nor recurses: a million brackets are as harmless as none.
+/// Returns whether a text is a single JSON value. Neither builds it nor recurses, so a million brackets are harmless.
 pub fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_kept_as_text() {
+    fn invalid_json_is_kept_as_text() {
         assert_eq!(decode(b"data: {oops\n").unwrap().data, Data::Malformed("{oops".into()));
         assert_eq!(decode(b"data\n").unwrap().data, Data::Malformed("".into()));
         assert_eq!(decode(b"data: {\"a\":\ndata: 1}\n").unwrap().data, Data::Json("{\"a\":\n1}".into()));
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_the_newest_pair_makes_nothing_json() {
+    fn a_known_pair_end_does_not_hide_invalid_json() {
         let mut decoder = Decoder::default();
         let mut json = |data: &str| decoder.is_json(data);
         assert!(json(r#"[{"content":"a"},{"node":"n"}]"#) && json(r#"[{"content":"b]"},{"node":"n"}]"#));
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_is_no_danger() {
+    fn deep_nesting_is_harmless() {
         let deep = format!("{}{}", "[".repeat(1_000_000), "]".repeat(1_000_000));
         assert!(is_json(&deep));
         assert!(!is_json(&deep[1..]));

@@ -1,16 +1,16 @@
-//! Cuts bytes, in whatever chunks they come, into whole blocks of server-sent events. Linear in the size of an event:
-//! no byte is looked at twice. A block that exceeds the cap is thinned, and ends nothing but itself.
+//! Splits a byte stream, chunked arbitrarily, into complete SSE blocks in linear time. An oversized block is truncated;
+//! the stream continues.
 
 use bytes::{Bytes, BytesMut};
 use memchr::memchr2;
 
-/// What is kept of a line once its block has grown too large.
+/// Bytes kept of each line of an oversized block.
 const LINE_HEAD: usize = 4096;
-/// What is kept of such a block altogether.
+/// Bytes kept of an oversized block in total.
 const BLOCK_HEAD: usize = 64 * 1024;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// What the framer found.
+/// One frame of the stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Frame {
     /// A block of fields.
@@ -19,12 +19,12 @@ pub enum Frame {
     Comment,
 }
 
-/// One block of fields: its lines with their ends, without the blank line that closed it.
+/// One block of fields: its lines with their line breaks, without the blank line that closed it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     /// The lines.
     pub bytes: Bytes,
-    /// Bytes that were let go because the block exceeded the cap; 0 for a whole block.
+    /// Bytes dropped because the block exceeded the limit; 0 for a complete block.
     pub dropped: u64,
 }
 
@@ -34,30 +34,30 @@ pub struct Framer {
     max: usize,
     /// The first bytes of the stream while they may still be a byte order mark.
     bom: Option<BytesMut>,
-    /// What is left to look at; `start` is where the current block begins in it, `pos` the current line.
+    /// The unprocessed bytes; `start` is where the current block begins, `pos` the current line.
     chunk: Bytes,
     start: usize,
     pos: usize,
-    /// What earlier chunks held of the current block.
+    /// The part of the current block from earlier chunks.
     carry: BytesMut,
-    /// The first byte of the current line, when it lies in an earlier chunk.
+    /// The first byte of the current line, if it is in an earlier chunk.
     line_first: Option<u8>,
-    /// The last line ended with CR: an LF that follows belongs to it.
+    /// Whether the last line ended with CR, so that a following LF belongs to it.
     after_cr: bool,
-    /// The block has a line that is no comment.
+    /// Whether the block has a line other than comments.
     has_field: bool,
-    thin: Option<Thin>,
+    thin: Option<Truncation>,
 }
 
-/// The state of a block that is too large: its lines are cut to their heads.
+/// The state of an oversized block, whose lines are truncated.
 #[derive(Debug, Default)]
-struct Thin {
+struct Truncation {
     line: usize,
     dropped: u64,
 }
 
 impl Framer {
-    /// A framer that thins blocks larger than `max` bytes.
+    /// Creates a framer that truncates blocks larger than `max` bytes.
     pub fn new(max: usize) -> Self {
         Framer {
             max: max.max(LINE_HEAD),
@@ -73,7 +73,7 @@ impl Framer {
         }
     }
 
-    /// Takes the next bytes. Call [`Framer::next_frame`] until it gives none before the next push.
+    /// Adds the next bytes. Call [`Framer::next_frame`] until it returns `None` before the next push.
     pub fn push(&mut self, chunk: Bytes) {
         self.carry_rest();
         self.chunk = match self.bom.take() {
@@ -90,14 +90,14 @@ impl Framer {
         };
     }
 
-    /// The next block or comment, if the bytes so far hold one.
+    /// Returns the next block or comment, if one is complete.
     pub fn next_frame(&mut self) -> Option<Frame> {
         loop {
             if self.after_cr && self.pos < self.chunk.len() {
                 self.after_cr = false;
                 if self.chunk[self.pos] == b'\n' {
                     self.pos += 1;
-                    // Between blocks it is the rest of the blank line; inside one it stays with its line.
+                    // Between blocks this LF is the rest of the blank line; inside a block it belongs to its line.
                     if !self.has_field && self.carry.is_empty() {
                         self.start = self.pos;
                     }
@@ -125,7 +125,7 @@ impl Framer {
                 Some(b':') => {
                     self.pos = end + 1;
                     if !self.has_field {
-                        // Nothing worth keeping so far: comments alone are no block.
+                        // Comments alone are not a block.
                         self.carry.clear();
                         self.thin = None;
                         self.start = self.pos;
@@ -140,7 +140,7 @@ impl Framer {
         }
     }
 
-    /// Ends the stream. Tells how many bytes of an unfinished block there were; as the standard says they are dropped.
+    /// Ends the stream. Returns the size of an unfinished block, which is dropped as the standard requires.
     pub fn finish(mut self) -> Option<u64> {
         if let Some(head) = self.bom.take() {
             return (!head.is_empty()).then_some(head.len() as u64);
@@ -151,7 +151,7 @@ impl Framer {
         open.then_some(self.carry.len() as u64 + dropped)
     }
 
-    /// The block that the blank line at `pos` closes.
+    /// Takes the block that the blank line at `pos` closes.
     fn take_block(&mut self) -> Option<Block> {
         let whole = self.carry.is_empty() && self.thin.is_none() && self.pos - self.start <= self.max;
         let bytes = if whole {
@@ -165,14 +165,14 @@ impl Framer {
         std::mem::take(&mut self.has_field).then_some(Block { bytes, dropped })
     }
 
-    /// Moves what the chunk still holds of the current block aside, to make room for the next chunk.
+    /// Saves the rest of the current block before the next chunk is pushed.
     fn carry_rest(&mut self) {
         let rest = std::mem::take(&mut self.chunk).slice(self.start..);
         (self.start, self.pos) = (0, 0);
         self.keep(&rest);
     }
 
-    /// Adds bytes to the carried block, thinning it when it grows too large.
+    /// Adds bytes to the saved block, truncating it when it grows too large.
     fn keep(&mut self, bytes: &[u8]) {
         if self.thin.is_none() {
             if self.carry.len() + bytes.len() <= self.max {
@@ -180,13 +180,13 @@ impl Framer {
                 return;
             }
             let full = std::mem::take(&mut self.carry);
-            self.thin = Some(Thin::default());
-            self.keep_heads(&full);
+            self.thin = Some(Truncation::default());
+            self.truncate_lines(&full);
         }
-        self.keep_heads(bytes);
+        self.truncate_lines(bytes);
     }
 
-    fn keep_heads(&mut self, mut bytes: &[u8]) {
+    fn truncate_lines(&mut self, mut bytes: &[u8]) {
         let Some(thin) = &mut self.thin else { return };
         while !bytes.is_empty() {
             let end = memchr2(b'\r', b'\n', bytes);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_of_all_kinds_in_all_cuts() {
+    fn all_line_breaks_at_all_chunk_boundaries() {
         for end in ["\n", "\r", "\r\n"] {
             let text = format!("event: a{end}data: 1{end}{end}: beat{end}{end}{end}data: 2{end}id: 3{end}{end}data: x");
             let want = [format!("event: a{end}data: 1{end}"), "#".into(), format!("data: 2{end}id: 3{end}")];
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_goes_and_only_at_the_start() {
+    fn a_byte_order_mark_is_removed_only_at_the_start() {
         let text = b"\xef\xbb\xbfdata: 1\n\n\xef\xbb\xbfdata: 2\n\n";
         for cut in 0..text.len() {
             assert_eq!(blocks(&[&text[..cut], &text[cut..]]), ["data: 1\n", "\u{feff}data: 2\n"]);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_is_too_large_ends_only_itself() {
+    fn an_oversized_event_is_truncated_alone() {
         let big = "x".repeat(100_000);
         let text = format!("event: a\ndata: {big}\nid: 7\n\ndata: next\n\n");
         for size in [text.len(), 1000, 7, 1] {

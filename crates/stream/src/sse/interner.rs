@@ -1,21 +1,22 @@
-//! Names that come again and again (event names, nodes, namespaces) as one shared allocation each.
+//! Interns repeated names (event names, nodes, namespaces) as shared allocations.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// Distinct names kept before starting afresh: task ids in namespaces are new for every task, for ever.
+/// Maximum number of distinct names before the set is cleared. Task ids in namespaces are unique, so it would grow
+/// forever.
 const MAX_NAMES: usize = 4096;
-/// Bytes of all names kept before starting afresh.
+/// Maximum total size of the names before the set is cleared.
 const MAX_NAME_BYTES: usize = 256 << 10;
-/// Most bytes of a name, an id or a namespace: a server may send megabytes, each time new ones.
+/// Maximum length of a name, an id or a namespace, in bytes. A server may send megabytes of new ones each time.
 pub const MAX_NAME: usize = 1024;
-/// Most segments of a namespace, and bytes of them.
+/// Maximum number of segments of a namespace, and their total length.
 const MAX_SEGMENTS: usize = 64;
 const MAX_NAMESPACE: usize = 4096;
 
-/// Returns a name or an id as it is, or one above [`MAX_NAME`] as its beginning and a fingerprint of the whole, so that
+/// Returns a name or id unchanged, or shortens one above [`MAX_NAME`] to its beginning and a fingerprint, so that
 /// different ones stay different.
 pub fn bounded(name: Cow<'_, str>) -> Cow<'_, str> {
     if name.len() <= MAX_NAME {
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_shared_and_neither_many_nor_long_ones_are_kept() {
+    fn interned_names_are_shared_and_bounded() {
         let mut names = EventNames::default();
         let (name, ns) = names.split("values|sub:1");
         let (again, same) = names.split("values|sub:1");

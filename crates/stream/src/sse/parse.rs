@@ -1,4 +1,4 @@
-//! From a block of lines to the fields of an event.
+//! Parses a block of lines into the fields of an event.
 //!
 //! The crate `eventsource-stream` defines what a block means. Agent servers send one shape only: `event`, `data` and optionally
 //! `id`, one line each. It is read in place, because the crate takes as long for a block as everything else together; every
@@ -20,13 +20,13 @@ const DEFAULT_NAME: &[u8] = b"message";
 pub struct RawEvent {
     /// The name with its namespace: `NAME|SEGMENT|SEGMENT`.
     pub name: Bytes,
-    /// Its own id, empty without one. One that lasts from an earlier event, as in a browser, is not its own.
+    /// Its own id, or empty. Not inherited from an earlier event as in browsers.
     pub id: Bytes,
-    /// The data; several lines are one text.
+    /// The data, with several lines joined.
     pub data: Bytes,
-    /// Bytes of data that were left out because the event exceeded the limit.
+    /// Bytes of data dropped because the event exceeded the limit.
     pub dropped: u64,
-    /// Whether the block had the shape that is read in place.
+    /// Whether the block had the shape that is parsed in place.
     pub is_canonical: bool,
 }
 
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shape_that_servers_send_is_read_in_place() {
+    fn canonical_blocks_are_parsed_in_place() {
         for text in ["event: values|a:1\ndata: {}\nid: 1-0\n", "event: values|a:1\r\ndata: {}\r\nid: 1-0\r\n"] {
             let event = parsed(text).unwrap();
             assert!(event.is_canonical, "{text:?}");
@@ -124,16 +124,16 @@ mod tests {
     }
 
     #[test]
-    fn any_other_block_is_what_the_crate_says() {
+    fn other_blocks_use_the_general_parser() {
         let event = parsed("\u{feff}data: 0\ndata: 1\n: comment\ndata:2\nid\nevent:\n").unwrap();
         assert_eq!((&*event.name, &*event.id, &*event.data), (&b"message"[..], &b""[..], &b"1\n2"[..]));
-        assert_eq!(parsed("event: x\nid: 1\n"), None, "no data is no event");
+        assert_eq!(parsed("event: x\nid: 1\n"), None, "a block without data is not an event");
         assert_eq!(&*parsed("data\n").unwrap().data, b"");
         assert!(parsed("id: a\0b\ndata: 1\n").unwrap().id.is_empty());
     }
 
     #[test]
-    fn many_lines_cost_no_more_than_their_bytes() {
+    fn parsing_many_lines_is_linear() {
         let block = "data: x\n".repeat(200_000);
         assert_eq!(parsed(&block).unwrap().data.len(), 2 * 200_000 - 1);
     }

@@ -1,4 +1,5 @@
-//! What a connection delivers: its bytes, cut into frames next to the socket, and what is known about them.
+//! Reads a connection ahead of its consumer: splits its bytes into frames next to the socket and delivers them in
+//! batches.
 
 use crate::sse::framer::{Frame, Framer};
 use crate::sse::parse::RawEvent;
@@ -12,51 +13,51 @@ use std::task::{Context, Poll, ready};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
-/// Chunks, and bytes of them, that make one batch at most.
+/// Maximum number of chunks in a batch, and their size in bytes.
 const CHUNKS: usize = 512;
 const BYTES: usize = 256 << 10;
-/// Batches that wait for a slow reader; then nothing more is read, and the server waits.
+/// Maximum number of batches waiting for a slow reader. Beyond that, back-pressure stops the server.
 const WAITING: usize = 4;
 
-/// One thing that a connection delivers.
+/// One item delivered by a connection.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Feed {
     /// An event.
     Event(RawEvent),
-    /// A comment line: the server is alive.
+    /// A comment line, sent as a heartbeat.
     Heartbeat,
-    /// Something may be missing here.
+    /// Events may be missing here.
     Gap(String),
-    /// What follows was requested from the past.
+    /// The following events are replayed.
     Replaying {
-        /// When the server answered, in milliseconds of its clock, as in [`crate::Opened`].
+        /// The server's clock at the response, in milliseconds, as in [`crate::Opened`].
         answered: Option<u64>,
     },
-    /// Nothing that follows is from the past.
+    /// The following events are live.
     Live,
     /// The body ended in the middle of an event.
     Unfinished,
 }
 
-/// What arrived together.
+/// Items that arrived together.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// In the order in which it arrived. It may be empty: a part of a large event arrived.
+    /// The items in order of arrival. Empty if only part of a large event arrived.
     pub feed: Vec<Feed>,
     /// Bytes on the connection.
     pub bytes: u64,
 }
 
-/// Batches of one connection. It ends without an error when the server closes it.
+/// The batches of one connection. Ends without an error when the server closes it.
 pub type Feeds = BoxStream<'static, Result<Batch, ApiError>>;
 
-/// Cuts a body into frames, larger events to their heads.
+/// Splits a body into frames and truncates events larger than `max_event` bytes.
 pub fn framed(body: BoxStream<'static, Result<Bytes, ApiError>>, max_event: usize) -> Feeds {
     Framed { body, framer: Some(Framer::new(max_event)), failure: None, others: 0 }.boxed()
 }
 
-/// The same as [`framed`], read ahead on a task of its own. A connection's task hands over one chunk at a time, and chunks are
-/// as small as a server makes them: each by itself would wake its reader, perhaps on another thread. Dropping it ends the reading.
+/// Splits a body like [`framed`], but reads ahead on its own task. Servers may send tiny chunks, and without this each
+/// of them would wake the reader, perhaps on another thread. Dropping the result stops reading.
 pub(crate) fn read_ahead(body: BoxStream<'static, Result<Bytes, ApiError>>, max_event: usize) -> Feeds {
     let framed = Framed { body, framer: Some(Framer::new(max_event)), failure: None, others: 0 };
     let (sender, waiting) = mpsc::channel(WAITING);
@@ -67,16 +68,17 @@ pub(crate) fn read_ahead(body: BoxStream<'static, Result<Bytes, ApiError>>, max_
 /// A body that is being framed.
 struct Framed {
     body: BoxStream<'static, Result<Bytes, ApiError>>,
-    /// None after the end.
+    /// `None` after the end.
     framer: Option<Framer>,
-    /// The failure that ended the body, behind what arrived before it.
+    /// The error that ended the body, returned after everything before it.
     failure: Option<ApiError>,
-    /// Blocks that did not have the shape that agent servers send.
+    /// Number of blocks with an unusual shape.
     others: u64,
 }
 
 impl Framed {
-    /// Adds what has arrived to a batch. Returns whether it is complete or the body is over; false if more may follow at once.
+    /// Adds received data to a batch. Returns whether the batch is complete or the body has ended; false if more may
+    /// follow immediately.
     fn fill(&mut self, cx: &mut Context<'_>, batch: &mut Batch, chunks: &mut usize) -> bool {
         while *chunks < CHUNKS && batch.bytes < BYTES as u64 {
             let Some(framer) = &mut self.framer else { return true };
@@ -103,7 +105,7 @@ impl Framed {
                         batch.feed.push(Feed::Unfinished);
                     }
                     if self.others > 0 {
-                        tracing::debug!(blocks = self.others, "blocks of another shape than agent servers send");
+                        tracing::debug!(blocks = self.others, "blocks with an unusual shape");
                     }
                     return true;
                 }
@@ -113,7 +115,7 @@ impl Framed {
         true
     }
 
-    /// What follows a last batch: the failure, if there was one.
+    /// Takes the error that follows the last batch, if any.
     fn after_end(&mut self) -> Option<ApiError> {
         self.failure.take()
     }
@@ -144,8 +146,8 @@ async fn pump(mut framed: Framed, out: mpsc::Sender<Result<Batch, ApiError>>) {
             match chunks {
                 0 => Poll::Pending,
                 _ if has_waited && before == chunks => Poll::Ready(()),
-                // The connection's task gets its turn and continues with what it has. Not `yield_now`, which has the
-                // runtime look at all sockets first.
+                // Let the connection's task continue with the data it has. Not `yield_now`, which makes the runtime
+                // poll all sockets first.
                 _ => {
                     has_waited = true;
                     cx.waker().wake_by_ref();
@@ -164,7 +166,7 @@ async fn pump(mut framed: Framed, out: mpsc::Sender<Result<Batch, ApiError>>) {
     }
 }
 
-/// Batches that a task reads ahead.
+/// The batches read ahead by a task.
 struct ReadAhead {
     waiting: mpsc::Receiver<Result<Batch, ApiError>>,
     _task: AbortOnDropHandle<()>,
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_arrives_in_order_whoever_waits_for_whom() {
+    async fn batches_arrive_in_order_with_any_scheduling() {
         for slow_server in [false, true] {
             for slow_reader in [false, true] {
                 let body = stream::iter(0..3000).then(move |n| async move {
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_arrived_comes_before_the_end() {
+    async fn received_data_is_delivered_before_the_end() {
         let at = Place::default();
         let broken = || ApiError { kind: Kind::Network, at: at.clone(), detail: "broken".into(), hint: None };
         for read_by_task in [false, true] {
@@ -245,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reader_who_leaves_ends_the_reading() {
+    async fn dropping_the_reader_stops_reading() {
         let (alive, gone) = tokio::sync::oneshot::channel::<()>();
         let body = stream::pending::<Chunk>().map(move |chunk| {
             let _ = &alive;
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_nobody_takes_is_not_read() {
+    async fn a_slow_reader_stops_reading() {
         let (sender, read) = std::sync::mpsc::channel();
         let body = stream::iter(0..).map(move |n: usize| {
             let _ = sender.send(n);

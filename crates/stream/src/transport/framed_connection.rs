@@ -1,4 +1,4 @@
-//! One connection of a thread's stream, as frames that say what they are about.
+//! One connection of a thread's stream, as frames classified by run and thread.
 
 use crate::protocol::Metadata;
 use crate::source::resume::key;
@@ -11,23 +11,23 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// One of the three connections.
+/// One of the merger's three connections.
 pub(super) struct FramedConnection {
     pub(super) feeds: Feeds,
     pub(super) waiting: std::vec::IntoIter<Feed>,
-    /// Bytes that arrived on all three.
+    /// Bytes received on all three connections.
     pub(super) received: Arc<AtomicU64>,
 }
 
 pub(super) enum ThreadFrame {
-    Beat,
+    Heartbeat,
     Block(Block),
-    /// It ended in the middle of an event.
-    Cut,
-    Over,
+    /// The connection ended in the middle of an event.
+    Truncated,
+    Closed,
 }
 
-/// An event with what it is about.
+/// An event with its kind and its parsed id.
 pub(super) struct Block {
     pub(super) event: RawEvent,
     pub(super) kind: FrameKind,
@@ -36,29 +36,29 @@ pub(super) struct Block {
 
 pub(super) type Key = (u64, u64);
 
-/// What an event is about, as far as it matters here.
+/// The kind of a thread's event, as far as merging needs it.
 #[derive(Debug, PartialEq)]
 pub(super) enum FrameKind {
     RunStarted(String),
     RunFinished(String),
-    /// Of the thread, not of a run; or never stored.
+    /// An event of the thread rather than a run, or one that is never stored.
     ThreadLevel,
     RunEvent,
 }
 
 impl FramedConnection {
-    /// Another connection of the same stream.
-    pub(super) fn beside(&self, feeds: Feeds) -> FramedConnection {
+    /// Creates another connection of the same stream.
+    pub(super) fn sibling(&self, feeds: Feeds) -> FramedConnection {
         FramedConnection { feeds, waiting: Vec::new().into_iter(), received: self.received.clone() }
     }
 
-    /// Safe to be dropped half-way.
+    /// Returns the next frame. Cancel safe.
     pub(super) async fn next(&mut self) -> Result<ThreadFrame, ApiError> {
         loop {
             match self.waiting.next() {
-                Some(Feed::Heartbeat) => return Ok(ThreadFrame::Beat),
+                Some(Feed::Heartbeat) => return Ok(ThreadFrame::Heartbeat),
                 Some(Feed::Event(event)) => return Ok(ThreadFrame::Block(Block::new(event))),
-                Some(Feed::Unfinished) => return Ok(ThreadFrame::Cut),
+                Some(Feed::Unfinished) => return Ok(ThreadFrame::Truncated),
                 Some(Feed::Gap(_) | Feed::Replaying { .. } | Feed::Live) => continue,
                 None => {}
             }
@@ -68,7 +68,7 @@ impl FramedConnection {
                     self.received.fetch_add(bytes, Relaxed);
                     self.waiting = feed.into_iter();
                 }
-                None => return Ok(ThreadFrame::Over),
+                None => return Ok(ThreadFrame::Closed),
             }
         }
     }
@@ -76,13 +76,13 @@ impl FramedConnection {
 
 impl Block {
     pub(super) fn new(event: RawEvent) -> Block {
-        let told = || {
+        let run_kind = || {
             let metadata: Metadata<'_> = serde_json::from_slice(&event.data).ok()?;
             let run = metadata.run_id.some()?.to_string();
             Some(if metadata.is_done() { FrameKind::RunFinished(run) } else { FrameKind::RunStarted(run) })
         };
         let kind = match &*event.name {
-            b"metadata" => told().unwrap_or(FrameKind::ThreadLevel),
+            b"metadata" => run_kind().unwrap_or(FrameKind::ThreadLevel),
             b"state_update" | b"error" => FrameKind::ThreadLevel,
             _ => FrameKind::RunEvent,
         };
@@ -90,15 +90,15 @@ impl Block {
         Block { kind, id, event }
     }
 
-    /// A hash by which the same event is recognized on another connection.
-    pub(super) fn print(&self) -> u64 {
+    /// Returns a hash that identifies the same event on another connection.
+    pub(super) fn fingerprint(&self) -> u64 {
         let RawEvent { name, id, data, .. } = &self.event;
         FixedState::default().hash_one((name, id, data))
     }
 }
 
-/// Returns the next frame of a connection that may be closed already; then it waits for ever.
-pub(super) async fn late(past: &mut Option<FramedConnection>) -> Result<ThreadFrame, ApiError> {
+/// Returns the next frame of a connection, or waits forever if there is none.
+pub(super) async fn next_or_pending(past: &mut Option<FramedConnection>) -> Result<ThreadFrame, ApiError> {
     match past {
         Some(past) => past.next().await,
         None => std::future::pending().await,

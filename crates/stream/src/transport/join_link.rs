@@ -1,4 +1,4 @@
-//! The link to a run that somebody else started.
+//! The link to an existing run.
 
 use crate::transport::join_plan::{JoinPlan, Joining, NothingKept, Numbering, join_plan, numbering};
 use crate::transport::link::{Capabilities, Link, Opened, Past, Verdict};
@@ -7,36 +7,36 @@ use crate::transport::server::{ALWAYS, kind, lacks_call, may_reopen, requested_m
 use crate::transport::verdict::verdict;
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 
-/// A run that somebody else started. To get what it has sent so far, ask for what comes after `-1`.
+/// The link to an existing run. Connect after `-1` to replay the events it has already sent.
 #[derive(Debug)]
 pub struct JoinLink {
     server: AgentServer,
     thread: String,
     run: String,
     modes: Vec<String>,
-    /// Read a run even if that takes events away from other readers.
+    /// Whether to read the run even if that takes events away from other readers.
     shared: bool,
     joining: Option<Joining>,
-    /// What the next connection sends of the time before it.
+    /// Which earlier events the next connection sends.
     past: Past,
     terms: Option<RunTerms>,
     kind: Option<ServerKind>,
 }
 
 impl JoinLink {
-    /// A link to this run; no modes means all that it was started with.
+    /// Creates a link to this run. No modes means all that it was started with.
     pub fn new(server: AgentServer, thread: String, run: String, modes: Vec<String>) -> JoinLink {
         let (shared, joining, past) = (false, None, Past::Unknown);
         JoinLink { server, thread, run, modes, shared, joining, past, terms: None, kind: None }
     }
 
-    /// The same, reading a run even if that takes events away from other readers. Without this the first connection fails
-    /// with [`Kind::OneReader`] and nothing is read.
+    /// Sets whether to read the run even if that takes events away from other readers. Otherwise the first connection
+    /// fails with [`Kind::OneReader`].
     pub fn shared(self, shared: bool) -> JoinLink {
         JoinLink { shared, ..self }
     }
 
-    /// Whether the server filters by mode itself. Before its kind is known that does not matter.
+    /// Returns whether the server filters by mode. The result doesn't matter before its kind is known.
     fn server_filters(&self) -> bool {
         self.kind == Some(ServerKind::Python)
     }
@@ -53,7 +53,7 @@ impl Link for JoinLink {
     }
 
     async fn prepare(&mut self) -> Result<Option<NothingKept>, ApiError> {
-        // The stream of an unknown run answers 200 with an error inside.
+        // For an unknown run the stream responds with 200 and an error event, so check the run first.
         let run = match self.server.run(&self.thread, &self.run).await {
             Ok(run) => Some(run),
             Err(error) if lacks_call(&self.server, &mut self.kind, &error).await? => None,
@@ -66,7 +66,7 @@ impl Link for JoinLink {
         self.terms = run.as_ref().and_then(RunTerms::of_run);
         self.past = match plan {
             _ if is_over => Past::Everything,
-            // A run that has not begun has sent nothing.
+            // A run that has not started has sent nothing.
             JoinPlan::FromNow => Past::Nothing,
             _ if is_pending => Past::Nothing,
             _ => Past::Unknown,
@@ -77,10 +77,10 @@ impl Link for JoinLink {
                 Err(self.server.refuse_stream(&path, Kind::OneReader, why))
             }
             JoinPlan::OverNothingKept(why) => Ok(match self.verdict().await? {
-                Verdict::Over(outcome, detail) | Verdict::Gone(outcome, detail) => {
+                Verdict::Finished(outcome, detail) | Verdict::NotFound(outcome, detail) => {
                     Some(NothingKept { why, outcome, detail })
                 }
-                Verdict::Active | Verdict::Endless | Verdict::Untold | Verdict::Unasked => None,
+                Verdict::Active | Verdict::Endless | Verdict::NoStatus | Verdict::StatusUnsupported => None,
             }),
             _ => Ok(None),
         }
@@ -93,7 +93,7 @@ impl Link for JoinLink {
         let past = self.past;
         let replays_nothing = self.joining.is_some_and(|joining| joining.plan == JoinPlan::FromNow);
         if past == Past::Nothing && !replays_nothing {
-            // A later connection gets what was sent in between.
+            // A later connection also receives what was sent in between.
             self.past = Past::Unknown;
         }
         Ok(Opened { thread_id, run_id, past, ..Opened::of(stream, max_event) })

@@ -1,4 +1,5 @@
-//! Decides what joining a run can show, and whether reading it harms other readers, before its stream is read.
+//! Decides, before a run's stream is read, which events joining can deliver and whether it takes events from other
+//! readers.
 
 use crate::log::record::Outcome;
 use crate::source::control_events::begins_run;
@@ -8,18 +9,18 @@ use jiff::tz::TimeZone;
 use runtail_api::ServerKind;
 use runtail_core::model::Run;
 
-/// What joining a run can show.
+/// The events that joining a run can deliver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JoinPlan {
-    /// All of its events: the server replays them.
+    /// All events, because the server replays them.
     Whole,
     /// Only events from now on.
     FromNow,
-    /// Each event goes to one reader only, so reading takes events away from others. Holds the reason.
+    /// Each event goes to a single reader, so reading takes events away from others. Holds the reason.
     Shared(&'static str),
-    /// The run is over and the server kept none of its events. Holds the reason.
+    /// The run has finished and the server kept none of its events. Holds the reason.
     OverNothingKept(&'static str),
-    /// The server does not tell: the first event shows whether earlier ones are missing.
+    /// Unknown until the first event shows whether earlier ones are missing.
     Unknown,
 }
 
@@ -31,14 +32,14 @@ const NOT_RESUMABLE: &str =
     "the run ended before it was joined, and it was not started as resumable: the server kept none of its events";
 const NONE_KEPT: &str = "the run ended before it was joined, and this server keeps no events of finished runs";
 
-/// What joining a run can show. `run` is its record, if the server offers one.
+/// Returns what joining a run can deliver. `run` is its record, if the server offers one.
 pub fn join_plan(kind: ServerKind, run: Option<&Run>) -> JoinPlan {
     let Some(run) = run else { return JoinPlan::Unknown };
     match (kind, is_resumable(run), run.is_active()) {
         (ServerKind::Aegra, _, true) => JoinPlan::Shared(AEGRA_SHARED),
         (ServerKind::Aegra, _, false) => JoinPlan::OverNothingKept(NONE_KEPT),
         (ServerKind::JavaScript, Some(true), _) | (ServerKind::JavaScript, _, false) => JoinPlan::Whole,
-        // A run that does not tell may be one whose events go to one reader.
+        // If the record doesn't say, the run's events may go to a single reader.
         (ServerKind::JavaScript, _, true) => JoinPlan::Shared(JS_SHARED),
         (ServerKind::Python | ServerKind::Other, Some(true), _) => JoinPlan::Whole,
         (ServerKind::Python | ServerKind::Other, Some(false), true) => JoinPlan::FromNow,
@@ -47,16 +48,17 @@ pub fn join_plan(kind: ServerKind, run: Option<&Run>) -> JoinPlan {
     }
 }
 
-/// How a server numbers the events of a run in their ids.
+/// A server's numbering of a run's events in their ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbering {
     /// The number of a run's first event.
     pub first: u64,
-    /// Whether a connection sends some stored events first, and repeats them under the same ids among the live ones.
+    /// Whether a connection sends some stored events first and then repeats them, with the same ids, among the live
+    /// ones.
     pub repeats_stored: bool,
 }
 
-/// How this server numbers the events of a run, if it counts them.
+/// Returns how this server numbers the events of a run, if it does.
 pub fn numbering(kind: ServerKind) -> Option<Numbering> {
     match kind {
         ServerKind::JavaScript => Some(Numbering { first: 0, repeats_stored: false }),
@@ -65,31 +67,28 @@ pub fn numbering(kind: ServerKind) -> Option<Numbering> {
     }
 }
 
-/// A run that is over and has no events to read.
+/// A finished run without events to read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NothingKept {
     /// Why there are no events.
     pub why: &'static str,
-    /// How the run ended.
     pub outcome: Outcome,
-    /// More about that.
     pub detail: Option<String>,
 }
 
-/// How a run was joined, until its first event shows whether earlier ones are missing.
+/// How a run was joined. Kept until its first event shows whether earlier ones are missing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Joining {
-    /// What joining can show.
     pub plan: JoinPlan,
-    /// The run had not begun.
+    /// Whether the run had not started.
     pub is_pending: bool,
-    /// The run was over.
+    /// Whether the run had finished.
     pub is_over: bool,
 }
 
 impl Joining {
-    /// What is missing before the first event, in words. `number` is the number in its id and `first` that of the run's first
-    /// event, where the server counts.
+    /// Describes what is missing before the first received event. On servers that number events, `number` is that
+    /// event's number and `first` the run's first one.
     pub(crate) fn missing_before(
         self,
         name: &str,
@@ -105,7 +104,7 @@ impl Joining {
         Some(late(at, missing))
     }
 
-    /// What is missing from a run whose stream ended without any event, in words.
+    /// Describes what is missing from a run whose stream ended without any event.
     pub(crate) fn missing_at_end(self, at: Timestamp) -> Option<String> {
         match self {
             Joining { is_over: true, plan: JoinPlan::Whole, .. } => {
@@ -117,7 +116,7 @@ impl Joining {
     }
 }
 
-/// The words of a late join. The time of day is local, for people; the record has the exact time.
+/// Describes a late join. The time of day is local; the record has the exact time.
 fn late(at: Timestamp, missing: Option<u64>) -> String {
     let time = at.to_zoned(TimeZone::system()).strftime("%H:%M:%S");
     match missing {
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn join_plan_of_every_server_and_kind_of_run() {
+    fn join_plan_for_each_server_and_run() {
         use JoinPlan::{FromNow, OverNothingKept, Shared, Unknown, Whole};
         use ServerKind::{Aegra, JavaScript, Other, Python};
         let (kept, lost, unsaid) = (Some(true), Some(false), None);
@@ -146,7 +145,7 @@ mod tests {
             (Python, lost, FromNow, OverNothingKept(NOT_RESUMABLE)),
             (Python, unsaid, Unknown, Unknown),
             (JavaScript, kept, Whole, Whole),
-            // What nobody has read yet stays in the queue of a run that is over, and no reader waits for it any more.
+            // Unread events stay in the queue of a finished run, and no other reader is waiting for them.
             (JavaScript, lost, Shared(JS_SHARED), Whole),
             (JavaScript, unsaid, Shared(JS_SHARED), Whole),
             (Aegra, kept, Shared(AEGRA_SHARED), OverNothingKept(NONE_KEPT)),
@@ -167,14 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn a_late_join_is_told_from_one_that_missed_nothing() {
+    fn late_joins_report_missing_events() {
         let joining = Joining { plan: JoinPlan::Unknown, is_pending: false, is_over: false };
         let missing = |name: &str, data: &str, number, first| {
             joining.missing_before(name, data, Timestamp::UNIX_EPOCH, number, first)
         };
         assert_eq!(missing("metadata", r#"{"run_id":"r","attempt":1}"#, None, None), None);
         assert_eq!(missing("metadata", r#"{"run_id":"r"}"#, None, None), None);
-        // By the contract the first event carries both, whatever its name.
+        // By the contract the first event has both fields, whatever its name.
         assert_eq!(missing("start", r#"{"run_id":"r","attempt":1}"#, None, None), None);
         assert_eq!(missing("values", "{}", Some(0), Some(0)), None);
         for (name, data) in [
@@ -195,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_any_event_says_what_is_missing() {
+    fn runs_without_events_report_what_is_missing() {
         let said = |plan, is_pending, is_over| {
             Joining { plan, is_pending, is_over }.missing_at_end(Timestamp::UNIX_EPOCH).unwrap_or_default()
         };
         assert!(said(JoinPlan::Whole, false, true).contains("no longer has its events"));
         assert!(said(JoinPlan::Whole, false, false).contains("earlier output isn't available"));
         assert!(said(JoinPlan::Unknown, false, false).contains("earlier output isn't available"));
-        // Cancelled before it began.
+        // Cancelled before it started.
         assert_eq!(said(JoinPlan::FromNow, true, false), "");
     }
 }

@@ -1,4 +1,4 @@
-//! What a source and the side that it reads from agree upon: how a link is asked, and what it may answer.
+//! The interface between a source and the server it reads from.
 
 use crate::sse::read_ahead::Feeds;
 use crate::transport::join_plan::{Joining, NothingKept, Numbering};
@@ -10,81 +10,82 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// How a source reaches its server.
+/// A source's connection to its server.
 pub trait Link: Send {
-    /// Before the first connection: reads what is known about the run. Returns how it ended if there is nothing to read.
+    /// Reads the run's record before the first connection. Returns how the run ended if there is nothing to read.
     fn prepare(&mut self) -> impl Future<Output = Result<Option<NothingKept>, ApiError>> + Send {
         std::future::ready(Ok(None))
     }
 
-    /// What the stream can do, as far as is known by now.
+    /// Returns the stream's capabilities, as far as they are known.
     fn capabilities(&self) -> Capabilities {
         Capabilities::default()
     }
 
-    /// Opens a connection: the first call starts or joins, later ones join again, asking for what comes after an id. Events
-    /// above `max_event` bytes are cut to their heads.
+    /// Opens a connection. The first call starts or joins the run; later calls rejoin it after an id. Events larger
+    /// than `max_event` bytes are truncated.
     fn connect(
         &mut self,
         after: Option<&str>,
         max_event: usize,
     ) -> impl Future<Output = Result<Opened, ApiError>> + Send;
 
-    /// After a connection closed: is it over?
+    /// Returns the run's state after a connection closed.
     fn verdict(&mut self) -> impl Future<Output = Result<Verdict, ApiError>> + Send;
 
-    /// How the run was joined, once it is. `None` for a run that we started, of which nothing can be missing before.
+    /// Returns how the run was joined, once it is. `None` for a run that we started, because no earlier events can be
+    /// missing.
     fn joining(&self) -> Option<Joining> {
         None
     }
 
-    /// How the server numbers the run's events, once that is known.
+    /// Returns how the server numbers the run's events, once known.
     fn numbering(&self) -> Option<Numbering> {
         None
     }
 
-    /// An event named the run.
+    /// Called when an event contains the run's id.
     fn found_run(&mut self, _run_id: &str) {}
 
-    /// Whether an event of this name (without a namespace) is wanted. The server may send others too.
+    /// Returns whether events with this name (without a namespace) were requested. The server may send others too.
     fn wants(&self, _name: &str) -> bool {
         true
     }
 
-    /// Whether the stream may be opened once more while it is open; the error says why not, in words. To be asked before
-    /// other modes are.
+    /// Checks whether the stream may be opened again while it is open; the error says why not. Call this before
+    /// changing modes.
     fn may_reopen(&mut self) -> impl Future<Output = Result<(), String>> + Send {
         std::future::ready(Ok(()))
     }
 
-    /// From the next connection on these modes are asked for. None means what is given unasked.
+    /// Sets the modes to request from the next connection on. None means the server's default.
     fn set_modes(&mut self, _modes: Vec<String>) {}
 
-    /// Whether the server sends events of this name (without a namespace) for the modes that are requested.
+    /// Returns whether the server sends events with this name (without a namespace) for the requested modes.
     fn gives(&self, _name: &str) -> bool {
         true
     }
 
-    /// What the run was started with, once that is known.
+    /// Returns the options that the run was started with, once known.
     fn terms(&self) -> Option<RunTerms> {
         None
     }
 }
 
-/// What a stream can do. The default is a run that can't be joined again on a server of an unknown kind.
+/// The capabilities of a stream. The default is a run that can't be rejoined, on an unknown kind of server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// The stream has no end of its own, as that of a thread.
+    /// Whether the stream never ends by itself, as a thread's.
     pub is_endless: bool,
-    /// The id that requests everything from the start, where everything belongs to this log (we started the run).
+    /// The id that requests all events, if all of them belong to this log (we started the run).
     pub everything: Option<&'static str>,
-    /// The event with which everything begins, where that is known.
+    /// The name of the stream's very first event, if known.
     pub first_event: Option<&'static str>,
-    /// The server sends all events of the run.
+    /// Whether the server sends all events of the run.
     pub gives_all: bool,
-    /// What of the stream the server never repeats, in words. Each outage is then reported as a possible gap.
+    /// Names the events that the server never replays. Each outage is then reported as a possible gap.
     pub unrepeated: Option<&'static str>,
-    /// The server sends heartbeats.
+    /// Whether the server sends heartbeats.
     pub beats: bool,
 }
 
@@ -105,60 +106,59 @@ impl Default for Capabilities {
 pub struct Opened {
     /// HTTP status.
     pub status: u16,
-    /// The thread, where the answer told.
+    /// The thread, if the response names it.
     pub thread_id: Option<String>,
-    /// The run, where the answer told.
+    /// The run, if the response names it.
     pub run_id: Option<String>,
-    /// When the server answered by its own clock, in milliseconds.
+    /// The server's clock at the response, in milliseconds.
     pub answered: Option<u64>,
-    /// What it sends of the time before it was opened.
+    /// Which earlier events the connection sends.
     pub past: Past,
-    /// What it delivers.
     pub body: Feeds,
 }
 
-/// What a connection sends of the time before it was opened.
+/// The earlier events that a connection sends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Past {
-    /// Nothing: every event is live.
+    /// None: every event is live.
     Nothing,
-    /// Only stored events: the run was over before.
+    /// Only stored events, because the run had already finished.
     Everything,
-    /// Events whose ids are before this time of the server's clock, in milliseconds.
+    /// Events whose ids are before this server time, in milliseconds.
     Before(u64),
-    /// Stored events, if it was asked for them, and then live ones. Where the live ones begin is not known.
+    /// Stored events, if they were requested, and then live ones. Where the live ones begin is unknown.
     #[default]
     Unknown,
 }
 
-/// What the server says about a stream whose connection closed.
+/// The state of a run whose connection closed, according to the server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// The run goes on: join again.
+    /// The run is still active: rejoin it.
     Active,
-    /// It is over.
-    Over(Outcome, Option<String>),
-    /// The server knows it no more: it cannot be joined again.
-    Gone(Outcome, Option<String>),
-    /// It never ends: join again.
+    /// The run has finished.
+    Finished(Outcome, Option<String>),
+    /// The server no longer has the run, so it can't be rejoined.
+    NotFound(Outcome, Option<String>),
+    /// The stream never ends: rejoin it.
     Endless,
-    /// There is nobody to ask (a stateless run): the end of the body has to do.
-    Untold,
-    /// The server cannot be asked about runs, but they can be joined: the end of the body has to do, and a connection that
-    /// was lost is made again.
-    Unasked,
+    /// The run has no status (it is stateless), so the end of the body counts as its end.
+    NoStatus,
+    /// The server has no status endpoint, but runs can be joined. The end of the body counts as the run's end, and lost
+    /// connections are reopened.
+    StatusUnsupported,
 }
 
-/// How long, and how often, to try again.
+/// The retry policy of a source.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Retries {
-    /// The first wait is random below this, the next below twice this, …
+    /// Upper bound of the first random wait; it doubles with each failure.
     pub base: Duration,
-    /// … but never longer than this.
+    /// Maximum wait.
     pub cap: Duration,
-    /// Failures in a row after which a run is given up. The stream of a thread never is.
+    /// Consecutive failures after which a run is abandoned. Thread streams retry forever.
     pub limit: u32,
-    /// The same before the first connection: a server that is not there should not be waited for too long.
+    /// The limit before the first connection. It is lower, because the server may not exist.
     pub first_limit: u32,
 }
 
@@ -168,21 +168,20 @@ impl Default for Retries {
     }
 }
 
-/// What a source needs to know.
+/// The options of a source.
 #[derive(Debug, Clone)]
 pub struct SourceOptions {
-    /// The head of the tape; ids that become known are filled in.
+    /// The head of the event log. The source fills in ids when it learns them.
     pub head: Head,
-    /// Larger events are cut to their head.
+    /// Maximum event size in bytes. Larger events are truncated.
     pub max_event: usize,
-    /// The id that the first connection asks to begin after.
+    /// The id that the first connection resumes after.
     pub first_after: Option<String>,
-    /// How to try again.
     pub retries: Retries,
-    /// The modes that are wanted; the link was made with the first value. At another one the stream is opened again, from
-    /// where it is.
+    /// The requested modes. The link was created with the first value; when it changes, the stream reconnects at its
+    /// current position.
     pub modes: Option<watch::Receiver<Vec<String>>>,
-    /// Cancelled by who wants to leave with an `End` record (`detached`); to drop the receiver is to leave without.
+    /// Cancel this to stop with an `End` record (`detached`). Dropping the receiver stops without one.
     pub stop: CancellationToken,
 }
 

@@ -1,25 +1,26 @@
-//! What is remembered of a thread's merged stream while its link reconnects.
+//! The state of a thread's merged stream that outlives a connection.
 
 use super::framed_connection::Key;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What a link knows from one connection to the next.
+/// The merge state that a link keeps across connections.
 #[derive(Debug, Default)]
 pub(crate) struct MergeMemory {
-    /// The run whose events came last, unless it is done.
+    /// The run of the newest event, unless it has finished.
     pub(super) current: Option<String>,
-    /// Runs whose end was seen, and its id.
+    /// Finished runs, each with the id of its last event.
     pub(super) done: HashMap<String, Option<Key>>,
-    /// Came again because the begin of a run was missing, and no run was done since.
-    pub(super) came_again: bool,
-    /// Came again for the end of this run.
-    pub(super) waited_for: Option<String>,
-    /// The past was silent for so long that what follows it was read first: lost with the connection, it is lost.
-    pub(super) owed: bool,
+    /// Whether the stream was reopened because the start of a run was missing, and no run has finished since.
+    pub(super) reopened_for_start: bool,
+    /// The run whose missing end was the reason to reopen the stream.
+    pub(super) reopened_for_end: Option<String>,
+    /// Whether newer events were read before a slow replay was complete. If the connection is lost now, the rest of the
+    /// replay is lost.
+    pub(super) replay_overdue: bool,
 }
 
-/// Locks the memory. A task that panicked while it held the lock leaves it usable.
+/// Locks the memory, even if a task panicked while it held the lock.
 pub(super) fn lock(memory: &Mutex<MergeMemory>) -> MutexGuard<'_, MergeMemory> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! How streams are reached: what a source asks of a link, and the links to real agent servers.
+//! Connections to agent servers: the `Link` trait and its implementations.
 
 mod framed_connection;
 pub(crate) mod join_link;

@@ -1,30 +1,29 @@
-//! The modes of a stream: which there are, which events each lets through, and what a run was started with.
+//! Stream modes: their names, the events of each, and the modes that a run was started with.
 
 use runtail_api::ServerKind;
 use runtail_core::model::{Run, RunCreate};
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// What a run can be asked to send (agent-server reference §3), those that most people want first.
+/// The stream modes of runs (agent-server reference §3), the most common ones first.
 pub const RUN_MODES: [&str; 9] =
     ["messages-tuple", "updates", "values", "custom", "tasks", "checkpoints", "debug", "events", "messages"];
 
-/// What the stream of a thread can be asked to send (§4).
+/// The stream modes of threads (§4).
 pub const THREAD_MODES: [&str; 3] = ["run_modes", "lifecycle", "state_update"];
 
-/// What a run was started with: its streams give nothing else, whoever asks for it.
+/// The stream options that a run was started with. They limit what any reader can receive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunTerms {
-    /// The stream modes.
     pub modes: Vec<String>,
     /// Whether events of subgraphs are sent.
     pub subgraphs: bool,
-    /// Whether its events are kept for who comes again.
+    /// Whether the server keeps the run's events for replay.
     pub resumable: bool,
 }
 
 impl RunTerms {
-    /// Those of a run on its server, where it tells them (Aegra does not).
+    /// Reads the terms from a run's record. Aegra's records don't have them.
     pub fn of_run(run: &Run) -> Option<RunTerms> {
         let kwargs = run.extra.get("kwargs")?;
         let modes: Vec<String> = match kwargs.get("stream_mode")? {
@@ -37,45 +36,43 @@ impl RunTerms {
         Some(RunTerms { modes, subgraphs, resumable: is_resumable(run).unwrap_or(false) })
     }
 
-    /// Those of a run that is asked for.
+    /// Returns the terms of a run that is about to be created.
     pub fn of_request(body: &RunCreate) -> RunTerms {
         RunTerms { modes: body.stream_mode.clone(), subgraphs: body.stream_subgraphs, resumable: body.stream_resumable }
     }
 }
 
-/// Whether the server keeps the events of a run so that they can be replayed, where its record tells.
+/// Returns whether the server keeps the run's events for replay, if its record says so.
 pub(crate) fn is_resumable(run: &Run) -> Option<bool> {
     let kwargs = run.extra.get("kwargs")?;
     ["resumable", "stream_resumable"].iter().find_map(|key| kwargs.get(key)?.as_bool())
 }
 
-/// Why a run's stream must not be opened a second time for other modes, where it must not: on some servers each event
-/// goes to one reader only, and on one the choice means nothing (§4).
+/// Returns why a run's stream must not be opened a second time for other modes, if so. On some servers each event goes
+/// to a single reader, and on one the requested modes have no effect (§4).
 pub fn reopening_refused(kind: ServerKind, terms: Option<&RunTerms>) -> Option<&'static str> {
     match kind {
         ServerKind::Aegra => Some(
-            "on Aegra each event of a run goes to one reader only: opening the stream again for other modes would lose \
+            "on Aegra each event of a run goes to one reader only: reconnecting with other modes would lose \
              events",
         ),
         ServerKind::JavaScript if terms.is_some_and(|terms| !terms.resumable) => Some(
             "the run is not resumable, and on a JavaScript server a second reader takes its events away from the first",
         ),
-        ServerKind::JavaScript => {
-            Some("a JavaScript server sends all modes that the run was started with, whatever a reader asks for")
-        }
+        ServerKind::JavaScript => Some("JavaScript servers always send all modes that the run was started with"),
         ServerKind::Python | ServerKind::Other => None,
     }
 }
 
-/// Whether the stream of a run that was asked for these modes gives events of this name (without a namespace). No modes
-/// means all.
+/// Returns whether a run's stream with these modes contains events with this name (without a namespace). No modes means
+/// all.
 pub(crate) fn run_gives(modes: &[String], name: &str) -> bool {
-    // Either mode of messages lets the events of both through.
+    // Each of the two message modes includes the events of both.
     let is_message = name.split('/').next() == Some("messages");
     modes.is_empty() || modes.iter().any(|mode| mode == name || is_message && mode.starts_with("messages"))
 }
 
-/// The same for the stream of a thread.
+/// Returns whether a thread's stream with these modes contains events with this name.
 pub(crate) fn thread_gives(modes: &[String], name: &str) -> bool {
     let has = |wanted: &str| modes.iter().any(|mode| mode == wanted);
     match name {
@@ -85,9 +82,9 @@ pub(crate) fn thread_gives(modes: &[String], name: &str) -> bool {
     }
 }
 
-/// Ends when other modes are wanted, and says so again until they are taken.
+/// Completes when other modes are requested, and keeps completing until they are applied.
 pub(crate) async fn other_modes(modes: Option<watch::Receiver<Vec<String>>>) {
-    // Who no longer wants anything is gone: what was wanted last stays.
+    // The sender was dropped: the last modes stay.
     if let Some(mut modes) = modes
         && modes.changed().await.is_ok()
     {
@@ -101,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn which_events_a_mode_lets_through() {
+    fn events_of_each_mode() {
         let modes = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
         assert!(run_gives(&[], "anything"));
         assert!(run_gives(&modes(&["messages-tuple"]), "messages"));
@@ -113,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_was_started_with_is_read_where_it_is_told() {
+    fn run_terms_are_read_from_the_record() {
         let run = |text| serde_json::from_str::<Run>(text).unwrap();
         let told =
             run(r#"{"run_id":"r","kwargs":{"stream_mode":["values","custom"],"subgraphs":true,"resumable":true}}"#);
@@ -128,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_second_reader_does_harm_there_is_none() {
+    fn reopening_is_refused_if_a_second_reader_loses_events() {
         let kept = RunTerms { resumable: true, ..RunTerms::default() };
         for kind in [ServerKind::Python, ServerKind::Other] {
             assert_eq!(reopening_refused(kind, None), None);

@@ -1,4 +1,4 @@
-//! The link to a run that we start. The request that starts it is sent once; if its answer is lost, the run is looked up.
+//! The link to a run that we start. The start request is sent only once; if its response is lost, the run is looked up.
 
 use crate::transport::join_plan::{Joining, Numbering, join_plan, numbering};
 use crate::transport::link::{Capabilities, Link, Opened, Verdict};
@@ -10,44 +10,44 @@ use runtail_core::model::{Run, RunCreate};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
-/// The key in a run's metadata by which it is found again.
+/// The metadata key that identifies our run when it is looked up.
 const MARK: &str = "runtail";
-/// Runs that are read to find ours, which is among the newest, and those that are noted before it is started.
+/// Number of newest runs to search for ours, and of runs to remember before the start.
 const RUNS_READ: usize = 20;
 const RUNS_NOTED: usize = 100;
-/// Assistants that are read to find the one of a run.
+/// Number of assistants to search for the one of a run.
 const ASSISTANTS: usize = 100;
-/// How often to look for a run whose start was not answered.
-const LOOKS: u32 = 4;
+/// Number of attempts to find a run whose start got no response.
+const FIND_RUN_ATTEMPTS: u32 = 4;
 
-/// On which thread a run is started.
+/// The thread on which a run is started.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Target {
-    /// On this one.
+    /// An existing thread.
     Thread(String),
-    /// On a new one, which is created first.
+    /// A new thread, which is created first.
     NewThread,
-    /// On none: such a run can't be found or joined again.
+    /// No thread: such a run can't be looked up or rejoined.
     Stateless,
 }
 
-/// A run that we start.
+/// The link to a run that we start.
 #[derive(Debug)]
 pub struct RunLink {
     server: AgentServer,
     thread: Option<String>,
-    /// The new thread does not exist yet.
+    /// Whether the new thread is still to be created.
     to_create: bool,
-    /// The thread was created for this run.
+    /// Whether the thread was created for this run.
     made: bool,
     body: RunCreate,
     mark: String,
     start: Start,
-    /// The runs of the thread before the start, where they are known.
+    /// The thread's runs before the start, if known.
     before: Option<HashSet<String>>,
-    /// How the run was joined after its start was not answered.
+    /// How the run was joined after its start got no response.
     joining: Option<Joining>,
-    /// The modes that later connections ask for; none means all that the run was started with.
+    /// The modes that later connections request; none means all that the run was started with.
     modes: Vec<String>,
     kind: Option<ServerKind>,
     max_event: usize,
@@ -55,27 +55,28 @@ pub struct RunLink {
 
 #[derive(Debug)]
 enum Start {
-    /// Not sent, or refused by an answer that leaves no doubt.
+    /// Not sent, or definitely refused.
     Unsent,
-    /// Sent and not answered: the run may exist.
-    InDoubt { looks: u32 },
-    /// Answered without the run's id.
+    /// Sent without a response: the run may exist.
+    InDoubt {
+        looks: u32,
+    },
+    /// Started, but the response had no run id.
     Unnamed,
-    /// The run exists.
     Run(String),
 }
 
-/// What looking for a run found.
+/// The result of looking for a run.
 enum Found {
     Run(Box<Run>),
-    /// No run that can be ours.
+    /// No run could be ours.
     None,
-    /// Runs of which it is not certain that one is ours.
+    /// New runs, none of which is certainly ours.
     Unclear,
 }
 
 impl RunLink {
-    /// A link that starts this run. It is made resumable, and leaving never cancels it.
+    /// Creates a link that starts this run as resumable. Disconnecting never cancels it.
     pub fn new(server: AgentServer, target: Target, mut body: RunCreate) -> RunLink {
         let mark = uuid::Uuid::new_v4().to_string();
         body.stream_resumable = true;
@@ -89,7 +90,7 @@ impl RunLink {
         let to_create = target == Target::NewThread;
         let thread = match target {
             Target::Thread(id) => Some(id),
-            // With an id of our own, creating it twice does no harm.
+            // With an id of our own, creating it twice is harmless.
             Target::NewThread => Some(uuid::Uuid::now_v7().to_string()),
             Target::Stateless => None,
         };
@@ -109,7 +110,7 @@ impl RunLink {
         }
     }
 
-    /// The thread that the run is started on; none for a stateless run.
+    /// Returns the thread that the run is started on; none for a stateless run.
     pub fn thread_id(&self) -> Option<&str> {
         self.thread.as_deref()
     }
@@ -118,12 +119,12 @@ impl RunLink {
         let body = json!({"thread_id": self.thread, "if_exists": "do_nothing"});
         let thread = self.server.create_thread(&body).await?;
         self.made = self.thread.as_ref() == Some(&thread.thread_id);
-        // By the contract the server chooses the id. Such a thread is never deleted.
+        // The server may choose its own id. Such a thread is never deleted.
         if !self.made && kind(&self.server, &mut self.kind).await? != ServerKind::Other {
             let wanted = self.thread.as_deref().unwrap_or_default();
             let made = runtail_core::text::clean(&thread.thread_id);
             let detail = format!(
-                "the server was asked to create the thread {wanted} and answered with the thread {made}: nothing was started"
+                "the server was asked to create thread {wanted} but returned thread {made}; nothing was started"
             );
             return Err(ApiError { kind: Kind::Protocol, ..refused(&detail) });
         }
@@ -132,8 +133,8 @@ impl RunLink {
         Ok(())
     }
 
-    /// Notes the thread's runs, so that a run whose start is not answered can be told from older ones. Where run records
-    /// carry metadata that is not needed.
+    /// Remembers the thread's runs, so that a new run can be told from older ones if its start gets no response. Not
+    /// needed if run records have metadata.
     async fn note_runs(&mut self) {
         let Some(thread) = &self.thread else { return };
         if self.made {
@@ -145,7 +146,7 @@ impl RunLink {
     }
 
     async fn send(&mut self) -> Result<Opened, ApiError> {
-        // What can't be determined is not worth failing for.
+        // Optional information: don't fail if it can't be read.
         let _ = kind(&self.server, &mut self.kind).await;
         self.note_runs().await;
         self.start = Start::InDoubt { looks: 0 };
@@ -167,17 +168,17 @@ impl RunLink {
         }
     }
 
-    /// Deletes the thread that was created for a run that the server refused, so that nothing is left behind.
+    /// Deletes the thread that was created for a refused run.
     async fn delete_thread(&mut self) {
         if let Some(thread) = &self.thread {
-            // A server that can't delete keeps it; the refusal is what matters.
+            // The refusal matters more than a failed cleanup.
             let _ = self.server.delete_thread(thread).await;
         }
         self.made = false;
         self.to_create = true;
     }
 
-    /// Looks for the run whose start was not answered, and joins it. `lost` is what happened to the answer.
+    /// Looks for the run whose start got no response, and joins it. `lost` is the error of the start request.
     async fn look(&mut self, lost: ApiError) -> Result<Opened, ApiError> {
         let Some(thread) = self.thread.clone() else {
             return Err(ApiError {
@@ -198,15 +199,15 @@ impl RunLink {
                 *looks += 1;
                 *looks
             }
-            _ => LOOKS,
+            _ => FIND_RUN_ATTEMPTS,
         };
-        if looks < LOOKS {
-            // It may not be listed yet.
+        if looks < FIND_RUN_ATTEMPTS {
+            // The run may not be listed yet.
             return Err(ApiError { kind: Kind::Network, ..lost });
         }
         let why = match found {
-            Found::Unclear => "the thread has new runs, and none of them is certainly this one",
-            _ => "the thread lists no run that can be this one",
+            Found::Unclear => "the thread has new runs, but none is certainly this one",
+            _ => "the thread has no run that could be this one",
         };
         Err(ApiError {
             kind: Kind::Refused,
@@ -221,7 +222,7 @@ impl RunLink {
         let (plan, is_over) = (join_plan(kind, Some(&run)), !run.is_active());
         self.joining = Some(Joining { plan, is_over, is_pending: run.status == "pending" });
         self.start = Start::Run(run.run_id.clone());
-        // The source asked for a start and gets a replay, which may repeat a block.
+        // The source expects a new run but gets a replay, which may contain duplicates.
         Ok(self.join(thread, &run.run_id, Some(FROM_THE_START)).await?.replaying())
     }
 
@@ -248,7 +249,7 @@ impl RunLink {
         Ok(Found::Run(Box::new(run)))
     }
 
-    /// Whether an assistant's id is that of the assistant we asked for, by id or by name.
+    /// Returns whether an assistant's id belongs to the requested assistant, which may be given by id or name.
     async fn is_assistant(&self, id: &str) -> Result<bool, ApiError> {
         let wanted = &*self.body.assistant_id;
         if id == wanted {
@@ -265,7 +266,7 @@ impl RunLink {
         Ok(Opened { thread_id: Some(thread.into()), run_id: Some(run.into()), ..Opened::of(stream, self.max_event) })
     }
 
-    /// Whether the server filters by mode itself.
+    /// Returns whether the server filters by mode.
     fn server_filters(&self) -> bool {
         self.kind == Some(ServerKind::Python)
     }
@@ -303,24 +304,24 @@ impl Link for RunLink {
                     "the server never sent the run's id, and the thread's list does not show which run it is",
                 )),
             },
-            (Start::InDoubt { .. }, _) => self.look(refused("the request that starts the run was not answered")).await,
+            (Start::InDoubt { .. }, _) => self.look(refused("the start request got no response")).await,
             (Start::Run(_) | Start::Unnamed, None) => Err(refused("a stateless run can't be joined again")),
         }
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
-        let Some(thread) = self.thread.clone() else { return Ok(Verdict::Untold) };
+        let Some(thread) = self.thread.clone() else { return Ok(Verdict::NoStatus) };
         if matches!(self.start, Start::Unnamed) {
             match self.find(&thread).await {
                 Ok(Found::Run(run)) => self.start = Start::Run(run.run_id),
-                Ok(Found::None | Found::Unclear) => return Ok(Verdict::Untold),
-                Err(error) if lacks_call(&self.server, &mut self.kind, &error).await? => return Ok(Verdict::Untold),
+                Ok(Found::None | Found::Unclear) => return Ok(Verdict::NoStatus),
+                Err(error) if lacks_call(&self.server, &mut self.kind, &error).await? => return Ok(Verdict::NoStatus),
                 Err(error) => return Err(error),
             }
         }
         match &self.start {
             Start::Run(run) => verdict(&self.server, &thread, run, &mut self.kind).await,
-            _ => Ok(Verdict::Untold),
+            _ => Ok(Verdict::NoStatus),
         }
     }
 
@@ -363,12 +364,12 @@ impl Link for RunLink {
     }
 }
 
-/// Makes a 429 without `Retry-After` final: a proxy may send it after it has passed the request on, so it doesn't show that
-/// nothing was started.
+/// Makes a 429 without `Retry-After` permanent. A proxy may send it after forwarding the request, so it doesn't prove
+/// that nothing was started.
 fn without_retry(error: ApiError) -> ApiError {
     match error.kind {
         Kind::RateLimited(None) => {
-            let hint = "the answer has no Retry-After, so the start was not sent again".to_string();
+            let hint = "the response has no Retry-After, so the start was not sent again".to_string();
             ApiError { kind: Kind::Status(429), hint: Some(hint), ..error }
         }
         _ => error,
@@ -380,7 +381,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_clear_answer_is_a_refusal() {
+    fn only_a_definite_error_is_a_refusal() {
         let error = |kind| ApiError { kind, ..refused("x") };
         for kind in [Kind::Conflict, Kind::Invalid(vec![]), Kind::RateLimited(None), Kind::Status(400)] {
             assert!(error(kind).is_refusal());

@@ -1,4 +1,4 @@
-//! The runs of a followed thread: which of them are new, which have changed, and which are to be read.
+//! Tracks the runs of a followed thread: new ones, changed ones, and which to read.
 
 use crate::log::record::{Outcome, RunRecord};
 use crate::transport::join_plan::{JoinPlan, join_plan};
@@ -10,23 +10,24 @@ use std::collections::{HashMap, VecDeque};
 
 /// Finished runs that are replayed before new ones are followed.
 const REPLAYED: usize = 3;
-/// The status of a run that is gone from the list, as after a cancel with rollback.
+/// The status given to a run that disappeared from the list, as after a cancel with rollback.
 const DELETED: &str = "deleted";
 
-/// What is known of a thread's runs.
+/// The known runs of a thread.
 #[derive(Debug)]
 pub(crate) struct RunList {
     kind: ServerKind,
-    /// Read runs even if that takes events away from other readers.
+    /// Whether to read runs even if that takes events away from other readers.
     shared: bool,
-    /// Runs that are ours to read.
+    /// Runs that we started.
     own: Vec<String>,
-    /// Only the runs themselves are followed, not their events.
+    /// Whether only the runs' status is followed, not their events.
     records_only: bool,
-    /// Replay the newest finished runs first.
+    /// Whether to replay the newest finished runs first.
     replays: bool,
     known: HashMap<String, Known>,
-    /// When the newest run of the first list was created: older ones that appear later were only hidden by newer ones.
+    /// Creation time of the newest run in the first list. Older runs that appear later are not new; the list was too
+    /// short to show them.
     began: Option<Option<Timestamp>>,
     /// Runs to read, oldest first.
     queue: VecDeque<String>,
@@ -37,25 +38,25 @@ struct Known {
     record: RunRecord,
     is_active: bool,
     is_listed: bool,
-    /// Its events are to be read. Its end is told behind them.
+    /// Whether its events are read. Its end is then reported after them.
     is_read: bool,
-    /// Its events go to one reader only, and are left to it.
+    /// Whether its events are left to their single reader.
     is_withheld: bool,
-    /// It was over before the thread was followed.
+    /// Whether it had finished before the thread was followed.
     was_over: bool,
 }
 
-/// What a list of runs has shown.
+/// The changes that a list of runs shows.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct News {
     /// Runs that are new or have changed, oldest first.
     pub records: Vec<RunRecord>,
-    /// Why the events of a run are not read.
+    /// The reasons why events of runs are not read.
     pub unread: Vec<String>,
-    /// Of the newest finished runs, those whose events the server did not keep, each with the reason: oldest first, and only
-    /// of a first list whose past is replayed.
+    /// The newest finished runs whose events the server did not keep, oldest first, each with the reason. Only filled
+    /// by the first list, if finished runs are replayed.
     pub unkept: Vec<(RunRecord, String)>,
-    /// An active run is gone from the list.
+    /// Whether an active run disappeared from the list.
     pub any_deleted: bool,
 }
 
@@ -65,17 +66,17 @@ impl RunList {
         RunList { kind, shared, own: Vec::new(), records_only: false, replays, known, began: None, queue }
     }
 
-    /// These runs are ours: nobody else reads them.
+    /// Marks runs as started by us, so no other reader is affected.
     pub fn own(&mut self, runs: &[String]) {
         self.own = runs.to_vec();
     }
 
-    /// Whether a run is ours to read.
+    /// Returns whether we started a run.
     pub fn is_own(&self, run_id: &str) -> bool {
         self.own.iter().any(|own| own == run_id)
     }
 
-    /// From now on, read the events of runs or only follow the runs.
+    /// Sets whether to read the events of runs or only follow their status.
     pub fn read_events(&mut self, reads: bool) {
         self.records_only = !reads;
         if self.records_only {
@@ -84,7 +85,7 @@ impl RunList {
         }
     }
 
-    /// Takes the newest runs of the thread, in any order. A list of fewer than `limit` is complete.
+    /// Applies the thread's newest runs, in any order. A list of fewer than `limit` is complete.
     pub fn take(&mut self, mut runs: Vec<Run>, at: Timestamp, limit: usize) -> News {
         runs.sort_by_key(|run| run.created_at);
         let mut news = News::default();
@@ -130,12 +131,13 @@ impl RunList {
             known.record = RunRecord { at, status: DELETED.into(), ..known.record.clone() };
             news.records.push(known.record.clone());
         }
-        // Nothing more is to be said of those that are neither listed nor active.
+        // Runs that are neither listed nor active can't change any more.
         self.known.retain(|_, known| known.is_listed || known.is_active || known.is_read);
         news
     }
 
-    /// A run's stream has ended, or was left before (no outcome). Returns the end of the run if it is listed already.
+    /// Notes that a run's stream ended, or was abandoned (no outcome). Returns the end of the run if it is already
+    /// listed.
     pub fn ended(&mut self, run_id: &str, outcome: Option<Outcome>, at: Timestamp) -> Option<RunRecord> {
         let known = self.known.get_mut(run_id)?;
         known.is_read = false;
@@ -143,40 +145,40 @@ impl RunList {
         (!known.is_active).then(|| known.record.clone())
     }
 
-    /// The next run to read.
+    /// Returns the next run to read.
     pub fn next(&mut self) -> Option<String> {
         self.queue.pop_front()
     }
 
-    /// Whether a run is active.
+    /// Returns whether any run is active.
     pub fn any_active(&self) -> bool {
         self.known.values().any(|known| known.is_active)
     }
 
-    /// Active runs whose events are not read here, as that would take them away from their reader.
+    /// Counts the active runs whose events are left to their single reader.
     pub fn unread(&self) -> usize {
         self.known.values().filter(|known| known.is_active && known.is_withheld).count()
     }
 
-    /// Whether a run was over before the thread was followed.
+    /// Returns whether a run had finished before the thread was followed.
     pub fn was_over(&self, run_id: &str) -> bool {
         self.known.get(run_id).is_some_and(|known| known.was_over)
     }
 
-    /// Whether a run was created after this one and is no longer waiting for it.
+    /// Returns whether a newer run has started and is no longer waiting for this one.
     pub fn has_newer_begun(&self, run_id: &str) -> bool {
         let created = self.known.get(run_id).and_then(|known| known.record.started_at);
         let is_newer = |known: &Known| known.record.started_at > created && known.record.status != "pending";
         created.is_some() && self.known.values().any(is_newer)
     }
 
-    /// Notes that a run is to be read, or why not. `was_over`: it was over before the thread was followed.
+    /// Queues a run for reading, or notes why not. `was_over`: it had finished before the thread was followed.
     fn want(&mut self, run: &Run, was_over: bool, news: &mut News) -> bool {
         if self.records_only {
             return false;
         }
         let plan = join_plan(self.kind, Some(run));
-        // What is left in the queue of a run that has only just ended may still be on its way to its reader.
+        // The reader of a run that has just finished may not have received all events from the queue.
         let may_be_read = !was_over && self.kind == ServerKind::JavaScript && is_resumable(run) != Some(true);
         let is_shared = matches!(plan, JoinPlan::Shared(_)) || may_be_read;
         if is_shared && !self.shared && !self.is_own(&run.run_id) {
@@ -191,7 +193,7 @@ impl RunList {
         true
     }
 
-    /// The newest finished runs that can be replayed, of runs in the order of their creation.
+    /// Returns the newest finished runs that can be replayed. Expects runs in order of creation.
     fn replayable(&self, runs: &[Run]) -> Vec<String> {
         let can = |run: &&Run| {
             !run.is_active() && matches!(join_plan(self.kind, Some(run)), JoinPlan::Whole | JoinPlan::Unknown)
@@ -199,7 +201,7 @@ impl RunList {
         runs.iter().rev().filter(can).take(REPLAYED).map(|run| run.run_id.clone()).collect()
     }
 
-    /// Of the newest finished runs, those whose events the server did not keep; of runs in the order of their creation.
+    /// Returns the newest finished runs whose events the server did not keep. Expects runs in order of creation.
     fn unkept(&self, runs: &[Run], at: Timestamp) -> Vec<(RunRecord, String)> {
         let newest = runs.iter().rev().filter(|run| !run.is_active()).take(REPLAYED);
         let unkept = newest.filter_map(|run| match join_plan(self.kind, Some(run)) {
@@ -250,19 +252,19 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_read_once_and_in_order_from_now_on() {
+    fn new_runs_are_read_once_in_order() {
         let mut list = RunList::new(Other, false, false);
         let old = run("r1", 10, "success", true);
         let active = run("r2", 20, "running", true);
         assert_eq!(take(&mut list, &[active.clone(), old.clone()]), (vec!["r2 running".into()], 0));
         assert_eq!(queue(&mut list), ["r2"]);
         assert!(list.any_active());
-        // Nothing new; then the end of one, and two that began since, one of which is over already.
+        // No changes; then the end of one run and two new ones, one of them already finished.
         assert_eq!(take(&mut list, &[active, old.clone()]), (vec![], 0));
         let over = run("r2", 20, "success", true);
         let (fast, next) = (run("r3", 30, "error", true), run("r4", 40, "pending", true));
         let (records, _) = take(&mut list, &[next, fast, over, old]);
-        assert_eq!(records, ["r4 pending"], "the end of a run that is read comes behind its events");
+        assert_eq!(records, ["r4 pending"], "the end of a run is reported after its events");
         assert_eq!(queue(&mut list), ["r3", "r4"]);
         let end = list.ended("r2", Some(Outcome::Success), Timestamp::UNIX_EPOCH);
         assert_eq!(end.map(|end| end.status).as_deref(), Some("success"));
@@ -270,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn old_runs_that_deletions_bring_to_light_are_not_new() {
+    fn old_runs_exposed_by_deletions_are_not_new() {
         let mut list = RunList::new(Other, false, false);
         take(&mut list, &[run("r9", 90, "success", true)]);
         assert_eq!(take(&mut list, &[run("r1", 10, "success", true)]), (vec![], 0));
@@ -278,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_runs_that_can_be_replayed_come_first() {
+    fn newest_replayable_runs_are_read_first() {
         let mut list = RunList::new(Other, false, true);
         let mut runs: Vec<_> = (1..=6).map(|n| run(&format!("r{n}"), i64::from(n) * 10, "success", n != 5)).collect();
         runs.push(run("r7", 70, "running", true));
@@ -288,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn finished_runs_without_events_are_named() {
+    fn finished_runs_without_events_are_reported() {
         let mut list = RunList::new(Aegra, false, true);
         let mut runs: Vec<_> = (1..=4).map(|n| run(&format!("r{n}"), i64::from(n) * 10, "success", true)).collect();
         runs.push(run("r5", 50, "running", true));
@@ -301,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_with_one_reader_are_only_told_of() {
+    fn single_reader_runs_are_reported_but_not_read() {
         for (kind, resumable) in [(JavaScript, false), (Aegra, true), (Aegra, false)] {
             let mut list = RunList::new(kind, false, true);
             let (records, unread) = take(&mut list, &[run("r1", 10, "running", resumable)]);
@@ -314,16 +316,16 @@ mod tests {
             take(&mut list, &[run("r1", 10, "running", resumable)]);
             assert_eq!(queue(&mut list), ["r1"]);
         }
-        // A run that ended between two looks: its reader may not have everything yet.
+        // A run that ended between two lists: its reader may not have received everything yet.
         let mut list = RunList::new(JavaScript, false, true);
         take(&mut list, &[run("r1", 10, "success", false)]);
-        assert_eq!(queue(&mut list), ["r1"], "it was over before");
+        assert_eq!(queue(&mut list), ["r1"], "it had already finished");
         assert_eq!(take(&mut list, &[run("r1", 10, "success", false), run("r2", 20, "success", false)]).1, 1);
         assert_eq!(queue(&mut list), [""; 0]);
     }
 
     #[test]
-    fn a_run_that_is_gone_from_the_list_was_deleted() {
+    fn a_run_missing_from_the_list_was_deleted() {
         let mut list = RunList::new(Other, false, false);
         take(&mut list, &[run("r1", 10, "running", true)]);
         let news = list.take(vec![run("r2", 20, "success", true)], Timestamp::UNIX_EPOCH, 1);
@@ -334,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn the_outcome_of_a_stream_is_told_with_the_end_of_its_run() {
+    fn the_run_record_includes_the_stream_outcome() {
         let mut list = RunList::new(Other, false, false);
         take(&mut list, &[run("r1", 10, "running", true)]);
         let outcome = Some(Outcome::Interrupted);

@@ -1,4 +1,4 @@
-//! What the links to a real agent server share.
+//! Helpers shared by the links to agent servers.
 
 use crate::sse::read_ahead::{Batch, Feed, read_ahead};
 use crate::transport::link::{Opened, Past};
@@ -6,29 +6,29 @@ use crate::transport::modes::{RunTerms, reopening_refused};
 use futures::{StreamExt, stream};
 use runtail_api::{AgentServer, ApiError, EventStream, Kind, Place, ServerKind};
 
-/// The id that asks a run's stream for everything.
+/// The id that requests all events of a run's stream.
 pub(crate) const FROM_THE_START: &str = "-1";
-/// Events of a run that belong to no mode and are always wanted.
+/// Run events that belong to no mode and are always needed.
 pub(crate) const ALWAYS: [&str; 3] = ["metadata", "error", "end"];
-/// Those that the Python server sends only if they are requested beside the modes.
+/// Events that the Python server only sends if they are requested in addition to the modes.
 const REQUESTED: [&str; 2] = ["metadata", "error"];
 
 impl Opened {
-    /// A connection that a server has answered.
+    /// Creates a connection from the server's response.
     pub(crate) fn of(stream: EventStream, max_event: usize) -> Opened {
         let EventStream { status, run_id, thread_id, answered, body } = stream;
         Opened { status, thread_id, run_id, answered, past: Past::Unknown, body: read_ahead(body, max_event) }
     }
 
-    /// The same where everything was requested from the past, although the source requested a start.
+    /// Marks the connection as a full replay, although the source requested a start.
     pub(crate) fn replaying(self) -> Opened {
         let first = Batch { feed: vec![Feed::Replaying { answered: self.answered }], bytes: 0 };
         Opened { body: stream::iter([Ok(first)]).chain(self.body).boxed(), ..self }
     }
 }
 
-/// The modes to request from the server. Only the Python server filters; a filter lets through only what it names, so the
-/// run's beginning, a new attempt and its error are requested too. Other servers may reject these names.
+/// Returns the modes to request from the server. The Python server sends only what is requested, so `metadata` and
+/// `error` are added for it. Other servers may reject these names.
 pub(crate) async fn requested_modes(
     server: &AgentServer,
     known: &mut Option<ServerKind>,
@@ -40,7 +40,7 @@ pub(crate) async fn requested_modes(
     Ok(modes.iter().map(String::as_str).chain(REQUESTED).map(str::to_string).collect())
 }
 
-/// Whether a run's stream may be opened once more while it is open. The error says why not.
+/// Checks whether a run's stream may be opened again while it is open. The error says why not.
 pub(crate) async fn may_reopen(
     server: &AgentServer,
     known: &mut Option<ServerKind>,
@@ -54,7 +54,7 @@ pub(crate) fn refused(detail: &str) -> ApiError {
     ApiError { kind: Kind::Refused, at: Place::default(), detail: detail.into(), hint: None }
 }
 
-/// Which software answers; asked once.
+/// Returns the kind of server, detected once.
 pub(crate) async fn kind(server: &AgentServer, known: &mut Option<ServerKind>) -> Result<ServerKind, ApiError> {
     match known {
         Some(kind) => Ok(*kind),
@@ -62,8 +62,8 @@ pub(crate) async fn kind(server: &AgentServer, known: &mut Option<ServerKind>) -
     }
 }
 
-/// Whether an error means that the server has no such call, rather than no such thing: a server without `/info` may offer
-/// no more than the contract names, which has no call for a thread, a run or their lists.
+/// Returns whether an error means that the server lacks the endpoint rather than the object. A server without `/info`
+/// may only offer the contract's endpoints, which don't include threads, runs or their lists.
 pub async fn lacks_call(
     server: &AgentServer,
     known: &mut Option<ServerKind>,

@@ -1,7 +1,7 @@
 //! The link to the stream of a whole thread.
 //!
-//! The Python server takes the events that it stored, sends them, and subscribes only then: what is published meanwhile
-//! is lost, without a trace. So the past is never read together with the present (`thread_merge.rs`).
+//! The Python server reads its stored events, sends them, and only then subscribes, so events published in between are
+//! silently lost. That is why past and present are read on separate connections (`thread_merge.rs`).
 
 use crate::transport::link::{Capabilities, Link, Opened, Past, Verdict};
 use crate::transport::merge_memory::MergeMemory;
@@ -12,18 +12,18 @@ use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::model::Run;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// An event that only the mode of runs gives.
+/// An event that only `run_modes` includes.
 const RUN: &str = "values";
-/// Runs of a thread that are asked for, newest first.
+/// Number of the thread's runs to list, newest first.
 const RUNS: usize = 100;
 
-/// All that happens on a thread, from now on or from an id (`-`: from the start).
+/// The link to a thread's stream, from now on or from an id (`-`: from the start).
 #[derive(Debug)]
 pub struct ThreadLink {
     thread: Thread,
     kind: Option<ServerKind>,
     memory: Arc<Mutex<MergeMemory>>,
-    /// The stream was open before, so the server offers it.
+    /// Whether the stream was opened before, so the server offers it.
     was_open: bool,
 }
 
@@ -37,7 +37,8 @@ pub(crate) struct Thread {
 }
 
 impl ThreadLink {
-    /// A link to this thread; modes are `run_modes`, `lifecycle` and `state_update`, none means the server's default.
+    /// Creates a link to this thread. Modes are `run_modes`, `lifecycle` and `state_update`; none means the server's
+    /// default.
     pub fn new(server: AgentServer, thread: String, modes: Vec<String>) -> ThreadLink {
         ThreadLink {
             thread: Thread { server, id: thread, modes, max_event: usize::MAX },
@@ -61,7 +62,8 @@ impl Link for ThreadLink {
 
     async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         self.thread.max_event = max_event;
-        // An unknown thread is answered with 200 and silence for ever, so it is asked for each time: it may be deleted.
+        // For an unknown thread the server responds with 200 and sends nothing forever, so check on each connect that
+        // it still exists.
         if let Err(error) = self.thread.server.thread(&self.thread.id).await
             && !lacks_call(&self.thread.server, &mut self.kind, &error).await?
         {
@@ -73,7 +75,7 @@ impl Link for ThreadLink {
             && let Err(error) = &opened
             && error.may_lack_call()
         {
-            // The thread itself was found.
+            // The thread exists.
             let (kind, detail) = (Kind::NotOffered, "this server has no thread streams".into());
             return Err(ApiError { kind, detail, ..error.clone() });
         }
@@ -88,7 +90,7 @@ impl Link for ThreadLink {
     fn set_modes(&mut self, modes: Vec<String>) {
         self.thread.modes = modes;
         if !self.thread.has_stored() {
-            // Runs come and go unheard now.
+            // The end of the current run will not be received in this mode.
             self.memory.lock().unwrap_or_else(PoisonError::into_inner).current = None;
         }
     }
@@ -102,7 +104,8 @@ impl ThreadLink {
     async fn open(&self, is_python: bool, after: Option<&str>) -> Result<Opened, ApiError> {
         match after {
             Some(after) if is_python && self.thread.has_stored() => {
-                // Listening comes first. What the list then calls finished is all in the past that is asked for next.
+                // Subscribe first. All events of runs that the list then shows as finished are in the replay that is
+                // requested next.
                 let whole = self.thread.with_runs();
                 let live = whole.open(false, None).await?;
                 let runs = self.thread.runs().await?;
@@ -121,12 +124,13 @@ impl ThreadLink {
 }
 
 impl Thread {
-    /// Whether anything was asked for that the server keeps.
+    /// Returns whether any requested events are stored by the server.
     fn has_stored(&self) -> bool {
         self.modes.is_empty() || self.modes.iter().any(|mode| mode == "run_modes" || mode == "lifecycle")
     }
 
-    /// The same with the events of runs, by which past and present are joined; who did not ask for them does not get them.
+    /// Returns this thread with run events requested, which are needed to merge past and present. They are filtered out
+    /// again if they were not requested.
     fn with_runs(&self) -> Thread {
         let mut all = self.clone();
         if !thread_gives(&self.modes, RUN) {
@@ -135,7 +139,7 @@ impl Thread {
         all
     }
 
-    /// Whether an event of this name was asked for.
+    /// Returns whether events with this name were requested.
     pub(crate) fn gives(&self, name: &str) -> bool {
         thread_gives(&self.modes, name)
     }
@@ -149,7 +153,7 @@ impl Thread {
         self.server.runs(&self.id, RUNS).await
     }
 
-    /// Whether the server has no record of a run.
+    /// Returns whether the server has no record of a run.
     pub(crate) async fn is_deleted(&self, run: &str) -> Result<bool, ApiError> {
         match self.server.run(&self.id, run).await {
             Ok(_) => Ok(false),

@@ -1,17 +1,16 @@
-//! A thread's past and present as one stream of events without a hole between them, from a server whose thread stream has
-//! one. Three connections make it, each for what it is reliable in:
+//! Merges a thread's past and present into one gapless stream, for servers whose thread stream has a gap between replay
+//! and live events. Uses three connections, each for what it delivers reliably:
 //!
-//! - the *past*: a thread stream that replays. Complete for runs that were finished before it was asked.
-//! - the *run*: the stream of the run that is going on. It subscribes before it replays, so it lacks nothing.
-//! - the *present*: a thread stream that replays nothing, open from the beginning. Complete from its first event on.
+//! - the *past*: a thread stream that replays. Complete for runs that had finished before the request.
+//! - the *run*: the stream of the active run. It subscribes before it replays, so it is complete.
+//! - the *present*: a thread stream without replay, opened first. Complete from its first event on.
 //!
-//! The present takes over from the run at an id: up to the id of the present's first event everything comes from the
-//! run, whatever is newer from the present. Where that cannot be made out the body ends, and the source comes again
-//! with the id up to which it has everything.
+//! The present takes over from the run at the id of the present's first event. If that id cannot be determined the body
+//! ends, and the source reconnects after the last id up to which it is complete.
 
 use crate::source::resume::key;
 use crate::sse::read_ahead::{Batch, Feed, Feeds};
-use crate::transport::framed_connection::{Block, FrameKind, FramedConnection, Key, ThreadFrame, late};
+use crate::transport::framed_connection::{Block, FrameKind, FramedConnection, Key, ThreadFrame, next_or_pending};
 use crate::transport::merge_memory::{MergeMemory, lock};
 use crate::transport::modes::is_resumable;
 use crate::transport::thread_link::Thread;
@@ -24,72 +23,70 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long the past may be silent before the run is read, where the run is not seen in it. The past stays open.
-const GRACE: Duration = Duration::from_secs(1);
+/// How long the past may be silent before the active run is read, if the past has not reached it. The past stays open.
+const PAST_GRACE: Duration = Duration::from_secs(1);
 /// How long the present may take to report the end of a run whose own stream has ended.
-const LATE: Duration = Duration::from_secs(3);
-/// How long the past may be silent when the present has ended.
-const DRAIN: Duration = Duration::from_secs(1);
-/// How long the past may be silent behind the run that is read first, before a gap is reported.
-const OWED: Duration = Duration::from_secs(10);
-/// How much the clock that makes ids may be behind the one of the head of an answer, in milliseconds, where the run and the
-/// present may send the same event.
-const SKEW: u64 = 60_000;
-/// How much earlier than the head of an answer, in milliseconds, an id of what follows it can be.
-const SLACK: u64 = 1_000;
-/// Events that go together at most.
-const AT_ONCE: usize = 512;
-/// Runs that are remembered as done.
+const END_GRACE: Duration = Duration::from_secs(3);
+/// How long the past may be silent after the present has ended.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long an overdue past may be silent before a gap is reported.
+const OVERDUE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How far the clock of event ids may lag behind the clock of response heads, in milliseconds, when looking for events
+/// that both the run and the present send.
+const CLOCK_SKEW: u64 = 60_000;
+/// How much earlier than the response head the id of a following event can be, in milliseconds.
+const ID_SLACK: u64 = 1_000;
+/// Maximum number of events per batch.
+const MAX_BATCH: usize = 512;
+/// Maximum number of remembered finished runs.
 const MAX_DONE: usize = 4096;
 
-/// The three connections, and how far they are.
+/// Merges the three connections.
 pub(crate) struct ThreadMerger {
     thread: Thread,
     memory: Arc<Mutex<MergeMemory>>,
-    /// The id that was asked to begin after.
+    /// The id to resume after.
     after: String,
-    /// The runs when the present was open already and the past was not.
+    /// The runs as listed after the present was opened and before the past was.
     runs: Vec<Run>,
     past: Option<FramedConnection>,
     run: Option<FramedConnection>,
     live: FramedConnection,
     at: MergePhase,
-    /// The run that the past is at, and the last one that it told the end of.
-    told: Option<String>,
+    /// The run that the past is currently replaying, and the last one whose end it has replayed.
+    replaying_run: Option<String>,
     ended: Option<String>,
-    /// Runs of the past that the server has deleted, as a rollback does.
+    /// Runs of the past that were deleted, for example by a rollback.
     deleted: HashSet<String>,
-    /// The run that goes on, or is read from its own stream.
+    /// The active run, or the one that is read from its own stream.
     active: Option<String>,
-    /// Ids before this one can't be in the present.
+    /// The present has no ids before this, in milliseconds.
     since: u64,
-    /// The present ended while the past was read.
+    /// Whether the present ended while the past was being read.
     is_present_over: bool,
-    /// The present's first event of a run.
+    /// The present's first run event, held back.
     held: Option<Block>,
-    /// Up to here the run is read; then comes the present. The last id of all when the run has ended.
+    /// The id up to which the run is read before the present takes over. The maximum once the run has ended.
     edge: Option<Key>,
-    /// The newest id that came from the run, and what came from it that the present may have too.
+    /// The newest id from the run, and hashes of its events that the present may also deliver.
     newest: Option<Key>,
-    given: HashSet<u64>,
-    /// When the last of the runs in the list ended, where the past has it.
+    delivered: HashSet<u64>,
+    /// When the last listed run ended, if the past contains it.
     last: Option<u64>,
-    /// Why it ended, behind what is given before that.
+    /// The error that ended the stream, returned after all events before it.
     failure: Option<ApiError>,
-    /// When an event was given last, or what is read began: heartbeats show no progress.
+    /// When the last event was delivered or the current connection began. Heartbeats don't count as progress.
     quiet_since: Instant,
     out: Vec<Feed>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum MergePhase {
-    /// Reading the past; nothing runs, or what runs is not reached yet.
+    /// Reading the past; no run is active, or the past has not reached it.
     Past,
-    /// Reading the run.
     Run,
-    /// Reading the present.
     Present,
-    Over,
+    Done,
 }
 
 impl ThreadMerger {
@@ -102,13 +99,13 @@ impl ThreadMerger {
         memory: Arc<Mutex<MergeMemory>>,
     ) -> ThreadMerger {
         let active = runs.iter().find(|run| run.status == "running").map(|run| run.run_id.clone());
-        let since = answered.unwrap_or(0).saturating_sub(SLACK);
+        let since = answered.unwrap_or(0).saturating_sub(ID_SLACK);
         let live = FramedConnection { feeds: live, waiting: Vec::new().into_iter(), received: Arc::default() };
-        let (past, run) = (Some(live.beside(past)), None);
-        let (held, edge, newest, given) = (None, None, None, HashSet::new());
+        let (past, run) = (Some(live.sibling(past)), None);
+        let (held, edge, newest, delivered) = (None, None, None, HashSet::new());
         let after = after.to_string();
-        let told = lock(&memory).current.clone();
-        let mut whole = ThreadMerger {
+        let replaying_run = lock(&memory).current.clone();
+        let mut merger = ThreadMerger {
             thread,
             memory,
             after,
@@ -117,7 +114,7 @@ impl ThreadMerger {
             run,
             live,
             at: MergePhase::Past,
-            told,
+            replaying_run,
             ended: None,
             deleted: HashSet::new(),
             active,
@@ -126,119 +123,120 @@ impl ThreadMerger {
             held,
             edge,
             newest,
-            given,
+            delivered,
             last: None,
             failure: None,
             quiet_since: Instant::now(),
             out: Vec::new(),
         };
-        whole.say_what_is_not_kept();
-        if std::mem::take(&mut lock(&whole.memory).owed) {
-            whole.gap("the server was slow to replay the thread's past, and broke off: some may be missing".into());
+        merger.report_unresumable_runs();
+        if std::mem::take(&mut lock(&merger.memory).replay_overdue) {
+            merger.gap("the replay of the thread was interrupted; some events may be missing".into());
         }
-        let finished = whole.runs.iter().filter(|run| is_finished(run));
-        whole.last = finished.max_by_key(|run| ended(run)).filter(|run| is_kept(run)).and_then(ended);
-        whole
+        let finished = merger.runs.iter().filter(|run| is_finished(run));
+        merger.last = finished.max_by_key(|run| ended(run)).filter(|run| is_kept(run)).and_then(ended);
+        merger
     }
 
-    /// The three as one.
+    /// Returns the merged stream.
     pub(crate) fn feeds(self) -> Feeds {
-        stream::unfold(self, |mut whole| async move {
+        stream::unfold(self, |mut merger| async move {
             let mut failure = None;
-            // What has already arrived goes together.
-            while failure.is_none() && whole.at != MergePhase::Over && (whole.out.is_empty() || whole.has_more()) {
-                failure = match whole.at {
-                    MergePhase::Past => whole.read_past().await,
-                    MergePhase::Run => whole.read_run().await,
-                    MergePhase::Present => whole.read_present().await,
-                    MergePhase::Over => Ok(()),
+            // Deliver everything that is already buffered in one batch.
+            while failure.is_none() && merger.at != MergePhase::Done && (merger.out.is_empty() || merger.has_more()) {
+                failure = match merger.at {
+                    MergePhase::Past => merger.read_past().await,
+                    MergePhase::Run => merger.read_run().await,
+                    MergePhase::Present => merger.read_present().await,
+                    MergePhase::Done => Ok(()),
                 }
                 .err();
             }
             if let Some(error) = failure {
-                whole.at = MergePhase::Over;
-                whole.failure = Some(error);
+                merger.at = MergePhase::Done;
+                merger.failure = Some(error);
             }
-            let feed = std::mem::take(&mut whole.out);
-            let bytes = whole.live.received.swap(0, Relaxed);
+            let feed = std::mem::take(&mut merger.out);
+            let bytes = merger.live.received.swap(0, Relaxed);
             match feed.is_empty() {
-                false => Some((Ok(Batch { feed, bytes }), whole)),
-                true => whole.failure.take().map(|error| (Err(error), whole)),
+                false => Some((Ok(Batch { feed, bytes }), merger)),
+                true => merger.failure.take().map(|error| (Err(error), merger)),
             }
         })
         .boxed()
     }
 
-    /// Whether the connection that is read has more that arrived already.
+    /// Returns whether the current connection has more buffered frames.
     fn has_more(&self) -> bool {
         let side = match self.at {
             MergePhase::Past => self.past.as_ref(),
             MergePhase::Run => self.run.as_ref(),
             MergePhase::Present => Some(&self.live),
-            MergePhase::Over => None,
+            MergePhase::Done => None,
         };
-        self.out.len() < AT_ONCE && side.is_some_and(|side| side.waiting.len() > 0)
+        self.out.len() < MAX_BATCH && side.is_some_and(|side| side.waiting.len() > 0)
     }
 
     async fn read_past(&mut self) -> Result<(), ApiError> {
-        let goes_on = self.active.is_some() || self.held.is_some();
-        if goes_on && self.has_past() {
+        let has_active = self.active.is_some() || self.held.is_some();
+        if has_active && self.has_past() {
             return self.begin_run().await;
         }
-        let lacks_end = !goes_on && self.lacks_end();
+        let may_miss_end = !has_active && self.may_miss_end();
         let Some(past) = &mut self.past else {
             self.at = MergePhase::Present;
             return Ok(());
         };
         tokio::select! {
             biased;
-            piece = past.next() => match piece? {
-                // State updates and errors are never stored, so this is no past: the present has it too, and gives it.
+            frame = past.next() => match frame? {
+                // State updates and errors are never stored, so this is live: the present delivers it too.
                 ThreadFrame::Block(block) if block.kind == FrameKind::ThreadLevel => {}
-                ThreadFrame::Block(block) if self.is_past(&block) || self.is_of_deleted(&block).await? => self.give(block),
+                ThreadFrame::Block(block) if self.is_past(&block) || self.is_of_deleted(&block).await? => self.deliver(block),
                 ThreadFrame::Block(_) => {
                     self.past = None;
                     self.begin_run().await?;
                 }
-                ThreadFrame::Beat => self.beat(),
-                ThreadFrame::Cut => self.cut(),
-                ThreadFrame::Over => self.at = MergePhase::Over,
+                ThreadFrame::Heartbeat => self.heartbeat(),
+                ThreadFrame::Truncated => self.end_truncated(),
+                ThreadFrame::Closed => self.at = MergePhase::Done,
             },
-            piece = self.live.next(), if !goes_on && !self.is_present_over => match piece? {
+            frame = self.live.next(), if !has_active && !self.is_present_over => match frame? {
                 ThreadFrame::Block(block) => match self.new_to_past(block) {
-                    Some(block) if block.kind == FrameKind::ThreadLevel => self.give(block),
+                    Some(block) if block.kind == FrameKind::ThreadLevel => self.deliver(block),
                     other => self.held = other,
                 },
-                ThreadFrame::Beat => self.beat(),
-                ThreadFrame::Cut | ThreadFrame::Over => self.is_present_over = true,
+                ThreadFrame::Heartbeat => self.heartbeat(),
+                ThreadFrame::Truncated | ThreadFrame::Closed => self.is_present_over = true,
             },
-            // What arrives of the past meanwhile need not be requested again.
-            () = tokio::time::sleep_until(self.quiet_since + DRAIN), if self.is_present_over => self.at = MergePhase::Over,
-            () = tokio::time::sleep_until(self.quiet_since + GRACE), if goes_on => {
-                lock(&self.memory).owed = true;
+            // Past events that arrive in the meantime need not be requested again.
+            () = tokio::time::sleep_until(self.quiet_since + DRAIN_TIMEOUT), if self.is_present_over => self.at = MergePhase::Done,
+            () = tokio::time::sleep_until(self.quiet_since + PAST_GRACE), if has_active => {
+                lock(&self.memory).replay_overdue = true;
                 self.begin_run().await?;
             }
-            () = tokio::time::sleep_until(self.quiet_since + LATE), if lacks_end => {
-                lock(&self.memory).waited_for = self.last_finished().map(|run| run.run_id.clone());
-                self.at = MergePhase::Over;
+            () = tokio::time::sleep_until(self.quiet_since + END_GRACE), if may_miss_end => {
+                lock(&self.memory).reopened_for_end = self.last_finished().map(|run| run.run_id.clone());
+                self.at = MergePhase::Done;
             }
         }
         Ok(())
     }
 
-    /// Whether the last run ended just when we came, so that its end may be lost between past and present. Once a run.
-    fn lacks_end(&self) -> bool {
+    /// Returns whether the last run ended just as we connected, so that its end may be lost between past and present.
+    /// At most once per run.
+    fn may_miss_end(&self) -> bool {
         let Some(last) = self.last_finished().filter(|run| ended(run).is_some_and(|at| at >= self.since)) else {
             return false;
         };
-        !self.has_past() && lock(&self.memory).waited_for.as_ref() != Some(&last.run_id)
+        !self.has_past() && lock(&self.memory).reopened_for_end.as_ref() != Some(&last.run_id)
     }
 
     fn last_finished(&self) -> Option<&Run> {
         self.runs.iter().filter(|run| is_finished(run) && is_kept(run)).max_by_key(|run| ended(run))
     }
 
-    /// Whether the past has told the end of the last run that it can tell of.
+    /// Returns whether the past has replayed the end of the last run that it contains.
     fn has_past(&self) -> bool {
         let Some(last) = self.last_finished() else { return true };
         let after = key(&self.after);
@@ -249,19 +247,19 @@ impl ThreadMerger {
         is_before || self.ended.as_ref() == Some(&last.run_id)
     }
 
-    /// Whether an event of the past is one of a run that was finished before the past was asked for: all of those are
-    /// there, and all of them before anything else.
+    /// Returns whether an event belongs to a run that had finished before the past was requested. The past contains all
+    /// of these events, before any others.
     fn is_past(&mut self, block: &Block) -> bool {
         let run = match &block.kind {
             FrameKind::RunStarted(run) | FrameKind::RunFinished(run) => Some(run.clone()),
-            FrameKind::ThreadLevel | FrameKind::RunEvent => self.told.clone(),
+            FrameKind::ThreadLevel | FrameKind::RunEvent => self.replaying_run.clone(),
         };
         match &block.kind {
-            FrameKind::RunStarted(_) => self.told.clone_from(&run),
-            FrameKind::RunFinished(_) => (self.told, self.ended) = (None, run.clone()),
+            FrameKind::RunStarted(_) => self.replaying_run.clone_from(&run),
+            FrameKind::RunFinished(_) => (self.replaying_run, self.ended) = (None, run.clone()),
             FrameKind::ThreadLevel | FrameKind::RunEvent => {}
         }
-        // A run says nothing after its end but that it is done: an event of the next one, whose begin is lost, is not its.
+        // A run's only event after its end is `run_done`; anything else belongs to the next run, whose start was lost.
         let is_named = block.kind != FrameKind::RunEvent;
         if run.as_ref().is_some_and(|run| self.deleted.contains(run)) {
             return true;
@@ -270,12 +268,13 @@ impl ThreadMerger {
             let is_in_time = is_named || block.id.is_none_or(|(at, _)| ended(known).is_none_or(|ended| at <= ended));
             return is_finished(known) && is_in_time;
         }
-        // Of a run that is not in the list, or of nobody knows which: runs of a thread never overlap.
+        // An unlisted or unknown run. Runs of a thread never overlap, so compare times.
         let last = self.runs.iter().filter(|run| is_finished(run)).filter_map(ended).max();
         block.id.is_some_and(|(at, _)| last.is_some_and(|last| at <= last))
     }
 
-    /// Whether an event that `is_past` did not recognize is one of a run that the server has deleted: it keeps the events.
+    /// Returns whether an event that `is_past` did not recognize belongs to a deleted run. The server keeps the events
+    /// of deleted runs.
     async fn is_of_deleted(&mut self, block: &Block) -> Result<bool, ApiError> {
         let (FrameKind::RunStarted(run) | FrameKind::RunFinished(run)) = &block.kind else { return Ok(false) };
         let is_deleted = !self.runs.iter().any(|known| known.run_id == *run) && self.thread.is_deleted(run).await?;
@@ -285,16 +284,16 @@ impl ThreadMerger {
         Ok(is_deleted)
     }
 
-    /// What the present says that the past does not: it may have been there for the rest of a run that the list calls
-    /// finished.
+    /// Returns an event of the present unless the past contains it. The present may have opened before a run finished
+    /// that the list shows as finished.
     fn new_to_past(&mut self, block: Block) -> Option<Block> {
         let known = |run: &String| self.runs.iter().any(|r| r.run_id == *run && is_finished(r) && is_kept(r));
         match &block.kind {
             FrameKind::RunStarted(run) if known(run) => None,
             FrameKind::RunFinished(run) if known(run) => {
-                // How much of the run the past has given nobody can tell; asked again, it has it all.
+                // It's unclear how much of this run the past has; a new request returns all of it.
                 if !lock(&self.memory).done.contains_key(run) {
-                    self.at = MergePhase::Over;
+                    self.at = MergePhase::Done;
                 }
                 None
             }
@@ -303,7 +302,7 @@ impl ThreadMerger {
         }
     }
 
-    /// Something goes on that is no past; what the present said of it is held.
+    /// Switches to the active run. Its events from the present are held back.
     async fn begin_run(&mut self) -> Result<(), ApiError> {
         let run = match self.active.clone() {
             Some(active) => self.runs.iter().find(|r| r.run_id == active).cloned(),
@@ -312,8 +311,8 @@ impl ThreadMerger {
                 let mut new = self.thread.runs().await?;
                 new.retain(|run| run.status != "pending" && !was_over(run));
                 if new.len() > 1 {
-                    // Each of them may lie in the hole: with a fresh list they are past.
-                    self.at = MergePhase::Over;
+                    // Each of them may have fallen into the gap. With a fresh list they are past.
+                    self.at = MergePhase::Done;
                     return Ok(());
                 }
                 new.pop()
@@ -321,16 +320,16 @@ impl ThreadMerger {
         };
         let Some(run) = run else {
             match self.held.take() {
-                // A cancelled run is called finished before it is.
-                _ if !std::mem::replace(&mut lock(&self.memory).came_again, true) => self.at = MergePhase::Over,
+                // The server reports a cancelled run as finished before it stops.
+                _ if !std::mem::replace(&mut lock(&self.memory).reopened_for_start, true) => self.at = MergePhase::Done,
                 held => {
-                    self.gap("events came of a run that is not listed: some of it may be missing".into());
-                    held.into_iter().for_each(|block| self.give(block));
+                    self.gap("received events of an unlisted run; some of them may be missing".into());
+                    held.into_iter().for_each(|block| self.deliver(block));
                 }
             }
             return Ok(());
         };
-        // It began while we listened: nothing of it is missing.
+        // The run started while we were connected, so it is complete.
         if self.held.as_ref().is_some_and(|block| block.kind == FrameKind::RunStarted(run.run_id.clone())) {
             self.at = MergePhase::Present;
             return Ok(());
@@ -346,7 +345,7 @@ impl ThreadMerger {
         let after = if matches!(&*self.after, "-" | "0" | "0-0") { "-1" } else { &self.after };
         let opened = self.thread.join(&run.run_id, after).await?;
         self.out.push(Feed::Replaying { answered: opened.answered });
-        self.run = Some(self.live.beside(opened.body));
+        self.run = Some(self.live.sibling(opened.body));
         self.active = Some(run.run_id);
         self.edge = self.held.as_ref().and_then(|block| block.id);
         self.at = MergePhase::Run;
@@ -359,32 +358,32 @@ impl ThreadMerger {
             return Ok(());
         };
         let is_waiting = self.held.is_none();
-        let is_owed = lock(&self.memory).owed;
+        let is_overdue = lock(&self.memory).replay_overdue;
         tokio::select! {
             biased;
-            piece = late(&mut self.past) => self.late(piece?),
-            piece = run.next() => match piece? {
+            frame = next_or_pending(&mut self.past) => self.read_overdue_past(frame?),
+            frame = run.next() => match frame? {
                 ThreadFrame::Block(block) => self.of_run(block),
-                ThreadFrame::Beat => self.beat(),
-                ThreadFrame::Cut => self.cut(),
-                ThreadFrame::Over => {
+                ThreadFrame::Heartbeat => self.heartbeat(),
+                ThreadFrame::Truncated => self.end_truncated(),
+                ThreadFrame::Closed => {
                     self.edge = Some((u64::MAX, 0));
                     self.leave_run();
                 }
             },
-            () = tokio::time::sleep_until(self.quiet_since + OWED), if is_owed => self.say_owed(),
-            piece = self.live.next(), if is_waiting => match piece? {
+            () = tokio::time::sleep_until(self.quiet_since + OVERDUE_TIMEOUT), if is_overdue => self.report_overdue_replay(),
+            frame = self.live.next(), if is_waiting => match frame? {
                 ThreadFrame::Block(block) => match self.new_to_past(block) {
-                    Some(block) if block.kind == FrameKind::ThreadLevel => self.give(block),
+                    Some(block) if block.kind == FrameKind::ThreadLevel => self.deliver(block),
                     Some(block) => {
                         self.edge = block.id.max(self.newest);
                         self.held = Some(block);
                     }
                     None => {}
                 },
-                ThreadFrame::Beat => self.beat(),
-                ThreadFrame::Cut => self.cut(),
-                ThreadFrame::Over => self.at = MergePhase::Over,
+                ThreadFrame::Heartbeat => self.heartbeat(),
+                ThreadFrame::Truncated => self.end_truncated(),
+                ThreadFrame::Closed => self.at = MergePhase::Done,
             },
         }
         Ok(())
@@ -392,7 +391,7 @@ impl ThreadMerger {
 
     fn of_run(&mut self, block: Block) {
         let Some(id) = block.id else {
-            // Only what can be replayed has ids here.
+            // Only events that can be replayed have ids here.
             self.gap(self.active.as_deref().map(not_kept).unwrap_or_default());
             self.edge = None;
             self.leave_run();
@@ -402,46 +401,46 @@ impl ThreadMerger {
             self.leave_run();
             return;
         }
-        if id.0.saturating_add(SKEW) >= self.since {
-            self.given.insert(block.print());
+        if id.0.saturating_add(CLOCK_SKEW) >= self.since {
+            self.delivered.insert(block.fingerprint());
         }
         self.newest = self.newest.max(Some(id));
-        self.give(block);
+        self.deliver(block);
     }
 
-    /// The past goes on, although it was silent for so long that what follows it is read already.
-    fn late(&mut self, piece: ThreadFrame) {
-        match piece {
-            ThreadFrame::Block(block) if self.is_past(&block) => self.give(block),
+    /// Reads the rest of a slow past while newer events are already being read.
+    fn read_overdue_past(&mut self, frame: ThreadFrame) {
+        match frame {
+            ThreadFrame::Block(block) if self.is_past(&block) => self.deliver(block),
             ThreadFrame::Block(_) => {
-                // What is no past any more comes behind all of it.
-                lock(&self.memory).owed = false;
+                // Events that are not past follow all past events.
+                lock(&self.memory).replay_overdue = false;
                 self.past = None;
             }
-            ThreadFrame::Cut | ThreadFrame::Over => {
+            ThreadFrame::Truncated | ThreadFrame::Closed => {
                 self.past = None;
                 if !self.has_past() {
-                    self.say_owed();
+                    self.report_overdue_replay();
                 }
             }
-            ThreadFrame::Beat => return,
+            ThreadFrame::Heartbeat => return,
         }
         if self.has_past() {
-            lock(&self.memory).owed = false;
+            lock(&self.memory).replay_overdue = false;
         }
     }
 
-    /// Reports once that the past did not arrive.
-    fn say_owed(&mut self) {
-        if std::mem::take(&mut lock(&self.memory).owed) {
-            self.gap("the server did not replay the thread's past in time: some may be missing".into());
+    /// Reports, once, that the past did not arrive.
+    fn report_overdue_replay(&mut self) {
+        if std::mem::take(&mut lock(&self.memory).replay_overdue) {
+            self.gap("the server did not replay the thread in time; some events may be missing".into());
         }
     }
 
-    /// A connection ended in the middle of an event: what follows is requested again.
-    fn cut(&mut self) {
+    /// Ends the stream after a connection ended in the middle of an event, so that the source reconnects.
+    fn end_truncated(&mut self) {
         self.out.push(Feed::Unfinished);
-        self.at = MergePhase::Over;
+        self.at = MergePhase::Done;
     }
 
     fn leave_run(&mut self) {
@@ -454,81 +453,81 @@ impl ThreadMerger {
 
     async fn read_present(&mut self) -> Result<(), ApiError> {
         let awaits_done = self.edge.is_some_and(|(at, _)| at == u64::MAX);
-        let is_owed = lock(&self.memory).owed;
-        let piece = match self.held.take() {
+        let is_overdue = lock(&self.memory).replay_overdue;
+        let frame = match self.held.take() {
             Some(block) => ThreadFrame::Block(block),
             None => tokio::select! {
                 biased;
-                piece = late(&mut self.past) => {
-                    self.late(piece?);
+                frame = next_or_pending(&mut self.past) => {
+                    self.read_overdue_past(frame?);
                     return Ok(());
                 }
-                piece = self.live.next() => piece?,
-                () = tokio::time::sleep_until(self.quiet_since + LATE), if awaits_done => ThreadFrame::Over,
-                () = tokio::time::sleep_until(self.quiet_since + OWED), if is_owed => {
-                    self.say_owed();
+                frame = self.live.next() => frame?,
+                () = tokio::time::sleep_until(self.quiet_since + END_GRACE), if awaits_done => ThreadFrame::Closed,
+                () = tokio::time::sleep_until(self.quiet_since + OVERDUE_TIMEOUT), if is_overdue => {
+                    self.report_overdue_replay();
                     return Ok(());
                 }
             },
         };
-        let block = match piece {
+        let block = match frame {
             ThreadFrame::Block(block) => match self.new_to_past(block) {
                 Some(block) => block,
                 None => return Ok(()),
             },
-            ThreadFrame::Beat => {
-                self.beat();
+            ThreadFrame::Heartbeat => {
+                self.heartbeat();
                 return Ok(());
             }
-            ThreadFrame::Cut => {
-                self.cut();
+            ThreadFrame::Truncated => {
+                self.end_truncated();
                 return Ok(());
             }
-            ThreadFrame::Over => {
-                self.at = MergePhase::Over;
+            ThreadFrame::Closed => {
+                self.at = MergePhase::Done;
                 return Ok(());
             }
         };
         if let Some(edge) = self.edge {
-            if self.given.contains(&block.print()) {
+            if self.delivered.contains(&block.fingerprint()) {
                 return Ok(());
             }
             let is_done = matches!(&block.kind, FrameKind::RunFinished(run) if self.active.as_ref() == Some(run));
             if awaits_done && !is_done && block.kind != FrameKind::ThreadLevel {
-                // The present began too late to hear the end of the run.
-                self.at = MergePhase::Over;
+                // The present was opened too late to receive the end of the run.
+                self.at = MergePhase::Done;
                 return Ok(());
             }
             if is_done || block.id > Some(edge) {
                 self.edge = None;
-                self.given = HashSet::new();
+                self.delivered = HashSet::new();
             }
         }
         let mut memory = lock(&self.memory);
         if block.kind == FrameKind::RunEvent
             && memory.current.is_none()
             && !memory.done.is_empty()
-            && !memory.came_again
+            && !memory.reopened_for_start
         {
-            // The server subscribes to a new run when it comes to it; to one that we slow down it may come too late.
-            memory.came_again = true;
+            // The server subscribes to a new run only when it gets to it. If we read slowly, that may be too late.
+            memory.reopened_for_start = true;
             drop(memory);
-            self.at = MergePhase::Over;
+            self.at = MergePhase::Done;
             return Ok(());
         }
         drop(memory);
-        self.give(block);
+        self.deliver(block);
         Ok(())
     }
 
-    fn give(&mut self, block: Block) {
+    fn deliver(&mut self, block: Block) {
         self.quiet_since = Instant::now();
         let is_wanted = std::str::from_utf8(block.event.base_name()).is_ok_and(|name| self.thread.gives(name));
         let mut memory = lock(&self.memory);
         match block.kind {
             FrameKind::RunStarted(run) => memory.current = Some(run),
             FrameKind::RunFinished(run) => {
-                (memory.current, memory.came_again) = (None, false);
+                (memory.current, memory.reopened_for_start) = (None, false);
                 if memory.done.len() >= MAX_DONE {
                     memory.done.clear();
                 }
@@ -537,13 +536,13 @@ impl ThreadMerger {
             FrameKind::ThreadLevel | FrameKind::RunEvent => {}
         }
         drop(memory);
-        // The events of runs may only be here to join past and present by.
+        // Run events may have been requested only to merge past and present.
         if is_wanted {
             self.out.push(Feed::Event(block.event));
         }
     }
 
-    fn beat(&mut self) {
+    fn heartbeat(&mut self) {
         self.out.push(Feed::Heartbeat);
     }
 
@@ -551,8 +550,8 @@ impl ThreadMerger {
         self.out.push(Feed::Gap(why));
     }
 
-    /// Of runs that are not resumable, what was not heard live is gone.
-    fn say_what_is_not_kept(&mut self) {
+    /// Reports runs that are not resumable: events that were not received live are lost.
+    fn report_unresumable_runs(&mut self) {
         let from = key(&self.after).map_or(0, |(at, _)| at);
         let memory = lock(&self.memory);
         let is_missed = |run: &&Run| match is_finished(run) {
@@ -563,7 +562,7 @@ impl ThreadMerger {
         let why = match &lost[..] {
             [] => return,
             [run] => not_kept(&run.run_id),
-            several => format!("{} runs are not resumable: what they sent meanwhile is lost", several.len()),
+            several => format!("{} runs are not resumable; events sent during the outage are lost", several.len()),
         };
         drop(memory);
         self.gap(why);
@@ -571,10 +570,10 @@ impl ThreadMerger {
 }
 
 fn not_kept(run: &str) -> String {
-    format!("the run {} is not resumable: what it sent meanwhile is lost", runtail_core::text::clean(run))
+    format!("run {} is not resumable; events sent during the outage are lost", runtail_core::text::clean(run))
 }
 
-/// When a run last changed, in milliseconds: of one that is finished, its end.
+/// Returns when a run last changed, in milliseconds. For a finished run this is its end.
 fn ended(run: &Run) -> Option<u64> {
     run.updated_at.and_then(|at| u64::try_from(at.as_millisecond()).ok())
 }
@@ -583,7 +582,7 @@ fn is_finished(run: &Run) -> bool {
     !run.is_active()
 }
 
-/// Whether the server keeps the events of a run. Where it doesn't say, its stream will tell.
+/// Returns whether the server keeps the events of a run. True if it doesn't say, because its stream will show it.
 fn is_kept(run: &Run) -> bool {
     is_resumable(run).unwrap_or(true)
 }

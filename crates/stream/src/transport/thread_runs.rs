@@ -1,5 +1,5 @@
-//! Follows a thread by its runs, on servers that have no thread streams: reads the thread's list of runs again and again and
-//! joins those that are active or new, one after the other, as one event log.
+//! Follows a thread by its runs, on servers without thread streams: polls the thread's runs and joins active and new
+//! ones, one after the other, into one event log.
 
 use crate::source::{follow, follow_if_offered};
 use crate::transport::join_link::JoinLink;
@@ -20,24 +20,24 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-/// Newest runs in the list.
+/// Number of newest runs to list.
 const LISTED: usize = 50;
 
-/// How a thread is followed by its runs.
+/// The options for following a thread by its runs.
 #[derive(Debug, Clone)]
 pub struct RunFollowing {
-    /// Read runs even if that takes events away from other readers.
+    /// Whether to read runs even if that takes events away from other readers.
     pub shared: bool,
-    /// Runs that are ours to read: nobody else has started them.
+    /// Runs that we started.
     pub own: Option<watch::Receiver<Arc<[String]>>>,
-    /// How often the list of runs is read while a run is active.
+    /// Polling interval while a run is active.
     pub busy: Duration,
-    /// How often it is read otherwise.
+    /// Polling interval otherwise.
     pub idle: Duration,
-    /// Whenever this changes, the list is read at once.
+    /// Triggers an immediate poll when it changes.
     pub refresh: Option<watch::Receiver<u64>>,
-    /// The thread's state is loaded beside the stream, so nothing is missing where a run that was over before has no events
-    /// left to replay.
+    /// Whether the thread's state is loaded too, so that nothing is missing if a finished run has no events left to
+    /// replay.
     pub has_state: bool,
 }
 
@@ -54,7 +54,7 @@ impl Default for RunFollowing {
     }
 }
 
-/// Follows a thread: by its own stream, or by its runs where the server has no thread streams.
+/// Follows a thread by its own stream, or by its runs if the server has no thread streams.
 pub async fn follow_thread(
     server: AgentServer,
     thread: String,
@@ -94,15 +94,14 @@ struct Follower {
     kind: Option<ServerKind>,
     sums: End,
     pace: watch::Sender<Duration>,
-    /// Lists that failed in a row.
+    /// Consecutive failed polls.
     failures: u32,
-    /// Where the numbers of the current run's stream begin.
+    /// The log position before the current run's first event.
     base: Base,
-    /// The connection that is open.
     open: Option<u32>,
-    /// Active runs whose events are not read, as they go to one reader only.
+    /// Number of active runs whose events are left to their single reader.
     unread: usize,
-    /// The current run was over before, and its state is known: it may have nothing left to replay.
+    /// Whether the current run had already finished and its state is loaded, so an empty replay is no gap.
     is_past: bool,
 }
 
@@ -175,9 +174,9 @@ impl Follower {
         }
     }
 
-    /// Everything that has to be known first.
+    /// Checks the thread and its server before the first poll.
     async fn begin(&mut self) -> Result<RunList, ApiError> {
-        // An unknown thread may have an empty list of runs.
+        // Some servers return an empty list of runs for an unknown thread.
         if let Err(error) = self.server.thread(&self.thread).await
             && !lacks_call(&self.server, &mut self.kind, &error).await?
         {
@@ -187,13 +186,11 @@ impl Follower {
         if let Some(after) = self.options.first_after.as_deref().filter(|after| !is_start(after)) {
             let after = runtail_core::text::clean(after);
             return Err(self.not_offered(format!(
-                "this server has no thread streams, so it can't resume one after {after}: only `-` is possible"
+                "this server has no thread streams, so it can't resume after {after}; only `-` is possible"
             )));
         }
         if !self.modes.is_empty() && !self.modes.iter().any(|mode| mode != THREAD_MODES[2]) {
-            return Err(
-                self.not_offered("this server has no thread streams, and nothing else sends state updates".into())
-            );
+            return Err(self.not_offered("this server has no thread streams, so there are no state updates".into()));
         }
         let mut list = RunList::new(kind, self.following.shared, self.options.first_after.is_some());
         list.read_events(self.reads_events());
@@ -220,7 +217,7 @@ impl Follower {
         self.send(vec![Item::Record(Record::Tape(head))]).await;
     }
 
-    /// Takes a list of runs, or the reason why there is none.
+    /// Applies a list of runs, or the error of a failed poll.
     async fn take_listing(&mut self, listing: Listing, list: &mut RunList) -> Result<(), ApiError> {
         let at = Timestamp::now();
         let runs = match listing {
@@ -246,12 +243,12 @@ impl Follower {
             list.own(&own.borrow_and_update());
         }
         let news = list.take(runs, at, LISTED);
-        // A thread that was deleted has an empty list of runs on some servers.
+        // On some servers a deleted thread has an empty list of runs.
         if is_empty || news.any_deleted {
             self.check_thread().await?;
         }
         let mut items: Vec<Item> = Vec::new();
-        // Where the thread's state is loaded too, its snapshot has these runs.
+        // If the thread's state is loaded too, its snapshot contains these runs.
         for (run, why) in news.unkept.into_iter().filter(|_| !self.following.has_state) {
             self.sums.gaps += 1;
             items.extend([Item::Record(Record::Run(run)), Item::Record(Record::Gap { at, why })]);
@@ -276,7 +273,7 @@ impl Follower {
         }
     }
 
-    /// Fails if the thread is gone.
+    /// Fails if the thread was deleted.
     async fn check_thread(&mut self) -> Result<(), ApiError> {
         match self.server.thread(&self.thread).await {
             Err(error) if error.kind == Kind::NotFound && !lacks_call(&self.server, &mut self.kind, &error).await? => {
@@ -286,7 +283,7 @@ impl Follower {
         }
     }
 
-    /// Reads one run to its end, while the list of runs is read on.
+    /// Reads one run to its end while polling continues.
     async fn read(
         &mut self,
         run: String,
@@ -300,7 +297,7 @@ impl Follower {
         let options = SourceOptions {
             max_event: self.options.max_event,
             first_after: Some("-1".into()),
-            // A thread is never given up.
+            // Threads are followed forever.
             retries: Retries { limit: u32::MAX, ..self.options.retries },
             stop: stop.clone(),
             ..SourceOptions::default()
@@ -326,17 +323,17 @@ impl Follower {
                     if let Some(listing) = listing {
                         self.take_listing(listing, list).await?;
                     }
-                    // Longer than a resume may take.
+                    // Longer than a reconnect may take.
                     if last_event.elapsed() >= self.options.retries.cap && list.has_newer_begun(&run) && !stop.is_cancelled() {
                         self.gap(format!(
-                            "run {} is still called active and sends nothing, and a newer run has begun: its stream was left",
+                            "run {} is reported as active but sends nothing, and a newer run has started; stopped reading it",
                             runtail_core::text::clean(&run)
                         ))
                         .await;
                         stop.cancel();
                     }
                 }
-                // The stream ends in order, and nothing that it sent is lost.
+                // Stopping the stream loses no events that it has already received.
                 () = self.options.stop.cancelled(), if !stop.is_cancelled() => stop.cancel(),
                 () = other_modes(self.options.modes.clone()) => {
                     self.take_modes(list).await;
@@ -356,13 +353,13 @@ impl Follower {
         Ok(())
     }
 
-    /// Passes on what a run's stream has sent, as a part of the thread's log. Returns how it ended.
+    /// Appends items of a run's stream to the thread's log. Returns the run's outcome once the stream ends.
     async fn pass(&mut self, batch: Vec<Item>, run: &str) -> Result<Option<Outcome>, ApiError> {
         let mut ended = None;
         let mut passed = Vec::with_capacity(batch.len());
         for item in batch {
             match item {
-                // These are of the run, and the log is that of the thread.
+                // These items describe the run, but the log is the thread's.
                 Item::Record(Record::Tape(_)) | Item::Started { .. } | Item::Terms(_) => {}
                 Item::Record(Record::End(end)) => {
                     self.sums.bytes += end.bytes;
@@ -391,7 +388,7 @@ impl Follower {
         Ok(ended)
     }
 
-    /// A record of a run's stream as one of the thread's log.
+    /// Renumbers a record of a run's stream for the thread's log.
     fn renumbered(&mut self, record: Record, run: &str) -> Record {
         match record {
             Record::Open { at, conn, status, resumed_after } => {
@@ -418,7 +415,7 @@ impl Follower {
         }
     }
 
-    /// A stream that was left has not closed its connection.
+    /// Records the close of a connection that was abandoned.
     async fn close(&mut self) {
         if let Some(conn) = self.open.take() {
             let (at, reason) = (Timestamp::now(), "left".to_string());
@@ -449,7 +446,7 @@ impl Follower {
         (Outcome::Unknown, Some(detail))
     }
 
-    /// Whoever listened may be gone; then the follower ends at its next turn.
+    /// Sends items. If the receiver was dropped, the follower ends at its next turn.
     async fn send(&mut self, items: Vec<Item>) {
         if !items.is_empty() {
             let _ = self.out.send(items).await;
@@ -462,12 +459,12 @@ impl Follower {
     }
 }
 
-/// Whether an id asks for everything from the start.
+/// Returns whether an id requests all events from the start.
 fn is_start(after: &str) -> bool {
     matches!(after, "-" | "-1" | "0" | "0-0")
 }
 
-/// Reads the list of runs again and again, at a pace that may change.
+/// Polls the list of runs at an interval that may change.
 async fn poll(server: AgentServer, thread: String, mut when: When, retries: Retries, out: mpsc::Sender<Listing>) {
     let mut failures = 0;
     loop {
@@ -486,7 +483,7 @@ async fn poll(server: AgentServer, thread: String, mut when: When, retries: Retr
             return;
         }
         let every = *when.pace.borrow_and_update();
-        // Not all clients at once.
+        // Jitter, so that clients don't poll all at once.
         let wait = wait.unwrap_or_else(|| every.mul_f64(0.8 + 0.4 * fastrand::f64()));
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
@@ -496,13 +493,13 @@ async fn poll(server: AgentServer, thread: String, mut when: When, retries: Retr
     }
 }
 
-/// When the list of runs is read.
+/// The polling schedule.
 struct When {
     pace: watch::Receiver<Duration>,
     refresh: Option<watch::Receiver<u64>>,
 }
 
-/// Ends when a refresh is asked for, which may never be.
+/// Completes when a refresh is requested; otherwise never.
 async fn refreshed(refresh: &mut Option<watch::Receiver<u64>>) {
     let Some(asked) = refresh else { return std::future::pending().await };
     if asked.changed().await.is_err() {

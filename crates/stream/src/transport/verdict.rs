@@ -1,4 +1,4 @@
-//! What a server's records say about a run whose stream has closed.
+//! Determines the state of a run whose stream has closed from the server's records.
 
 use crate::transport::link::Verdict;
 use crate::transport::server::{kind, lacks_call};
@@ -8,13 +8,13 @@ use runtail_core::model::{Run, Thread};
 use serde_json::Value;
 use std::time::Duration;
 
-/// How often, and at what interval, to read a thread again while it is still busy after its run has ended.
+/// How often, and at what interval, to poll a thread that is still busy after its run has ended.
 const SETTLING: u32 = 3;
 const SETTLING_WAIT: Duration = Duration::from_millis(150);
-/// Characters of a question that are shown with the outcome.
+/// Maximum length of a question shown with the outcome, in characters.
 const QUESTION: usize = 160;
 
-/// What became of a run.
+/// Returns the state of a run.
 pub(crate) async fn verdict(
     server: &AgentServer,
     thread: &str,
@@ -23,14 +23,14 @@ pub(crate) async fn verdict(
 ) -> Result<Verdict, ApiError> {
     let run = match server.run(thread, run).await {
         Ok(run) => run,
-        Err(error) if lacks_call(server, known, &error).await? => return Ok(Verdict::Unasked),
+        Err(error) if lacks_call(server, known, &error).await? => return Ok(Verdict::StatusUnsupported),
         Err(error) if error.kind == Kind::NotFound => {
             return Ok(match server.thread(thread).await {
                 // A cancel with rollback deletes the run.
-                Ok(_) => Verdict::Gone(Outcome::Cancelled, Some("the run is gone: rolled back or deleted".into())),
+                Ok(_) => Verdict::NotFound(Outcome::Cancelled, Some("the run was rolled back or deleted".into())),
                 Err(error) if error.kind == Kind::NotFound => {
-                    let why = "the server knows neither the run nor its thread: it was restarted, or they were deleted";
-                    Verdict::Gone(Outcome::Unknown, Some(why.into()))
+                    let why = "the server has neither the run nor its thread: it was restarted, or they were deleted";
+                    Verdict::NotFound(Outcome::Unknown, Some(why.into()))
                 }
                 Err(error) => return Err(error),
             });
@@ -42,35 +42,36 @@ pub(crate) async fn verdict(
     }
     Ok(match &*run.status {
         "success" | "completed" => match waits_for(server, thread, known).await? {
-            Some(question) => Verdict::Over(Outcome::Interrupted, question),
-            None => Verdict::Over(Outcome::Success, None),
+            Some(question) => Verdict::Finished(Outcome::Interrupted, question),
+            None => Verdict::Finished(Outcome::Success, None),
         },
         "error" | "failed" => {
             let told = thread_of(server, thread).await?.failure();
-            Verdict::Over(Outcome::Error, told.or(noted_error(&run)))
+            Verdict::Finished(Outcome::Error, told.or(noted_error(&run)))
         }
-        "timeout" => Verdict::Over(Outcome::Timeout, None),
-        "cancelled" | "canceled" => Verdict::Over(Outcome::Cancelled, None),
-        // Python and JavaScript mean a cancelled run. Aegra means that, or one that stopped to ask.
+        "timeout" => Verdict::Finished(Outcome::Timeout, None),
+        "cancelled" | "canceled" => Verdict::Finished(Outcome::Cancelled, None),
+        // Python and JavaScript servers mean a cancelled run. Aegra means a cancelled or an interrupted one.
         "interrupted" => match kind(server, known).await? {
-            ServerKind::Python | ServerKind::JavaScript => Verdict::Over(Outcome::Cancelled, None),
+            ServerKind::Python | ServerKind::JavaScript => Verdict::Finished(Outcome::Cancelled, None),
             ServerKind::Aegra | ServerKind::Other => match asked(&server.thread_state(thread).await?) {
-                Some(question) => Verdict::Over(Outcome::Interrupted, Some(question)),
-                None => Verdict::Over(Outcome::Cancelled, None),
+                Some(question) => Verdict::Finished(Outcome::Interrupted, Some(question)),
+                None => Verdict::Finished(Outcome::Cancelled, None),
             },
         },
-        other => {
-            Verdict::Over(Outcome::Unknown, Some(format!("the run's status is {}", runtail_core::text::clean(other))))
-        }
+        other => Verdict::Finished(
+            Outcome::Unknown,
+            Some(format!("the run's status is {}", runtail_core::text::clean(other))),
+        ),
     })
 }
 
-/// Aegra keeps the error on the run.
+/// Returns the error in a run's record; only Aegra has one.
 fn noted_error(run: &Run) -> Option<String> {
     run.extra.get("error_message").and_then(Value::as_str).map(String::from)
 }
 
-/// Whether the thread of a run that ended well waits for input, and the question if there is one.
+/// Returns whether the thread of a successful run is waiting for input, and the question if there is one.
 async fn waits_for(
     server: &AgentServer,
     thread: &str,
@@ -80,8 +81,8 @@ async fn waits_for(
     if let Some(question) = interrupt(&settled) {
         return Ok(Some(question));
     }
-    // Aegra's threads have no interrupts, and with the mode `events` it calls a run that stopped to ask a success. While
-    // another run is active its state says nothing about this one.
+    // Aegra's threads have no interrupts, and with the mode `events` it reports an interrupted run as a success. While
+    // another run is active, the thread's state doesn't describe this one.
     if kind(server, known).await? != ServerKind::Aegra || settled.status == "busy" {
         return Ok(None);
     }
@@ -90,7 +91,7 @@ async fn waits_for(
     Ok(asked(&state).map(Some).or(has_next.then_some(None)))
 }
 
-/// The thread; that of a stateless run may be deleted already.
+/// Reads the thread. That of a stateless run may already be deleted.
 async fn thread_of(server: &AgentServer, id: &str) -> Result<Thread, ApiError> {
     match server.thread(id).await {
         Err(error) if error.kind == Kind::NotFound => Ok(Thread::default()),
@@ -98,7 +99,7 @@ async fn thread_of(server: &AgentServer, id: &str) -> Result<Thread, ApiError> {
     }
 }
 
-/// The thread, once its status has followed that of its run. Another run may keep it busy.
+/// Reads the thread once its status is up to date. Another run may keep it busy.
 async fn settled(server: &AgentServer, id: &str) -> Result<Thread, ApiError> {
     for _ in 0..SETTLING {
         let thread = thread_of(server, id).await?;
@@ -110,13 +111,13 @@ async fn settled(server: &AgentServer, id: &str) -> Result<Thread, ApiError> {
     thread_of(server, id).await
 }
 
-/// Whether the thread waits for input, and the question if there is one.
+/// Returns whether the thread is waiting for input, and the question if there is one.
 fn interrupt(thread: &Thread) -> Option<Option<String>> {
     let first = thread.waiting().into_iter().next();
     (first.is_some() || thread.status == "interrupted").then(|| first.map(|i| question(&i.value)))
 }
 
-/// The question in a state.
+/// Returns the question in a state.
 fn asked(state: &Value) -> Option<String> {
     let tasks = state["tasks"].as_array().into_iter().flatten().map(|task| &task["interrupts"]);
     let lists = std::iter::once(&state["interrupts"]).chain(tasks);
@@ -138,7 +139,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_a_thread_waits_for() {
+    fn questions_of_interrupted_threads() {
         let thread = |text| serde_json::from_str::<Thread>(text).unwrap();
         assert_eq!(interrupt(&thread(r#"{"thread_id":"t","status":"idle"}"#)), None);
         assert_eq!(interrupt(&thread(r#"{"thread_id":"t","status":"interrupted"}"#)), Some(None));

@@ -1,8 +1,10 @@
 //! The keys that the footer shows: those that make sense where one is, most useful first.
 
-use super::keys::{Context, Keymap};
-use super::viewer::{View, Viewer};
-use super::{App, Overlay};
+use super::App;
+use crate::features::stream::viewer::{View, Viewer};
+use crate::input::action::Context;
+use crate::input::keymap::Keymap;
+use crate::session::Component;
 use runtail_core::model::ThreadStatus;
 
 /// Keys and what they do, as the footer shows them.
@@ -13,17 +15,19 @@ const MAX_HINTS: usize = 4;
 
 /// What can be pressed now.
 pub fn hints(app: &App) -> Hints {
-    let ascii = app.settings.ascii;
-    match app.overlays.last() {
-        // What can be done differs from list to list, and with how far a change is.
-        Some(Overlay::Browse(list)) => app.keymap.hints_of(list.hints(), ascii),
-        Some(Overlay::Confirm(confirm)) => app.keymap.hints_of(confirm.hints(), ascii),
-        _ => match (app.context(), app.viewer()) {
-            (Context::Stream, Some(viewer)) => {
-                let can_act = !app.is_read_only(&viewer.server.profile);
-                of_stream(viewer, &app.keymap, can_act, ascii)
-            }
-            (context, _) => app.keymap.hints(context, app.server.as_ref().map(|s| s.tab), ascii),
+    let ascii = app.session.settings.ascii;
+    // What can be done differs from list to list, and with how far a change is.
+    if let Some(ids) = app.overlays.last().and_then(|top| top.hints()) {
+        return app.session.keymap.hints_of(ids, ascii);
+    }
+    match (app.context(), app.viewer()) {
+        (Context::Stream, Some(viewer)) => {
+            let can_act = !app.is_read_only(&viewer.server.profile);
+            of_stream(viewer, &app.session.keymap, can_act, ascii)
+        }
+        (context, _) => match app.agent.hints().filter(|_| context == Context::Server) {
+            Some(ids) => app.session.keymap.hints_of(ids, ascii),
+            None => app.session.keymap.hints(context, ascii),
         },
     }
 }

@@ -1,22 +1,10 @@
 //! Which part of the screen is whose. Pure, and used by both `update` (page sizes) and `draw`.
 
-use super::viewer::{View, Viewer};
 use super::{App, Pane};
+use crate::widgets::area::Area;
 
 /// From this width on the three panes stand side by side.
 pub const WIDE: u16 = 120;
-/// Below this the dashboard says that it is too small.
-pub const SMALLEST: (u16, u16) = (60, 12);
-
-/// A rectangle of cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs)]
-pub struct Area {
-    pub x: u16,
-    pub y: u16,
-    pub w: u16,
-    pub h: u16,
-}
 
 /// The rectangles of one screen. A pane that is not shown has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,51 +50,4 @@ pub fn layout(size: (u16, u16), app: &App) -> Regions {
     regions.revisions = Some(Area { x: 0, y: body.y + upper, w: left, h: body.h - upper });
     regions.stream = Some(Area { x: left + 1, y: body.y, w: w - left - 1, h: body.h });
     regions
-}
-
-/// The part of a pane that is under its heading lines.
-pub fn below(area: Area, lines: u16) -> Area {
-    let lines = lines.min(area.h);
-    Area { y: area.y + lines, h: area.h - lines, ..area }
-}
-
-/// From this width on two views stand side by side, else one above the other.
-const BESIDE: u16 = 100;
-/// Below this height there is room for one view only.
-const TALL: u16 = 12;
-
-/// A view on the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Half {
-    /// The view.
-    pub view: View,
-    /// Whether it has the focus.
-    pub focused: bool,
-    /// Its heading, where two are shown.
-    pub head: Option<Area>,
-    /// Its lines.
-    pub rows: Area,
-}
-
-/// Where the views of a stream are shown in the rows of its pane.
-pub fn halves(area: Area, viewer: &Viewer) -> Vec<Half> {
-    let shown = viewer.shown();
-    let beside = area.w >= BESIDE;
-    if shown.len() < 2 || (!beside && area.h < TALL) {
-        return vec![Half { view: viewer.view(), focused: true, head: None, rows: area }];
-    }
-    let parts = if beside {
-        let left = area.w / 2;
-        [Area { w: left, ..area }, Area { x: area.x + left, w: area.w - left, ..area }]
-    } else {
-        let upper = area.h / 2;
-        [Area { h: upper, ..area }, Area { y: area.y + upper, h: area.h - upper, ..area }]
-    };
-    let half = |((view, focused), part): ((View, bool), Area)| Half {
-        view,
-        focused,
-        head: Some(Area { h: 1, ..part }),
-        rows: below(part, 1),
-    };
-    shown.into_iter().zip(parts).map(half).collect()
 }

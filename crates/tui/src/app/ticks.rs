@@ -1,10 +1,10 @@
 //! When the screen is to be drawn again though nothing comes: what counts on it, and how soon that says another number.
 
-use super::fleet::ProfileState;
-use super::history::History;
-use super::msg::NextPoll;
-use super::viewer::Viewer;
-use super::{App, Overlay, Page};
+use super::{App, Overlay};
+use crate::features::deployments::revisions::History;
+use crate::features::stream::viewer::Viewer;
+use crate::session::msg::NextPoll;
+use crate::session::profile::ProfileState;
 use jiff::Timestamp;
 use runtail_core::text;
 use std::time::Duration;
@@ -32,13 +32,10 @@ impl App {
                 return Some(SEARCH_TURN);
             }
         }
-        let waits = |o: &Overlay| matches!(o, Overlay::SignIn(sign_in) if sign_in.waiting.is_some());
-        let mut next = self.profiles.iter().filter_map(|profile| self.header_tick(profile)).min();
+        let mut next = self.session.profiles.iter().filter_map(|profile| self.header_tick(profile)).min();
         let mut also = |tick: Option<Duration>| next = next.into_iter().chain(tick).min();
-        also(self.notice().and(self.notice_until).map(|until| ahead(until, self.now)));
-        also(self.overlays.last().is_some_and(waits).then_some(SECOND));
-        let explains = matches!(self.overlays.last(), Some(Overlay::Page(Page::Why(_), _)));
-        also(explains.then_some(SECOND));
+        also(self.notice().and(self.session.notice_until).map(|until| ahead(until, self.session.now)));
+        also(self.overlays.last().and_then(|top| top.next_tick(&self.overlay_cx(false))));
         // Header and footer stand above and below whatever lies over the panes.
         if self.overlays.iter().all(|overlay| matches!(overlay, Overlay::Command(_))) {
             also(shown.is_some_and(Viewer::is_open).then_some(SECOND));
@@ -50,7 +47,7 @@ impl App {
 
     /// In the header a profile in trouble says how old what stands here is, and when it is asked again.
     fn header_tick(&self, profile: &ProfileState) -> Option<Duration> {
-        let limited = profile.limited_until.filter(|until| *until > self.now);
+        let limited = profile.limited_until.filter(|until| *until > self.session.now);
         let failing = profile.control_plane && profile.error.is_some();
         let again = match profile.next_poll {
             Some(NextPoll::At(at)) if failing && limited.is_none() && !profile.halted => Some(at),
@@ -64,7 +61,8 @@ impl App {
     /// failed.
     fn history_tick(&self, history: &History) -> Option<Duration> {
         let moving = history.revisions.iter().find(|revision| !revision.phase().is_final());
-        let spent = moving.and_then(|revision| history.phases(&revision.id, self.now).pop()).map(|(_, spent, _)| spent);
+        let spent =
+            moving.and_then(|revision| history.phases(&revision.id, self.session.now).pop()).map(|(_, spent, _)| spent);
         // Seconds are shown for an hour.
         let spent = spent.map(|spent| match spent.as_secs() {
             0..3600 => SECOND,
@@ -81,14 +79,14 @@ impl App {
 
     /// Until an age on the screen is another one.
     fn older(&self, since: Timestamp) -> Duration {
-        let age = ahead(self.now, since);
+        let age = ahead(self.session.now, since);
         let unit = text::age_unit(age);
         unit.saturating_sub(Duration::from_secs(age.as_secs() % unit.as_secs())).max(SECOND)
     }
 
     /// Until what is left of a wait is another number; none where it is over.
     fn nearer(&self, until: Timestamp) -> Option<Duration> {
-        let left = ahead(until, self.now);
+        let left = ahead(until, self.session.now);
         let unit = text::age_unit(left).as_secs();
         (!left.is_zero()).then(|| Duration::from_secs(left.as_secs() % unit + 1))
     }

@@ -2,7 +2,7 @@
 //! planned with.
 
 use super::services::Services;
-use crate::app::msg::{ServerRef, ThreadRef};
+use crate::session::msg::{ServerRef, ThreadRef};
 use runtail_api::{
     Acted, AgentServer, ApiError, CancelTarget, Choice, LoadedThread, PlanError, RunStart, StartError, StartFailure,
     ThreadIntent, ThreadPlan,

@@ -2,7 +2,7 @@
 
 use super::services::Services;
 use super::subs::Out;
-use crate::app::msg::Answer;
+use crate::session::msg::SubscriptionEvent;
 use runtail_api::{ApiError, AuthWaited, Listing};
 use runtail_core::model::{AuthAnswer, AuthAuthenticateRequest, Collection, mask_record};
 use serde_json::Value;
@@ -37,10 +37,10 @@ pub async fn wait(services: &Services, profile: &str, auth_id: &str, out: &Out) 
     };
     let telling = async {
         while let Some(error) = troubles.recv().await {
-            out.send(Answer::WaitTrouble(error)).await;
+            out.send(SubscriptionEvent::WaitTrouble(error)).await;
         }
     };
     let (result, ()): (Result<AuthWaited, ApiError>, ()) = tokio::join!(waiting, telling);
     services.heed(profile, result.as_ref().err());
-    out.send(Answer::Waited(result)).await;
+    out.send(SubscriptionEvent::Waited(result)).await;
 }

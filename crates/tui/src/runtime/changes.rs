@@ -2,7 +2,7 @@
 //! dashboard's state, under its number.
 
 use super::services::Services;
-use crate::app::msg::{Made, RevisionRef};
+use crate::session::msg::{Made, RevisionRef};
 use runtail_api::{ApiError, ControlPlane, PlanError};
 use runtail_core::model::{DeploymentSpec, Intent, Plan, Preview};
 use std::collections::HashMap;

@@ -4,9 +4,10 @@
 use super::Options;
 use super::services::Services;
 use super::subs::Runner;
-use crate::app::msg::{Effect, Msg};
+use crate::app::draw::FrozenFrame;
 use crate::app::{App, subscriptions, update};
-use crate::ui::{Still, Theme};
+use crate::session::msg::{Effect, Msg};
+use crate::widgets::theme::Theme;
 use jiff::Timestamp;
 use ratatui::Frame;
 use std::io;
@@ -19,7 +20,7 @@ pub struct Dashboard {
     pub app: App,
     pub(super) runner: Runner,
     messages: mpsc::Receiver<Msg>,
-    still: Still,
+    still: FrozenFrame,
     color: bool,
     rgb: bool,
 }
@@ -37,17 +38,17 @@ impl Dashboard {
         let (sender, messages) = mpsc::channel::<Msg>(64);
         match options.replay {
             Some(file) => {
-                app.habits.configure(&options.config);
+                app.session.prefs.configure(&options.config);
                 app.zoom = true;
                 app.open_recording(file);
             }
             None => app.configured(&options.config, options.origin),
         }
-        let mut runner = Runner::new(Arc::new(services), sender, app.settings.tape.max_event);
+        let mut runner = Runner::new(Arc::new(services), sender, app.session.settings.tape.max_event);
         if let Some(watch) = options.watch {
             runner.follow(watch)?;
         }
-        Ok((Dashboard { app, runner, messages, still: Still::default(), color, rgb }, first))
+        Ok((Dashboard { app, runner, messages, still: FrozenFrame::default(), color, rgb }, first))
     }
 
     /// Applies a message at the current time. Returns the effects to perform.
@@ -86,8 +87,8 @@ impl Dashboard {
 
     /// Lays the state out and draws it.
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
-        self.app.settle();
-        let theme = Theme { color: self.color, rgb: self.rgb, ascii: self.app.settings.ascii };
+        self.app.relayout();
+        let theme = Theme { color: self.color, rgb: self.rgb, ascii: self.app.session.settings.ascii };
         self.still.draw(&self.app, &theme, frame);
         self.app.on_drawn();
     }

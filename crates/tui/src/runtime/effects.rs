@@ -5,7 +5,7 @@ use super::browse;
 use super::changes;
 use super::find;
 use super::services::Services;
-use crate::app::msg::{Described, Done, Effect, RevisionRef, ServerRef};
+use crate::session::msg::{Described, Effect, EffectResult, RevisionRef, ServerRef};
 use runtail_api::{ApiError, CardOf, PlanError};
 use runtail_core::config::{ConfigError, Draft};
 use runtail_core::model::{FailureCard, StatusTime};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 const MAX_RECORD: usize = 64 << 20;
 
 /// Does an effect and gives its answer; none for those that the loop does itself.
-pub async fn perform(services: &Services, effect: Effect) -> Option<Done> {
+pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult> {
     let done = match effect {
         Effect::FetchInfo(server) => {
             let result = match services.agent_server(&server).await {
@@ -24,7 +24,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Done> {
                 Err(error) => Err(error),
             };
             services.heed(&server.profile, result.as_ref().err());
-            Done::Info(server, result)
+            EffectResult::Info(server, result)
         }
         Effect::FetchAssistants(server) => {
             let result = match services.agent_server(&server).await {
@@ -32,92 +32,92 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<Done> {
                 Err(error) => Err(error),
             };
             services.heed(&server.profile, result.as_ref().err());
-            Done::Assistants(server, result)
+            EffectResult::Assistants(server, result)
         }
         Effect::Describe(what) => {
             let result = record(services, &what).await;
             services.heed(what.profile(), result.as_ref().err());
-            Done::Described(what, result)
+            EffectResult::Described(what, result)
         }
         Effect::Find(number, source, id) => {
             let result = find::find(services, &source, &id).await;
             services.heed(source.profile(), result.as_ref().err());
-            Done::Found(number, source, result)
+            EffectResult::Found(number, source, result)
         }
         Effect::Explain(of, address, times) => {
             let result = card(services, &of, &address, &times).await;
             services.heed(&of.profile, result.as_ref().err());
-            Done::Card(of, result)
+            EffectResult::Card(of, result)
         }
         Effect::Write(profile, id, name) => {
             let document = changes::document(services, &profile, &id).await;
             services.heed(&profile, document.as_ref().err());
-            Done::Written(profile, id, name, document)
+            EffectResult::Written(profile, id, name, document)
         }
         Effect::Plan(number, profile, intent) => {
             let planned = changes::plan(services, number, &profile, &intent).await;
             services.heed(&profile, planned.as_ref().err().and_then(PlanError::request));
-            Done::Planned(number, planned)
+            EffectResult::Planned(number, planned)
         }
         Effect::Send(number, profile) => {
             let sent = changes::send(services, number, &profile).await;
             services.heed(&profile, sent.as_ref().err());
-            Done::Sent(number, sent)
+            EffectResult::Sent(number, sent)
         }
         Effect::PlanAction(number, server, intent) => {
             let planned = actions::plan(services, number, &server, &intent).await;
             let asked = planned.as_ref().err().and_then(PlanError::request);
             services.heed(&server.profile, asked);
-            Done::PlannedAction(number, planned)
+            EffectResult::PlannedAction(number, planned)
         }
         Effect::Act(number, thread) => {
             let acted = actions::act(services, number, &thread).await;
             services.heed(&thread.server.profile, acted.as_ref().err().map(|failed| &failed.error));
-            Done::Acted(number, thread, acted)
+            EffectResult::Acted(number, thread, acted)
         }
         Effect::StartRun(number, thread, start) => {
             let acted = actions::start(services, &thread, &start).await;
             services.heed(&thread.server.profile, acted.as_ref().err().map(|failed| &failed.error));
-            Done::Acted(number, thread, acted)
+            EffectResult::Acted(number, thread, acted)
         }
         Effect::FollowCancel(thread, targets) => {
             let targets = actions::follow_cancel(services, &thread, targets).await;
-            Done::CancelFollowed(thread, targets)
+            EffectResult::CancelFollowed(thread, targets)
         }
         Effect::LoadThread(number, thread) => {
             let loaded = actions::load(services, &thread).await;
             services.heed(&thread.server.profile, loaded.as_ref().err());
-            Done::ThreadLoaded(number, loaded)
+            EffectResult::ThreadLoaded(number, loaded)
         }
         Effect::Forget(number) => {
             drop(services.changes.take(number));
             drop(services.actions.take(number));
             return None;
         }
-        Effect::ReadJournal => Done::Journal(services.journal.entries()),
+        Effect::ReadJournal => EffectResult::Journal(services.journal.entries()),
         Effect::Browse(number, profile, of) => {
             let result = browse::list(services, &profile, &of).await;
             let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref());
             services.heed(&profile, error);
-            Done::Browsed(number, result)
+            EffectResult::Browsed(number, result)
         }
         Effect::Authenticate(number, profile, request) => {
             let result = browse::authenticate(services, &profile, &request).await;
             services.heed(&profile, result.as_ref().err());
-            Done::Authenticated(number, result)
+            EffectResult::Authenticated(number, result)
         }
-        Effect::File(number, step) => Done::FileStepped(number, services.files.step(number, step).await),
+        Effect::File(number, step) => EffectResult::FileStepped(number, services.files.step(number, step).await),
         Effect::OpenLink(link) => {
             let why = super::open_link(&link).await.err()?;
-            Done::LinkNotOpened(link, why)
+            EffectResult::LinkNotOpened(link, why)
         }
         Effect::EditOutside(_) | Effect::Alert(..) | Effect::Copy(_) | Effect::Suspend | Effect::Redraw => return None,
         Effect::DraftFile(path, typed) => {
             let drafted = aside(move || Draft::new(&path, typed).map(Box::new)).await;
-            Done::Drafted(drafted)
+            EffectResult::Drafted(drafted)
         }
-        Effect::SaveFile(draft) => Done::Saved(aside(move || draft.write().map(|()| draft)).await),
-        Effect::Try(number, profile) => Done::Tried(number, services.reach(&profile).await),
+        Effect::SaveFile(draft) => EffectResult::Saved(aside(move || draft.write().map(|()| draft)).await),
+        Effect::Try(number, profile) => EffectResult::Tried(number, services.reach(&profile).await),
         Effect::UseProfiles(..) | Effect::Configure(_) => return None,
     };
     Some(done)

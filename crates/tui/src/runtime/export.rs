@@ -1,6 +1,6 @@
 //! Files that views are written to. Each is new, the person's own, and written a part at a time where nobody waits for it.
 
-use crate::app::export::{Chunk, FileStep};
+use crate::session::msg::{Chunk, FileStep};
 use runtail_core::text::{clean, clean_lines, json};
 use runtail_stream::{Chain, RecordingFile, write_record};
 use std::collections::HashMap;

@@ -1,8 +1,8 @@
 //! Looks an id up on one server.
 
 use super::services::Services;
-use crate::app::msg::ServerRef;
-use crate::app::palette::{Found, Source};
+use crate::session::msg::ServerRef;
+use crate::session::msg::{Found, Source};
 use futures::StreamExt;
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The terminal's events in our own words.
 
-use crate::app::key::{Code, Key};
-use crate::app::msg::Msg;
+use crate::input::key::{Code, Key};
+use crate::session::msg::Msg;
 use crossterm::event::{Event, EventStream, KeyCode, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind};
 use futures::stream::SelectAll;
 use std::io;

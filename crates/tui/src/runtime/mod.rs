@@ -29,10 +29,10 @@ pub use link::open_link;
 pub use services::Services;
 pub use signals::Endings;
 
-use crate::app::key::{Code, Key};
-use crate::app::msg::{Effect, Msg};
-use crate::app::profiles::Origin;
 use crate::app::{App, Settings};
+use crate::input::key::{Code, Key};
+use crate::session::catalogue::Origin;
+use crate::session::msg::{Effect, Msg};
 use frames::Frames;
 use futures::StreamExt;
 use runtail_core::config::{Config, Mouse, Notify, Profile, Watch};
@@ -284,7 +284,7 @@ async fn drive(
 fn show(dashboard: &mut Dashboard, screen: &mut Screen) -> io::Result<Vec<Effect>> {
     // The terminal may have changed its size before its event has reached us.
     let size = screen.size()?;
-    let effects = match size == dashboard.app.size {
+    let effects = match size == dashboard.app.session.size {
         true => Vec::new(),
         false => dashboard.update(Msg::Resize(size.0, size.1)),
     };
@@ -304,7 +304,7 @@ async fn sleep_until(at: Option<Instant>) {
 
 /// In lists the mouse is ours; where text is to be read it is the terminal's, so that it can be selected and copied.
 fn wants_mouse(app: &App) -> bool {
-    match app.habits.mouse {
+    match app.session.prefs.mouse {
         Mouse::On => true,
         Mouse::Off => false,
         Mouse::Auto => {

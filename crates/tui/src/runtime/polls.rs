@@ -4,7 +4,7 @@
 use super::round::{Round, SHORTEST, Told, pause, quickened};
 use super::services::Services;
 use super::subs::Out;
-use crate::app::msg::{Answer, NextPoll, Pace, RevisionRef, ServerRef, Wanted};
+use crate::session::msg::{NextPoll, Pace, RevisionRef, ServerRef, SubscriptionEvent, Wanted};
 use futures::stream::{FuturesUnordered, StreamExt};
 use jiff::SignedDuration;
 use runtail_api::{
@@ -52,7 +52,7 @@ pub async fn deployments(services: &Services, profile: &str, mut told: Told, out
             true => NextPoll::At(round.due_at(pause(usual, told.borrow().pace))),
             false => NextPoll::Stopped,
         };
-        if !out.send(Answer::Deployments { result, torn, skew, next }).await || !goes_on {
+        if !out.send(SubscriptionEvent::Deployments { result, torn, skew, next }).await || !goes_on {
             return;
         }
         round.rest(&mut told, |pace| pause(usual, pace)).await;
@@ -94,7 +94,7 @@ impl Reading {
                     let read = rows.iter().map(|row| take(control_plane.read_row(row), &mut incomplete));
                     let page = read.flatten().collect();
                     // The first list is shown as it comes.
-                    if is_first && !out.send(Answer::Page(page)).await {
+                    if is_first && !out.send(SubscriptionEvent::Page(page)).await {
                         break;
                     }
                 }
@@ -176,7 +176,7 @@ pub async fn newest(services: &Services, profile: &str, mut told: Told, out: &Ou
                 services.heed(profile, revision.as_ref().err());
                 let stop =
                     revision.as_ref().is_err_and(|e| matches!(e.kind, Kind::Unauthorized | Kind::Refused));
-                if !out.send(Answer::Newest { deployment: wanted.deployment, revision }).await || stop {
+                if !out.send(SubscriptionEvent::Newest { deployment: wanted.deployment, revision }).await || stop {
                     return;
                 }
             }
@@ -272,7 +272,7 @@ pub async fn revisions(services: &Services, at: (&str, &str), limit: usize, mut 
             true => NextPoll::At(round.due_at(wait(told.borrow().pace))),
             false => NextPoll::Stopped,
         };
-        if !out.send(Answer::Revisions(result, next)).await || !matches!(next, NextPoll::At(_)) {
+        if !out.send(SubscriptionEvent::Revisions(result, next)).await || !matches!(next, NextPoll::At(_)) {
             return;
         }
         round.rest(&mut told, wait).await;
@@ -313,7 +313,7 @@ pub async fn vanish(services: &Services, profile: &str, id: &str, mut told: Told
             true => NextPoll::At(round.due_at(wait(Pace::Fast))),
             false => NextPoll::Stopped,
         };
-        if !out.send(Answer::Vanishing(result, next)).await || !matches!(next, NextPoll::At(_)) {
+        if !out.send(SubscriptionEvent::Vanishing(result, next)).await || !matches!(next, NextPoll::At(_)) {
             return;
         }
         round.rest(&mut told, wait).await;
@@ -338,7 +338,7 @@ pub async fn watch(services: &Services, of: &RevisionRef, mut told: Told, out: &
             true => NextPoll::At(round.due_at(wait(Pace::Fast))),
             false => NextPoll::Stopped,
         };
-        if !out.send(Answer::Watched(result, next)).await || !matches!(next, NextPoll::At(_)) {
+        if !out.send(SubscriptionEvent::Watched(result, next)).await || !matches!(next, NextPoll::At(_)) {
             return;
         }
         round.rest(&mut told, wait).await;
@@ -371,7 +371,7 @@ pub async fn log(
         let goes_on = round.answered(result.as_ref().err());
         let incomplete = follower.as_ref().is_some_and(LogFollower::is_incomplete);
         // An empty look says nothing, but the first one says that there is nothing.
-        if !out.send(Answer::Lines { lines: result, incomplete }).await || !goes_on {
+        if !out.send(SubscriptionEvent::Lines { lines: result, incomplete }).await || !goes_on {
             return;
         }
         let usual = LOG_PAUSE * (1 + quiet / 5);
@@ -391,7 +391,7 @@ pub async fn threads(services: &Services, server: &ServerRef, limit: usize, mut 
         };
         services.heed(&server.profile, result.as_ref().err());
         let goes_on = round.answered(result.as_ref().err());
-        if !out.send(Answer::Threads(result)).await || !goes_on {
+        if !out.send(SubscriptionEvent::Threads(result)).await || !goes_on {
             return;
         }
         round.rest(&mut told, list_pause).await;
@@ -410,7 +410,7 @@ pub async fn runs(services: &Services, of: (&ServerRef, &str), limit: usize, mut
         };
         services.heed(&server.profile, result.as_ref().err());
         let goes_on = round.answered(result.as_ref().err());
-        if !out.send(Answer::Runs(result)).await || !goes_on {
+        if !out.send(SubscriptionEvent::Runs(result)).await || !goes_on {
             return;
         }
         round.rest(&mut told, list_pause).await;

@@ -2,7 +2,7 @@
 
 use super::export::at_home;
 use super::subs::Out;
-use crate::app::msg::Answer;
+use crate::session::msg::SubscriptionEvent;
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_stream::{End, Event, Head, Item, ReadError, Reader, Record, RunRecord, Seq};
@@ -22,7 +22,7 @@ pub(super) async fn play(file: PathBuf, out: &Out) {
     let (sender, mut batches) = mpsc::channel(BATCHES);
     let reading = tokio::task::spawn_blocking(move || read(&at_home(file), &sender));
     while let Some(items) = batches.recv().await {
-        if !out.send(Answer::Items(items)).await {
+        if !out.send(SubscriptionEvent::Items(items)).await {
             return;
         }
     }
@@ -69,7 +69,7 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
         }
         if batch.len() >= BATCH || bytes >= BATCH_BYTES {
             bytes = 0;
-            numbers.settle();
+            numbers.clamp();
             // The tab was closed.
             if out.blocking_send(std::mem::take(&mut batch)).is_err() {
                 return;
@@ -137,7 +137,7 @@ impl Numbers {
     }
 
     /// The snapshots so far keep their positions, whatever the first event's number will be.
-    fn settle(&mut self) {
+    fn clamp(&mut self) {
         if !self.leading.is_empty() {
             self.last = Some((Seq::START, Seq(self.leading.len() as u64)));
             self.leading.clear();

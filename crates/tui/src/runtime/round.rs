@@ -1,6 +1,6 @@
 //! When a poll asks again: by what moves, who looks, how long the server took and how often it failed.
 
-use crate::app::msg::{Pace, Wish};
+use crate::session::msg::{Pace, SubscriptionParams};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::ApiError;
 use runtail_core::backoff::{Backoff, vary};
@@ -24,7 +24,7 @@ const SOON: u32 = 3;
 const MOST_SLOWER: u32 = 8;
 
 /// What a running poll is told.
-pub type Told = watch::Receiver<Wish>;
+pub type Told = watch::Receiver<SubscriptionParams>;
 
 /// The pause between two requests, before its jitter. `usual` is the configured one; what moves is asked for more often,
 /// what nobody looks at less.

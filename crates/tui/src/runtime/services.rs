@@ -4,7 +4,7 @@ use super::abilities::Surroundings;
 use super::actions::Actions;
 use super::changes::Changes;
 use super::export::Files;
-use crate::app::msg::ServerRef;
+use crate::session::msg::ServerRef;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, join_all};
 use runtail_api::{AgentServer, ApiError, Connections, ControlPlane, Http, Journal, Kind, Place, Retry};

@@ -5,7 +5,7 @@
 use super::round::Told;
 use super::services::Services;
 use super::subs::Out;
-use crate::app::msg::{Answer, ServerRef, WantedStatus};
+use crate::session::msg::{ServerRef, SubscriptionEvent, WantedStatus};
 use futures::stream::{FuturesUnordered, StreamExt};
 use runtail_api::{ApiError, Kind};
 use runtail_core::model::{ThreadFacts, ThreadStatus};
@@ -55,7 +55,7 @@ pub async fn thread_statuses(services: &Services, server: &ServerRef, mut told: 
                 read.insert(wanted.thread.clone(), (wanted.facts.clone(), Instant::now()));
                 services.heed(&server.profile, status.as_ref().err());
                 let stop = status.as_ref().is_err_and(|e| matches!(e.kind, Kind::Unauthorized | Kind::Refused));
-                if !out.send(Answer::ThreadStatus { of: wanted, status }).await || stop {
+                if !out.send(SubscriptionEvent::ThreadStatus { of: wanted, status }).await || stop {
                     return;
                 }
             }

@@ -5,8 +5,11 @@ use super::effects::perform;
 use super::polls;
 use super::round::Told;
 use super::services::Services;
-use crate::app::msg::{Answer, Effect, Msg, ServerRef, StreamTarget, SubKey, Subscription, What, Wish};
-use crate::app::work::Task;
+use crate::session::msg::{
+    Effect, Epoch, Msg, ServerRef, StreamTarget, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+    SubscriptionParams,
+};
+use crate::widgets::jobs::Task;
 use runtail_api::doctor::{Ask, examine_all};
 use runtail_core::config::{Config, Profile, Watch};
 use runtail_stream::{
@@ -27,29 +30,36 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 pub struct Runner {
     services: Arc<Services>,
     out: mpsc::Sender<Msg>,
-    running: BTreeMap<SubKey, Running>,
+    running: BTreeMap<SubscriptionId, Running>,
     tasks: JoinSet<()>,
     max_event: u64,
     /// Number of the configuration in force.
-    generation: u64,
+    generation: Epoch,
 }
 
 /// A subscription that is kept.
 struct Running {
-    epoch: u64,
+    epoch: Epoch,
     limit: usize,
     task: AbortHandle,
-    tell: watch::Sender<Wish>,
+    tell: watch::Sender<SubscriptionParams>,
 }
 
 impl Runner {
     /// A runner with nothing to do.
     pub fn new(services: Arc<Services>, out: mpsc::Sender<Msg>, max_event: u64) -> Runner {
-        Runner { services, out, running: BTreeMap::new(), tasks: JoinSet::new(), max_event, generation: 0 }
+        Runner {
+            services,
+            out,
+            running: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            max_event,
+            generation: Epoch::default(),
+        }
     }
 
     /// Other profiles are in force. What runs goes on with those that it began with, until it is no longer wanted.
-    pub fn use_profiles(&mut self, generation: u64, profiles: &[Profile]) {
+    pub fn use_profiles(&mut self, generation: Epoch, profiles: &[Profile]) {
         self.generation = generation;
         self.services = Arc::new(self.services.with(profiles));
     }
@@ -124,32 +134,39 @@ impl Runner {
         self.tasks.spawn(async move {
             let services = &*services;
             match (sub.key, sub.what) {
-                (SubKey::Deployments(profile), _) => polls::deployments(services, &profile, told, &out).await,
-                (SubKey::Newest(profile), _) => polls::newest(services, &profile, told, &out).await,
-                (SubKey::Revisions(profile, id), _) => {
+                (SubscriptionId::Deployments(profile), _) => polls::deployments(services, &profile, told, &out).await,
+                (SubscriptionId::Newest(profile), _) => polls::newest(services, &profile, told, &out).await,
+                (SubscriptionId::Revisions(profile, id), _) => {
                     polls::revisions(services, (&profile, &id), sub.limit, told, &out).await
                 }
-                (SubKey::Vanish(profile, id), _) => polls::vanish(services, &profile, &id, told, &out).await,
-                (SubKey::Watch(of), _) => polls::watch(services, &of, told, &out).await,
-                (SubKey::Log(..), What::Log(profile, scope, filter)) => {
+                (SubscriptionId::Vanish(profile, id), _) => polls::vanish(services, &profile, &id, told, &out).await,
+                (SubscriptionId::Watch(of), _) => polls::watch(services, &of, told, &out).await,
+                (SubscriptionId::Log(..), SubscriptionKind::Log(profile, scope, filter)) => {
                     polls::log(services, (&profile, scope, filter), told, &out).await
                 }
-                (SubKey::Threads(server), _) => polls::threads(services, &server, sub.limit, told, &out).await,
-                (SubKey::ThreadStatuses(server), _) => {
+                (SubscriptionId::Threads(server), _) => polls::threads(services, &server, sub.limit, told, &out).await,
+                (SubscriptionId::ThreadStatuses(server), _) => {
                     super::statuses::thread_statuses(services, &server, told, &out).await
                 }
-                (SubKey::Runs(server, thread), _) => {
+                (SubscriptionId::Runs(server, thread), _) => {
                     polls::runs(services, (&server, &thread), sub.limit, told, &out).await
                 }
-                (SubKey::Stream(_), What::Stream(server, target)) => {
+                (SubscriptionId::Stream(_), SubscriptionKind::Stream(server, target)) => {
                     stream(services, &server, target, max_event, told, &out).await
                 }
-                (SubKey::Wait(_), What::Wait(profile, auth_id)) => {
+                (SubscriptionId::Wait(_), SubscriptionKind::Wait(profile, auth_id)) => {
                     browse::wait(services, &profile, &auth_id, &out).await
                 }
-                (SubKey::Doctor(_), What::Profiles(all)) => doctor(services, &all, &out).await,
-                (SubKey::Work(_), What::Work(task)) => work(task, &out).await,
-                (SubKey::Log(..) | SubKey::Stream(_) | SubKey::Wait(_) | SubKey::Doctor(_) | SubKey::Work(_), _) => {}
+                (SubscriptionId::Doctor(_), SubscriptionKind::Profiles(all)) => doctor(services, &all, &out).await,
+                (SubscriptionId::Work(_), SubscriptionKind::Work(task)) => work(task, &out).await,
+                (
+                    SubscriptionId::Log(..)
+                    | SubscriptionId::Stream(_)
+                    | SubscriptionId::Wait(_)
+                    | SubscriptionId::Doctor(_)
+                    | SubscriptionId::Work(_),
+                    _,
+                ) => {}
             }
         })
     }
@@ -165,7 +182,7 @@ impl Runner {
 
     /// The next task that panicked: the subscription that it kept, and its message. Tasks that end well are only counted
     /// out.
-    pub async fn next_panic(&mut self) -> Option<(Option<SubKey>, String)> {
+    pub async fn next_panic(&mut self) -> Option<(Option<SubscriptionId>, String)> {
         loop {
             match self.tasks.join_next_with_id().await {
                 Some(Err(error)) if error.is_panic() => {
@@ -187,14 +204,14 @@ impl Runner {
 
 /// Where a subscription's answers go.
 pub(super) struct Out {
-    key: SubKey,
-    epoch: u64,
+    key: SubscriptionId,
+    epoch: Epoch,
     sender: mpsc::Sender<Msg>,
 }
 
 impl Out {
     /// `false` where nobody listens any more.
-    pub(super) async fn send(&self, answer: Answer) -> bool {
+    pub(super) async fn send(&self, answer: SubscriptionEvent) -> bool {
         self.sender.send(Msg::Answer { key: self.key.clone(), epoch: self.epoch, answer }).await.is_ok()
     }
 
@@ -221,7 +238,7 @@ async fn work(task: Task, out: &Out) {
     loop {
         match tokio::task::spawn_blocking(move || job.step()).await {
             Ok((part, more)) => {
-                let told = out.send(Answer::Worked(part)).await;
+                let told = out.send(SubscriptionEvent::Worked(part)).await;
                 let Some(next) = more.filter(|_| told) else { return };
                 job = next;
             }
@@ -235,19 +252,19 @@ async fn work(task: Task, out: &Out) {
 /// A look of the doctor, from the first check to the last. When this task is stopped nothing more is asked.
 async fn doctor(services: &Services, profiles: &[Arc<str>], out: &Out) {
     for check in services.surroundings.look() {
-        out.send(Answer::Checked(Some(Box::new(check)))).await;
+        out.send(SubscriptionEvent::Checked(Some(Box::new(check)))).await;
     }
     let (sender, mut told) = mpsc::unbounded_channel();
     let profiles = profiles.iter().filter_map(|name| services.profile(name).cloned()).collect();
     let forward = async {
         while let Some(check) = told.recv().await {
-            out.send(Answer::Checked(Some(Box::new(check)))).await;
+            out.send(SubscriptionEvent::Checked(Some(Box::new(check)))).await;
         }
     };
     // Nobody is asked here whether a key may go elsewhere, so it does not.
     let ask = Ask::default();
     tokio::join!(examine_all(profiles, &ask, sender), forward);
-    out.send(Answer::Checked(None)).await;
+    out.send(SubscriptionEvent::Checked(None)).await;
 }
 
 /// What a recording of this stream begins with.
@@ -279,7 +296,7 @@ async fn stream(
     let client = match services.agent_server(server).await {
         Ok(client) => client,
         Err(error) => {
-            out.send(Answer::Items(vec![Item::Failed(Box::new(error))])).await;
+            out.send(SubscriptionEvent::Items(vec![Item::Failed(Box::new(error))])).await;
             return;
         }
     };
@@ -339,7 +356,7 @@ async fn stream(
                 return;
             }
             let is_large = items.iter().map(size).sum::<usize>() > LARGE;
-            if is_large && !out.drained().await || !out.send(Answer::Items(items)).await {
+            if is_large && !out.drained().await || !out.send(SubscriptionEvent::Items(items)).await {
                 return;
             }
         }

@@ -18,7 +18,6 @@ pub enum FieldKind {
     Choice(Vec<Value>),
     /// A whole number.
     Integer,
-    /// A number.
     Number,
     /// A text, sent as it is typed.
     Text,
@@ -45,12 +44,10 @@ pub struct Field {
     pub rule: String,
 }
 
-/// A form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Form {
     /// The schema's title.
     pub title: Option<String>,
-    /// Its fields.
     pub fields: Vec<Field>,
 }
 

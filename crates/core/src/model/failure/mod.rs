@@ -66,17 +66,14 @@ pub struct Evidence<'a> {
     pub options: &'a str,
     /// The deployment, or null. Must be unmasked, because its secrets are removed from the log.
     pub deployment: &'a Value,
-    /// The revision.
     pub revision: &'a Value,
     /// The deployment's revisions, newest first, as far as they are known.
     pub history: &'a [Value],
     /// The time in each status, where it was watched.
     pub times: &'a [StatusTime],
-    /// Its log.
     pub log: LogEvidence<'a>,
 }
 
-/// The card.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FailureCard {
     /// The deployment's name on the command line.
@@ -118,7 +115,6 @@ pub struct Times {
     pub log: Option<Duration>,
 }
 
-/// The end of a log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LogEnd {
     /// Which log.
@@ -134,7 +130,6 @@ pub struct LogEnd {
 /// The newest revision that was deployed before this one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LastGood {
-    /// Its id.
     pub id: String,
     /// When it was made.
     pub created_at: Option<Timestamp>,

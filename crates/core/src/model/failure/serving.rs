@@ -11,7 +11,6 @@ use serde_json::Value;
 /// The serving revision, if the explained one was deployed but is not serving.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ServesInstead {
-    /// Its id.
     pub id: String,
     /// When it was made.
     pub created_at: Option<Timestamp>,

@@ -10,11 +10,9 @@ use serde_json::{Map, Value, json};
 pub struct Draft {
     /// The body, secrets included.
     pub body: Value,
-    /// The changes.
     pub changes: Vec<Change>,
     /// Whether it creates a new revision.
     pub revision: NewRevision,
-    /// Notes.
     pub notes: Vec<Note>,
     /// The source of the new revision.
     pub made_from: Value,

@@ -1,5 +1,5 @@
-//! Which member of a list is which member of a newer one. Members with ids are found by them, wherever they are; others by
-//! the longest common subsequence of what they are, where that can be had at a fair price.
+//! Aligns the members of two lists: by id if they have one, otherwise by the longest common subsequence if that isn't
+//! too expensive.
 
 use crate::json::document::{Doc, Kind};
 use std::collections::{HashMap, HashSet};
@@ -10,7 +10,7 @@ const MAX_CELLS: usize = 1_000_000;
 const IDS: [&str; 6] =
     ["\"id\"", "\"task_id\"", "\"interrupt_id\"", "\"checkpoint_id\"", "\"run_id\"", "\"tool_call_id\""];
 
-/// What became of a member, by its node.
+/// The result for a list member, by node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Aligned {
     /// It is this one now, which may have changed.
@@ -90,7 +90,7 @@ fn id<'a>(doc: &'a Doc, member: u32) -> Option<&'a str> {
     }
 }
 
-/// The ids, where each member has one of its own.
+/// Returns the ids, where each member has one of its own.
 fn unique<'a>(ids: &[Option<&'a str>]) -> Option<Vec<&'a str>> {
     let mut seen = HashSet::with_capacity(ids.len());
     ids.iter().map(|id| id.filter(|id| seen.insert(*id))).collect()
@@ -141,7 +141,7 @@ fn longest_rise(places: &[Option<usize>]) -> Vec<bool> {
     stays
 }
 
-/// The places of a longest common subsequence.
+/// Returns the places of a longest common subsequence.
 fn common(olds: &[u32], news: &[u32], equal: impl Fn(u32, u32) -> bool) -> Option<Vec<(usize, usize)>> {
     let (height, width) = (olds.len() + 1, news.len() + 1);
     if height.saturating_mul(width) > MAX_CELLS {

@@ -3,7 +3,7 @@
 use crate::json::document::{Doc, Kind, plain};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The numbers of all nodes, in one pass from the end: what is in a container comes before the container itself.
+/// Returns the numbers of all nodes, in one pass from the end: what is in a container comes before the container itself.
 pub(super) fn fingerprints(doc: &Doc) -> Vec<u64> {
     let mut prints = vec![0u64; doc.len() as usize];
     for node in (0..doc.len()).rev() {

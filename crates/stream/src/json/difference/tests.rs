@@ -10,7 +10,7 @@ fn difference(old: &str, new: &str) -> Difference {
     Difference::of(Arc::new(Doc::new(Arc::from(old))), Arc::new(Doc::new(Arc::from(new))))
 }
 
-/// The changes in words: `changed a.b 1 → 2`.
+/// Returns the changes in words: `changed a.b 1 → 2`.
 fn told(old: &Value, new: &Value) -> Vec<String> {
     let difference = difference(&old.to_string(), &new.to_string());
     let words = |change: &Change| {
@@ -31,7 +31,7 @@ fn told(old: &Value, new: &Value) -> Vec<String> {
     difference.changes.iter().map(words).collect()
 }
 
-/// The old document with all changes made.
+/// Returns the old document with all changes made.
 fn applied(difference: &Difference, node: u32) -> Value {
     let Difference { old, new, changes, .. } = difference;
     let of = |kind: ChangeKind, node: u32| changes.iter().find(|c| c.kind == kind && c.old == node);

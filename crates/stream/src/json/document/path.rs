@@ -4,7 +4,7 @@ use super::{Doc, Kind, plain};
 use std::fmt::Write;
 
 impl Doc {
-    /// The path of a value: `messages[3].tool_calls[0].args.city`, keys in quotes where they are no plain names; `.` for
+    /// Returns the path of a value: `messages[3].tool_calls[0].args.city`, keys in quotes where they are no plain names; `.` for
     /// the whole.
     pub fn path(&self, node: u32) -> String {
         let mut steps: Vec<u32> = std::iter::once(node).chain(self.ancestors(node)).collect();
@@ -31,7 +31,7 @@ impl Doc {
         if path.is_empty() { ".".into() } else { path }
     }
 
-    /// The node that has the same path as a node of another document. `effort` is how many siblings may still be looked
+    /// Returns the node that has the same path as a node of another document. `effort` is how many siblings may still be looked
     /// at, here and in later calls; what is farther is not found.
     pub fn counterpart(&self, other: &Doc, node: u32, effort: &mut usize) -> Option<u32> {
         if self.is_empty() || node >= other.len() {
@@ -50,7 +50,7 @@ impl Doc {
         Some(at)
     }
 
-    /// The member of a container that stands where a node of another document stands in its own.
+    /// Returns the member of a container that stands where a node of another document stands in its own.
     fn member(&self, container: u32, other: &Doc, node: u32, effort: &mut usize) -> Option<u32> {
         let key = other.key(node);
         match (self.kind(container), key) {
@@ -86,7 +86,7 @@ impl Doc {
     }
 }
 
-/// Whether a key needs no quotes.
+/// Returns whether a key needs no quotes.
 fn is_name(key: &str) -> bool {
     let mut chars = key.chars();
     chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')

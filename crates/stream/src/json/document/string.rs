@@ -8,7 +8,7 @@ const CHUNK: usize = 8192;
 /// How far beyond that a piece may go on to end with a line or a word.
 const REACH: usize = 512;
 
-/// Where the string that begins at a quote ends, its second quote included.
+/// Returns where the string that begins at a quote ends, its second quote included.
 pub(super) fn end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut i = start + 1;
     loop {
@@ -20,7 +20,7 @@ pub(super) fn end(bytes: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// The text of a JSON string. What serde refuses (half a surrogate pair) costs one character.
+/// Returns the text of a JSON string. What serde refuses (half a surrogate pair) costs one character.
 pub fn unquote(raw: &str) -> String {
     plain(raw).into_owned()
 }
@@ -38,7 +38,7 @@ fn inner(raw: &str) -> Option<&str> {
     raw.strip_prefix('"')?.strip_suffix('"')
 }
 
-/// The beginning of a JSON string as it is read, from about so many of its bytes, and whether that is all of it.
+/// Returns the beginning of a JSON string as it is read, from about so many of its bytes, and whether that is all of it.
 pub fn head(raw: &str, bytes: usize) -> (String, bool) {
     let inner = inner(raw).unwrap_or(raw);
     let end = safe(inner, bytes);
@@ -58,17 +58,17 @@ pub struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// The pieces of a JSON string as it is written, with its quotes.
+    /// Returns the pieces of a JSON string as it is written, with its quotes.
     pub fn of_string(raw: &'a str) -> Chunks<'a> {
         Chunks { inner: inner(raw).unwrap_or(raw), escaped: true }
     }
 
-    /// The pieces of any other text.
+    /// Returns the pieces of any other text.
     pub fn of_text(text: &'a str) -> Chunks<'a> {
         Chunks { inner: text, escaped: false }
     }
 
-    /// How many there are; one where there is no text.
+    /// Returns how many there are; one where there is no text.
     pub fn count(&self) -> usize {
         let count = self.inner.len().div_ceil(CHUNK).max(1);
         if count > 1 && self.start(count - 1) == self.inner.len() { count - 1 } else { count }
@@ -105,7 +105,7 @@ impl<'a> Chunks<'a> {
     }
 }
 
-/// The next place from an offset on at which a string can be cut: between characters, and outside of escapes.
+/// Returns the next place from an offset on at which a string can be cut: between characters, and outside of escapes.
 fn safe(inner: &str, at: usize) -> usize {
     let bytes = inner.as_bytes();
     if at >= bytes.len() {
@@ -134,7 +134,7 @@ fn safe(inner: &str, at: usize) -> usize {
     at
 }
 
-/// Whether a backslash begins an escape, and is not the second half of one.
+/// Returns whether a backslash begins an escape, and is not the second half of one.
 fn is_escape(bytes: &[u8], at: usize) -> bool {
     bytes[..at].iter().rev().take_while(|b| **b == b'\\').count().is_multiple_of(2)
 }

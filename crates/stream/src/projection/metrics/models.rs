@@ -6,8 +6,8 @@ use crate::protocol::Payload;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The models that an event names. It is looked through once, and only where somebody asks: a state of 50 MB may bring the
-/// answers of a hundred branches.
+/// The models named in an event, which is scanned once, on demand: a 50 MB state may contain the messages of a hundred
+/// branches.
 pub(super) struct Models<'p, 'a> {
     payload: &'p Payload<'a>,
     /// By the messages' ids.
@@ -20,7 +20,7 @@ impl<'p, 'a> Models<'p, 'a> {
         Models { payload, told: None }
     }
 
-    /// The model of a message that the event told of.
+    /// Returns the model of a message that the event told of.
     pub fn model(&mut self, message: &Message) -> Option<Cow<'a, str>> {
         let payload = self.payload;
         let json = Peek::head(payload.json?, usize::MAX);
@@ -47,7 +47,7 @@ fn named<'a>(payload: &Payload<'a>, json: Peek<'a>) -> HashMap<Cow<'a, str>, Cow
     messages.into_iter().filter_map(|message| Some((message.get("id")?.string()?, model(message)?))).collect()
 }
 
-/// The model that a finished message names.
+/// Returns the model that a finished message names.
 fn model(message: Peek<'_>) -> Option<Cow<'_, str>> {
     message.get("response_metadata")?.pick(["model_name", "model"]).into_iter().flatten().next()?.string()
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::MAX_NAMES;
 
-/// What was written, by a run or by one of its nodes.
+/// The output of a run or of one of its nodes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Work {
     /// Pieces of messages that held text, reasoning or arguments.
@@ -24,11 +24,11 @@ pub struct Work {
     pub usage: Usage,
     /// When the first piece came.
     pub first_token: Option<Timestamp>,
-    /// Pieces that came after another one of their message, and the time that passed between the two.
+    /// Chunks that followed another one of their message, and the total time between them.
     pub(super) flowing: u64,
     pub(super) flow: SignedDuration,
     pub(super) last_token: Option<Timestamp>,
-    /// Tokens written by messages that came in pieces.
+    /// Output tokens of streamed messages.
     pub(super) streamed: u64,
 }
 
@@ -64,7 +64,7 @@ impl Work {
 pub struct NodeNumbers {
     /// Its name, with the subgraphs that it lives in: `sub/inner/node`.
     pub name: Arc<str>,
-    /// The event that it was first told of with.
+    /// The first event about it.
     pub seq: Seq,
     /// What it wrote.
     pub work: Work,
@@ -86,10 +86,10 @@ impl NodeNumbers {
     }
 }
 
-/// One run, as far as this tape tells.
+/// The metrics of one run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunNumbers {
-    /// Its id, where it is known.
+    /// Its id, if known.
     pub run_id: Option<Arc<str>>,
     /// Its first event.
     pub seq: Seq,
@@ -99,13 +99,13 @@ pub struct RunNumbers {
     pub asked: Option<Timestamp>,
     /// When the server began with it: its `metadata` event.
     pub began: Option<Timestamp>,
-    /// When the first event of its work came.
+    /// Time of its first event after the metadata.
     pub first_event: Option<Timestamp>,
-    /// When its newest event came.
+    /// Time of its newest event.
     pub last_event: Option<Timestamp>,
     /// When it was over.
     pub ended: Option<Timestamp>,
-    /// How it ended, where that is known.
+    /// How it ended, if known.
     pub outcome: Option<Outcome>,
     /// Whether it reported an error: a thread says that a run is done, and not how.
     pub failed: bool,
@@ -127,7 +127,7 @@ pub struct RunNumbers {
     pub models: Vec<(Arc<str>, Usage)>,
     /// The server said that it is done, and will say no more of it.
     pub(super) done: bool,
-    /// It is over, whoever said so.
+    /// Whether it has ended, according to any source.
     pub(super) over: bool,
     /// Whether the time of its newest event is known.
     pub(super) is_timed: bool,
@@ -136,12 +136,12 @@ pub struct RunNumbers {
 }
 
 impl RunNumbers {
-    /// When it started, as far as we know: when we asked for it, else when the server said so.
+    /// Returns when it started, as far as we know: when we asked for it, else when the server said so.
     pub fn start(&self) -> Option<Timestamp> {
         self.asked.or(self.began)
     }
 
-    /// How long it waited for its turn: from our asking to the server's beginning.
+    /// Returns how long it waited for its turn: from our asking to the server's beginning.
     pub fn waited(&self) -> Option<SignedDuration> {
         Some(self.began?.duration_since(self.asked?))
     }
@@ -162,7 +162,7 @@ impl RunNumbers {
         Some(until?.duration_since(self.start()?))
     }
 
-    /// Whether it is still running, as far as the stream shows.
+    /// Returns whether it is still running, as far as the stream shows.
     pub fn is_open(&self) -> bool {
         !self.over
     }

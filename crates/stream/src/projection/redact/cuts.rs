@@ -73,7 +73,7 @@ impl<'a> Decoded<'a> {
         Decoded { text: text.into(), marks }
     }
 
-    /// Where a position of the content is written.
+    /// Returns where a position of the content is written.
     pub fn written(&self, at: usize) -> usize {
         let marks = self.marks.partition_point(|(decoded, _)| *decoded <= at);
         match marks.checked_sub(1).and_then(|last| self.marks.get(last)) {
@@ -96,7 +96,7 @@ impl<'a> Decoded<'a> {
     }
 }
 
-/// The character of the escape at the start of a text, and the bytes of the escape.
+/// Returns the character of the escape at the start of a text, and the bytes of the escape.
 fn escape(text: &str) -> (char, usize) {
     let unit = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;

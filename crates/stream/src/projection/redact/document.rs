@@ -123,7 +123,7 @@ impl Rules {
         Cut { put: MASK.into(), ..self.whole(FIRST_KIND + PRIVATE_KEYS, range, &doc.path(node), &inner[..end]) }
     }
 
-    /// The rule by which a whole value is removed. There is none for what was removed already.
+    /// Returns the rule by which a whole value is removed. There is none for what was removed already.
     fn rule_for(&self, doc: &Doc, node: u32, depth: usize) -> Option<usize> {
         let raw = doc.value(node);
         if matches!(raw, "null" | "\"\"" | VALUE) {
@@ -147,7 +147,7 @@ impl Rules {
         cuts
     }
 
-    /// Where keys of any kind are in a text, with their rules.
+    /// Returns where keys of any kind are in a text, with their rules.
     pub(super) fn keys(&self, text: &str) -> Vec<(usize, Range<usize>)> {
         let mut keys = Vec::new();
         if self.patterns.may_be_in(text) {
@@ -173,7 +173,7 @@ impl Rules {
     }
 }
 
-/// Whether a value has a secret's name: that of its field, or, in a list of headers or variables, the name beside it.
+/// Returns whether a value has a secret's name: that of its field, or, in a list of headers or variables, the name beside it.
 fn has_secret_name(doc: &Doc, node: u32) -> bool {
     let is_secret = |name: &str| fields::is_secret(&plain(name));
     let Some(parent) = doc.parent(node) else { return false };

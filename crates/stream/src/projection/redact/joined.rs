@@ -1,4 +1,5 @@
-//! Texts that were streamed in pieces: they are joined for each message and searched as one text, and what is found is split over the pieces again.
+//! Redacts texts that were streamed in chunks: joins them per message, searches the joined text, and maps the findings
+//! back to the chunks.
 
 use super::Rules;
 use super::cuts::{Cut, Decoded, merge};
@@ -55,12 +56,12 @@ impl Found {
         self.pieces.get(&record).unwrap_or(&self.none)
     }
 
-    /// Whether there was more text than is held, so that a secret may be in two parts that were searched separately.
+    /// Returns whether there was more text than is held, so that a secret may be in two parts that were searched separately.
     pub fn is_in_parts(&self) -> bool {
         self.in_parts
     }
 
-    /// Whether there were more pieces with a part of a secret than are held: the recording cannot be cleaned.
+    /// Returns whether there were more pieces with a part of a secret than are held: the recording cannot be cleaned.
     pub fn is_too_much(&self) -> bool {
         self.count > MAX_PIECES
     }
@@ -143,7 +144,7 @@ impl<'r> Joined<'r> {
         Joined::with_limit(rules, MAX_HELD)
     }
 
-    /// The same as [`Joined::new`], with another limit for the text that is held.
+    /// Returns the same as [`Joined::new`], with another limit for the text that is held.
     pub(super) fn with_limit(rules: &'r Rules, max_held: usize) -> Joined<'r> {
         Joined {
             rules,
@@ -331,7 +332,7 @@ impl<'r> Joined<'r> {
 }
 
 impl Text {
-    /// Whether a string is another piece of this text, and not of one that has taken its place.
+    /// Returns whether a string is another piece of this text, and not of one that has taken its place.
     fn is_continued_by(&self, piece: &str, call: Option<&str>) -> bool {
         match self.how {
             How::Added => call.is_none() || self.call.is_none() || self.call.as_deref() == call,
@@ -344,7 +345,7 @@ impl Text {
     }
 }
 
-/// The member of an object with this name.
+/// Returns the member of an object with this name.
 fn member(doc: &Doc, object: u32, name: &str) -> Option<u32> {
     let is_it = |node: &u32| doc.key(*node).is_some_and(|key| plain(key) == name);
     if doc.kind(object) == Kind::Object { doc.children(object).find(is_it) } else { None }
@@ -365,13 +366,13 @@ fn message_key(base: &str, doc: &Doc, message: u32, else_by: &str) -> String {
     }
 }
 
-/// Whether a message in a pair with its metadata is a piece, and not whole. Those without a type may be.
+/// Returns whether a message in a pair with its metadata is a piece, and not whole. Those without a type may be.
 fn is_piece(doc: &Doc, message: u32) -> bool {
     let has = |name| member(doc, message, name).is_some();
     is_chunk_object(doc, message) || has("tool_call_chunks") || !(has("type") || has("role"))
 }
 
-/// Whether an object is a piece of a message by its type, or in its serialized form by its class.
+/// Returns whether an object is a piece of a message by its type, or in its serialized form by its class.
 fn is_chunk_object(doc: &Doc, node: u32) -> bool {
     if doc.kind(node) != Kind::Object {
         return false;
@@ -382,7 +383,7 @@ fn is_chunk_object(doc: &Doc, node: u32) -> bool {
     text_of(doc, node, "type").is_some_and(is_chunk) || class.is_some_and(|last| is_chunk(plain(doc.value(last))))
 }
 
-/// The text of a message that a string is shown in, as [`crate::projection::Messages`] joins it: what the model says, or its
+/// Returns the text of a message that a string is shown in, as [`crate::projection::Messages`] joins it: what the model says, or its
 /// reasoning.
 fn shown(doc: &Doc, message: u32, node: u32) -> Option<&'static str> {
     let steps: Vec<u32> = doc.ancestors(node).take_while(|above| *above != message).collect();
@@ -402,7 +403,7 @@ fn shown(doc: &Doc, message: u32, node: u32) -> Option<&'static str> {
     }
 }
 
-/// The place of a string in its message, with members of lists by their own index, and the id of the call that it is in.
+/// Returns the place of a string in its message, with members of lists by their own index, and the id of the call that it is in.
 fn slot(doc: &Doc, message: u32, node: u32) -> (String, Option<String>) {
     let (mut slot, mut call) = (String::new(), None);
     let steps = std::iter::once(node).chain(doc.ancestors(node)).take_while(|above| *above != message);

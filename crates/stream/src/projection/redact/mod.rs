@@ -1,4 +1,4 @@
-//! Removing from a recording what others must not see: values by path and pattern, and everything that looks like a key.
+//! Redacts recordings: removes values by path and pattern, and everything that looks like a key.
 
 mod cuts;
 mod document;
@@ -27,7 +27,7 @@ const LOOKED_AT: usize = 64 << 10;
 const FIELDS: usize = 0;
 const FIRST_KIND: usize = 1;
 
-/// What is removed: keys and fields with a secret's name always, and what was asked for.
+/// The redaction rules: keys and fields with a secret's name always, plus the requested ones.
 #[derive(Debug)]
 pub struct Rules {
     patterns: Patterns,
@@ -62,7 +62,7 @@ impl Rules {
     /// Returns the rules that always hold, and rules by path and pattern.
     ///
     /// # Errors
-    /// In words, which of them cannot be read.
+    /// A message that names the invalid path or pattern.
     pub fn new(paths: &[String], patterns: &[String]) -> Result<Rules, String> {
         let kinds = Patterns::names().chain(["configured keys"]).map(String::from);
         let mut names: Vec<String> = ["fields with a secret's name".to_string()].into_iter().chain(kinds).collect();
@@ -71,12 +71,12 @@ impl Rules {
         for text in paths {
             let anywhere = ["**.", "$..", ".."].iter().find_map(|mark| text.strip_prefix(mark));
             let path = Path::parse(anywhere.unwrap_or(text));
-            let path = path.ok_or_else(|| format!("{text} is no path such as messages[*].content or **.email"))?;
+            let path = path.ok_or_else(|| format!("{text} is not a path such as messages[*].content or **.email"))?;
             asked.push(Asked::Path(path, anywhere.is_some()));
             names.push(format!("path {text}"));
         }
         for text in patterns {
-            let pattern = Regex::new(text).map_err(|e| format!("{text} is no pattern: {}", last_line(&e)))?;
+            let pattern = Regex::new(text).map_err(|e| format!("{text} is not a valid regex: {}", last_line(&e)))?;
             if pattern.is_match("") {
                 return Err(format!("the pattern {text} matches an empty text"));
             }
@@ -87,17 +87,17 @@ impl Rules {
         Ok(Rules { patterns, names, first_asked, asked })
     }
 
-    /// How many there are.
+    /// Returns the number of rules.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// What a rule is called.
+    /// Returns the name of a rule.
     pub fn name(&self, rule: usize) -> &str {
         self.names.get(rule).map_or("", String::as_str)
     }
@@ -166,7 +166,7 @@ impl Rules {
         event
     }
 
-    /// Whether anything may be removed from a JSON text: nearly always there is nothing, which one search shows.
+    /// Returns whether anything may be removed from a JSON text: nearly always there is nothing, which one search shows.
     fn may_be_in_document(&self, json: &str) -> bool {
         let may_be = |asked: &Asked| match asked {
             Asked::Path(path, _) => path.may_be_in(json) || json.contains("\\u"),
@@ -180,7 +180,7 @@ impl Rules {
         let has_paths = self.asked.iter().any(|asked| matches!(asked, Asked::Path(..)));
         if has_paths && !data.is_empty() && data != MASK {
             let mut removal = self.removal(FIELDS, data);
-            removal.place = "all of it (it is no JSON)".into();
+            removal.place = "the whole data (not JSON)".into();
             told(removal);
             return Some(MASK.into());
         }

@@ -110,7 +110,7 @@ const END_OF_KEY: &str = "-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}";
 /// [`fields::is_secret`].
 const NAMES: &str = r#"(?i:key|(?:api|access|secret|private)[^a-z0-9]{0,2}keys|token|(?:api|auth|access|refresh)[^a-z0-9]{0,2}tokens|secrets?|password|password[^a-z0-9]{0,2}hash|passwords|passwd|passphrase|passcode|pass|pwd|credentials?|authorization|basic[^a-z0-9]{0,2}auth|http[^a-z0-9]{0,2}auth|bearer|cookies?|jwt|connection[^a-z0-9]{0,2}string)[0-9_ -]{0,4}(?:["'\\]|\s*[:=])"#;
 
-/// The name of a value in a text that is not JSON, and what stands between the two.
+/// The name of a value in a text that is not JSON, and the separator between them.
 const ASSIGNMENT: &str = r#"([A-Za-z0-9_.-]*[A-Za-z][0-9_]*)(\\*["']?\]?\s*(?::=|=>|[:=])\s*)"#;
 
 /// Escaped letters and characters that are not seen, between which a key may be hidden.
@@ -145,7 +145,7 @@ impl Patterns {
         })
     }
 
-    /// The name of each kind; the last is that of values in a text with a secret's name.
+    /// Returns the name of each kind; the last is that of values in a text with a secret's name.
     pub fn names() -> impl Iterator<Item = &'static str> {
         KINDS.iter().map(|kind| kind.0).chain(["values with a secret's name"])
     }
@@ -209,13 +209,13 @@ impl Patterns {
         }
     }
 
-    /// Whether a private key begins in a text and does not end in it.
+    /// Returns whether a private key begins in a text and does not end in it.
     pub fn leaves_key_open(&self, text: &str) -> bool {
         let private = self.kinds.get(PRIVATE_KEYS).and_then(|private| private.find_iter(text).last());
         private.is_some_and(|found| found.end() == text.len() && !self.end_of_key.is_match(found.as_str()))
     }
 
-    /// Where a private key ends that began in another text.
+    /// Returns where a private key ends that began in another text.
     pub fn end_of_key(&self, text: &str) -> Option<usize> {
         self.end_of_key.find(text).map(|end| end.end())
     }
@@ -236,7 +236,7 @@ fn rejected(text: &str, range: &Range<usize>, check: Check) -> Option<usize> {
     }
 }
 
-/// Whether a text ends with a letter that is not part of an escape such as `\n` or `%3D`.
+/// Returns whether a text ends with a letter that is not part of an escape such as `\n` or `%3D`.
 fn is_after_letter(before: &str) -> bool {
     let bytes = before.as_bytes();
     let back = |n: usize| bytes.len().checked_sub(n).and_then(|at| bytes.get(at)).copied().unwrap_or(b' ');
@@ -245,7 +245,7 @@ fn is_after_letter(before: &str) -> bool {
     back(1).is_ascii_alphabetic() && !is_escape && !is_percent
 }
 
-/// Whether a text is made of words, short numbers and UUIDs, as names and ids are.
+/// Returns whether a text is made of words, short numbers and UUIDs, as names and ids are.
 fn is_words(text: &str, in_any_case: bool) -> bool {
     let parts: Vec<&str> = text.split(['-', '_']).collect();
     let is_hex = |part: &str, length: usize| part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -267,7 +267,7 @@ fn is_words(text: &str, in_any_case: bool) -> bool {
 /// Bytes of a value without quotes by which it is judged: judging each in full would be quadratic.
 const JUDGED: usize = 256;
 
-/// The value that begins at a position, after its name and this sign.
+/// Returns the value that begins at a position, after its name and this sign.
 fn value(text: &str, at: usize, sign: &str) -> Option<Range<usize>> {
     let rest = &text[at..];
     let bytes = rest.as_bytes();
@@ -300,7 +300,7 @@ fn value(text: &str, at: usize, sign: &str) -> Option<Range<usize>> {
     (!range.is_empty()).then(|| at + range.start..at + range.end)
 }
 
-/// Whether a value without quotes is a secret, and not a word of a sentence or of a program.
+/// Returns whether a value without quotes is a secret, and not a word of a sentence or of a program.
 fn is_bare_secret(value: &str, next: Option<char>, sign: &str) -> bool {
     let word = value.trim_end_matches(['.', ':', '!', '?']);
     let is_empty = ["", "null", "none", "true", "false", "undefined", "str", "string"]
@@ -317,7 +317,7 @@ fn is_bare_secret(value: &str, next: Option<char>, sign: &str) -> bool {
     }
 }
 
-/// Whether a character is not seen, so that it may stand in a key unnoticed.
+/// Returns whether a character is not seen, so that it may stand in a key unnoticed.
 pub(super) fn is_hidden(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }

@@ -476,7 +476,7 @@ fn secret() -> impl Strategy<Value = (Value, String)> {
     })
 }
 
-/// The document with something put into one of its places, in so many strings around it.
+/// Returns the document with something put into one of its places, in so many strings around it.
 fn with(mut document: Value, what: Value, place: usize, depth: usize) -> Value {
     let what = (0..depth).fold(what, |inner, _| json!([inner.to_string()]));
     match &mut document {

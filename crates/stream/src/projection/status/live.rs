@@ -1,4 +1,4 @@
-//! What the stream shows of runs since the newest snapshot.
+//! The state of runs according to the stream since the newest snapshot.
 
 use super::MAX_RUNS;
 use crate::projection::rows::{Rows, Weigh};
@@ -18,7 +18,7 @@ const MAX_QUESTIONS: usize = 1 << 20;
 /// Bytes of memory for each byte of a parsed question, at most: `[1,1,…]` has a value for every two.
 const PARSED: usize = 16;
 
-/// A run as the stream shows it.
+/// A run according to the stream.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LiveRun {
     pub id: Option<Arc<str>>,
@@ -36,7 +36,7 @@ pub(super) struct LiveRun {
     pub questions: Vec<Question>,
     /// Bytes of JSON of the questions.
     asked: usize,
-    /// It stopped before or after a node, as it was told to.
+    /// Whether it stopped at a breakpoint before or after a node.
     pub breakpoint: bool,
     /// The nodes at work.
     pub nodes: Vec<String>,
@@ -57,7 +57,7 @@ pub(super) struct LiveRun {
 }
 
 impl LiveRun {
-    /// Whether a run that ended without an outcome and without an error ended well. Of a replay only its tasks can tell.
+    /// Returns whether a run that ended without an outcome and without an error ended well. Of a replay only its tasks can tell.
     pub fn ended_well(&self) -> bool {
         self.failed_nodes.is_empty() && (!self.is_end_replayed || self.has_tasks)
     }
@@ -81,7 +81,7 @@ pub(super) struct Live {
     newest: Option<LiveRun>,
     /// Whether the newest run is newer than the newest snapshot, so that it decides.
     decides: bool,
-    /// The position of the newest event, when it was sent, where that is known, and whether it was replayed.
+    /// The position of the newest event, when it was sent, if known, and whether it was replayed.
     seq: Seq,
     time: Option<Timestamp>,
     is_replayed: bool,
@@ -111,7 +111,7 @@ pub(super) enum Change {
 }
 
 impl Live {
-    /// The runs, oldest first.
+    /// Returns the runs, oldest first.
     pub fn runs(&self) -> impl DoubleEndedIterator<Item = &LiveRun> {
         self.before.iter().chain(&self.newest)
     }
@@ -206,7 +206,7 @@ impl Live {
         Change::Run
     }
 
-    /// The stream of a run ended.
+    /// Returns the stream of a run ended.
     pub fn ended(&mut self, end: &End) -> Change {
         let seq = self.seq;
         // A run that came to its end did so with its last event: servers close the stream later.
@@ -293,7 +293,7 @@ impl Live {
         }
     }
 
-    /// The run that an event belongs to. A stream that is joined in the middle of a run does not say its id, nor when it
+    /// Returns the run that an event belongs to. A stream that is joined in the middle of a run does not say its id, nor when it
     /// began.
     fn current(&mut self) -> &mut LiveRun {
         self.any();

@@ -1,8 +1,8 @@
 //! The status of the thread and of its runs: the newest snapshot, updated by the stream until the next one.
 //!
-//! A stream alone can't tell: it never says how a run ended, an error is sent once and never again, and what it replays may
-//! be of yesterday. The server's records can, but they are old the moment they arrive. So a snapshot decides, events update
-//! what it says, and a snapshot always follows the end of a run.
+//! A stream alone isn't enough: it never says how a run ended, errors are not replayed, and a replay may be a day old.
+//! The server's records are complete, but outdated as soon as they arrive. So a snapshot sets the status, events update
+//! it, and the end of a run always triggers another snapshot.
 
 mod live;
 mod runs;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// Runs of which more than their number is kept.
 const MAX_RUNS: usize = 1_000;
 
-/// What is known of the thread.
+/// The status of a thread and its runs.
 #[derive(Debug, Clone, Default)]
 pub struct Status {
     status: ThreadStatus,
@@ -73,7 +73,7 @@ pub struct Loaded {
 pub struct Checkpoint {
     /// What it says, without values.
     pub facts: StateFacts,
-    /// Ids of the messages that it added, where that is known.
+    /// Ids of the messages that it added, if known.
     new_messages: Option<Vec<Option<Arc<str>>>>,
 }
 
@@ -200,7 +200,7 @@ impl Status {
         self.is_recorded = true;
     }
 
-    /// Takes a snapshot. Parts that it doesn't have are as before.
+    /// Applies a snapshot. Missing parts keep their previous values.
     pub(super) fn apply_snapshot(&mut self, seq: Seq, at: Timestamp, fields: &SnapshotFields<'_>) {
         let text = |raw: Option<&RawValue>| raw.map(|raw| raw.get().to_string());
         let thread = text(fields.thread).and_then(|json| ThreadFacts::read(&json).ok());
@@ -327,7 +327,7 @@ impl Status {
     }
 }
 
-/// The entries of a history, newest first.
+/// Returns the entries of a history, newest first.
 fn checkpoints(raw: &RawValue) -> Vec<Checkpoint> {
     let entries: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
     let read = |raw: &&RawValue| {

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use runtail_core::model::{RunFacts, ThreadStatus};
 use std::sync::Arc;
 
-/// How a run is, or ended.
+/// The status or outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunOutcome {
     /// It waits for its turn.
@@ -16,7 +16,7 @@ pub enum RunOutcome {
     Running,
     /// It finished.
     Finished,
-    /// It stopped to ask a question.
+    /// It is waiting for an answer.
     Asked,
     /// It stopped at a breakpoint.
     Paused,
@@ -78,9 +78,9 @@ pub struct RunEntry {
     pub assistant_id: Option<String>,
     /// The position of the first event of it in the log; none where the stream did not show it.
     pub first_seq: Option<Seq>,
-    /// The position where its end is told: the event, else the snapshot.
+    /// The position of its end: the event, else the snapshot.
     pub end_seq: Option<Seq>,
-    /// Whether the server keeps its events; none where it does not say.
+    /// Whether the server keeps its events; `None` if it doesn't say.
     pub resumable: Option<bool>,
     /// Whether its times are those of the server's record.
     pub is_recorded: bool,
@@ -110,7 +110,7 @@ impl RunEntry {
 /// Most runs that the records list; with fewer they are all of the thread.
 pub(super) const LISTED: usize = 50;
 
-/// The runs of a thread, oldest first.
+/// Returns the runs of a thread, oldest first.
 pub(super) fn entries(status: &Status) -> Vec<RunEntry> {
     let records = status.records.as_deref().unwrap_or_default();
     let is_all = status.records.is_some() && records.len() < LISTED;
@@ -141,7 +141,7 @@ pub(super) fn entries(status: &Status) -> Vec<RunEntry> {
     entries
 }
 
-/// Whether the records were read after the end of a run that the stream showed.
+/// Returns whether the records were read after the end of a run that the stream showed.
 fn is_older_than_records(status: &Status, run: &RunEntry) -> bool {
     run.run_id.is_some() && status.loaded.zip(run.end_seq).is_some_and(|(loaded, end)| end < loaded.seq)
 }
@@ -208,7 +208,7 @@ fn recorded(
     }
 }
 
-/// When a run began. Its record tells only when it was requested, and a thread runs one at a time: time in the queue is no
+/// Returns when a run began. Its record tells only when it was requested, and a thread runs one at a time: time in the queue is no
 /// time of the run.
 fn began(
     status: &Status,
@@ -241,7 +241,7 @@ fn began(
     }
 }
 
-/// Whether a run that the server calls a success stopped before its end: its last checkpoint has more to do.
+/// Returns whether a run that the server calls a success stopped before its end: its last checkpoint has more to do.
 fn stopped_early(status: &Status, last: Option<&Checkpoint>, is_newest: bool) -> Option<RunOutcome> {
     match &status.status {
         ThreadStatus::Waiting { .. } if is_newest => return Some(RunOutcome::Asked),
@@ -258,7 +258,7 @@ fn stopped_early(status: &Status, last: Option<&Checkpoint>, is_newest: bool) ->
     }
 }
 
-/// The node that asks, or that a breakpoint is before.
+/// Returns the node that asks, or that a breakpoint is before.
 fn stopped_at(status: &Status, last: Option<&Checkpoint>, is_newest: bool) -> Option<String> {
     match &status.status {
         ThreadStatus::Waiting { questions, .. } if is_newest => questions.first()?.node.clone(),

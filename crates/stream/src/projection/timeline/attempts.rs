@@ -1,4 +1,4 @@
-//! Attempts of runs: how they begin and end, and by which clock they are timed.
+//! Starts and ends of run attempts, and their clocks.
 
 use super::fold::{NEAR, Scope, Timed};
 use super::{Attempt, BarKind, BarState, Clock, Known, MAX_ATTEMPTS, Recorded, SOURCES, Timeline, between};
@@ -20,17 +20,17 @@ impl Timeline {
         at.checked_add(skew).unwrap_or(at)
     }
 
-    /// Whether there is an attempt that may still tell something.
+    /// Returns whether there is an attempt that may still tell something.
     pub(super) fn is_open(&self) -> bool {
         self.attempts.back().is_some_and(|attempt| attempt.ended.is_none())
     }
 
-    /// Whether a mode tells when the nodes of this attempt begin and end.
+    /// Returns whether a mode reports when the nodes of this attempt start and end.
     pub(super) fn is_exact(&self) -> bool {
         self.attempts.back().is_some_and(|attempt| attempt.exact)
     }
 
-    /// The time of an event, by the newest attempt's clock.
+    /// Returns the time of an event, by the newest attempt's clock.
     pub(super) fn timed(&mut self, event: &Event) -> Timed {
         let Some(at) = event.id.as_deref().and_then(server_time) else {
             return Timed { at: self.time(event.at), known: !event.replayed, server: None };
@@ -63,7 +63,7 @@ impl Timeline {
             self.attempts.pop_front();
             self.attempts_gone += 1;
         }
-        // The stream tells more of a run than its record.
+        // The stream has more details of a run than its record.
         let of_run =
             |attempt: &&mut Attempt| attempt.is_recorded && attempt.run_id.is_some() && attempt.run_id == run_id;
         let mut began = None;
@@ -109,7 +109,7 @@ impl Timeline {
         let Some(attempt) = self.attempts.back_mut() else { return };
         let (time, known) = at.unwrap_or((attempt.seen, attempt.is_timed));
         if attempt.ended.is_some() {
-            // A failure is told twice, in the end with more words; anything else was known.
+            // A failure is reported twice, the second time with more details; other outcomes are already known.
             if attempt.state == BarState::Done && state != BarState::Abandoned {
                 attempt.state = state;
                 attempt.detail = detail;
@@ -140,7 +140,7 @@ impl Timeline {
         }
     }
 
-    /// `debug` tells the server's time: from here on all times of the attempt are the server's.
+    /// Switches the attempt to the server's clock, because `debug` events contain its times.
     pub fn server_time(&mut self, told: Timestamp, arrived: Timestamp) {
         let skew = told.duration_since(arrived);
         let Some(attempt) = self.attempts.back_mut() else { return };
@@ -151,7 +151,7 @@ impl Timeline {
         }
     }
 
-    /// Makes all times of an attempt the server's: those that are times of arrival are moved by the difference of the clocks.
+    /// Converts all times of an attempt to the server's clock, shifting arrival times by the clock difference.
     pub(super) fn move_to_server(&mut self, attempt: usize, skew: SignedDuration) {
         let moved = |time: &mut Timestamp| *time = time.checked_add(skew).unwrap_or(*time);
         let moved_if = |time: &mut Option<Timestamp>| time.iter_mut().for_each(moved);
@@ -181,7 +181,7 @@ impl Timeline {
         }
     }
 
-    /// The keys of an attempt's bars that are kept.
+    /// Returns the keys of an attempt's bars that are kept.
     pub(super) fn keys_of(&self, attempt: usize) -> Range<u64> {
         let first = |attempt: &Attempt| attempt.first_key.max(self.bars.evicted());
         let end = self.bars.evicted() + self.bars.len() as u64;

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 
 /// Messages that were announced or grow, and that are remembered.
 const MAX_ANNOUNCED: usize = 1024;
-/// The name of a model call until its model is told.
+/// The name of a model call until its model is known.
 const UNNAMED: &str = "model";
 
 impl Timeline {
@@ -71,7 +71,7 @@ impl Timeline {
             };
             let key = known.unwrap_or_else(|| {
                 let key = self.add_call(BarKind::Model, node, model.unwrap_or(UNNAMED), id, told);
-                // Without pieces only its end is told.
+                // Without chunks only its end is known.
                 if !is_piece
                     && complete != Some(false)
                     && let Some(began) = node.and_then(|node| self.bar(node)).map(|bar| bar.started)
@@ -102,7 +102,7 @@ impl Timeline {
         }
     }
 
-    /// The model call that goes on in a node, for pieces without an id.
+    /// Returns the running model call of a node, for chunks without an id.
     fn speaking_in(&self, node: u64) -> Option<u64> {
         let speaks = |key: &&u64| {
             self.bar(**key).is_some_and(|bar| bar.kind == BarKind::Model && bar.state == BarState::Running)
@@ -129,7 +129,8 @@ impl Timeline {
         }
     }
 
-    /// The result of a tool call, sent by the node that ran the tool. It tells when the tool ended, and not when it began.
+    /// Applies a tool result, sent by the node that ran the tool. It shows when the tool ended, but not when it
+    /// started.
     fn result(
         &mut self,
         id: &str,
@@ -166,7 +167,7 @@ impl Timeline {
         self.close(key, state, detail, told);
     }
 
-    /// The tool of this name that ran in a node, and of which no call is known: callbacks have ids of their own.
+    /// Returns the tool of this name that ran in a node, and of which no call is known: callbacks have ids of their own.
     fn uncalled(&self, node: Option<u64>, name: &str) -> Option<u64> {
         let fits = |key: &&u64| {
             self.bar(**key).is_some_and(|bar| bar.kind == BarKind::Tool && bar.id.is_none() && &*bar.name == name)
@@ -228,12 +229,12 @@ impl Timeline {
     }
 }
 
-/// The model that a finished message names.
+/// Returns the model that a finished message names.
 fn model_name(raw: &RawValue) -> Option<Cow<'_, str>> {
     ResponseMetadata::read(raw)?.model_name.0.filter(|name| !name.is_empty())
 }
 
-/// The id of the model call that wrote a message, and whether the message's id says that one did: Python's messages are
+/// Returns the id of the model call that wrote a message, and whether the message's id says that one did: Python's messages are
 /// `lc_run--<id>` (with `-0` behind it in states), JavaScript's `run-<id>`, and callbacks tell the bare id.
 fn call_id(id: &str) -> (&str, bool) {
     let Some(bare) = id.strip_prefix("lc_run--").or_else(|| id.strip_prefix("run-")) else { return (id, false) };

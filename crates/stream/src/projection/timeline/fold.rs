@@ -1,15 +1,15 @@
-//! Steps and bars: how they begin, are found again and end, whichever mode tells of it.
+//! Starts, finds and ends steps and bars, for all modes.
 
 use super::{Bar, BarKind, BarSource, BarState, Known, Recorded, Timeline};
 use crate::{Namespace, Seq};
 use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
 
-/// Bars without a told end that are remembered.
+/// Maximum number of remembered bars without a reported end.
 const MAX_OPEN: usize = 4096;
 /// Bytes of an error that a bar shows.
 pub(super) const DETAIL: usize = 200;
-/// Graphs within graphs that are told apart.
+/// Maximum depth of nested graphs.
 const MAX_DEPTH: usize = 64;
 /// Bars beside one that are looked at where no id says which is meant.
 pub(super) const NEAR: usize = 16;
@@ -23,7 +23,7 @@ pub(super) struct Scope {
     pub(super) over: bool,
     /// Where the step before was over.
     pub(super) after: Option<Timestamp>,
-    /// When a node ended last, or a state told that a step is over.
+    /// When the last node ended, or a state showed the end of a step.
     pub(super) busy_until: Option<Timestamp>,
     /// Whether states tell where a step is over. Else the end of a node does.
     pub(super) by_states: bool,
@@ -33,7 +33,7 @@ pub(super) struct Scope {
     pub(super) open: Vec<u64>,
 }
 
-/// An event that tells of something, and when that was.
+/// An event and its time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Told {
     pub seq: Seq,
@@ -54,7 +54,7 @@ pub(super) struct Timed {
 }
 
 impl Timeline {
-    /// The bars in a bar, or at the top of the newest attempt.
+    /// Returns the bars in a bar, or at the top of the newest attempt.
     pub(super) fn siblings(&self, parent: Option<u64>) -> &[u64] {
         match parent {
             None => self.attempts.back().map_or(&[], |attempt| &attempt.children),
@@ -67,7 +67,7 @@ impl Timeline {
         self.bars.get_mut(i)
     }
 
-    /// The graph that runs in a bar, or the attempt's own.
+    /// Returns the graph that runs in a bar, or the attempt's own.
     fn scope(&mut self, parent: Option<u64>) -> Option<&mut Scope> {
         match parent {
             None => self.attempts.back_mut().map(|attempt| &mut attempt.scope),
@@ -79,7 +79,7 @@ impl Timeline {
         }
     }
 
-    /// The bar with an id, if it is still kept.
+    /// Returns the bar with an id, if it is still kept.
     pub(super) fn find(&self, id: &str) -> Option<u64> {
         self.ids.get(id).copied().filter(|&key| key >= self.bars.evicted())
     }
@@ -92,7 +92,7 @@ impl Timeline {
         self.ids.insert(id, key);
     }
 
-    /// The bar in which the graph of a namespace runs; none at the top. Each segment is `node:task id`; whatever has one
+    /// Returns the bar in which the graph of a namespace runs; none at the top. Each segment is `node:task id`; whatever has one
     /// tells that this task runs.
     pub(super) fn graph(&mut self, ns: &[Arc<str>], told: Told) -> Option<u64> {
         let mut parent = None;
@@ -111,7 +111,7 @@ impl Timeline {
         parent
     }
 
-    /// A node that runs, although nothing told that it began: it did with its step.
+    /// Adds a running node whose start was not reported: it started with its step.
     pub(super) fn open_node(
         &mut self,
         parent: Option<u64>,
@@ -185,7 +185,7 @@ impl Timeline {
         true
     }
 
-    /// A step of a graph is over, as its state or its checkpoint tells.
+    /// Ends a step of a graph, as shown by its state or checkpoint.
     pub(super) fn step_over(&mut self, parent: Option<u64>, step: Option<i64>, told: Told) {
         let exact = self.is_exact();
         let Some(scope) = self.scope(parent) else { return };
@@ -209,7 +209,7 @@ impl Timeline {
     /// Nodes whose step is over without a word on it end where something was heard of them last.
     pub(super) fn close_open(&mut self, open: Vec<u64>, time: Timestamp, known: bool) {
         for key in open {
-            // A better source came to tell of it, and will tell of its end.
+            // A better source reports it, and will report its end.
             let unended = |bar: &&Bar| bar.state == BarState::Running && !bar.source.is_exact();
             let Some(bar) = self.bar(key).filter(unended) else { continue };
             let told = Told { seq: bar.last_seq, time: bar.seen.min(time), known, source: bar.source };
@@ -249,7 +249,7 @@ impl Timeline {
         self.push(bar, id)
     }
 
-    /// A better source tells when a bar began, and in which step.
+    /// Applies a better source's start time and step of a bar.
     pub(super) fn began(&mut self, key: u64, step: Option<i64>, told: Told) {
         self.source(key, told.source);
         let Some(bar) = self.bar_mut(key) else { return };
@@ -278,7 +278,7 @@ impl Timeline {
     /// Something was heard of a bar, which lives at least until then.
     pub(super) fn touch(&mut self, key: Option<u64>, told: Told) {
         let mut next = key;
-        // What a bar runs in lives as well; ten floors are enough for any namespace that people read.
+        // Its ancestors are active too. Ten levels are enough for any readable namespace.
         for _ in 0..10 {
             let Some(bar) = next.and_then(|key| self.bar_mut(key)) else { return };
             if bar.state == BarState::Running {
@@ -342,7 +342,7 @@ impl Timeline {
         let is_node = bar.kind == BarKind::Node;
         if let Some(attempt) = self.newest() {
             attempt.sources[source as usize] = true;
-            // The newer protocol tells of subgraphs only.
+            // The newer protocol only reports subgraphs.
             attempt.exact |= is_node && source > BarSource::Lifecycle;
         }
     }
@@ -422,7 +422,7 @@ impl Timeline {
         key
     }
 
-    /// After old bars were let go: what is left of their children stands at the top, and nothing points at them.
+    /// Cleans up after old bars were evicted: moves their remaining children to the top level and removes references.
     pub(super) fn forget(&mut self) {
         let first = self.bars.evicted();
         while self.attempts.len() > 1 && self.attempts.get(1).is_some_and(|next| next.first_key <= first) {

@@ -1,6 +1,6 @@
-//! When each node, tool and model call ran: bars in a tree, one tree for each attempt of a run, made of whatever modes
-//! there are. What several modes tell of is one bar, timed by the best of them. Starts and ends are kept with the events
-//! that told of them, so that a place on the tape is found in the tree and back.
+//! The timeline of nodes, tools and model calls: a tree of bars for each attempt of a run, built from whatever modes
+//! are available. Several modes are merged into one bar with the best times. Bars keep the events of their starts and
+//! ends, so that the tree and the event log can be navigated in both directions.
 
 mod attempts;
 mod calls;
@@ -25,7 +25,7 @@ const MAX_ATTEMPTS: usize = 4096;
 /// Bars behind a place that are looked at to find the one that ran there.
 const LOOK_BACK: usize = 2000;
 
-/// What ran.
+/// The kind of a bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BarKind {
     /// A task of a graph: one run of a node.
@@ -47,11 +47,11 @@ pub enum BarState {
     Failed,
     /// It stopped to ask.
     Interrupted,
-    /// Its end was never told: the run was tried again, cancelled or left.
+    /// Its end was never reported: the run was retried, cancelled or abandoned.
     Abandoned,
 }
 
-/// What told of a bar, the better ones last.
+/// The source of a bar, the better ones last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BarSource {
     /// The namespace of some event, or `updates`, which tell of ends only.
@@ -82,7 +82,7 @@ const SOURCES: [BarSource; 7] = [
 ];
 
 impl BarSource {
-    /// The name of the mode.
+    /// Returns the name of the mode.
     pub fn word(self) -> &'static str {
         match self {
             BarSource::Updates => "updates",
@@ -95,7 +95,7 @@ impl BarSource {
         }
     }
 
-    /// Whether it tells when things begin.
+    /// Returns whether it reports start times.
     pub fn is_exact(self) -> bool {
         self >= BarSource::Lifecycle
     }
@@ -124,10 +124,9 @@ struct Recorded {
     end: bool,
 }
 
-/// Something that ran.
+/// A bar: one execution of a node, tool or model.
 #[derive(Debug, Clone)]
 pub struct Bar {
-    /// What it is.
     pub kind: BarKind,
     /// Name of the node, the tool or the model.
     pub name: Arc<str>,
@@ -137,7 +136,7 @@ pub struct Bar {
     pub parent: Option<u64>,
     /// The bars that ran in it, in the order in which they began.
     pub children: Vec<u64>,
-    /// Number of its attempt, counting those that were let go.
+    /// Number of its attempt, counting evicted ones.
     pub attempt: u64,
     /// When it began, by the attempt's clock.
     pub started: Timestamp,
@@ -153,11 +152,11 @@ pub struct Bar {
     pub state: BarState,
     /// The error, or what is asked, in words.
     pub detail: Option<Box<str>>,
-    /// The event that told of it first.
+    /// The first event about it.
     pub first_seq: Seq,
-    /// The event that told of it last, so far.
+    /// The last event about it so far.
     pub last_seq: Seq,
-    /// What told of it best.
+    /// Its best source.
     pub source: BarSource,
     /// Whether its start is only estimated.
     pub estimated: bool,
@@ -165,27 +164,27 @@ pub struct Bar {
     id: Option<Arc<str>>,
     /// Which of its times are those of checkpoints.
     recorded: Recorded,
-    /// Its step as the server numbers them, where that was told.
+    /// Its step by the server's numbering, if known.
     step: Option<i64>,
     /// Its step counted from the start of its graph in this attempt.
     wave: i64,
-    /// When the last event told of it.
+    /// Time of the last event about it.
     seen: Timestamp,
     scope: Option<Box<Scope>>,
 }
 
 impl Bar {
-    /// How long it ran; none while it does, or where that is not known.
+    /// Returns how long it ran; `None` while it is running, or if unknown.
     pub fn took(&self) -> Option<Duration> {
         self.ended.filter(|_| self.known.is_both()).map(|ended| between(self.started, ended))
     }
 
-    /// How long nothing of its graph ran before its step.
+    /// Returns how long nothing of its graph ran before its step.
     pub fn gap(&self) -> Duration {
         self.after.filter(|_| self.known.start).map_or(Duration::ZERO, |after| between(after, self.started))
     }
 
-    /// Whether it ran at an event, as far as was told.
+    /// Returns whether it was running at an event, as far as known.
     pub fn covers(&self, seq: Seq) -> bool {
         self.first_seq <= seq && (seq <= self.last_seq || self.state == BarState::Running)
     }
@@ -203,7 +202,7 @@ pub enum Clock {
 /// One attempt of a run: a tree of bars with its own axis.
 #[derive(Debug, Clone)]
 pub struct Attempt {
-    /// The run, where it was told.
+    /// The run, if known.
     pub run_id: Option<Arc<str>>,
     /// Which attempt of the run, from 1.
     pub number: u64,
@@ -221,7 +220,7 @@ pub struct Attempt {
     pub lost: Duration,
     /// Whose times.
     pub clock: Clock,
-    /// Whether a mode tells when nodes begin.
+    /// Whether a mode reports when nodes start.
     pub exact: bool,
     /// Its first event.
     pub first_seq: Seq,
@@ -251,7 +250,7 @@ pub struct Attempt {
     is_joined: bool,
     /// Whether only the server's records tell of it.
     is_recorded: bool,
-    /// Whether the stream tells of its run in an attempt of its own.
+    /// Whether the stream has its own attempt for this run.
     pub is_superseded: bool,
     scope: Scope,
 }
@@ -259,37 +258,38 @@ pub struct Attempt {
 impl Attempt {
     /// What its bars are made from, best first.
     pub fn sources(&self) -> impl Iterator<Item = BarSource> + '_ {
-        // What is told exactly is not made from what only hints at it.
+        // Ignore indirect sources if there is an exact one.
         let counts = |source: &BarSource| !self.exact || *source >= BarSource::Messages;
         SOURCES.into_iter().filter(|source| self.sources[*source as usize]).filter(counts)
     }
 
-    /// Whether any of its times is that of an event's arrival.
+    /// Returns whether any of its times is that of an event's arrival.
     pub fn is_arrival_timed(&self) -> bool {
         self.is_arrival_timed
     }
 
-    /// Whether arrivals tell when it began; else it was joined later, or only its record tells that.
+    /// Returns whether its start is known from arrival times. Otherwise it was joined later, or only its record has the
+    /// start.
     pub fn is_start_arrival_timed(&self) -> bool {
         self.is_arrival_timed && self.known.start && !self.recorded.start
     }
 
-    /// Whether steps are timed by checkpoints, since the stream gave them no time.
+    /// Returns whether steps are timed by checkpoints, since the stream gave them no time.
     pub fn is_filled(&self) -> bool {
         self.is_filled
     }
 
-    /// Whether its bars are made from checkpoints alone.
+    /// Returns whether its bars are made from checkpoints alone.
     pub fn is_of_checkpoints(&self) -> bool {
         self.sources().eq([BarSource::Checkpoints])
     }
 
-    /// How long it took; none while it runs, or where that is not known.
+    /// Returns how long it took; none while it runs, or where that is not known.
     pub fn took(&self) -> Option<Duration> {
         self.ended.filter(|_| self.known.is_both()).map(|ended| between(self.started, ended))
     }
 
-    /// Where its axis ends: its end, or this moment while it runs.
+    /// Returns where its axis ends: its end, or this moment while it runs.
     pub fn until(&self, now: Timestamp) -> Timestamp {
         let live = || now.checked_add(self.skew).unwrap_or(now).max(self.seen);
         self.ended.unwrap_or_else(live).max(self.started)
@@ -305,13 +305,13 @@ impl Weigh for Bar {
     }
 }
 
-/// The bars of a tape.
+/// The timeline of an event log.
 #[derive(Debug, Clone)]
 pub struct Timeline {
     bars: Rows<Bar>,
     attempts: VecDeque<Attempt>,
     attempts_gone: u64,
-    /// Counts changes of the tree: bars that come, are let go or move.
+    /// Incremented when bars are added, evicted or moved.
     shape: u64,
     /// Counts changes of attempts before the newest.
     generation: u64,
@@ -350,7 +350,7 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// The bars in the order in which they were told of; the key of the first is [`Rows::evicted`].
+    /// Returns the bars in order of first mention; the key of the first is [`Rows::evicted`].
     pub fn bars(&self) -> &Rows<Bar> {
         &self.bars
     }
@@ -359,39 +359,39 @@ impl Timeline {
         &mut self.bars
     }
 
-    /// The bar with this key, if it is still kept.
+    /// Returns the bar with this key, if it is still kept.
     pub fn bar(&self, key: u64) -> Option<&Bar> {
         self.bars.get(usize::try_from(key.checked_sub(self.bars.evicted())?).ok()?)
     }
 
-    /// The attempts that are kept with their numbers, oldest first.
+    /// Returns the attempts that are kept with their numbers, oldest first.
     pub fn attempts(&self) -> impl DoubleEndedIterator<Item = (u64, &Attempt)> + ExactSizeIterator {
         let first = self.attempts_gone;
         self.attempts.iter().enumerate().map(move |(i, attempt)| (first + i as u64, attempt))
     }
 
-    /// The attempt with this number, if it is still kept.
+    /// Returns the attempt with this number, if it is still kept.
     pub fn attempt(&self, number: u64) -> Option<&Attempt> {
         self.attempts.get(usize::try_from(number.checked_sub(self.attempts_gone)?).ok()?)
     }
 
-    /// Attempts that were let go.
+    /// Returns the number of evicted attempts.
     pub fn attempts_gone(&self) -> u64 {
         self.attempts_gone
     }
 
-    /// Changes whenever the tree of bars does, and not when a bar only grows or ends.
+    /// Returns a counter that changes with the tree, but not when a bar only grows or ends.
     pub fn shape(&self) -> u64 {
         self.shape
     }
 
-    /// Changes whenever an attempt before the newest does.
+    /// Returns a counter that changes with any attempt before the newest.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// The step of a node: as the server numbers it where anything told that for its graph, else counted from the start of
-    /// the attempt.
+    /// Returns the step of a node: by the server's numbering if known for its graph, else counted from the start of the
+    /// attempt.
     pub fn step(&self, bar: &Bar) -> Option<i64> {
         if bar.kind != BarKind::Node {
             return None;
@@ -403,7 +403,7 @@ impl Timeline {
         Some(bar.step.unwrap_or(bar.wave.saturating_add(scope.and_then(|s| s.offset).unwrap_or(0))))
     }
 
-    /// The bar that an event told of, else the one that began last of those that ran then, else the last one before.
+    /// Returns the bar of an event, else the newest one running then, else the last one before.
     pub fn at_seq(&self, seq: Seq) -> Option<u64> {
         let begun = self.bars.partition_point(|bar| bar.first_seq <= seq);
         let key = |i: usize| self.bars.evicted() + i as u64;
@@ -417,7 +417,7 @@ impl Timeline {
         self.read(payload);
     }
 
-    /// Takes the real times of a run from the server's record, and how it ended.
+    /// Applies the times and the outcome of a run from the server's record.
     ///
     /// `checkpoints` are those of the run, oldest first: of a run that the stream has not shown they tell the steps.
     pub(super) fn apply_run<'a>(&mut self, run: &RunEntry, checkpoints: impl Iterator<Item = &'a Checkpoint>) {
@@ -441,7 +441,7 @@ impl Timeline {
         }
     }
 
-    /// Forgets the runs if the stream has not told of any: newer records tell more of them.
+    /// Removes the recorded runs that the stream did not contain, because newer records have more details.
     pub(super) fn forget_records(&mut self) {
         if self.attempts.iter().all(|attempt| attempt.is_recorded) {
             let (shape, generation, max_bytes) = (self.shape + 1, self.generation + 1, self.bars.max_bytes());

@@ -1,5 +1,4 @@
-//! What each mode tells of the timeline. Only the few fields that matter are read, borrowed; states and results are
-//! skipped over.
+//! Reads each mode's events for the timeline. Parses only the few fields needed, borrowed; skips states and results.
 
 use super::fold::{NEAR, Timed, Told};
 use super::{BarKind, BarSource, BarState, Clock, Timeline};
@@ -15,7 +14,7 @@ use std::sync::Arc;
 const DETAIL: usize = 160;
 
 impl Timeline {
-    /// Takes what an event tells.
+    /// Applies an event.
     pub(super) fn read(&mut self, payload: &Payload<'_>) {
         let event = payload.event;
         let timed = self.timed(event);
@@ -118,7 +117,7 @@ impl Timeline {
         self.close(key, state, detail, told);
     }
 
-    /// The node of this name that an update closed last.
+    /// Returns the node of this name that an update closed last.
     fn unnamed(&self, parent: Option<u64>, name: &str) -> Option<u64> {
         let told_by_update = |key: &&u64| {
             let bar = self.bar(**key);
@@ -203,7 +202,7 @@ impl Timeline {
         }
     }
 
-    /// The node that something comes from: the last segment of its checkpoint namespace.
+    /// Returns the node that something comes from: the last segment of its checkpoint namespace.
     pub(super) fn origin(&mut self, origin: &MessageOrigin<'_>, ns: &Namespace, told: Told) -> Option<u64> {
         let step = origin.langgraph_step.0;
         if let Some(path) = origin.langgraph_checkpoint_ns.some() {

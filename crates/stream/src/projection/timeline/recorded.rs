@@ -1,4 +1,5 @@
-//! What the server's records say of runs: their real times, and the steps of runs that the stream has not shown.
+//! Applies the server's records to the timeline: real times of runs, and the steps of runs that the stream did not
+//! contain.
 
 use super::fold::{DETAIL, Timed, Told};
 use super::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Timeline};
@@ -10,7 +11,7 @@ use runtail_core::text;
 use std::collections::HashMap;
 
 impl Attempt {
-    /// Takes the server's record of its run, for its first attempt or for a later one.
+    /// Applies the server's record of a run to its first or a later attempt.
     pub(super) fn take_record(&mut self, run: &RunEntry, is_first: bool) {
         if let Some(began) = run.began.filter(|_| is_first && !self.known.start) {
             (self.started, self.known.start, self.recorded.start) = (began, true, true);
@@ -143,7 +144,7 @@ impl Timeline {
         }
     }
 
-    /// The nodes of an attempt's own graph with the server's numbers of their steps, where these can be found out.
+    /// Returns the nodes of an attempt's own graph with the server's numbers of their steps, where these can be found out.
     fn steps_by(&self, attempt: usize, checkpoints: &[&StateFacts]) -> Vec<(u64, i64)> {
         let Some(attempt) = self.attempts.get(attempt) else { return Vec::new() };
         let nodes = || attempt.children.iter().filter_map(|key| Some((*key, self.bar(*key)?)));

@@ -1,0 +1,201 @@
+//! The actions that work everywhere, and the way to those of a component.
+
+use super::{App, Overlay, Pane};
+use crate::features::help::{Help, Messages};
+use crate::features::stream::viewer::{LinkState, Viewer};
+use crate::input::action::{Action, Context};
+use crate::session::msg::Effect;
+use crate::session::{Paged, Route};
+use jiff::{SignedDuration, Timestamp};
+use runtail_core::text;
+
+/// Most bytes that are offered to the clipboard: terminals drop longer sequences in silence.
+const MAX_COPIED: usize = 74_000;
+
+impl App {
+    /// Handles an action in a context.
+    pub(super) fn act(&mut self, context: Context, action: Action) -> Vec<Effect> {
+        let page = self.page();
+        match action {
+            Action::QuitNow => self.quit = true,
+            Action::Quit | Action::Back => return self.back(action == Action::Quit),
+            Action::Help if !matches!(self.overlays.last(), Some(Overlay::Help(_))) => {
+                self.overlays.push(Paged::new(Help).into());
+            }
+            Action::Notices if !matches!(self.overlays.last(), Some(Overlay::Messages(_))) => {
+                self.overlays.push(Paged::new(Messages).into());
+            }
+            Action::Help | Action::Notices => {}
+            Action::Profiles => self.open_profiles(),
+            Action::NextPane if self.overlays.is_empty() => self.next_pane(true),
+            Action::PrevPane if self.overlays.is_empty() => self.next_pane(false),
+            Action::NextStream if self.overlays.is_empty() => self.next_stream(true),
+            Action::PrevStream if self.overlays.is_empty() => self.next_stream(false),
+            Action::Zoom if self.overlays.is_empty() => self.zoom = !self.zoom,
+            Action::Command => return self.open(Route::Palette(String::new())),
+            Action::Suspend => return vec![Effect::Suspend],
+            Action::Redraw => return vec![Effect::Redraw],
+            Action::Freeze => self.frozen = !self.frozen,
+            Action::Copy => {
+                let text = self.with_focus(|component, _| component.copied()).flatten();
+                return text.map(|text| self.copy(&text)).unwrap_or_default();
+            }
+            Action::CopyPath => {
+                let path = self.with_focus(|component, _| component.copied_path()).flatten();
+                return path.map(|path| self.copy(&path)).unwrap_or_default();
+            }
+            Action::Up => self.step(context, -1, false),
+            Action::Down => self.step(context, 1, false),
+            Action::PageUp => self.step(context, -page, true),
+            Action::PageDown => self.step(context, page, true),
+            Action::HalfUp => self.step(context, -(page / 2).max(1), true),
+            Action::HalfDown => self.step(context, (page / 2).max(1), true),
+            Action::Top => self.jump_to_edge(context, true),
+            Action::Bottom | Action::Follow => self.jump_to_edge(context, false),
+            Action::Refresh if !matches!(context, Context::Journal | Context::Browse) => return self.refresh(),
+            Action::Filter if self.overlays.is_empty() || matches!(context, Context::Inspector | Context::Browse) => {
+                self.begin_typing()
+            }
+            _ => {
+                let requests = self.ask(context, |component, cx| component.action(cx, action));
+                return self.apply(requests);
+            }
+        }
+        Vec::new()
+    }
+
+    pub(super) fn step(&mut self, context: Context, lines: isize, whole_window: bool) {
+        self.with_component(context, |component, cx| component.step(cx, lines, whole_window));
+    }
+
+    fn jump_to_edge(&mut self, context: Context, start: bool) {
+        self.with_component(context, |component, cx| component.jump_to_edge(cx, start));
+    }
+
+    /// Lines that what has the focus scrolls by at once.
+    fn page(&mut self) -> isize {
+        let height = match (self.overlays.is_empty(), self.pane_context()) {
+            (false, _) => self.session.overlay_area().h,
+            (true, Context::Stream) => {
+                let height = self.viewer().map_or(0, Viewer::height);
+                return (height as isize - 1).max(1);
+            }
+            (true, Context::Deployments) => self.pane_cx(Pane::Deployments).area.h.saturating_sub(2),
+            (true, Context::Revisions) => self.pane_cx(Pane::Revisions).area.h.saturating_sub(1),
+            (true, _) => self.pane_cx(Pane::Stream).area.h.saturating_sub(3),
+        };
+        (height as isize - 1).max(1)
+    }
+
+    /// Goes to the next pane, or the one before. In a stream of which two views are shown, the other one comes first; a pane in
+    /// which nothing was opened is skipped.
+    fn next_pane(&mut self, forward: bool) {
+        let in_stream = self.focus == Pane::Stream && self.logs.is_none();
+        if in_stream && self.viewer_mut().is_some_and(|viewer| viewer.other_half(forward)) {
+            return;
+        }
+        let panes = [Pane::Deployments, Pane::Revisions, Pane::Stream];
+        let mut at = panes.iter().position(|p| *p == self.focus).unwrap_or(0);
+        loop {
+            at = (at + if forward { 1 } else { 2 }) % panes.len();
+            if panes[at] != Pane::Stream || self.has_stream_pane() {
+                self.focus = panes[at];
+                return;
+            }
+        }
+    }
+
+    /// Shows the next of the open streams, or the one before.
+    fn next_stream(&mut self, forward: bool) {
+        if self.stream.tabs.all().is_empty() {
+            return self.notify(false, "No stream is open. ⏎ on a thread opens one.");
+        }
+        self.stream.tabs.turn(forward);
+        self.logs = None;
+        self.focus = Pane::Stream;
+    }
+
+    /// Goes back one step: an overlay, a filter, the stream, the runs, the pane, the zoom. Only `q` quits, from the deployments.
+    fn back(&mut self, quit: bool) -> Vec<Effect> {
+        if !self.overlays.is_empty() {
+            return match self.with_top(|top, _| top.back(quit)).flatten() {
+                Some(requests) => self.apply(requests),
+                None => {
+                    self.close();
+                    Vec::new()
+                }
+            };
+        }
+        let context = self.pane_context();
+        if let Some(requests) = self.with_pane(context, |pane, _| pane.back(quit)).flatten() {
+            return self.apply(requests);
+        }
+        match context {
+            Context::Logs => {
+                self.logs = None;
+                // Back to an agent server, or to the deployments.
+                if self.stream.tabs.shown().is_none() && self.agent.server.is_none() {
+                    self.focus = Pane::Deployments;
+                }
+            }
+            Context::Deployments if self.zoom => self.zoom = false,
+            // The list of threads closes, and the deployments have its room. A stream is only left from its own pane.
+            Context::Deployments if !quit && self.viewer().is_none() && self.logs.is_none() => self.agent.server = None,
+            Context::Deployments => self.quit = quit,
+            _ => self.focus = Pane::Deployments,
+        }
+        Vec::new()
+    }
+
+    /// Polls everything again.
+    fn refresh(&mut self) -> Vec<Effect> {
+        // A key that is held down asks once.
+        let soon = |last: Timestamp| self.session.now.duration_since(last).abs() < SignedDuration::from_secs(1);
+        if self.session.refreshed_at.is_some_and(soon) {
+            return Vec::new();
+        }
+        self.session.refreshed_at = Some(self.session.now);
+        if let Some(viewer) = self.stream.tabs.shown_mut() {
+            viewer.refreshes += 1;
+        }
+        self.session.restart_polls();
+        self.session.profiles.iter_mut().for_each(|p| p.halted = false);
+        // Lines that are there would come again.
+        if let Some(logs) = &mut self.logs {
+            logs.reread(&self.session, |_| {});
+        }
+        let mut effects: Vec<Effect> = self.agent.infos.keys().cloned().map(Effect::FetchInfo).collect();
+        if let Some(server) = &self.agent.server {
+            effects.push(Effect::FetchAssistants(server.server.clone()));
+        }
+        self.notify(false, "Asking again.");
+        // Nothing else connects again after a failure. What was received stays: `:reopen` drops it.
+        let is_lost = |viewer: &Viewer| matches!(viewer.link, LinkState::Failed(_)) && viewer.has_only_snapshots();
+        if self.viewer().is_some_and(is_lost) {
+            let requests = self.stream.reopen(&self.session);
+            effects.extend(self.apply(requests));
+        }
+        effects
+    }
+
+    /// Offers a text to the clipboard, as much of it as terminals take.
+    pub(super) fn copy(&mut self, text: &str) -> Vec<Effect> {
+        let text = &*text::keys::without(text);
+        let all = text::bytes(text.len() as u64);
+        let offered = text::head(text, MAX_COPIED);
+        let said = match offered.len() == text.len() {
+            true => format!("Copied {} ({all}) to the clipboard by OSC 52.", text::short_id(text)),
+            false => {
+                format!("Copied the first {} of {all}: terminals take no more.", text::bytes(offered.len() as u64))
+            }
+        };
+        self.notify(false, said);
+        // It will be pasted, perhaps into a shell.
+        vec![Effect::Copy(text::clean_lines(offered).into_owned())]
+    }
+
+    /// Opens the page of all profiles.
+    pub fn open_profiles(&mut self) {
+        let _ = self.open(Route::Profiles);
+    }
+}

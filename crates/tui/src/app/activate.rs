@@ -1,0 +1,231 @@
+//! Which profiles are in force: what happens when others are, without a restart.
+
+use super::{App, Overlay, Pane};
+use crate::features::changes::confirm::Stage;
+use crate::features::deployments::list::Row;
+use crate::features::profiles::first_run::FirstRun;
+use crate::input::keymap::Keymap;
+use crate::session::catalogue::Origin;
+use crate::session::msg::{Effect, Epoch};
+use crate::session::profile::ProfileState;
+use runtail_core::config::{Config, ConfigError, Profile};
+
+impl App {
+    /// Tells the dashboard what else the configuration has, beside the profiles that it begins with.
+    pub fn configured(&mut self, config: &Config, origin: Origin) {
+        self.session.catalogue.origin = origin;
+        self.session.prefs.configure(config);
+        let begun_with = std::mem::take(&mut self.session.catalogue.all);
+        self.session.catalogue.take(config);
+        // What the command line made of one (`--deployment`) goes before what the file says.
+        for known in begun_with {
+            match self.session.catalogue.known_mut(&known.profile.name) {
+                Some(filed) => filed.define(known.profile),
+                None => self.session.catalogue.all.push(known),
+            }
+        }
+        if self.session.profiles.is_empty() {
+            self.overlays.push(FirstRun::default().into());
+        }
+    }
+
+    /// The configuration file was read again. One that cannot be used changes nothing, and is said to be so.
+    pub(crate) fn reconfigure(&mut self, read: Result<Box<Config>, ConfigError>) -> Vec<Effect> {
+        let chosen_before = self.session.catalogue.chosen.clone();
+        let sealed = |mut config: Box<Config>| {
+            config.seal(self.session.catalogue.origin.read_only, self.session.catalogue.origin.write);
+            config
+        };
+        let config = match read.map(sealed) {
+            Ok(config)
+                if config.chosen(&self.session.catalogue.origin.names).is_empty()
+                    && !self.session.profiles.is_empty() =>
+            {
+                let mut error = ConfigError::new("there is no profile in it to work with any more");
+                error.path = config.path.clone();
+                return self.keep_configuration(error);
+            }
+            Ok(config) => config,
+            Err(error) => return self.keep_configuration(error),
+        };
+        self.session.catalogue.problem = None;
+        let polls = self.session.catalogue.poll != config.poll;
+        self.session.catalogue.take(&config);
+        let mut words = self.take_settings(&config);
+        let mut effects = vec![Effect::Configure(config)];
+        if polls {
+            // Their pauses are other ones.
+            self.session.restart_polls();
+            words.push("[poll] counts from now on".into());
+        }
+        let chosen = self.session.catalogue.chosen.clone();
+        let leaves = |name: &String| chosen_before.contains(name) && !chosen.contains(name);
+        let gone = |app: &App, name: &String| app.session.catalogue.known(name).is_none();
+        let mut list = self.session.catalogue.in_force.clone();
+        list.retain(|used| !leaves(&used.name) && !gone(self, &used.name));
+        for name in chosen.iter().filter(|name| !chosen_before.contains(name)) {
+            if let (None, Some(known)) = (list.iter().find(|p| p.name == *name), self.session.catalogue.known(name)) {
+                list.push(known.profile.clone());
+            }
+        }
+        // What was switched to is gone: what the file chooses is used.
+        if list.is_empty() {
+            list = chosen.iter().filter_map(|name| Some(self.session.catalogue.known(name)?.profile.clone())).collect();
+        }
+        let more = if words.is_empty() { String::new() } else { format!(" {}.", words.join("; ")) };
+        self.notify(false, format!("The configuration was read again.{more}"));
+        let requests = self.session.catalogue.redefine(list);
+        effects.extend(self.apply(requests));
+        effects
+    }
+
+    /// The file is not in force as it is: what was read before stays.
+    fn keep_configuration(&mut self, error: ConfigError) -> Vec<Effect> {
+        self.notify(true, format!("{error}\n  What was read before stays in force until this is put right."));
+        self.session.catalogue.problem = Some(error);
+        Vec::new()
+    }
+
+    /// What of the configuration is no profile; says what a person would not see at once.
+    fn take_settings(&mut self, config: &Config) -> Vec<String> {
+        let mut words = Vec::new();
+        if self.session.settings.keys != config.keys {
+            let (keymap, problems) = Keymap::new(&config.keys);
+            (self.session.keymap, self.session.settings.keys) = (keymap, config.keys.clone());
+            words.push("[keys] counts from now on".into());
+            self.tell_of_keys(&problems);
+        }
+        self.session.settings.ascii = self.session.catalogue.origin.ascii || config.ui.ascii;
+        self.session.prefs.configure(config);
+        if self.session.settings.tape != config.tape {
+            self.session.settings.tape = config.tape.clone();
+            words.push("[limits] counts for streams that are opened from now on".into());
+        }
+        for warning in config.warnings.iter().filter(|w| !self.session.settings.warnings.contains(w)) {
+            words.push(warning.clone());
+        }
+        self.session.settings.warnings = config.warnings.clone();
+        words
+    }
+
+    /// Whether what a request of a profile said still counts: the profile leads where it led in configuration `since`.
+    pub(crate) fn is_current(&self, profile: Option<&str>, since: Epoch) -> bool {
+        profile.is_none_or(|name| self.session.profiles.iter().any(|p| &*p.name == name && p.generation <= since))
+    }
+
+    /// These profiles are in force from now on. What is open of those that go, or that lead elsewhere now, is closed with a
+    /// word; what belongs to the others goes on untouched.
+    pub(crate) fn activate_profiles(&mut self, list: Vec<Profile>) -> Vec<Effect> {
+        if self.session.catalogue.in_force == list {
+            return Vec::new();
+        }
+        let before = std::mem::replace(&mut self.session.catalogue.in_force, list.clone());
+        let named = |list: &[Profile], name: &str| list.iter().find(|p| p.name == name).cloned();
+        let stays =
+            |name: &str| named(&before, name).zip(named(&list, name)).is_some_and(|(old, new)| old.same_target(&new));
+        self.session.epoch = self.session.epoch.next();
+        // Answers of profiles that lead elsewhere are dropped, so it would wait forever.
+        self.cancel_search();
+        let generation = self.session.epoch;
+        let mut words = Vec::new();
+        let states = list.iter().map(|profile| {
+            let fresh = ProfileState::new(profile, generation);
+            let old = named(&before, &profile.name);
+            let known =
+                self.session.profiles.iter().find(|p| *p.name == *profile.name).filter(|_| stays(&profile.name));
+            let Some(known) = known else {
+                let now = if old.is_some() { "leads elsewhere now" } else { "is in use" };
+                words.push(format!("{} {now}", profile.name));
+                return fresh;
+            };
+            if known.read_only != fresh.read_only {
+                let now = if fresh.read_only { "is read-only now" } else { "may be written to now" };
+                words.push(format!("{} {now}", profile.name));
+            }
+            // Other deployments are pinned: the list is read anew.
+            let repinned = old.is_some_and(|old| old.deployments != profile.deployments);
+            let epoch = if repinned { generation } else { known.epoch };
+            let ProfileState { label, read_only, production, .. } = fresh;
+            ProfileState { label, read_only, production, epoch, ..known.clone() }
+        });
+        self.session.profiles = states.collect();
+        let left = before.iter().filter(|old| named(&list, &old.name).is_none());
+        words.extend(left.map(|old| format!("{} is no longer used", old.name)));
+        self.deployments.list.rearrange(&list, &self.session.profiles, stays);
+        let same = |name: &str| named(&before, name) == named(&list, name);
+        let (closed, forgotten) = self.close_unless(stays, same);
+        if !words.is_empty() {
+            let closed = if closed.is_empty() { String::new() } else { format!("; closed: {}", closed.join(", ")) };
+            self.notify(false, format!("{}{closed}.", words.join(", ")));
+        }
+        let new = |row: &&Row| !stays(&row.profile_name) && row.deployment.is_none();
+        let servers: Vec<_> = self
+            .deployments
+            .list
+            .rows
+            .iter()
+            .filter(new)
+            .filter_map(|row| row.server(&self.session.profiles))
+            .collect();
+        let mut effects = vec![Effect::UseProfiles(generation, list)];
+        effects.extend(forgotten);
+        effects.extend(servers.into_iter().map(Effect::FetchInfo));
+        effects
+    }
+
+    /// Closes what is open of all profiles but those that stay. A change that somebody is asked about is asked about anew where
+    /// anything at all of its profile is not the same. Says what a person may miss.
+    fn close_unless(
+        &mut self,
+        stays: impl Fn(&str) -> bool,
+        same: impl Fn(&str) -> bool,
+    ) -> (Vec<String>, Vec<Effect>) {
+        let mut forgotten = Vec::new();
+        let mut closed = Vec::new();
+        for viewer in self.stream.tabs.close_unless(|v| v.is_recording() || stays(&v.server.profile)) {
+            closed.push(format!("the stream of {} (its run goes on)", viewer.server.name));
+        }
+        if let Some(server) = self.agent.server.take_if(|s| !stays(&s.server.profile)) {
+            closed.push(format!("the threads of {}", server.server.name));
+        }
+        if let Some(logs) = self.logs.take_if(|l| l.sources.iter().any(|s| !stays(&s.profile))) {
+            let names: Vec<&str> = logs.sources.iter().map(|s| s.name.as_str()).collect();
+            closed.push(format!("the logs of {}", names.join(", ")));
+        }
+        let watched = self.deployments.watches.len();
+        self.deployments.watches.retain(|of, _| stays(&of.profile));
+        match watched - self.deployments.watches.len() {
+            0 => {}
+            1 => closed.push("a watch".into()),
+            n => closed.push(format!("{n} watches")),
+        }
+        self.deployments.vanishing.retain(|(profile, _), _| stays(profile));
+        self.agent.infos.retain(|server, _| stays(&server.profile));
+        self.deployments.histories.retain(|row, _| row.split_once('/').is_some_and(|(profile, _)| stays(profile)));
+        self.deployments.compared.take_if(|of| !stays(&of.profile));
+        self.pending_record.take_if(|what| !stays(what.profile()));
+        for overlay in std::mem::take(&mut self.overlays) {
+            match overlay {
+                // There is something to look at now.
+                Overlay::FirstRun(_) if !self.session.profiles.is_empty() => {}
+                // One that is on its way is told of in any case.
+                Overlay::Confirm(confirm) if !same(&confirm.profile) && !matches!(confirm.stage, Stage::Sending(_)) => {
+                    closed.push("the change that was asked about (nothing was sent)".into());
+                    forgotten.push(Effect::Forget(confirm.number));
+                }
+                overlay if overlay.profile().is_none_or(&stays) => self.overlays.push(overlay),
+                // What was typed is kept, should the server come back.
+                Overlay::Compose(composer) => self.agent.draft = Some(*composer),
+                Overlay::Edit(editor) if editor.is_changed() => {
+                    closed.push("the document that was edited (it is kept)".into());
+                    self.changes.keep(*editor);
+                }
+                _ => {}
+            }
+        }
+        if self.focus == Pane::Stream && !self.has_stream_pane() {
+            (self.focus, self.prompt) = (Pane::Deployments, None);
+        }
+        (closed, forgotten)
+    }
+}

@@ -1,0 +1,232 @@
+//! The header (which profiles, how they are) and the footer (what goes on, which keys make sense).
+
+use super::hints::hints;
+use super::{App, Overlay, Pane};
+use crate::features::stream::viewer::Viewer;
+use crate::session::msg::NextPoll;
+use crate::session::profile::{Health, ProfileState};
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone};
+use crate::widgets::text_input::TextInput;
+use crate::widgets::theme::PRODUCTION;
+use runtail_api::ApiError;
+use runtail_core::text;
+use std::time::Duration;
+
+/// The first line: where one is at the left, how each profile is at the right. In little room the names go first, then
+/// those that are well are but counted, then the reasons go; that something is wrong stays.
+pub fn header(app: &App, canvas: &mut Canvas<'_>, area: Area) {
+    let health: Vec<Health> = app.session.profiles.iter().map(|profile| health(app, profile)).collect();
+    let mut choices = vec![(true, all(&health, false, true)), (false, all(&health, false, true))];
+    let count_well = health.iter().filter(|h| h.is_well()).count() > 1;
+    if count_well {
+        choices.extend([(true, all(&health, true, true)), (false, all(&health, true, true))]);
+    }
+    choices.push((false, all(&health, count_well, false)));
+    choices.push((false, counted(&health)));
+    let width = |line: &Line| line.right.iter().map(|p| text::width(&p.text)).sum::<usize>();
+    let fits = |(names, right): &(bool, Line)| left(app, *names).width() + width(right) + 3 <= area.w as usize;
+    let at = choices.iter().position(fits).unwrap_or(choices.len() - 1);
+    let (names, right) = choices.swap_remove(at);
+    let mut line = left(app, names);
+    line.right = right.right;
+    if !line.right.is_empty() {
+        line = line.right(Tone::Plain, " ");
+    }
+    canvas.line_for_right(area.x, area.y, area.w, &line);
+}
+
+/// Who and where one is.
+fn left(app: &App, names: bool) -> Line {
+    let mut line = Line::of(Tone::Strong, " runtail");
+    if names && !app.session.profiles.is_empty() {
+        line.push(Tone::Dim, " │ ");
+        let mut names: Vec<&str> = app.session.profiles.iter().map(|p| &*p.name).collect();
+        let more = names.len().saturating_sub(4);
+        names.truncate(4);
+        line.push(Tone::Plain, &names.join(" · "));
+        if more > 0 {
+            line.push(Tone::Dim, &format!(" and {more} more"));
+        }
+    }
+    if app.session.settings.demo {
+        line.push(Tone::Dim, " │ ");
+        line.push(Tone::Moving, "DEMO");
+        if names {
+            line.push(Tone::Dim, " simulated servers");
+        }
+    }
+    let all_read_only = !app.session.profiles.is_empty() && app.session.profiles.iter().all(|p| p.read_only);
+    for (profile, label) in app.session.profiles.iter().filter_map(|p| Some((p, p.label.as_deref()?))) {
+        line.push(Tone::Dim, " │ ");
+        if profile.production {
+            line.push(Tone::Strong, PRODUCTION);
+        }
+        line.push(Tone::Strong, &format!("‹{label}›"));
+        if profile.read_only && !all_read_only {
+            line.push(Tone::Dim, " read-only");
+        }
+    }
+    if all_read_only {
+        line.push(Tone::Dim, " │ ");
+        line.push(Tone::Strong, "READ-ONLY");
+    }
+    for known in app.session.catalogue.all.iter().filter(|known| known.is_coming()) {
+        line.push(Tone::Dim, " │ ");
+        line.push(Tone::Moving, &format!("checking {}…", known.profile.name));
+    }
+    // While one is shown, the tabs are in its pane.
+    let streams = app.stream.tabs.all();
+    if !streams.is_empty() && app.viewer().is_none() {
+        let s = if streams.len() == 1 { "" } else { "s" };
+        line.push(Tone::Dim, " │ ");
+        line.push(Tone::Good, "► ");
+        line.push(Tone::Plain, &format!("{} stream{s}", streams.len()));
+        line.push(Tone::Moving, if streams.iter().any(|v| v.news) { " *" } else { "" });
+    }
+    if !app.deployments.watches.is_empty() {
+        line.push(Tone::Dim, " │ ");
+        line.push(Tone::Accent, &format!("» {} watched", app.deployments.watches.len()));
+    }
+    line
+}
+
+/// Each profile; those that are well perhaps but counted, and perhaps how old each is.
+fn all(health: &[Health], count_well: bool, ages: bool) -> Line {
+    let mut line = Line::new();
+    let well = health.iter().filter(|h| h.is_well()).count();
+    if count_well {
+        line = line.right(Tone::Dim, &format!("  {well} ")).right(Tone::Good, "●");
+    }
+    for health in health.iter().filter(|h| !(count_well && h.is_well())) {
+        line = line.right(Tone::Dim, &format!("  {} ", health.tag)).right(health.tone, &health.mark);
+        if ages {
+            line = line.right(Tone::Dim, &health.age);
+        }
+    }
+    line
+}
+
+/// How many are well, wait, and have failed.
+fn counted(health: &[Health]) -> Line {
+    let mut line = Line::new();
+    for (tone, mark) in [(Tone::Good, "●"), (Tone::Moving, "◐"), (Tone::Bad, "✗")] {
+        let count = health.iter().filter(|h| h.tone == tone).count();
+        if count > 0 {
+            line = line.right(Tone::Dim, &format!("  {count} ")).right(tone, mark);
+        }
+    }
+    line
+}
+
+pub(crate) fn health(app: &App, profile: &ProfileState) -> Health {
+    let (error, answered) = match profile.control_plane {
+        true => (profile.error.as_ref(), profile.loaded_at.is_some()),
+        false => server_health(app, &profile.name),
+    };
+    let until = |at: jiff::Timestamp| Duration::try_from(at - app.session.now).ok().filter(|wait| !wait.is_zero());
+    let limited = profile.limited_until.and_then(until);
+    let (mark, tone) = match (error, answered) {
+        _ if profile.halted => ("✗ 401, r asks again".to_string(), Tone::Bad),
+        _ if limited.is_some() => (format!("◌ 429 {}", limited.map(text::age).unwrap_or_default()), Tone::Moving),
+        (Some(error), _) => (format!("✗ {}", error.badge()), Tone::Bad),
+        (None, true) if profile.partial.is_some() => ("◐ partial".to_string(), Tone::Moving),
+        (None, true) => ("●".to_string(), Tone::Good),
+        (None, false) => ("◐".to_string(), Tone::Moving),
+    };
+    // What stands on the screen is as old as this, and asked for again then.
+    let troubled = error.is_some() || limited.is_some();
+    let old = profile.loaded_at.filter(|_| troubled).and_then(|at| Duration::try_from(app.session.now - at).ok());
+    let mut age = old.map(|age| format!(" {} old", text::age(age))).unwrap_or_default();
+    if let (Some(NextPoll::At(at)), true) = (profile.next_poll, error.is_some() && limited.is_none() && !profile.halted)
+    {
+        age.push_str(&format!(", again in {}", text::age(until(at).unwrap_or_default())));
+    }
+    // Several profiles of one region are told apart by their names.
+    let alone = app.session.profiles.iter().filter(|p| p.tag() == profile.tag()).count() == 1;
+    Health { tag: if alone { profile.tag() } else { &profile.name }.to_string(), mark, tone, age }
+}
+
+/// How the agent servers of a profile without a control plane are: a failure, and whether any has answered.
+fn server_health<'a>(app: &'a App, profile: &str) -> (Option<&'a ApiError>, bool) {
+    // What is polled knows more than what was asked once.
+    if let Some(server) = app.agent.server.as_ref().filter(|s| &*s.server.profile == profile && s.threads.at.is_some())
+    {
+        return (server.threads.error.as_ref(), true);
+    }
+    let infos = || app.agent.infos.iter().filter(|(server, _)| &*server.profile == profile).map(|(_, info)| info);
+    (infos().find_map(|i| i.error.as_ref()), infos().any(|i| i.value.is_some()))
+}
+
+/// The last line: a filter being typed, a notice, or what goes on; at the right the keys that make sense.
+pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
+    let mut line = Line::of(Tone::Plain, " ");
+    if let Some(prompt) = &app.prompt {
+        line.push(Tone::Accent, prompt.sign);
+        typed(&mut line, &prompt.input);
+        canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ keep  Esc cancel "));
+        return;
+    }
+    if let Some(Overlay::Command(palette)) = app.overlays.last() {
+        line.push(Tone::Accent, ":");
+        typed(&mut line, &palette.input);
+        canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ run  Tab complete  Esc cancel "));
+        return;
+    }
+    if let Some(notice) = app.notice() {
+        let first = notice.text.lines().next().unwrap_or("");
+        let more = notice.text.lines().count() > 1 || text::width(first) + 18 > area.w as usize;
+        line.push(if notice.error { Tone::Bad } else { Tone::Accent }, if notice.error { "✗ " } else { "· " });
+        let room = (area.w as usize).saturating_sub(if more { 18 } else { 4 });
+        line.push(Tone::Plain, &text::fit(&text::clean(first), room));
+        let hint = if more { "! all of it " } else { "" };
+        canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, hint));
+        return;
+    }
+    let mut keys = Line::new();
+    let mut all = hints(app);
+    // In little room the less useful ones give way; the help stays.
+    let room =
+        |all: &[(String, &str)]| all.iter().map(|(key, label)| text::width(key) + label.len() + 3).sum::<usize>();
+    while line.width() + room(&all) > area.w as usize && all.len() > 1 {
+        all.remove(all.len() - 2);
+    }
+    for (key, label) in all {
+        keys.push(Tone::Accent, &key);
+        keys.push(Tone::Dim, &format!(" {label}  "));
+    }
+    if let (Some(viewer), Pane::Stream, true, None) = (app.viewer(), app.focus, app.overlays.is_empty(), &app.logs) {
+        let status = stream_status(viewer);
+        if status.width() + keys.width() + 4 <= area.w as usize {
+            line.left.extend(status.left);
+        }
+    }
+    if line.width() + keys.width() < area.w as usize {
+        let pad = area.w as usize - line.width() - keys.width();
+        line.push(Tone::Plain, &" ".repeat(pad));
+    }
+    line.left.extend(keys.left);
+    canvas.line(area.x, area.y, area.w, &line);
+}
+
+/// A line being typed, with its cursor.
+fn typed(line: &mut Line, input: &TextInput) {
+    let (before, after) = input.around_cursor();
+    line.push(Tone::Strong, before);
+    line.push(Tone::Accent, "▏");
+    line.push(Tone::Strong, after);
+}
+
+/// How many events were received, and how many of them were malformed: gaps are beside the link.
+fn stream_status(viewer: &Viewer) -> Line {
+    let ledger = viewer.books();
+    let s = if ledger.received == 1 { "" } else { "s" };
+    let mut line = Line::of(Tone::Dim, &format!("{} event{s}", text::count(ledger.received)));
+    for (count, word) in [(ledger.malformed, "malformed"), (ledger.too_large, "oversized")] {
+        if count > 0 {
+            line.push(Tone::Bad, &format!(" · {} {word}", text::count(count)));
+        }
+    }
+    line
+}

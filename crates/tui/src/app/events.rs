@@ -1,0 +1,291 @@
+//! Hands what subscriptions and effects report to the features.
+
+use super::{App, Overlay};
+use crate::features::deployments::update::ListReport;
+use crate::features::resources::sign_in;
+use crate::session::msg::{Described, Effect, EffectResult, SubscriptionEvent, SubscriptionId};
+use crate::session::{Component, Requests};
+use crate::widgets::jobs::Part;
+use runtail_api::{ApiError, AuthWaited, Kind};
+use std::sync::Arc;
+
+/// So many times what one event log may take is what all of them together may.
+const LOGS: u64 = 2;
+
+impl App {
+    /// Takes what a subscription reports.
+    pub(super) fn on_event(&mut self, key: SubscriptionId, answer: SubscriptionEvent) -> Vec<Effect> {
+        let at = self.session.now;
+        let requests = match (key, answer) {
+            (SubscriptionId::Deployments(profile), answer) => self.on_list_event(&profile, answer),
+            (SubscriptionId::Newest(profile), SubscriptionEvent::Newest { deployment, revision }) => {
+                self.deployments.on_newest(&profile, &deployment, revision)
+            }
+            (SubscriptionId::Revisions(profile, deployment), SubscriptionEvent::Revisions(result, next)) => {
+                self.deployments.on_revisions(&self.session, (&profile, &deployment), result, next)
+            }
+            (SubscriptionId::Watch(of), SubscriptionEvent::Watched(result, next)) => {
+                if let Err(error) = &result {
+                    self.report_error(error);
+                }
+                self.deployments.on_watched(&self.session, &of, result, next)
+            }
+            (SubscriptionId::Vanish(profile, id), SubscriptionEvent::Vanishing(result, next)) => {
+                self.deployments.on_vanishing((profile, id), result, next)
+            }
+            (SubscriptionId::Log(number, source), SubscriptionEvent::Lines { lines, incomplete }) => {
+                let Some(logs) = self.logs.as_mut().filter(|l| l.number == number) else { return Vec::new() };
+                let error = lines.as_ref().err().cloned();
+                logs.take(source, lines, at);
+                logs.note_incomplete(source, incomplete);
+                report(error)
+            }
+            (SubscriptionId::Threads(_), SubscriptionEvent::Threads(result)) => {
+                if let Some(server) = &mut self.agent.server {
+                    server.take_threads(result, at);
+                }
+                Requests::none()
+            }
+            (SubscriptionId::ThreadStatuses(_), SubscriptionEvent::ThreadStatus { of, status }) => {
+                if let (Some(server), Ok(status)) = (&mut self.agent.server, status) {
+                    server.statuses.insert(of.thread, (of.facts, status));
+                }
+                Requests::none()
+            }
+            (SubscriptionId::Runs(..), SubscriptionEvent::Runs(result)) => {
+                if let Some(server) = &mut self.agent.server {
+                    server.runs.take(result, at);
+                }
+                Requests::none()
+            }
+            (SubscriptionId::Wait(number), answer) => self.on_wait(number, answer),
+            (SubscriptionId::Stream(id), SubscriptionEvent::Items(items)) => {
+                if let Some(viewer) = self.stream.tabs.get_mut(id) {
+                    viewer.take(items);
+                    let refusal = viewer.modes.refusal();
+                    let most = self.session.settings.tape.max_bytes.saturating_mul(LOGS);
+                    self.stream.tabs.keep_within(usize::try_from(most).unwrap_or(usize::MAX));
+                    refusal
+                        .map(|why| Requests::error(format!("The modes stay as they were: {why}.")))
+                        .unwrap_or_default()
+                } else {
+                    Requests::none()
+                }
+            }
+            (SubscriptionId::Work(number), SubscriptionEvent::Worked(part)) => self.on_job(number, &part),
+            (SubscriptionId::Doctor(number), SubscriptionEvent::Checked(check)) => {
+                self.on_check(number, check.as_deref())
+            }
+            _ => Requests::none(),
+        };
+        self.apply(requests)
+    }
+
+    fn on_list_event(&mut self, profile: &Arc<str>, answer: SubscriptionEvent) -> Requests {
+        let Some(number) = self.session.profiles.iter().position(|p| p.name == *profile) else {
+            return Requests::none();
+        };
+        let state = &mut self.session.profiles[number];
+        match answer {
+            SubscriptionEvent::Page(deployments) => {
+                self.deployments.on_page(number, state, deployments);
+                Requests::none()
+            }
+            SubscriptionEvent::Deployments { result, torn, skew, next } => {
+                let report = ListReport { result, torn, skew, next };
+                self.deployments.on_list(number, state, report, self.session.now)
+            }
+            _ => Requests::none(),
+        }
+    }
+
+    fn on_wait(&mut self, number: u64, answer: SubscriptionEvent) -> Requests {
+        let error = match &answer {
+            SubscriptionEvent::WaitTrouble(error) | SubscriptionEvent::Waited(Err(error)) => Some(error.clone()),
+            _ => None,
+        };
+        if let Some(error) = &error {
+            self.report_error(error);
+        }
+        let shown = self.overlays.iter_mut().find_map(|overlay| match overlay {
+            Overlay::SignIn(sign_in) if sign_in.number == number => Some(sign_in),
+            _ => None,
+        });
+        match (shown, answer) {
+            (Some(sign_in), SubscriptionEvent::WaitTrouble(error)) => {
+                sign_in.trouble = Some(error);
+                Requests::none()
+            }
+            (Some(sign_in), SubscriptionEvent::Waited(result)) => {
+                sign_in.on_waited(result as Result<AuthWaited, ApiError>)
+            }
+            _ => Requests::none(),
+        }
+    }
+
+    fn on_job(&mut self, number: u64, part: &Part) -> Requests {
+        Component::on_job(&mut self.stream, number, part);
+        self.overlays.iter_mut().for_each(|overlay| overlay.on_job(number, part));
+        Requests::none()
+    }
+
+    fn on_check(&mut self, number: u64, check: Option<&runtail_api::doctor::Check>) -> Requests {
+        for overlay in &mut self.overlays {
+            match overlay {
+                Overlay::Doctor(report) if report.page.number == number => report.page.on_check(check),
+                _ => {}
+            }
+        }
+        Requests::none()
+    }
+
+    /// A background task panicked.
+    pub(super) fn on_panic(&mut self, key: Option<SubscriptionId>, text: &str) -> Vec<Effect> {
+        let requests = match key {
+            Some(SubscriptionId::Stream(id)) => {
+                if let Some(viewer) = self.stream.tabs.get_mut(id) {
+                    viewer.broke_off(text);
+                }
+                Requests::none()
+            }
+            Some(SubscriptionId::Doctor(number)) => self.on_check(number, None),
+            Some(SubscriptionId::Work(number)) => self.on_job(number, &Part::Failed),
+            _ => Requests::none(),
+        };
+        let effects = self.apply(requests);
+        self.notify(true, format!("A background task failed and was stopped: {text}. The rest goes on; r asks again."));
+        effects
+    }
+
+    /// Takes the result of an effect.
+    pub(super) fn on_result(&mut self, done: EffectResult) -> Vec<Effect> {
+        let at = self.session.now;
+        let requests = match done {
+            EffectResult::Info(server, result) => {
+                self.agent.infos.entry(server).or_default().take(result, at);
+                Requests::none()
+            }
+            EffectResult::Assistants(from, result) => {
+                let Some(server) = self.agent.server.as_mut().filter(|s| s.server == from) else { return Vec::new() };
+                server.assistants.take(result, at);
+                let known = server.assistants.value.clone().unwrap_or_default();
+                if let Some(Overlay::Compose(composer)) = self.overlays.last_mut()
+                    && composer.server == from
+                    && composer.assistants.is_empty()
+                {
+                    composer.offer(&known);
+                }
+                Requests::none()
+            }
+            EffectResult::Browsed(number, result) => {
+                let list = self.overlays.iter_mut().find_map(|overlay| match overlay {
+                    Overlay::Browse(browse) if browse.number == number => Some(browse),
+                    _ => None,
+                });
+                list.map(|list| list.on_listed(result, at)).unwrap_or_default()
+            }
+            EffectResult::Authenticated(number, result) => {
+                let shown = self.overlays.iter_mut().find_map(|overlay| match overlay {
+                    Overlay::SignIn(sign_in) if sign_in.number == number => Some(sign_in),
+                    _ => None,
+                });
+                match shown {
+                    Some(sign_in) => sign_in.on_answer(result),
+                    None => sign_in::on_answer_unseen(result),
+                }
+            }
+            EffectResult::Found(number, source, result) => {
+                let mut palette = std::mem::take(&mut self.palette);
+                let requests = palette.on_found(&self.overlay_cx(false), number, source, result);
+                self.palette = palette;
+                requests
+            }
+            EffectResult::FileStepped(number, result) => self.stream.on_written(number, result),
+            EffectResult::LinkNotOpened(link, why) => return self.on_link_not_opened(link, &why),
+            EffectResult::Described(what, result) => return self.on_record(what, result),
+            EffectResult::Card(of, card) => {
+                if let Err(error) = &card {
+                    self.report_error(error);
+                }
+                let shown = self.overlays.iter_mut().find_map(|overlay| match overlay {
+                    Overlay::Explain(explained) if explained.page.of == of => Some(explained),
+                    _ => None,
+                });
+                if let Some(explained) = shown {
+                    explained.page.card = Some(card);
+                }
+                Requests::none()
+            }
+            EffectResult::Written(profile, id, name, document) => {
+                return self.on_document((profile, id, name), document);
+            }
+            EffectResult::Planned(number, planned) => return self.on_planned(number, planned),
+            EffectResult::Sent(number, sent) => return self.on_sent(number, sent),
+            EffectResult::PlannedAction(number, planned) => return self.on_planned_action(number, planned),
+            EffectResult::Acted(number, thread, result) => return self.on_acted(number, thread, result),
+            EffectResult::CancelFollowed(thread, targets) => {
+                self.on_cancel_followed(&thread, &targets);
+                Requests::none()
+            }
+            EffectResult::ThreadLoaded(number, loaded) => return self.on_thread_loaded(number, loaded),
+            EffectResult::Journal(entries) => {
+                let journal = self.overlays.iter_mut().find_map(|overlay| match overlay {
+                    Overlay::Journal(journal) => Some(journal),
+                    _ => None,
+                });
+                if let Some(journal) = journal {
+                    journal.on_read(entries);
+                }
+                Requests::none()
+            }
+            EffectResult::Tried(number, result) => self.session.catalogue.on_tried(number, result, at),
+            EffectResult::Drafted(Ok(draft)) => {
+                let page = crate::features::profiles::file::Save(draft);
+                self.overlays.push(crate::session::Paged::new(page).into());
+                Requests::none()
+            }
+            EffectResult::Drafted(Err(error)) => Requests::error(format!("{error}\n  Nothing was written.")),
+            EffectResult::Saved(result) => self.session.catalogue.on_saved(result),
+        };
+        self.apply(requests)
+    }
+
+    /// Shows a record that was requested. It would cover the user's current work, so only if it is still awaited.
+    fn on_record(&mut self, what: Described, result: Result<Arc<str>, ApiError>) -> Vec<Effect> {
+        if self.pending_record.as_ref() != Some(&what) {
+            return Vec::new();
+        }
+        self.pending_record = None;
+        let title = what.title();
+        match result {
+            Ok(text) => return self.open(crate::session::Route::Document { title, text }),
+            Err(error) => {
+                // An error of an agent server says nothing about the control plane.
+                if !matches!(what, Described::Thread(..)) {
+                    self.report_error(&error);
+                }
+                if let (Described::Deployment(profile, id, _), Kind::NotFound) = (&what, &error.kind) {
+                    self.deployments.list.mark_gone(&format!("{profile}/{id}"));
+                }
+                let gone = format!("{title} is gone: it was deleted since it was listed.\n{}", error.story());
+                self.notify(true, if error.kind == Kind::NotFound { gone } else { error.story() });
+            }
+        }
+        Vec::new()
+    }
+
+    /// Shows a link that the browser did not open, and copies it: over SSH there is no browser here.
+    fn on_link_not_opened(&mut self, link: String, why: &str) -> Vec<Effect> {
+        // A link of another kind could start any program, so it is not offered.
+        if !url::Url::parse(&link).is_ok_and(|url| matches!(url.scheme(), "http" | "https")) {
+            self.notify(true, why);
+            return Vec::new();
+        }
+        self.notify(true, format!("Open {} in a browser (copied)\n{why}", runtail_core::text::clean(&link)));
+        vec![Effect::Copy(link)]
+    }
+}
+
+fn report(error: Option<ApiError>) -> Requests {
+    error.map(|error| crate::session::Request::ReportError(error).into()).unwrap_or_default()
+}

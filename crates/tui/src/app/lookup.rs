@@ -1,0 +1,162 @@
+//! The facts of one feature that another one reads.
+
+use super::overlay::SCREENS;
+use super::{App, Overlay, bars};
+use crate::features::stream::export::{Format, proposed_path};
+use crate::features::stream::viewer::{VIEWS, Viewer};
+use crate::input::action::Context;
+use crate::session::Lookup;
+use crate::session::destination::Takes;
+use crate::session::loaded::Loaded;
+use crate::session::msg::{ServerRef, ThreadRef};
+use crate::session::profile::{Health, ProfileState};
+use crate::session::thread::{ModesView, ThreadView};
+use runtail_api::{ApiError, ServerInfo};
+use runtail_core::model::{Assistant, Run, ThreadStatus};
+use runtail_core::text::short_id;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+type Named = (String, String);
+
+impl App {
+    fn deployment_names(&self) -> Vec<Named> {
+        let rows = &self.deployments.list.rows;
+        let mut same: HashMap<&str, usize> = HashMap::new();
+        rows.iter().for_each(|row| *same.entry(&row.name).or_default() += 1);
+        let name = |row: &crate::features::deployments::list::Row| match same.get(&*row.name) {
+            Some(same) if *same > 1 => format!("{}/{}", row.profile_name, row.name),
+            _ => row.name.clone(),
+        };
+        rows.iter().map(|row| (name(row), format!("{} {}", row.profile_name, row.tag))).collect()
+    }
+}
+
+impl Lookup for App {
+    fn page_status(&self, thread: &ThreadRef) -> Option<ThreadStatus> {
+        let page = self.stream.tabs.all().iter().find(|viewer| viewer.is_of(thread) && viewer.is_open());
+        page.map(|viewer| viewer.thread_status().clone())
+    }
+
+    fn server_info(&self, server: &ServerRef) -> Option<&Loaded<ServerInfo>> {
+        self.agent.infos.get(server)
+    }
+
+    fn assistants_error(&self, server: &ServerRef) -> Option<&ApiError> {
+        self.agent.server.as_ref().filter(|open| open.server == *server)?.assistants.error.as_ref()
+    }
+
+    fn health(&self, profile: &ProfileState) -> Health {
+        bars::health(self, profile)
+    }
+
+    fn chosen_profile(&self) -> Option<Arc<str>> {
+        match self.overlays.last() {
+            Some(Overlay::Browse(browse)) => Some(browse.profile.clone()),
+            _ => self.deployments.chosen_profile(&self.session),
+        }
+    }
+
+    fn known(&self, what: Takes) -> Vec<Named> {
+        let server = self.agent.server.as_ref();
+        match what {
+            Takes::Deployment => self.deployment_names(),
+            Takes::View => VIEWS.iter().map(|view| (view.title().to_lowercase(), String::new())).collect(),
+            Takes::Stream => {
+                let note = |v: &Viewer| {
+                    let id = v.run_id.as_deref().or(v.thread_id.as_deref()).map(short_id).unwrap_or_default();
+                    format!("{} {id}", v.server.name)
+                };
+                self.stream.tabs.all().iter().enumerate().map(|(n, v)| ((n + 1).to_string(), note(v))).collect()
+            }
+            Takes::Export => {
+                let Some(viewer) = self.viewer() else { return Vec::new() };
+                let line = |(word, format): &(&str, Format)| {
+                    format!("{word} {}", proposed_path(&self.session, viewer, *format))
+                };
+                Format::WORDS.iter().map(|word| (line(word), String::new())).collect()
+            }
+            Takes::Thread => {
+                let threads = server.and_then(|s| s.threads.value.as_deref()).unwrap_or_default();
+                threads.iter().map(|thread| (thread.thread_id.clone(), thread.status.clone())).collect()
+            }
+            Takes::Run => {
+                let runs = server.and_then(|s| s.runs.value.as_deref()).unwrap_or_default();
+                let note = |run: &Run| format!("{} on thread {}", run.status, short_id(&run.thread_id));
+                runs.iter().map(|run| (run.run_id.clone(), note(run))).collect()
+            }
+            Takes::Assistant => {
+                let assistants = server.and_then(|s| s.assistants.value.as_deref()).unwrap_or_default();
+                let note = |a: &Assistant| {
+                    let name = a.name.as_deref().filter(|name| *name != a.graph_id).unwrap_or_default();
+                    format!("{} {name}", a.graph_id)
+                };
+                assistants.iter().map(|a| (a.assistant_id.clone(), note(a))).collect()
+            }
+            Takes::Nothing | Takes::Text(_) | Takes::Word(_) | Takes::Profile | Takes::Theme => Vec::new(),
+        }
+    }
+
+    fn deployments_in_full(&self) -> Vec<Named> {
+        let rows = self.deployments.list.rows.iter();
+        rows.map(|row| (format!("{}/{}", row.profile_name, row.name), format!("{} {}", row.profile_name, row.tag)))
+            .collect()
+    }
+
+    fn servers(&self) -> Vec<ServerRef> {
+        let streams = self.stream.tabs.all().iter().filter(|v| !v.is_recording()).map(|v| v.server.clone());
+        let listed = self.deployments.list.rows.iter().filter(|row| !row.gone);
+        let listed = listed.filter_map(|row| row.server(&self.session.profiles));
+        self.open_server().into_iter().chain(streams).chain(listed).collect()
+    }
+
+    fn open_server(&self) -> Option<ServerRef> {
+        self.agent.server.as_ref().map(|open| open.server.clone())
+    }
+
+    fn deployments(&self) -> Vec<(Arc<str>, Arc<str>, Arc<str>)> {
+        let known = |row: &crate::features::deployments::list::Row| {
+            let id = row.deployment.as_ref().filter(|_| !row.gone)?.id.as_str();
+            Some((row.profile_name.clone(), id.into(), row.name.as_str().into()))
+        };
+        self.deployments.list.rows.iter().filter_map(known).collect()
+    }
+
+    fn screens(&self) -> &'static [(&'static str, &'static str)] {
+        SCREENS
+    }
+
+    fn shown_thread(&self) -> Option<ThreadView<'_>> {
+        let viewer = self.viewer()?;
+        Some(ThreadView {
+            server: &viewer.server,
+            thread_id: viewer.thread_id.as_deref(),
+            status: viewer.shown_status(),
+            badge: viewer.badge(self.session.now),
+            records: &viewer.projections.status,
+            again: viewer.again(),
+            is_recording: viewer.is_recording(),
+            last_event_at: viewer.books().last_event_at,
+        })
+    }
+
+    fn modes(&self, stream: u64) -> Option<ModesView> {
+        let viewer = self.stream.tabs.all().iter().find(|viewer| viewer.id == stream)?;
+        Some(ModesView {
+            target: viewer.target.clone(),
+            thread_id: viewer.thread_id.clone(),
+            run_id: viewer.run_id.clone(),
+            server: viewer.server.clone(),
+            is_open: viewer.is_open(),
+            wanted: viewer.modes.wanted.clone(),
+            terms: viewer.modes.terms.clone(),
+        })
+    }
+
+    fn help_context(&self) -> Context {
+        let is_help = |overlay: &&Overlay| matches!(overlay, Overlay::Help(_));
+        let under = self.overlays.iter().rev().find(|overlay| !is_help(overlay)).map(|overlay| overlay.context());
+        // A page of text has no keys of its own.
+        under.filter(|context| *context != Context::Page).unwrap_or_else(|| self.pane_context())
+    }
+}

@@ -1,0 +1,384 @@
+//! Goes to what was named: known things first, then those that servers are asked for. What can't be reached says why.
+
+use super::{App, Pane};
+use crate::features::agent::state::{Server, Tab};
+use crate::features::deployments::list::RowId;
+use crate::features::palette::no_such;
+use crate::features::palette::parse_target::{self, Address};
+use crate::features::stream::viewer::VIEWS;
+use crate::session::Route;
+use crate::session::destination::{Destination, Takes};
+use crate::session::msg::{Effect, ServerRef, StreamTarget};
+use runtail_core::config::deployments_page;
+use runtail_core::text::{clean, short_id};
+use runtail_stream::{EventNumber, Seq};
+use url::Url;
+
+impl App {
+    /// Goes somewhere by name.
+    pub(super) fn go(&mut self, to: Destination) -> Vec<Effect> {
+        match to {
+            Destination::Pane(pane) => self.go_to(pane),
+            Destination::Deployment(name) => self.go_to_deployment(&name),
+            Destination::Thread(id) => self.go_to_thread(&id),
+            Destination::Run(id) => self.go_to_run(&id),
+            Destination::Assistant(None, id) => self.go_to_assistant(&id),
+            Destination::Assistant(Some(server), id) => {
+                let mut effects = self.leave_overlays();
+                effects.extend(self.open_server(server));
+                effects.extend(self.go_to_assistant(&id));
+                effects
+            }
+            Destination::View(name) => self.go_to_view(&name),
+            Destination::Tab(number) => self.go_to_tab(&number),
+            Destination::Stream(server, target) => self.open_at(server, target),
+            Destination::Row { deployment, revision, or, told } => match self.row_of(&deployment) {
+                Some(row) => self.go_to_row(row, revision),
+                None => {
+                    if !told.is_empty() {
+                        self.notify(false, told);
+                    }
+                    self.open(Route::Record(or))
+                }
+            },
+            Destination::Address(text) => self.go_to_pasted(&text),
+        }
+    }
+
+    /// Goes to what a text points at, if it does.
+    pub(super) fn go_to_pasted(&mut self, text: &str) -> Vec<Effect> {
+        match parse_target::read(text) {
+            Some(address) => self.land(address),
+            None => Vec::new(),
+        }
+    }
+
+    fn explain(&mut self, why: &str) -> Vec<Effect> {
+        self.notify(true, why);
+        Vec::new()
+    }
+
+    fn go_to(&mut self, pane: Pane) -> Vec<Effect> {
+        let effects = self.leave_overlays();
+        self.focus = pane;
+        effects
+    }
+
+    fn find(&mut self, id: &str, run: Option<String>, note: Option<String>) -> Vec<Effect> {
+        let mut palette = std::mem::take(&mut self.palette);
+        let requests = palette.find(&self.overlay_cx(false), id, run, note);
+        self.palette = palette;
+        self.apply(requests)
+    }
+
+    /// Goes to what was named.
+    fn land(&mut self, address: Address) -> Vec<Effect> {
+        match address {
+            Address::Event(number) => self.go_to_event(number),
+            Address::Time(hour, minute, second) => self.go_to_time([hour, minute, second]),
+            Address::Id(id) => self.go_to_id(&id),
+            Address::Deployment { id, revision, host } => match self.row_of(&id) {
+                Some(row) => self.go_to_row(row, revision),
+                None => {
+                    let why = self.no_deployment(&id, &host);
+                    self.explain(&why)
+                }
+            },
+            Address::Server(url) => match self.server_at(&url) {
+                Ok(server) => {
+                    let mut effects = self.leave_overlays();
+                    effects.extend(self.open_server(server));
+                    effects
+                }
+                Err(why) => self.explain(&why),
+            },
+            Address::Thread { server, thread, run } => {
+                let known = server.as_ref().map(|url| self.server_at(url));
+                match (known, run) {
+                    (Some(Ok(server)), Some(run)) => self.open_at(server, StreamTarget::Join { thread, run }),
+                    (Some(Ok(server)), None) => self.open_at(server, StreamTarget::Tail { thread }),
+                    // A server may have several addresses, so one that no profile names may be known all the same.
+                    (Some(Err(why)), run) => self.find(&thread, run, Some(why)),
+                    (None, Some(run)) => self.go_to_run_of(&thread, &run),
+                    (None, None) => self.go_to_id(&thread),
+                }
+            }
+            Address::Assistant { server, assistant } => match self.server_at(&server) {
+                Ok(server) => {
+                    let mut effects = self.leave_overlays();
+                    effects.extend(self.open_server(server));
+                    effects.extend(self.go_to_assistant(&assistant));
+                    effects
+                }
+                Err(why) => self.explain(&why),
+            },
+            Address::Elsewhere(url) => {
+                let host = url.host_str().unwrap_or_default();
+                self.explain(&format!("That page of {host} names no deployment, revision, thread or run."))
+            }
+        }
+    }
+
+    /// Goes to whatever has this id: what is on the screen or was listed first, then what the open server knows.
+    fn go_to_id(&mut self, id: &str) -> Vec<Effect> {
+        if let Some(row) = self.row_of(id) {
+            return self.go_to_row(row, None);
+        }
+        let is_open = |v: &crate::features::stream::viewer::Viewer| {
+            let of_run = v.run_id.as_deref() == Some(id);
+            of_run || v.thread_id.as_deref() == Some(id) && matches!(v.target, StreamTarget::Tail { .. })
+        };
+        if let Some(at) = self.stream.tabs.all().iter().position(is_open) {
+            return self.go_to_stream(at);
+        }
+        if let Some(row) = self.row_of_revision(id) {
+            return self.go_to_row(row, Some(id.to_string()));
+        }
+        // What came in the stream that is shown: a run, a message, or its newest event of that id.
+        if let Some(seq) = self.viewer().and_then(|viewer| viewer.seq_of(id)) {
+            return self.go_to_position(seq);
+        }
+        let listed = |server: &Server| {
+            let thread = server.threads.value.iter().flatten().any(|t| t.thread_id == id);
+            let run = server.runs.value.iter().flatten().any(|r| r.run_id == id);
+            let assistant = server.assistants.value.iter().flatten().any(|a| a.assistant_id == id);
+            (thread, run, assistant)
+        };
+        match self.agent.server.as_ref().map(listed) {
+            Some((true, ..)) => self.go_to_thread(id),
+            Some((_, true, _)) => self.go_to_run(id),
+            Some((.., true)) => self.go_to_assistant(id),
+            _ => self.find(id, None, None),
+        }
+    }
+
+    /// Goes to a run by its id and its thread's, which says nothing of its server.
+    fn go_to_run_of(&mut self, thread: &str, run: &str) -> Vec<Effect> {
+        if let Some(at) = self.stream.tabs.all().iter().position(|v| v.run_id.as_deref() == Some(run)) {
+            return self.go_to_stream(at);
+        }
+        let is_listed = |server: &Server| server.threads.value.iter().flatten().any(|t| t.thread_id == thread);
+        match self.agent.server.as_ref().filter(|server| is_listed(server)).map(|server| server.server.clone()) {
+            Some(server) => self.open_at(server, StreamTarget::Join { thread: thread.into(), run: run.into() }),
+            None => self.find(thread, Some(run.to_string()), None),
+        }
+    }
+
+    /// The row of a deployment by its id, its name, or `PROFILE/NAME`.
+    fn row_of(&self, wanted: &str) -> Option<RowId> {
+        let rows = || self.deployments.list.rows.iter();
+        let named = |row: &&crate::features::deployments::list::Row| row.name == wanted;
+        let whole = |row: &&crate::features::deployments::list::Row| {
+            wanted.strip_prefix(&*row.profile_name).and_then(|rest| rest.strip_prefix('/')) == Some(&row.name)
+        };
+        let row = rows().find(|row| row.is(wanted)).or_else(|| rows().find(whole)).or_else(|| rows().find(named));
+        row.map(|row| row.id.clone())
+    }
+
+    /// The row of the deployment that a known revision belongs to.
+    fn row_of_revision(&self, id: &str) -> Option<RowId> {
+        let listed =
+            self.deployments.histories.iter().find(|(_, history)| history.revisions.iter().any(|r| r.id == id));
+        let named = |row: &&crate::features::deployments::list::Row| {
+            let active = row.deployment.as_ref().and_then(|d| d.active_revision_id.as_deref());
+            row.newest_id() == Some(id) || active == Some(id)
+        };
+        listed
+            .map(|(row, _)| row.clone())
+            .or_else(|| self.deployments.list.rows.iter().find(named).map(|row| row.id.clone()))
+    }
+
+    fn no_deployment(&self, id: &str, host: &str) -> String {
+        let of_host = |profile: &&runtail_core::config::Profile| {
+            let page = profile.control_plane.as_ref().and_then(deployments_page);
+            page.is_some_and(|page| page.host_str() == Some(host))
+        };
+        let reaches = self.session.catalogue.in_force().iter().find(of_host);
+        let other = self.session.catalogue.all.iter().map(|known| &known.profile).find(of_host);
+        match (reaches, other) {
+            (Some(profile), _) => format!(
+                "None of the deployments that {} lists has the id {}: it may be of another workspace, or gone.",
+                profile.name,
+                short_id(id)
+            ),
+            (None, Some(profile)) => {
+                format!("{} is the console of {}, which is not in use: `:profile {0}`.", profile.name, clean(host))
+            }
+            (None, None) => format!("No profile leads to {}: `runtail config` says how to add one.", clean(host)),
+        }
+    }
+
+    /// The agent server at an address: the one that is open, or one of the list.
+    fn server_at(&self, url: &Url) -> Result<ServerRef, String> {
+        let same =
+            |server: &ServerRef| Url::parse(&server.url).is_ok_and(|own| parse_target::is_same_server(&own, url));
+        let open = self.agent.server.as_ref().map(|s| s.server.clone());
+        let listed = self.deployments.list.rows.iter().filter_map(|row| row.server(&self.session.profiles));
+        let mut all = open.into_iter().chain(self.stream.tabs.all().iter().map(|v| v.server.clone())).chain(listed);
+        all.find(same).ok_or_else(|| {
+            let shown = clean(url.as_str()).into_owned();
+            format!("No profile in use has an agent server at {shown}. `runtail --url {shown}` opens it.")
+        })
+    }
+
+    fn open_at(&mut self, server: ServerRef, target: StreamTarget) -> Vec<Effect> {
+        let mut effects = self.leave_overlays();
+        effects.extend(self.put_behind(server));
+        self.open_stream(target);
+        effects
+    }
+
+    /// Selects a deployment, and one of its revisions where one is named.
+    fn go_to_row(&mut self, row: RowId, revision: Option<String>) -> Vec<Effect> {
+        let effects = self.go_to(if revision.is_some() { Pane::Revisions } else { Pane::Deployments });
+        self.deployments.list.refresh();
+        if !self.deployments.list.all_shown().any(|shown| shown.id == row) {
+            self.deployments.list.set_filter("");
+        }
+        self.deployments.list.picker.wish(row);
+        if let Some(revision) = revision {
+            self.deployments.revision_picker.wish(revision);
+        }
+        effects
+    }
+
+    fn go_to_deployment(&mut self, name: &str) -> Vec<Effect> {
+        match self.row_of(name) {
+            Some(row) => self.go_to_row(row, None),
+            None if name.is_empty() => self.go_to(Pane::Deployments),
+            None if parse_target::is_id(name) => self.go_to_id(name),
+            None => {
+                let why = no_such(&self.overlay_cx(false), "deployment", name, Takes::Deployment);
+                self.explain(&why)
+            }
+        }
+    }
+
+    fn go_to_thread(&mut self, id: &str) -> Vec<Effect> {
+        let server = self.agent.server.as_ref().map(|s| s.server.clone());
+        match (server, id) {
+            (None, "") => self.explain("No agent server is open: press Enter on a deployment to open one."),
+            (None, id) => self.go_to_id(id),
+            (Some(server), "") => {
+                let mut effects = self.leave_overlays();
+                effects.extend(self.open_server(server));
+                effects
+            }
+            (Some(server), id) => self.open_at(server, StreamTarget::Tail { thread: id.to_string() }),
+        }
+    }
+
+    fn go_to_run(&mut self, id: &str) -> Vec<Effect> {
+        if id.is_empty() {
+            return self.explain("run ID: the run's id is missing.");
+        }
+        if let Some(Address::Thread { server: None, thread, run: Some(run) }) = parse_target::read(id) {
+            return self.go_to_run_of(&thread, &run);
+        }
+        let listed = self.agent.server.as_ref().and_then(|server| {
+            let run = server.runs.value.iter().flatten().find(|run| run.run_id == id);
+            let thread = run.map(|run| run.thread_id.clone()).or_else(|| server.runs_of.clone());
+            let of_stream = self.viewer().filter(|v| v.server == server.server).and_then(|v| v.thread_id.clone());
+            Some((server.server.clone(), thread.or(of_stream)?))
+        });
+        match listed {
+            Some((server, thread)) => self.open_at(server, StreamTarget::Join { thread, run: id.to_string() }),
+            None => self.explain("A run id needs its thread: paste THREAD/RUN or a URL."),
+        }
+    }
+
+    fn go_to_assistant(&mut self, id: &str) -> Vec<Effect> {
+        let effects = self.leave_overlays();
+        let Some(server) = &mut self.agent.server else {
+            return self.explain("No agent server is open: press Enter on a deployment to open one.");
+        };
+        server.show(Tab::Assistants);
+        server.filter.clear();
+        if !id.is_empty() {
+            server.assistant_picker.wish(id.to_string());
+        }
+        self.stream.tabs.hide();
+        self.logs = None;
+        self.focus = Pane::Stream;
+        effects
+    }
+
+    fn go_to_view(&mut self, name: &str) -> Vec<Effect> {
+        let view = VIEWS.iter().find(|view| view.title().eq_ignore_ascii_case(name));
+        let at = self.stream.tabs.at();
+        match (view, self.stream.tabs.shown_mut(), at) {
+            (Some(view), Some(viewer), Some(at)) => {
+                viewer.show(*view);
+                self.go_to_stream(at)
+            }
+            (None, ..) => self.explain("view VIEW: its name is missing."),
+            _ => self.explain("No stream is shown."),
+        }
+    }
+
+    fn go_to_tab(&mut self, number: &str) -> Vec<Effect> {
+        let at = number.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+        match at.filter(|at| *at < self.stream.tabs.all().len()) {
+            Some(at) => self.go_to_stream(at),
+            None => self.explain("There is no stream of that number."),
+        }
+    }
+
+    /// Shows one of the open streams.
+    fn go_to_stream(&mut self, at: usize) -> Vec<Effect> {
+        let effects = self.leave_overlays();
+        self.stream.tabs.show(at);
+        self.logs = None;
+        self.focus = Pane::Stream;
+        effects
+    }
+
+    /// Goes to a position in the log of the stream that is shown.
+    fn go_to_position(&mut self, seq: Seq) -> Vec<Effect> {
+        let Some(viewer) = self.stream.tabs.shown_mut() else { return Vec::new() };
+        viewer.go_to(seq);
+        let at = self.stream.tabs.at();
+        at.map(|at| self.go_to_stream(at)).unwrap_or_default()
+    }
+
+    /// Goes to an event of the stream that is shown.
+    pub(crate) fn go_to_event(&mut self, number: EventNumber) -> Vec<Effect> {
+        let Some(viewer) = self.stream.tabs.shown_mut() else {
+            return self.explain("No stream is open, so there is no event to go to.");
+        };
+        let position = viewer.tape.position_of(number);
+        let first = viewer.tape.first_seq().map(|seq| viewer.tape.number_of(seq)).unwrap_or_default();
+        let last = viewer.tape.events_until(viewer.tape.last_seq());
+        let why = match number {
+            _ if last == EventNumber::default() => Some("No events in this stream yet.".to_string()),
+            n if n < first => Some(format!("Event {n} was evicted. The oldest in memory is {first}.")),
+            n if n > last => Some(format!("No event {n} yet. The newest is {last}.")),
+            _ => None,
+        };
+        let effects = self.go_to_position(position);
+        if let Some(why) = why {
+            self.notify(false, why);
+        }
+        effects
+    }
+
+    /// Goes to the first event of a time of day, on the day of the newest one.
+    fn go_to_time(&mut self, [hour, minute, second]: [u8; 3]) -> Vec<Effect> {
+        let Some(viewer) = self.stream.tabs.shown() else {
+            return self.explain("No stream is shown: there is no time to go to.");
+        };
+        let newest = viewer.tape.last_seq();
+        let Some(at) = viewer.tape.time(newest) else {
+            return self.explain("Nothing has come in this stream yet.");
+        };
+        let day = at.to_zoned(self.session.settings.tz.clone());
+        let parts = [hour, minute, second].map(|part| part as i8);
+        let wanted = day.date().at(parts[0], parts[1], parts[2], 0).to_zoned(self.session.settings.tz.clone());
+        let Ok(wanted) = wanted.map(|zoned| zoned.timestamp()) else {
+            return self.explain("There is no such time on that day.");
+        };
+        // Arrival times only grow, but for a clock that was set back.
+        let first = viewer.tape.first_since(wanted).unwrap_or(newest);
+        self.go_to_position(first)
+    }
+}

@@ -1,0 +1,129 @@
+//! What comes of changes on a control plane: the dialog, the lists and the watches follow it.
+
+use super::{App, Overlay};
+use crate::features::changes::confirm::{Confirm, Stage};
+use crate::session::msg::{Described, Effect, Made};
+use crate::session::subject::Subject;
+use runtail_api::{ApiError, Choice, Kind, PlanError};
+use runtail_core::model::Preview;
+use std::sync::Arc;
+
+impl App {
+    pub(super) fn confirm_of(&mut self, number: u64) -> Option<&mut Confirm> {
+        self.overlays.iter_mut().find_map(|overlay| match overlay {
+            Overlay::Confirm(confirm) if confirm.number == number => Some(&mut **confirm),
+            _ => None,
+        })
+    }
+
+    pub(super) fn close_confirm(&mut self, number: u64) {
+        self.overlays.retain(|overlay| !matches!(overlay, Overlay::Confirm(confirm) if confirm.number == number));
+    }
+
+    /// Takes the preview of a change, or why there is none.
+    pub(super) fn on_planned(&mut self, number: u64, planned: Result<Box<Preview>, PlanError>) -> Vec<Effect> {
+        if let (Err(PlanError::Asked(error)), Some(_)) = (&planned, self.confirm_of(number)) {
+            self.report_error(error);
+        }
+        match (self.confirm_of(number), planned) {
+            (Some(confirm), Ok(preview)) => confirm.stage = Stage::Ready(preview),
+            (Some(confirm), Err(error)) => confirm.stage = Stage::Refused(error),
+            // The person left meanwhile.
+            (None, Ok(_)) => return vec![Effect::Forget(number)],
+            (None, Err(_)) => {}
+        }
+        Vec::new()
+    }
+
+    /// Takes the preview of an action on a thread, or why there is none.
+    pub(super) fn on_planned_action(
+        &mut self,
+        number: u64,
+        planned: Result<(Box<Preview>, Option<Choice>), PlanError>,
+    ) -> Vec<Effect> {
+        match (self.confirm_of(number), planned) {
+            (Some(confirm), Ok((preview, choice))) => {
+                confirm.stage = Stage::Ready(preview);
+                confirm.choice = choice;
+            }
+            // A sentence is enough where there is nothing to do.
+            (Some(_), Err(PlanError::Nothing(why))) => {
+                self.close_confirm(number);
+                self.notify(false, why);
+            }
+            (Some(confirm), Err(error)) => confirm.stage = Stage::Refused(error),
+            // The person left meanwhile.
+            (None, Ok(_)) => return vec![Effect::Forget(number)],
+            (None, Err(_)) => {}
+        }
+        Vec::new()
+    }
+
+    /// Takes the result of a change that was sent, and shows it wherever the person is by now.
+    pub(super) fn on_sent(&mut self, number: u64, sent: Result<Made, ApiError>) -> Vec<Effect> {
+        match sent {
+            Ok(made) => self.on_made(number, made),
+            Err(error) => {
+                match self.confirm_of(number) {
+                    Some(_) => self.report_error(&error),
+                    None => self.notify(true, error.story()),
+                }
+                if let Some(confirm) = self.confirm_of(number) {
+                    confirm.fail(error.clone());
+                }
+                if matches!(error.kind, Kind::NotFound | Kind::Stale) {
+                    self.session.restart_polls();
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    fn on_made(&mut self, number: u64, made: Made) -> Vec<Effect> {
+        let at = self.overlays.iter().position(|o| matches!(o, Overlay::Confirm(c) if c.number == number));
+        if let Some(at) = at {
+            self.overlays.remove(at);
+            // The document that it came from has done its work.
+            if at > 0 && at == self.overlays.len() && matches!(self.overlays[at - 1], Overlay::Edit(_)) {
+                self.overlays.pop();
+            }
+        }
+        let said = match made.revision {
+            Some(of) => {
+                let (requests, watched) = self.deployments.watch_made(&self.session, of);
+                let _ = self.apply(requests);
+                format!("{} {watched}", made.said)
+            }
+            None => made.said,
+        };
+        if let Some((profile, id, name)) = made.vanishing {
+            self.deployments.vanishing.insert((profile, id), name);
+        }
+        self.notify(false, said);
+        self.session.restart_polls();
+        match self.overlays.last_mut() {
+            Some(Overlay::Browse(browse)) => vec![browse.reread(&self.session)],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Edits what a deployment is now, if that is still awaited.
+    pub(super) fn on_document(
+        &mut self,
+        (profile, id, name): (Arc<str>, Arc<str>, String),
+        document: Result<String, ApiError>,
+    ) -> Vec<Effect> {
+        if self.pending_record != Some(Described::Deployment(profile.clone(), id.clone(), name.clone())) {
+            return Vec::new();
+        }
+        self.pending_record = None;
+        match document {
+            Ok(text) => self.edit(Subject::UpdateDeployment { profile, id, name: name.into() }, &text),
+            Err(error) => {
+                self.report_error(&error);
+                self.notify(true, error.story());
+            }
+        }
+        Vec::new()
+    }
+}

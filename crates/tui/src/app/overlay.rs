@@ -1,0 +1,72 @@
+//! What lies over the panes. An overlay is a component of a feature: adding one takes its folder and its line here.
+
+use crate::features::*;
+use crate::session::{Component, Paged};
+use std::ops::{Deref, DerefMut};
+
+/// Declares the overlays. One with a name and a help sentence is opened by the command of that name.
+macro_rules! overlays {
+    ($($variant:ident($component:ty) $(= $command:literal, $help:literal)?;)*) => {
+        /// An overlay.
+        #[derive(Debug, Clone)]
+        #[allow(missing_docs)]
+        pub enum Overlay { $($variant(Box<$component>),)* }
+
+        impl Deref for Overlay {
+            type Target = dyn Component;
+
+            fn deref(&self) -> &Self::Target {
+                match self { $(Overlay::$variant(component) => &**component,)* }
+            }
+        }
+
+        impl DerefMut for Overlay {
+            fn deref_mut(&mut self) -> &mut Self::Target {
+                match self { $(Overlay::$variant(component) => &mut **component,)* }
+            }
+        }
+
+        $(impl From<$component> for Overlay {
+            fn from(component: $component) -> Overlay {
+                Overlay::$variant(Box::new(component))
+            }
+        })*
+
+        /// The overlays that a command opens: its name and help.
+        pub(super) const SCREENS: &[(&str, &str)] = &[$($(($command, $help),)?)*];
+
+        impl Overlay {
+            /// The overlay that a command opens.
+            pub(super) fn of_command(_name: &str) -> Option<Overlay> {
+                $($(if _name == $command {
+                    return Some(Overlay::$variant(Default::default()));
+                })?)*
+                None
+            }
+        }
+    };
+}
+
+overlays! {
+    Help(Paged<help::Help>);
+    Keys(Paged<help::Keys>);
+    Messages(Paged<help::Messages>);
+    Inspect(inspector::Document);
+    Compose(agent::composer::Composer);
+    Edit(changes::editor::Editor);
+    Confirm(changes::confirm::Confirm);
+    Journal(changes::journal::JournalView);
+    Entry(Paged<changes::journal::Entry>);
+    Explain(Paged<diagnostics::explain::Explained>);
+    Difference(Paged<diagnostics::explain::Comparison>);
+    Doctor(Paged<diagnostics::doctor::Doctor>);
+    Answer(thread::answer::AnswerCard);
+    Why(Paged<thread::why::WhyPage>);
+    Modes(stream::modes::ModesDialog);
+    Command(palette::Palette);
+    Profiles(profiles::view::ProfilesPage);
+    Save(Paged<profiles::file::Save>);
+    FirstRun(profiles::first_run::FirstRun);
+    Browse(resources::browse::Browse);
+    SignIn(resources::sign_in::SignIn);
+}

@@ -1,0 +1,175 @@
+//! The components of the application, each with the context that it reads.
+
+use super::layout::layout;
+use super::{App, Overlay, Pane};
+use crate::features::deployments::{ListPane, RevisionsPane};
+use crate::input::action::Context;
+use crate::session::{Component, Cx, Requests};
+use crate::widgets::area::Area;
+use std::mem::{Discriminant, discriminant, take};
+
+impl App {
+    /// The regions of the screen now.
+    pub fn regions(&self) -> super::layout::Regions {
+        layout(self.session.size, self)
+    }
+
+    /// The context of the overlay on top.
+    pub(super) fn overlay_cx(&self, is_seen: bool) -> Cx<'_> {
+        Cx {
+            session: &self.session,
+            lookup: self,
+            area: self.session.overlay_area(),
+            is_focused: true,
+            is_shown: true,
+            is_frozen: self.frozen,
+            is_seen,
+        }
+    }
+
+    /// The area of a pane, and whether it is on the screen; the area that it would have when it is not.
+    fn area_of(&self, pane: Pane) -> (Area, bool) {
+        let regions = self.regions();
+        let shown = match pane {
+            Pane::Deployments => regions.deployments,
+            Pane::Revisions => regions.revisions,
+            Pane::Stream => regions.stream,
+        };
+        let (w, h) = self.session.size;
+        (shown.unwrap_or(Area { x: 0, y: 2, w, h: h.saturating_sub(4) }), shown.is_some())
+    }
+
+    fn cx(&self, pane: Pane, (area, is_shown): (Area, bool)) -> Cx<'_> {
+        Cx {
+            session: &self.session,
+            lookup: self,
+            area,
+            is_focused: self.focus == pane,
+            is_shown,
+            is_frozen: self.frozen,
+            is_seen: true,
+        }
+    }
+
+    /// The context of a pane.
+    pub(super) fn pane_cx(&self, pane: Pane) -> Cx<'_> {
+        self.cx(pane, self.area_of(pane))
+    }
+
+    /// Calls the overlay on top.
+    pub(super) fn with_top<R>(&mut self, call: impl FnOnce(&mut Overlay, &Cx<'_>) -> R) -> Option<R> {
+        let is_seen = self.is_overlay_seen();
+        let mut top = self.overlays.pop()?;
+        let result = call(&mut top, &self.overlay_cx(is_seen));
+        self.overlays.push(top);
+        Some(result)
+    }
+
+    /// Calls the deployments, with the context of one of their panes.
+    pub(super) fn with_deployments<R>(
+        &mut self,
+        pane: Pane,
+        call: impl FnOnce(&mut crate::features::deployments::Deployments, &Cx<'_>) -> R,
+    ) -> R {
+        let area = self.area_of(pane);
+        let mut deployments = take(&mut self.deployments);
+        let result = call(&mut deployments, &self.cx(pane, area));
+        self.deployments = deployments;
+        result
+    }
+
+    /// Calls the streams.
+    pub(super) fn with_stream<R>(
+        &mut self,
+        call: impl FnOnce(&mut crate::features::stream::StreamState, &Cx<'_>) -> R,
+    ) -> R {
+        let area = self.area_of(Pane::Stream);
+        let mut stream = take(&mut self.stream);
+        let result = call(&mut stream, &self.cx(Pane::Stream, area));
+        self.stream = stream;
+        result
+    }
+
+    /// Calls the pane that takes the keys of a context; none where it is not open.
+    pub(super) fn with_pane<R>(
+        &mut self,
+        context: Context,
+        call: impl FnOnce(&mut dyn Component, &Cx<'_>) -> R,
+    ) -> Option<R> {
+        Some(match context {
+            Context::Deployments => self.with_deployments(Pane::Deployments, |d, cx| call(&mut ListPane(d), cx)),
+            Context::Revisions => self.with_deployments(Pane::Revisions, |d, cx| call(&mut RevisionsPane(d), cx)),
+            Context::Stream => self.with_stream(|stream, cx| call(stream, cx)),
+            Context::Logs => {
+                let area = self.area_of(Pane::Stream);
+                let mut logs = self.logs.take()?;
+                let result = call(&mut logs, &self.cx(Pane::Stream, area));
+                self.logs = Some(logs);
+                result
+            }
+            Context::Server => {
+                let area = self.area_of(Pane::Stream);
+                let mut agent = take(&mut self.agent);
+                let result = call(&mut agent, &self.cx(Pane::Stream, area));
+                self.agent = agent;
+                result
+            }
+            _ => return None,
+        })
+    }
+
+    /// Calls the component that takes the keys of a context: the overlay on top, or a pane.
+    pub(super) fn with_component<R>(
+        &mut self,
+        context: Context,
+        call: impl FnOnce(&mut dyn Component, &Cx<'_>) -> R,
+    ) -> Option<R> {
+        match self.overlays.last().is_some_and(|top| top.context() == context) {
+            true => self.with_top(|top, cx| call(&mut **top, cx)),
+            false => self.with_pane(context, call),
+        }
+    }
+
+    /// Calls the component that has the focus.
+    pub(super) fn with_focus<R>(&mut self, call: impl FnOnce(&mut dyn Component, &Cx<'_>) -> R) -> Option<R> {
+        match self.overlays.is_empty() {
+            true => self.with_pane(self.pane_context(), call),
+            false => self.with_top(|top, cx| call(&mut **top, cx)),
+        }
+    }
+
+    /// The same, for what it asks for.
+    pub(super) fn ask(
+        &mut self,
+        context: Context,
+        call: impl FnOnce(&mut dyn Component, &Cx<'_>) -> Requests,
+    ) -> Requests {
+        self.with_component(context, call).unwrap_or_default()
+    }
+
+    /// Notes that a frame was drawn. Nothing is sent from an overlay, and no change, that was not in one.
+    pub fn on_drawn(&mut self) {
+        if !self.session.is_drawable() || self.frozen {
+            return;
+        }
+        let top = self.top_overlay();
+        if self.overlays.last_mut().is_none_or(|top| top.on_drawn()) {
+            self.seen_overlay = top;
+        }
+    }
+
+    /// Whether the overlay on top was in a frame: a key can be faster than its first, and a small terminal shows nothing.
+    pub(super) fn is_overlay_seen(&self) -> bool {
+        self.session.is_drawable() && self.top_overlay().is_some() && self.seen_overlay == self.top_overlay()
+    }
+
+    /// Forgets that an overlay was in a frame when another one is on top.
+    pub(super) fn forget_covered_overlay(&mut self) {
+        let top = self.top_overlay();
+        self.seen_overlay = self.seen_overlay.filter(|seen| Some(*seen) == top);
+    }
+
+    fn top_overlay(&self) -> Option<(usize, Discriminant<Overlay>)> {
+        self.overlays.last().map(|top| (self.overlays.len(), discriminant(top)))
+    }
+}

@@ -1,0 +1,33 @@
+//! Fits every scroll position to its contents and to the size of the screen.
+
+use super::{App, Pane};
+use crate::input::action::Context;
+
+impl App {
+    /// Brings every component in line with what there is to show and with the size of the screen.
+    pub fn relayout(&mut self) {
+        let revisions = self.pane_cx(Pane::Revisions).area;
+        self.with_deployments(Pane::Deployments, |deployments, cx| deployments.relayout(cx.area, revisions));
+        self.with_pane(Context::Logs, |logs, cx| logs.relayout(cx));
+        if self.stream.tabs.shown().is_none() {
+            self.with_pane(Context::Server, |agent, cx| agent.relayout(cx));
+        }
+        if self.logs.is_none() {
+            self.with_pane(Context::Stream, |stream, cx| stream.relayout(cx));
+        }
+        self.with_top(|top, cx| top.relayout(cx));
+        self.number_jobs();
+        self.forget_covered_overlay();
+    }
+
+    /// Gives a number to the jobs that were added since the last time.
+    fn number_jobs(&mut self) {
+        let next = &mut self.session.next_work;
+        let streams: &mut dyn crate::session::Component = &mut self.stream;
+        let overlays = self.overlays.iter_mut().flat_map(|overlay| overlay.jobs_mut());
+        for job in streams.jobs_mut().into_iter().chain(overlays).filter(|job| job.number == 0) {
+            job.number = *next;
+            *next += 1;
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Carries out what features ask for.
+
+use super::{App, Overlay, Pane};
+use crate::features::changes::confirm::Stage;
+use crate::session::msg::Effect;
+use crate::session::request::{Pref, StreamCommand};
+use crate::session::{Request, Requests};
+use jiff::SignedDuration;
+use runtail_api::{ApiError, Kind};
+use std::path::PathBuf;
+
+/// Lines that are kept of what was typed after `:` in this session.
+const MAX_LINES: usize = 100;
+
+impl App {
+    /// Carries out requests, in their order. Returns the effects that follow.
+    pub(super) fn apply(&mut self, requests: Requests) -> Vec<Effect> {
+        requests.into_iter().flat_map(|request| self.apply_one(request)).collect()
+    }
+
+    fn apply_one(&mut self, request: Request) -> Vec<Effect> {
+        match request {
+            Request::Effect(effect) => return vec![effect],
+            Request::Notify(error, text) => self.notify(error, text),
+            Request::Open(route) => return self.open(route),
+            Request::Close => self.close(),
+            Request::Copy(text) => return self.copy(&text),
+            Request::ReportError(error) => self.report_error(&error),
+            Request::RestartPolls => self.session.restart_polls(),
+            Request::AdjustClocks => {
+                if let Some(logs) = &mut self.logs {
+                    logs.adjust_clocks(&self.session);
+                }
+            }
+            Request::Quit => self.quit = true,
+            Request::Go(to) => return self.go(to),
+            Request::Do(context, action) => return self.act(context, action),
+            Request::Change(action) => {
+                let requests = self.deployments.change(&self.session, action, self.focus == Pane::Revisions);
+                return self.apply(requests);
+            }
+            Request::Stream(command) => return self.run_stream_command(command),
+            Request::SetModes(stream, modes) => {
+                let requests = self.stream.set_modes(&self.session, stream, modes);
+                return self.apply(requests);
+            }
+            Request::NoteCancelling(thread, run) => self.note_cancelling(&thread, run.as_deref()),
+            Request::LeaveStream(thread) => {
+                // Back to the list, on the thread that was left.
+                if let (Some(server), Some(thread)) = (&mut self.agent.server, thread) {
+                    server.thread_picker.wish(thread);
+                }
+                // A stream of another server lies over no list.
+                if self.agent.server.is_none() {
+                    self.focus = Pane::Deployments;
+                }
+            }
+            Request::RefreshThread => {
+                if let Some(viewer) = self.viewer_mut() {
+                    viewer.refreshes += 1;
+                }
+            }
+            Request::BeginTyping => self.begin_typing(),
+            Request::Prefer(pref) => self.prefer(pref),
+            Request::UseProfiles(list) => return self.activate_profiles(list),
+            Request::DefineProfile(text) => return self.define_profile(&text),
+            Request::Profile(request) => {
+                let requests = self.session.catalogue.handle(request);
+                return self.apply(requests);
+            }
+        }
+        Vec::new()
+    }
+
+    fn run_stream_command(&mut self, command: StreamCommand) -> Vec<Effect> {
+        let requests = match command {
+            StreamCommand::Record(file) => self.stream.record(&self.session, &file),
+            StreamCommand::Export(how) => self.stream.begin_export(&self.session, &how),
+            StreamCommand::Reopen => self.stream.reopen(&self.session),
+            StreamCommand::Replay(path) => return self.replay(path.trim()),
+        };
+        self.apply(requests)
+    }
+
+    /// Opens a recording, or plays the stream that is shown from its first event.
+    fn replay(&mut self, path: &str) -> Vec<Effect> {
+        if path.is_empty() && self.viewer().is_none() {
+            self.notify(true, "replay FILE: the path of a recording is missing.");
+            return Vec::new();
+        }
+        let effects = self.leave_overlays();
+        match self.viewer_mut().filter(|_| path.is_empty()) {
+            Some(viewer) => viewer.play_from_start(),
+            None => self.open_recording(PathBuf::from(path)),
+        }
+        effects
+    }
+
+    fn prefer(&mut self, pref: Pref) {
+        let prefs = &mut self.session.prefs;
+        match pref {
+            Pref::Wrap(wrap) => prefs.wrap = wrap,
+            Pref::Timestamps(how) => prefs.timestamps = how,
+            Pref::Mouse(mouse) => prefs.mouse = mouse,
+            Pref::Theme(theme) => prefs.theme = theme,
+            Pref::Preview(theme) => prefs.preview = theme,
+            Pref::Line(line) => {
+                prefs.said.retain(|before| *before != line);
+                prefs.said.push(line);
+                if prefs.said.len() > MAX_LINES {
+                    prefs.said.remove(0);
+                }
+            }
+        }
+    }
+
+    /// Applies a request error to its profile: a rejected key stops polling; a rate-limited server is paused, and the pause is
+    /// shown.
+    pub(super) fn report_error(&mut self, error: &ApiError) {
+        let now = self.session.now;
+        let Some(state) = self.session.profiles.iter_mut().find(|p| *p.name == *error.at.profile) else { return };
+        if !error.quiet().is_zero() {
+            let wait = SignedDuration::try_from(error.quiet()).unwrap_or_default();
+            state.limited_until = state.limited_until.max(now.checked_add(wait).ok());
+        }
+        if error.kind == Kind::Unauthorized && state.control_plane && !state.halted {
+            state.halted = true;
+            state.error = Some(error.clone());
+            let text = format!("{}\n  Nothing more is asked of {} until you press r.", error.story(), state.name);
+            self.notify(true, text);
+        }
+    }
+
+    /// Closes the overlay on top. What was typed is kept.
+    pub(super) fn close(&mut self) {
+        if let Some(overlay) = self.overlays.pop() {
+            self.keep(overlay);
+        }
+    }
+
+    /// Keeps what was typed into an overlay that closes.
+    fn keep(&mut self, overlay: Overlay) {
+        match overlay {
+            Overlay::Compose(composer) => self.agent.draft = Some(*composer),
+            Overlay::Edit(editor) => self.changes.keep(*editor),
+            Overlay::Answer(card) => self.thread.keep(&card),
+            Overlay::Profiles(page) => self.session.catalogue.picker = page.picker,
+            _ => {}
+        }
+    }
+
+    /// Leaves all that lies over the panes: what was typed is kept, and what was asked about is not sent.
+    pub(super) fn leave_overlays(&mut self) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        for overlay in std::mem::take(&mut self.overlays) {
+            match overlay {
+                Overlay::Confirm(confirm) if matches!(confirm.stage, Stage::Ready(_)) => {
+                    effects.push(Effect::Forget(confirm.number));
+                }
+                // There is nothing behind it.
+                Overlay::FirstRun(screen) => self.overlays.push(Overlay::FirstRun(screen)),
+                overlay => self.keep(overlay),
+            }
+        }
+        effects
+    }
+
+    /// Ends the search for an id, if there is one.
+    pub(super) fn cancel_search(&mut self) {
+        let requests = self.palette.cancel();
+        self.apply(requests);
+    }
+
+    /// Defines a profile by its text, and closes its editor where the text is right.
+    fn define_profile(&mut self, text: &str) -> Vec<Effect> {
+        match self.profile_edited(text) {
+            Ok(effects) => {
+                use crate::session::subject::Subject;
+                self.overlays.retain(|o| !matches!(o, Overlay::Edit(e) if matches!(e.subject, Subject::Profile(_))));
+                effects
+            }
+            Err(error) => {
+                self.notify(true, error.to_string());
+                Vec::new()
+            }
+        }
+    }
+
+    /// The text of one profile was typed: it is defined so in this session, and in the file only when it is saved.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and where.
+    pub fn profile_edited(&mut self, text: &str) -> Result<Vec<Effect>, runtail_core::config::ConfigError> {
+        let requests = self.session.catalogue.define(text)?;
+        let selected = self.session.catalogue.picker.clone();
+        for overlay in &mut self.overlays {
+            if let Overlay::Profiles(page) = overlay {
+                page.picker = selected.clone();
+            }
+        }
+        Ok(self.apply(requests))
+    }
+
+    /// The text with which a profile is edited, or a new one begun.
+    pub fn profile_text(&self, name: Option<&str>) -> String {
+        self.session.catalogue.text_of(name)
+    }
+}

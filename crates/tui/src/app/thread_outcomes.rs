@@ -1,0 +1,302 @@
+//! What comes of actions on threads: the pages of the thread, the dialog and the lists follow it.
+
+use super::{App, Overlay, Pane};
+use crate::features::agent::state::Tab;
+use crate::features::changes::confirm::Proposal;
+use crate::features::stream::viewer::{Cancelling, Viewer};
+use crate::features::thread::actions::answer_by_status;
+use crate::session::msg::{Effect, StreamTarget, ThreadRef};
+use crate::session::read_only_text;
+use runtail_api::{
+    Acted, ApiError, CancelAction, CancelState, CancelTarget, Kind, LoadedThread, RunStart, StartError, StartFailure,
+    StartGuard, Started, ThreadIntent,
+};
+use runtail_core::model::{RunCreate, ThreadStatus};
+use runtail_core::text::{clean, short_id};
+
+impl App {
+    /// Marks the runs that a request to cancel is about as stopping, in the pages that show them.
+    pub(crate) fn note_cancelling(&mut self, thread: &ThreadRef, run: Option<&str>) {
+        let now = self.session.now;
+        for viewer in self.stream.pages_of(thread) {
+            let active = match viewer.thread_status() {
+                ThreadStatus::Running { run_id, .. } | ThreadStatus::Queued { run_id, .. } => run_id.clone(),
+                _ => continue,
+            };
+            if run.is_none() || active.as_deref() == run {
+                viewer.cancelling = Some(Cancelling { run_id: active, since: now, sends_events: false });
+            }
+        }
+    }
+
+    /// Asks for new snapshots of a thread, and for its row in the list.
+    fn refresh_thread(&mut self, thread: &ThreadRef) {
+        self.stream.pages_of(thread).for_each(|viewer| viewer.refreshes += 1);
+        self.session.restart_polls();
+    }
+
+    /// What a run of a thread is called: by its number where that is known.
+    fn run_name(&self, thread: &ThreadRef, run: &str) -> String {
+        let pages = || self.stream.tabs.all().iter().filter(|viewer| viewer.is_of(thread));
+        let listed = pages().find_map(|viewer| Some(viewer.run_entry(run)?.name()));
+        listed.unwrap_or_else(|| format!("run {}", short_id(run)))
+    }
+
+    /// What a run that was just started is called: it is the next on its thread.
+    fn new_run_name(&self, thread: &ThreadRef, run: &str) -> String {
+        let pages = || self.stream.tabs.all().iter().filter(|viewer| viewer.is_of(thread));
+        if pages().any(|viewer| viewer.run_entry(run).is_some()) {
+            return self.run_name(thread, run);
+        }
+        let next = pages().find_map(Viewer::next_run_number);
+        next.map_or_else(|| self.run_name(thread, run), |number| format!("run {number}"))
+    }
+
+    /// What came of an action on a thread.
+    pub(crate) fn on_acted(
+        &mut self,
+        number: u64,
+        thread: ThreadRef,
+        result: Result<Acted, StartError>,
+    ) -> Vec<Effect> {
+        match result {
+            Ok(Acted::Cancelling(targets)) => self.on_cancel_sent(number, thread, targets),
+            Ok(Acted::Started(started)) => self.on_started(number, thread, &started),
+            Ok(Acted::Deleted) => self.on_thread_deleted(number, &thread),
+            Err(failed) => self.on_act_failed(number, thread, failed),
+        }
+    }
+
+    fn on_cancel_sent(&mut self, number: u64, thread: ThreadRef, targets: Vec<CancelTarget>) -> Vec<Effect> {
+        let failed = targets.iter().find(|target| target.state == CancelState::Failed);
+        if let Some((target, error)) = failed.and_then(|target| Some((target, target.error.clone()?))) {
+            let run = self.run_name(&thread, &target.run_id);
+            let is_rollback = self.confirm_of(number).is_some_and(|confirm| {
+                matches!(
+                    confirm.proposal,
+                    Proposal::Thread(_, ThreadIntent::Cancel { action: CancelAction::Rollback, .. })
+                )
+            });
+            let cancel = self.session.key("stream.cancel");
+            let sentence = match is_rollback {
+                true => format!("The server refused to roll back {run}. {cancel} cancels it and keeps finished steps."),
+                false => format!("The server refused to cancel {run}."),
+            };
+            self.stream.pages_of(&thread).for_each(|viewer| viewer.cancelling = None);
+            self.refresh_thread(&thread);
+            return self.fail_confirm(number, told(&sentence, error));
+        }
+        self.close_confirm(number);
+        self.refresh_thread(&thread);
+        let stopping: Vec<&CancelTarget> =
+            targets.iter().filter(|target| target.state == CancelState::Stopping).collect();
+        if stopping.is_empty() {
+            self.report_cancelled(&thread, &targets);
+            return Vec::new();
+        }
+        let name = match stopping.as_slice() {
+            [one] => self.run_name(&thread, &one.run_id),
+            several => format!("{} runs", several.len()),
+        };
+        self.notify(false, format!("Cancel requested for {name}. Waiting until it has stopped."));
+        vec![Effect::FollowCancel(thread, targets)]
+    }
+
+    /// Runs that were cancelled have stopped, or not.
+    pub(crate) fn on_cancel_followed(&mut self, thread: &ThreadRef, targets: &[CancelTarget]) {
+        self.report_cancelled(thread, targets);
+        self.refresh_thread(thread);
+    }
+
+    fn report_cancelled(&mut self, thread: &ThreadRef, targets: &[CancelTarget]) {
+        let is_stopped = |target: &CancelTarget| target.state == CancelState::Stopped;
+        if targets.iter().all(|target| target.state != CancelState::Stopping) {
+            self.stream.pages_of(thread).for_each(|viewer| viewer.cancelling = None);
+        }
+        if targets.len() > 1 && targets.iter().all(is_stopped) {
+            return self.notify(false, format!("{} runs were cancelled.", targets.len()));
+        }
+        let mut is_bad = false;
+        let mut sentences = Vec::new();
+        for target in targets {
+            let run = self.run_name(thread, &target.run_id);
+            let mut run_name = run.clone();
+            run_name[..1].make_ascii_uppercase();
+            let status = clean(target.run_status.as_deref().unwrap_or_default()).into_owned();
+            sentences.push(match (target.state, &target.error) {
+                (CancelState::Stopped, _) if status == "deleted" => format!("{run_name} was cancelled and rolled back."),
+                (CancelState::Stopped, _) if status == "error" => {
+                    format!("{run_name} was cancelled; the server marks it as failed.")
+                }
+                (CancelState::Stopped, _) => format!("{run_name} was cancelled."),
+                (CancelState::Finished, _) => format!("{run_name} ended before it could be cancelled: {status}."),
+                (CancelState::NotFound, _) => format!("{run_name} no longer exists."),
+                (CancelState::Stopping, Some(error)) => {
+                    is_bad = true;
+                    let request = format!("POST /threads/{}/runs/{}/cancel", clean(&thread.id), clean(&target.run_id));
+                    format!(
+                        "It couldn't be verified that {run} stopped: {}. The server accepted {request}. r reads it again.",
+                        error.cause()
+                    )
+                }
+                (CancelState::Stopping, None) => {
+                    is_bad = true;
+                    format!(
+                        "{run_name} hasn't stopped yet, though the server accepted the request to cancel it. A step that \
+                         can't be interrupted runs to its end; r reads it again."
+                    )
+                }
+                (CancelState::Active | CancelState::Failed, error) => {
+                    is_bad = true;
+                    let why = error.as_ref().map(|error| format!(": {}", error.cause())).unwrap_or_default();
+                    format!("{run_name} was not cancelled{why}.")
+                }
+            });
+        }
+        self.notify(is_bad, sentences.join("\n"));
+    }
+
+    fn on_started(&mut self, number: u64, thread: ThreadRef, started: &Started) -> Vec<Effect> {
+        let name = self.new_run_name(&thread, &started.run_id);
+        let found = if started.was_found { " The server's reply was lost, but the run is there." } else { "" };
+        let at = self.overlays.iter().position(|o| matches!(o, Overlay::Answer(card) if card.number == number));
+        let said = match at.map(|at| self.overlays.remove(at)) {
+            Some(Overlay::Answer(card)) => {
+                self.thread.forget_answered(&card);
+                let open = card.left_open();
+                let rest = match open {
+                    0 => String::new(),
+                    1 => " 1 question stays open.".into(),
+                    n => format!(" {n} questions stay open."),
+                };
+                format!("Answer sent. Following {name}.{rest}{found}")
+            }
+            _ => format!("Run started. Following {name}.{found}"),
+        };
+        self.close_confirm(number);
+        self.show_thread_page(&thread);
+        self.stream.pages_of(&thread).for_each(|viewer| viewer.own_runs.push(started.run_id.clone()));
+        self.refresh_thread(&thread);
+        self.notify(false, said);
+        Vec::new()
+    }
+
+    fn on_thread_deleted(&mut self, number: u64, thread: &ThreadRef) -> Vec<Effect> {
+        self.close_confirm(number);
+        self.stream.tabs.close_unless(|viewer| !viewer.is_of(thread));
+        if let Some(server) = self.agent.server.as_mut().filter(|server| server.server == thread.server) {
+            if let Some(threads) = &mut server.threads.value {
+                threads.retain(|row| row.thread_id != thread.id);
+            }
+            if server.tab == Tab::Runs && server.runs_of.as_ref() == Some(&thread.id) {
+                server.show(Tab::Threads);
+            }
+        }
+        if self.agent.server.is_none() && self.viewer().is_none() && self.logs.is_none() {
+            self.focus = Pane::Deployments;
+        }
+        self.session.restart_polls();
+        self.notify(false, format!("Thread {} was deleted.", short_id(&thread.id)));
+        Vec::new()
+    }
+
+    fn on_act_failed(&mut self, number: u64, thread: ThreadRef, failed: StartError) -> Vec<Effect> {
+        self.refresh_thread(&thread);
+        let card = self.overlays.iter_mut().find_map(|overlay| match overlay {
+            Overlay::Answer(card) if card.number == number => Some(card),
+            _ => None,
+        });
+        if let Some(card) = card {
+            if failed.failure == StartFailure::NotOffered
+                && let Some(body) = card.request()
+            {
+                return self.answer_by_stream(number, thread, body);
+            }
+            card.refused(failed);
+            return Vec::new();
+        }
+        let sentence = match failed.failure {
+            StartFailure::NotOpen | StartFailure::Changed => "The thread changed since the preview. Nothing was sent.",
+            StartFailure::Unchecked => "Couldn't read the thread right before sending. Nothing was sent.",
+            StartFailure::Busy => "Another run is active on this thread, so the server refused this one.",
+            StartFailure::Refused => "The server refused. Nothing was done.",
+            StartFailure::NotOffered => "This server can't start runs in the background.",
+            StartFailure::Unknown => "It's unknown whether this was done: the server's reply was lost.",
+        };
+        self.fail_confirm(number, told(sentence, failed.error))
+    }
+
+    /// Shows why an action failed in its dialog, else as a notice.
+    fn fail_confirm(&mut self, number: u64, error: ApiError) -> Vec<Effect> {
+        match self.confirm_of(number) {
+            Some(confirm) => confirm.fail(error),
+            None => self.notify(true, error.story()),
+        }
+        Vec::new()
+    }
+
+    /// A server that has only the contract's calls starts runs with their stream: the answer is sent that way.
+    fn answer_by_stream(&mut self, number: u64, thread: ThreadRef, body: RunCreate) -> Vec<Effect> {
+        self.overlays.retain(|overlay| !matches!(overlay, Overlay::Answer(card) if card.number == number));
+        let on = runtail_stream::Target::Thread(thread.id.clone());
+        let target = StreamTarget::Start { on, body: std::sync::Arc::new(body) };
+        let viewer = self.stream.new_viewer(&self.session, thread.server.clone(), target);
+        match self.stream.tabs.all().iter().position(|page| page.is_of(&thread)) {
+            Some(at) => self.stream.tabs.replace_at(at, viewer),
+            None => self.stream.tabs.add(viewer),
+        }
+        Vec::new()
+    }
+
+    /// Starts a run on a thread in the background, and shows the thread's page.
+    pub(crate) fn start_in_background(&mut self, thread: ThreadRef, body: RunCreate) -> Vec<Effect> {
+        if self.is_read_only(&thread.server.profile) {
+            let text = read_only_text(&thread.server.profile);
+            self.notify(true, text);
+            return Vec::new();
+        }
+        let number = self.session.next_change.take();
+        self.show_thread_page(&thread);
+        let start = RunStart { thread: thread.id.clone(), body, guard: StartGuard::None };
+        vec![Effect::StartRun(number, thread, Box::new(start))]
+    }
+
+    /// A thread was read for the card that waits for it.
+    pub(crate) fn on_thread_loaded(&mut self, number: u64, loaded: Result<Box<LoadedThread>, ApiError>) -> Vec<Effect> {
+        let at = self.overlays.iter().position(|o| matches!(o, Overlay::Answer(card) if card.number == number));
+        let Some((at, Overlay::Answer(card))) = at.and_then(|at| Some((at, self.overlays.get_mut(at)?))) else {
+            return Vec::new();
+        };
+        let loaded = match loaded {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                card.loading_failed(error);
+                return Vec::new();
+            }
+        };
+        let thread = card.thread.clone();
+        if loaded.answerable().is_empty() {
+            self.overlays.remove(at);
+            let rejected = loaded.keeps_rejected_answer();
+            let requests = answer_by_status(&self.session, thread, &loaded.status(), rejected);
+            return self.apply(requests);
+        }
+        card.fill(*loaded);
+        self.begin_card(at)
+    }
+}
+
+/// An error with a sentence before it that says what it means here.
+fn told(sentence: &str, error: ApiError) -> ApiError {
+    let status = error.status().map(|code| format!("{code}: ")).unwrap_or_default();
+    let detail = match error.detail.is_empty() {
+        true => sentence.to_string(),
+        false => format!("{sentence} ({status}{})", error.detail),
+    };
+    let kind = match error.kind {
+        // Its fields are listed below it.
+        Kind::Invalid(fields) => Kind::Invalid(fields),
+        _ => Kind::Refused,
+    };
+    ApiError { kind, detail, ..error }
+}

@@ -1,0 +1,247 @@
+//! The agent server's threads, the runs of one of them, its assistants.
+
+use super::state::{Server, Tab};
+use super::{Agent, listed_status};
+use crate::session::Cx;
+use crate::session::profile::{breadcrumb, server_software};
+use crate::widgets::area::{Area, below};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone};
+use crate::widgets::status::tones;
+use jiff::Timestamp;
+use runtail_api::ServerKind;
+use runtail_core::model::{Run, StatusRole, Thread, ThreadStatus, summary_of};
+use runtail_core::text;
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// Draws the pane.
+pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let (area, focused) = (cx.area, cx.is_focused);
+    let mut crumbs = breadcrumb(cx.session, &server.server, focused);
+    if let (Tab::Runs, Some(thread)) = (server.tab, &server.runs_of) {
+        crumbs.push(Tone::Dim, " › ");
+        crumbs.push(Tone::Plain, &format!("thread {}", text::short_id(thread)));
+    }
+    crumbs.push(Tone::Dim, " › ");
+    let list = match server.tab {
+        Tab::Threads => "threads",
+        Tab::Assistants => "assistants",
+        Tab::Runs => "runs",
+    };
+    crumbs.push(Tone::Plain, list);
+    let info = agent.infos.get(&server.server).and_then(|i| i.value.as_ref());
+    if let Some(info) = info {
+        crumbs = crumbs.right(Tone::Dim, &server_software(info));
+    }
+    canvas.line(area.x + 1, area.y, area.w.saturating_sub(2), &crumbs);
+    let is_contract = info.is_some_and(|info| info.kind == ServerKind::Other);
+    let rows = below(area, 3);
+    let error = match server.tab {
+        Tab::Threads => &server.threads.error,
+        Tab::Assistants => &server.assistants.error,
+        Tab::Runs => &server.runs.error,
+    };
+    let ids = server.shown_ids();
+    let mut tab_line = tabs(server);
+    if let Some(error) = error.as_ref().filter(|_| !ids.is_empty()) {
+        tab_line = tab_line.right(Tone::Bad, "✗ ").right(Tone::Plain, &format!("not fresh: {}", error.detail));
+    }
+    canvas.line_for_right(area.x + 1, area.y + 1, area.w.saturating_sub(2), &tab_line);
+    if ids.is_empty() {
+        let (tone, words) = match error {
+            // The contract has no lists: that is no failure, and what there is works all the same.
+            Some(error) if error.may_lack_call() && is_contract => {
+                let (new_run, command) = (cx.session.key("server.new_run"), cx.session.key("app.command"));
+                let words = format!(
+                    "This server does not list its {list}.\n{error}\n\n{new_run} starts a run, of an assistant by its name. \
+                     {command} and the id of a thread follow that thread.\nr asks again."
+                );
+                (Tone::Plain, words)
+            }
+            Some(error) => (Tone::Bad, format!("{error}\n\nr asks again.")),
+            None => nothing(cx, server),
+        };
+        return canvas.words(rows, tone, &words);
+    }
+    let (heads, lines) = table(cx, server, rows.w.saturating_sub(4) as usize);
+    canvas.line(area.x + 3, area.y + 2, area.w.saturating_sub(4), &heads);
+    let picker = match server.tab {
+        Tab::Threads => &server.thread_picker,
+        Tab::Assistants => &server.assistant_picker,
+        Tab::Runs => &server.run_picker,
+    };
+    for (i, number) in picker.window(lines.len(), rows.h as usize).into_iter().enumerate() {
+        let y = rows.y + i as u16;
+        canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), &lines[number]);
+        if picker.selected.as_ref() == ids.get(number) {
+            canvas.select(Area { h: 1, ..rows }, y, focused);
+        }
+    }
+}
+
+fn tabs(server: &Server) -> Line {
+    let count = |n: Option<usize>| n.map(|n| format!(" {n}")).unwrap_or_default();
+    let threads = count(server.threads.value.as_ref().map(Vec::len));
+    let assistants = count(server.assistants.value.as_ref().map(Vec::len));
+    let mut line = Line::new();
+    for (tab, key, title) in
+        [(Tab::Threads, "1", format!("Threads{threads}")), (Tab::Assistants, "2", format!("Assistants{assistants}"))]
+    {
+        let chosen = server.tab == tab || (tab == Tab::Threads && server.tab == Tab::Runs);
+        line.push(Tone::Accent, &format!("{key} "));
+        line.push(if chosen { Tone::Strong } else { Tone::Dim }, &format!("{title}   "));
+    }
+    if !server.filter.is_empty() {
+        line.push(Tone::Accent, &format!("/{}", server.filter));
+    }
+    line
+}
+
+fn nothing(cx: &Cx<'_>, server: &Server) -> (Tone, String) {
+    let new_run = cx.session.key("server.new_run");
+    if !server.filter.is_empty() {
+        return (Tone::Plain, format!("Nothing contains “{}”.\n\nEsc clears the filter.", server.filter));
+    }
+    match (server.tab, server.threads.at, server.assistants.at, server.runs.at) {
+        (Tab::Threads, Some(_), ..) => {
+            (Tone::Plain, format!("This server has no threads yet.\n\nPress {new_run} to start a run on a new thread."))
+        }
+        (Tab::Assistants, _, Some(_), _) => (Tone::Plain, "This server has no assistants.".into()),
+        (Tab::Runs, _, _, Some(_)) => {
+            (Tone::Plain, format!("Nothing has run on this thread yet.\n\nPress {new_run} to start a run."))
+        }
+        _ => (Tone::Dim, "Asking the server…".into()),
+    }
+}
+
+fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
+    at.and_then(|t| Duration::try_from(now - t).ok()).map(text::age).unwrap_or_default()
+}
+
+/// The column heads, and a line a row.
+fn table(cx: &Cx<'_>, server: &Server, width: usize) -> (Line, Vec<Line>) {
+    let mut lines = Vec::new();
+    let heads = match server.tab {
+        Tab::Threads => {
+            for thread in server.shown_threads() {
+                let status = listed_status(cx, server, &thread.thread_id);
+                let mut line = state(status.role(), list_word(&status));
+                line.push(Tone::Plain, &format!("{:<14} ", text::short_id(&thread.thread_id)));
+                line.push(Tone::Dim, &format!("{:>5}  ", ago(thread.updated_at, cx.session.now)));
+                let room = width.saturating_sub(line.width());
+                let graph = thread.graph().map(text::clean).unwrap_or_default();
+                line.push(Tone::Accent, &text::fit(&graph, room));
+                let (tone, notes) = about(thread, &status);
+                line.push(tone, &format!("  {notes}"));
+                lines.push(line);
+            }
+            format!("{:<STATE$} {:<14} {:>5}  {}", "STATUS", "THREAD", "AGE", "GRAPH, NOTES")
+        }
+        Tab::Runs => {
+            let thread = server.runs_of.as_deref().map(|thread| listed_status(cx, server, thread)).unwrap_or_default();
+            let newest = server.runs.value.iter().flatten().next().map(|run| &run.run_id);
+            for run in server.shown_runs() {
+                let (role, word) =
+                    run_state(run, if newest == Some(&run.run_id) { &thread } else { &ThreadStatus::Loading });
+                let mut line = state(role, &word);
+                line.push(Tone::Plain, &format!("{:<14} ", text::short_id(&run.run_id)));
+                line.push(Tone::Dim, &format!("{:>5}  ", ago(run.created_at, cx.session.now)));
+                let took = match (run.created_at, run.updated_at, run.is_active()) {
+                    (Some(start), _, true) => Duration::try_from(cx.session.now - start).ok(),
+                    (Some(start), Some(end), false) => Duration::try_from(end - start).ok(),
+                    _ => None,
+                };
+                line.push(Tone::Dim, &format!("{:>7}  ", took.map(text::duration).unwrap_or_default()));
+                line.push(Tone::Accent, &assistant_name(server, &run.assistant_id));
+                lines.push(line);
+            }
+            format!("{:<STATE$} {:<14} {:>5}  {:>7}  {}", "STATUS", "RUN", "AGE", "TOOK", "ASSISTANT")
+        }
+        Tab::Assistants => {
+            for assistant in server.shown_assistants() {
+                let name = assistant.name.as_deref().unwrap_or(&assistant.graph_id);
+                let mut line = Line::of(Tone::Plain, &format!("{:<24} ", text::fit(&text::clean(name), 24)));
+                line.push(Tone::Accent, &format!("{:<18} ", text::fit(&text::clean(&assistant.graph_id), 18)));
+                line.push(Tone::Dim, &format!("{:<14} ", text::short_id(&assistant.assistant_id)));
+                line.push(Tone::Dim, &format!("{:>3}  ", assistant.version.map(|v| v.to_string()).unwrap_or_default()));
+                line.push(Tone::Dim, assistant.description.as_deref().unwrap_or(""));
+                lines.push(line);
+            }
+            format!("{:<24} {:<18} {:<14} {:>3}  {}", "NAME", "GRAPH", "ID", "VER", "DESCRIPTION")
+        }
+    };
+    (Line::of(Tone::Dim, &heads), lines)
+}
+
+fn assistant_name(server: &Server, id: &str) -> String {
+    let known = server.assistants.value.iter().flatten().find(|a| a.assistant_id == id);
+    known.map_or_else(|| text::short_id(id), |a| a.name.clone().unwrap_or_else(|| a.graph_id.clone()))
+}
+
+/// Columns of a status with its glyph.
+const STATE: usize = 17;
+
+/// A status in its column.
+fn state(role: StatusRole, word: &str) -> Line {
+    let (glyph, tone) = tones(role);
+    let mut line = Line::of(glyph, &format!("{} ", role.glyph()));
+    line.push(tone, &text::fit(word, STATE - 2));
+    line.push(Tone::Plain, &" ".repeat((STATE + 1).saturating_sub(line.width())));
+    line
+}
+
+/// The word of a status, as short as a column needs it.
+fn list_word(status: &ThreadStatus) -> &'static str {
+    match status {
+        ThreadStatus::BusyWithoutRun { .. } => "busy, no run",
+        status => status.word(),
+    }
+}
+
+/// How a run is or ended, by its record; of the newest one, the thread's status says why it stopped.
+fn run_state(run: &Run, thread: &ThreadStatus) -> (StatusRole, Cow<'static, str>) {
+    let (role, word) = match (run.status.as_str(), thread) {
+        ("pending" | "queued", _) => (StatusRole::Queued, "queued"),
+        ("running" | "streaming", _) => (StatusRole::Moving, "running"),
+        ("success" | "completed" | "interrupted", ThreadStatus::Waiting { .. }) => {
+            (StatusRole::Waiting, "paused: question")
+        }
+        ("success" | "completed" | "interrupted", ThreadStatus::Paused { .. }) => (StatusRole::Waiting, "paused"),
+        ("success" | "completed", _) => (StatusRole::Good, "finished"),
+        ("error" | "failed", _) => (StatusRole::Failed, "failed"),
+        ("timeout", _) => (StatusRole::Failed, "timed out"),
+        ("interrupted" | "cancelled" | "canceled", _) => (StatusRole::Ended, "cancelled"),
+        _ => return (StatusRole::Unknown, text::clean(&run.status).into_owned().into()),
+    };
+    (role, word.into())
+}
+
+/// The most telling thing to say of a thread: its error, its question, where it stopped, else what clients noted on it.
+fn about(thread: &Thread, status: &ThreadStatus) -> (Tone, String) {
+    let nodes = |words: &str, nodes: &[String]| match nodes {
+        [] => String::new(),
+        nodes => format!("{words} {}", text::clean(&nodes.join(", "))),
+    };
+    let one_line = |text: &str| text::clean(text.lines().next().unwrap_or_default()).into_owned();
+    match status {
+        ThreadStatus::Failed { error, .. } if !error.is_empty() => (Tone::Bad, one_line(error)),
+        ThreadStatus::Failed { nodes: failed, .. } if !failed.is_empty() => (Tone::Plain, nodes("in", failed)),
+        ThreadStatus::Waiting { questions, .. } => (Tone::Plain, summary_of(questions)),
+        ThreadStatus::Paused { next, after: false, .. } if !next.is_empty() => (Tone::Plain, nodes("before", next)),
+        ThreadStatus::Paused { next, .. }
+        | ThreadStatus::Cancelled { next, .. }
+        | ThreadStatus::Edited { next, .. }
+        | ThreadStatus::Stopped { next, .. }
+            if !next.is_empty() =>
+        {
+            (Tone::Plain, nodes("next:", next))
+        }
+        ThreadStatus::Running { nodes: at_work, .. } if !at_work.is_empty() => (Tone::Plain, nodes("in", at_work)),
+        _ => {
+            let notes = thread.notes().into_iter();
+            let notes = notes.map(|(k, v)| format!("{k}={}", v.as_str().map_or_else(|| v.to_string(), str::to_string)));
+            (Tone::Dim, text::clean(&notes.collect::<Vec<_>>().join(" ")).into_owned())
+        }
+    }
+}

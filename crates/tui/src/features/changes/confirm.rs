@@ -1,0 +1,482 @@
+//! A change before it is made: it is planned and shown, and sent only when the person says so. What it is done to is frozen
+//! when the dialog opens; whatever the lists do meanwhile, nothing else is touched.
+
+use super::view;
+use crate::input::action::{Action, Context};
+use crate::input::key::{Code, Key};
+use crate::session::msg::{Effect, ServerRef, ThreadRef};
+use crate::session::{Component, Cx, HELD, Request, Requests, read_only_text};
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::scroll::{Flat, Place};
+use crate::widgets::text_input::TextInput;
+use jiff::Timestamp;
+use runtail_api::{ApiError, CancelAction, Choice, PlanError, ThreadIntent};
+use runtail_core::model::{Intent, Preview};
+use runtail_core::text;
+use std::sync::Arc;
+
+/// A change that the person is asked about.
+#[derive(Debug, Clone)]
+pub struct Confirm {
+    /// Its number in this session.
+    pub number: u64,
+    /// The profile that it is done with.
+    pub profile: Arc<str>,
+    /// What is wanted.
+    pub proposal: Proposal,
+    /// How far it is.
+    pub stage: Stage,
+    /// What was typed: the name that has to be, or another value of the choice that there is.
+    pub typed: TextInput,
+    /// What can still be chosen.
+    pub choice: Option<Choice>,
+    /// When the key that sends was pressed before there was anything to read: it may be held down since.
+    pub held: Option<Timestamp>,
+    /// Whether the preview was on the screen.
+    pub is_seen: bool,
+    /// Where in the preview one reads.
+    pub place: Place,
+}
+
+/// What a dialog asks about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Proposal {
+    /// A change on the control plane of the profile.
+    Service(Intent),
+    /// An action on a thread of an agent server.
+    Thread(ServerRef, ThreadIntent),
+}
+
+/// How far a change is.
+#[derive(Debug, Clone)]
+pub enum Stage {
+    /// What it would do is being found out. Nothing that writes is sent.
+    Planning,
+    /// It cannot be done, for this reason. Nothing was sent.
+    Refused(PlanError),
+    /// It can be sent.
+    Ready(Box<Preview>),
+    /// It was sent, and its answer is waited for.
+    Sending(Box<Preview>),
+    /// It was sent, or nearly, and failed.
+    Failed(Box<Preview>, ApiError),
+}
+
+impl Confirm {
+    /// What is done, and to what as soon as that is read.
+    pub fn title(&self) -> String {
+        if let Some(preview) = self.preview() {
+            return preview.title.clone();
+        }
+        let word = match &self.proposal {
+            Proposal::Service(Intent::CreateDeployment(_)) => "Create",
+            Proposal::Service(Intent::UpdateDeployment { .. }) => "Update",
+            Proposal::Service(Intent::DeleteDeployment { .. }) => "Delete",
+            Proposal::Service(Intent::Redeploy { .. }) => "Redeploy",
+            Proposal::Service(Intent::Service(change)) => change.what.verb(),
+            Proposal::Service(Intent::Interrupt { .. }) => "Interrupt",
+            Proposal::Service(Intent::Rollback { .. }) => "Roll back",
+            Proposal::Thread(_, ThreadIntent::Cancel { action: CancelAction::Interrupt, .. }) => "Cancel",
+            Proposal::Thread(_, ThreadIntent::Cancel { action: CancelAction::Rollback, .. }) => "Cancel and roll back",
+            Proposal::Thread(_, ThreadIntent::Continue { .. }) => "Continue",
+            Proposal::Thread(_, ThreadIntent::Again { .. }) => "Run again",
+            Proposal::Thread(_, ThreadIntent::Delete { .. }) => "Delete",
+        };
+        word.to_string()
+    }
+
+    /// What is seen of it, once it is planned.
+    pub fn preview(&self) -> Option<&Preview> {
+        match &self.stage {
+            Stage::Ready(preview) | Stage::Sending(preview) | Stage::Failed(preview, _) => Some(preview),
+            Stage::Planning | Stage::Refused(_) => None,
+        }
+    }
+
+    /// The name that has to be typed, while that makes sense.
+    pub fn wants_name(&self) -> Option<&str> {
+        match &self.stage {
+            Stage::Ready(preview) => preview.consent.wanted(),
+            _ => None,
+        }
+    }
+
+    /// Whether the key that sends would send it.
+    pub fn may_be_sent(&self) -> bool {
+        let is_given =
+            |preview: &Preview| preview.consent.wanted().is_none() || preview.consent.is_given(&self.typed.text());
+        self.typed_limit().is_none() && matches!(&self.stage, Stage::Ready(preview) if is_given(preview))
+    }
+
+    /// Another number of steps that was typed and is not in the preview yet.
+    pub fn typed_limit(&self) -> Option<u64> {
+        let Some(Choice::RecursionLimit(planned)) = self.choice else { return None };
+        self.typed.text().parse().ok().filter(|typed| *typed != planned && *typed > 0)
+    }
+
+    /// What can be chosen, in words.
+    fn option(&self, key: &str) -> Option<String> {
+        if !matches!(self.stage, Stage::Ready(_)) {
+            return None;
+        }
+        match (&self.proposal, &self.choice) {
+            (Proposal::Service(Intent::DeleteDeployment { delete_tracing_project: false, .. }), _) => {
+                Some(format!("{key} deletes the tracing project and its traces too"))
+            }
+            (Proposal::Service(Intent::DeleteDeployment { .. }), _) => {
+                Some(format!("{key} keeps the tracing project and its traces"))
+            }
+            (_, Some(Choice::Queue { included: false, queued: 1 })) => {
+                Some(format!("{key} cancels the other active run too"))
+            }
+            (_, Some(Choice::Queue { included: false, queued })) => {
+                Some(format!("{key} cancels the {queued} other active runs too"))
+            }
+            (_, Some(Choice::Queue { included: true, .. })) => Some(format!("{key} cancels only this run")),
+            (_, Some(Choice::RecursionLimit(limit))) => {
+                let typed = if self.typed.is_empty() { limit.to_string() } else { self.typed.text() };
+                Some(format!("Steps allowed: [ {typed} ]   type another number, Enter shows the new request"))
+            }
+            _ => None,
+        }
+    }
+
+    /// What the footer shows: the keys that do something by now.
+    fn useful_actions(&self) -> &'static [&'static str] {
+        match self.stage {
+            Stage::Ready(_) => &["confirm.send", "confirm.curl", "confirm.back"],
+            Stage::Sending(_) | Stage::Failed(..) => &["confirm.curl", "confirm.back"],
+            Stage::Planning | Stage::Refused(_) => &["confirm.back"],
+        }
+    }
+
+    /// The lines to read.
+    pub fn lines(&self, width: usize) -> Vec<Line> {
+        let mut lines = Vec::new();
+        match &self.stage {
+            Stage::Planning => {
+                lines.push(Line::of(Tone::Dim, "Reading the current state. Nothing is changed by that."))
+            }
+            Stage::Refused(error) => {
+                let (tone, heading, why) = match error {
+                    PlanError::Asked(error) => {
+                        (Tone::Bad, "Couldn't read the current state. Nothing was sent.", error.story())
+                    }
+                    PlanError::Nothing(why) => (Tone::Plain, "There is nothing to do. Nothing was sent.", why.clone()),
+                    other => (Tone::Bad, "Cannot continue. Nothing was sent.", other.to_string()),
+                };
+                lines.push(Line::of(tone, heading));
+                lines.push(Line::new());
+                lines.extend(told(Tone::Plain, &why, width));
+            }
+            Stage::Failed(_, error) => {
+                lines.extend(told(Tone::Bad, &error.story(), width));
+                lines.push(Line::new());
+            }
+            Stage::Ready(_) | Stage::Sending(_) => {}
+        }
+        if let Some(preview) = self.preview() {
+            lines.extend(preview_lines(preview, width));
+        }
+        if let Some(option) = self.option("ctrl-t") {
+            lines.push(Line::new());
+            lines.push(Line::of(Tone::Dim, &option));
+        }
+        lines
+    }
+}
+
+/// Where the text of a change is read: what is asked stands below it.
+pub fn confirm_area(area: Area) -> Area {
+    Area { h: area.h.saturating_sub(2), ..area }
+}
+
+fn told(tone: Tone, text: &str, width: usize) -> Vec<Line> {
+    wrap(text, width).iter().map(|line| Line::of(tone, line)).collect()
+}
+
+/// A preview as lines: what it does in words, what differs, then exactly what is sent.
+pub fn preview_lines(preview: &Preview, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let revision = preview.revision.sentence();
+    if !revision.is_empty() {
+        lines.extend(told(Tone::Strong, &revision, width));
+    }
+    for note in &preview.notes {
+        let (mark, tone) = if note.warns { ("! ", Tone::Moving) } else { ("· ", Tone::Dim) };
+        for (i, part) in wrap(&note.text, width.saturating_sub(2)).iter().enumerate() {
+            lines.push(Line::of(tone, if i == 0 { mark } else { "  " }).with(Tone::Plain, part));
+        }
+    }
+    let heading = |lines: &mut Vec<Line>, text: &str| {
+        if !lines.is_empty() {
+            lines.push(Line::new());
+        }
+        lines.push(Line::of(Tone::Dim, text));
+    };
+    if !preview.changes.is_empty() {
+        heading(&mut lines, "Changes");
+        for change in &preview.changes {
+            for (i, part) in wrap(&change.line(), width.saturating_sub(4)).iter().enumerate() {
+                lines.push(Line::of(Tone::Plain, &format!("{}{part}", if i == 0 { "  " } else { "    " })));
+            }
+        }
+    }
+    heading(&mut lines, "Request");
+    let request = format!("{} {}", preview.request.method, preview.request.url);
+    lines
+        .extend(wrap(&request, width.saturating_sub(2)).iter().map(|part| Line::of(Tone::Plain, &format!("  {part}"))));
+    if let Some(body) = &preview.request.body {
+        let body = serde_json::to_string_pretty(body).unwrap_or_default();
+        lines.extend(
+            wrap(&body, width.saturating_sub(2)).iter().map(|part| Line::of(Tone::Plain, &format!("  {part}"))),
+        );
+    }
+    lines
+}
+
+impl Confirm {
+    /// The dialog of a change that is being planned.
+    pub fn new(number: u64, profile: Arc<str>, proposal: Proposal) -> Confirm {
+        Confirm {
+            number,
+            profile,
+            proposal,
+            stage: Stage::Planning,
+            typed: TextInput::line(""),
+            choice: None,
+            held: None,
+            is_seen: false,
+            place: Place::at_start(),
+        }
+    }
+
+    /// Plans the change. Nothing that writes is sent.
+    pub fn plan(&self) -> Effect {
+        match self.proposal.clone() {
+            Proposal::Service(intent) => Effect::Plan(self.number, self.profile.clone(), Box::new(intent)),
+            Proposal::Thread(server, intent) => Effect::PlanAction(self.number, server, Box::new(intent)),
+        }
+    }
+
+    /// Plans something else in the place of what is asked about.
+    fn plan_instead(&mut self, cx: &Cx<'_>, proposal: Proposal) -> Requests {
+        let forget = Effect::Forget(self.number);
+        if cx.session.is_read_only(&self.profile) {
+            let mut out = Requests::from(Request::Close).and(forget);
+            out.notify(true, read_only_text(&self.profile));
+            return out;
+        }
+        *self = Confirm::new(cx.session.next_change.take(), self.profile.clone(), proposal);
+        Requests::from(forget).and(self.plan())
+    }
+
+    /// Handles an action that decides, rather than one that scrolls.
+    fn decide(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        match action {
+            Action::Send => self.send(cx),
+            Action::Back | Action::Quit => self.leave(),
+            Action::Option => self.toggle_option(cx),
+            Action::Curl => {
+                let curl = self.preview().map(|preview| preview.request.curl());
+                curl.map(|curl| copy_command(&curl)).unwrap_or_default()
+            }
+            _ => Requests::none(),
+        }
+    }
+
+    /// Toggles what goes with a change. That is another request, so it is planned again.
+    fn toggle_option(&mut self, cx: &Cx<'_>) -> Requests {
+        if !matches!(self.stage, Stage::Ready(_)) {
+            return Requests::none();
+        }
+        let other = match self.proposal.clone() {
+            Proposal::Service(Intent::DeleteDeployment { id, delete_tracing_project, force }) => {
+                let delete_tracing_project = !delete_tracing_project;
+                Proposal::Service(Intent::DeleteDeployment { id, delete_tracing_project, force })
+            }
+            Proposal::Thread(server, ThreadIntent::Cancel { thread, run, action, with_queue })
+                if matches!(self.choice, Some(Choice::Queue { .. })) =>
+            {
+                Proposal::Thread(server, ThreadIntent::Cancel { thread, run, action, with_queue: !with_queue })
+            }
+            _ => return Requests::none(),
+        };
+        let typed = self.typed.clone();
+        let out = self.plan_instead(cx, other);
+        self.typed = typed;
+        out
+    }
+
+    /// Shows the request with the number of steps that was typed.
+    fn change_limit(&mut self, cx: &Cx<'_>) -> Requests {
+        let Some(limit) = self.typed_limit() else { return Requests::none() };
+        match self.proposal.clone() {
+            Proposal::Thread(server, ThreadIntent::Again { thread, .. }) => {
+                let intent = ThreadIntent::Again { thread, recursion_limit: Some(limit) };
+                self.plan_instead(cx, Proposal::Thread(server, intent))
+            }
+            _ => Requests::none(),
+        }
+    }
+
+    /// Sends the change: the only place where that is asked for.
+    fn send(&mut self, cx: &Cx<'_>) -> Requests {
+        let now = cx.session.now;
+        let is_held = self.held.is_some_and(|last| now.duration_since(last) < HELD);
+        // A key can be faster than the next frame, and a small terminal shows nothing.
+        let is_unseen = matches!(self.stage, Stage::Ready(_)) && !(self.is_seen && cx.session.is_drawable());
+        if is_held || is_unseen || matches!(self.stage, Stage::Planning) {
+            self.held = Some(now);
+            return Requests::none();
+        }
+        if self.typed_limit().is_some() {
+            let mut out = Requests::info("Nothing was sent: the number of steps changed. Review the new request.");
+            out.extend(self.change_limit(cx));
+            return out;
+        }
+        if !self.may_be_sent() {
+            let Some(name) = self.wants_name() else { return Requests::none() };
+            return Requests::info(format!("Nothing is sent before you have typed {} exactly.", text::clean(name)));
+        }
+        // It may have become so since the dialog opened.
+        if cx.session.is_read_only(&self.profile) {
+            return Requests::error(read_only_text(&self.profile));
+        }
+        if let Stage::Ready(preview) = std::mem::replace(&mut self.stage, Stage::Planning) {
+            self.stage = Stage::Sending(preview);
+        }
+        match self.proposal.clone() {
+            Proposal::Service(_) => Effect::Send(self.number, self.profile.clone()).into(),
+            Proposal::Thread(server, intent) => {
+                let thread = ThreadRef { server, id: intent.thread().to_string() };
+                let mut out = Requests::none();
+                if let ThreadIntent::Cancel { run, with_queue, .. } = &intent {
+                    out.push(Request::NoteCancelling(thread.clone(), run.clone().filter(|_| !with_queue)));
+                }
+                out.and(Effect::Act(self.number, thread))
+            }
+        }
+    }
+
+    /// Leaves the dialog. What was sent stays sent, and its result is shown when it is known.
+    fn leave(&mut self) -> Requests {
+        let mut out: Requests = Request::Close.into();
+        match self.stage {
+            Stage::Sending(_) => out.notify(false, "It was sent already; you are told what came of it."),
+            Stage::Ready(_) => {
+                out.notify(false, "Nothing was sent.");
+                out.push(Effect::Forget(self.number));
+            }
+            Stage::Planning | Stage::Refused(_) | Stage::Failed(..) => {}
+        }
+        out
+    }
+
+    /// The change that was sent failed.
+    pub fn fail(&mut self, error: ApiError) {
+        if let Stage::Sending(preview) = std::mem::replace(&mut self.stage, Stage::Planning) {
+            self.stage = Stage::Failed(preview, error);
+        }
+    }
+
+    /// Whether a name or a number is being typed.
+    fn is_typing(&self) -> bool {
+        self.wants_name().is_some() || matches!(self.choice, Some(Choice::RecursionLimit(_)))
+    }
+
+    /// Types a key into the name or the number.
+    fn type_key(&mut self, key: Key) {
+        let is_limit = matches!(self.choice, Some(Choice::RecursionLimit(_)));
+        if is_limit && key.text().is_some_and(|c| !c.is_ascii_digit() || self.typed.text().len() > 8) {
+            return;
+        }
+        if self.wants_name().is_none() && !is_limit {
+            return;
+        }
+        self.typed.key(key);
+    }
+
+    fn rows(&self, area: Area) -> Flat {
+        Flat { first: 0, end: self.lines(area.w.saturating_sub(2) as usize).len() as u64 }
+    }
+}
+
+/// Copies a request as a command.
+pub fn copy_command(curl: &str) -> Requests {
+    Requests::info("Copied as a command for curl: set KEY (or TOKEN) first. Secrets in the body are ***.")
+        .and(Effect::Copy(text::clean_lines(curl).into_owned()))
+}
+
+impl Component for Confirm {
+    fn context(&self) -> Context {
+        Context::Confirm
+    }
+
+    fn action(&mut self, _cx: &Cx<'_>, _action: Action) -> Requests {
+        Requests::none()
+    }
+
+    fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
+        // Where a name is typed, letters are letters.
+        if self.is_typing() && key.text().is_some() {
+            self.type_key(key);
+            return Some(Requests::none());
+        }
+        match cx.session.keymap.action(Context::Confirm, key) {
+            Some(action) if action.is_of_confirm() => Some(self.decide(cx, action)),
+            Some(_) => None,
+            None if key.code == Code::Enter => Some(self.change_limit(cx)),
+            None => {
+                self.type_key(key);
+                Some(Requests::none())
+            }
+        }
+    }
+
+    fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
+        if self.wants_name().is_some() {
+            self.typed.insert(text);
+        }
+    }
+
+    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        let area = confirm_area(cx.area);
+        let rows = self.rows(area);
+        self.place.page(&rows, area.h.into(), lines);
+    }
+
+    fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
+        let area = confirm_area(cx.area);
+        let rows = self.rows(area);
+        match start {
+            true => self.place.to_start(&rows, area.h.into()),
+            false => self.place.to_end(&rows, area.h.into(), false),
+        }
+    }
+
+    fn hints(&self) -> Option<&'static [&'static str]> {
+        Some(self.useful_actions())
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        let area = confirm_area(cx.area);
+        let rows = self.rows(area);
+        self.place.clamp(&rows, area.h.into());
+    }
+
+    fn on_drawn(&mut self) -> bool {
+        self.is_seen |= matches!(self.stage, Stage::Ready(_));
+        true
+    }
+
+    fn profile(&self) -> Option<&str> {
+        Some(&self.profile)
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        view::confirm(self, cx, canvas)
+    }
+}

@@ -1,0 +1,230 @@
+//! A document being edited: what is created or changed is written down in one form for all, and checked while one types.
+
+use super::{Changes, view};
+use crate::input::action::{Action, Context};
+use crate::input::key::Key;
+use crate::session::msg::Effect;
+use crate::session::subject::Subject;
+use crate::session::{Component, Cx, Request, Requests, Route};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::text_input::{Problem, TextInput};
+use runtail_core::config::{ConfigError, Profile};
+use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent};
+
+impl Subject {
+    /// The profile that it belongs to.
+    pub fn profile(&self) -> &str {
+        match self {
+            Subject::CreateDeployment { profile }
+            | Subject::UpdateDeployment { profile, .. }
+            | Subject::Authenticate { profile, .. }
+            | Subject::Service { profile, .. } => profile,
+            Subject::Profile(name) => name.as_deref().unwrap_or_default(),
+        }
+    }
+
+    /// What is done, and to what.
+    pub fn words(&self) -> (String, &str) {
+        match self {
+            Subject::CreateDeployment { .. } => ("CREATE".into(), "a deployment"),
+            Subject::UpdateDeployment { name, .. } => ("UPDATE".into(), name),
+            Subject::Authenticate { provider, .. } => ("AUTHENTICATE".into(), provider),
+            Subject::Service { what, name, .. } => (what.verb().to_uppercase(), name),
+            Subject::Profile(Some(_)) => ("PROFILE".into(), ""),
+            Subject::Profile(None) => ("PROFILE".into(), "a new one"),
+        }
+    }
+
+    /// What the document is, for the line that says that nothing is wrong with it.
+    pub fn form(&self) -> &'static str {
+        match self {
+            Subject::Profile(_) => "a profile, and every key is known",
+            _ => "TOML, and every field is known",
+        }
+    }
+
+    /// What is wrong with a document on it.
+    pub fn check(&self, text: &str) -> Option<Problem> {
+        self.read(text).err()
+    }
+
+    /// What a document on it describes.
+    pub fn read(&self, text: &str) -> Result<Written, Problem> {
+        let spec = || DeploymentSpec::parse(text, Format::Toml, None).map(Box::new).map_err(problem);
+        Ok(match self {
+            Subject::CreateDeployment { .. } => Written::Change(Intent::CreateDeployment(spec()?)),
+            Subject::UpdateDeployment { id, .. } => {
+                Written::Change(Intent::UpdateDeployment { id: id.to_string(), spec: spec()? })
+            }
+            Subject::Authenticate { .. } => {
+                Written::Authentication(AuthAuthenticateRequest::read(text).map_err(problem)?)
+            }
+            Subject::Service { what, .. } => {
+                Written::Change(Intent::Service(Box::new(what.clone().read(text, None).map_err(problem)?)))
+            }
+            Subject::Profile(_) => {
+                Written::Profile(Box::new(runtail_core::config::edit::profile_of(text, None).map_err(problem)?))
+            }
+        })
+    }
+}
+
+/// What is written down.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Written {
+    /// A change.
+    Change(Intent),
+    /// An authentication.
+    Authentication(AuthAuthenticateRequest),
+    /// A profile.
+    Profile(Box<Profile>),
+}
+
+/// Where and what an error is, for the mark under the text.
+fn problem(error: ConfigError) -> Problem {
+    let (line, column) = error.place.as_ref().map_or((1, 1), |place| (place.line, place.column));
+    let hint = error.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+    Problem { line, column, message: format!("{}{hint}", error.message) }
+}
+
+/// A document being edited.
+#[derive(Debug, Clone)]
+pub struct Editor {
+    /// What it is about.
+    pub subject: Subject,
+    /// The text.
+    pub text: TextInput,
+    /// What is wrong with it: nothing wrong ever leaves the editor.
+    pub problem: Option<Problem>,
+    /// What it began with.
+    began: String,
+}
+
+impl Editor {
+    /// An editor with a text to begin from.
+    pub fn new(subject: Subject, text: &str) -> Editor {
+        let mut editor = Editor { subject, text: TextInput::new(text), problem: None, began: text.to_string() };
+        editor.text.set_cursor(0, 0);
+        editor.check();
+        editor
+    }
+
+    /// Replaces the text.
+    pub fn set_text(&mut self, text: &str) {
+        let (row, col) = self.text.cursor();
+        self.text.set_text(text);
+        self.text.set_cursor(row, col);
+        self.check();
+    }
+
+    /// A key that no action took.
+    pub fn key(&mut self, key: Key) {
+        self.text.key(key);
+        self.check();
+    }
+
+    /// Text that was pasted.
+    pub fn paste(&mut self, text: &str) {
+        self.text.insert(text);
+        self.check();
+    }
+
+    /// Whether it was changed since it was opened.
+    pub fn is_changed(&self) -> bool {
+        self.text.text() != self.began
+    }
+
+    fn check(&mut self) {
+        self.problem = self.subject.check(&self.text.text());
+    }
+}
+
+impl Changes {
+    /// An editor on a subject, and whether it has what was left unfinished on it.
+    pub fn editor(&mut self, subject: Subject, text: &str) -> (Editor, bool) {
+        let draft = self.drafts.remove(&subject);
+        let mut editor = Editor::new(subject, text);
+        if let Some(draft) = &draft {
+            editor.set_text(draft);
+        }
+        (editor, draft.is_some())
+    }
+
+    /// Keeps what was typed, for when the same is edited again.
+    pub fn keep(&mut self, editor: Editor) {
+        if editor.is_changed() {
+            let text = editor.text.text();
+            self.drafts.insert(editor.subject, text);
+        }
+    }
+}
+
+impl Editor {
+    /// Discards what was typed and restores the original document.
+    fn start_over(&mut self) {
+        let began = self.began.clone();
+        self.set_text(&began);
+    }
+
+    /// Previews what the document describes.
+    fn preview(&self) -> Requests {
+        if let Some(problem) = &self.problem {
+            return Requests::error(format!("Line {}: {}. Nothing was sent.", problem.line, problem.message));
+        }
+        let (profile, text) = (self.subject.profile().into(), self.text.text());
+        match self.subject.read(&text) {
+            Ok(Written::Change(intent)) => Route::Change(profile, Box::new(intent)).into(),
+            Ok(Written::Authentication(request)) => Route::SignIn(profile, Box::new(request)).into(),
+            Ok(Written::Profile(_)) => Request::DefineProfile(text).into(),
+            // It was checked when it was typed.
+            Err(problem) => Requests::error(problem.message),
+        }
+    }
+}
+
+impl Component for Editor {
+    fn context(&self) -> Context {
+        Context::Editor
+    }
+
+    fn action(&mut self, _cx: &Cx<'_>, _action: Action) -> Requests {
+        Requests::none()
+    }
+
+    /// Only the editor's own keys, and those that no text field wants, are not typed.
+    fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
+        Some(match cx.session.keymap.action(Context::Editor, key) {
+            Some(Action::Preview) => self.preview(),
+            Some(Action::Back) => Request::Close.into(),
+            Some(Action::StartOver) => {
+                self.start_over();
+                Requests::none()
+            }
+            Some(Action::EditOutside) => Effect::EditOutside(self.text.text()).into(),
+            action => match action.and_then(Requests::while_typing) {
+                Some(requests) => requests,
+                None => {
+                    Editor::key(self, key);
+                    Requests::none()
+                }
+            },
+        })
+    }
+
+    fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
+        Editor::paste(self, text);
+    }
+
+    fn on_edited(&mut self, text: &str) {
+        self.set_text(text);
+    }
+
+    // A profile may well be edited because its server cannot be reached.
+    fn profile(&self) -> Option<&str> {
+        Some(self.subject.profile()).filter(|_| !matches!(self.subject, Subject::Profile(_)))
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        view::editor(self, cx, canvas)
+    }
+}

@@ -1,0 +1,125 @@
+//! The journal on the screen: every request of the session that was meant to change something, newest first.
+
+use super::confirm::copy_command;
+use super::view;
+use crate::input::action::{Action, Context};
+use crate::session::msg::Effect;
+use crate::session::{Component, Cx, GUTTER, Page, Requests, Route};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::list::Picker;
+use runtail_api::{Outcome, Sent};
+use runtail_core::text;
+
+/// The journal that is open.
+#[derive(Debug, Clone, Default)]
+pub struct JournalView {
+    /// Its entries, newest first; none before they were asked for.
+    pub entries: Option<Vec<Sent>>,
+    /// Selection among them, by their numbers.
+    pub picker: Picker,
+}
+
+impl JournalView {
+    /// Identities of the rows: numbers from the oldest, which stay when new ones come.
+    pub fn ids(&self) -> Vec<String> {
+        let count = self.entries.as_ref().map_or(0, Vec::len);
+        (0..count).rev().map(|n| n.to_string()).collect()
+    }
+
+    /// The entry that is selected.
+    pub fn selected(&self) -> Option<&Sent> {
+        let at = self.picker.at(&self.ids())?;
+        self.entries.as_ref()?.get(at)
+    }
+}
+
+/// What came of a request, in few words, and whether that is good.
+pub fn outcome(sent: &Sent) -> (Tone, String) {
+    match &sent.outcome {
+        Outcome::Status(status) if sent.is_done() => (Tone::Good, format!("● {status}")),
+        Outcome::Status(status) => (Tone::Bad, format!("✗ {status}")),
+        Outcome::NoAnswer(_) => (Tone::Moving, "? no answer".into()),
+    }
+}
+
+/// All of an entry, as lines to read.
+fn entry_lines(sent: &Sent, width: usize) -> Vec<Line> {
+    let (tone, word) = outcome(sent);
+    let mut lines = Vec::new();
+    if !sent.title.is_empty() {
+        lines.push(Line::of(Tone::Strong, &sent.title));
+    }
+    lines.push(Line::of(tone, &word).with(Tone::Dim, &format!("   {}   took {}", sent.at, text::duration(sent.took))));
+    if let Outcome::NoAnswer(why) = &sent.outcome {
+        let text = format!("{why}. Whether it was carried out is not known: look before you send it again.");
+        lines.extend(wrap(&text, width).iter().map(|part| Line::of(Tone::Plain, part)));
+    }
+    lines.push(Line::new());
+    lines.push(Line::of(Tone::Dim, "As a command ($KEY and $TOKEN stand for the secrets, *** for those in the body)"));
+    lines.extend(wrap(&sent.request.curl(), width).iter().map(|part| Line::of(Tone::Plain, part)));
+    lines
+}
+
+impl JournalView {
+    /// Takes what the journal says now, oldest entry first.
+    pub fn on_read(&mut self, mut entries: Vec<Sent>) {
+        entries.reverse();
+        self.entries = Some(entries);
+    }
+}
+
+impl Component for JournalView {
+    fn context(&self) -> Context {
+        Context::Journal
+    }
+
+    fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
+        match (action, self.selected()) {
+            (Action::Refresh, _) => Effect::ReadJournal.into(),
+            (Action::Curl, Some(sent)) => copy_command(&sent.request.curl()),
+            (Action::Open | Action::Right, Some(sent)) => Route::Entry(Box::new(sent.clone())).into(),
+            _ => Requests::none(),
+        }
+    }
+
+    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        let ids = self.ids();
+        self.picker.step(&ids, cx.area.h.into(), lines);
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        let ids = self.ids();
+        self.picker.clamp(&ids, cx.area.h.into());
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        view::journal(self, cx, canvas);
+        None
+    }
+}
+
+/// An entry of the journal.
+#[derive(Debug, Clone)]
+pub struct Entry(pub Box<Sent>);
+
+impl Page for Entry {
+    fn context(&self) -> Context {
+        Context::Entry
+    }
+
+    fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
+        ("SENT", format!("{} {}", self.0.place.method, self.0.place.path))
+    }
+
+    fn lines(&self, _cx: &Cx<'_>, width: usize) -> Vec<Line> {
+        entry_lines(&self.0, width.saturating_sub(GUTTER.into()))
+    }
+
+    fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
+        match action {
+            Action::Curl => copy_command(&self.0.request.curl()),
+            _ => Requests::none(),
+        }
+    }
+}

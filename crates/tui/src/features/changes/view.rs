@@ -1,0 +1,130 @@
+//! A document being edited, a change before it is made, and the journal of what was sent.
+
+use super::confirm::{Confirm, Stage, confirm_area};
+use super::editor::Editor;
+use super::journal::{JournalView, outcome};
+use crate::session::Cx;
+use crate::session::page::{draw_lines, overlay_head};
+use crate::session::subject::Subject;
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone};
+use crate::widgets::text_area_view::text_area;
+use runtail_core::text;
+
+/// Puts what a title is about behind it, and whose it is: a production profile looks different, not by colour alone.
+fn about(cx: &Cx<'_>, canvas: &mut Canvas<'_>, area: Area, used: u16, name: &str, profile: &str) {
+    let state = cx.session.profiles.iter().find(|p| &*p.name == profile);
+    let mut line = Line::of(Tone::Plain, name).right(Tone::Dim, profile);
+    if let Some(label) = state.and_then(|p| p.label.as_deref()) {
+        line = line.right(Tone::Strong, &format!(" ‹{label}›"));
+    }
+    if cx.session.settings.demo {
+        line = line.right(Tone::Moving, " DEMO");
+    }
+    // Whose it is must be seen; a long name gives way.
+    canvas.line_for_right(used + 4, 2, area.w.saturating_sub(used + 3), &line);
+}
+
+/// Draws a document being edited; says where the text cursor is.
+pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+    let area = cx.area;
+    let (title, name) = editor.subject.words();
+    let used = canvas.title(overlay_head(area), &title, true);
+    about(cx, canvas, area, used, name, editor.subject.profile());
+    let state = match &editor.problem {
+        None => {
+            let line = Line::of(Tone::Good, "● ").with(Tone::Dim, editor.subject.form());
+            let key =
+                cx.session.keymap.keys_of("editor.preview").first().map(|key| key.to_string()).unwrap_or_default();
+            match editor.subject {
+                Subject::Profile(_) => line.with(Tone::Plain, &format!("   {key} checks it, for this session")),
+                _ => line,
+            }
+        }
+        Some(problem) => Line::of(Tone::Bad, "✗ ")
+            .with(Tone::Plain, &format!("line {}, column {}: {}", problem.line, problem.column, problem.message)),
+    };
+    canvas.line(area.x, area.y, area.w, &state);
+    let room = Area { y: area.y + 1, h: area.h.saturating_sub(1), ..area };
+    text_area(canvas, room, &editor.text, editor.problem.as_ref())
+}
+
+/// Draws a change before it is made; says where the text cursor is.
+pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+    let area = cx.area;
+    let title = confirm.title();
+    // What is done, then what to.
+    let phrases = ["Roll back", "Cancel and roll back", "Run again", "Ask again"];
+    let phrase = phrases.iter().find_map(|phrase| Some((*phrase, title.strip_prefix(phrase)?.trim_start())));
+    let (word, name) = phrase.unwrap_or_else(|| title.split_once(' ').unwrap_or((&title, "")));
+    let used = canvas.title(overlay_head(area), &text::clean(word).to_uppercase(), true);
+    about(cx, canvas, area, used, name, &confirm.profile);
+    let room = confirm_area(area);
+    let told = confirm.lines(room.w.saturating_sub(2) as usize);
+    draw_lines(canvas, room, &confirm.place, &told);
+    // Nobody sends what could not be read without being told that there is more of it.
+    let shown_to = confirm.place.top.key as usize + room.h as usize;
+    if told.len() > shown_to {
+        let more = told.len() - shown_to;
+        let more = format!("… {more} more line{} below", if more == 1 { "" } else { "s" });
+        canvas.line(area.x, room.y + room.h, area.w, &Line::of(Tone::Accent, &more));
+    }
+    // What is asked follows what is told.
+    let y = area.y + (told.len() as u16).min(room.h) + 1;
+    let key = |id: &str| cx.session.keymap.keys_of(id).first().map(|k| k.to_string()).unwrap_or_default();
+    let (send, leave) = (key("confirm.send"), key("confirm.back"));
+    let mut cursor = None;
+    let line = match (&confirm.stage, confirm.wants_name()) {
+        (Stage::Ready(_), Some(name)) => {
+            let ask = format!("Type {} to allow it: ", text::clean(name));
+            let typed = confirm.typed.text();
+            let typed = text::clean(&typed);
+            let before = text::clean(confirm.typed.around_cursor().0);
+            let x = area.x + (text::width(&ask) + text::width(&before)) as u16;
+            cursor = Some((x.min(area.x + area.w - 1), y));
+            let fits = confirm.may_be_sent();
+            let mut line = Line::of(Tone::Strong, &ask).with(if fits { Tone::Good } else { Tone::Plain }, &typed);
+            let hint = format!("   {send} sends it, {leave} cancels");
+            if fits && line.width() + text::width(&hint) <= area.w as usize {
+                line.push(Tone::Dim, &hint);
+            }
+            line
+        }
+        (Stage::Ready(_), None) => {
+            Line::of(Tone::Strong, &format!("{send} sends it")).with(Tone::Dim, &format!(", {leave} cancels"))
+        }
+        (Stage::Sending(_), _) => Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "Sent, waiting for the answer…"),
+        (Stage::Failed(..), _) => Line::of(Tone::Dim, &format!("{leave} goes back")),
+        (Stage::Planning | Stage::Refused(_), _) => Line::of(Tone::Dim, &format!("{leave} goes back")),
+    };
+    canvas.line(area.x, y, area.w, &line);
+    cursor
+}
+
+/// Draws the journal.
+pub(super) fn journal(journal: &JournalView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let area = cx.area;
+    canvas.title(overlay_head(area), "JOURNAL", true);
+    let Some(entries) = &journal.entries else { return };
+    if entries.is_empty() {
+        let text = "Nothing was sent in this session that was meant to change anything.\n\nWhat you create, change, delete or run \
+                    is written down here, with the command that would do the same.";
+        return canvas.words(Area { y: area.y - 1, ..area }, Tone::Plain, text);
+    }
+    let ids = journal.ids();
+    for (i, at) in journal.picker.window(ids.len(), area.h as usize).into_iter().enumerate() {
+        let Some(sent) = entries.get(at) else { continue };
+        let y = area.y + i as u16;
+        let (tone, word) = outcome(sent);
+        let line = Line::of(Tone::Dim, &cx.session.clock(sent.at))
+            .with(tone, &format!("  {word:<12}"))
+            .with(Tone::Plain, &if sent.title.is_empty() { String::new() } else { format!("{}  ", sent.title) })
+            .with(Tone::Dim, &format!("{} {}", sent.place.method, sent.place.path))
+            .right(Tone::Dim, &format!("{}  {}", sent.place.profile, text::duration(sent.took)));
+        canvas.line(area.x + 1, y, area.w.saturating_sub(2), &line);
+        if journal.picker.selected.as_ref() == ids.get(at) {
+            canvas.select(Area { x: area.x.saturating_sub(2), w: area.w + 2, ..area }, y, true);
+        }
+    }
+}

@@ -1,0 +1,507 @@
+//! The deployments of all profiles in one list, and the agent servers that profiles name.
+
+use super::columns::{Column, FIELDS, compare, is_unknown};
+use crate::session::msg::ServerRef;
+use crate::session::profile::ProfileState;
+use crate::widgets::filter::{Fields, Filter, Fit};
+use crate::widgets::list::Picker;
+use jiff::Timestamp;
+use runtail_api::ApiError;
+use runtail_core::config::Profile;
+use runtail_core::model::{Deployment, Phase, Revision};
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// What part of a profile's list comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// A page of a list that goes on.
+    Page,
+    /// As much as could be read: what is not in it may still be there.
+    Torn,
+    /// All of it.
+    Whole,
+}
+
+/// Identity of a row: `profile/id`.
+pub type RowId = String;
+
+/// What is live of a deployment, against what is newest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Live {
+    /// An older revision serves.
+    Older,
+    /// Nothing serves, or the server does not say.
+    Unknown,
+    /// The newest revision serves.
+    Newest,
+}
+
+impl Live {
+    /// The word in the table.
+    pub fn word(self) -> &'static str {
+        match self {
+            Live::Newest => "newest",
+            Live::Older => "older",
+            Live::Unknown => "-",
+        }
+    }
+}
+
+/// What the list keeps of a deployment's record. There may be ten thousand, of which a few are ever looked at: the rest of
+/// a record is asked for then.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// The identifier used in paths.
+    pub id: String,
+    /// The deployment's own status word.
+    pub status: Option<String>,
+    /// `github`, `external_docker`, …
+    pub source: Option<String>,
+    /// `dev`, `prod`, …
+    pub deployment_type: Option<String>,
+    /// The newest revision.
+    pub latest_revision_id: Option<String>,
+    /// The revision that serves traffic, where the server says it.
+    pub active_revision_id: Option<String>,
+    /// When the deployment was created.
+    pub created_at: Option<Timestamp>,
+}
+
+impl From<Deployment> for Listed {
+    fn from(deployment: Deployment) -> Listed {
+        Listed {
+            id: deployment.id,
+            status: deployment.status,
+            source: deployment.source,
+            deployment_type: deployment.source_config.deployment_type,
+            latest_revision_id: deployment.latest_revision_id,
+            active_revision_id: deployment.active_revision_id,
+            created_at: deployment.created_at,
+        }
+    }
+}
+
+/// One row of the list.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// Identity over all profiles.
+    pub id: RowId,
+    /// Number of its profile.
+    pub profile: usize,
+    /// The profile's name.
+    pub profile_name: Arc<str>,
+    /// The profile's tag.
+    pub tag: Arc<str>,
+    /// The name shown.
+    pub name: String,
+    /// The deployment; none for an agent server without a control plane.
+    pub deployment: Option<Listed>,
+    /// Address of its agent server.
+    pub url: Option<String>,
+    /// Its newest revision, as far as it is known.
+    pub newest: Option<Revision>,
+    /// Why the newest revision could not be read the last time.
+    pub newest_error: Option<Box<ApiError>>,
+    /// The server says that it is not there any more, though a list named it.
+    pub gone: bool,
+}
+
+impl Row {
+    /// The agent server behind the row, where its address is known.
+    pub fn server(&self, profiles: &[ProfileState]) -> Option<ServerRef> {
+        Some(ServerRef {
+            profile: profiles.get(self.profile)?.name.clone(),
+            name: self.name.as_str().into(),
+            url: self.url.as_deref()?.into(),
+        })
+    }
+
+    /// What is live against what is newest, by the deployment's own record. A server that does not say what is live has
+    /// the newest one live where it is deployed.
+    pub fn live(&self) -> Live {
+        let Some(deployment) = &self.deployment else { return Live::Unknown };
+        match (deployment.active_revision_id.as_deref(), self.newest_id()) {
+            (Some(active), Some(newest)) if active == newest => Live::Newest,
+            // It became live since the record was read.
+            _ if self.newest.as_ref().is_some_and(|r| r.phase() == Phase::Deployed) => Live::Newest,
+            (Some(_), Some(_)) => Live::Older,
+            _ => Live::Unknown,
+        }
+    }
+
+    /// The newest revision's id: what was read of it, or what the deployment's record names.
+    pub fn newest_id(&self) -> Option<&str> {
+        let named = self.deployment.as_ref().and_then(|d| d.latest_revision_id.as_deref());
+        self.newest.as_ref().map(|r| r.id.as_str()).or(named)
+    }
+
+    /// Whether it is the row of this deployment of its profile.
+    pub fn is(&self, deployment: &str) -> bool {
+        self.deployment.as_ref().is_some_and(|d| d.id == deployment)
+    }
+
+    /// Whether its newest revision is known to be on its way.
+    pub fn is_moving(&self) -> bool {
+        self.newest.as_ref().is_some_and(|r| !r.phase().is_final())
+    }
+}
+
+impl Row {
+    /// Its name in titles.
+    pub fn title(&self) -> String {
+        if self.tag.is_empty() { self.name.clone() } else { format!("{} › {}", self.tag, self.name) }
+    }
+}
+
+impl Fields for Row {
+    fn names(&self) -> [Cow<'_, str>; 2] {
+        [self.name.as_str().into(), format!("{}/{}", self.profile_name, self.name).into()]
+    }
+
+    fn any_word(&self, fits: impl Fn(&str) -> bool) -> bool {
+        ["state", "newest", "region", "id"].into_iter().any(|name| fits(&self.field(name)))
+    }
+
+    fn field(&self, name: &'static str) -> Cow<'_, str> {
+        let deployment = self.deployment.as_ref();
+        let text = |get: fn(&Listed) -> Option<&str>| deployment.and_then(get).unwrap_or_default().into();
+        match name {
+            "name" => self.name.as_str().into(),
+            "profile" => self.profile_name.as_ref().into(),
+            "region" => self.tag.as_ref().into(),
+            "state" => text(|d| d.status.as_deref()),
+            "newest" => self.newest.as_ref().map_or("", |r| r.status.as_str()).into(),
+            "live" => self.live().word().into(),
+            "source" => text(|d| d.source.as_deref()),
+            "type" => text(|d| d.deployment_type.as_deref()),
+            "url" => self.url.as_deref().unwrap_or_default().into(),
+            "ref" => {
+                let config = |r: &Revision| r.source_revision_config.clone();
+                let config = self.newest.as_ref().map(config).unwrap_or_default();
+                [config.repo_ref, config.repo_commit_sha, config.image_uri]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join(" ")
+                    .into()
+            }
+            "id" => match deployment {
+                Some(deployment) => deployment.id.as_str().into(),
+                None => "".into(),
+            },
+            _ => "".into(),
+        }
+    }
+}
+
+/// How the rows are ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sort {
+    /// By which column.
+    pub column: Column,
+    /// The other way round.
+    pub reversed: bool,
+}
+
+impl Default for Sort {
+    fn default() -> Sort {
+        Sort { column: Column::Name, reversed: false }
+    }
+}
+
+/// All rows, and where one is in them.
+#[derive(Debug, Clone, Default)]
+pub struct DeploymentList {
+    /// All rows, profile by profile, in the servers' order.
+    pub rows: Vec<Row>,
+    /// Rows by their identity.
+    index: HashMap<RowId, usize>,
+    /// Numbers of the rows that pass the filter, in the order shown.
+    view: Vec<usize>,
+    /// Their identities.
+    ids: Vec<RowId>,
+    /// Whether the view is older than the rows, the filter or the order.
+    stale: bool,
+    /// The selection.
+    pub picker: Picker,
+    /// Rows that were marked, to do something with several at once.
+    pub marked: BTreeSet<RowId>,
+    filter: Filter,
+    sort: Sort,
+    /// Whether the person did anything yet. Until then the first row is the selected one, whichever profile answers first.
+    pub touched: bool,
+}
+
+impl DeploymentList {
+    /// The rows that profiles bring with them: agent servers without a control plane.
+    pub fn new(profiles: &[Profile], states: &[ProfileState]) -> DeploymentList {
+        let mut fleet = DeploymentList {
+            rows: Vec::new(),
+            index: HashMap::new(),
+            view: Vec::new(),
+            ids: Vec::new(),
+            stale: true,
+            picker: Picker::default(),
+            marked: BTreeSet::new(),
+            filter: Filter::default(),
+            sort: Sort { column: Column::Name, reversed: false },
+            touched: false,
+        };
+        for (number, (profile, state)) in profiles.iter().zip(states).enumerate() {
+            fleet.add_servers(number, profile, state);
+        }
+        fleet.reindex();
+        fleet.refresh();
+        fleet
+    }
+
+    fn add_servers(&mut self, number: usize, profile: &Profile, state: &ProfileState) {
+        for (name, url) in &profile.agent_servers {
+            self.rows.push(Row {
+                id: format!("{}/{name}", profile.name),
+                profile: number,
+                profile_name: state.name.clone(),
+                tag: state.tag().into(),
+                name: name.clone(),
+                deployment: None,
+                url: Some(url.to_string()),
+                newest: None,
+                newest_error: None,
+                gone: false,
+            });
+        }
+    }
+
+    /// Other profiles are in force: rows of those that lead where they led stay, those of all others go.
+    pub fn rearrange(&mut self, profiles: &[Profile], states: &[ProfileState], stays: impl Fn(&str) -> bool) {
+        self.rows.retain_mut(|row| {
+            let number = states.iter().position(|state| state.name == row.profile_name);
+            row.profile = number.unwrap_or_default();
+            number.is_some() && stays(&row.profile_name)
+        });
+        for (number, (profile, state)) in profiles.iter().zip(states).enumerate() {
+            if !stays(&profile.name) {
+                self.add_servers(number, profile, state);
+            }
+        }
+        self.reindex();
+        let index = &self.index;
+        self.marked.retain(|id| index.contains_key(id));
+    }
+
+    /// Takes a profile's newest list, or a part of it. Only a whole list makes rows go.
+    pub fn take(&mut self, number: usize, profile: &ProfileState, deployments: Vec<Deployment>, part: Part) {
+        let mut known: HashMap<RowId, Row> = HashMap::new();
+        if part == Part::Whole {
+            let of_profile = |r: &mut Row| r.profile == number && r.deployment.is_some();
+            known.extend(self.rows.extract_if(.., of_profile).map(|row| (row.id.clone(), row)));
+            self.index.clear();
+        }
+        let tag: Arc<str> = profile.tag().into();
+        for deployment in deployments {
+            let id = format!("{}/{}", profile.name, deployment.id);
+            let at = self.index.get(&id).copied();
+            let old = match at {
+                // A page tells of a list that is on its way, and nothing newer of what is known.
+                Some(_) if part == Part::Page => continue,
+                Some(at) => self.rows.get(at).cloned(),
+                None => known.remove(&id),
+            };
+            let (newest, newest_error, named) = old.map_or((None, None, None), |row| {
+                (row.newest, row.newest_error, row.deployment.and_then(|d| d.latest_revision_id))
+            });
+            // A revision that the list names anew makes the one that we have an old one; a list that says what it said
+            // before knows less than who has read a newer one since.
+            let latest = &deployment.latest_revision_id;
+            let newest = newest.filter(|r| latest.as_ref().is_none_or(|id| *id == r.id) || *latest == named);
+            let row = Row {
+                id: id.clone(),
+                profile: number,
+                profile_name: profile.name.clone(),
+                tag: tag.clone(),
+                name: if deployment.name.is_empty() { deployment.id.clone() } else { deployment.name.clone() },
+                url: deployment.agent_url().map(str::to_string),
+                deployment: Some(deployment.into()),
+                newest,
+                newest_error,
+                gone: false,
+            };
+            match at.and_then(|at| self.rows.get_mut(at)) {
+                Some(old) => *old = row,
+                None => {
+                    // A page more is no reason to index all the others again.
+                    self.index.insert(id, self.rows.len());
+                    self.rows.push(row);
+                }
+            }
+        }
+        self.stale = true;
+        if part == Part::Whole {
+            self.reindex();
+            let index = &self.index;
+            self.marked.retain(|id| index.contains_key(id));
+        }
+    }
+
+    fn reindex(&mut self) {
+        self.index = self.rows.iter().enumerate().map(|(i, row)| (row.id.clone(), i)).collect();
+        self.stale = true;
+    }
+
+    /// Takes a newest revision, unless what is known is newer: two polls tell of it, and either may be late. Says whether
+    /// it was taken.
+    pub fn take_newest(&mut self, row: &str, mut revision: Revision) -> bool {
+        let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) else { return false };
+        let newer = |known: &Revision| match known.id == revision.id {
+            true => known.phase().is_final() && !revision.phase().is_final(),
+            false => known.created_at > revision.created_at,
+        };
+        if row.newest.as_ref().is_some_and(newer) {
+            return false;
+        }
+        // What only its own list shows is not kept ten thousand times.
+        (revision.extra, revision.source_revision_config.extra) = Default::default();
+        (row.newest, row.newest_error) = (Some(revision), None);
+        // Ten thousand rows are only ordered and filtered anew where it matters.
+        self.stale |= !self.filter.is_empty() || matches!(self.sort.column, Column::Newest | Column::Live);
+        true
+    }
+
+    /// Takes a revision that was asked for as the newest of its row: it may have been overtaken meanwhile. Says whether it
+    /// was taken.
+    pub fn take_status(&mut self, row: &str, revision: Revision) -> bool {
+        let still = self.row(row).is_some_and(|r| r.newest_id() == Some(revision.id.as_str()));
+        still && self.take_newest(row, revision)
+    }
+
+    /// The newest revision of a row could not be read.
+    pub fn newest_failed(&mut self, row: &str, error: ApiError) {
+        if let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) {
+            row.newest_error = Some(Box::new(error));
+        }
+    }
+
+    /// Takes how a deployment is now, beside the lists.
+    pub fn take_word(&mut self, row: &str, status: Option<String>) {
+        let deployment = self.index.get(row).and_then(|i| self.rows.get_mut(*i)).and_then(|r| r.deployment.as_mut());
+        if let Some(deployment) = deployment
+            && deployment.status != status
+        {
+            deployment.status = status;
+            self.stale = true;
+        }
+    }
+
+    /// The server says that a deployment is not there any more.
+    pub fn mark_gone(&mut self, row: &str) {
+        if let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) {
+            row.gone = true;
+        }
+    }
+
+    /// Brings the view in line with rows, filter and order, where one of them changed.
+    pub fn refresh(&mut self) {
+        if !std::mem::take(&mut self.stale) {
+            return;
+        }
+        let mut fitting: Vec<(Fit, usize)> =
+            self.rows.iter().enumerate().filter_map(|(i, row)| Some((self.filter.fit(row)?, i))).collect();
+        let (rows, Sort { column, reversed }) = (&self.rows, self.sort);
+        fitting.sort_by(|(fit_a, a), (fit_b, b)| {
+            let (a, b) = (&rows[*a], &rows[*b]);
+            let order = compare(column, a, b);
+            let order = if reversed { order.reverse() } else { order };
+            // What is not known is last, whichever way round.
+            let order = is_unknown(column, a).cmp(&is_unknown(column, b)).then(order);
+            let rest = || compare(Column::Name, a, b).then(a.profile.cmp(&b.profile)).then_with(|| a.id.cmp(&b.id));
+            fit_a.cmp(fit_b).then(order).then_with(rest)
+        });
+        self.view = fitting.into_iter().map(|(_, i)| i).collect();
+        self.ids = self.view.iter().map(|i| rows[*i].id.clone()).collect();
+    }
+
+    /// Rows that pass the filter.
+    pub fn len(&self) -> usize {
+        self.view.len()
+    }
+
+    /// Whether no row passes the filter.
+    pub fn is_empty(&self) -> bool {
+        self.view.is_empty()
+    }
+
+    /// A row by its number in the view.
+    pub fn shown(&self, number: usize) -> Option<&Row> {
+        self.rows.get(*self.view.get(number)?)
+    }
+
+    /// The rows that pass the filter, in the order shown.
+    pub fn all_shown(&self) -> impl Iterator<Item = &Row> {
+        self.view.iter().filter_map(|i| self.rows.get(*i))
+    }
+
+    /// A row by its identity.
+    pub fn row(&self, id: &str) -> Option<&Row> {
+        self.rows.get(*self.index.get(id)?)
+    }
+
+    /// The selected row.
+    pub fn selected(&self) -> Option<&Row> {
+        self.row(self.picker.selected.as_ref()?)
+    }
+
+    /// The filter.
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// Shows only the rows that pass a filter. Says whether it is another one.
+    pub fn set_filter(&mut self, text: &str) -> bool {
+        let other = self.filter.text() != text;
+        if other {
+            self.filter = Filter::new(text, &FIELDS);
+            self.stale = true;
+        }
+        other
+    }
+
+    /// How the rows are ordered.
+    pub fn sort(&self) -> Sort {
+        self.sort
+    }
+
+    /// Orders the rows in another way.
+    pub fn set_sort(&mut self, sort: Sort) {
+        self.stale |= self.sort != sort;
+        self.sort = sort;
+    }
+
+    /// Brings the selection in line with the rows and the height of the window.
+    pub fn clamp(&mut self, height: usize) {
+        self.refresh();
+        self.picker.clamp(&self.ids, height);
+    }
+
+    /// Moves the selection by rows.
+    pub fn step(&mut self, height: usize, by: isize) {
+        self.refresh();
+        self.picker.step(&self.ids, height, by);
+    }
+
+    /// Selects a row by its number in the view.
+    pub fn select(&mut self, height: usize, number: usize) {
+        self.refresh();
+        self.picker.select(&self.ids, height, number);
+    }
+
+    /// Marks the selected row, or takes its mark away.
+    pub fn toggle_mark(&mut self) {
+        if let Some(id) = self.picker.selected.clone()
+            && !self.marked.remove(&id)
+        {
+            self.marked.insert(id);
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! The two panes: the list of deployments, and the revisions of the selected one.
+
+use super::columns::Place;
+use super::list::{Row, Sort};
+use super::{Deployments, revisions_view, view};
+use crate::input::action::{Action, Context};
+use crate::session::msg::{Described, LogRef, RevisionRef};
+use crate::session::subject::Subject;
+use crate::session::{Component, Cx, Requests, Route, Session, read_only_text};
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use runtail_api::LogKind;
+use runtail_core::model::{DeploymentSpec, Intent, Revision, StatusTime, compare, without_natural};
+use runtail_core::text;
+use std::sync::Arc;
+
+/// Lines above the rows of the list: title and column heads.
+const LIST_HEAD: u16 = 2;
+/// Lines above the rows of the revisions: title and next poll.
+const REVISIONS_HEAD: u16 = 1;
+
+/// The list of deployments.
+pub struct ListPane<'a>(pub &'a mut Deployments);
+
+/// The revisions of the selected deployment.
+pub struct RevisionsPane<'a>(pub &'a mut Deployments);
+
+fn height(area: Area, head: u16) -> usize {
+    area.h.saturating_sub(head).into()
+}
+
+fn gone(row: &Row) -> Requests {
+    Requests::error(format!("{} is gone: it was deleted since it was listed. r asks for the list again.", row.name))
+}
+
+/// The request, or what to say instead of it.
+type Meant<T> = Result<T, Requests>;
+
+impl Deployments {
+    /// Rows of the list that are in the window.
+    pub(super) fn list_height(area: Area) -> usize {
+        height(area, LIST_HEAD)
+    }
+
+    /// Draws the list.
+    pub fn view_list(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+        view::deployments(self, cx, canvas);
+    }
+
+    /// Draws the revisions.
+    pub fn view_revisions(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+        revisions_view::revisions(self, cx, canvas);
+    }
+
+    /// Fits both scroll positions to their contents.
+    pub fn relayout(&mut self, list: Area, revisions: Area) {
+        self.list.clamp(height(list, LIST_HEAD));
+        let ids = self.revision_ids();
+        self.revision_picker.clamp(&ids, height(revisions, REVISIONS_HEAD));
+    }
+
+    /// The profile of the selected row, if it has a control plane; else the first one that has.
+    pub fn chosen_profile(&self, session: &Session) -> Option<Arc<str>> {
+        let has_control = |name: &str| session.profile(name).is_some_and(|p| p.control_plane);
+        let selected = self.list.selected().map(|row| row.profile_name.clone()).filter(|name| has_control(name));
+        selected.or_else(|| session.profiles.iter().find(|p| p.control_plane).map(|p| p.name.clone()))
+    }
+
+    fn revision_ref(row: &Row, revision: &str) -> Option<RevisionRef> {
+        let deployment = row.deployment.as_ref()?;
+        Some(RevisionRef {
+            profile: row.profile_name.clone(),
+            deployment: deployment.id.as_str().into(),
+            revision: revision.into(),
+        })
+    }
+
+    /// The revision that a key means: the selected one in the revisions, else the newest of the selected deployment.
+    fn chosen_revision(&self, in_revisions: bool) -> Option<(RevisionRef, Option<Revision>)> {
+        let row = self.list.selected()?;
+        let known = |id: &str| {
+            let listed = self.history().and_then(|h| h.revisions.iter().find(|r| r.id == id));
+            listed.or(row.newest.as_ref().filter(|r| r.id == id)).cloned()
+        };
+        let id = match in_revisions {
+            true => self.revision_picker.selected.clone()?,
+            false => row.newest_id()?.to_string(),
+        };
+        Some((Self::revision_ref(row, &id)?, known(&id)))
+    }
+
+    fn toggle_watch_of(&mut self, session: &Session, in_revisions: bool) -> Requests {
+        let Some(row) = self.list.selected() else { return Requests::none() };
+        let name = row.title();
+        match self.chosen_revision(in_revisions) {
+            Some((of, revision)) => self.toggle_watch(session, of, &name, revision.as_ref()),
+            None => Requests::info(format!("{name} has no revision to watch.")),
+        }
+    }
+
+    fn explain(&self, session: &Session, in_revisions: bool) -> Requests {
+        let Some(row) = self.list.selected() else { return Requests::none() };
+        let name = row.title();
+        let Some((of, _)) = self.chosen_revision(in_revisions) else {
+            return Requests::info(format!("{name} has no revision to explain."));
+        };
+        let address = format!("{}/{}", row.profile_name, row.name);
+        let seen = self.history().map(|h| h.phases(&of.revision, session.now)).unwrap_or_default();
+        let times = seen.into_iter().map(|(status, spent, from_start)| StatusTime { status, spent, from_start });
+        Route::Explanation { of, name, address, times: times.collect() }.into()
+    }
+
+    /// The logs of the marked deployments together, of the selected one, or of the selected revision.
+    fn logs(&self, kind: LogKind, in_revisions: bool) -> Requests {
+        let mut of = Vec::new();
+        if in_revisions || kind == LogKind::Build || self.list.marked.is_empty() {
+            let Some(row) = self.list.selected() else { return Requests::none() };
+            let Some(deployment) = &row.deployment else {
+                return Requests::info("An agent server without a control plane has no logs to ask for.");
+            };
+            let revision = match (in_revisions, kind) {
+                (false, LogKind::Server) => None,
+                _ => self.chosen_revision(in_revisions).map(|(of, _)| of.revision.to_string()),
+            };
+            if revision.is_none() && kind == LogKind::Build {
+                return Requests::info(format!("{} has no revision yet, and so no build log.", row.title()));
+            }
+            let mut name = row.title();
+            if let Some(id) = &revision {
+                name.push_str(&format!(" › {}", text::short_id(id)));
+            }
+            of.push(LogRef { profile: row.profile_name.clone(), name, deployment: deployment.id.clone(), revision });
+        } else {
+            for row in self.list.marked.iter().filter_map(|id| self.list.row(id)) {
+                if let Some(deployment) = &row.deployment {
+                    let (profile, deployment) = (row.profile_name.clone(), deployment.id.clone());
+                    of.push(LogRef { profile, name: row.title(), deployment, revision: None });
+                }
+            }
+        }
+        Route::Logs(kind, of).into()
+    }
+
+    /// Marks the selected revision for a comparison, or removes the mark.
+    fn mark_revision(&mut self) -> Requests {
+        let chosen = self.chosen_revision(true).map(|(of, _)| of);
+        self.compared = if self.compared == chosen { None } else { chosen };
+        let said = self
+            .compared
+            .as_ref()
+            .map(|of| format!("Revision {} is marked: = on another compares them.", text::short_id(&of.revision)));
+        said.map(Requests::info).unwrap_or_default()
+    }
+
+    /// Compares the selected revision with the marked one, else with the one before it.
+    fn compare(&self) -> Requests {
+        let Some((of, _)) = self.chosen_revision(true) else { return Requests::none() };
+        let marked = self.compared.clone().filter(|m| m.deployment == of.deployment && *m != of);
+        let revisions = self.history().map(|h| h.revisions.as_slice()).unwrap_or(&[]);
+        // Only the list has all fields of a revision.
+        let Some(this) = revisions.iter().find(|r| r.id == *of.revision) else {
+            return Requests::info("This revision is not among those listed: there is nothing to compare yet.");
+        };
+        let other = match &marked {
+            Some(marked) => revisions.iter().find(|r| r.id == *marked.revision),
+            None => revisions.iter().skip_while(|r| r.id != this.id).nth(1),
+        };
+        let Some(other) = other else {
+            return Requests::info(match marked {
+                Some(_) => "The marked revision is no longer among those listed. m marks another.",
+                None => "There is no older revision to compare it with. m marks one.",
+            });
+        };
+        // From the older to the newer, whichever was marked.
+        let newer_first = [this, other].is_sorted_by(|a, b| a.created_at >= b.created_at);
+        let (before, after) = if newer_first { (other, this) } else { (this, other) };
+        let title = format!("{} → {}", text::short_id(&before.id), text::short_id(&after.id));
+        let [a, b] = [before, after].map(|r| serde_json::to_value(r).unwrap_or_default());
+        Route::Comparison { title, changes: without_natural(compare(&a, &b)) }.into()
+    }
+
+    /// The deployment that a change means, with its profile and id; else why there is none.
+    fn chosen_deployment(&self) -> Meant<(&Row, Arc<str>, String)> {
+        let Some(row) = self.list.selected() else { return Err(Requests::info("No deployment is selected.")) };
+        if row.gone {
+            return Err(gone(row));
+        }
+        let Some(id) = row.deployment.as_ref().map(|d| d.id.clone()) else {
+            return Err(Requests::error(format!(
+                "{} is an agent server without a control plane: it cannot be changed from here.",
+                row.name
+            )));
+        };
+        Ok((row, row.profile_name.clone(), id))
+    }
+
+    /// Edits a new deployment of the chosen profile.
+    fn create(&self, session: &Session) -> Requests {
+        let Some(profile) = self.chosen_profile(session) else {
+            return Requests::error("None of the profiles has a control plane on which a deployment could be created.");
+        };
+        if session.is_read_only(&profile) {
+            return Requests::error(read_only_text(&profile));
+        }
+        Route::Edit(Subject::CreateDeployment { profile }, DeploymentSpec::EXAMPLE.to_string()).into()
+    }
+
+    /// Edits the selected deployment, from what it is now.
+    fn update(&self, session: &Session) -> Meant<Requests> {
+        let (row, profile, id) = self.chosen_deployment()?;
+        if session.is_read_only(&profile) {
+            return Err(Requests::error(read_only_text(&profile)));
+        }
+        Ok(Route::DeploymentDocument(profile, id.into(), row.name.clone()).into())
+    }
+
+    fn delete(&self) -> Meant<Requests> {
+        let (row, profile, id) = self.chosen_deployment()?;
+        let status = row.deployment.as_ref().and_then(|d| d.status.as_deref());
+        let force = status.is_some_and(|s| s.starts_with("AWAITING_") && s.ends_with("DELETE"));
+        let intent = Intent::DeleteDeployment { id, delete_tracing_project: false, force };
+        Ok(Route::Change(profile, Box::new(intent)).into())
+    }
+
+    fn change_revision(&self, in_revisions: bool, intent: impl FnOnce(String, String) -> Intent) -> Meant<Requests> {
+        self.chosen_deployment()?;
+        let Some((of, _)) = self.chosen_revision(in_revisions) else {
+            return Err(Requests::info("No revision is selected."));
+        };
+        let intent = intent(of.deployment.to_string(), of.revision.to_string());
+        Ok(Route::Change(of.profile, Box::new(intent)).into())
+    }
+
+    /// Begins a change of a deployment or of a revision.
+    pub fn change(&self, session: &Session, action: Action, in_revisions: bool) -> Requests {
+        let begun = match action {
+            Action::Create => Ok(self.create(session)),
+            Action::Update => self.update(session),
+            Action::Delete => self.delete(),
+            Action::Redeploy => {
+                self.change_revision(in_revisions, |deployment, revision| Intent::Redeploy { deployment, revision })
+            }
+            Action::Interrupt => {
+                self.change_revision(in_revisions, |deployment, revision| Intent::Interrupt { deployment, revision })
+            }
+            Action::Rollback if !in_revisions => {
+                Err(Requests::info("Choose the revision to go back to: Tab goes to the revisions."))
+            }
+            Action::Rollback => {
+                self.change_revision(in_revisions, |deployment, revision| Intent::Rollback { deployment, revision })
+            }
+            _ => Ok(Requests::none()),
+        };
+        begun.unwrap_or_else(|why| why)
+    }
+
+    /// Sorts by a column; by the one that sorts already, the other way round.
+    fn sort_by(&mut self, place: Place) {
+        let sort = self.list.sort();
+        let reversed = sort.column == place.column && !sort.reversed;
+        self.list.set_sort(Sort { column: place.column, reversed });
+    }
+
+    fn act_on_selected(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        let Some(row) = self.list.selected().cloned() else { return Requests::info("No deployment is selected.") };
+        if row.gone && action != Action::Mark {
+            return gone(&row);
+        }
+        match action {
+            Action::Mark => {
+                self.list.toggle_mark();
+                self.list.step(height(cx.area, LIST_HEAD), 1);
+            }
+            Action::Watch => return self.toggle_watch_of(cx.session, false),
+            Action::Explain => return self.explain(cx.session, false),
+            Action::ServerLog => return self.logs(LogKind::Server, false),
+            Action::BuildLog => return self.logs(LogKind::Build, false),
+            Action::Describe => match &row.deployment {
+                Some(deployment) => {
+                    let id = deployment.id.as_str().into();
+                    return Route::Record(Described::Deployment(row.profile_name.clone(), id, row.name)).into();
+                }
+                None => {
+                    let server = row.server(&cx.session.profiles);
+                    let info = server.and_then(|s| cx.lookup.server_info(&s)).and_then(|i| i.value.as_ref());
+                    if let Some(info) = info {
+                        return Requests::inspect(format!("agent server {}", row.name), &info.raw);
+                    }
+                }
+            },
+            Action::Update | Action::Delete => return self.change(cx.session, action, false),
+            Action::Open | Action::Right | Action::NewRun => {
+                let Some(server) = row.server(&cx.session.profiles) else {
+                    return Requests::error(no_address(&row.name));
+                };
+                let mut out: Requests = Route::Server(server).into();
+                if action == Action::NewRun {
+                    out.push(Route::Compose(Default::default()));
+                }
+                return out;
+            }
+            _ => {}
+        }
+        Requests::none()
+    }
+}
+
+fn no_address(name: &str) -> String {
+    format!(
+        "{name} has no agent server to open: neither `url` nor `source_config.custom_url` is set. \
+         It gets one when its first revision is deployed."
+    )
+}
+
+impl Component for ListPane<'_> {
+    fn context(&self) -> Context {
+        Context::Deployments
+    }
+
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        let list = &mut self.0.list;
+        match action {
+            Action::Sort => {
+                let sort = list.sort();
+                let columns = self.0.columns(cx);
+                let at = columns.iter().position(|p| p.column == sort.column);
+                if let Some(next) = columns.get(at.map_or(0, |at| (at + 1) % columns.len())) {
+                    self.0.list.set_sort(Sort { column: next.column, reversed: false });
+                }
+            }
+            Action::Create => return self.0.change(cx.session, action, false),
+            Action::ReverseSort => {
+                let sort = list.sort();
+                list.set_sort(Sort { reversed: !sort.reversed, ..sort });
+            }
+            _ => return self.0.act_on_selected(cx, action),
+        }
+        Requests::none()
+    }
+
+    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        self.0.list.step(height(cx.area, LIST_HEAD), lines);
+    }
+
+    fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) {
+        match y.checked_sub(LIST_HEAD) {
+            Some(row) => {
+                let at = self.0.list.picker.top() + usize::from(row);
+                self.0.list.select(height(cx.area, LIST_HEAD), at);
+            }
+            // A head sorts.
+            None if y + 1 == LIST_HEAD => {
+                let head = self.0.columns(cx).into_iter().find(|p| (p.x..=p.x + p.width).contains(&x));
+                if let Some(place) = head {
+                    self.0.sort_by(place);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn copied(&mut self) -> Option<String> {
+        self.0.list.selected().map(|r| match &r.deployment {
+            Some(d) => d.id.clone(),
+            None => r.url.clone().unwrap_or_default(),
+        })
+    }
+
+    fn back(&mut self, _quit: bool) -> Option<Requests> {
+        let list = &mut self.0.list;
+        if !list.filter().text().is_empty() {
+            list.set_filter("");
+            return Some(Requests::none());
+        }
+        let is_marked = !list.marked.is_empty();
+        list.marked.clear();
+        is_marked.then(Requests::none)
+    }
+
+    fn filter(&self) -> Option<&str> {
+        Some(self.0.list.filter().text())
+    }
+
+    fn set_filter(&mut self, text: &str) {
+        if self.0.list.set_filter(text) {
+            // What fits best is at the top.
+            self.0.list.picker = Default::default();
+        }
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        self.0.view_list(cx, canvas);
+        None
+    }
+}
+
+impl Component for RevisionsPane<'_> {
+    fn context(&self) -> Context {
+        Context::Revisions
+    }
+
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        let deployments = &mut *self.0;
+        match action {
+            Action::Describe => {
+                let id = deployments.revision_picker.selected.as_deref();
+                let of = deployments.list.selected().and_then(|row| Deployments::revision_ref(row, id?));
+                of.map(|of| Route::Record(Described::Revision(of)).into()).unwrap_or_default()
+            }
+            Action::Redeploy | Action::Interrupt | Action::Rollback => deployments.change(cx.session, action, true),
+            Action::Explain => deployments.explain(cx.session, true),
+            Action::Watch => deployments.toggle_watch_of(cx.session, true),
+            Action::Mark => deployments.mark_revision(),
+            Action::Compare => deployments.compare(),
+            Action::BuildLog => deployments.logs(LogKind::Build, true),
+            Action::ServerLog => deployments.logs(LogKind::Server, true),
+            _ => Requests::none(),
+        }
+    }
+
+    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        let ids = self.0.revision_ids();
+        self.0.revision_picker.step(&ids, height(cx.area, REVISIONS_HEAD), lines);
+    }
+
+    fn copied(&mut self) -> Option<String> {
+        self.0.revision_picker.selected.clone()
+    }
+
+    // The list beside it is the one that is filtered.
+    fn filter(&self) -> Option<&str> {
+        Some(self.0.list.filter().text())
+    }
+
+    fn set_filter(&mut self, text: &str) {
+        ListPane(self.0).set_filter(text);
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        self.0.view_revisions(cx, canvas);
+        None
+    }
+}

@@ -1,0 +1,161 @@
+//! Revisions that a person wants to be told of: each is followed until it ends, wherever the selection goes.
+
+use super::Deployments;
+use super::list::Row;
+use crate::session::msg::{Effect, NextPoll, RevisionRef};
+use crate::session::{Request, Requests, Session, stops_polling};
+use jiff::Timestamp;
+use runtail_api::{ApiError, Kind};
+use runtail_core::model::{Deployment, Phase, Revision};
+use runtail_core::text;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A revision that is watched.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    /// `us › support-bot › 4444…`.
+    pub title: String,
+    /// The last status that was seen.
+    pub status: Option<String>,
+    /// Since when it is watched.
+    pub since: Timestamp,
+    /// Why the last look failed.
+    pub error: Option<ApiError>,
+    /// The newest revision that is known of its deployment: each other one is said to have overtaken it.
+    newest: Option<String>,
+}
+
+impl Deployments {
+    /// Watches a revision, or no longer.
+    pub(super) fn toggle_watch(
+        &mut self,
+        session: &Session,
+        of: RevisionRef,
+        name: &str,
+        revision: Option<&Revision>,
+    ) -> Requests {
+        let title = format!("{name} › {}", text::short_id(&of.revision));
+        if self.watches.remove(&of).is_some() {
+            return Requests::info(format!("{title} is no longer watched."));
+        }
+        if let Some(revision) = revision.filter(|r| r.phase().is_final()) {
+            let text = format!("{title} is {} already: there is nothing to wait for.", revision.status);
+            return Requests::info(text);
+        }
+        let status = revision.map(|r| r.status.clone());
+        let out = Requests::info(format!("Watching {title}: you are told when it ends, wherever you are in here."));
+        let newest = self.list.row(&format!("{}/{}", of.profile, of.deployment)).and_then(|r| r.newest_id());
+        let newest = newest.map(str::to_string);
+        self.watches.insert(of, Watch { title, status, since: session.now, error: None, newest });
+        out
+    }
+
+    /// Watches the revision that a change made. Returns what to say of it.
+    pub fn watch_made(&mut self, session: &Session, of: RevisionRef) -> (Requests, String) {
+        let row = self.list.row(&format!("{}/{}", of.profile, of.deployment));
+        let name = row.map(Row::title).unwrap_or_else(|| of.deployment.to_string());
+        let id = text::short_id(&of.revision);
+        let out = match self.watches.contains_key(&of) {
+            true => Requests::none(),
+            false => self.toggle_watch(session, of, &name, None),
+        };
+        (out, format!("Its revision {id} is watched: you are told when it ends."))
+    }
+
+    /// Takes the newest record of a watched revision.
+    pub fn on_watched(
+        &mut self,
+        session: &Session,
+        of: &RevisionRef,
+        result: Result<Revision, ApiError>,
+        next: NextPoll,
+    ) -> Requests {
+        let now = session.now;
+        let Some(watch) = self.watches.get_mut(of) else { return Requests::none() };
+        let title = watch.title.clone();
+        let waited = text::duration(Duration::try_from(now - watch.since).unwrap_or_default());
+        let end = match result {
+            Ok(revision) => {
+                (watch.status, watch.error) = (Some(revision.status.clone()), None);
+                let row = format!("{}/{}", of.profile, of.deployment);
+                let phase = revision.phase();
+                let status = text::clean(&revision.status).into_owned();
+                self.list.take_status(&row, revision);
+                match phase {
+                    Phase::Deployed => Some((false, format!("is {status} ({waited} after you began to watch)."))),
+                    Phase::Failed => Some((
+                        true,
+                        format!("is {status} ({waited} after you began to watch). ⏎ on the revision explains it."),
+                    )),
+                    Phase::Skipped => Some((true, format!("{status}: a newer revision took its place."))),
+                    Phase::Interrupted => Some((true, format!("{status}: somebody stopped it."))),
+                    _ if next == NextPoll::GaveUp => {
+                        Some((true, format!("is still {status} after {waited}, and is no longer watched.")))
+                    }
+                    _ => None,
+                }
+            }
+            Err(error) if error.kind == Kind::NotFound => Some((true, "is gone: it was deleted.".to_string())),
+            // A refused key stops the profile, and with it the watch, until somebody acts.
+            Err(error) if error.kind == Kind::Unauthorized || (next != NextPoll::GaveUp && !stops_polling(&error)) => {
+                watch.error = Some(error);
+                None
+            }
+            Err(error) => Some((true, format!("cannot be watched any more: {}", error.story()))),
+        };
+        let Some((bad, how)) = end else { return Requests::none() };
+        self.watches.remove(of);
+        let mut out = Requests::none();
+        out.notify(bad, format!("{title} {how}"));
+        out.and(Effect::Alert(title, how.lines().next().unwrap_or_default().to_string()))
+    }
+
+    /// Says that a newer revision overtook one that is watched; the watched one is still followed.
+    pub(super) fn check_overtaken(&mut self, profile: &str, deployment: &str, newest: &Revision) -> Requests {
+        let mut out = Requests::none();
+        for (of, watch) in &mut self.watches {
+            let same = &*of.profile == profile && &*of.deployment == deployment;
+            let before = same.then(|| watch.newest.replace(newest.id.clone())).flatten();
+            if before.is_some_and(|before| before != newest.id) && *of.revision != *newest.id {
+                let newest = text::short_id(&newest.id);
+                out.notify(false, format!("{} was overtaken by {newest}; it is still watched.", watch.title));
+            }
+        }
+        out
+    }
+
+    /// Takes the newest record of a deployment that is being deleted.
+    pub fn on_vanishing(
+        &mut self,
+        key: (Arc<str>, Arc<str>),
+        result: Result<Deployment, ApiError>,
+        next: NextPoll,
+    ) -> Requests {
+        let mut out = Requests::none();
+        let Some(name) = self.vanishing.get(&key).cloned() else { return out };
+        let row = format!("{}/{}", key.0, key.1);
+        let end = match result {
+            Ok(deployment) => {
+                self.list.take_word(&row, deployment.status);
+                (next == NextPoll::GaveUp)
+                    .then(|| (true, "is still being deleted, and is no longer followed.".to_string()))
+            }
+            Err(error) if error.kind == Kind::NotFound => {
+                self.list.mark_gone(&row);
+                Some((false, "is gone: the service does not know it any more.".to_string()))
+            }
+            Err(error) => {
+                let ends = next == NextPoll::GaveUp || stops_polling(&error) && error.kind != Kind::Unauthorized;
+                let story = error.story();
+                out.push(Request::ReportError(error));
+                ends.then(|| (true, format!("cannot be followed any more: {story}")))
+            }
+        };
+        if let Some((bad, how)) = end {
+            self.vanishing.remove(&key);
+            out.notify(bad, format!("{name} {how}"));
+        }
+        out
+    }
+}

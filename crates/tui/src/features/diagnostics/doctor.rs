@@ -1,0 +1,132 @@
+//! The page of the doctor: its checks as they come.
+
+use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind};
+use crate::session::{Cx, GUTTER, Page};
+use crate::widgets::line::{Line, Tone, wrap};
+use runtail_api::doctor::{Check, State};
+
+/// Columns of glyph and name.
+const NAMES: usize = 17;
+/// Columns of the label of a detail.
+const LABELS: usize = 8;
+
+/// A look at everything, under way or done.
+#[derive(Debug, Clone, Default)]
+pub struct Doctor {
+    /// Its number in this session.
+    pub number: u64,
+    /// What was found until now, in order.
+    pub checks: Vec<Check>,
+    /// Whether nothing more will come.
+    pub done: bool,
+}
+
+impl Doctor {
+    /// The page's lines.
+    pub fn report(&self, width: usize, ascii: bool) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let mut heading = String::new();
+        for check in &self.checks {
+            let own = check.heading();
+            if own != heading {
+                if !lines.is_empty() {
+                    lines.push(Line::new());
+                }
+                lines.push(Line::of(Tone::Strong, &own));
+                heading = own;
+            }
+            lines.extend(of_check(check, width, ascii));
+        }
+        // The page's head shows the result.
+        if !self.done {
+            if !self.checks.is_empty() {
+                lines.push(Line::new());
+            }
+            lines.push(Line::of(Tone::Dim, "Checking…"));
+        }
+        lines
+    }
+
+    /// Summarizes the checks in a few words.
+    pub fn sum(&self) -> String {
+        sum(&self.checks)
+    }
+}
+
+impl Doctor {
+    /// A report that has not begun.
+    pub fn new(number: u64) -> Doctor {
+        Doctor { number, ..Doctor::default() }
+    }
+
+    /// Adds a check; none ends the report.
+    pub fn on_check(&mut self, check: Option<&Check>) {
+        match check {
+            Some(check) => self.checks.push(check.clone()),
+            None => self.done = true,
+        }
+    }
+}
+
+impl Page for Doctor {
+    fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
+        ("DOCTOR", if self.done { self.sum() } else { String::new() })
+    }
+
+    fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
+        self.report(width.saturating_sub(GUTTER.into()), cx.session.settings.ascii)
+    }
+
+    fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
+        if !self.done {
+            let all = cx.session.profiles.iter().map(|profile| profile.name.clone()).collect();
+            out.push(Subscription::new(
+                SubscriptionId::Doctor(self.number),
+                Epoch::default(),
+                SubscriptionKind::Profiles(all),
+            ));
+        }
+    }
+}
+
+/// Summarizes checks in a few words.
+pub fn sum(checks: &[Check]) -> String {
+    let of = |wanted: fn(State) -> bool| checks.iter().filter(|check| wanted(check.state)).count();
+    let count = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+    match (of(|state| matches!(state, State::Bad(_))), of(|state| state == State::Warn)) {
+        (0, 0) => "All is well.".to_string(),
+        (0, warnings) => format!("It works; {}.", count(warnings, "warning")),
+        (problems, 0) => format!("{} found.", count(problems, "problem")),
+        (problems, warnings) => format!("{} and {} found.", count(problems, "problem"), count(warnings, "warning")),
+    }
+}
+
+/// The lines of one check: what was found, and what explains it below.
+pub fn of_check(check: &Check, width: usize, ascii: bool) -> Vec<Line> {
+    let (glyph, plain) = check.state.glyph();
+    let tone = match check.state {
+        State::Good => Tone::Good,
+        State::Warn => Tone::Moving,
+        State::Bad(_) => Tone::Bad,
+        State::Skipped => Tone::Dim,
+    };
+    let room = width.saturating_sub(NAMES);
+    let mut lines = Vec::new();
+    for (i, part) in wrap(&check.found, room).iter().enumerate() {
+        let head = match i {
+            0 => Line::of(tone, if ascii { plain } else { glyph })
+                .with(Tone::Plain, &format!(" {:<1$}", check.name, NAMES - 2)),
+            _ => Line::of(Tone::Plain, &" ".repeat(NAMES)),
+        };
+        lines.push(head.with(Tone::Plain, part));
+    }
+    let mut before = "";
+    for (label, text) in check.details() {
+        for part in wrap(text, room.saturating_sub(LABELS)) {
+            // Said once for all that stands under it.
+            let label = if label == std::mem::replace(&mut before, label) { "" } else { label };
+            lines.push(Line::of(Tone::Dim, &format!("{:NAMES$}{label:<LABELS$}", "")).with(Tone::Plain, &part));
+        }
+    }
+    lines
+}

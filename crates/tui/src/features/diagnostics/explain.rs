@@ -1,0 +1,164 @@
+//! The page that explains a revision, and the one that tells two apart.
+
+use crate::input::action::{Action, Context};
+use crate::session::msg::{Described, LogRef, RevisionRef};
+use crate::session::{Cx, GUTTER, Page, Requests, Route};
+use crate::widgets::line::{Line, Tone, wrap};
+use runtail_api::ApiError;
+use runtail_api::LogKind;
+use runtail_core::model::{CardLine, Change, FailureCard, Part};
+use runtail_core::text;
+
+/// A revision that is explained.
+#[derive(Debug, Clone)]
+pub struct Explained {
+    /// Which one.
+    pub of: RevisionRef,
+    /// What its deployment is called in titles.
+    pub name: String,
+    /// What was found, as soon as it was.
+    pub card: Option<Result<Box<FailureCard>, ApiError>>,
+}
+
+impl Explained {
+    /// The page's lines.
+    pub fn card_lines(&self, width: usize) -> Vec<Line> {
+        let card = match &self.card {
+            None => return vec![Line::of(Tone::Dim, "Reading its record, its history and its log…")],
+            Some(Err(error)) => return words(Tone::Bad, &error.story(), width),
+            Some(Ok(card)) => card,
+        };
+        // What went wrong and what to do shall be on the first screen; the log is the longest and comes last.
+        let mut groups: Vec<(usize, Vec<CardLine>)> = groups(card.lines()).into_iter().enumerate().collect();
+        groups.sort_by_key(|(number, group)| {
+            let has = |part| group.iter().any(|line| line.part == part);
+            match number {
+                0 => 0,
+                _ if has(Part::Error) => 1,
+                _ if has(Part::Next) => 2,
+                _ if has(Part::Log) => 4,
+                _ => 3,
+            }
+        });
+        let mut lines = Vec::new();
+        for (_, group) in groups {
+            if !lines.is_empty() {
+                lines.push(Line::new());
+            }
+            let mut before = Part::Title;
+            for line in group {
+                let tone = match line.part {
+                    Part::Title | Part::Heading => Tone::Strong,
+                    // The first line of an error is the one to see.
+                    Part::Error if before != Part::Error => Tone::Bad,
+                    Part::Log => Tone::Dim,
+                    Part::Error | Part::Fact | Part::Change | Part::Next => Tone::Plain,
+                };
+                before = line.part;
+                lines.extend(words(tone, &line.text, width));
+            }
+        }
+        lines
+    }
+}
+
+impl Page for Explained {
+    fn context(&self) -> Context {
+        Context::Card
+    }
+
+    fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
+        ("REVISION", format!("{} › {}", self.name, text::short_id(&self.of.revision)))
+    }
+
+    fn lines(&self, _cx: &Cx<'_>, width: usize) -> Vec<Line> {
+        self.card_lines(width.saturating_sub(GUTTER.into()))
+    }
+
+    fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
+        let kind = match action {
+            Action::BuildLog => LogKind::Build,
+            Action::ServerLog => LogKind::Server,
+            Action::Describe => return Route::Record(Described::Revision(self.of.clone())).into(),
+            _ => return Requests::none(),
+        };
+        Route::Logs(kind, vec![LogRef::of_revision(&self.of, &self.name)]).into()
+    }
+
+    fn profile(&self) -> Option<&str> {
+        Some(&self.of.profile)
+    }
+}
+
+/// What differs between two revisions.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// Which ones.
+    pub title: String,
+    /// The differences.
+    pub changes: Vec<Change>,
+}
+
+impl Page for Comparison {
+    fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
+        ("DIFFERENCE", self.title.clone())
+    }
+
+    fn lines(&self, _cx: &Cx<'_>, width: usize) -> Vec<Line> {
+        difference(&self.changes, width.saturating_sub(GUTTER.into()))
+    }
+}
+
+/// What belongs together: the facts, and each heading with what stands under it.
+fn groups(lines: Vec<CardLine>) -> Vec<Vec<CardLine>> {
+    let mut groups: Vec<Vec<CardLine>> = Vec::new();
+    for line in lines {
+        let begins = |last: &CardLine| {
+            line.part == Part::Heading
+                || (line.part == Part::Fact && last.part != Part::Fact && last.part != Part::Title)
+        };
+        match groups.last_mut() {
+            Some(group) if !group.last().is_some_and(begins) => group.push(line),
+            _ => groups.push(vec![line]),
+        }
+    }
+    groups
+}
+
+/// What differs between two revisions, field by field.
+fn difference(changes: &[Change], width: usize) -> Vec<Line> {
+    if changes.is_empty() {
+        return words(
+            Tone::Plain,
+            "Nothing that the server tells of them differs, but their ids, times and statuses.",
+            width,
+        );
+    }
+    let value = |side: &Option<serde_json::Value>| match side {
+        None => "not set".to_string(),
+        Some(serde_json::Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    let mut lines = Vec::new();
+    for change in changes {
+        lines.extend(words(Tone::Strong, &change.path, width));
+        if change.is_masked() {
+            lines.extend(words(Tone::Plain, "  a secret, and not the same", width));
+        } else {
+            lines.extend(words(Tone::Dim, &format!("  - {}", value(&change.before)), width));
+            lines.extend(words(Tone::Plain, &format!("  + {}", value(&change.after)), width));
+        }
+        lines.push(Line::new());
+    }
+    lines
+}
+
+/// A text as lines, those after a break under the first.
+fn words(tone: Tone, text: &str, width: usize) -> Vec<Line> {
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    let mut lines = Vec::new();
+    for (i, part) in wrap(text.trim_start_matches(' '), width.saturating_sub(indent + 2)).iter().enumerate() {
+        lines.push(Line::of(tone, &format!("{}{part}", " ".repeat(if i == 0 { indent } else { indent + 2 }))));
+    }
+    lines
+}

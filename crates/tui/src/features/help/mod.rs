@@ -1,0 +1,62 @@
+//! The help screen, the table of all keys, and the messages of the session.
+
+use crate::input::help::{help_lines, table_lines};
+use crate::session::{Cx, GUTTER, Page};
+use crate::widgets::line::{Line, Tone, wrap};
+
+/// The keys that work.
+#[derive(Debug, Clone)]
+pub struct Help;
+
+/// Every key binding.
+#[derive(Debug, Clone)]
+pub struct Keys;
+
+/// Every message of the session.
+#[derive(Debug, Clone)]
+pub struct Messages;
+
+impl Page for Help {
+    fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
+        ("KEYS", ":keys tells what each is called in the configuration".to_string())
+    }
+
+    fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
+        help_lines(&cx.session.keymap, cx.lookup.help_context(), width, cx.session.settings.ascii)
+    }
+}
+
+impl Page for Keys {
+    fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
+        ("KEYS IN FORCE", String::new())
+    }
+
+    fn lines(&self, cx: &Cx<'_>, _width: usize) -> Vec<Line> {
+        table_lines(&cx.session.keymap, cx.session.settings.ascii)
+    }
+}
+
+impl Page for Messages {
+    fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
+        ("MESSAGES", String::new())
+    }
+
+    /// Newest first.
+    fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
+        let width = width.saturating_sub(usize::from(GUTTER) + 12);
+        let mut lines = Vec::new();
+        for notice in cx.session.notices.iter().rev() {
+            let tone = if notice.error { Tone::Bad } else { Tone::Plain };
+            for (i, text) in wrap(&notice.text, width).iter().enumerate() {
+                let head = if i == 0 { cx.session.clock(notice.at) } else { " ".repeat(8) };
+                lines.push(
+                    Line::of(Tone::Dim, &format!("{head}  ")).with(if i == 0 { tone } else { Tone::Plain }, text),
+                );
+            }
+        }
+        if lines.is_empty() {
+            lines.push(Line::of(Tone::Dim, "Nothing was said in this session yet."));
+        }
+        lines
+    }
+}

@@ -1,0 +1,122 @@
+//! A JSON document over the panes.
+
+use crate::input::action::{Action, Context};
+use crate::session::page::overlay_head;
+use crate::session::{Component, Cx, GUTTER, Requests};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::diff_lines::tail;
+use crate::widgets::jobs::{Part, Work};
+use crate::widgets::json_tree::Tree;
+use crate::widgets::line::Tone;
+use runtail_core::text;
+use std::sync::Arc;
+
+/// A JSON document that is read.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// What it is.
+    pub title: String,
+    /// The document.
+    pub tree: Box<Tree>,
+}
+
+impl Document {
+    /// A document at its first line.
+    pub fn new(title: String, text: Arc<str>) -> Document {
+        Document { title, tree: Box::new(Tree::new(text)) }
+    }
+}
+
+impl Component for Document {
+    fn context(&self) -> Context {
+        Context::Inspector
+    }
+
+    fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
+        let tree = &mut self.tree;
+        match action {
+            Action::Open => tree.toggle(),
+            Action::Left => tree.fold(),
+            Action::Right => tree.unfold(),
+            Action::FoldAll => tree.fold_all(true),
+            Action::UnfoldAll => tree.fold_all(false),
+            Action::NextMatch => tree.next_match(true),
+            Action::PrevMatch => tree.next_match(false),
+            _ => {}
+        }
+        Requests::none()
+    }
+
+    fn step(&mut self, cx: &Cx<'_>, lines: isize, whole_window: bool) {
+        let (height, mut place) = (cx.area.h.into(), self.tree.place);
+        match whole_window {
+            true => place.page(&*self.tree, height, lines),
+            false => place.step(&*self.tree, height, lines),
+        }
+        self.tree.place = place;
+    }
+
+    fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
+        let (height, mut place) = (cx.area.h.into(), self.tree.place);
+        match start {
+            true => place.to_start(&*self.tree, height),
+            false => place.to_end(&*self.tree, height, false),
+        }
+        self.tree.place = place;
+    }
+
+    fn copied(&mut self) -> Option<String> {
+        self.tree.value_under_cursor()
+    }
+
+    fn copied_path(&self) -> Option<String> {
+        self.tree.path_under_cursor()
+    }
+
+    fn filter(&self) -> Option<&str> {
+        Some(self.tree.search_text())
+    }
+
+    fn set_filter(&mut self, text: &str) {
+        self.tree.search(text);
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        self.tree.prepare(cx.area.w.saturating_sub(GUTTER) as usize, cx.area.h as usize);
+    }
+
+    fn jobs(&self) -> Vec<&Work> {
+        self.tree.works().collect()
+    }
+
+    fn jobs_mut(&mut self) -> Vec<&mut Work> {
+        self.tree.works_mut().collect()
+    }
+
+    fn on_job(&mut self, number: u64, part: &Part) {
+        self.tree.take(number, part);
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        let (area, head) = (cx.area, overlay_head(cx.area));
+        let mut used = canvas.title(head, &text::clean(&self.title), true) + 3;
+        if let Some(found) = self.tree.search_line() {
+            canvas.line(head.x + used, head.y, head.w.saturating_sub(used), &found);
+            used += found.width() as u16 + 3;
+        }
+        let room = head.w.saturating_sub(used);
+        if let Some(path) = self.tree.path_under_cursor().filter(|path| path != ".") {
+            let path = tail(&text::clean(&path), room.into());
+            canvas.foreign(head.x + used, head.y, room, &path, Tone::Dim);
+        }
+        for (i, (line, marked)) in self.tree.window().iter().enumerate() {
+            let y = area.y + i as u16;
+            canvas.line(area.x + 2, y, area.w.saturating_sub(2), line);
+            if *marked {
+                let style = canvas.theme.style(Tone::Accent);
+                canvas.text(area.x, y, 1, "▌", style);
+            }
+        }
+        None
+    }
+}

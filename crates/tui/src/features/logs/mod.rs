@@ -1,0 +1,5 @@
+//! Build and server logs.
+
+pub mod state;
+mod update;
+mod view;

@@ -1,0 +1,259 @@
+//! The order of lines, what is let go, and that a paused reader keeps their line.
+
+use super::*;
+use proptest::prelude::*;
+use serde_json::json;
+
+const HEIGHT: usize = 3;
+
+fn source(name: &str) -> Source {
+    Source {
+        profile: "p".into(),
+        name: name.into(),
+        scope: LogScope { deployment: name.into(), revision: None, kind: LogKind::Server },
+        loaded_at: None,
+        error: None,
+    }
+}
+
+fn view(names: &[&str]) -> LogView {
+    LogView::new(1, LogKind::Server, names.iter().map(|name| source(name)).collect())
+}
+
+fn line(second: i64, message: &str) -> LogLine {
+    LogLine { at: Timestamp::from_second(second).ok(), ..timeless(message) }
+}
+
+fn timeless(message: &str) -> LogLine {
+    LogLine { message: message.into(), ..LogLine::default() }
+}
+
+fn take(view: &mut LogView, source: usize, lines: Vec<LogLine>) {
+    view.take(source, Ok(lines), Timestamp::UNIX_EPOCH);
+    view.clamp(HEIGHT);
+}
+
+fn messages(view: &LogView) -> Vec<String> {
+    (0..view.rows().end).filter_map(|row| Some(view.entry(row)?.line.message.to_string())).collect()
+}
+
+fn pause(view: &mut LogView, rows: isize) {
+    view.clamp(HEIGHT);
+    let flat = view.rows();
+    view.place.step(&flat, HEIGHT, -rows);
+    view.clamp(HEIGHT);
+}
+
+#[test]
+fn what_stands_beside_a_message_counts_too() {
+    let mut view = view(&["a"]);
+    view.room = Room { lines: 100, slack: 0, bytes: 4000 };
+    let wide = |n: usize| LogLine::from(json!({"message": format!("line {n}"), "trace": {"of": ["x".repeat(500)]}}));
+    take(&mut view, 0, (0..10).map(wide).collect());
+    assert!(view.bytes <= 4000 && view.counts().0 < 8, "{} bytes of {:?}", view.bytes, view.counts());
+    assert_eq!(view.let_go as usize + view.counts().0, 10);
+    take(&mut view, 0, vec![LogLine::from(json!({"message": "x", "trace": "y".repeat(5000)}))]);
+    assert!(view.counts().0 > 0, "one that is larger than all the room does not push the others out");
+}
+
+#[test]
+fn lines_of_several_logs_stand_in_the_order_of_their_times() {
+    let mut view = view(&["a", "b"]);
+    take(&mut view, 0, vec![line(1, "a1"), line(5, "a5")]);
+    take(&mut view, 1, vec![line(2, "b2"), line(5, "b5")]);
+    assert_eq!(messages(&view), ["a1", "b2", "a5", "b5"]);
+    view.set_filter("from:b");
+    assert_eq!(messages(&view), ["b2", "b5"]);
+    view.set_filter("!b2 5");
+    assert_eq!(messages(&view), ["a5", "b5"]);
+}
+
+#[test]
+fn clocks_an_hour_apart_do_not_take_the_lines_apart() {
+    const HOUR: i64 = 3600;
+    let mut view = view(&["a", "b"]);
+    view.set_skew(1, SignedDuration::from_secs(-HOUR));
+    take(&mut view, 0, vec![line(HOUR + 1, "a1"), line(HOUR + 4, "a4")]);
+    take(&mut view, 1, vec![line(2, "b2"), line(5, "b5")]);
+    assert_eq!(messages(&view), ["a1", "b2", "a4", "b5"]);
+    assert_eq!(view.entry(1).and_then(|e| e.line.at), Timestamp::from_second(2).ok(), "shown as the server said it");
+    // Learned only when lines are there already; the place goes with its line.
+    let mut late = self::view(&["a", "b"]);
+    take(&mut late, 0, vec![line(HOUR + 1, "a1"), line(HOUR + 4, "a4")]);
+    take(&mut late, 1, vec![line(2, "b2"), timeless("b2+"), line(5, "b5")]);
+    pause(&mut late, 4);
+    assert_eq!(late.under_cursor().map(|e| &*e.line.message), Some("b2"));
+    late.set_skew(1, SignedDuration::from_secs(-HOUR));
+    assert_eq!(messages(&late), ["a1", "b2", "b2+", "a4", "b5"]);
+    assert_eq!(late.under_cursor().map(|e| &*e.line.message), Some("b2"));
+    // It is known for what is read anew; a second more or less is none.
+    let mut again = late.again(2);
+    again.set_skew(1, SignedDuration::from_secs(-HOUR + 1));
+    take(&mut again, 0, vec![line(HOUR + 2, "a2")]);
+    take(&mut again, 1, vec![line(2, "b2")]);
+    assert_eq!(messages(&again), ["a2", "b2"]);
+}
+
+#[test]
+fn a_line_without_a_time_goes_with_its_own_log() {
+    let mut view = view(&["a", "b", "c"]);
+    take(&mut view, 0, vec![timeless("a0"), line(3, "a3"), timeless("a3+")]);
+    take(&mut view, 1, vec![line(1, "b1"), line(4, "b4")]);
+    assert_eq!(messages(&view), ["b1", "a0", "a3", "a3+", "b4"], "it is no barrier");
+    take(&mut view, 0, vec![timeless("a3++"), line(5, "a5")]);
+    assert_eq!(messages(&view), ["b1", "a0", "a3", "a3+", "a3++", "b4", "a5"]);
+    // A log that never says a time.
+    take(&mut view, 2, vec![timeless("c1"), timeless("c2")]);
+    take(&mut view, 1, vec![line(9, "b9")]);
+    take(&mut view, 2, vec![timeless("c3")]);
+    assert_eq!(messages(&view)[6..], ["a5", "c1", "c2", "b9", "c3"]);
+}
+
+#[test]
+fn a_whole_batch_between_the_others() {
+    let mut view = view(&["a", "b"]);
+    let count = 9_000;
+    take(&mut view, 0, (0..count).map(|n| line(2 * n, "a")).collect());
+    take(&mut view, 1, (0..count).map(|n| line(2 * n + 1, "b")).collect());
+    assert_eq!(view.counts().0 as i64, 2 * count);
+    assert!(messages(&view).chunks(2).all(|two| two == ["a", "b"]));
+}
+
+#[test]
+fn no_more_bytes_are_kept_than_there_is_room_for() {
+    const MIB: usize = 1 << 20;
+    let big = |n: i64| line(n, &n.to_string().repeat(MIB / n.to_string().len()));
+    let mut view = view(&["a"]);
+    take(&mut view, 0, (10..50).map(big).collect());
+    assert_eq!((view.counts().0, view.let_go), (32, 8));
+    assert!(messages(&view)[0].starts_with("1818"));
+    take(&mut view, 0, vec![line(50, "small")]);
+    take(&mut view, 0, vec![line(51, &"x".repeat(33 * MIB)), line(52, "last")]);
+    assert_eq!(view.let_go, 10, "one that there is no room for takes no other with it");
+    assert_eq!(messages(&view)[31..], ["small", "last"]);
+}
+
+#[test]
+fn what_is_new_is_counted_through_letting_go_and_filters() {
+    let mut view = view(&["a"]);
+    view.room = Room { lines: 10, slack: 0, bytes: 1000 };
+    take(&mut view, 0, (0..8).map(|n| line(n, "old")).collect());
+    assert_eq!(view.unseen(), 0);
+    pause(&mut view, 1);
+    take(&mut view, 0, vec![line(8, "new x"), line(9, "new y"), line(10, "new x"), line(2, "late x")]);
+    assert_eq!((view.let_go, view.unseen()), (2, 4));
+    view.set_filter("x");
+    assert_eq!((view.counts().1, view.unseen()), (3, 3));
+    take(&mut view, 0, vec![line(11, "newer x")]);
+    assert_eq!(view.unseen(), 4);
+    view.set_filter("nothing");
+    assert_eq!(view.unseen(), 0);
+    view.set_filter("");
+    assert_eq!(view.unseen(), 5);
+    // All of those that are new went in the end.
+    take(&mut view, 0, (12..40).map(|n| line(n, "newest")).collect());
+    assert_eq!(view.unseen(), 10);
+    let rows = view.rows();
+    view.place.to_end(&rows, HEIGHT, true);
+    view.clamp(HEIGHT);
+    pause(&mut view, 1);
+    assert_eq!(view.unseen(), 0);
+}
+
+#[test]
+fn a_place_is_found_again_after_a_filter_that_nothing_passes() {
+    let mut view = view(&["a"]);
+    take(&mut view, 0, (0..40).map(|n| line(n, if n % 10 == 0 { "ten" } else { "x" })).collect());
+    pause(&mut view, 15);
+    let was = view.under_cursor().map(|e| e.number);
+    for filter in ["t", "tq", "t", ""] {
+        view.set_filter(filter);
+        view.clamp(HEIGHT);
+    }
+    let is = view.under_cursor().map(|e| e.number);
+    assert_eq!((was, is), (Some(24), Some(30)), "the next that contains a t");
+    // What is left is all on the screen.
+    view.set_filter("ten");
+    view.clamp(4);
+    assert_eq!((view.counts().1, view.place.top.key, view.place.cursor.key), (4, 0, 3));
+}
+
+/// What may happen to a view.
+#[derive(Debug, Clone)]
+enum Step {
+    Take(usize, Vec<(Option<i64>, usize)>),
+    Filter(&'static str),
+    Skew(usize, i64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let lines = proptest::collection::vec((proptest::option::weighted(0.8, 0i64..100), 0usize..5), 0..6);
+    let filter = proptest::sample::select(vec!["", "", "x", "from:a", "!xxx", "nothing"]);
+    let step = prop_oneof![
+        6 => (0usize..2, lines).prop_map(|(source, lines)| Step::Take(source, lines)),
+        2 => filter.prop_map(Step::Filter),
+        1 => (0usize..2, -50i64..50).prop_map(|(source, skew)| Step::Skew(source, skew)),
+    ];
+    proptest::collection::vec(step, 1..40)
+}
+
+proptest! {
+    /// A paused reader stays on the line that they read, whatever comes before or after it; where it is let go or
+    /// filtered out, they are on the one after it.
+    #[test]
+    fn a_paused_place_stays_on_its_line(steps in steps(), pause_at in 0usize..10, up in 1isize..8) {
+        let mut view = view(&["a", "b"]);
+        view.room = Room { lines: 12, slack: 3, bytes: 40 };
+        let (mut sent, mut paused) = (0, None);
+        for (i, step) in steps.into_iter().enumerate() {
+            if i == pause_at {
+                pause(&mut view, up);
+                paused = (!view.place.follow).then_some(view.next);
+            }
+            let was = view.under_cursor().map(Entry::order);
+            match step {
+                Step::Take(source, lines) => {
+                    sent += lines.len();
+                    let line = |(second, x): (Option<i64>, usize)| {
+                        LogLine { at: second.and_then(|s| Timestamp::from_second(s).ok()), ..timeless(&"x".repeat(x)) }
+                    };
+                    take(&mut view, source, lines.into_iter().map(line).collect());
+                }
+                Step::Filter(text) => view.set_filter(text),
+                Step::Skew(source, skew) => view.set_skew(source, SignedDuration::from_secs(skew)),
+            }
+            view.clamp(HEIGHT);
+            let shown: Vec<&Entry> = (0..view.rows().end).filter_map(|row| view.entry(row)).collect();
+            if let (Some(seen), Some((key, number))) = (paused, was) {
+                // Another clock moves the line itself.
+                let key = view.entries.iter().find(|e| e.number == number).map_or(key, |e| e.key);
+                let wanted = shown.iter().find(|e| e.order() >= (key, number)).or(shown.last());
+                prop_assert_eq!(view.under_cursor().map(|e| e.number), wanted.map(|e| e.number));
+                prop_assert_eq!(view.unseen(), shown.iter().filter(|e| e.number >= seen).count() as u64);
+            } else if paused.is_none() {
+                prop_assert_eq!(view.unseen(), 0);
+            }
+            prop_assert!(view.entries.is_sorted_by(|a, b| a.order() < b.order()));
+            prop_assert_eq!(view.bytes, view.entries.iter().map(|e| e.line.message.len()).sum::<usize>());
+            prop_assert!(view.bytes <= 40 && view.entries.len() <= 15);
+            prop_assert_eq!(view.let_go as usize + view.entries.len(), sent);
+        }
+    }
+
+    /// However lines come, in batches or one by one, they end up in the same order.
+    #[test]
+    fn batches_change_nothing(lines in proptest::collection::vec((0i64..20, 0usize..2), 0..60), size in 1usize..20) {
+        let mut view = view(&["a", "b"]);
+        for batch in lines.chunks(size) {
+            for source in 0..2 {
+                let of = batch.iter().filter(|(_, from)| *from == source).map(|(second, _)| line(*second, "x"));
+                take(&mut view, source, of.collect());
+            }
+        }
+        let mut expected = view.entries.clone();
+        expected.sort_by_key(|e| (e.line.at, e.number));
+        let numbers = |entries: &[Entry]| entries.iter().map(|e| e.number).collect::<Vec<_>>();
+        prop_assert_eq!(numbers(&view.entries), numbers(&expected));
+        prop_assert_eq!(view.entries.len(), lines.len());
+    }
+}

@@ -1,0 +1,155 @@
+//! The keys of logs, and what is read of them.
+
+use super::state::{LogView, Source};
+use super::view;
+use crate::input::action::{Action, Context};
+use crate::session::msg::{Epoch, LogRef, Pace, Subscription, SubscriptionId, SubscriptionKind};
+use crate::session::{Component, Cx, Requests, Session};
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use runtail_api::{LogKind, LogScope};
+
+/// Lines above the rows: the title, what is asked for, and an empty one.
+pub(super) const HEAD: u16 = 3;
+/// Logs that are read into one view at most: each is asked for every few seconds.
+const MAX_LOGS: usize = 16;
+
+impl LogView {
+    /// Logs in one view, and what is to be said about the choice.
+    ///
+    /// # Errors
+    /// There is none to read.
+    pub fn open(
+        session: &Session,
+        kind: LogKind,
+        mut of: Vec<LogRef>,
+    ) -> Result<(LogView, Option<String>), &'static str> {
+        if of.is_empty() {
+            return Err("An agent server without a control plane has no logs to ask for.");
+        }
+        let notice = (of.len() > MAX_LOGS)
+            .then(|| format!("The logs of the first {MAX_LOGS} marked deployments: more at once would be rude."));
+        of.truncate(MAX_LOGS);
+        let source = |LogRef { profile, name, deployment, revision }| Source {
+            profile,
+            name,
+            scope: LogScope { deployment, revision, kind },
+            loaded_at: None,
+            error: None,
+        };
+        let mut view = LogView::new(session.next_stream.take(), kind, of.into_iter().map(source).collect());
+        view.adjust_clocks(session);
+        Ok((view, notice))
+    }
+
+    /// Puts the lines of several servers in the order of one clock.
+    pub fn adjust_clocks(&mut self, session: &Session) {
+        for n in 0..self.sources.len() {
+            let skew = session.profile(&self.sources[n].profile).map(|profile| profile.skew).unwrap_or_default();
+            self.set_skew(n, skew);
+        }
+    }
+
+    /// Reads the logs again, after a change to what is asked for.
+    pub fn reread(&mut self, session: &Session, change: impl FnOnce(&mut LogView)) {
+        *self = self.again(session.next_stream.take());
+        change(self);
+        let kind = self.kind;
+        self.sources.iter_mut().for_each(|source| source.scope.kind = kind);
+    }
+
+    /// The line under the cursor with all its fields.
+    fn inspect(&self) -> Requests {
+        let Some(line) = self.under_cursor().map(|entry| entry.line.clone()) else { return Requests::none() };
+        let mut fields = line.extra.map(|extra| *extra).unwrap_or_default();
+        fields.insert("timestamp".into(), line.at.map(|at| at.to_string()).into());
+        fields.insert("level".into(), line.level.as_deref().into());
+        fields.insert("message".into(), (*line.message).into());
+        Requests::inspect("log line".into(), &fields)
+    }
+}
+
+fn height(area: Area) -> usize {
+    area.h.saturating_sub(HEAD).into()
+}
+
+impl Component for LogView {
+    fn context(&self) -> Context {
+        Context::Logs
+    }
+
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        match action {
+            Action::Open | Action::Right => return self.inspect(),
+            Action::Level => self.reread(cx.session, LogView::next_level),
+            Action::Window => self.reread(cx.session, LogView::next_minutes),
+            Action::BuildLog => self.reread(cx.session, |logs| logs.kind = LogKind::Build),
+            Action::ServerLog => self.reread(cx.session, |logs| logs.kind = LogKind::Server),
+            _ => {}
+        }
+        Requests::none()
+    }
+
+    fn step(&mut self, cx: &Cx<'_>, lines: isize, whole_window: bool) {
+        let rows = self.rows();
+        match whole_window {
+            true => self.place.page(&rows, height(cx.area), lines),
+            false => self.place.step(&rows, height(cx.area), lines),
+        }
+    }
+
+    fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
+        let rows = self.rows();
+        match start {
+            true => self.place.to_start(&rows, height(cx.area)),
+            false => self.place.to_end(&rows, height(cx.area), true),
+        }
+    }
+
+    fn click(&mut self, cx: &Cx<'_>, _x: u16, y: u16) {
+        if let Some(row) = y.checked_sub(HEAD) {
+            let by = self.place.top.key as isize + isize::from(row as i16) - self.place.cursor.key as isize;
+            self.step(cx, by, false);
+        }
+    }
+
+    fn copied(&mut self) -> Option<String> {
+        self.under_cursor().map(|entry| entry.line.message.to_string())
+    }
+
+    fn back(&mut self, _quit: bool) -> Option<Requests> {
+        let is_filtered = !LogView::filter(self).text().is_empty();
+        is_filtered.then(|| {
+            LogView::set_filter(self, "");
+            Requests::none()
+        })
+    }
+
+    fn filter(&self) -> Option<&str> {
+        Some(LogView::filter(self).text())
+    }
+
+    fn set_filter(&mut self, text: &str) {
+        LogView::set_filter(self, text);
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        self.clamp(height(cx.area));
+    }
+
+    fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
+        for (n, source) in self.sources.iter().enumerate().filter(|(_, source)| cx.session.may_ask(&source.profile)) {
+            let filter = self.wanted(cx.session.server_time(&source.profile));
+            let what = SubscriptionKind::Log(source.profile.clone(), source.scope.clone(), filter);
+            let mut log = Subscription::new(SubscriptionId::Log(self.number, n), Epoch::default(), what);
+            // A log that is behind another pane is only kept up with.
+            log.wish.pace = if cx.is_shown { cx.session.pace(false) } else { Pace::Slow };
+            out.push(log);
+        }
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        view::draw(self, cx, canvas);
+        None
+    }
+}

@@ -1,0 +1,162 @@
+//! Logs: one line each, in the order of their times, with the log they are from where there are several.
+
+use super::state::{Entry, LogView};
+use super::update::HEAD;
+use crate::session::Cx;
+use crate::widgets::area::{Area, below};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone};
+use crate::widgets::scroll::window;
+use jiff::Timestamp;
+use runtail_api::LogKind;
+use runtail_core::model::Severity;
+use runtail_core::text;
+use std::time::Duration;
+
+/// Characters of a line that are looked at: more than any screen has columns.
+const MOST: usize = 2_000;
+
+/// Draws the pane.
+pub(super) fn draw(logs: &LogView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let (area, focused) = (cx.area, cx.is_focused);
+    let title = match logs.kind {
+        LogKind::Build => "BUILD LOG",
+        LogKind::Server => "SERVER LOG",
+    };
+    let used = canvas.title(area, title, focused);
+    let mut head = Line::of(Tone::Dim, "of ");
+    let names: Vec<&str> = logs.sources.iter().map(|s| s.name.as_str()).collect();
+    head.push(Tone::Plain, &names.join(" · "));
+    let head = match (logs.place.follow, logs.unseen()) {
+        (true, _) => head.right(Tone::Good, "► FOLLOW"),
+        (false, 0) => head.right(Tone::Dim, "PAUSED"),
+        (false, n) => head.right(Tone::Moving, &format!("PAUSED +{} new", text::count(n))),
+    };
+    canvas.line_for_right(area.x + used + 2, area.y, area.w.saturating_sub(used + 3), &head);
+    canvas.line(area.x + 1, area.y + 1, area.w.saturating_sub(2), &asked(cx, logs));
+    let rows = below(area, HEAD);
+    if logs.rows().end == 0 {
+        let (tone, words) = nothing(logs);
+        return canvas.words(rows, tone, &words);
+    }
+    let shown: Vec<u64> = window(&logs.rows(), logs.place.top, rows.h as usize).map(|spot| spot.key).collect();
+    let entries = || shown.iter().filter_map(|row| Some((*row, logs.entry(*row)?)));
+    let date = |at: Timestamp| at.to_zoned(cx.session.settings.tz.clone()).date();
+    let today = date(cx.session.now);
+    // A date is said where it is needed to tell the days apart.
+    let dated = entries().any(|(_, e)| e.line.at.is_some_and(|at| date(at) != today));
+    let leveled = entries().any(|(_, e)| e.line.level.is_some());
+    let names =
+        if logs.sources.len() > 1 { logs.sources.iter().map(|s| text::width(&s.name)).max().unwrap_or(0) } else { 0 };
+    let names = names.min(24).min(area.w as usize / 4);
+    for (line, (row, entry)) in entries().enumerate() {
+        let y = rows.y + line as u16;
+        let drawn = entry_line(cx, logs, entry, dated, leveled, names);
+        canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), &drawn);
+        if row == logs.place.cursor.key {
+            canvas.select(Area { h: 1, ..rows }, y, focused);
+        }
+    }
+}
+
+/// What is asked for, and how it goes.
+fn asked(cx: &Cx<'_>, logs: &LogView) -> Line {
+    let (all, shown) = logs.counts();
+    let mut line = Line::of(Tone::Dim, &format!("{} lines", text::count(all as u64)));
+    if shown != all {
+        line.push(Tone::Dim, &format!(", {} shown", text::count(shown as u64)));
+    }
+    if let Some(level) = logs.level.and_then(Severity::word) {
+        line.push(Tone::Plain, &format!("   {} and worse", level.to_lowercase()));
+    }
+    if let Some(minutes) = logs.minutes {
+        line.push(
+            Tone::Plain,
+            &format!("   of the last {}", text::age(Duration::from_secs(minutes.unsigned_abs() * 60))),
+        );
+    }
+    if logs.let_go > 0 {
+        line.push(Tone::Dim, &format!("   {} let go", text::count(logs.let_go)));
+    }
+    let incomplete = logs.sources.iter().enumerate().filter(|(n, _)| logs.is_incomplete(*n));
+    let incomplete: Vec<&str> = incomplete.map(|(_, source)| source.name.as_str()).collect();
+    if !incomplete.is_empty() {
+        let names = if logs.sources.len() > 1 { format!("{}: ", incomplete.join(" · ")) } else { String::new() };
+        line.push(Tone::Moving, &format!("   {names}the server may have more lines"));
+    }
+    if !logs.filter().text().is_empty() {
+        line.push(Tone::Accent, &format!("   /{}", logs.filter().text()));
+    }
+    for source in &logs.sources {
+        if let Some(error) = &source.error {
+            let old = source.loaded_at.and_then(|at| Duration::try_from(cx.session.now - at).ok()).map(text::age);
+            let old = old.map(|age| format!(", {age} old")).unwrap_or_default();
+            let name = if logs.sources.len() > 1 { format!("{} ", source.name) } else { String::new() };
+            line = line.right(Tone::Bad, &format!("  ✗ {name}{}", error.badge())).right(Tone::Dim, &old);
+        }
+    }
+    line
+}
+
+fn entry_line(cx: &Cx<'_>, logs: &LogView, entry: &Entry, dated: bool, leveled: bool, names: usize) -> Line {
+    let at = match entry.line.at {
+        None => "-".to_string(),
+        Some(at) => {
+            let form = if dated { "%m-%d %H:%M:%S" } else { "%H:%M:%S" };
+            at.to_zoned(cx.session.settings.tz.clone()).strftime(form).to_string()
+        }
+    };
+    let mut line = Line::of(Tone::Dim, &format!("{at:<width$} ", width = if dated { 14 } else { 8 }));
+    let severity = entry.line.severity();
+    let bad = match severity {
+        Severity::Critical | Severity::Error => Some(Tone::Bad),
+        Severity::Warning => Some(Tone::Moving),
+        _ => None,
+    };
+    if leveled {
+        let word = entry.line.level.as_deref().unwrap_or("");
+        let word = text::fit(&text::clean(word), 7).into_owned();
+        line.push(bad.unwrap_or(Tone::Dim), &format!("{word:<7} "));
+    }
+    if names > 0
+        && let Some(source) = logs.sources.get(entry.source)
+    {
+        let name = text::fit(&text::clean(&source.name), names).into_owned();
+        let pad = " ".repeat(names.saturating_sub(text::width(&name)));
+        // Colour tells neighbours apart for the eye, the name for everybody.
+        let tone = [Tone::Accent, Tone::Ns, Tone::Plain][entry.source % 3];
+        line.push(tone, &format!("{name}{pad} "));
+        line.push(Tone::Dim, "│ ");
+    }
+    let end = entry.line.message.char_indices().nth(MOST).map_or(entry.line.message.len(), |(i, _)| i);
+    let tone = if severity == Severity::Debug { Tone::Dim } else { Tone::Plain };
+    line.push(tone, &entry.line.message[..end]);
+    line
+}
+
+fn nothing(logs: &LogView) -> (Tone, String) {
+    if let Some(error) = logs.sources.iter().find_map(|s| s.error.as_ref()) {
+        return (
+            Tone::Bad,
+            format!("{}\n\nIt is asked again by itself where that may help; r asks now.", error.story()),
+        );
+    }
+    if !logs.is_loaded() {
+        return (Tone::Dim, "Asking for its lines…".into());
+    }
+    if !logs.filter().is_empty() {
+        return (
+            Tone::Plain,
+            format!("No line contains “{}”.\n\nEsc clears the filter.", text::clean(logs.filter().text())),
+        );
+    }
+    let why = match logs.kind {
+        LogKind::Build => "A build log begins when the revision is built; an image that was built elsewhere has none.",
+        LogKind::Server => "A server log begins when a revision is deployed.",
+    };
+    let asked = match (logs.level, logs.minutes) {
+        (None, None) => "",
+        _ => " v and t change what is asked for.",
+    };
+    (Tone::Plain, format!("There are no lines yet.\n\n{why}{asked} New ones appear here by themselves."))
+}

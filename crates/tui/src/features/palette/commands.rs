@@ -1,0 +1,241 @@
+//! The commands: everything that can be done without a place to do it in has a name.
+
+use crate::input::keymap::binding;
+use crate::session::catalogue::Then;
+use crate::session::destination::{Destination, Pane, Takes};
+use crate::session::msg::Described;
+use crate::session::request::{Pref, ProfileRequest, StreamCommand};
+use crate::session::{Cx, Request, Requests, Route};
+use runtail_core::config::{Mouse, Timestamps};
+use runtail_core::model::{Collection, GithubApp, Service};
+use std::sync::Arc;
+
+/// A command.
+pub struct Command {
+    /// What is typed.
+    pub name: &'static str,
+    /// What may stand behind it.
+    pub takes: Takes,
+    /// What it does, in a few words.
+    pub help: &'static str,
+    pub(super) run: fn(&Cx<'_>, &str) -> Requests,
+}
+
+const fn command(name: &'static str, takes: Takes, help: &'static str, run: fn(&Cx<'_>, &str) -> Requests) -> Command {
+    Command { name, takes, help, run }
+}
+
+/// Every command, in the order in which they are offered.
+pub const COMMANDS: &[Command] = &[
+    command("deployments", Takes::Nothing, "Go to the list of deployments", |_, _| {
+        go(Destination::Pane(Pane::Deployments))
+    }),
+    command("revisions", Takes::Nothing, "Go to the revisions of the selected deployment", |_, _| {
+        go(Destination::Pane(Pane::Revisions))
+    }),
+    command("dep", Takes::Deployment, "Go to a deployment", |_, name| go(Destination::Deployment(name.into()))),
+    command("profile", Takes::Profile, "Use a profile alone, once it is reached", |cx, name| match name {
+        "" => Requests::error("profile PROFILE: its name is missing."),
+        name if cx.session.catalogue.known(name).is_none() => {
+            Requests::error(format!("There is no profile {}.", runtail_core::text::clean(name)))
+        }
+        name => ProfileRequest::Try(name.into(), Then::Switch).into(),
+    }),
+    command("thread", Takes::Thread, "Tail a thread of the server that is open", |_, id| {
+        go(Destination::Thread(id.into()))
+    }),
+    command("run", Takes::Run, "Join a run of the thread that is open", |_, id| go(Destination::Run(id.into()))),
+    command("assistant", Takes::Assistant, "Go to an assistant of the server that is open", |_, id| {
+        go(Destination::Assistant(None, id.into()))
+    }),
+    command("view", Takes::View, "Show a view of the stream", |_, name| go(Destination::View(name.into()))),
+    command("stream", Takes::Stream, "Go to one of the open streams", |_, tab| go(Destination::Tab(tab.into()))),
+    command("create", Takes::Nothing, "Create a deployment", |_, _| change("deployments.create")),
+    command("update", Takes::Nothing, "Change the selected deployment", |_, _| change("deployments.update")),
+    command("delete", Takes::Nothing, "Delete the selected deployment", |_, _| change("deployments.delete")),
+    command("redeploy", Takes::Nothing, "Deploy the selected revision again", |_, _| change("revisions.redeploy")),
+    command("interrupt", Takes::Nothing, "Stop the selected revision on its way", |_, _| change("revisions.interrupt")),
+    command("rollback", Takes::Nothing, "Go back to the selected revision", |_, _| change("revisions.rollback")),
+    command("profiles", Takes::Nothing, "All profiles: use, switch, test, add, edit, save", |_, _| {
+        Route::Profiles.into()
+    }),
+    command("doctor", Takes::Nothing, "What stands between you and your deployments, a line a check", |_, _| {
+        Route::Doctor.into()
+    }),
+    command("integrations", Takes::Nothing, "GitHub accounts that deployments are built from", |cx, _| {
+        list(cx, Collection::Integrations(GithubApp::Deployments), "")
+    }),
+    command("forge", Takes::Nothing, "GitHub accounts of Forge, which no deployment needs", |cx, _| {
+        list(cx, Collection::Integrations(GithubApp::Forge), "")
+    }),
+    command("listeners", Takes::Nothing, "Listeners of an organisation that hosts itself", |cx, _| {
+        list(cx, Collection::Listeners, "")
+    }),
+    command("providers", Takes::Nothing, "OAuth providers of the organisation", |cx, _| {
+        list(cx, Collection::Providers, "")
+    }),
+    command("tokens", Takes::Text("PROVIDER"), "Your own tokens: of one provider, or all", |cx, provider| {
+        let of = Collection::Tokens((!provider.is_empty()).then(|| provider.to_string()));
+        list(cx, of, provider)
+    }),
+    command("connections", Takes::Text("AGENT"), "The tokens that an agent may use", |cx, agent| match agent {
+        "" => Requests::error("connections AGENT: the agent's id is missing."),
+        agent => list(cx, Collection::Connections(agent.to_string()), agent),
+    }),
+    command("revoke-slack", Takes::Nothing, "Revoke everybody's tokens of Slack in the workspace", |cx, _| {
+        with_profile(cx, |profile| Route::Service(profile, Service::RevokeSlack))
+    }),
+    command("forgesession", Takes::Text("SESSION"), "A session of Forge's picker", |cx, session| match session {
+        "" => Requests::error("forgesession SESSION: the session's id is missing."),
+        id => with_profile(cx, |profile| Route::Record(Described::ForgeSession(profile, id.to_string()))),
+    }),
+    command(
+        "forgeselect",
+        Takes::Text("SESSION"),
+        "Choose in a session of Forge's picker",
+        |cx, session| match session {
+            "" => Requests::error("forgeselect SESSION: the session's id is missing."),
+            session => with_profile(cx, |profile| Route::Service(profile, Service::ForgeSelect(session.to_string()))),
+        },
+    ),
+    command("authenticate", Takes::Text("PROVIDER"), "Ask for a token of a third party", |cx, provider| {
+        with_profile(cx, |profile| Route::Authenticate(profile, provider.to_string()))
+    }),
+    command("journal", Takes::Nothing, "What was sent to change something, and what came of it", |_, _| {
+        Route::Journal.into()
+    }),
+    command("logs", Takes::Nothing, "The server log of the selected deployment", |_, _| {
+        on_deployment("deployments.logs")
+    }),
+    command("threads", Takes::Nothing, "The threads of the selected deployment", |_, _| {
+        on_deployment("deployments.open")
+    }),
+    command("theme", Takes::Theme, "How everything looks; shown while it is chosen", |cx, name| {
+        let themes = &cx.session.prefs.themes;
+        if themes.get(name).is_none() {
+            let (message, hint) = themes.unknown(name);
+            return Requests::error(format!("{message}. {hint}"));
+        }
+        Pref::Theme(name.to_string()).into()
+    }),
+    command(
+        "mouse",
+        Takes::Word(&["auto", "on", "off"]),
+        "The mouse: Runtail's (on), the terminal's (off), or by what is read (auto)",
+        |cx, how| prefer("mouse", how, &Mouse::WORDS, cx.session.prefs.mouse, Pref::Mouse),
+    ),
+    command(
+        "timestamps",
+        Takes::Word(&["absolute", "relative", "delta"]),
+        "Times: absolute, relative to the start of the run, or since the entry before",
+        |cx, how| prefer("timestamps", how, &Timestamps::WORDS, cx.session.prefs.timestamps, Pref::Timestamps),
+    ),
+    command("wrap", Takes::Word(&["on", "off"]), "Whether long lines of a stream go on in the next one", |cx, how| {
+        prefer("wrap", how, &[("on", true), ("off", false)], cx.session.prefs.wrap, Pref::Wrap)
+    }),
+    command("keys", Takes::Nothing, "Every key that is in force, with its name in the configuration", |_, _| {
+        Route::Keys.into()
+    }),
+    command("state", Takes::Nothing, "Show the thread's state and record as the server has them now", |cx, _| match cx
+        .lookup
+        .shown_thread()
+        .map(|view| (view.is_recording, view.server.clone(), view.thread_id))
+    {
+        Some((true, ..)) => Requests::error("This is a recording: there is no server to ask."),
+        Some((_, server, Some(thread))) => Route::Record(Described::Thread(server, thread.into())).into(),
+        Some((.., None)) => Requests::error("A stateless run has no thread, so there is no state to show."),
+        None => Requests::error("No stream is shown."),
+    }),
+    command(
+        "record",
+        Takes::Text("FILE|off"),
+        "Record the stream from its first event on; off ends that",
+        |_, file| StreamCommand::Record(file.into()).into(),
+    ),
+    command("replay", Takes::Text("FILE"), "Open a recording, or replay the stream that is shown", |_, file| {
+        StreamCommand::Replay(file.into()).into()
+    }),
+    command("reopen", Takes::Nothing, "Open the stream again from its start, from the server", |_, _| {
+        StreamCommand::Reopen.into()
+    }),
+    command("export", Takes::Export, "Write the view to a new file: text, jsonl or md", |_, how| {
+        StreamCommand::Export(how.into()).into()
+    }),
+    command("messages", Takes::Nothing, "Every message and error of this session", |_, _| of_table("app.notices")),
+    command("refresh", Takes::Nothing, "Ask the servers again now", |_, _| of_table("app.refresh")),
+    command("help", Takes::Nothing, "The keys that work", |_, _| of_table("app.help")),
+    command("quit", Takes::Nothing, "Leave; runs go on", |_, _| of_table("app.quit_now")),
+];
+
+fn go(to: Destination) -> Requests {
+    Request::Go(to).into()
+}
+
+/// Does what a row of the table of actions does, where it does it.
+fn of_table(id: &str) -> Requests {
+    binding(id).map(|row| Request::Do(row.context, row.action).into()).unwrap_or_default()
+}
+
+/// Begins the change of a row of the table of actions.
+fn change(id: &str) -> Requests {
+    binding(id).map(|row| Request::Change(row.action).into()).unwrap_or_default()
+}
+
+fn on_deployment(id: &str) -> Requests {
+    let mut out = go(Destination::Pane(Pane::Deployments));
+    out.extend(of_table(id));
+    out
+}
+
+/// Asks for something of the profile that is meant.
+fn with_profile(cx: &Cx<'_>, route: impl FnOnce(Arc<str>) -> Route) -> Requests {
+    match cx.lookup.chosen_profile() {
+        Some(profile) => route(profile).into(),
+        None => Requests::error("None of the profiles has a control plane to ask."),
+    }
+}
+
+fn list(cx: &Cx<'_>, of: Collection, owner: &str) -> Requests {
+    with_profile(cx, |profile| Route::List(of, profile, owner.to_string()))
+}
+
+/// Takes one of several words as a preference; without one tells the current one.
+fn prefer<T: Copy + PartialEq>(
+    what: &str,
+    how: &str,
+    words: &[(&'static str, T)],
+    now: T,
+    pref: fn(T) -> Pref,
+) -> Requests {
+    match words.iter().find(|(word, _)| *word == how) {
+        Some((_, choice)) => pref(*choice).into(),
+        None => {
+            let list = words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
+            let now = words.iter().find(|(_, choice)| *choice == now).map_or("", |(word, _)| word);
+            Requests::error(format!("{what} is {now}; it can be {list}."))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_commands_name_are_in_the_table() {
+        let source = include_str!("commands.rs");
+        let named =
+            ["of_table(\"", "change(\"", "on_deployment(\""].into_iter().flat_map(|call| source.split(call).skip(1));
+        let ids: Vec<&str> = named.filter_map(|rest| rest.split('"').next()).filter(|id| id.contains('.')).collect();
+        assert!(ids.len() >= 12, "{ids:?}");
+        ids.iter().for_each(|id| assert!(binding(id).is_some(), "{id}"));
+    }
+
+    #[test]
+    fn names_are_unique_and_plain() {
+        for (n, one) in COMMANDS.iter().enumerate() {
+            assert!(one.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'), "{}", one.name);
+            assert!(COMMANDS[n + 1..].iter().all(|other| other.name != one.name), "{}", one.name);
+        }
+    }
+}

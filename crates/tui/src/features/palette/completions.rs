@@ -1,0 +1,222 @@
+//! What is offered while a command is typed: commands whose names fit, and what is known that may stand behind them.
+
+use super::commands::{COMMANDS, Command};
+use super::parse_target::{self, Address};
+use crate::session::Cx;
+use crate::session::destination::Takes;
+use runtail_core::config::{nearest, nearest_few};
+
+/// Most names that are suggested for one that is unknown.
+const MOST_NEAR: usize = 3;
+/// Most lines that are offered at once.
+pub const MOST_OFFERS: usize = 200;
+
+/// A line that may be meant.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offer {
+    /// The whole line.
+    pub line: String,
+    /// What is shown of it.
+    pub shown: String,
+    /// What it does or is, in a few words.
+    pub note: String,
+    /// Whether something may still be typed behind it.
+    pub goes_on: bool,
+}
+
+impl Offer {
+    /// What Tab puts in.
+    pub fn completed(&self) -> String {
+        if self.goes_on { format!("{} ", self.line) } else { self.line.clone() }
+    }
+
+    /// The theme that it would put in force.
+    pub(super) fn theme(&self) -> Option<String> {
+        self.line.strip_prefix("theme ").map(str::to_string)
+    }
+}
+
+/// A name, with what is told of it.
+type Named = (String, String);
+
+/// The command of a line, and what stands behind it; nothing where no command has exactly that name.
+pub(super) fn split(line: &str) -> Option<(&'static Command, &str)> {
+    let line = line.trim();
+    let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let command = COMMANDS.iter().find(|command| command.name == name)?;
+    Some((command, argument.trim()))
+}
+
+/// How well a text fits what was typed, best first: it begins so, it holds it, it has its letters in their order.
+fn fit(text: &str, typed: &str) -> Option<u8> {
+    let (text, typed) = (text.to_lowercase(), typed.to_lowercase());
+    let mut letters = text.chars();
+    match () {
+        () if text.starts_with(&typed) => Some(0),
+        () if text.contains(&typed) => Some(1),
+        // Two letters are in order nearly everywhere.
+        () if typed.chars().count() > 2 && typed.chars().all(|wanted| letters.any(|letter| letter == wanted)) => {
+            Some(2)
+        }
+        () => None,
+    }
+}
+
+/// What is offered for a text.
+pub fn offers(cx: &Cx<'_>, text: &str) -> Vec<Offer> {
+    let typed = text.trim_start();
+    let mut offers: Vec<(u8, Offer)> = Vec::new();
+    // What points somewhere is itself the first offer.
+    let points = parse_target::read(typed).map(|address| {
+        let shown = runtail_core::text::clean(typed.trim()).into_owned();
+        Offer { line: typed.trim().to_string(), shown, note: points_at(&address), goes_on: false }
+    });
+    match split(typed) {
+        Some((command, argument)) if typed.trim_end() != command.name || typed.ends_with(' ') => {
+            offers.extend(arguments(cx, command, argument))
+        }
+        _ => {
+            let (word, rest) = typed.split_once(' ').unwrap_or((typed, ""));
+            let fits = COMMANDS.iter().filter_map(|command| Some((fit(command.name, word)?, command)));
+            offers.extend(fits.map(|(fit, command)| (fit, of_command(command, rest.trim()))));
+            let screens = cx.lookup.screens().iter().filter_map(|(name, help)| Some((fit(name, word)?, name, help)));
+            offers.extend(screens.map(|(fit, name, help)| (fit, of_screen(name, help))));
+            if rest.is_empty() && word.chars().count() > 1 {
+                offers.extend(things(cx, word));
+            }
+        }
+    }
+    offers.sort_by_key(|(fit, _)| *fit);
+    points.into_iter().chain(offers.into_iter().map(|(_, offer)| offer)).take(MOST_OFFERS).collect()
+}
+
+/// What may stand behind a command.
+fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8, Offer)> {
+    // A path is the person's own word.
+    let own = matches!(command.takes, Takes::Nothing | Takes::Text(_));
+    if own || command.takes == Takes::Export && argument.contains(' ') {
+        return vec![(0, of_command(command, argument))];
+    }
+    let known = known_for(cx, command.takes, argument);
+    let offer = |(name, note): Named| {
+        // What is told of it counts too: a thread is seldom known by its id.
+        let fit = fit(&name, argument).or_else(|| fit(&note, argument).map(|_| 2))?;
+        Some((fit, Offer { line: format!("{} {name}", command.name), shown: name, note, goes_on: false }))
+    };
+    let mut offers: Vec<_> = known.into_iter().filter_map(offer).collect();
+    // An id that is not listed may still be one.
+    let free = match command.takes {
+        Takes::Export | Takes::Thread | Takes::Run | Takes::Assistant => true,
+        Takes::Deployment => parse_target::is_id(argument),
+        _ => false,
+    };
+    if offers.is_empty() && free && !argument.is_empty() {
+        offers.push((0, of_command(command, argument)));
+    }
+    offers
+}
+
+/// What is known that has such a name, whatever command it is for.
+fn things(cx: &Cx<'_>, word: &str) -> Vec<(u8, Offer)> {
+    let mut offers = Vec::new();
+    for command in COMMANDS.iter().filter(|command| !matches!(command.takes, Takes::Word(_) | Takes::Export)) {
+        for (name, note) in known(cx, command.takes) {
+            let Some(fit) = fit(&name, word).filter(|fit| *fit < 2) else { continue };
+            let shown = format!("{} {name}", command.name);
+            offers.push((fit + 1, Offer { line: shown.clone(), shown, note, goes_on: false }));
+        }
+    }
+    offers
+}
+
+/// What is known of what a command takes, written as what was typed: a deployment with a slash is PROFILE/NAME.
+fn known_for(cx: &Cx<'_>, takes: Takes, typed: &str) -> Vec<Named> {
+    match takes == Takes::Deployment && typed.contains('/') {
+        true => cx.lookup.deployments_in_full(),
+        false => known(cx, takes),
+    }
+}
+
+/// What is known of what a command takes.
+fn known(cx: &Cx<'_>, takes: Takes) -> Vec<Named> {
+    let session = cx.session;
+    match takes {
+        Takes::Nothing | Takes::Text(_) => Vec::new(),
+        Takes::Word(words) => words.iter().map(|word| (word.to_string(), String::new())).collect(),
+        Takes::Profile => {
+            let used = |name: &str| if session.catalogue.used(name).is_some() { "in use" } else { "" };
+            session.catalogue.names().into_iter().map(|name| (name.clone(), used(&name).to_string())).collect()
+        }
+        Takes::Theme => session.prefs.themes.names().map(|name| (name.to_string(), String::new())).collect(),
+        takes => cx.lookup.known(takes),
+    }
+}
+
+/// Says that there is no such thing, with names that were probably meant.
+pub fn no_such(cx: &Cx<'_>, what: &str, typed: &str, takes: Takes) -> String {
+    let known: Vec<String> = known_for(cx, takes, typed).into_iter().map(|(name, _)| name).collect();
+    let mut near = nearest_few(typed, known.iter().map(String::as_str), MOST_NEAR);
+    // The right name in the wrong profile.
+    if let Some((_, name)) = typed.split_once('/') {
+        let same = known.iter().map(String::as_str).filter(|full| full.rsplit('/').next() == Some(name));
+        near.extend(same.filter(|full| !near.contains(full)).take(MOST_NEAR).collect::<Vec<_>>());
+    }
+    let typed = runtail_core::text::clean(typed);
+    match near.is_empty() || typed.is_empty() {
+        true => format!("There is no {what} {typed}").trim_end().to_string() + ".",
+        false => format!("There is no {what} {typed}. Did you mean {}?", near.join(", ")),
+    }
+}
+
+/// Why nothing is offered for a text, with what was probably meant.
+pub fn no_offer(cx: &Cx<'_>, text: &str) -> String {
+    let typed = text.trim();
+    let Some((command, argument)) = split(typed) else {
+        let near = nearest(typed, COMMANDS.iter().map(|command| command.name)).filter(|_| !typed.is_empty());
+        return match near {
+            Some(near) => format!("No matching command. Did you mean {near}?"),
+            None => "No matching command.".to_string(),
+        };
+    };
+    let what = match command.takes {
+        Takes::Deployment => "deployment",
+        Takes::Profile => "profile",
+        Takes::Theme => "theme",
+        Takes::View => "view",
+        Takes::Stream => "stream",
+        Takes::Thread => "known thread",
+        Takes::Run => "known run",
+        Takes::Assistant => "known assistant",
+        _ => "choice",
+    };
+    no_such(cx, what, argument, command.takes)
+}
+
+fn of_screen(name: &str, help: &str) -> Offer {
+    Offer { line: name.to_string(), shown: format!("{name} "), note: help.to_string(), goes_on: false }
+}
+
+fn of_command(command: &'static Command, argument: &str) -> Offer {
+    let gap = if argument.is_empty() { "" } else { " " };
+    Offer {
+        line: format!("{}{gap}{argument}", command.name),
+        shown: format!("{} {}", command.name, command.takes.name()),
+        note: command.help.to_string(),
+        goes_on: command.takes != Takes::Nothing && argument.is_empty(),
+    }
+}
+
+fn points_at(address: &Address) -> String {
+    match address {
+        Address::Event(number) => format!("Go to event {number} of the stream"),
+        Address::Time(..) => "Go to this time in the stream".into(),
+        Address::Id(_) => "Go to what has this id".into(),
+        Address::Deployment { revision: None, .. } => "Go to this deployment".into(),
+        Address::Deployment { .. } => "Go to this revision".into(),
+        Address::Thread { run: None, .. } => "Tail this thread".into(),
+        Address::Thread { .. } => "Join this run".into(),
+        Address::Assistant { .. } => "Go to this assistant".into(),
+        Address::Server(_) => "Open this agent server".into(),
+        Address::Elsewhere(_) => "This page names nothing that can be shown here".into(),
+    }
+}

@@ -1,0 +1,258 @@
+//! Finding an id on the servers of all profiles in use, asking them at once. The first one that has it is opened; each one
+//! that fails is named.
+
+use super::PaletteState;
+use crate::session::destination::Destination;
+use crate::session::msg::{Described, Effect, Found, RevisionRef, ServerRef, Source, StreamTarget};
+use crate::session::{Cx, Request, Requests, Session};
+use runtail_api::ApiError;
+use runtail_core::text::short_id;
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+/// Requests that are under way together.
+const AT_ONCE: usize = 8;
+/// Most agent servers that are asked.
+const MOST_SERVERS: usize = 300;
+/// Most deployments that are asked for a revision. No call finds a revision without its deployment.
+const MOST_DEPLOYMENTS: usize = 100;
+/// Most names in one line.
+const MOST_NAMES: usize = 6;
+
+/// A search that is under way. A key that is pressed meanwhile ends it.
+#[derive(Debug, Clone, Default)]
+pub struct Search {
+    /// Answers of other searches don't count.
+    number: u64,
+    id: String,
+    /// The run to join once its thread is found.
+    run: Option<String>,
+    queue: VecDeque<Source>,
+    waiting: Vec<Source>,
+    absent: Vec<Source>,
+    unsupported: Vec<ServerRef>,
+    failed: Vec<(String, ApiError)>,
+    /// Sources left out because there are too many.
+    skipped: usize,
+    asked_revisions: bool,
+    /// What is known about the id besides, for the case that nothing has it.
+    note: Option<String>,
+}
+
+impl PaletteState {
+    /// Searches an id everywhere. `run`: the id is that of a thread, and this run of it is wanted.
+    pub fn find(&mut self, cx: &Cx<'_>, id: &str, run: Option<String>, note: Option<String>) -> Requests {
+        // The server at hand first: assistants have the same id on every server of a graph.
+        let mut asked: HashSet<(Arc<str>, Arc<str>)> = HashSet::new();
+        let all = cx.lookup.servers().into_iter();
+        let mut servers: Vec<ServerRef> =
+            all.filter(|server| asked.insert((server.profile.clone(), server.url.clone()))).collect();
+        let skipped = servers.len().saturating_sub(MOST_SERVERS);
+        servers.truncate(MOST_SERVERS);
+        // Control planes next: there are few, and a deployment is found by one request.
+        let planes = cx.session.profiles.iter().filter(|p| p.control_plane && run.is_none());
+        let planes: Vec<Source> = planes.map(|profile| Source::Deployments(profile.name.clone())).collect();
+        let mut sources: Vec<Source> = servers.into_iter().map(Source::Server).collect();
+        let second = sources.len().min(1);
+        sources.splice(second..second, planes);
+        let (halted, sources) = without_halted(cx.session, sources);
+        if sources.is_empty() && halted.is_empty() {
+            let note = note.unwrap_or_else(|| "Add a profile, or open a server with --url.".into());
+            let id = short_id(id);
+            return Requests::error(format!("No server of the profiles in use can be asked for {id}. {note}"));
+        }
+        let number = self.next_search;
+        self.next_search += 1;
+        let (id, queue) = (id.to_string(), VecDeque::from(sources));
+        let search = Search { number, id, run, queue, failed: halted, skipped, note, ..Search::default() };
+        let names: Vec<String> = search.queue.iter().map(Source::name).collect();
+        let mut out = Requests::info(format!("Asking {}…", listing(&names)));
+        self.search = Some(search);
+        out.extend(self.proceed(cx));
+        out
+    }
+
+    /// Asks as many sources as may be asked together; ends the search where none is left.
+    fn proceed(&mut self, cx: &Cx<'_>) -> Requests {
+        let Some(search) = &mut self.search else { return Requests::none() };
+        let mut out = Requests::none();
+        while search.waiting.len() < AT_ONCE
+            && let Some(source) = search.queue.pop_front()
+        {
+            out.push(Effect::Find(search.number, source.clone(), search.id.clone()));
+            search.waiting.push(source);
+        }
+        if search.waiting.is_empty() { self.end(cx) } else { out }
+    }
+
+    /// Takes what a source said of the id.
+    pub fn on_found(
+        &mut self,
+        cx: &Cx<'_>,
+        number: u64,
+        source: Source,
+        result: Result<Option<Found>, ApiError>,
+    ) -> Requests {
+        let Some(search) = self.search.as_mut().filter(|search| search.number == number) else {
+            return Requests::none();
+        };
+        search.waiting.retain(|waiting| *waiting != source);
+        match (result, source) {
+            (Ok(Some(Found::Unsupported)), Source::Server(server)) => search.unsupported.push(server),
+            (Ok(Some(found)), source) => {
+                return self.search.take().map(|search| open(search, found, source)).unwrap_or_default();
+            }
+            (Ok(None), source) => search.absent.push(source),
+            (Err(error), source) => search.failed.push((source.name(), error)),
+        }
+        self.proceed(cx)
+    }
+
+    /// Ends the search because the user does something else.
+    pub fn cancel(&mut self) -> Requests {
+        let search = self.search.take();
+        search.map(|s| Requests::info(format!("Stopped searching for {}.", short_id(&s.id)))).unwrap_or_default()
+    }
+
+    /// Nothing that was asked has the id.
+    fn end(&mut self, cx: &Cx<'_>) -> Requests {
+        let Some(search) = &mut self.search else { return Requests::none() };
+        // A run's address names a thread, and a revision is looked for only once the rest said no.
+        if search.run.is_none() && !search.asked_revisions {
+            search.asked_revisions = true;
+            let known = cx.lookup.deployments().into_iter();
+            let sources = known.map(|(profile, id, name)| Source::Revisions(profile, id, name)).collect();
+            let (_, sources) = without_halted(cx.session, sources);
+            if !sources.is_empty() {
+                search.skipped += sources.len().saturating_sub(MOST_DEPLOYMENTS);
+                search.queue.extend(sources.into_iter().take(MOST_DEPLOYMENTS));
+                let (n, id) = (search.queue.len(), short_id(&search.id));
+                let text = format!("No thread, assistant or deployment {id}. Asking {n} deployments for a revision…");
+                let mut out = Requests::info(text);
+                out.extend(self.proceed(cx));
+                return out;
+            }
+        }
+        let Some(search) = self.search.take() else { return Requests::none() };
+        // A server with only the contract's calls looks nothing up, and streams a thread all the same.
+        let open = cx.lookup.open_server();
+        let only = search.unsupported.iter().find(|server| Some(*server) == open.as_ref()).or(
+            match search.unsupported.as_slice() {
+                [one] if search.failed.is_empty() => Some(one),
+                _ => None,
+            },
+        );
+        if let Some(server) = only.cloned() {
+            let place = Source::Server(server.clone()).name();
+            let target = target(search.id, search.run);
+            return Requests::info(format!("{place} can't look threads up: opened the thread unchecked."))
+                .and(Request::Go(Destination::Stream(server, target)));
+        }
+        Requests::error(search.nothing())
+    }
+}
+
+/// Leaves out what belongs to a profile whose key was refused: nothing more is asked there until a refresh.
+fn without_halted(session: &Session, sources: Vec<Source>) -> (Vec<(String, ApiError)>, Vec<Source>) {
+    let halted = |name: &str| session.profile(name).filter(|p| p.halted)?.error.clone();
+    let mut failed: Vec<(String, ApiError)> = Vec::new();
+    let mut kept = Vec::new();
+    for source in sources {
+        match halted(source.profile()) {
+            Some(error) if failed.iter().all(|(name, _)| *name != *source.profile()) => {
+                failed.push((source.profile().to_string(), error));
+            }
+            Some(_) => {}
+            None => kept.push(source),
+        }
+    }
+    (failed, kept)
+}
+
+fn target(thread: String, run: Option<String>) -> StreamTarget {
+    match run {
+        Some(run) => StreamTarget::Join { thread, run },
+        None => StreamTarget::Tail { thread },
+    }
+}
+
+/// Opens what was found.
+fn open(search: Search, found: Found, source: Source) -> Requests {
+    let (short, place, id) = (short_id(&search.id), source.name(), search.id);
+    let tell = |what: &str| Requests::info(format!("Found {what} {short} on {place}."));
+    let (out, to) = match (found, source) {
+        (Found::Thread, Source::Server(server)) => {
+            (tell("thread"), Destination::Stream(server, target(id, search.run)))
+        }
+        (Found::Run(thread), Source::Server(server)) => {
+            (tell("run"), Destination::Stream(server, StreamTarget::Join { thread, run: id }))
+        }
+        (Found::Assistant, Source::Server(server)) => (tell("assistant"), Destination::Assistant(Some(server), id)),
+        (Found::Deployment(name), Source::Deployments(profile)) => {
+            let or = Described::Deployment(profile, id.as_str().into(), name);
+            let told = format!("Found deployment {short} on {place}.");
+            (Requests::none(), Destination::Row { deployment: id, revision: None, or, told })
+        }
+        (Found::Revision, Source::Revisions(profile, deployment, _)) => {
+            let of = RevisionRef { profile, deployment: deployment.clone(), revision: id.as_str().into() };
+            let (deployment, or) = (deployment.to_string(), Described::Revision(of));
+            (tell("revision"), Destination::Row { deployment, revision: Some(id), or, told: String::new() })
+        }
+        // No source answers so.
+        _ => return Requests::none(),
+    };
+    out.and(Request::Go(to))
+}
+
+impl Search {
+    /// Where the id was not found. The first line has the essentials, the others all details.
+    fn nothing(&self) -> String {
+        // A deployment that was asked for a revision was asked for its threads before, under the same name.
+        let mut absent: Vec<String> = Vec::new();
+        for name in self.absent.iter().map(Source::name) {
+            if !absent.contains(&name) {
+                absent.push(name);
+            }
+        }
+        let id = short_id(&self.id);
+        let mut line = match absent.is_empty() {
+            true => format!("Could not look for {id}"),
+            false => format!("{id} was not found on {}", listing(&absent)),
+        };
+        if !self.failed.is_empty() {
+            let failed: Vec<String> =
+                self.failed.iter().map(|(name, error)| format!("{name}: {}", error.badge())).collect();
+            line.push_str(&format!("; {}", listing(&failed)));
+        }
+        let unsupported: Vec<String> =
+            self.unsupported.iter().map(|server| Source::Server(server.clone()).name()).collect();
+        if !unsupported.is_empty() {
+            line.push_str(&format!("; can't look ids up: {}", listing(&unsupported)));
+        }
+        if self.skipped > 0 {
+            line.push_str(&format!("; {} more were not asked", self.skipped));
+        }
+        line.push('.');
+        if self.run.is_none() {
+            let looked_at = Found::THREADS_LOOKED_AT;
+            line.push_str(&format!(
+                " Runs of the {looked_at} newest threads were looked at; for others paste THREAD/RUN."
+            ));
+        }
+        let mut lines = vec![line];
+        lines.extend(self.note.clone());
+        if absent.len() > MOST_NAMES {
+            lines.push(format!("Asked: {}", absent.join(", ")));
+        }
+        lines.extend(self.failed.iter().map(|(name, error)| format!("{name}: {}", error.story())));
+        lines.join("\n")
+    }
+}
+
+/// Names in a line: `us, eu and 12 more`.
+fn listing(names: &[String]) -> String {
+    match names.len() {
+        0..=MOST_NAMES => names.join(", "),
+        n => format!("{} and {} more", names[..MOST_NAMES].join(", "), n - MOST_NAMES),
+    }
+}

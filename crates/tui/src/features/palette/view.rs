@@ -1,0 +1,42 @@
+//! A command being typed: what is offered stands above the footer, over what one was looking at.
+
+use super::Palette;
+use super::completions::{Offer, no_offer, offers};
+use crate::session::Cx;
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone};
+
+/// Most offers that are shown at once.
+const MOST: usize = 10;
+/// Columns of what they are, where it is short.
+const NAMES: usize = 24;
+
+/// Draws what is offered for what was typed.
+pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let (w, h) = cx.session.size;
+    let offers = offers(cx, &palette.text());
+    let room = MOST.min((h as usize).saturating_sub(8)).max(1);
+    let top = (palette.at + 1).saturating_sub(room);
+    let shown: Vec<(usize, &Offer)> = offers.iter().enumerate().skip(top).take(room).collect();
+    let height = shown.len().max(1) as u16;
+    let y = h - 2 - height;
+    canvas.clear(Area { x: 0, y: y - 1, w, h: height + 1 });
+    canvas.rule(y - 1, w, None, "─");
+    if shown.is_empty() {
+        canvas.line(2, y, w - 4, &Line::of(Tone::Dim, &no_offer(cx, &palette.text())));
+    }
+    // An id is shown whole.
+    let names =
+        shown.iter().map(|(_, offer)| runtail_core::text::width(&offer.shown)).max().unwrap_or(0).clamp(NAMES, 48);
+    for (i, (at, offer)) in shown.into_iter().enumerate() {
+        let y = y + i as u16;
+        let gap = " ".repeat(names.saturating_sub(runtail_core::text::width(&offer.shown)));
+        let line =
+            Line::of(Tone::Strong, &format!("{}{gap}", offer.shown)).with(Tone::Dim, &format!(" {}", offer.note));
+        canvas.line(3, y, w.saturating_sub(5), &line);
+        if at == palette.at {
+            canvas.select(Area { x: 0, y, w, h: 1 }, y, true);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What would be written to the configuration file: nothing is written that was not shown.
+
+use crate::input::action::{Action, Context};
+use crate::session::msg::Effect;
+use crate::session::{Cx, GUTTER, Page, Request, Requests};
+use crate::widgets::line::{Line, Tone, wrap};
+use runtail_core::config::{DiffLine, Draft};
+
+/// The page before the configuration file is written.
+#[derive(Debug, Clone)]
+pub struct Save(pub Box<Draft>);
+
+impl Page for Save {
+    fn context(&self) -> Context {
+        Context::Save
+    }
+
+    fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
+        ("SAVE", self.0.path.display().to_string())
+    }
+
+    fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
+        draft_lines(&self.0, &cx.session.key("save.write"), width.saturating_sub(GUTTER.into()))
+    }
+
+    fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
+        match action {
+            Action::Send => Requests::from(Request::Close).and(Effect::SaveFile(self.0.clone())),
+            _ => Requests::none(),
+        }
+    }
+}
+
+/// What is going to be written, as lines; `write` is the key that does it.
+fn draft_lines(draft: &Draft, write: &str, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut say = |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
+    if draft.is_new() {
+        say(
+            Tone::Plain,
+            "The file is going to be made, for you alone to read. Where there is one, the variables of the environment make \
+             no profile any more.",
+        );
+    } else {
+        say(Tone::Plain, "These lines of the file go (-) and come (+); everything else stays as it is:");
+    }
+    say(Tone::Plain, "");
+    for line in draft.diff() {
+        match line {
+            DiffLine::Same(1) => say(Tone::Dim, "  … 1 line"),
+            DiffLine::Same(count) => say(Tone::Dim, &format!("  … {count} lines")),
+            DiffLine::Context(text) => say(Tone::Dim, &format!("  {text}")),
+            DiffLine::Out(text) => say(Tone::Bad, &format!("- {text}")),
+            DiffLine::In(text) => say(Tone::Good, &format!("+ {text}")),
+        }
+    }
+    say(Tone::Plain, "");
+    say(Tone::Strong, &format!("{write} writes it, Esc leaves the file as it is."));
+    lines
+}

@@ -1,0 +1,109 @@
+//! The screen of the first run: what is missing, what Runtail has to know, and the ways on.
+
+use super::first_run::{CHOICES, Choice};
+use crate::session::Cx;
+use crate::session::catalogue::{Catalogue, KEY_VARIABLE};
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone, wrap};
+use runtail_api::ApiError;
+
+/// Columns of the names at the left.
+const NAMES: usize = 12;
+
+/// Draws the screen.
+pub(super) fn first_run(choice: usize, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let area = cx.area;
+    let catalogue = &cx.session.catalogue;
+    canvas.title(Area { x: 1, y: 2, w: area.w, h: 1 }, "NOTHING IS CONFIGURED YET", true);
+    let width = usize::from(area.w);
+    let mut lines = missing(catalogue, width);
+    lines.extend(needed(width));
+    let top = lines.len() as u16;
+    for (i, line) in lines.iter().enumerate().take(usize::from(area.h)) {
+        canvas.line(area.x, area.y + i as u16, area.w, line);
+    }
+    for (i, (name, about)) in CHOICES.iter().map(|choice| words(catalogue, *choice)).enumerate() {
+        let y = area.y + top + i as u16;
+        canvas.line(area.x, y, area.w, &Line::of(Tone::Strong, &format!("{name:<26}")).with(Tone::Dim, &about));
+        if i == choice {
+            canvas.select(Area { x: area.x.saturating_sub(2), y, w: area.w + 2, h: 1 }, y, true);
+        }
+    }
+    let below = top + CHOICES.len() as u16 + 1;
+    for (i, line) in outcome(catalogue, width).iter().enumerate().take(usize::from(area.h.saturating_sub(below))) {
+        canvas.line(area.x, area.y + below + i as u16, area.w, line);
+    }
+}
+
+/// Where was looked in vain.
+fn missing(catalogue: &Catalogue, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let origin = &catalogue.origin;
+    let file = origin.file.as_ref().map_or_else(|| "no home folder is known".to_string(), |f| f.display().to_string());
+    match &catalogue.problem {
+        Some(problem) => field(&mut lines, Tone::Bad, "the file", &problem.to_string(), width),
+        None => field(&mut lines, Tone::Plain, "no profile", &format!("in {file}"), width),
+    }
+    if !origin.has_key {
+        field(&mut lines, Tone::Plain, "not set", KEY_VARIABLE, width);
+    }
+    lines.push(Line::new());
+    lines
+}
+
+/// What has to be said in a profile.
+fn needed(width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (name, text) in [
+        ("where", "region = \"us\" (or eu, apac, aws); url = \"https://…\" for your own installation"),
+        (
+            "the key",
+            "api_key_env = \"VARIABLE\", api_key_file = \"FILE\" that only you can read (chmod 600), or \
+                     api_key_command = [\"pass\", \"show\", \"langsmith\"]; never the key itself",
+        ),
+        ("workspace", "workspace = \"UUID\", only with a key of a whole organisation"),
+    ] {
+        field(&mut lines, Tone::Plain, name, text, width);
+    }
+    lines.push(Line::new());
+    lines
+}
+
+fn field(lines: &mut Vec<Line>, tone: Tone, name: &str, value: &str, width: usize) {
+    for (i, text) in wrap(value, width.saturating_sub(NAMES)).iter().enumerate() {
+        let name = if i == 0 { name } else { "" };
+        lines.push(Line::of(Tone::Dim, &format!("{name:<NAMES$}")).with(tone, text));
+    }
+}
+
+fn words(catalogue: &Catalogue, choice: Choice) -> (&'static str, String) {
+    match choice {
+        Choice::Write => ("Write a profile", "it is checked, and used in this session".into()),
+        Choice::Usual => {
+            let set = if catalogue.origin.has_key { "" } else { ", which is not set" };
+            ("Region us, usual key", format!("the key in {KEY_VARIABLE}{set}"))
+        }
+        Choice::Quit => ("Quit", "`runtail --demo` needs no account".into()),
+    }
+}
+
+/// How the profile is that was typed, and what happens to it.
+fn outcome(catalogue: &Catalogue, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut say = |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
+    match catalogue.first_typed().map(|known| (known, &known.trial, &known.tried)) {
+        Some((known, Some(_), _)) => say(Tone::Moving, &format!("◐ checking {}…", known.profile.name)),
+        Some((_, None, Some((_, Err(error))))) => {
+            let story = ApiError::story(error);
+            let (first, rest) = story.split_once('\n').unwrap_or((&story, ""));
+            say(Tone::Bad, &format!("✗ {first}"));
+            if !rest.is_empty() {
+                say(Tone::Plain, rest);
+            }
+            say(Tone::Dim, "⏎ on the first line changes it, u uses it anyway, s writes it to the file.");
+        }
+        _ => say(Tone::Dim, "Nothing is written to the file before you save. A file that comes to be is read at once."),
+    }
+    lines
+}

@@ -1,0 +1,217 @@
+//! Using, trying, defining and saving profiles.
+
+use crate::session::catalogue::{Catalogue, Known, Origin, Then, Trial};
+use crate::session::msg::Effect;
+use crate::session::request::ProfileRequest;
+use crate::session::subject::Subject;
+use crate::session::{Request, Requests, Route};
+use jiff::Timestamp;
+use runtail_api::ApiError;
+use runtail_core::config::edit::{profile_of, profile_template};
+use runtail_core::config::{ConfigError, Draft, Profile, SecretSource};
+
+impl Catalogue {
+    /// Does what a feature asks for.
+    pub fn handle(&mut self, request: ProfileRequest) -> Requests {
+        match request {
+            ProfileRequest::ToggleUse(name) => self.toggle_use(&name),
+            ProfileRequest::Try(name, then) => self.try_profile(&name, then),
+            ProfileRequest::Test(name) => self.test_profile(&name),
+            ProfileRequest::UseAnyway(name) => self.use_anyway(&name),
+            ProfileRequest::Edit(name) => self.edit_profile(name.as_deref()),
+            ProfileRequest::DraftFile => self.draft_file(),
+        }
+    }
+
+    /// Uses a profile beside the others once it was reached, or no longer.
+    fn toggle_use(&mut self, name: &str) -> Requests {
+        let Some(known) = self.known_mut(name) else { return Requests::none() };
+        if known.is_coming() {
+            known.trial = None;
+            return Requests::info(format!("{name} is not checked any more; everything is as it was."));
+        }
+        if self.used(name).is_none() {
+            return self.try_profile(name, Then::Use);
+        }
+        let others: Vec<Profile> = self.in_force.iter().filter(|p| p.name != name).cloned().collect();
+        if others.is_empty() {
+            let text = format!("{name} is the only one in use and stays. ⏎ on another one switches to that.");
+            return Requests::info(text);
+        }
+        Request::UseProfiles(others).into()
+    }
+
+    /// Asks a profile's servers whether they can be reached with its keys. Until they answered all is as it was.
+    pub fn try_profile(&mut self, name: &str, then: Then) -> Requests {
+        self.trials += 1;
+        let number = self.trials;
+        let Some(known) = self.known_mut(name) else { return Requests::none() };
+        (known.trial, known.tried) = (Some(Trial { number, then }), None);
+        Effect::Try(number, Box::new(known.profile.clone())).into()
+    }
+
+    /// Tries a profile; where its newest definition is not in force yet, to use it.
+    fn test_profile(&mut self, name: &str) -> Requests {
+        let pending = self.known(name).is_some_and(|known| self.is_pending(known));
+        self.try_profile(name, if pending { Then::Use } else { Then::Nothing })
+    }
+
+    /// Takes the result of a trial.
+    pub fn on_tried(&mut self, number: u64, result: Result<(), ApiError>, at: Timestamp) -> Requests {
+        let ours = |known: &&mut Known| known.trial.is_some_and(|trial| trial.number == number);
+        let Some(known) = self.all.iter_mut().find(ours) else { return Requests::none() };
+        let Some(Trial { then, .. }) = known.trial.take() else { return Requests::none() };
+        let name = known.profile.name.clone();
+        known.tried = Some((then, result.clone().map(|()| at)));
+        match (result, then) {
+            (Ok(()), Then::Nothing) => Requests::info(format!("{name} can be reached.")),
+            (Ok(()), then) => match self.adopted(&name, then == Then::Switch) {
+                Some(list) if self.in_force != list => Request::UseProfiles(list).into(),
+                _ => Requests::info(format!("{name} can be reached, and is what is in use.")),
+            },
+            (Err(error), then) => {
+                let stays = match (then, self.used(&name).is_some()) {
+                    (Then::Nothing, _) => String::new(),
+                    (Then::Switch, false) => {
+                        "\n  Nothing was switched. On the page of profiles u uses it anyway.".into()
+                    }
+                    (_, false) => format!("\n  {name} is not used. On the page of profiles u uses it anyway."),
+                    (_, true) => {
+                        format!("\n  {name} stays as it was. On the page of profiles u uses it as it is defined now.")
+                    }
+                };
+                Requests::error(format!("{}{stays}", error.story()))
+            }
+        }
+    }
+
+    /// Uses a profile though its servers could not be reached.
+    fn use_anyway(&mut self, name: &str) -> Requests {
+        match self.known(name).and_then(|known| known.tried.as_ref()) {
+            Some((then, Err(_))) => {
+                let list = self.adopted(name, *then == Then::Switch);
+                list.map(|list| Request::UseProfiles(list).into()).unwrap_or_default()
+            }
+            _ => Requests::info("A profile is used without being checked only after a check that failed."),
+        }
+    }
+
+    /// The profiles in use with this one as it is defined now, or this one alone.
+    fn adopted(&self, name: &str, alone: bool) -> Option<Vec<Profile>> {
+        let profile = self.known(name)?.profile.clone();
+        let mut list = if alone { Vec::new() } else { self.in_force.clone() };
+        match list.iter_mut().find(|used| used.name == name) {
+            Some(used) => *used = profile,
+            None => list.push(profile),
+        }
+        Some(list)
+    }
+
+    /// Brings what is used in line with how it is defined by now: at once where the same servers are asked with the same
+    /// keys, else when they were reached. What rules writing out counts at once.
+    pub fn redefine(&mut self, mut list: Vec<Profile>) -> Requests {
+        let mut to_try = Vec::new();
+        for used in &mut list {
+            let Some(known) = self.known(&used.name) else { continue };
+            if known.profile.same_target(used) {
+                *used = known.profile.clone();
+            } else {
+                // The seal of the old one stays: it is not the new one that it would be lifted for.
+                used.sealed = used.sealed.take().or_else(|| known.profile.sealed.clone());
+                to_try.push(used.name.clone());
+            }
+        }
+        let mut out: Requests = Request::UseProfiles(list).into();
+        for name in to_try {
+            if !self.known(&name).is_some_and(Known::is_coming) {
+                out.extend(self.try_profile(&name, Then::Use));
+            }
+        }
+        out
+    }
+
+    /// Opens the text of a profile, or that of a new one.
+    fn edit_profile(&self, name: Option<&str>) -> Requests {
+        Route::Edit(Subject::Profile(name.map(Into::into)), self.text_of(name)).into()
+    }
+
+    /// Defines a profile for this session by its text (see [`runtail_core::config::edit`]); in the file only when it is saved.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and where.
+    pub fn define(&mut self, text: &str) -> Result<Requests, ConfigError> {
+        let mut profile = self.read(text)?;
+        let name = profile.name.clone();
+        // The demo's key has no place that a text could name.
+        let given = self.known(&name).and_then(|known| known.profile.key.clone());
+        if let (None, Some(given @ SecretSource::Given(_))) = (&profile.key, given) {
+            profile.key = Some(given);
+        }
+        if self.known(&name).is_none() {
+            self.all.push(Known::of(profile.clone()));
+        }
+        if let Some(known) = self.known_mut(&name) {
+            known.define(profile);
+            let is_filed = known.filed.as_ref().is_some_and(|(filed, _)| *filed == known.profile);
+            known.typed = (!is_filed).then(|| text.into());
+        }
+        self.picker.wish(name.clone());
+        if self.used(&name).is_some() {
+            return Ok(self.redefine(self.in_force.clone()));
+        }
+        // Where nothing is used yet there is nothing to be kept.
+        let then = if self.in_force.is_empty() { Then::Use } else { Then::Nothing };
+        Ok(self.try_profile(&name, then))
+    }
+
+    /// Reads the text of one profile as [`Catalogue::define`] does, and changes nothing.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and where.
+    pub fn read(&self, text: &str) -> Result<Profile, ConfigError> {
+        let Origin { file, read_only, write, .. } = &self.origin;
+        let mut profile = profile_of(text, file.as_deref())?;
+        profile.seal(*read_only, *write);
+        Ok(profile)
+    }
+
+    /// The text with which a profile is edited, or a new one begun.
+    pub fn text_of(&self, name: Option<&str>) -> String {
+        let known = name.and_then(|name| self.known(name));
+        let filed = |known: &Known| known.filed.as_ref().and_then(|(_, table)| table.clone());
+        match known.and_then(|known| known.typed.clone().or_else(|| filed(known))) {
+            Some(text) => text.to_string(),
+            None => profile_template(known.map(|known| &known.profile)),
+        }
+    }
+
+    /// Finds out what the file would be with what was typed here.
+    fn draft_file(&self) -> Requests {
+        let typed: Vec<_> = self.all.iter().filter_map(|known| known.typed.clone()).collect();
+        match &self.origin.file {
+            _ if typed.is_empty() => Requests::info("Nothing was changed here that is not in the file."),
+            None => Requests::error("No home folder is known: give --config FILE to say where the file is to be."),
+            Some(file) => Effect::DraftFile(file.clone(), typed).into(),
+        }
+    }
+
+    /// The file was written, or could not be.
+    pub fn on_saved(&mut self, result: Result<Box<Draft>, ConfigError>) -> Requests {
+        match result {
+            Ok(draft) => {
+                // What was typed since then is not in it.
+                let is_in = |typed: &str| draft.typed().any(|text| text == typed);
+                for known in &mut self.all {
+                    known.typed.take_if(|typed| is_in(typed));
+                }
+                Requests::info(format!("{} was written.", draft.path.display()))
+            }
+            Err(error) => Requests::error(error.to_string()),
+        }
+    }
+
+    /// The profile that was typed last, and is not used yet.
+    pub fn first_typed(&self) -> Option<&Known> {
+        self.all.iter().rfind(|known| known.typed.is_some())
+    }
+}

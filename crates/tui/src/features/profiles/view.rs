@@ -1,0 +1,257 @@
+//! The page of all profiles: which are used, where each leads, and how it is.
+
+use crate::input::action::{Action, Context};
+use crate::session::catalogue::{Known, Then};
+use crate::session::request::ProfileRequest;
+use crate::session::{Component, Cx, Requests};
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::list::Picker;
+use crate::widgets::theme::PRODUCTION;
+use runtail_core::config::{Profile, SecretSource};
+use runtail_core::text;
+
+/// The page, with the selection on it.
+#[derive(Debug, Clone, Default)]
+pub struct ProfilesPage {
+    /// The selection.
+    pub picker: Picker,
+}
+
+impl ProfilesPage {
+    fn selected<'a>(&self, cx: &Cx<'a>) -> Option<&'a Known> {
+        cx.session.catalogue.known(self.picker.selected.as_deref()?)
+    }
+}
+
+impl Component for ProfilesPage {
+    fn context(&self) -> Context {
+        Context::Profiles
+    }
+
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        let Some(name) = self.selected(cx).map(|known| known.profile.name.clone()) else { return Requests::none() };
+        let request = match action {
+            Action::Mark => ProfileRequest::ToggleUse(name),
+            Action::Open => ProfileRequest::Try(name, Then::Switch),
+            Action::Test => ProfileRequest::Test(name),
+            Action::Anyway => ProfileRequest::UseAnyway(name),
+            Action::Add => ProfileRequest::Edit(None),
+            Action::Edit => ProfileRequest::Edit(Some(name)),
+            Action::Save => ProfileRequest::DraftFile,
+            _ => return Requests::none(),
+        };
+        request.into()
+    }
+
+    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        self.picker.step(&cx.session.catalogue.names(), rows(cx), lines);
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        self.picker.clamp(&cx.session.catalogue.names(), rows(cx));
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        draw(self, cx, canvas);
+        None
+    }
+}
+
+/// Rows of the list; the details of the selected profile have the room below.
+fn rows(cx: &Cx<'_>) -> usize {
+    let height = usize::from(cx.area.h);
+    cx.session.catalogue.all.len().min(height.saturating_sub(12).max(3)).max(1)
+}
+
+fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let area = cx.area;
+    let head = Area { x: 1, y: 2, w: area.w, h: 1 };
+    let used = canvas.title(head, "PROFILES", true);
+    let mut about = Line::of(Tone::Dim, &place(cx));
+    if cx.session.catalogue.is_unsaved() {
+        about.push(Tone::Moving, "   not saved: s shows what would be");
+    }
+    canvas.line(head.x + used + 3, head.y, head.w.saturating_sub(used + 3), &about);
+    let columns = Columns::of(cx, area.w);
+    let row = |texts: [&str; 7]| columns.line(texts.map(|text| (Tone::Dim, text.to_string())));
+    let heads = ["", "NAME", "LABEL", "WHERE", "KEY", "WRITING", "STATE"];
+    canvas.line(area.x, area.y, area.w, &row(heads));
+    let catalogue = &cx.session.catalogue;
+    let rows = rows(cx);
+    let shown = page.picker.window(catalogue.all.len(), rows);
+    for (line, known) in shown.into_iter().filter_map(|n| catalogue.all.get(n)).enumerate() {
+        let y = area.y + 1 + line as u16;
+        canvas.line(area.x, y, area.w, &columns.line(cells(cx, known)));
+        if page.picker.selected.as_deref() == Some(known.profile.name.as_str()) {
+            canvas.select(Area { x: area.x - 2, y, w: area.w + 2, h: 1 }, y, true);
+        }
+    }
+    let below = area.y + 2 + rows as u16;
+    let room = area.h.saturating_sub(2 + rows as u16);
+    for (i, line) in details(page, cx, usize::from(area.w)).iter().take(usize::from(room)).enumerate() {
+        canvas.line(area.x, below + i as u16, area.w, line);
+    }
+}
+
+/// The file, or why there is none.
+fn place(cx: &Cx<'_>) -> String {
+    match &cx.session.catalogue.origin.file {
+        _ if cx.session.settings.demo => "of the demo".into(),
+        Some(file) if cx.session.catalogue.all.iter().any(|known| known.filed.is_some()) => file.display().to_string(),
+        _ => "of the environment or the command line".into(),
+    }
+}
+
+/// The widths of the columns, the mark of use first and the state last.
+struct Columns([usize; 7]);
+
+impl Columns {
+    fn of(cx: &Cx<'_>, width: u16) -> Columns {
+        let widest = |text: fn(&Known) -> String, least: usize, most: usize| {
+            let all = cx.session.catalogue.all.iter().map(|known| text::width(&text::clean(&text(known))));
+            all.max().unwrap_or(0).clamp(least, most)
+        };
+        let label = |known: &Known| label(&known.profile);
+        let labels = if cx.session.catalogue.all.iter().any(|known| known.profile.label.is_some()) { 5 } else { 0 };
+        let is_wide = width >= 110;
+        Columns([
+            3,
+            widest(|known| known.profile.name.clone(), 8, if is_wide { 24 } else { 16 }),
+            if labels > 0 { widest(label, labels, 14) } else { 0 },
+            widest(|known| place_of(&known.profile), 5, if is_wide { 28 } else { 14 }),
+            if is_wide { widest(|known| key(&known.profile), 3, 36) } else { 0 },
+            9,
+            usize::MAX,
+        ])
+    }
+
+    /// A line with a cell in each column that there is room for.
+    fn line(&self, cells: [(Tone, String); 7]) -> Line {
+        let mut line = Line::new();
+        for ((tone, text), width) in cells.into_iter().zip(self.0).filter(|(_, width)| *width > 0) {
+            let text = text::clean(&text).into_owned();
+            // The state is the last, and has what is left.
+            let text = text::fit(&text, width);
+            line.push(tone, &text);
+            if width < usize::MAX {
+                line.push(Tone::Plain, &" ".repeat(width + 2 - text::width(&text)));
+            }
+        }
+        line
+    }
+}
+
+fn label(profile: &Profile) -> String {
+    let mark = if profile.is_production() { PRODUCTION } else { "" };
+    profile.label.as_ref().map(|label| format!("{mark}‹{label}›")).unwrap_or_default()
+}
+
+/// The region, or the host.
+fn place_of(profile: &Profile) -> String {
+    profile.region.clone().unwrap_or_default()
+}
+
+/// Where the key comes from; never the key.
+fn key(profile: &Profile) -> String {
+    let short = |source: &SecretSource| match source {
+        SecretSource::Env(name) => format!("${name}"),
+        SecretSource::File(path) => path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
+        SecretSource::Command(words) => format!("{} …", words.first().map_or("", |w| w)),
+        SecretSource::Given(_) => "given".into(),
+    };
+    let all = [&profile.key, &profile.bearer].into_iter().flatten().map(short).collect::<Vec<_>>();
+    if all.is_empty() { "none".into() } else { all.join(" + ") }
+}
+
+fn cells(cx: &Cx<'_>, known: &Known) -> [(Tone, String); 7] {
+    let profile = &known.profile;
+    let used = cx.session.catalogue.used(&profile.name);
+    let sealed = used.unwrap_or(profile).is_read_only();
+    let (tone, state) = state(cx, known);
+    [
+        if used.is_some() { (Tone::Accent, "[x]".into()) } else { (Tone::Dim, "[ ]".into()) },
+        (if used.is_some() { Tone::Strong } else { Tone::Plain }, profile.name.clone()),
+        (Tone::Strong, label(profile)),
+        (Tone::Plain, place_of(profile)),
+        (Tone::Dim, key(profile)),
+        (Tone::Plain, if sealed { "read-only" } else { "allowed" }.into()),
+        (tone, state),
+    ]
+}
+
+/// How a profile is, in a few words.
+fn state(cx: &Cx<'_>, known: &Known) -> (Tone, String) {
+    let pending = cx.session.catalogue.is_pending(known);
+    match (&known.trial, &known.tried) {
+        (Some(_), _) => return (Tone::Moving, "◐ checking…".into()),
+        (None, Some((then, Err(error)))) => {
+            let kept = if *then == Then::Nothing { "" } else { ", u uses it anyway" };
+            return (Tone::Bad, format!("✗ {}{kept}", error.badge()));
+        }
+        _ if pending => return (Tone::Moving, "◌ changed, t checks it".into()),
+        _ => {}
+    }
+    match cx.session.profiles.iter().find(|state| *state.name == *known.profile.name) {
+        Some(state) => {
+            let health = cx.lookup.health(state);
+            let word = match health.mark.as_str() {
+                "●" => " answers",
+                "◐" => " asking",
+                _ => "",
+            };
+            (health.tone, format!("{}{word}{}", health.mark, health.age))
+        }
+        None if matches!(known.tried, Some((_, Ok(_)))) => (Tone::Good, "● reached".into()),
+        None => (Tone::Dim, "not used".into()),
+    }
+}
+
+/// Everything about the selected one, and what is wrong with the file.
+fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if let Some(problem) = &cx.session.catalogue.problem {
+        lines.push(Line::of(Tone::Bad, "✗ ").with(Tone::Plain, "The file is not in force as it is now:"));
+        lines.extend(wrap(&problem.to_string(), width).iter().map(|text| Line::of(Tone::Plain, &format!("  {text}"))));
+        lines.push(Line::new());
+    }
+    let Some(known) = page.selected(cx) else { return lines };
+    let profile = &known.profile;
+    let mut field = |name: &str, value: String| {
+        for (i, text) in wrap(&value, width.saturating_sub(12)).iter().enumerate() {
+            lines.push(Line::of(Tone::Dim, &format!("{:<12}", if i == 0 { name } else { "" })).with(Tone::Plain, text));
+        }
+    };
+    if let Some(url) = &profile.control_plane {
+        field("deployments", url.to_string());
+    }
+    for (name, url) in &profile.agent_servers {
+        field("server", format!("{url}  ({name})"));
+    }
+    field("workspace", profile.workspace.clone().unwrap_or_else(|| "that of the key".into()));
+    for (name, source) in [("key", &profile.key), ("bearer", &profile.bearer)] {
+        if let Some(source) = source {
+            field(name, source.to_string());
+        }
+    }
+    let used = cx.session.catalogue.used(&profile.name);
+    match &used.unwrap_or(profile).sealed {
+        Some(why) => field("writing", format!("ruled out: {why}")),
+        None => field("writing", "allowed".into()),
+    }
+    if !profile.deployments.is_empty() {
+        field("pinned", format!("{} deployments", profile.deployments.len()));
+    }
+    match (&known.typed, &known.filed) {
+        (Some(_), Some(_)) => field("defined", "here, for this session; the file has it otherwise".into()),
+        (Some(_), None) => field("defined", "here, for this session".into()),
+        _ => {}
+    }
+    if let Some((_, Err(error))) = &known.tried {
+        field("checked", error.story());
+    } else if cx.session.catalogue.is_pending(known) && known.trial.is_none() {
+        field("checked", "not yet: it is used as it was defined before".into());
+    }
+    lines
+}

@@ -1,0 +1,401 @@
+//! The browser: the lists beside the deployments (integrations, listeners, providers, tokens, connections) of one profile
+//! at a time, as a table over the panes.
+
+use super::{sign_in, view};
+use crate::input::action::{Action, Context};
+use crate::session::loaded::Loaded;
+use crate::session::msg::Effect;
+use crate::session::subject::Subject;
+use crate::session::{Component, Cx, Request, Requests, Route, Session, read_only_text};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::list::Picker;
+use jiff::Timestamp;
+use runtail_api::{ApiError, Listing};
+use runtail_core::model::{Collection, Field, GithubApp, Intent, Service, ServiceChange, parse_time};
+use runtail_core::text;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Columns between two of a table.
+const GAP: usize = 2;
+/// Widest that a column is at first, and narrowest that it gets before one goes.
+const WIDEST: usize = 44;
+const NARROWEST: usize = 8;
+
+/// A list that is open.
+#[derive(Debug, Clone)]
+pub struct Browse {
+    /// Which request its answer is waited for.
+    pub number: u64,
+    /// The profile whose list it is.
+    pub profile: Arc<str>,
+    /// Which list.
+    pub of: Collection,
+    /// What it is a part of, in words: the account of an integration, the slug of a provider, the id of an agent.
+    pub owner: String,
+    /// Its records, secrets masked.
+    pub rows: Loaded<Vec<Value>>,
+    /// Why there may be more than these.
+    pub incomplete: Option<ApiError>,
+    /// Whether it is being asked for.
+    pub asking: bool,
+    /// Only rows that contain this are shown.
+    pub filter: String,
+    /// Selection among the rows that are shown.
+    pub picker: Picker,
+}
+
+/// A table for some width.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Table {
+    /// The titles of the columns that there is room for, and their widths.
+    pub columns: Vec<(&'static str, usize)>,
+    /// The cells of the rows that are shown, clean and fitting.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Browse {
+    /// The rows that pass the filter, with their identities. A row without one can be looked at by nobody.
+    pub fn shown(&self) -> Vec<(String, &Value)> {
+        let wanted = self.filter.to_lowercase();
+        let fits = |row: &Value| {
+            wanted.is_empty() || self.of.fields().iter().any(|field| field.words(row).to_lowercase().contains(&wanted))
+        };
+        let rows = self.rows.value.iter().flatten();
+        rows.filter(|row| fits(row)).filter_map(|row| Some((self.of.id_of(row)?, row))).collect()
+    }
+
+    /// Their identities.
+    pub fn ids(&self) -> Vec<String> {
+        self.shown().into_iter().map(|(id, _)| id).collect()
+    }
+
+    /// The selected row, with its identity.
+    pub fn selected(&self) -> Option<(String, &Value)> {
+        let id = self.picker.selected.as_ref()?;
+        self.shown().into_iter().find(|(shown, _)| shown == id)
+    }
+
+    /// What copying a row gives: its identity; of a repository its address, which is what deployments name it by.
+    fn copy_text(&self) -> Option<String> {
+        let (id, row) = self.selected()?;
+        match &self.of {
+            Collection::Repositories(..) | Collection::InstallationRepositories(_) => {
+                Some(row["url"].as_str().map_or(id, str::to_string))
+            }
+            _ => Some(id),
+        }
+    }
+
+    /// What the footer shows for this list, most useful first.
+    fn useful_actions(&self) -> &'static [&'static str] {
+        match self.of {
+            Collection::Integrations(GithubApp::Deployments) => &[
+                "browse.open",
+                "browse.describe",
+                "browse.filter",
+                "browse.profile",
+                "app.back",
+                "app.command",
+                "app.help",
+            ],
+            Collection::Integrations(GithubApp::Forge) | Collection::ForgeInstallations => &[
+                "browse.open",
+                "browse.create",
+                "browse.filter",
+                "browse.profile",
+                "app.back",
+                "app.command",
+                "app.help",
+            ],
+            Collection::Repositories(..) | Collection::InstallationRepositories(_) => {
+                &["browse.open", "browse.filter", "app.copy", "app.back", "app.command", "app.help"]
+            }
+            Collection::Listeners => &[
+                "browse.open",
+                "browse.create",
+                "browse.update",
+                "browse.delete",
+                "browse.profile",
+                "app.back",
+                "app.help",
+            ],
+            Collection::Providers => &[
+                "browse.sign_in",
+                "browse.tokens",
+                "browse.create",
+                "browse.update",
+                "browse.delete",
+                "app.back",
+                "app.help",
+            ],
+            Collection::Tokens(_) => &[
+                "browse.sign_in",
+                "browse.update",
+                "browse.delete",
+                "app.copy",
+                "browse.profile",
+                "app.back",
+                "app.help",
+            ],
+            Collection::Connections(_) => {
+                &["browse.open", "browse.create", "browse.delete", "app.copy", "app.back", "app.command", "app.help"]
+            }
+        }
+    }
+
+    /// The table of the rows that are shown, at the server's time.
+    pub fn table(&self, width: usize, now: Timestamp) -> Table {
+        let shown = self.shown();
+        // What no row has takes no room.
+        let has_words = |field: &&Field| shown.iter().any(|(_, row)| !field.words(row).is_empty());
+        let fields: Vec<&Field> = self.of.fields().iter().filter(has_words).collect();
+        let mut cells: Vec<Vec<String>> =
+            shown.iter().map(|(_, row)| fields.iter().map(|field| cell(field, row, now)).collect()).collect();
+        let widest = |n: usize| cells.iter().map(|row| text::width(&row[n])).max().unwrap_or(0);
+        let natural = fields.iter().enumerate().map(|(n, field)| widest(n).clamp(field.title.len(), WIDEST)).collect();
+        let widths = fitted(natural, width);
+        for row in &mut cells {
+            row.truncate(widths.len());
+            row.iter_mut().zip(&widths).for_each(|(cell, width)| *cell = text::fit(cell, *width).into_owned());
+        }
+        Table { columns: fields.iter().map(|field| field.title).zip(widths).collect(), rows: cells }
+    }
+}
+
+/// Widths that fit together: the widest column gives way first, and when all are narrow the last ones go.
+fn fitted(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
+    loop {
+        let all: usize = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+        let Some(widest) = widths.iter().copied().max().filter(|_| all > room) else { return widths };
+        match widths.iter().rposition(|width| *width == widest && *width > NARROWEST) {
+            Some(at) => widths[at] -= (all - room).min(widest - NARROWEST).clamp(1, 4),
+            None if widths.len() > 1 => drop(widths.pop()),
+            None => return vec![room],
+        }
+    }
+}
+
+/// A field as a cell: ids in short, times by how far away they are.
+fn cell(field: &Field, row: &Value, now: Timestamp) -> String {
+    let words = field.words(row);
+    match parse_time(&words).filter(|_| field.is_time) {
+        Some(at) if at > now => format!("in {}", text::age(Duration::try_from(at - now).unwrap_or_default())),
+        Some(at) => format!("{} ago", text::age(Duration::try_from(now - at).unwrap_or_default())),
+        None if uuid::Uuid::parse_str(&words).is_ok() => text::short_id(&words),
+        None => text::clean(&words).into_owned(),
+    }
+}
+
+impl Browse {
+    /// A list of a profile. Where it is a part of something, `owner` names that.
+    pub fn new(of: Collection, profile: Arc<str>, owner: &str) -> Browse {
+        Browse {
+            number: 0,
+            profile,
+            of,
+            owner: owner.to_string(),
+            rows: Loaded::default(),
+            incomplete: None,
+            asking: false,
+            filter: String::new(),
+            picker: Picker::default(),
+        }
+    }
+
+    /// Requests the list, once more.
+    pub fn reread(&mut self, session: &Session) -> Effect {
+        (self.number, self.asking) = (session.next_stream.take(), true);
+        Effect::Browse(self.number, self.profile.clone(), self.of.clone())
+    }
+
+    /// Takes the list.
+    pub fn on_listed(&mut self, result: Result<Listing<Value>, ApiError>, at: Timestamp) -> Requests {
+        let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref()).cloned();
+        self.asking = false;
+        let result = result.map(|Listing { items, incomplete }| {
+            self.incomplete = incomplete;
+            items
+        });
+        self.rows.take(result, at);
+        error.map(|error| Request::ReportError(error).into()).unwrap_or_default()
+    }
+
+    /// Handles the actions that lead to a change or to an authentication: of a row where one is selected.
+    fn change(&self, cx: &Cx<'_>, action: Action, row: Option<(String, Value)>) -> Requests {
+        let of = &self.of;
+        let id = row.as_ref().map(|(id, _)| id.clone());
+        let what = match (action, of, id) {
+            (Action::Create, Collection::Listeners, _) => Service::CreateListener,
+            (Action::Create, Collection::Providers, _) => Service::CreateProvider,
+            (Action::Create, Collection::Connections(agent), _) => Service::Connect { agent: agent.clone() },
+            (Action::Create, Collection::Integrations(GithubApp::Forge), _) => Service::ForgeLink,
+            (Action::Discover, Collection::Providers, _) => Service::DiscoverProvider,
+            (Action::Update, Collection::Listeners, Some(id)) => Service::UpdateListener(id),
+            (Action::Update, Collection::Providers, Some(slug)) => Service::UpdateProvider(slug),
+            (Action::Update, Collection::Tokens(_), Some(id)) => Service::UpdateToken(id),
+            (Action::Delete, Collection::Listeners, Some(id)) => Service::DeleteListener(id),
+            (Action::Delete, Collection::Providers, Some(slug)) => Service::DeleteProvider(slug),
+            (Action::Delete, Collection::Tokens(_), Some(id)) => Service::DeleteToken(id),
+            (Action::Delete, Collection::Connections(agent), Some(connection)) => {
+                Service::Disconnect { agent: agent.clone(), connection }
+            }
+            (Action::DeleteAll, Collection::Tokens(Some(slug)), _) => Service::DeleteTokensOf(slug.clone()),
+            (Action::DeleteAll, Collection::Providers, Some(slug)) => Service::DeleteTokensOf(slug),
+            _ => return self.authenticate(cx, action, row),
+        };
+        let name = row.as_ref().and_then(|(_, row)| of.name_of(row)).filter(|_| action == Action::Update);
+        let row = row.map(|(_, row)| row).unwrap_or_default();
+        change_service(cx.session, self.profile.clone(), what, &row, name.as_deref())
+    }
+
+    fn authenticate(&self, cx: &Cx<'_>, action: Action, row: Option<(String, Value)>) -> Requests {
+        let slug = match (action, &self.of, row) {
+            (Action::SignIn, Collection::Providers, Some((slug, _))) => slug,
+            (Action::SignIn, Collection::Tokens(Some(slug)), _) => slug.clone(),
+            (Action::SignIn, Collection::Tokens(None), Some((_, row))) => {
+                row["provider_id"].as_str().unwrap_or_default().to_string()
+            }
+            _ => return Requests::none(),
+        };
+        sign_in::begin(cx.session, self.profile.clone(), &slug)
+    }
+
+    /// Shows the same list of the next profile that has a control plane. What is a part of something belongs to one profile.
+    fn turn_profile(&mut self, cx: &Cx<'_>, forward: bool) -> Requests {
+        let profiles = cx.session.profiles.iter();
+        let names: Vec<Arc<str>> = profiles.filter(|p| p.control_plane).map(|p| p.name.clone()).collect();
+        let at = names.iter().position(|name| *name == self.profile).unwrap_or(0);
+        let step = if forward { 1 } else { names.len() - 1 };
+        let Some(next) = names.get((at + step) % names.len().max(1)).filter(|next| **next != self.profile) else {
+            return Requests::info("There is no other profile with a control plane.");
+        };
+        if let Collection::Repositories(..) | Collection::InstallationRepositories(_) | Collection::Connections(_) =
+            self.of
+        {
+            let text = format!("These {} are of {}: another profile has others.", self.of.plural(), self.profile);
+            return Requests::info(text);
+        }
+        self.profile = next.clone();
+        (self.rows, self.incomplete, self.picker) = Default::default();
+        self.reread(cx.session).into()
+    }
+}
+
+/// Begins a change: what has fields is edited first, the rest is previewed at once.
+pub fn change_service(
+    session: &Session,
+    profile: Arc<str>,
+    what: Service,
+    record: &Value,
+    name: Option<&str>,
+) -> Requests {
+    if what.fields().is_empty() {
+        let change = ServiceChange { what, document: Default::default() };
+        return Route::Change(profile, Box::new(Intent::Service(Box::new(change)))).into();
+    }
+    if session.is_read_only(&profile) {
+        return Requests::error(read_only_text(&profile));
+    }
+    let text = what.template(record);
+    let name = name.unwrap_or(what.target()).into();
+    Route::Edit(Subject::Service { profile, what, name }, text).into()
+}
+
+impl Component for Browse {
+    fn context(&self) -> Context {
+        Context::Browse
+    }
+
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        match action {
+            Action::NextProfile | Action::PrevProfile => {
+                return self.turn_profile(cx, action == Action::NextProfile);
+            }
+            Action::Refresh => return self.reread(cx.session).into(),
+            _ => {}
+        }
+        let (profile, of) = (self.profile.clone(), self.of.clone());
+        let Some((id, row)) = self.selected().map(|(id, row)| (id, row.clone())) else {
+            return match action {
+                Action::Open | Action::Right | Action::Describe => Requests::none(),
+                _ => self.change(cx, action, None),
+            };
+        };
+        match (action, &of) {
+            (Action::Open | Action::Right, Collection::Integrations(app)) => {
+                let owner = of.name_of(&row).unwrap_or_default();
+                Route::List(Collection::Repositories(*app, id), profile, owner).into()
+            }
+            (Action::TokensOf, Collection::Providers) => {
+                Route::List(Collection::Tokens(Some(id.clone())), profile, id).into()
+            }
+            (Action::Open | Action::Right | Action::Describe, _) => {
+                let name = of.name_of(&row).unwrap_or_default();
+                Requests::inspect(format!("{} {name}", of.singular()), &row)
+            }
+            _ => self.change(cx, action, Some((id, row))),
+        }
+    }
+
+    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        let ids = self.ids();
+        self.picker.step(&ids, cx.session.overlay_rows().h.into(), lines);
+    }
+
+    fn copied(&mut self) -> Option<String> {
+        self.copy_text()
+    }
+
+    fn back(&mut self, _quit: bool) -> Option<Requests> {
+        let is_filtered = !std::mem::take(&mut self.filter).is_empty();
+        is_filtered.then(Requests::none)
+    }
+
+    fn filter(&self) -> Option<&str> {
+        Some(&self.filter)
+    }
+
+    fn set_filter(&mut self, text: &str) {
+        self.filter = text.to_string();
+    }
+
+    fn hints(&self) -> Option<&'static [&'static str]> {
+        Some(self.useful_actions())
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        let ids = self.ids();
+        self.picker.clamp(&ids, cx.session.overlay_rows().h.into());
+    }
+
+    fn profile(&self) -> Option<&str> {
+        Some(&self.profile)
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        view::browse(self, cx, canvas);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_give_way_before_they_go() {
+        assert_eq!(fitted(vec![10, 20, 30], 64), [10, 20, 30]);
+        let some = fitted(vec![10, 20, 30], 50);
+        assert!(some.len() == 3 && some.iter().sum::<usize>() + 4 == 50 && some[0] == 10, "{some:?}");
+        assert_eq!(fitted(vec![10, 20, 30], 28), [8, 8, 8]);
+        assert_eq!(fitted(vec![10, 20, 30], 27), [8, 8], "the last one goes");
+        assert_eq!(fitted(vec![44], 5), [5]);
+        assert_eq!(fitted(vec![], 5), [0; 0]);
+        for room in 0..90 {
+            let widths = fitted(vec![12, 44, 3, 44, 9], room);
+            assert!(widths.iter().sum::<usize>() + GAP * (widths.len() - 1) <= room, "{room}: {widths:?}");
+        }
+    }
+}

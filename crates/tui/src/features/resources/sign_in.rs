@@ -1,0 +1,335 @@
+//! Authenticating with a provider: what was asked for, how it stands, the link, and the wait. There is no token here: it is
+//! let go below.
+
+use super::view;
+use crate::input::action::{Action, Context};
+use crate::session::msg::{Effect, Epoch, Subscription, SubscriptionId, SubscriptionKind};
+use crate::session::subject::Subject;
+use crate::session::{Component, Cx, GUTTER, Request, Requests, Route, Session, read_only_text};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::scroll::{Flat, Place};
+use jiff::Timestamp;
+use runtail_api::{ApiError, AuthWaited};
+use runtail_core::model::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
+use runtail_core::text;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Columns of the names of fields.
+const LABELS: usize = 11;
+
+/// An authentication on the screen.
+#[derive(Debug, Clone)]
+pub struct SignIn {
+    /// Its number in this session; also names its wait.
+    pub number: u64,
+    /// The profile that it is asked with.
+    pub profile: Arc<str>,
+    /// What was asked for.
+    pub request: AuthAuthenticateRequest,
+    /// How it stands.
+    pub stage: Stage,
+    /// Since when it is waited for, while it is.
+    pub waiting: Option<Timestamp>,
+    /// What last went wrong while it was waited for.
+    pub trouble: Option<ApiError>,
+    /// Where one reads.
+    pub place: Place,
+}
+
+/// How an authentication stands.
+#[derive(Debug, Clone)]
+pub enum Stage {
+    /// It can be sent. Nothing was so far.
+    Ready,
+    /// It was sent, and the answer is waited for.
+    Asking,
+    /// This was the answer, with what the wait told since.
+    Answered(AuthAnswer),
+    /// It failed.
+    Failed(ApiError),
+}
+
+impl SignIn {
+    fn answer(&self) -> Option<&AuthAnswer> {
+        match &self.stage {
+            Stage::Answered(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    /// The link, while it leads anywhere.
+    pub fn link(&self) -> Option<&str> {
+        self.answer().filter(|answer| answer.status() != AuthStatus::Completed)?.url()
+    }
+
+    /// What is waited for.
+    pub fn auth_id(&self) -> Option<&str> {
+        self.answer()?.auth_id()
+    }
+
+    /// The lines to read. `key` gives the key of an action, for what can be done next.
+    pub fn lines(&self, width: usize, now: Timestamp, key: impl Fn(&str) -> String) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let answer = match &self.stage {
+            Stage::Ready => {
+                told(&mut lines, Tone::Plain, "This begins an authentication; nothing was sent so far.", width);
+                let send = key("signin.send");
+                told(&mut lines, Tone::Plain, &format!("{send} sends it. Nothing else does, Enter neither."), width);
+                lines.push(Line::new());
+                lines.push(Line::of(Tone::Dim, "What is sent"));
+                told(&mut lines, Tone::Plain, "  POST /v2/auth/authenticate", width);
+                let body = serde_json::to_string_pretty(&self.request).unwrap_or_default();
+                for part in wrap(&body, width.saturating_sub(2)) {
+                    lines.push(Line::of(Tone::Plain, &format!("  {part}")));
+                }
+                return lines;
+            }
+            Stage::Asking => return vec![Line::of(Tone::Dim, "Asking…")],
+            Stage::Failed(error) => {
+                told(&mut lines, Tone::Bad, &error.story(), width);
+                lines.push(Line::new());
+                told(&mut lines, Tone::Plain, "Esc leads back to what was asked.", width);
+                return lines;
+            }
+            Stage::Answered(answer) => answer,
+        };
+        let (glyph, tone) = look(answer.status());
+        lines.push(Line::of(tone, &format!("{glyph} ")).with(Tone::Strong, answer.word()));
+        told(&mut lines, Tone::Plain, answer.status().meaning(), width);
+        lines.push(Line::new());
+        if let Some(link) = self.link() {
+            field(&mut lines, "link", link, width, Tone::Accent);
+        }
+        for name in ["auth_id", "user_id"] {
+            if let Some(value) = answer.row[name].as_str() {
+                field(&mut lines, name, value, width, Tone::Plain);
+            }
+        }
+        if !answer.row["metadata"].is_null() {
+            field(&mut lines, "metadata", &answer.row["metadata"].to_string(), width, Tone::Plain);
+        }
+        if answer.has_token {
+            field(&mut lines, "token", "came, and is not shown", width, Tone::Dim);
+        }
+        lines.push(Line::new());
+        for step in self.next_steps(answer, &key) {
+            told(&mut lines, Tone::Plain, &step, width);
+        }
+        if let Some(since) = self.waiting {
+            let for_long = text::age(Duration::try_from(now - since).unwrap_or_default());
+            lines.push(Line::new());
+            lines.push(Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("waiting for {for_long}")));
+        }
+        if let Some(error) = &self.trouble {
+            told(&mut lines, Tone::Bad, &error.story(), width);
+        }
+        lines
+    }
+
+    /// What can be done next, in words.
+    fn next_steps(&self, answer: &AuthAnswer, key: impl Fn(&str) -> String) -> Vec<String> {
+        let mut steps = Vec::new();
+        let edit = "Esc leads back to what was asked";
+        if self.link().is_some() {
+            steps.push(format!(
+                "{} opens the link in your browser, {} copies it.",
+                key("signin.link"),
+                key("app.copy")
+            ));
+        }
+        match (answer.status(), self.auth_id(), self.waiting) {
+            (AuthStatus::Completed, ..) => steps.push("Nothing is left to do. Esc goes back.".into()),
+            (AuthStatus::Pending | AuthStatus::Timeout | AuthStatus::Unknown, Some(_), None) => {
+                steps.push(format!("{} waits until somebody agreed.", key("signin.wait")));
+            }
+            (AuthStatus::Pending | AuthStatus::Timeout | AuthStatus::Unknown, Some(_), Some(_)) => {
+                steps.push(format!("{} stops waiting; the link stays good.", key("signin.wait")));
+            }
+            (AuthStatus::ConnectionRequired, ..) => steps.push(format!(
+                "Without `check_only` the server gives a link where there is one to give: {edit}. What an agent may use \
+                 is in its connections (:connections AGENT)."
+            )),
+            (AuthStatus::TokenExpired, ..) => {
+                steps.push(format!("`force_new = true` asks for a new one: {edit}."));
+            }
+            (AuthStatus::NotFound, ..) => steps.push(format!("Another link is given when it is asked again: {edit}.")),
+            _ => steps.push(format!("{edit}.")),
+        }
+        steps
+    }
+}
+
+fn look(status: AuthStatus) -> (&'static str, Tone) {
+    match status {
+        AuthStatus::Completed => ("●", Tone::Good),
+        AuthStatus::Pending | AuthStatus::Timeout => ("◌", Tone::Moving),
+        AuthStatus::ConnectionRequired | AuthStatus::TokenExpired | AuthStatus::NotFound => ("✗", Tone::Bad),
+        AuthStatus::Unknown => ("?", Tone::Moving),
+    }
+}
+
+fn told(lines: &mut Vec<Line>, tone: Tone, text: &str, width: usize) {
+    lines.extend(wrap(text, width).iter().map(|part| Line::of(tone, part)));
+}
+
+/// A field, whole: a link that is cut is none.
+fn field(lines: &mut Vec<Line>, name: &str, value: &str, width: usize, tone: Tone) {
+    for (n, part) in wrap(value, width.saturating_sub(LABELS)).iter().enumerate() {
+        let name = if n == 0 { name } else { "" };
+        lines.push(Line::of(Tone::Dim, &format!("{name:<LABELS$}")).with(tone, part));
+    }
+}
+
+/// Edits the document of an authentication with a provider; an empty slug leaves the provider to the person.
+pub fn begin(session: &Session, profile: Arc<str>, provider: &str) -> Requests {
+    if session.is_read_only(&profile) {
+        return Requests::error(read_only_text(&profile));
+    }
+    let subject = Subject::Authenticate { profile, provider: provider.into() };
+    Route::Edit(subject, AuthAuthenticateRequest::example(provider)).into()
+}
+
+impl SignIn {
+    /// An authentication that was written down and is shown before it is sent.
+    pub fn new(number: u64, profile: Arc<str>, request: AuthAuthenticateRequest) -> SignIn {
+        SignIn { number, profile, request, stage: Stage::Ready, waiting: None, trouble: None, place: Place::at_start() }
+    }
+
+    /// Sends what is shown, once.
+    fn send(&mut self, cx: &Cx<'_>) -> Requests {
+        if !cx.is_seen {
+            return Requests::none();
+        }
+        // It may have become so since it was written.
+        if cx.session.is_read_only(&self.profile) {
+            return Requests::error(read_only_text(&self.profile));
+        }
+        if !matches!(self.stage, Stage::Ready) {
+            return Requests::none();
+        }
+        self.stage = Stage::Asking;
+        Effect::Authenticate(self.number, self.profile.clone(), Box::new(self.request.clone())).into()
+    }
+
+    /// Takes the answer.
+    pub fn on_answer(&mut self, result: Result<AuthAnswer, ApiError>) -> Requests {
+        match result {
+            Ok(answer) => self.stage = Stage::Answered(answer),
+            Err(error) => {
+                self.stage = Stage::Failed(error.clone());
+                return Request::ReportError(error).into();
+            }
+        }
+        Requests::none()
+    }
+
+    /// Takes the end of the wait.
+    pub fn on_waited(&mut self, result: Result<AuthWaited, ApiError>) -> Requests {
+        (self.waiting, self.trouble) = (None, None);
+        let said = match result {
+            Ok(AuthWaited::Ended(ended)) => {
+                let said = format!("{}: {}", ended.word(), ended.status().meaning());
+                if let Stage::Answered(answer) = &mut self.stage {
+                    answer.follow(ended);
+                }
+                said
+            }
+            Ok(AuthWaited::Deadline) => "Nobody agreed so far. The link may still be good; w waits on.".to_string(),
+            Err(error) => {
+                self.trouble = Some(error);
+                return Requests::none();
+            }
+        };
+        Requests::info(said)
+    }
+
+    /// The lines to read in an area.
+    pub(super) fn shown(&self, cx: &Cx<'_>) -> Vec<Line> {
+        self.lines(cx.area.w.saturating_sub(GUTTER) as usize, cx.session.now, |id| cx.session.key(id))
+    }
+
+    fn rows(&self, cx: &Cx<'_>) -> Flat {
+        Flat { first: 0, end: self.shown(cx).len() as u64 }
+    }
+}
+
+/// An answer came after the person left; the authentication was sent all the same.
+pub fn on_answer_unseen(result: Result<AuthAnswer, ApiError>) -> Requests {
+    match result {
+        Ok(answer) => {
+            let said = format!("The authentication that was sent: {}, {}", answer.word(), answer.status().meaning());
+            Requests::info(said)
+        }
+        Err(error) => Requests::error(error.story()),
+    }
+}
+
+impl Component for SignIn {
+    fn context(&self) -> Context {
+        if matches!(self.stage, Stage::Ready) { Context::Request } else { Context::SignIn }
+    }
+
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        match action {
+            Action::Send => return self.send(cx),
+            Action::OpenLink | Action::Open => match self.link() {
+                Some(link) => return Effect::OpenLink(link.to_string()).into(),
+                None if self.answer().is_some() => return Requests::info("There is no link to open."),
+                None => {}
+            },
+            Action::Watch => match (self.auth_id(), self.waiting) {
+                (Some(_), None) if self.link().is_some() => self.waiting = Some(cx.session.now),
+                (_, Some(_)) => self.waiting = None,
+                _ => return Requests::info("There is nothing to wait for."),
+            },
+            _ => {}
+        }
+        Requests::none()
+    }
+
+    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        let rows = self.rows(cx);
+        self.place.page(&rows, cx.area.h.into(), lines);
+    }
+
+    fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
+        let rows = self.rows(cx);
+        match start {
+            true => self.place.to_start(&rows, cx.area.h.into()),
+            false => self.place.to_end(&rows, cx.area.h.into(), false),
+        }
+    }
+
+    fn copied(&mut self) -> Option<String> {
+        self.link().or(self.auth_id()).map(str::to_string)
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        let rows = self.rows(cx);
+        self.place.clamp(&rows, cx.area.h.into());
+    }
+
+    fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
+        if let (Some(_), Some(auth_id)) = (self.waiting, self.auth_id())
+            && cx.session.may_ask(&self.profile)
+        {
+            let what = SubscriptionKind::Wait(self.profile.clone(), auth_id.to_string());
+            out.push(Subscription::new(SubscriptionId::Wait(self.number), Epoch::default(), what));
+        }
+    }
+
+    fn profile(&self) -> Option<&str> {
+        Some(&self.profile)
+    }
+
+    fn next_tick(&self, _cx: &Cx<'_>) -> Option<Duration> {
+        self.waiting.map(|_| Duration::from_secs(1))
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        view::sign_in(self, cx, canvas);
+        None
+    }
+}

@@ -1,0 +1,105 @@
+//! The browser's table, and the screen of an authentication.
+
+use super::browse::Browse;
+use super::sign_in::SignIn;
+use crate::session::page::{draw_lines, overlay_head};
+use crate::session::{Cx, Session};
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone};
+use runtail_core::text;
+
+/// Draws a list.
+pub(super) fn browse(list: &Browse, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let (area, rows) = (cx.area, cx.session.overlay_rows());
+    head(cx.session, list, canvas, Area { x: 1, y: 2, w: area.w, h: 1 });
+    let shown = list.ids();
+    if shown.is_empty() {
+        let (tone, text) = nothing(cx.session, list);
+        return canvas.words(Area { x: 0, ..area }, tone, &text);
+    }
+    let now = cx.session.server_time(&list.profile);
+    let table = list.table(rows.w.saturating_sub(4) as usize, now);
+    let titles = table.columns.iter().map(|(title, _)| *title);
+    let widths: Vec<usize> = table.columns.iter().map(|(_, width)| *width).collect();
+    canvas.line(rows.x + 2, area.y, area.w, &Line::of(Tone::Dim, &joined(titles, &widths)));
+    for (n, number) in list.picker.window(shown.len(), rows.h as usize).into_iter().enumerate() {
+        let y = rows.y + n as u16;
+        let cells = &table.rows[number];
+        let line = joined(cells.iter().map(String::as_str), &widths);
+        // The first column says what it is; the others are about it.
+        let (name, rest) = line.split_at(line.find("  ").unwrap_or(line.len()));
+        canvas.line(rows.x + 2, y, rows.w, &Line::of(Tone::Plain, name).with(Tone::Dim, rest));
+        if list.picker.selected.as_ref() == shown.get(number) {
+            canvas.select(Area { x: rows.x - 1, h: 1, ..rows }, y, true);
+        }
+    }
+}
+
+/// What is listed, of whom, how much of it, and what is odd about that.
+fn head(session: &Session, list: &Browse, canvas: &mut Canvas<'_>, area: Area) {
+    let used = canvas.title(area, &list.of.plural().to_uppercase(), true);
+    let mut line = Line::of(Tone::Dim, "of ");
+    if !list.owner.is_empty() {
+        line.push(Tone::Plain, &list.owner);
+        line.push(Tone::Dim, " in ");
+    }
+    line.push(Tone::Plain, &list.profile);
+    let tag = session.profiles.iter().find(|p| p.name == list.profile).map(|p| p.tag());
+    if let Some(tag) = tag.filter(|tag| *tag != &*list.profile) {
+        line.push(Tone::Dim, &format!(" ({tag})"));
+    }
+    if let Some(all) = list.rows.value.as_ref().map(Vec::len) {
+        let shown = list.shown().len();
+        let count = if shown == all { format!("   {all}") } else { format!("   {shown} of {all}") };
+        line.push(Tone::Dim, &count);
+    }
+    if !list.filter.is_empty() {
+        line.push(Tone::Accent, &format!("   /{}", list.filter));
+    }
+    let (tone, state) = match (&list.rows.error, &list.incomplete) {
+        _ if list.asking => (Tone::Moving, "asking…".to_string()),
+        (Some(error), _) if list.rows.value.is_some() => (Tone::Bad, format!("old: {}, r asks again", error.badge())),
+        (_, Some(error)) => (Tone::Moving, format!("there may be more: {}", error.badge())),
+        _ => (Tone::Dim, String::new()),
+    };
+    canvas.line_for_right(area.x + used + 3, area.y, area.w.saturating_sub(used + 4), &line.right(tone, &state));
+}
+
+/// The words where there are no rows.
+fn nothing(session: &Session, list: &Browse) -> (Tone, String) {
+    let what = list.of.plural();
+    match (&list.rows.value, &list.rows.error) {
+        _ if !list.filter.is_empty() => {
+            (Tone::Plain, format!("Nothing contains “{}”.\n\nEsc clears the filter.", list.filter))
+        }
+        (_, Some(error)) if !list.asking => (Tone::Bad, format!("{}\n\nr asks again.", error.story())),
+        (None, _) => (Tone::Dim, format!("Asking {} for its {what}…", list.profile)),
+        (Some(_), _) => {
+            let others = session.profiles.iter().filter(|p| p.control_plane).count() > 1;
+            let tab = if others { "\n\nTab shows those of the next profile." } else { "" };
+            (Tone::Plain, format!("There are no {what}.{tab}"))
+        }
+    }
+}
+
+fn joined<'c>(cells: impl Iterator<Item = &'c str>, widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (cell, width) in cells.zip(widths) {
+        line.push_str(cell);
+        line.extend(std::iter::repeat_n(' ', width.saturating_sub(text::width(cell)) + 2));
+    }
+    line.trim_end().to_string()
+}
+
+/// Draws an authentication.
+pub(super) fn sign_in(asked: &SignIn, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let area = cx.area;
+    let used = canvas.title(overlay_head(area), "AUTHENTICATION", true);
+    let about = Line::of(Tone::Dim, "with ")
+        .with(Tone::Plain, &asked.request.provider)
+        .with(Tone::Dim, " in ")
+        .with(Tone::Plain, &asked.profile);
+    canvas.line(used + 4, 2, area.w.saturating_sub(used + 4), &about);
+    draw_lines(canvas, area, &asked.place, &asked.shown(cx));
+}

@@ -1,0 +1,197 @@
+//! Writing a view to a file, part by part: the runtime writes one while the screen goes on, and asks for the next. So a
+//! million events neither stand in memory twice nor hold anything up.
+
+use super::StreamState;
+use super::viewer::{View, Viewer};
+use crate::session::msg::{Chunk, Effect, FileStep};
+use crate::session::{Requests, Route, Session};
+use runtail_core::text::{bytes, count};
+use runtail_stream::{Record, Seq};
+use std::path::PathBuf;
+
+/// Entries of a part.
+const PART_ENTRIES: usize = 2_000;
+/// Bytes after which a part is full.
+const PART_BYTES: usize = 4 << 20;
+
+/// How a view is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// As it stands on the screen, nothing cut.
+    Text,
+    /// The lines of a recording.
+    Jsonl,
+    /// A conversation, tables, code.
+    Markdown,
+}
+
+impl Format {
+    /// The words of the command.
+    pub const WORDS: [(&str, Format); 3] = [("text", Format::Text), ("jsonl", Format::Jsonl), ("md", Format::Markdown)];
+
+    /// What a file's name says.
+    fn of_path(path: &str) -> Format {
+        match path.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).as_deref() {
+            Some("jsonl" | "ndjson") => Format::Jsonl,
+            Some("md" | "markdown") => Format::Markdown,
+            _ => Format::Text,
+        }
+    }
+
+    fn ending(self) -> &'static str {
+        match self {
+            Format::Text => "txt",
+            Format::Jsonl => "jsonl",
+            Format::Markdown => "md",
+        }
+    }
+}
+
+/// A view that is being written.
+#[derive(Debug, Clone)]
+pub struct Export {
+    number: u64,
+    /// The stream's number.
+    stream: u64,
+    view: View,
+    format: Format,
+    path: PathBuf,
+    /// The next entry, and one past the last.
+    next: u64,
+    end: u64,
+    /// The event that was written last.
+    after: Seq,
+    entries: u64,
+    /// The newest event that was shown when it began.
+    moment: Seq,
+    finishing: bool,
+}
+
+/// A part of a view, as it is written.
+#[derive(Debug, Default)]
+pub struct Part {
+    /// Its pieces.
+    pub chunks: Vec<Chunk>,
+    /// Entries in it.
+    pub entries: u64,
+    size: usize,
+}
+
+impl Part {
+    /// Adds clean text.
+    pub fn text(&mut self, text: impl Into<String>) {
+        self.add(Chunk::Text(text.into()));
+    }
+
+    /// Adds a piece.
+    pub fn add(&mut self, chunk: Chunk) {
+        self.size += match &chunk {
+            Chunk::Text(text) => text.len(),
+            Chunk::Line(text) | Chunk::Lines(text) | Chunk::Code(_, text) => text.len(),
+            Chunk::Record(record) => match &**record {
+                Record::Event(event) => event.data.text().len(),
+                _ => 0,
+            },
+        };
+        self.chunks.push(chunk);
+    }
+
+    /// Whether no more should be added.
+    pub fn is_full(&self) -> bool {
+        self.entries as usize >= PART_ENTRIES || self.size >= PART_BYTES
+    }
+}
+
+/// A name that says what is in the file, and when it was written.
+pub fn proposed_path(session: &Session, viewer: &Viewer, format: Format) -> String {
+    let id = viewer.run_id.as_deref().or(viewer.thread_id.as_deref()).unwrap_or("stream");
+    let id: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(8).collect();
+    let view = viewer.view().title().to_lowercase();
+    let at = session.now.to_zoned(session.settings.tz.clone()).strftime("%H%M%S").to_string();
+    format!("runtail-{view}-{id}-{at}.{}", format.ending())
+}
+
+impl StreamState {
+    /// Opens the command line with what would be written where.
+    pub(super) fn propose_export(&self, session: &Session) -> Requests {
+        let path = self.tabs.shown().map(|viewer| proposed_path(session, viewer, Format::Text));
+        path.map(|path| Route::Palette(format!("export text {path}")).into()).unwrap_or_default()
+    }
+
+    /// Begins to write the view with the focus: `[text|jsonl|md] [PATH]`.
+    pub fn begin_export(&mut self, session: &Session, argument: &str) -> Requests {
+        let (word, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
+        let named = Format::WORDS.iter().find(|(known, _)| *known == word).map(|(_, format)| *format);
+        let (format, path) = match named {
+            Some(format) => (format, rest.trim()),
+            None if argument.is_empty() => (Format::Text, ""),
+            None => (Format::of_path(argument), argument),
+        };
+        let Some(viewer) = self.tabs.shown() else {
+            return Requests::error("No stream is shown: there is nothing to write.");
+        };
+        if let Some(export) = &self.export {
+            let path = runtail_core::text::clean(&export.path.display().to_string()).into_owned();
+            return Requests::error(format!("{path} is still being written."));
+        }
+        let path = match path {
+            "" => PathBuf::from(proposed_path(session, viewer, format)),
+            path => PathBuf::from(path),
+        };
+        let number = session.next_change.take();
+        let view = viewer.view();
+        let (next, end) = viewer.export_range(view, format);
+        self.export = Some(Export {
+            number,
+            stream: viewer.id,
+            view,
+            format,
+            path: path.clone(),
+            next,
+            end,
+            after: Seq::START,
+            entries: 0,
+            moment: viewer.tape.last_seq(),
+            finishing: false,
+        });
+        Effect::File(number, FileStep::Create(path)).into()
+    }
+
+    /// A step with a file is done: the bytes that the file has by now. The next part is written.
+    pub fn on_written(&mut self, number: u64, result: Result<u64, String>) -> Requests {
+        if let Some(requests) = self.on_recorded(number, &result) {
+            return requests;
+        }
+        let Some(mut export) = self.export.take_if(|export| export.number == number) else { return Requests::none() };
+        let path = runtail_core::text::clean(&export.path.display().to_string()).into_owned();
+        let size = match result {
+            Ok(size) => size,
+            Err(why) => return Requests::error(format!("{path} was not written: {why}")),
+        };
+        let what = export.view.title().to_lowercase();
+        if export.finishing {
+            let entries =
+                format!("{} {}", count(export.entries), if export.entries == 1 { "entry" } else { "entries" });
+            return Requests::info(format!("Wrote {what}, {entries}, {}, to {path}", bytes(size)));
+        }
+        let viewer = self.tabs.all().iter().find(|viewer| viewer.id == export.stream);
+        let is_there = |viewer: &&Viewer| viewer.tape.last_seq() >= export.moment;
+        let Some(viewer) = viewer.filter(is_there) else {
+            let why = if viewer.is_some() { "an earlier moment was gone to" } else { "its stream was closed" };
+            let text = format!("{path} is not whole: {why} after {} entries.", count(export.entries));
+            return Requests::error(text).and(Effect::File(number, FileStep::Finish));
+        };
+        let mut part = Part::default();
+        if size == 0 && export.entries == 0 {
+            viewer.export_head(export.view, export.format, &mut part);
+        }
+        (export.next, export.after) =
+            viewer.export_part(export.view, export.format, (export.next, export.end), export.after, &mut part);
+        export.entries += part.entries;
+        // A part may be empty because a filter let none of its entries through.
+        export.finishing = part.chunks.is_empty() && export.next >= export.end;
+        let step = if export.finishing { FileStep::Finish } else { FileStep::Write(part.chunks) };
+        self.export = Some(export);
+        Effect::File(number, step).into()
+    }
+}

@@ -1,0 +1,499 @@
+//! The filter of a stream: words that must all fit an event. `node:x mode:updates ns:sub run:01a1 id:… seq:100-200
+//! path:a.b=3 is:error`, a text or a `/regex/` anywhere in the event, and `!` before any of them turns it round.
+
+use super::{Pattern, unescaped};
+use crate::widgets::filter::Needle;
+use runtail_stream::EventNumber;
+use runtail_stream::projection::{Facets, Message, Path};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::ops::RangeInclusive;
+
+/// What may stand before a colon.
+pub const FIELDS: [&str; 9] = ["node", "mode", "ns", "run", "id", "seq", "path", "is", "text"];
+
+/// A filter as it was typed, and what it means.
+#[derive(Debug, Clone, Default)]
+pub struct StreamFilter {
+    text: String,
+    /// The cheap ones first.
+    terms: Vec<Term>,
+    problems: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+struct Term {
+    negated: bool,
+    wanted: Wanted,
+}
+
+#[derive(Debug, Clone)]
+enum Wanted {
+    Seq(RangeInclusive<EventNumber>),
+    Mode(Needle),
+    Namespace(Needle),
+    Id(Needle),
+    Run(Needle),
+    Odd,
+    Error,
+    Heartbeat,
+    Node(Needle),
+    /// An event that is a heartbeat, or speaks of one.
+    HeartbeatWord(Pattern),
+    Text(Pattern),
+    Path(Path, Option<Test>),
+}
+
+/// What the value at a path shall be.
+#[derive(Debug, Clone)]
+struct Test {
+    is: Is,
+    value: String,
+    /// Quotes make a text of it, even where it looks like a number.
+    is_text: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Is {
+    Equal,
+    Different,
+    AtLeast,
+    AtMost,
+    More,
+    Less,
+    Holding,
+}
+
+impl StreamFilter {
+    /// Reads a filter. A word that is not finished yet (`!`, `node:`) asks for nothing. What is not understood is told by
+    /// [`StreamFilter::problems`] and hides nothing.
+    pub fn new(text: &str) -> StreamFilter {
+        let mut filter = StreamFilter { text: text.to_string(), ..StreamFilter::default() };
+        for word in words(text) {
+            let (negated, rest) = word.strip_prefix('!').map_or((false, word), |rest| (true, rest));
+            match filter.wanted(rest) {
+                Ok(Some(wanted)) => filter.terms.push(Term { negated, wanted }),
+                Ok(None) => {}
+                Err(why) => filter.problems.push(format!("{word}: {why}")),
+            }
+        }
+        filter.terms.sort_by_key(|term| term.wanted.cost());
+        filter
+    }
+
+    /// As it was typed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether every event passes.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// What was not understood, with its word and why.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    /// Whether an event's data has to be read, which takes its time where it is long.
+    pub fn reads_data(&self) -> bool {
+        self.terms.iter().any(|term| term.wanted.cost() > 1)
+    }
+
+    /// Whether an event passes.
+    pub fn fit(&self, facets: &Facets<'_>) -> bool {
+        self.terms.iter().all(|term| term.wanted.fits(facets) != term.negated)
+    }
+
+    /// Whether a message passes, which many events told of: `events` are some of them. What it says is its own text, not that
+    /// of an event that holds other messages too.
+    pub fn fit_message(&self, message: &Message, events: &[Facets<'_>]) -> bool {
+        self.terms.iter().all(|term| term.wanted.fits_message(message, events) != term.negated)
+    }
+
+    fn wanted(&mut self, word: &str) -> Result<Option<Wanted>, String> {
+        if let Some(regex) = regex(word) {
+            return Ok(Some(Wanted::Text(self.pattern(word, regex))));
+        }
+        let split = word.split_once(':').filter(|_| !word.starts_with('"'));
+        let field = split.and_then(|(name, _)| FIELDS.into_iter().find(|f| f.eq_ignore_ascii_case(name)));
+        let Some((field, (_, value))) = field.zip(split) else {
+            let is_name = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphabetic());
+            if let Some((name, _)) = split.filter(|(name, value)| is_name(name) && !value.starts_with("//")) {
+                self.problems.push(format!("{name}: is no field; looked for as a text"));
+            }
+            let text = unquoted(word);
+            return Ok(match text {
+                "" => None,
+                text if text.eq_ignore_ascii_case("heartbeat") => Some(Wanted::HeartbeatWord(Pattern::plain(text))),
+                text => Some(Wanted::Text(Pattern::plain(text))),
+            });
+        };
+        let text = unquoted(value);
+        if text.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(match field {
+            "node" => Wanted::Node(Needle::new(text)),
+            "mode" => Wanted::Mode(Needle::new(text)),
+            "ns" => Wanted::Namespace(Needle::new(text)),
+            "run" => Wanted::Run(Needle::new(text)),
+            "id" => Wanted::Id(Needle::new(text)),
+            "seq" => Wanted::Seq(range(text).ok_or("no number and no range such as 100-200; left out")?),
+            "path" => return path(value),
+            "is" => match text.to_ascii_lowercase().as_str() {
+                "error" => Wanted::Error,
+                "odd" => Wanted::Odd,
+                "heartbeat" => Wanted::Heartbeat,
+                _ => return Err("an event can be error, odd or heartbeat; left out".into()),
+            },
+            _ => match regex(value) {
+                Some(regex) => Wanted::Text(self.pattern(word, regex)),
+                None => Wanted::Text(Pattern::plain(text)),
+            },
+        }))
+    }
+
+    fn pattern(&mut self, word: &str, regex: &str) -> Pattern {
+        let pattern = Pattern::new(regex);
+        self.problems.extend(pattern.problem().map(|why| format!("{word}: {why}")));
+        pattern
+    }
+}
+
+impl Wanted {
+    /// What it costs to ask: the event's head, parts of its JSON, or all of it.
+    fn cost(&self) -> u8 {
+        match self {
+            Wanted::Seq(_) | Wanted::Mode(_) | Wanted::Namespace(_) | Wanted::Id(_) | Wanted::Odd => 0,
+            Wanted::Run(_) => 1,
+            Wanted::Error | Wanted::Heartbeat => 2,
+            Wanted::Node(_) | Wanted::HeartbeatWord(_) | Wanted::Text(_) => 3,
+            Wanted::Path(..) => 4,
+        }
+    }
+
+    fn fits(&self, facets: &Facets<'_>) -> bool {
+        let event = facets.event();
+        match self {
+            Wanted::Seq(range) => range.contains(&facets.number()),
+            Wanted::Mode(wanted) => wanted.is_in(facets.mode()) || wanted.is_in(&event.name),
+            Wanted::Namespace(wanted) => facets.namespace().iter().any(|segment| wanted.is_in(segment)),
+            Wanted::Id(wanted) => event.id.as_ref().is_some_and(|id| wanted.is_in(id)),
+            Wanted::Run(wanted) => facets.run().is_some_and(|run| wanted.is_in(&run)),
+            Wanted::Odd => facets.is_odd(),
+            Wanted::Error => facets.is_error(),
+            Wanted::Heartbeat => facets.is_heartbeat(),
+            Wanted::Node(wanted) => facets.nodes().iter().any(|node| wanted.is_in(node)),
+            Wanted::HeartbeatWord(pattern) => facets.is_heartbeat() || speaks_of(facets, pattern),
+            Wanted::Text(pattern) => speaks_of(facets, pattern),
+            Wanted::Path(path, test) => {
+                let values = facets.values(path);
+                values.into_iter().any(|value| test.as_ref().is_none_or(|test| test.holds(value)))
+            }
+        }
+    }
+}
+
+impl Wanted {
+    fn fits_message(&self, message: &Message, events: &[Facets<'_>]) -> bool {
+        match self {
+            Wanted::Seq(range) => {
+                // Of evicted events only the positions are known.
+                let first = events.first().map_or(EventNumber(message.first_seq.0), Facets::number);
+                let last = events.last().map_or(EventNumber(message.last_seq.0), Facets::number);
+                first <= *range.end() && last >= *range.start()
+            }
+            Wanted::Namespace(wanted) => message.ns.iter().any(|segment| wanted.is_in(segment)),
+            Wanted::Run(wanted) => message.run_id.as_ref().is_some_and(|run| wanted.is_in(run)),
+            Wanted::Node(wanted) => {
+                let segment = |s: &std::sync::Arc<str>| wanted.is_in(s.split(':').next().unwrap_or_default());
+                message.node.as_ref().is_some_and(|node| wanted.is_in(node)) || message.ns.iter().any(segment)
+            }
+            Wanted::Error => message.is_error,
+            Wanted::HeartbeatWord(pattern) | Wanted::Text(pattern) => says(message).any(|text| pattern.is_in(text)),
+            Wanted::Id(wanted) => {
+                message.id.as_ref().is_some_and(|id| wanted.is_in(id)) || events.iter().any(|event| self.fits(event))
+            }
+            Wanted::Mode(_) | Wanted::Odd | Wanted::Heartbeat | Wanted::Path(..) => {
+                events.iter().any(|event| self.fits(event))
+            }
+        }
+    }
+}
+
+/// The texts of a message: what it says, what it calls, and who speaks.
+pub fn says(message: &Message) -> impl Iterator<Item = &str> {
+    let calls = message.tool_calls.iter().flat_map(|call| [call.name.as_str(), call.args.as_str()]);
+    let names = [message.name.as_deref(), message.node.as_deref(), message.id.as_deref()];
+    let texts = [message.text.as_str(), message.reasoning.as_str()].into_iter().chain(calls);
+    texts.chain(names.into_iter().flatten()).chain([message.role.word()])
+}
+
+/// Whether a text is anywhere in an event: in its names, its id or its data.
+fn speaks_of(facets: &Facets<'_>, pattern: &Pattern) -> bool {
+    let event = facets.event();
+    pattern.is_in(&event.name)
+        || event.ns.iter().any(|segment| pattern.is_in(segment))
+        || event.id.as_ref().is_some_and(|id| pattern.is_in(id))
+        || pattern.first_in(event.data.text(), event.data.json().is_some()).is_some()
+}
+
+impl Test {
+    fn holds(&self, raw: &RawValue) -> bool {
+        let raw = raw.get();
+        let inner = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let value = inner.map_or(Cow::Borrowed(raw), unescaped);
+        let order = match (inner.is_some(), self.is_text) {
+            // A text is compared as one, whatever stands in it; `=3` finds the text "3" too.
+            (true, _) => Some(value.as_ref().cmp(&self.value)),
+            (false, true) => None,
+            (false, false) => match (value.parse::<f64>(), self.value.parse::<f64>()) {
+                (Ok(value), Ok(wanted)) => value.partial_cmp(&wanted),
+                _ => (*value == *self.value).then_some(Ordering::Equal),
+            },
+        };
+        match self.is {
+            Is::Equal => order == Some(Ordering::Equal),
+            Is::Different => order != Some(Ordering::Equal),
+            Is::AtLeast => order.is_some_and(Ordering::is_ge),
+            Is::AtMost => order.is_some_and(Ordering::is_le),
+            Is::More => order == Some(Ordering::Greater),
+            Is::Less => order == Some(Ordering::Less),
+            Is::Holding => Needle::new(&self.value).is_in(&value),
+        }
+    }
+}
+
+/// `a.b`, or `a.b=3` with `!=`, `>`, `<`, `>=`, `<=` or `~`.
+fn path(text: &str) -> Result<Option<Wanted>, String> {
+    const TESTS: [(&str, Is); 7] = [
+        ("!=", Is::Different),
+        (">=", Is::AtLeast),
+        ("<=", Is::AtMost),
+        ("=", Is::Equal),
+        (">", Is::More),
+        ("<", Is::Less),
+        ("~", Is::Holding),
+    ];
+    // Inside of quotes there are names.
+    let mut quoted = false;
+    let mut found = None;
+    for (at, c) in text.char_indices() {
+        quoted ^= c == '"';
+        let sign = TESTS.iter().find(|(sign, _)| text[at..].starts_with(sign)).filter(|_| !quoted);
+        if let Some((sign, is)) = sign {
+            found = Some((&text[..at], *is, &text[at + sign.len()..]));
+            break;
+        }
+    }
+    let (place, test) = match found {
+        // Not finished yet.
+        Some((_, _, "")) => return Ok(None),
+        Some((place, is, value)) => {
+            let plain = unquoted(value);
+            (place, Some(Test { is, value: plain.to_string(), is_text: plain.len() < value.len() }))
+        }
+        None => (text, None),
+    };
+    let path = Path::parse(place).ok_or("no path such as messages[-1].content; left out")?;
+    Ok(Some(Wanted::Path(path, test)))
+}
+
+/// `100`, `100-200`, `100-` or `-200`.
+fn range(text: &str) -> Option<RangeInclusive<EventNumber>> {
+    let (from, to) = text.split_once('-').unwrap_or((text, text));
+    let end = |text: &str, open: u64| Some(EventNumber(if text.is_empty() { open } else { text.parse().ok()? }));
+    if from.is_empty() && to.is_empty() {
+        return None;
+    }
+    Some(end(from, 0)?..=end(to, u64::MAX)?)
+}
+
+/// What stands between the slashes of a `/regex/`.
+fn regex(word: &str) -> Option<&str> {
+    word.strip_prefix('/')?.strip_suffix('/').filter(|inner| !inner.is_empty())
+}
+
+/// A text without the quotes around it; the closing one may still be missing.
+fn unquoted(text: &str) -> &str {
+    text.strip_prefix('"').map_or(text, |rest| rest.strip_suffix('"').unwrap_or(rest))
+}
+
+/// The words of a filter. Quotes keep blanks, and so do the slashes of a regex that is closed.
+fn words(text: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let start = rest.strip_prefix('!').unwrap_or(rest);
+        let start = start.strip_prefix("text:").unwrap_or(start);
+        let closed = start.starts_with('/').then(|| closing_slash(start)).flatten();
+        let end = match closed {
+            Some(length) => rest.len() - start.len() + length,
+            None => {
+                let mut quoted = false;
+                rest.find(|c: char| {
+                    quoted ^= c == '"';
+                    !quoted && c.is_whitespace()
+                })
+                .unwrap_or(rest.len())
+            }
+        };
+        words.push(&rest[..end]);
+        rest = rest[end..].trim_start();
+    }
+    words
+}
+
+/// How long a `/regex/` is: up to a slash that ends a word and that no backslash stands before.
+fn closing_slash(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let ends = |at: usize| bytes.get(at + 1).is_none_or(u8::is_ascii_whitespace);
+    (2..bytes.len()).find(|&at| bytes[at] == b'/' && bytes[at - 1] != b'\\' && ends(at)).map(|at| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use runtail_stream::projection::Projections;
+    use runtail_stream::{Data, Event, Item, Record, Seq};
+
+    fn tape() -> (Vec<Event>, Projections) {
+        let rows = [
+            ("metadata", "", r#"{"run_id":"01a1fbb5-1743","attempt":1}"#),
+            ("updates", "sub:77|inner:88", r#"{"Search Web":{"n":3,"s":"3","q":"Krak\u00f3w","tags":["a","b"]}}"#),
+            ("messages", "", r#"[{"content":"Hello, wide world","id":"m"},{"langgraph_node":"chat"}]"#),
+            ("custom", "", r#"{"type":"heartbeat","n":12}"#),
+            ("error", "", r#"{"error":"ValueError","message":"boom"}"#),
+            ("values", "", ""),
+        ];
+        let mut told = Projections::default();
+        let mut events = Vec::new();
+        for (i, (name, ns, data)) in rows.into_iter().enumerate() {
+            let data = if data.is_empty() { Data::Malformed("<html>".into()) } else { Data::Json(data.into()) };
+            let ns = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
+            let (seq, at) = (Seq(i as u64 + 1), jiff::Timestamp::UNIX_EPOCH);
+            let id = Some(format!("17952243-{i}").into());
+            let event = Event { seq, at, conn: 1, replayed: false, name: name.into(), ns, id, data };
+            told.apply(&Item::Record(Record::Event(event.clone())));
+            events.push(event);
+        }
+        (events, told)
+    }
+
+    fn passing(filter: &str) -> Vec<u64> {
+        let (events, told) = tape();
+        let filter = StreamFilter::new(filter);
+        events.iter().filter(|event| filter.fit(&Facets::of(event, &told))).map(|event| event.seq.0).collect()
+    }
+
+    #[test]
+    fn words_fields_and_their_opposites() {
+        for (filter, wanted) in [
+            ("", vec![1, 2, 3, 4, 5, 6]),
+            ("mode:updates", vec![2]),
+            ("node:search", vec![2]),
+            ("node:\"search web\"", vec![2]),
+            ("node:inner", vec![2]),
+            ("node:chat", vec![3]),
+            ("ns:sub", vec![2]),
+            ("ns:88", vec![2]),
+            ("!ns:sub !mode:metadata", vec![3, 4, 5, 6]),
+            ("run:01a1", vec![1, 2, 3, 4, 5, 6]),
+            ("run:99", vec![]),
+            ("id:43-4", vec![5]),
+            ("seq:2-3", vec![2, 3]),
+            ("seq:5-", vec![5, 6]),
+            ("seq:-2", vec![1, 2]),
+            ("seq:4", vec![4]),
+            ("is:error", vec![5, 6]),
+            ("IS:ODD", vec![6]),
+            ("!heartbeat seq:3-5", vec![3, 5]),
+            ("is:heartbeat", vec![4]),
+            ("kraków", vec![2]),
+            ("Kraków", vec![2]),
+            ("KRAKÓW", vec![]),
+            ("\"wide world\"", vec![3]),
+            ("wide world", vec![3]),
+            ("/wide \\w+d/", vec![3]),
+            ("!text:/o|html/", vec![1, 2]),
+            ("\"type\":\"heartbeat\"", vec![4]),
+            ("path:n", vec![2, 4]),
+            ("path:n=3", vec![2]),
+            ("path:n=3.0", vec![2]),
+            ("path:s=3", vec![2]),
+            ("path:s=\"3\"", vec![2]),
+            ("path:n=\"3\"", vec![]),
+            ("path:n!=3", vec![4]),
+            ("!path:n=3 path:n", vec![4]),
+            ("path:n>3", vec![4]),
+            ("path:n>=3", vec![2, 4]),
+            ("path:n<12", vec![2]),
+            ("path:n<=12", vec![2, 4]),
+            ("path:q~KRAKÓW", vec![2]),
+            ("path:tags[]=b", vec![2]),
+            ("path:tags[0]=b", vec![]),
+            ("path:[\"Search Web\"].q=Kraków", vec![2]),
+            ("path:content~\"wide w\"", vec![3]),
+            ("! node: path:n= \"", vec![1, 2, 3, 4, 5, 6]),
+        ] {
+            assert_eq!(passing(filter), wanted, "{filter}");
+        }
+    }
+
+    #[test]
+    fn a_message_passes_by_what_it_says_itself() {
+        let mut told = Projections::default();
+        let state =
+            r#"{"messages":[{"type":"human","id":"h","content":"one"},{"type":"ai","id":"a","content":"two"}]}"#;
+        let (seq, at) = (Seq(1), jiff::Timestamp::UNIX_EPOCH);
+        let data = Data::Json(state.into());
+        let event = Event { seq, at, conn: 1, replayed: false, name: "values".into(), ns: [].into(), id: None, data };
+        told.apply(&Item::Record(Record::Event(event.clone())));
+        let passing = |filter: &str| -> Vec<&str> {
+            let filter = StreamFilter::new(filter);
+            let fits = |message: &&Message| filter.fit_message(message, &[Facets::of(&event, &told)]);
+            told.messages.items().iter().filter(fits).map(|message| message.text.as_str()).collect()
+        };
+        assert_eq!(
+            (passing("one"), passing("!one"), passing("mode:values !ai")),
+            (vec!["one"], vec!["two"], vec!["one"])
+        );
+        assert_eq!(
+            (passing("seq:2-"), passing("id:a"), passing("path:messages[1].id=a").len()),
+            (vec![], vec!["two"], 2)
+        );
+    }
+
+    #[test]
+    fn what_is_not_understood_is_said_and_hides_nothing() {
+        for (filter, said) in [
+            ("seq:x", "seq:x: no number and no range such as 100-200; left out"),
+            ("is:green", "is:green: an event can be error, odd or heartbeat; left out"),
+            ("!path:a..b", "!path:a..b: no path such as messages[-1].content; left out"),
+            ("!/(/", "/(/: no regex (unclosed group): searched as it stands"),
+        ] {
+            assert_eq!(passing(filter).len(), 6, "{filter}");
+            assert_eq!(StreamFilter::new(filter).problems(), [said.to_string()]);
+        }
+        let odd = StreamFilter::new("step:3");
+        assert!(odd.problems()[0] == "step: is no field; looked for as a text" && !odd.is_empty());
+        assert!(StreamFilter::new("http://x a:b\" ").problems()[0].starts_with("a: is no field"));
+        assert_eq!(StreamFilter::new("/threads/search").problems(), [] as [String; 0], "a path is a text");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_can_be_typed(text in "(!|node:|path:|seq:|text:|/|\"|=|[a-z\\[\\]. é(-]){0,12}") {
+            let (events, told) = tape();
+            let (filter, narrower) = (StreamFilter::new(&text), StreamFilter::new(&format!("{text} seq:2")));
+            for event in &events {
+                let facets = Facets::of(event, &told);
+                prop_assert!(filter.fit(&facets) || !narrower.fit(&facets) || text.contains(['"', '/']));
+            }
+        }
+    }
+}

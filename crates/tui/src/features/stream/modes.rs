@@ -1,0 +1,286 @@
+//! The modes of the stream that is shown: which are wanted, and the dialog in which they are changed while it goes on.
+
+use super::viewer::Viewer;
+use crate::input::action::{Action, Context};
+use crate::session::msg::StreamTarget;
+use crate::session::page::overlay_head;
+use crate::session::thread::ModesView;
+use crate::session::{Component, Cx, Request, Requests};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone, wrap};
+use runtail_stream::{Item, RUN_MODES, RunTerms, THREAD_MODES, Target, reopening_refused};
+
+/// What the stream of a thread begins with.
+const OF_A_THREAD: [&str; 2] = ["run_modes", "state_update"];
+/// Columns of a mode's name in the dialog.
+const NAMES: usize = 16;
+
+/// The modes of one stream.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StreamModes {
+    /// What is wanted. None means, of a run, all that it was started with.
+    pub wanted: Vec<String>,
+    /// What the run was started with, once that is known.
+    pub terms: Option<RunTerms>,
+    /// What the last connection was asked for.
+    in_force: Vec<String>,
+    /// Why others were not asked for, until it is told.
+    refused: Option<String>,
+}
+
+impl StreamModes {
+    /// Those that a stream begins with.
+    pub fn of(target: &StreamTarget) -> StreamModes {
+        let (wanted, terms) = match target {
+            StreamTarget::Start { body, .. } => (Vec::new(), Some(RunTerms::of_request(body))),
+            StreamTarget::Join { .. } | StreamTarget::Recording { .. } => (Vec::new(), None),
+            StreamTarget::Tail { .. } => (OF_A_THREAD.map(str::to_string).to_vec(), None),
+        };
+        StreamModes { in_force: wanted.clone(), wanted, terms, refused: None }
+    }
+
+    /// Takes what the source says about them.
+    pub fn take(&mut self, item: &Item) {
+        match item {
+            Item::Terms(terms) => self.terms = Some(terms.clone()),
+            Item::ModesKept { why } => {
+                self.refused = Some(why.clone());
+                self.wanted.clone_from(&self.in_force);
+            }
+            Item::Connecting { .. } => self.in_force.clone_from(&self.wanted),
+            _ => {}
+        }
+    }
+
+    /// Why the source goes on with the modes that it has, once.
+    pub(crate) fn refusal(&mut self) -> Option<String> {
+        self.refused.take()
+    }
+}
+
+/// What was chosen last in this session, for the next stream of the same kind.
+#[derive(Debug, Clone, Default)]
+pub struct LastModes {
+    pub(super) run: Option<Vec<String>>,
+    pub(super) thread: Option<Vec<String>>,
+}
+
+impl LastModes {
+    /// Gives a stream the modes that the last one of its kind was given. A run that is started has those that it is
+    /// started with.
+    pub fn give(&self, viewer: &mut Viewer) {
+        let last = match viewer.target {
+            StreamTarget::Start { .. } | StreamTarget::Recording { .. } => None,
+            StreamTarget::Join { .. } => self.run.as_ref(),
+            StreamTarget::Tail { .. } => self.thread.as_ref(),
+        };
+        if let Some(modes) = last {
+            viewer.modes.wanted.clone_from(modes);
+        }
+    }
+}
+
+/// The dialog.
+#[derive(Debug, Clone)]
+pub struct ModesDialog {
+    /// Number of the stream.
+    pub stream: u64,
+    /// The modes, and whether each is wanted.
+    pub choices: Vec<(String, bool)>,
+    /// The one under the cursor.
+    pub at: usize,
+}
+
+impl ModesDialog {
+    /// The dialog of a stream.
+    pub fn new(stream: u64, view: &ModesView) -> ModesDialog {
+        let choice = |name: &str| {
+            let is_wanted = view.wanted.is_empty() || view.wanted.iter().any(|wanted| wanted == name);
+            (name.to_string(), is_given(view, name) && is_wanted)
+        };
+        let known: &[&str] = if is_thread(&view.target) { &THREAD_MODES } else { &RUN_MODES };
+        let mut choices: Vec<_> = known.iter().map(|name| choice(name)).collect();
+        // A newer server may know others.
+        let started = view.terms.iter().flat_map(|terms| &terms.modes);
+        let others = started.filter(|name| !known.contains(&name.as_str()));
+        choices.extend(others.map(|name| choice(name)));
+        ModesDialog { stream, choices, at: 0 }
+    }
+
+    fn toggle(&mut self, cx: &Cx<'_>) -> Requests {
+        let Some((name, on)) = self.choices.get_mut(self.at) else { return Requests::none() };
+        if cx.lookup.modes(self.stream).is_some_and(|view| is_given(&view, name)) {
+            *on = !*on;
+            return Requests::none();
+        }
+        Requests::info(format!("The run was not started with {name}: its stream can never give it."))
+    }
+
+    fn apply(&self, cx: &Cx<'_>) -> Requests {
+        let Some(view) = cx.lookup.modes(self.stream) else {
+            let mut out = Requests::from(Request::Close);
+            out.notify(false, "The stream is closed.");
+            return out;
+        };
+        if let Some(why) = refused(cx, &view) {
+            return Requests::error(format!("The modes stay as they are: {why}."));
+        }
+        let chosen: Vec<_> = self.choices.iter().filter(|(_, on)| *on).map(|(name, _)| name.clone()).collect();
+        if chosen.is_empty() {
+            return Requests::error("Choose at least one stream mode.");
+        }
+        let all = self.choices.iter().all(|(name, on)| *on || !is_given(&view, name));
+        // All that there is needs no filter, which on some servers lets less through.
+        let wanted = if all && !is_thread(&view.target) { Vec::new() } else { chosen };
+        Requests::from(Request::Close).and(Request::SetModes(self.stream, wanted))
+    }
+
+    /// The lines of the dialog, and what it is about.
+    pub(super) fn lines(&self, cx: &Cx<'_>, width: usize) -> (String, Vec<Line>) {
+        let Some(view) = cx.lookup.modes(self.stream) else {
+            return (String::new(), vec![Line::of(Tone::Dim, "The stream is closed.")]);
+        };
+        let of = match (&view.target, &view.run_id) {
+            (StreamTarget::Tail { thread }, _) => format!("thread {}", runtail_core::text::short_id(thread)),
+            (_, Some(run)) => format!("run {}", runtail_core::text::short_id(run)),
+            _ => "a new run".into(),
+        };
+        let mut lines: Vec<Line> = Vec::new();
+        for (i, (name, on)) in self.choices.iter().enumerate() {
+            let is_given = is_given(&view, name);
+            let mut line = Line::of(Tone::Accent, if i == self.at { "▌" } else { " " });
+            line.push(if *on { Tone::Accent } else { Tone::Dim }, if *on { "[x] " } else { "[ ] " });
+            let tone = match (i == self.at, *on) {
+                (true, _) => Tone::Strong,
+                (false, true) => Tone::Plain,
+                (false, false) => Tone::Dim,
+            };
+            line.push(tone, &format!("{name:NAMES$}"));
+            line.push(Tone::Dim, if is_given { meaning(name) } else { "the run was not started with it" });
+            lines.push(line);
+        }
+        lines.push(Line::new());
+        for (tone, text) in words(cx, &view) {
+            lines.extend(wrap(&text, width.saturating_sub(1)).iter().map(|text| Line::of(tone, &format!(" {text}"))));
+        }
+        (format!("{of} on {}", view.server.name), lines)
+    }
+}
+
+impl Component for ModesDialog {
+    fn context(&self) -> Context {
+        Context::Modes
+    }
+
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        match action {
+            Action::Mark => self.toggle(cx),
+            Action::Open => self.apply(cx),
+            _ => Requests::none(),
+        }
+    }
+
+    fn step(&mut self, _cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        self.at = self.at.saturating_add_signed(lines).min(self.choices.len().saturating_sub(1));
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        let area = cx.area;
+        let (of, lines) = self.lines(cx, area.w as usize);
+        let used = canvas.title(overlay_head(area), "STREAM MODES", true);
+        canvas.foreign(used + 3, 2, area.w.saturating_sub(used), &format!("of {of}"), Tone::Dim);
+        for (i, line) in lines.iter().enumerate().take(area.h as usize) {
+            canvas.line(area.x, area.y + i as u16, area.w, line);
+        }
+        None
+    }
+}
+
+/// Why the modes of an open stream cannot be changed, where that is known.
+fn refused(cx: &Cx<'_>, view: &ModesView) -> Option<String> {
+    if let StreamTarget::Start { on: Target::Stateless, .. } = view.target {
+        return Some("a stateless run cannot be joined again".into());
+    }
+    let kind = cx.lookup.server_info(&view.server)?.value.as_ref()?.kind;
+    let refused = reopening_refused(kind, view.terms.as_ref());
+    refused.filter(|_| view.is_open && !is_thread(&view.target)).map(str::to_string)
+}
+
+/// What has to be known before a choice.
+fn words(cx: &Cx<'_>, view: &ModesView) -> Vec<(Tone, String)> {
+    let mut words = Vec::new();
+    match &view.terms {
+        _ if is_thread(&view.target) => words.push((
+            Tone::Dim,
+            "A run of the thread sends the modes that it was started with, with or without subgraphs: run_modes gives them \
+             all."
+                .into(),
+        )),
+        Some(terms) => {
+            let subgraphs = if terms.subgraphs { "with subgraphs" } else { "without subgraphs" };
+            let text = format!(
+                "The run was started with {}, {subgraphs}. That is settled when a run is started: nothing else can come of \
+                 it.",
+                terms.modes.join(", ")
+            );
+            words.push((Tone::Dim, text));
+            if !terms.resumable {
+                let text = "It is not resumable: what it sends while the stream is opened again is lost.";
+                words.push((Tone::Dim, text.into()));
+            }
+        }
+        None => words.push((
+            Tone::Dim,
+            "What the run was started with is not known: what it was not started with cannot come, with or without \
+             subgraphs."
+                .into(),
+        )),
+    }
+    match (refused(cx, view), view.is_open) {
+        (Some(why), _) => words.push((Tone::Bad, format!("✗ The modes cannot be changed: {why}."))),
+        (None, true) => words.push((Tone::Plain, "The stream is opened again from where it is.".into())),
+        (None, false) => words.push((Tone::Plain, "The stream is over: it is opened again from its start.".into())),
+    }
+    words
+}
+
+pub(super) fn is_thread(target: &StreamTarget) -> bool {
+    matches!(target, StreamTarget::Tail { .. })
+}
+
+/// Whether a stream can give this mode, as far as that is known.
+fn is_given(view: &ModesView, mode: &str) -> bool {
+    is_thread(&view.target) || view.terms.as_ref().is_none_or(|terms| terms.modes.iter().any(|m| m == mode))
+}
+
+/// What a mode sends.
+fn meaning(mode: &str) -> &'static str {
+    match mode {
+        "messages-tuple" => "tokens of models, each with its metadata",
+        "messages" => "messages in the old form: the whole text so far each time",
+        "updates" => "what each node wrote",
+        "values" => "the state after each step",
+        "custom" => "what nodes write of their own accord",
+        "tasks" => "begin, end and result of each task",
+        "checkpoints" => "each checkpoint as it is saved",
+        "debug" => "tasks and checkpoints with all that belongs to them",
+        "events" => "all events of LangChain",
+        "run_modes" => "all that the thread's runs send",
+        "lifecycle" => "only begin and end of runs",
+        "state_update" => "the state whenever somebody changes it by hand",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_refused_is_taken_back() {
+        let mut modes = StreamModes::of(&StreamTarget::Tail { thread: "t".into() });
+        modes.wanted = vec!["lifecycle".into()];
+        modes.take(&Item::ModesKept { why: "no".into() });
+        assert_eq!((modes.wanted.len(), modes.refusal().as_deref(), modes.refusal()), (2, Some("no"), None));
+    }
+}

@@ -1,0 +1,95 @@
+//! The mouse in a stream: tabs, views, entries and the slider.
+
+use super::layout::halves;
+use super::viewer::View;
+use super::{StreamState, tab_bar, views};
+use crate::session::Cx;
+use crate::widgets::area::{Area, below};
+use std::ops::Range;
+
+impl StreamState {
+    /// The view whose half a cell belongs to, and the line in it.
+    fn half_at(&self, cx: &Cx<'_>, x: u16, y: u16) -> Option<(View, Option<usize>)> {
+        let area = below(cx.area, self.head_height(cx));
+        let across = |a: Area| (a.x..a.x + a.w).contains(&x) && (a.y..a.y + a.h).contains(&y);
+        halves(area, self.tabs.shown()?).into_iter().find_map(|half| {
+            let line = across(half.rows).then(|| usize::from(y - half.rows.y));
+            let here = line.is_some() || half.head.is_some_and(across);
+            here.then_some((half.view, line))
+        })
+    }
+
+    /// The columns of the slider on the screen, while the past is shown; the row is the head's last.
+    fn slider(&self, cx: &Cx<'_>) -> Option<(Range<u16>, u16)> {
+        let (area, viewer) = (cx.area, self.tabs.shown()?);
+        // A line that is typed, or a search, stands in its place.
+        if views::find::line(viewer).is_some() {
+            return None;
+        }
+        let width = area.w.saturating_sub(2).into();
+        let columns = views::past::slider(&viewer.playhead()?, width, &cx.session.settings.tz)?;
+        let at = |column: usize| (area.x + 1).saturating_add(u16::try_from(column).unwrap_or(u16::MAX));
+        Some((at(columns.start)..at(columns.end), area.y + self.head_height(cx) - 1))
+    }
+
+    /// The slider goes to the pointer, and with it the past: beyond its ends it stays at them.
+    fn slide(&mut self, cx: &Cx<'_>, x: u16) {
+        let Some((columns, _)) = self.slider(cx) else { return };
+        let last = columns.end.saturating_sub(1).max(columns.start);
+        let part = x.clamp(columns.start, last) - columns.start;
+        if let Some(viewer) = self.tabs.shown_mut() {
+            viewer.slide_to(part.into(), (last - columns.start).into());
+        }
+    }
+
+    /// Follows the pointer with the slider, if the button went down on that.
+    pub fn drag(&mut self, cx: &Cx<'_>, x: u16) {
+        if self.dragging_slider {
+            self.slide(cx, x);
+        }
+    }
+
+    /// Moves the half under the pointer; the focus stays where it is.
+    pub fn wheel(&mut self, cx: &Cx<'_>, lines: isize, x: u16, y: u16) {
+        let half = self.half_at(cx, x, y);
+        let Some(viewer) = self.tabs.shown_mut() else { return };
+        let before = viewer.view();
+        if let Some((view, _)) = half {
+            viewer.focus(view);
+        }
+        viewer.step(lines, true);
+        viewer.focus(before);
+    }
+
+    /// Handles a click on a cell of the screen: on a tab, on the slider, or on an entry of a view.
+    pub(super) fn click_at(&mut self, cx: &Cx<'_>, x: u16, y: u16) {
+        let area = cx.area;
+        let (width, column) = (area.w.saturating_sub(2), (x - area.x).saturating_sub(1));
+        let above = u16::from(self.has_tab_line());
+        match y - area.y {
+            0 if above > 0 => {
+                if let Some(at) = tab_bar::stream_at(self, width, column) {
+                    self.tabs.show(at);
+                }
+            }
+            row if row == above + 1 => {
+                let view = self.tabs.shown().and_then(|viewer| tab_bar::view_at(self, cx, viewer, width, column));
+                if let (Some(view), Some(viewer)) = (view, self.tabs.shown_mut()) {
+                    viewer.show(view);
+                }
+            }
+            _ if self.slider(cx).is_some_and(|(columns, row)| row == y && columns.contains(&x)) => {
+                self.dragging_slider = true;
+                self.slide(cx, x);
+            }
+            _ => {
+                if let (Some((view, line)), Some(viewer)) = (self.half_at(cx, x, y), self.tabs.shown_mut()) {
+                    viewer.focus(view);
+                    if let Some(line) = line {
+                        viewer.point_at(line);
+                    }
+                }
+            }
+        }
+    }
+}

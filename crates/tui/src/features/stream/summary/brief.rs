@@ -1,0 +1,193 @@
+//! Any JSON in a few words: objects as `key value · key value`, messages as who said what, lists by their members.
+
+use crate::widgets::line::{Line, Tone};
+use runtail_core::text;
+use runtail_stream::projection::{Peek, Role};
+
+/// Levels of nesting that are looked into; deeper ones are told by their brackets.
+const DEEPEST: usize = 3;
+/// Pieces of a line: many tiny values fill no screen, however wide.
+const MAX_PIECES: usize = 200;
+
+/// A line that grows to a width and not much beyond it: what comes later would not be seen.
+pub(crate) struct Brief {
+    pub line: Line,
+    width: usize,
+    room: usize,
+}
+
+impl Brief {
+    pub fn new(room: usize) -> Brief {
+        Brief { line: Line::new(), width: 0, room }
+    }
+
+    /// The line, cut to its room with a mark where there was more.
+    pub fn finish(mut self) -> Line {
+        if self.width <= self.room {
+            return self.line;
+        }
+        let mut left = self.room;
+        for (i, piece) in self.line.left.iter_mut().enumerate() {
+            let width = text::width(&piece.text);
+            if width >= left {
+                piece.text = text::fit(&format!("{}…", piece.text), left).into_owned();
+                self.line.left.truncate(i + 1);
+                break;
+            }
+            left -= width;
+        }
+        self.line
+    }
+
+    /// Whether more would not be seen.
+    pub fn is_full(&self) -> bool {
+        self.width > self.room || self.line.left.len() > MAX_PIECES
+    }
+
+    /// Adds text, of which only as much is read as can be seen.
+    pub fn push(&mut self, tone: Tone, said: &str) -> &mut Brief {
+        if !said.is_empty() && !self.is_full() {
+            self.line.push(tone, text::head(said, 4 * self.room + 16));
+            self.width += self.line.left.last().map_or(0, |piece| text::width(&piece.text));
+        }
+        self
+    }
+
+    /// A dot between two parts, where there is something before it.
+    pub fn dot(&mut self) -> &mut Brief {
+        if self.width > 0 { self.push(Tone::Dim, " · ") } else { self }
+    }
+
+    /// A blank between two parts, where there is something before it.
+    pub fn gap(&mut self) -> &mut Brief {
+        if self.width > 0 { self.push(Tone::Plain, " ") } else { self }
+    }
+
+    /// A text in quotes.
+    pub fn quoted(&mut self, said: &str, whole: bool) {
+        self.push(Tone::Dim, "\"").push(Tone::Plain, said).push(Tone::Dim, if whole { "\"" } else { "…" });
+    }
+
+    /// The end of a text in quotes, where only that is new.
+    pub fn quoted_end(&mut self, said: &str) {
+        let room = self.room.saturating_sub(self.width + 2).max(8);
+        let from = said.char_indices().rev().nth(room - 1).map_or(0, |(at, _)| at);
+        self.push(Tone::Dim, if from > 0 { "\"…" } else { "\"" })
+            .push(Tone::Plain, &said[from..])
+            .push(Tone::Dim, "\"");
+    }
+
+    /// Any value.
+    pub fn value(&mut self, json: Peek<'_>) {
+        self.nested(json, 0);
+    }
+
+    /// Any value, with the brackets that it has inside another one.
+    pub fn inner(&mut self, json: Peek<'_>) -> &mut Brief {
+        self.nested(json, 1);
+        self
+    }
+
+    fn nested(&mut self, json: Peek<'_>, depth: usize) {
+        if self.is_full() {
+            return;
+        }
+        if let Some(said) = json.string() {
+            match said.is_empty() {
+                true => self.push(Tone::Plain, "\"\""),
+                false => self.push(Tone::Plain, &said),
+            };
+            if !json.is_whole() {
+                self.push(Tone::Dim, "…");
+            }
+        } else if json.is_object() {
+            self.object(json, depth);
+        } else if json.is_list() {
+            self.list(json, depth);
+        } else {
+            self.push(if json.is_null() { Tone::Dim } else { Tone::Plain }, json.text());
+        }
+    }
+
+    fn object(&mut self, json: Peek<'_>, depth: usize) {
+        if is_message(json) || super::message::is_removal(json) {
+            return super::message::message(self, json);
+        }
+        let (open, between, close) = if depth == 0 { ("", " · ", "") } else { ("{", ", ", "}") };
+        let mut fields = json.fields().peekable();
+        if fields.peek().is_none() {
+            self.push(Tone::Dim, if json.is_whole() { "{}" } else { "{…" });
+            return;
+        }
+        if depth >= DEEPEST {
+            self.push(Tone::Dim, "{…}");
+            return;
+        }
+        self.push(Tone::Dim, open);
+        for (i, (key, value)) in fields.enumerate() {
+            if self.is_full() {
+                return;
+            }
+            self.push(Tone::Dim, if i > 0 { between } else { "" }).push(Tone::Accent, &key).push(Tone::Plain, " ");
+            self.nested(value, depth + 1);
+        }
+        self.push(Tone::Dim, close);
+    }
+
+    fn list(&mut self, json: Peek<'_>, depth: usize) {
+        if depth >= DEEPEST {
+            self.push(Tone::Dim, if json.text() == "[]" { "[]" } else { "[…]" });
+            return;
+        }
+        self.push(Tone::Dim, "[");
+        for (i, item) in json.items().enumerate() {
+            if self.is_full() {
+                return;
+            }
+            self.push(Tone::Dim, if i > 0 { ", " } else { "" });
+            self.nested(item, depth + 1);
+        }
+        self.push(Tone::Dim, "]");
+    }
+}
+
+/// Whether an object is a message: who speaks, and what.
+fn is_message(json: Peek<'_>) -> bool {
+    let [kind, role, content] = json.pick(["type", "role", "content"]);
+    let word = kind.or(role).and_then(Peek::string);
+    content.is_some() && word.is_some_and(|word| !matches!(Role::of(&word), Role::Other(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn brief(json: &str, room: usize) -> String {
+        let mut brief = Brief::new(room);
+        brief.value(Peek::head(json, 1 << 16));
+        brief.finish().text()
+    }
+
+    #[test]
+    fn values_in_a_few_words() {
+        assert_eq!(brief(r#"{"node":"left","i":0,"on":true,"x":null}"#, 80), "node left · i 0 · on true · x null");
+        assert_eq!(brief(r#"{"a":{"b":[1,"two",{"c":{"d":1}}],"e":""}}"#, 80), "a {b [1, two, {…}], e \"\"}");
+        assert_eq!(brief(r#"[{"type":"human","content":"hi"},{"id":1}]"#, 80), "[human \"hi\", {id 1}]");
+        assert_eq!(brief("\"a\\nb\"", 80), "a⏎b");
+        assert_eq!(brief(r#"[{"type":"ai","content":"as much as fits"}]"#, 10), "[ai \"as m…");
+        assert_eq!(
+            (brief("{}", 9), brief("[]", 9), brief("null", 9), brief("", 9)),
+            ("{}".into(), "[]".into(), "null".into(), "".into())
+        );
+    }
+
+    #[test]
+    fn what_is_out_of_sight_is_not_read() {
+        let long = format!("[{}1]", "12345,".repeat(10_000));
+        assert_eq!(text::width(&brief(&long, 40)), 40);
+        let long = format!("{{\"text\":\"{}\"}}", "x".repeat(1_000_000));
+        assert_eq!(text::width(&brief(&long, 40)), 40);
+        let deep = "[".repeat(60_000);
+        assert_eq!(brief(&deep, 40), "[[[[…]]]]");
+    }
+}

@@ -1,0 +1,251 @@
+//! Messages in a line: tokens of both dialects, whole texts so far, finished messages.
+
+use super::brief::Brief;
+use crate::widgets::line::Tone;
+use runtail_core::text;
+use runtail_stream::projection::{Peek, Role};
+
+/// A message, or a piece of one.
+pub(crate) fn message(out: &mut Brief, json: Peek<'_>) {
+    if is_removal(json) {
+        return removal(out, json);
+    }
+    let [role, name, content, calls, pieces] = said(json);
+    out.push(Tone::Plain, &role_of(role));
+    if let Some(name) = name.and_then(Peek::string).filter(|name| !name.is_empty()) {
+        out.push(Tone::Plain, " ").push(Tone::Strong, &name);
+    }
+    let mut any = content.is_some_and(|content| text_of(out, content));
+    // A piece lists its unfinished calls as invalid ones too: the pieces tell.
+    for call in pieces.or(calls).into_iter().flat_map(Peek::items) {
+        any |= tool_call(out, call);
+    }
+    any |= closing(out, json);
+    if !any {
+        out.push(Tone::Dim, " says nothing");
+    }
+}
+
+/// Whether it is no message, but takes one away.
+pub(crate) fn is_removal(json: Peek<'_>) -> bool {
+    let [kind, id, content] = json.pick(["type", "id", "content"]);
+    kind.is_some_and(|kind| kind.is("remove")) && id.is_some() && content.is_some()
+}
+
+fn removal(out: &mut Brief, json: Peek<'_>) {
+    match json.get("id").and_then(Peek::string) {
+        Some(id) if id == "__remove_all__" => out.push(Tone::Plain, "removes all messages"),
+        Some(id) => out.push(Tone::Plain, "removes ").push(Tone::Plain, &text::short_id(&id)),
+        None => out.push(Tone::Plain, "removes a message"),
+    };
+}
+
+fn said(json: Peek<'_>) -> [Option<Peek<'_>>; 5] {
+    let [kind, role, name, content, calls, pieces] =
+        json.pick(["type", "role", "name", "content", "tool_calls", "tool_call_chunks"]);
+    let filled = |list: &Peek<'_>| list.items().next().is_some();
+    let speaks = |word: &Peek<'_>| !word.is("chat") && !word.is("ChatMessageChunk");
+    [kind.filter(speaks).or(role), name, content, calls.filter(filled), pieces.filter(filled)]
+}
+
+fn role_of(word: Option<Peek<'_>>) -> String {
+    let word = word.and_then(Peek::string).unwrap_or("message".into());
+    Role::of(&word).word().to_string()
+}
+
+/// What was said; tells whether it was anything.
+fn text_of(out: &mut Brief, content: Peek<'_>) -> bool {
+    if let Some(said) = content.string() {
+        if !said.is_empty() {
+            out.gap().quoted(&said, content.is_whole());
+        }
+        return !said.is_empty();
+    }
+    let mut any = false;
+    for block in content.items() {
+        if out.is_full() {
+            break;
+        }
+        any = true;
+        out.push(Tone::Plain, " ");
+        content_block(out, block);
+    }
+    any
+}
+
+fn content_block(out: &mut Brief, block: Peek<'_>) {
+    if let Some(said) = block.string() {
+        return out.quoted(&said, block.is_whole());
+    }
+    let [kind, said, reasoning, thinking] = block.pick(["type", "text", "reasoning", "thinking"]);
+    let kind = kind.and_then(Peek::string).unwrap_or("block".into());
+    let words = |json: Option<Peek<'_>>| json.and_then(|json| Some((json.string()?.into_owned(), json.is_whole())));
+    if let Some((said, whole)) = words(said) {
+        if kind != "text" {
+            out.push(Tone::Dim, &format!("{kind} "));
+        }
+        out.quoted(&said, whole);
+    } else if let Some((said, whole)) = words(reasoning.or(thinking)) {
+        out.push(Tone::Dim, "thinks ").quoted(&said, whole);
+    } else {
+        out.push(Tone::Dim, &format!("[{kind}]"));
+    }
+}
+
+/// A call, or a piece of one; tells whether it said anything.
+fn tool_call(out: &mut Brief, call: Peek<'_>) -> bool {
+    let [name, args] = call.pick(["name", "args"]);
+    let name = name.and_then(Peek::string).filter(|name| !name.is_empty());
+    out.gap().push(Tone::Dim, "→ ");
+    if let Some(name) = &name {
+        out.push(Tone::Strong, name).push(Tone::Plain, " ");
+    }
+    if let Some(args) = args {
+        match args.string() {
+            Some(piece) => out.push(Tone::Plain, &piece),
+            None => out.inner(args),
+        };
+    }
+    name.is_some() || args.is_some()
+}
+
+/// How a message closed and what it cost; tells whether it said anything of it.
+fn closing(out: &mut Brief, json: Peek<'_>) -> bool {
+    let [response, cost, position] = json.pick(["response_metadata", "usage_metadata", "chunk_position"]);
+    let reason = response.and_then(|r| {
+        let [finish, stop] = r.pick(["finish_reason", "stop_reason"]);
+        finish.or(stop)?.string()
+    });
+    let mut any = false;
+    if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
+        out.push(Tone::Dim, &format!(" · finish {reason}"));
+        any = true;
+    }
+    any |= cost.is_some_and(|cost| usage(out, cost));
+    if position.is_some_and(|position| position.is("last")) {
+        out.push(Tone::Dim, " · last piece");
+        any = true;
+    }
+    any
+}
+
+fn usage(out: &mut Brief, cost: Peek<'_>) -> bool {
+    let [input, output] = cost.pick(["input_tokens", "output_tokens"]);
+    let count = |n: Option<Peek<'_>>| n.and_then(Peek::number).map(|n| text::count(n as u64));
+    let (Some(input), Some(output)) = (count(input), count(output)) else { return false };
+    out.push(Tone::Dim, &format!(" · {input} in {output} out"));
+    true
+}
+
+/// `[message or piece, metadata]`.
+pub(crate) fn tuple(out: &mut Brief, json: Peek<'_>) -> bool {
+    let mut items = json.items();
+    let Some(said) = items.next().filter(|said| said.is_object()) else { return false };
+    let node = items.next().and_then(|meta| meta.get("langgraph_node")).and_then(Peek::string);
+    if let Some(node) = node {
+        out.push(Tone::label(&node), &node).push(Tone::Plain, " ");
+    }
+    message(out, said);
+    true
+}
+
+/// `messages/partial` and `messages/complete`. Of a text so far only the end is news.
+pub(crate) fn list(out: &mut Brief, json: Peek<'_>, partial: bool) -> bool {
+    let mut any = false;
+    for item in json.items() {
+        any = true;
+        out.dot();
+        let text = item.get("content").and_then(Peek::string).filter(|text| partial && !text.is_empty());
+        match text {
+            Some(text) => {
+                out.push(Tone::Plain, &role_of(said(item)[0])).push(Tone::Dim, " so far ").quoted_end(&text);
+                for call in item.get("tool_calls").into_iter().flat_map(Peek::items) {
+                    tool_call(out, call);
+                }
+                closing(out, item);
+            }
+            None => message(out, item),
+        }
+    }
+    any
+}
+
+/// `messages/metadata`: a message is announced.
+pub(crate) fn announced(out: &mut Brief, json: Peek<'_>) -> bool {
+    let mut any = false;
+    for (id, about) in json.fields() {
+        any = true;
+        out.dot().push(Tone::Dim, "announces ").push(Tone::Plain, &text::short_id(&id));
+        let [node, step] = about.get("metadata").map_or([None; 2], |m| m.pick(["langgraph_node", "langgraph_step"]));
+        if let Some(node) = node.and_then(Peek::string) {
+            out.push(Tone::Dim, " of ").push(Tone::label(&node), &node);
+        }
+        if let Some(step) = step {
+            out.push(Tone::Dim, &format!(" · step {}", step.text()));
+        }
+    }
+    any
+}
+
+/// The second dialect: blocks that start, grow and finish between a message's start and its finish.
+pub(crate) fn block(out: &mut Brief, json: Peek<'_>) -> bool {
+    let [event, index, role, id, content, delta, cost] =
+        json.pick(["event", "index", "role", "id", "content", "delta", "usage"]);
+    let Some(event) = event.and_then(Peek::string) else { return false };
+    let block = index.map_or(String::new(), |i| format!("block {} ", i.text()));
+    match &*event {
+        "message-start" => {
+            // JavaScript leaves the role out: only a model's messages come this way.
+            out.push(Tone::Plain, &role.map_or("ai".into(), |role| role_of(Some(role)))).push(Tone::Dim, " starts");
+            if let Some(id) = id.and_then(Peek::string) {
+                out.push(Tone::Dim, &format!(" · {}", text::short_id(&id)));
+            }
+        }
+        "content-block-delta" => delta_of(out, delta),
+        "content-block-start" | "content-block-finish" => {
+            let verb = if event.ends_with("start") { "starts" } else { "done" };
+            let kind = content.and_then(|c| c.get("type")).and_then(Peek::string).unwrap_or("block".into());
+            out.push(Tone::Dim, &format!("{block}{kind} {verb}"));
+            if let Some(content) = content {
+                block_content(out, content);
+            }
+        }
+        "message-finish" => {
+            out.push(Tone::Dim, "message done");
+            let _ = cost.is_some_and(|cost| usage(out, cost));
+        }
+        "usage" => {
+            out.push(Tone::Dim, "usage");
+            let _ = cost.is_some_and(|cost| usage(out, cost));
+        }
+        other => {
+            out.push(Tone::Plain, other).push(Tone::Plain, " ").value(json);
+        }
+    }
+    true
+}
+
+fn block_content(out: &mut Brief, content: Peek<'_>) {
+    let [said, name] = content.pick(["text", "name"]);
+    if let Some(said) = said.and_then(|s| Some((s.string()?, s.is_whole()))).filter(|(said, _)| !said.is_empty()) {
+        out.push(Tone::Plain, " ").quoted(&said.0, said.1);
+    } else if name.is_some() {
+        tool_call(out, content);
+    }
+}
+
+fn delta_of(out: &mut Brief, delta: Option<Peek<'_>>) {
+    let Some(delta) = delta else { return };
+    let delta = delta.get("fields").unwrap_or(delta);
+    let [said, reasoning, args] = delta.pick(["text", "reasoning", "args"]);
+    let words = |json: Option<Peek<'_>>| json.and_then(|json| Some((json.string()?.into_owned(), json.is_whole())));
+    if let Some((said, whole)) = words(said) {
+        out.quoted(&said, whole);
+    } else if let Some((said, whole)) = words(reasoning) {
+        out.push(Tone::Dim, "thinks ").quoted(&said, whole);
+    } else if args.is_some() {
+        tool_call(out, delta);
+    } else {
+        out.value(delta);
+    }
+}

@@ -1,0 +1,126 @@
+//! What an event says, in one line: a rendering for each mode of both dialects. Only what can be seen is read, so that an
+//! event of 50 MB costs no more than a token.
+
+mod brief;
+mod message;
+mod modes;
+
+use crate::widgets::line::Line;
+use brief::Brief;
+use runtail_core::text;
+use runtail_stream::projection::{Peek, Snapshot};
+use runtail_stream::{Data, Event, ModeTuple};
+use std::borrow::Cow;
+
+/// Bytes of an event that are looked at.
+const LOOKED_AT: usize = 64 << 10;
+
+/// An event's payload, unwrapped from the second dialect's envelope, as far as it was looked at.
+struct Said<'a> {
+    /// The event's name, or the method of the envelope.
+    name: Cow<'a, str>,
+    /// The payload.
+    json: Peek<'a>,
+    /// Whether it came in an envelope.
+    enveloped: bool,
+    /// The node that an envelope names beside its payload.
+    node: Option<Cow<'a, str>>,
+    /// Interrupts beside the payload.
+    interrupts: Option<Peek<'a>>,
+}
+
+impl<'a> Said<'a> {
+    fn of(event: &'a Event) -> Option<Said<'a>> {
+        if matches!(event.data, Data::Malformed(_)) {
+            return None;
+        }
+        let mut json = Peek::head(event.data.text(), LOOKED_AT);
+        if matches!(event.data, Data::TooLarge { .. }) {
+            json = json.cut();
+        }
+        // An envelope begins with its own few fields.
+        let start = text::head(event.data.text(), 200);
+        if json.is_object() && memchr::memmem::find(start.as_bytes(), b"\"method\"").is_some() {
+            let [kind, method, params] = json.pick(["type", "method", "params"]);
+            if let (Some(kind), Some(method), Some(params)) = (kind, method.and_then(Peek::string), params)
+                && kind.is("event")
+                && let [Some(data), node, interrupts] = params.pick(["data", "node", "interrupts"])
+            {
+                let node = node.and_then(Peek::string);
+                return Some(Said { name: method, json: data, enveloped: true, node, interrupts });
+            }
+        }
+        let whole = event.data.json().filter(|text| text.len() <= LOOKED_AT);
+        if let Some(tuple) = whole.and_then(|text| ModeTuple::of(&event.name, text)) {
+            let (name, json) = (Cow::Borrowed(tuple.name), Peek::head(tuple.chunk.get(), LOOKED_AT));
+            return Some(Said { name, json, enveloped: false, node: None, interrupts: None });
+        }
+        Some(Said { name: Cow::Borrowed(&event.name), json, enveloped: false, node: None, interrupts: None })
+    }
+}
+
+/// What an event says in about `room` columns. `state` is what is known of the state that it carries: what changed. Where
+/// no rendering is made for what came there is nothing, and the data itself has to do.
+pub fn event(event: &Event, state: Option<&Snapshot>, room: usize) -> Option<Line> {
+    let said = Said::of(event)?;
+    let mut out = Brief::new(room);
+    let (json, into) = (said.json, &mut out);
+    let known = match &*said.name {
+        "snapshot" if event.is_snapshot() => modes::snapshot(into, json),
+        "metadata" => modes::metadata(into, json),
+        "values" => modes::values(into, &said, state),
+        "updates" => modes::updates(into, &said),
+        "messages" if said.enveloped => message::block(into, json),
+        "messages" => message::tuple(into, json),
+        "messages/partial" => message::list(into, json, true),
+        "messages/complete" => message::list(into, json, false),
+        "messages/metadata" => message::announced(into, json),
+        "tasks" => modes::task(into, json),
+        "checkpoints" => modes::checkpoint(into, json),
+        "debug" => modes::debug(into, json),
+        "events" => modes::traced(into, json),
+        "state_update" => modes::state_update(into, json, state),
+        "lifecycle" => modes::lifecycle(into, json),
+        "input.requested" => modes::asked(into, json),
+        "error" => modes::error(into, json),
+        "custom" | "feedback" | "end" | "tools" => whatever(into, json),
+        name if name.starts_with("custom:") => whatever(into, json),
+        _ => false,
+    };
+    (known && !out.line.left.is_empty()).then(|| out.finish())
+}
+
+/// What one node wrote with an update, or what is asked where the graph stopped there (`__interrupt__`).
+pub fn written(event: &Event, node: &str, room: usize) -> Option<Line> {
+    let said = Said::of(event)?;
+    let written = match &said.node {
+        Some(named) => Some(said.json).filter(|_| named == node),
+        None => said.json.get(node),
+    };
+    let mut out = Brief::new(room);
+    match node {
+        "__interrupt__" => modes::questions(&mut out, written?),
+        _ => modes::content(&mut out, written?),
+    }
+    Some(out.finish())
+}
+
+/// Any JSON in a few words.
+pub fn value(json: Peek<'_>, room: usize) -> Line {
+    let mut out = Brief::new(room);
+    out.value(json);
+    out.finish()
+}
+
+/// The payload of an event, out of its envelope, as far as it is looked at; nothing where it is no JSON.
+pub fn payload(event: &Event) -> Option<Peek<'_>> {
+    Said::of(event).map(|said| said.json)
+}
+
+fn whatever(out: &mut Brief, json: Peek<'_>) -> bool {
+    out.value(json);
+    true
+}
+
+#[cfg(test)]
+mod tests;

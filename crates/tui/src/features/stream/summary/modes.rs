@@ -1,0 +1,349 @@
+//! A line for each mode but the messages: states, writes, tasks, checkpoints, traces.
+
+use super::Said;
+use super::brief::Brief;
+use crate::widgets::line::Tone;
+use runtail_core::text;
+use runtail_stream::projection::{Peek, Snapshot};
+use std::borrow::Cow;
+
+/// Keys of a state that are named in a line.
+const MAX_KEYS: usize = 40;
+
+fn word(json: Option<Peek<'_>>) -> Option<Cow<'_, str>> {
+    json.and_then(Peek::string).filter(|word| !word.is_empty())
+}
+
+/// A field that is there and holds something.
+fn filled(json: Option<Peek<'_>>) -> Option<Peek<'_>> {
+    json.filter(|json| !json.is_null() && json.text() != "[]" && json.text() != "{}")
+}
+
+fn size(json: Peek<'_>) -> String {
+    let size = text::bytes(json.text().len() as u64);
+    if json.is_whole() { size } else { format!("over {size}") }
+}
+
+/// `metadata`: a run begins, is tried again, or is done.
+pub(crate) fn metadata(out: &mut Brief, json: Peek<'_>) -> bool {
+    let [run, attempt, status] = json.pick(["run_id", "attempt", "status"]);
+    let Some(run) = word(run) else { return super::whatever(out, json) };
+    out.push(Tone::Plain, &format!("run {}", text::short_id(&run)));
+    match word(status) {
+        // The server doesn't say how.
+        Some(status) if status == "run_done" => out.push(Tone::Plain, " ended"),
+        Some(status) => out.dot().push(Tone::Plain, &status),
+        None => out,
+    };
+    if let Some(attempt) = attempt {
+        out.dot().push(Tone::Dim, &format!("attempt {}", attempt.text()));
+    }
+    true
+}
+
+/// What was loaded of the thread: its parts and their sizes.
+pub(crate) fn snapshot(out: &mut Brief, json: Peek<'_>) -> bool {
+    out.push(Tone::Dim, "loaded");
+    for (part, loaded) in json.fields() {
+        match &*part {
+            "missing" => {
+                let missing: Vec<_> = loaded.fields().map(|(part, _)| part).collect();
+                if !missing.is_empty() {
+                    out.dot().push(Tone::Plain, &format!("without {}", missing.join(", ")));
+                }
+            }
+            _ if loaded.is_null() => {}
+            part => {
+                out.dot().push(Tone::Plain, part).push(Tone::Dim, &format!(" {}", size(loaded)));
+            }
+        }
+    }
+    true
+}
+
+/// A state: what changed first, then what stayed.
+pub(crate) fn values(out: &mut Brief, said: &Said<'_>, state: Option<&Snapshot>) -> bool {
+    if filled(said.interrupts).is_some() {
+        interrupts(out, said.interrupts);
+    }
+    keys(out, said.json, state)
+}
+
+fn keys(out: &mut Brief, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
+    // A state need not be an object: of a bare value there are no keys to tell.
+    if json.is_object() {
+        if let Some(list) = filled(json.get("__interrupt__")) {
+            interrupts(out, Some(list));
+        }
+    } else {
+        return super::whatever(out, json);
+    }
+    let Some(state) = state else {
+        for (i, (key, value)) in json.fields().filter(|(key, _)| key != "__interrupt__").take(MAX_KEYS).enumerate() {
+            if i == 0 {
+                out.dot()
+            } else {
+                out.push(Tone::Dim, ", ")
+            };
+            out.push(Tone::Strong, &key).push(Tone::Dim, &format!(" {}", size(value)));
+        }
+        if json.text() == "{}" {
+            out.push(Tone::Dim, "empty");
+        }
+        return true;
+    };
+    let mut first = true;
+    for key in state.keys.iter().filter(|key| key.changed).take(MAX_KEYS) {
+        if std::mem::take(&mut first) {
+            out.dot()
+        } else {
+            out.push(Tone::Dim, ", ")
+        };
+        out.push(Tone::Strong, &key.name).push(Tone::Dim, &format!(" {}", text::bytes(key.size as u64)));
+    }
+    if !state.removed.is_empty() {
+        out.dot().push(Tone::Plain, &format!("gone {}", state.removed.join(", ")));
+    }
+    let same: Vec<&str> = state.keys.iter().filter(|key| !key.changed).take(MAX_KEYS).map(|key| &*key.name).collect();
+    if !same.is_empty() {
+        out.dot().push(Tone::Dim, &format!("unchanged {}", same.join(", ")));
+    }
+    if state.keys.is_empty() && state.interrupts == 0 {
+        out.push(Tone::Dim, "empty");
+    }
+    true
+}
+
+fn interrupts(out: &mut Brief, list: Option<Peek<'_>>) {
+    out.dot().push(Tone::Waiting, "◆ interrupt");
+    for interrupt in list.into_iter().flat_map(Peek::items) {
+        if let Some(value) = interrupt.get("value") {
+            out.push(Tone::Plain, " ").value(value);
+        }
+    }
+}
+
+/// `updates`: node → what it wrote.
+pub(crate) fn updates(out: &mut Brief, said: &Said<'_>) -> bool {
+    if let Some(node) = &said.node {
+        wrote(out, node, said.json);
+        return true;
+    }
+    if said.enveloped || !said.json.is_object() {
+        return super::whatever(out, said.json);
+    }
+    for (node, written) in said.json.fields() {
+        if out.is_full() {
+            break;
+        }
+        if node == "__interrupt__" && written.text() == "[]" {
+            out.dot().push(Tone::Waiting, "◆ interrupt").push(Tone::Dim, " before or after a node, as asked");
+        } else if node == "__interrupt__" {
+            interrupts(out, Some(written));
+        } else {
+            wrote(out, &node, written);
+        }
+    }
+    true
+}
+
+fn wrote(out: &mut Brief, node: &str, written: Peek<'_>) {
+    out.dot().push(Tone::label(node), node);
+    let nothing = written.is_null() || written.text() == "{}";
+    out.push(Tone::Dim, if nothing { " " } else { " → " });
+    content(out, written);
+}
+
+/// What a node wrote.
+pub(crate) fn content(out: &mut Brief, written: Peek<'_>) {
+    if written.is_null() || written.text() == "{}" {
+        out.push(Tone::Dim, "wrote nothing");
+        return;
+    }
+    if written.is_list() {
+        let count = written.items().count();
+        out.push(Tone::Dim, &format!("{count}{} writes ", if written.is_whole() { "" } else { "+" }));
+    }
+    out.value(written);
+}
+
+/// What a graph that stopped asks.
+pub(crate) fn questions(out: &mut Brief, list: Peek<'_>) {
+    for interrupt in list.items() {
+        out.dot().value(interrupt.get("value").unwrap_or(interrupt));
+    }
+    if out.line.left.is_empty() {
+        out.push(Tone::Dim, "before or after a node, as asked");
+    }
+}
+
+/// `tasks`: a start or an end.
+pub(crate) fn task(out: &mut Brief, json: Peek<'_>) -> bool {
+    let [name, input, triggers, result, error, asked] =
+        json.pick(["name", "input", "triggers", "result", "error", "interrupts"]);
+    let Some(name) = word(name) else { return super::whatever(out, json) };
+    let (glyph, tone, verb) = match (filled(error), filled(asked), input.or(triggers), result) {
+        (Some(_), ..) => ("✗ ", Tone::Bad, " failed"),
+        (_, Some(_), ..) => ("◆ ", Tone::Waiting, " asks"),
+        (.., Some(_), None) => ("▸ ", Tone::Dim, " starts"),
+        _ => ("● ", Tone::Good, " done"),
+    };
+    out.push(tone, glyph).push(Tone::label(&name), &name).push(Tone::Plain, verb);
+    if let Some(error) = filled(error) {
+        out.dot().value(error);
+    } else if let Some(list) = filled(asked) {
+        for interrupt in list.items() {
+            out.dot().value(interrupt.get("value").unwrap_or(interrupt));
+        }
+    } else if verb == " starts" {
+        let by: Vec<Cow<'_, str>> = triggers.into_iter().flat_map(Peek::items).filter_map(Peek::string).collect();
+        if !by.is_empty() {
+            out.dot().push(Tone::Dim, &format!("by {}", by.join(", ")));
+        }
+    } else if let Some(result) = filled(result) {
+        out.dot().value(result);
+    }
+    true
+}
+
+/// `checkpoints`: which step, how it came about, what runs next.
+pub(crate) fn checkpoint(out: &mut Brief, json: Peek<'_>) -> bool {
+    let [metadata, next, values, step, source, tasks] =
+        json.pick(["metadata", "next", "values", "step", "source", "tasks"]);
+    let [inner_step, inner_source] = metadata.map_or([None; 2], |m| m.pick(["step", "source"]));
+    // JavaScript tells of the checkpoint itself, without what it holds.
+    let (step, source) = (inner_step.or(step), inner_source.or(source));
+    if let Some(step) = step {
+        out.push(Tone::Plain, &format!("step {}", step.text()));
+    }
+    if let Some(source) = word(source) {
+        out.dot().push(Tone::Plain, &source);
+    }
+    if let Some(next) = next {
+        let next: Vec<Cow<'_, str>> = next.items().filter_map(Peek::string).collect();
+        out.dot().push(Tone::Dim, "next ");
+        if next.is_empty() {
+            out.push(Tone::Plain, "nothing");
+        }
+        for (i, node) in next.iter().enumerate() {
+            out.push(Tone::Dim, if i > 0 { ", " } else { "" }).push(Tone::label(node), node);
+        }
+    }
+    for task in tasks.into_iter().flat_map(Peek::items) {
+        if let [Some(name), error, asked] = task.pick(["name", "error", "interrupts"])
+            && let Some(name) = name.string()
+        {
+            match (filled(error), filled(asked)) {
+                (Some(error), _) => out.dot().push(Tone::Bad, "✗ ").push(Tone::Plain, &format!("{name} ")).value(error),
+                (None, Some(_)) => {
+                    out.dot().push(Tone::Waiting, "◆ ").push(Tone::Plain, &format!("{name} asks"));
+                }
+                (None, None) => {}
+            }
+        }
+    }
+    if let Some(values) = values {
+        out.dot().push(Tone::Dim, &format!("state {}", size(values)));
+    }
+    !out.line.left.is_empty() || super::whatever(out, json)
+}
+
+/// `debug`: a checkpoint, a task or its result, with its step.
+pub(crate) fn debug(out: &mut Brief, json: Peek<'_>) -> bool {
+    let [step, kind, payload] = json.pick(["step", "type", "payload"]);
+    let (Some(kind), Some(payload)) = (word(kind), payload) else { return super::whatever(out, json) };
+    match &*kind {
+        "checkpoint" => {
+            out.push(Tone::Dim, "checkpoint");
+            let before = out.line.left.len();
+            checkpoint(out.dot(), payload);
+            // What lies behind a large state was not looked at.
+            if out.line.left.len() == before + 1 || payload.get("metadata").is_none() {
+                out.push(Tone::Dim, &step.map_or(String::new(), |step| format!(" · step {}", step.text())));
+            }
+            true
+        }
+        "task" | "task_result" => {
+            if let Some(step) = step {
+                out.push(Tone::Plain, &format!("step {}", step.text())).dot();
+            }
+            task(out, payload)
+        }
+        other => {
+            out.push(Tone::Plain, other).dot();
+            super::whatever(out, payload)
+        }
+    }
+}
+
+/// `events`: what was traced, how deep, and what came with it.
+pub(crate) fn traced(out: &mut Brief, json: Peek<'_>) -> bool {
+    let [event, name, data, parents] = json.pick(["event", "name", "data", "parent_ids"]);
+    let Some(event) = word(event) else { return super::whatever(out, json) };
+    out.push(Tone::Plain, &event);
+    if let Some(name) = word(name) {
+        out.push(Tone::Plain, " ").push(Tone::label(&name), &name);
+    }
+    let depth = parents.map_or(0, |list| list.items().count());
+    if depth > 0 {
+        out.dot().push(Tone::Dim, &format!("depth {depth}"));
+    }
+    let [chunk, output, input] = data.map_or([None; 3], |d| d.pick(["chunk", "output", "input"]));
+    if let Some(said) = filled(chunk.or(output).or(input)) {
+        out.dot().value(said);
+    }
+    true
+}
+
+/// `state_update`: somebody changed the state of a thread by hand.
+pub(crate) fn state_update(out: &mut Brief, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
+    let [thread, update] = json.pick(["thread_id", "state"]);
+    let Some(update) = update else { return super::whatever(out, json) };
+    if let Some(thread) = word(thread) {
+        out.push(Tone::Dim, &format!("thread {}", text::short_id(&thread)));
+    }
+    match update.get("values") {
+        Some(values) => keys(out, values, state),
+        None => super::whatever(out.dot(), update),
+    }
+}
+
+/// `lifecycle` of the second dialect.
+pub(crate) fn lifecycle(out: &mut Brief, json: Peek<'_>) -> bool {
+    let [event, graph, error] = json.pick(["event", "graph_name", "error"]);
+    let Some(event) = word(event) else { return super::whatever(out, json) };
+    let (glyph, tone) = match &*event {
+        "running" | "started" => ("◐ ", Tone::Moving),
+        "completed" => ("● ", Tone::Good),
+        "failed" => ("✗ ", Tone::Bad),
+        "interrupted" => ("◆ ", Tone::Waiting),
+        _ => ("? ", Tone::Dim),
+    };
+    out.push(tone, glyph);
+    if let Some(graph) = word(graph) {
+        out.push(Tone::label(&graph), &graph).push(Tone::Plain, " ");
+    }
+    out.push(Tone::Plain, &event);
+    if let Some(error) = filled(error) {
+        out.dot().value(error);
+    }
+    true
+}
+
+/// `input.requested`: an interrupt of the second dialect.
+pub(crate) fn asked(out: &mut Brief, json: Peek<'_>) -> bool {
+    out.push(Tone::Waiting, "◆ interrupt ").value(json.get("payload").unwrap_or(json));
+    true
+}
+
+/// `error`: its kind and its words, or a bare text.
+pub(crate) fn error(out: &mut Brief, json: Peek<'_>) -> bool {
+    let [kind, message] = json.pick(["error", "message"]);
+    match (word(kind), word(message)) {
+        (Some(kind), Some(message)) => {
+            out.push(Tone::Bad, &kind).push(Tone::Plain, &format!(": {message}"));
+        }
+        _ => out.value(json),
+    }
+    true
+}

@@ -1,0 +1,254 @@
+//! The lines above a stream: the open streams, the place with the thread's status, the views with the link; and which tab is
+//! in a column.
+
+use super::StreamState;
+use super::viewer::{LinkState, VIEWS, View, Viewer};
+use crate::session::Cx;
+use crate::session::msg::StreamTarget;
+use crate::widgets::line::{Line, Piece, Tone};
+use crate::widgets::status::tones;
+use runtail_core::model::ThreadStatus;
+use runtail_core::text;
+use runtail_stream::Outcome;
+use runtail_stream::projection::Status;
+use std::time::Duration;
+
+/// What separates two streams.
+const BETWEEN: &str = "│ ";
+
+/// The tabs of the open streams: what each holds, how it is, and which have news.
+pub fn streams(state: &StreamState, width: u16) -> Line {
+    let all = state.tabs.all();
+    let room = (width as usize / all.len().max(1)).saturating_sub(7);
+    let mut line = Line::new();
+    for (i, viewer) in all.iter().enumerate() {
+        let shown = state.tabs.at() == Some(i);
+        let (glyph, tone) = glyph(viewer);
+        line.push(if shown { Tone::Accent } else { Tone::Dim }, &text::fit(&text::clean(&name(viewer)), room));
+        line.push(tone, &format!(" {glyph}"));
+        // What has news has a mark, not a color alone.
+        line.push(Tone::Moving, if viewer.news && !shown { "* " } else { "  " });
+        line.push(Tone::Dim, if i + 1 < all.len() { BETWEEN } else { "" });
+    }
+    line
+}
+
+/// What a stream is of, short: its graph and the end of its thread's id.
+fn name(viewer: &Viewer) -> String {
+    let graph = graph(viewer).unwrap_or_else(|| viewer.server.name.to_string());
+    match viewer.thread_id.as_deref().or(viewer.run_id.as_deref()) {
+        Some(id) => format!("{graph} {}", last_four(id)),
+        None => graph,
+    }
+}
+
+/// The graph that runs on the thread, as its record says.
+fn graph(viewer: &Viewer) -> Option<String> {
+    let thread = viewer.projections.status.thread()?;
+    thread.graph_id.clone().or(thread.assistant_id.as_deref().map(text::short_id))
+}
+
+fn last_four(id: &str) -> String {
+    let clean = text::clean(text::tail(id, 64)).into_owned();
+    let from = clean.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
+    clean[from..].to_string()
+}
+
+/// The glyph of a stream's thread; where there is no thread, of the stream.
+pub fn glyph(viewer: &Viewer) -> (&'static str, Tone) {
+    let status = viewer.thread_status();
+    if *status != ThreadStatus::Loading {
+        return (status.role().glyph(), tones(status.role()).0);
+    }
+    match &viewer.link {
+        LinkState::Live { .. } | LinkState::Polling { .. } => ("●", Tone::Good),
+        LinkState::Connecting { .. } | LinkState::Retrying { .. } => ("◐", Tone::Moving),
+        LinkState::Failed(_) => ("✗", Tone::Bad),
+        LinkState::Ended(end) => match end.outcome {
+            Outcome::Success => ("●", Tone::Good),
+            Outcome::Error | Outcome::Timeout => ("✗", Tone::Bad),
+            Outcome::Interrupted => ("◆", Tone::Waiting),
+            Outcome::Cancelled | Outcome::Detached | Outcome::Unknown => ("■", Tone::Dim),
+        },
+    }
+}
+
+/// The place, the thread's status, and at the right the newest run.
+pub fn place(cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
+    let badge = match viewer.has_thread() {
+        true => viewer.badge(cx.session.now),
+        false => Line::new(),
+    };
+    let full = crumbs(cx, viewer, true);
+    let run = run_info(viewer);
+    // The status matters most, then the place, then the run.
+    let fits = |crumbs: &Line, right: usize| crumbs.width() + 3 + badge.width() + right + 2 <= width as usize;
+    let mut line = if fits(&full, 0) { full } else { crumbs(cx, viewer, false) };
+    if !badge.left.is_empty() {
+        line.push(Tone::Plain, "   ");
+    }
+    let used = line.width() + badge.width();
+    line.left.extend(badge.left);
+    let room = (width as usize).saturating_sub(used + 2);
+    match run.into_iter().find(|text| text::width(text) <= room) {
+        Some(text) => line.right(Tone::Dim, &text),
+        None => line,
+    }
+}
+
+fn crumbs(cx: &Cx<'_>, viewer: &Viewer, full: bool) -> Line {
+    let profile = cx.session.profile(&viewer.server.profile);
+    let region = profile.map_or(&*viewer.server.profile, |p| p.tag());
+    let mut line = Line::new();
+    if region != &*viewer.server.name && full {
+        line.push(Tone::Dim, &format!("{region} › "));
+    }
+    line.push(Tone::Dim, &format!("{} › ", viewer.server.name));
+    let graph = graph(viewer);
+    let id = match (&viewer.thread_id, full) {
+        (Some(id), true) => text::short_id(id),
+        (Some(id), false) => last_four(id),
+        (None, _) => String::new(),
+    };
+    match (&viewer.target, graph) {
+        (StreamTarget::Recording { .. }, None) if id.is_empty() => line.push(Tone::Strong, "recording"),
+        (_, None) if id.is_empty() => line.push(Tone::Strong, "new run"),
+        (_, Some(graph)) => line.push(Tone::Strong, &format!("{graph} {id}")),
+        (_, None) => line.push(Tone::Strong, &format!("thread {id}")),
+    }
+    line
+}
+
+/// The run that is running, else the newest one, in words, the longest first: `run 3 · 17 in 15 out`.
+fn run_info(viewer: &Viewer) -> Vec<String> {
+    let projections = &viewer.projections;
+    let running = match viewer.shown_status() {
+        ThreadStatus::Running { run_id: Some(id), .. } => projections.status.run(id),
+        _ => None,
+    };
+    let Some(run) = running.or(projections.status.runs().last()) else { return Vec::new() };
+    let of_run = |id: &str| Status::usage_of(id, projections.messages.items().iter());
+    let usage = run.run_id.as_deref().and_then(of_run).filter(|usage| usage.input + usage.output > 0);
+    let tokens = usage.map(|usage| format!("{} in {} out", text::count(usage.input), text::count(usage.output)));
+    // A run without an id or a number has no name worth a word.
+    let name = (run.number.is_some() || run.run_id.is_some()).then(|| run.name());
+    let parts: Vec<String> = name.iter().cloned().chain(tokens).collect();
+    std::iter::once(parts.join(" · ")).chain(name).collect()
+}
+
+/// The names of the views, and at the right what the link does. In little room only the view that is shown has its name.
+pub fn views(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
+    // The views are needed more than the rate and the ages of what arrived.
+    let choices = [(true, false), (false, false), (false, true)];
+    let drawn = |(full, brief): (bool, bool)| {
+        let mut line = names(viewer, full);
+        line.right = link(state, cx, viewer, brief).right;
+        line
+    };
+    let fits = |line: &Line| line.width() + right_width(line) + 2 <= width as usize;
+    choices.into_iter().map(drawn).find(fits).unwrap_or_else(|| drawn((false, true)))
+}
+
+fn names(viewer: &Viewer, full: bool) -> Line {
+    let mut line = Line::new();
+    for (i, view) in VIEWS.iter().enumerate() {
+        let chosen = *view == viewer.view();
+        let has_content = viewer.count(*view) > 0 || *view == View::Delivery;
+        line.push(if chosen { Tone::Accent } else { Tone::Dim }, &format!("{}", i + 1));
+        if full || chosen {
+            let tone = match (chosen, has_content) {
+                (true, _) => Tone::Focus,
+                (false, true) => Tone::Plain,
+                (false, false) => Tone::Dim,
+            };
+            line.push(tone, &format!(" {}", view.title()));
+        }
+        line.push(Tone::Plain, if full || chosen { "  " } else { " " });
+    }
+    line
+}
+
+/// What the screen shows of the stream and what its link does: right-aligned pieces.
+fn link(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) -> Line {
+    let mut line = Line::new();
+    let mut part = |tone: Tone, text: &str| {
+        let piece = Line::new().right(tone, text).right;
+        line.right.extend(piece);
+    };
+    let marks = viewer.finding().marks().len();
+    if marks > 0 {
+        part(Tone::Strong, &format!("{marks} marked  "));
+    }
+    if let Some(size) = state.recorded(viewer.id) {
+        part(Tone::Bad, &format!("REC {}  ", text::bytes(size)));
+    }
+    if let Some(piece) = evicted(viewer) {
+        part(piece.tone, &piece.text);
+    }
+    let gaps = viewer.books().gaps;
+    if gaps > 0 {
+        let s = if gaps == 1 { "" } else { "s" };
+        part(Tone::Dim, &format!("? {} gap{s} · 8  ", text::count(gaps)));
+    }
+    match (viewer.playhead(), viewer.follows(), viewer.unseen()) {
+        (Some(standing), ..) => {
+            let at = standing.time.map(|time| {
+                let age = text::age(Duration::try_from(cx.session.now - time).unwrap_or_default());
+                format!("at {}, {age} ago · G  ", super::views::clock(time, &cx.session.settings.tz))
+            });
+            part(
+                Tone::Strong,
+                &at.unwrap_or_else(|| {
+                    format!("at event {} · G  ", text::count(viewer.tape.events_until(standing.at).0))
+                }),
+            );
+        }
+        (None, true, _) => {}
+        (None, false, 0) => part(Tone::Strong, "‖ paused · G  "),
+        (None, false, new) => part(Tone::Strong, &format!("‖ {} new · G  ", text::count(new))),
+    }
+    if cx.is_frozen {
+        part(Tone::Strong, "FROZEN · F  ");
+    }
+    line.right.extend(viewer.link_line(cx.session.now, brief).left);
+    line
+}
+
+fn right_width(line: &Line) -> usize {
+    line.right.iter().map(|p| text::width(&p.text)).sum()
+}
+
+/// How many events are no longer in memory, and in no view of events; a recording still has them.
+pub fn evicted(viewer: &Viewer) -> Option<Piece> {
+    let gone = viewer.tape.evicted_rows();
+    (gone > 0).then(|| Piece { tone: Tone::Dim, text: format!("{} evicted  ", text::count(gone)) })
+}
+
+/// The view whose tab is in a column of the line.
+pub fn view_at(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, width: u16, column: u16) -> Option<View> {
+    let line = views(state, cx, viewer, width);
+    // Each tab begins with its number.
+    let begins = |piece: &Piece| piece.text.len() == 1 && piece.text.starts_with(|c: char| c.is_ascii_digit());
+    let nth = begun(&line, column, begins)?;
+    VIEWS.get(nth.checked_sub(1)?).copied()
+}
+
+/// The number of the stream whose tab is in a column of the line.
+pub fn stream_at(state: &StreamState, width: u16, column: u16) -> Option<usize> {
+    let line = streams(state, width);
+    begun(&line, column, |piece| piece.text == BETWEEN).filter(|at| *at < state.tabs.all().len())
+}
+
+/// How many such pieces begin up to a column; none behind the line's end.
+fn begun(line: &Line, column: u16, is: impl Fn(&Piece) -> bool) -> Option<usize> {
+    let mut count = 0;
+    let mut end = 0;
+    for piece in &line.left {
+        count += usize::from(is(piece));
+        end += text::width(&piece.text);
+        if end > usize::from(column) {
+            return Some(count);
+        }
+    }
+    None
+}

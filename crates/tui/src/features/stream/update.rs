@@ -1,0 +1,539 @@
+//! What keys do in the stream that is shown.
+
+use super::find::Typing;
+use super::modes::is_thread;
+use super::tabs::MAX_TABS;
+use super::viewer::{Landmark, LinkState, View, Viewer};
+use super::{StreamState, view};
+use crate::input::action::{Action, Context};
+use crate::session::msg::{
+    Described, Effect, Epoch, ServerRef, StreamTarget, Subscription, SubscriptionId, SubscriptionKind, ThreadRef,
+};
+use crate::session::request::Pref;
+use crate::session::run::{Origin, Warning, act_on_thread};
+use crate::session::thread::AnswerFrom;
+use crate::session::{Component, Cx, Request, Requests, Route, Session};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::jobs::{Part, Work};
+use runtail_core::config::{Timestamps, studio_page};
+use runtail_core::model::ThreadStatus;
+use runtail_stream::{Seq, Target};
+
+impl StreamState {
+    /// A viewer that begins with the view that is shown.
+    pub fn new_viewer(&self, session: &Session, server: ServerRef, target: StreamTarget) -> Viewer {
+        let id = session.next_stream.take();
+        let mut viewer =
+            Viewer::new(id, server, target, &session.settings.tape, session.now, session.settings.tz.clone());
+        if let Some(shown) = self.tabs.shown() {
+            viewer.show(shown.view());
+        }
+        self.last_modes.give(&mut viewer);
+        viewer
+    }
+
+    /// Shows a stream: in its own tab, where it is open already, else in a new one.
+    ///
+    /// # Errors
+    /// Too many are open.
+    pub fn show(&mut self, session: &Session, server: ServerRef, target: StreamTarget) -> Result<(), String> {
+        match self.tabs.find(&server, &target) {
+            Some(at) => self.tabs.show(at),
+            None if self.tabs.make_room() => {
+                let viewer = self.new_viewer(session, server, target);
+                self.tabs.add(viewer);
+            }
+            None => {
+                return Err(format!("{MAX_TABS} streams are open already, and all go on: close one of them first."));
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows the page of a thread: its tab where there is one, in the place of an ended stream of it, else in a new tab.
+    ///
+    /// # Errors
+    /// Too many streams are open.
+    pub fn show_thread(&mut self, session: &Session, thread: &ThreadRef) -> Result<(), String> {
+        let target = StreamTarget::Tail { thread: thread.id.clone() };
+        let is_ended = |viewer: &Viewer| viewer.is_of(thread) && !viewer.is_open() && viewer.target != target;
+        let has_page = self.tabs.find(&thread.server, &target).is_some();
+        match self.tabs.all().iter().position(is_ended).filter(|_| !has_page) {
+            Some(at) => {
+                let page = self.new_viewer(session, thread.server.clone(), target);
+                self.tabs.replace_at(at, page);
+                Ok(())
+            }
+            None => self.show(session, thread.server.clone(), target),
+        }
+    }
+
+    /// The pages of a thread.
+    pub fn pages_of(&mut self, thread: &ThreadRef) -> impl Iterator<Item = &mut Viewer> {
+        self.tabs.all_mut().iter_mut().filter(|viewer| viewer.is_of(thread))
+    }
+
+    /// Opens the stream that is shown again from its start.
+    pub fn reopen(&mut self, session: &Session) -> Requests {
+        let Some(viewer) = self.tabs.shown() else { return Requests::none() };
+        let target = match (&viewer.target, &viewer.thread_id, &viewer.run_id) {
+            (StreamTarget::Start { .. }, Some(thread), Some(run)) => {
+                StreamTarget::Join { thread: thread.clone(), run: run.clone() }
+            }
+            (StreamTarget::Start { on: Target::Stateless, .. }, ..) => {
+                let text = "The server does not keep a stateless run, so its stream can't be opened again.";
+                return Requests::error(text);
+            }
+            (StreamTarget::Start { .. }, ..) => {
+                let text = "The server did not say which run it started. Look for it in the thread's runs before starting \
+                            another.";
+                return Requests::error(text);
+            }
+            (other, ..) => other.clone(),
+        };
+        let wanted = [viewer.finding().pattern.text(), viewer.finding().filter.text()].map(str::to_string);
+        let mut again = self.new_viewer(session, viewer.server.clone(), target);
+        again.search(&wanted[0]);
+        again.filter(&wanted[1]);
+        self.tabs.replace(again);
+        Requests::none()
+    }
+
+    /// Changes the modes of a stream; the next one of its kind begins with them too.
+    pub fn set_modes(&mut self, session: &Session, stream: u64, wanted: Vec<String>) -> Requests {
+        let Some(viewer) = self.tabs.get_mut(stream) else { return Requests::none() };
+        let (is_open, is_same) = (viewer.is_open(), viewer.modes.wanted == wanted);
+        match is_thread(&viewer.target) {
+            true => self.last_modes.thread = Some(wanted.clone()),
+            false => self.last_modes.run = Some(wanted.clone()),
+        }
+        viewer.modes.wanted = wanted;
+        match (is_open, is_same) {
+            (_, true) => Requests::info("These are its modes already."),
+            (true, false) => Requests::info("The stream is opened again from where it is, in these modes."),
+            (false, false) => self.reopen(session),
+        }
+    }
+
+    /// Goes to the next landmark of a kind.
+    fn go_to_next(&mut self, what: Landmark, forward: bool) -> Requests {
+        if self.tabs.shown_mut().is_none_or(|viewer| viewer.go_to_next(what, forward)) {
+            return Requests::none();
+        }
+        Requests::info(match (what, forward) {
+            (Landmark::Problem, true) => "No later failure, gap or run end yet.",
+            (Landmark::Problem, false) => "No earlier failure, gap or run end.",
+            (Landmark::Message, true) => "No later message yet.",
+            (Landmark::Message, false) => "No earlier message.",
+            (Landmark::Step, true) => "No later step yet.",
+            (Landmark::Step, false) => "No earlier step.",
+            (Landmark::Mark, true) => "No later mark. m marks an event.",
+            (Landmark::Mark, false) => "No earlier mark. m marks an event.",
+        })
+    }
+
+    /// Lays out the stream that is shown.
+    fn lay_out(&mut self, cx: &Cx<'_>) {
+        if let Some(viewer) = self.tabs.shown_mut() {
+            viewer.apply_prefs(&cx.session.prefs);
+            // Where the past ends, so does its line in the head.
+            viewer.turn_of_past(cx.session.now);
+        }
+        let mut windows = self.windows(cx);
+        // The layout may add a line to the head, or remove one: a state that is shown has a line of its own.
+        for _ in 0..2 {
+            if let Some(viewer) = self.tabs.shown_mut() {
+                viewer.prepare(&windows);
+            }
+            let before = std::mem::replace(&mut windows, self.windows(cx));
+            if before == windows {
+                break;
+            }
+        }
+    }
+
+    /// Fills in the parameters that change while the streams are read.
+    pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
+        for sub in subscriptions {
+            sub.wish.pace = cx.session.pace(false);
+            let SubscriptionId::Stream(id) = &sub.key else { continue };
+            let Some(viewer) = self.tabs.all().iter().find(|viewer| viewer.id == *id) else { continue };
+            sub.wish.hold = self.is_behind(viewer);
+            sub.wish.is_shared = viewer.is_shared;
+            sub.wish.own_runs = viewer.own_runs.clone();
+            sub.wish.refreshes = viewer.refreshes;
+            sub.wish.modes = viewer.modes.wanted.clone();
+        }
+    }
+
+    /// Shows a view, or changes how it is shown; none where the action is another one.
+    fn show_view(&mut self, action: Action) -> Option<Requests> {
+        let viewer = self.tabs.shown_mut()?;
+        match action {
+            Action::View1 => viewer.show(View::Messages),
+            Action::View2 => viewer.show(View::Updates),
+            Action::View3 => viewer.show(View::State),
+            Action::View4 => viewer.show(View::Timeline),
+            Action::View5 => viewer.show(View::Runs),
+            Action::View6 => viewer.show(View::Custom),
+            Action::View7 => viewer.show(View::Raw),
+            Action::View8 => viewer.show(View::Delivery),
+            Action::NextView => viewer.turn(1),
+            Action::PrevView => viewer.turn(-1),
+            Action::Split => viewer.split = !viewer.split,
+            Action::AsReceived => viewer.as_received = !viewer.as_received,
+            _ => return None,
+        }
+        Some(Requests::none())
+    }
+
+    /// The actions of the view State; none where the action means the same in all views.
+    fn act_on_state(&mut self, action: Action) -> Option<Requests> {
+        let viewer = self.tabs.shown_mut().filter(|viewer| viewer.view() == View::State)?;
+        let shows_changes = viewer.shows_changes();
+        let forward = action == Action::NextMatch;
+        match action {
+            Action::Compare => {
+                if !viewer.toggle_changes_since_mark() {
+                    viewer.toggle_changes();
+                }
+            }
+            Action::Mark => {
+                let number = viewer.mark_state().map(|number| runtail_core::text::count(number + 1));
+                let said = number.map(|n| format!("State {n} is marked. = compares the state shown with it."));
+                return Some(said.map(Requests::info).unwrap_or_default());
+            }
+            Action::Open | Action::Right if shows_changes => viewer.open_change(),
+            Action::Left if shows_changes => viewer.hide_changes(),
+            Action::PrevStep => viewer.step_state(-1),
+            Action::NextStep => viewer.step_state(1),
+            Action::NextMatch | Action::PrevMatch if viewer.searched().is_empty() => {
+                viewer.step_state(if forward { 1 } else { -1 });
+            }
+            Action::FoldAll | Action::UnfoldAll if shows_changes => return None,
+            _ => {
+                let tree = viewer.tree();
+                match (action, tree) {
+                    (Action::FoldAll | Action::UnfoldAll, Some(tree)) => tree.fold_all(action == Action::FoldAll),
+                    (Action::NextMatch | Action::PrevMatch, Some(tree)) => tree.next_match(forward),
+                    (Action::Left, Some(tree)) => tree.fold(),
+                    (Action::Right, Some(tree)) => tree.unfold(),
+                    (Action::Open, Some(tree)) => tree.toggle(),
+                    (Action::FoldAll | Action::UnfoldAll | Action::NextMatch | Action::PrevMatch, None)
+                    | (Action::Left | Action::Right | Action::Open, None) => {}
+                    _ => return None,
+                }
+            }
+        }
+        Some(Requests::none())
+    }
+
+    /// Moves to landmarks and in time; none where the action is another one.
+    fn navigate(&mut self, session: &Session, action: Action) -> Option<Requests> {
+        let viewer = self.tabs.shown_mut()?;
+        match action {
+            Action::NextMatch | Action::PrevMatch => {
+                let forward = action == Action::NextMatch;
+                if !viewer.next_hit(forward) {
+                    return Some(self.go_to_next(Landmark::Problem, forward));
+                }
+            }
+            Action::NextMessage => return Some(self.go_to_next(Landmark::Message, true)),
+            Action::PrevMessage => return Some(self.go_to_next(Landmark::Message, false)),
+            Action::NextStep => return Some(self.go_to_next(Landmark::Step, true)),
+            Action::PrevStep => return Some(self.go_to_next(Landmark::Step, false)),
+            Action::NextMark => return Some(self.go_to_next(Landmark::Mark, true)),
+            Action::PrevMark => return Some(self.go_to_next(Landmark::Mark, false)),
+            // A stream that failed is opened again; events that are there are played.
+            Action::Replay if matches!(viewer.link, LinkState::Failed(_)) || viewer.tape.newest_seq() == Seq::START => {
+                return Some(self.reopen(session));
+            }
+            Action::Replay => viewer.play_from_start(),
+            Action::Play => viewer.play_or_pause(),
+            Action::Earlier => viewer.step_in_time(-1),
+            Action::Later => viewer.step_in_time(1),
+            Action::SlideBack => viewer.slide(false),
+            Action::SlideOn => viewer.slide(true),
+            Action::Speed => {
+                let speed = viewer.next_speed();
+                return Some(Requests::info(format!("Playing at {}.", speed.word())));
+            }
+            _ => return None,
+        }
+        Some(Requests::none())
+    }
+
+    /// Opens the thread in Studio. Where no browser can be opened, the address can be copied.
+    fn open_in_browser(&self, session: &Session) -> Requests {
+        let Some(viewer) = self.tabs.shown() else { return Requests::none() };
+        let profile = session.catalogue.in_force().iter().find(|profile| *profile.name == *viewer.server.profile);
+        let control_plane = profile.and_then(|profile| profile.control_plane.as_ref());
+        match studio_page(control_plane, &viewer.server.url, viewer.thread_id.as_deref()) {
+            Some(page) => Requests::info(format!("Opening {page}")).and(Effect::OpenLink(page.into())),
+            None => Requests::none(),
+        }
+    }
+
+    /// Composes a run on the thread that is shown.
+    fn compose(&self) -> Requests {
+        let Some(viewer) = self.tabs.shown() else { return Requests::none() };
+        let started = match &viewer.target {
+            StreamTarget::Start { body, .. } => Some(body.assistant_id.clone()),
+            _ => None,
+        };
+        let warning = match viewer.thread_status() {
+            ThreadStatus::Waiting { .. } => Some(Warning::Waits),
+            status if status.is_active() => Some(Warning::Active),
+            _ => None,
+        };
+        let of_thread = viewer.loaded_thread().assistant().map(str::to_string);
+        let (thread, assistant) = (viewer.thread_id.clone(), of_thread.or(started));
+        Route::ComposeOn(viewer.server.clone(), Origin { thread, assistant, place: None, warning }).into()
+    }
+
+    /// Acts on the thread that is shown; says why there is none.
+    fn act_on_thread(&self, action: Action) -> Requests {
+        let Some(viewer) = self.tabs.shown() else { return Requests::none() };
+        let Some(id) = viewer.thread_id.clone() else {
+            return Requests::info("This stream has no thread (yet), so there is nothing to act on.");
+        };
+        let thread = ThreadRef { server: viewer.server.clone(), id };
+        if matches!(action, Action::Answer | Action::Approve) {
+            return answer(viewer, thread, action == Action::Approve);
+        }
+        // A page of one run means that run.
+        let run = match &viewer.target {
+            StreamTarget::Join { run, .. } => Some(run.clone()),
+            _ => None,
+        };
+        act_on_thread(thread, run, action)
+    }
+
+    fn act(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        let Some(viewer) = self.tabs.shown_mut() else { return Requests::none() };
+        match action {
+            Action::Modes => Route::Modes(viewer.id).into(),
+            Action::Search | Action::Sift => {
+                viewer.begin_typing(if action == Action::Search { Typing::Search } else { Typing::Filter });
+                Request::BeginTyping.into()
+            }
+            Action::Mark if !viewer.mark() => Requests::info("This stream has a thousand marks. Remove one first."),
+            Action::Left if viewer.view() == View::Timeline => {
+                viewer.fold_bar();
+                Requests::none()
+            }
+            Action::Right if viewer.view() == View::Timeline => {
+                viewer.unfold_bar();
+                Requests::none()
+            }
+            Action::Open | Action::Right => {
+                let shown = viewer.inspect().map(|(title, text)| Route::Document { title, text }.into());
+                shown.unwrap_or_default()
+            }
+            Action::Wrap => {
+                let wrap = !cx.session.prefs.wrap;
+                let now = if wrap { "wrapped" } else { "cut" };
+                let mut out = Requests::from(Pref::Wrap(wrap));
+                out.notify(false, format!("Long lines are {now}."));
+                out
+            }
+            Action::Timestamps => next_timestamps(cx.session),
+            Action::Export => self.propose_export(cx.session),
+            Action::OpenLink => self.open_in_browser(cx.session),
+            Action::TakeEvents if viewer.leaves_events() => {
+                let mut out = self.reopen(cx.session);
+                if let Some(viewer) = self.tabs.shown_mut() {
+                    viewer.is_shared = true;
+                }
+                out.notify(false, "Reading the run's events; no other reader gets them.");
+                out
+            }
+            Action::TakeEvents => Requests::info("No run here leaves its events to another reader."),
+            Action::NewRun => self.compose(),
+            Action::Describe => match viewer.thread_id.clone() {
+                Some(thread) => Route::Record(Described::Thread(viewer.server.clone(), thread)).into(),
+                None => Requests::info("A stateless run has no thread, so there is no state to show."),
+            },
+            Action::Explain => {
+                // The evidence is read again.
+                viewer.refreshes += 1;
+                Route::Why.into()
+            }
+            Action::Answer
+            | Action::Approve
+            | Action::CancelRun
+            | Action::RollbackRun
+            | Action::Again
+            | Action::Delete => self.act_on_thread(action),
+            _ => Requests::none(),
+        }
+    }
+}
+
+/// `a`: the card where the thread waits, else what the status calls for. The past that may be shown does not matter: what is
+/// answered is what is open now.
+fn answer(viewer: &Viewer, thread: ThreadRef, approve: bool) -> Requests {
+    if *viewer.thread_status() == ThreadStatus::Deleted {
+        return Requests::error("The thread was deleted, so nothing can be answered.");
+    }
+    let loaded = viewer.loaded_thread();
+    // The stream tells of a question before the snapshot does.
+    let waits = matches!(viewer.thread_status(), ThreadStatus::Waiting { .. });
+    let from = if loaded.assistant().is_some() && !loaded.answerable().is_empty() {
+        AnswerFrom::Loaded(thread, Box::new(loaded))
+    } else if waits && viewer.is_stream_only() {
+        AnswerFrom::Stream(thread, viewer.questions().to_vec(), viewer.started_assistant())
+    } else if waits {
+        AnswerFrom::Server(thread)
+    } else {
+        AnswerFrom::Nothing(thread, Box::new(viewer.thread_status().clone()), loaded.keeps_rejected_answer())
+    };
+    Route::Answer(from, approve).into()
+}
+
+fn next_timestamps(session: &Session) -> Requests {
+    let words = Timestamps::WORDS;
+    let at = words.iter().position(|(_, how)| *how == session.prefs.timestamps).unwrap_or(0);
+    let (word, how) = words[(at + 1) % words.len()];
+    let told = match how {
+        Timestamps::Absolute => "time of day",
+        Timestamps::Relative => "since the run began",
+        Timestamps::Delta => "since the previous entry",
+    };
+    let mut out = Requests::from(Pref::Timestamps(how));
+    out.notify(false, format!("Times are {word}: {told}."));
+    out
+}
+
+/// Whether an action needs the server that a stream comes from.
+fn acts_on_server(action: Action) -> bool {
+    use Action::*;
+    matches!(action, Modes | NewRun | OpenLink | Answer | Approve | CancelRun | RollbackRun | Again | Describe | Delete)
+}
+
+impl Component for StreamState {
+    fn context(&self) -> Context {
+        Context::Stream
+    }
+
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        let Some(viewer) = self.tabs.shown_mut() else { return Requests::none() };
+        viewer.now = cx.session.now;
+        if let Some(done) = self.show_view(action) {
+            return done;
+        }
+        if let Some(viewer) = self.tabs.shown_mut().filter(|viewer| viewer.is_recording()) {
+            if action == Action::Again {
+                viewer.play_from_start();
+                return Requests::none();
+            }
+            if acts_on_server(action) {
+                return Requests::info("This is a recording: there is no server to ask.");
+            }
+        }
+        if let Some(done) = self.act_on_state(action) {
+            return done;
+        }
+        if let Some(done) = self.navigate(cx.session, action) {
+            return done;
+        }
+        self.act(cx, action)
+    }
+
+    fn step(&mut self, _cx: &Cx<'_>, lines: isize, whole_window: bool) {
+        if let Some(viewer) = self.tabs.shown_mut() {
+            viewer.step(lines, whole_window);
+        }
+    }
+
+    fn jump_to_edge(&mut self, _cx: &Cx<'_>, start: bool) {
+        if let Some(viewer) = self.tabs.shown_mut() {
+            if start { viewer.to_start() } else { viewer.follow() }
+        }
+    }
+
+    fn click(&mut self, cx: &Cx<'_>, x: u16, y: u16) {
+        self.click_at(cx, cx.area.x + x, cx.area.y + y);
+    }
+
+    fn copied(&mut self) -> Option<String> {
+        let viewer = self.tabs.shown()?;
+        // The error of a thread that failed, while no other entry was chosen.
+        match viewer.offers_error() {
+            true => viewer.thread_status().error().map(str::to_string),
+            false => viewer.copy_text(),
+        }
+    }
+
+    fn copied_path(&self) -> Option<String> {
+        self.tabs.shown().filter(|viewer| viewer.view() == View::State)?.path_under_cursor()
+    }
+
+    /// Esc leaves the stream in its tab, `q` closes it.
+    fn back(&mut self, quit: bool) -> Option<Requests> {
+        if self.tabs.shown_mut()?.clear_find() {
+            return Some(Requests::none());
+        }
+        let thread = self.tabs.shown()?.thread_id.clone();
+        if quit {
+            self.tabs.close();
+        }
+        self.tabs.hide();
+        Some(Request::LeaveStream(thread).into())
+    }
+
+    fn filter(&self) -> Option<&str> {
+        self.tabs.shown().map(Viewer::typed)
+    }
+
+    fn set_filter(&mut self, text: &str) {
+        if let Some(viewer) = self.tabs.shown_mut() {
+            viewer.set_typed(text);
+        }
+    }
+
+    fn prompt(&self) -> &'static str {
+        let filters = |viewer: &Viewer| viewer.finding().typing() == Some(Typing::Filter);
+        if self.tabs.shown().is_some_and(filters) { "&" } else { "/" }
+    }
+
+    fn end_typing(&mut self, keep: bool) {
+        if let Some(viewer) = self.tabs.shown_mut() {
+            viewer.end_typing(keep);
+        }
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        // A pane that is not shown keeps the layout that it had.
+        if cx.is_shown {
+            self.lay_out(cx);
+        }
+    }
+
+    fn subscriptions(&self, _cx: &Cx<'_>, out: &mut Vec<Subscription>) {
+        for viewer in self.tabs.all() {
+            // A stream that ended stays subscribed: its task has ended too, and stays ended.
+            let what = SubscriptionKind::Stream(viewer.server.clone(), viewer.target.clone());
+            out.push(Subscription::new(SubscriptionId::Stream(viewer.id), Epoch::default(), what));
+        }
+    }
+
+    fn jobs(&self) -> Vec<&Work> {
+        self.tabs.all().iter().flat_map(Viewer::works).collect()
+    }
+
+    fn jobs_mut(&mut self) -> Vec<&mut Work> {
+        self.tabs.all_mut().iter_mut().flat_map(Viewer::works_mut).collect()
+    }
+
+    fn on_job(&mut self, number: u64, part: &Part) {
+        self.tabs.all_mut().iter_mut().for_each(|viewer| viewer.take_part(number, part));
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        if let Some(viewer) = self.tabs.shown() {
+            view::stream(self, viewer, cx, canvas);
+        }
+        None
+    }
+}

@@ -1,0 +1,127 @@
+//! The stream viewer: where it comes from, how the connection is, the tabs of its views, and the view's lines.
+
+use super::layout::{Half, halves};
+use super::notes::notes;
+use super::viewer::{LinkState, View, Viewer};
+use super::{StreamState, tab_bar};
+use crate::session::Cx;
+use crate::session::msg::StreamTarget;
+use crate::widgets::area::below;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::Tone;
+use runtail_core::model::ThreadStatus;
+use runtail_stream::Seq;
+
+/// Draws the pane.
+pub(super) fn stream(state: &StreamState, viewer: &Viewer, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let (area, focused) = (cx.area, cx.is_focused);
+    let head = state.head_height(cx);
+    let rows = below(area, head);
+    let mut y = area.y;
+    let inner = area.w.saturating_sub(2);
+    if state.has_tab_line() {
+        canvas.line_for_right(area.x + 1, y, inner, &tab_bar::streams(state, inner));
+        y += 1;
+    }
+    canvas.line_for_right(area.x + 1, y, inner, &tab_bar::place(cx, viewer, inner));
+    canvas.line_for_right(area.x + 1, y + 1, inner, &tab_bar::views(state, cx, viewer, inner));
+    for (line, y) in notes(viewer, cx, inner).iter().zip(y + 2..area.y + head) {
+        // A banner fills its row.
+        if let Some(tone) = line.left.first().map(|piece| piece.tone).filter(|tone| tone.is_banner()) {
+            canvas.text(area.x, y, area.w, &" ".repeat(area.w.into()), canvas.theme.style(tone));
+        }
+        canvas.line_for_right(area.x + 1, y, inner, line);
+    }
+    for half in halves(rows, viewer) {
+        if let Some(head) = half.head {
+            let title = format!("─ {} ", half.view.title());
+            let used = canvas.text(head.x + 1, head.y, head.w, &title, canvas.theme.title(focused && half.focused));
+            let rest = head.w.saturating_sub(used + 2);
+            let style = canvas.theme.style(Tone::Dim);
+            canvas.text(head.x + 1 + used, head.y, rest, &"─".repeat(rest.into()), style);
+        }
+        view(viewer, canvas, half, focused && half.focused);
+    }
+}
+
+/// Draws one view.
+fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, focused: bool) {
+    let rows = half.rows;
+    let lines = viewer.window(half.view);
+    if lines.is_empty() {
+        let (tone, words) = sifted(viewer, half.view).unwrap_or_else(|| nothing(viewer, half.view));
+        return canvas.words(rows, tone, &words);
+    }
+    let marks = viewer.marked(half.view);
+    for (i, (line, marked)) in lines.iter().enumerate().take(rows.h as usize) {
+        let y = rows.y + i as u16;
+        canvas.line(rows.x + 2, y, rows.w.saturating_sub(3), line);
+        if marks.get(i).is_some_and(|marked| *marked) {
+            canvas.text(rows.x, y, 1, "◆", canvas.theme.style(Tone::Strong));
+        }
+        if *marked {
+            let style = canvas.theme.style(if focused { Tone::Accent } else { Tone::Dim });
+            canvas.text(rows.x + 1, y, 1, "▌", style);
+        }
+    }
+}
+
+/// Why a view with entries shows none: nothing fits its filter, as far as it was looked through.
+fn sifted(viewer: &Viewer, view: View) -> Option<(Tone, String)> {
+    let filter = viewer.finding().filter.text();
+    if viewer.count(view) == 0 || filter.is_empty() || matches!(view, View::State | View::Delivery) {
+        return None;
+    }
+    let so_far = if viewer.finding().is_scanning() { " so far" } else { "" };
+    Some((Tone::Dim, format!("No match for {filter}{so_far}.\n\n& changes the filter, Esc clears it.")))
+}
+
+/// What an empty view says.
+fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
+    if viewer.playhead().is_some_and(|standing| standing.at == Seq::START) {
+        return (Tone::Dim, "Before the first event.".into());
+    }
+    let has_events = viewer.tape.last_seq() > Seq::START;
+    match &viewer.link {
+        LinkState::Failed(error) if !has_events && !viewer.leaves_events() => {
+            return (Tone::Bad, format!("{error}\n\nEsc goes back, r tries again."));
+        }
+        LinkState::Connecting { .. } if viewer.is_recording() => return (Tone::Dim, "Reading the recording…".into()),
+        // Snapshots are no events: what they don't show, a run that is over will not send any more.
+        LinkState::Ended(_) if viewer.has_only_snapshots() && matches!(viewer.target, StreamTarget::Join { .. }) => {
+            let why = "The server sent no events of this run. It doesn't keep them, or no longer does.";
+            return (Tone::Plain, why.into());
+        }
+        LinkState::Ended(_) if !has_events => return (Tone::Plain, "The stream ended without an event.".into()),
+        _ => {}
+    }
+    let status = viewer.shown_status();
+    if viewer.has_thread() && *status == ThreadStatus::Loading {
+        return (Tone::Dim, "Loading state…".into());
+    }
+    let waits = match (&viewer.target, status.is_active()) {
+        (_, true) if matches!(status, ThreadStatus::Queued { .. }) => {
+            "\n\nThe run is queued; it sends events once it starts."
+        }
+        _ if matches!(status, ThreadStatus::Waiting { .. }) => "\n\nThe thread is waiting for you; press a to answer.",
+        (StreamTarget::Tail { .. }, false) if viewer.is_open() => {
+            "\n\nFollowing this thread. New runs will appear here; press n to start one."
+        }
+        _ => "",
+    };
+    let what = match view {
+        View::Messages if has_events && !viewer.has_only_snapshots() => {
+            "No messages yet. Press 2 for updates, 3 for state, 7 for raw events."
+        }
+        View::Messages => "No messages yet.",
+        View::Updates => "No updates in this stream. They come from the stream mode updates.",
+        View::State => "No state yet.",
+        View::Timeline => "No node timings yet.",
+        View::Custom => {
+            "No custom events in this stream. They come from the stream mode custom, where a node emits some."
+        }
+        View::Runs => "No runs yet.",
+        View::Raw | View::Delivery => "No events yet.",
+    };
+    (Tone::Dim, format!("{what}{waits}"))
+}

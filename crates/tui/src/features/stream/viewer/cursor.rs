@@ -1,0 +1,276 @@
+//! The one cursor of all views. It is an event: a view that is looked at is brought to where it tells of that event, and
+//! a move in any view moves it. While what comes is followed there is none.
+
+use super::{View, Viewer};
+use crate::features::stream::views;
+use crate::features::stream::views::message::Unanswered;
+use crate::widgets::line::Line;
+use crate::widgets::scroll;
+use crate::widgets::scroll::{Place, Rows, Spot};
+use jiff::Timestamp;
+use runtail_core::model::ThreadStatus;
+use runtail_stream::{Event, Seq};
+
+impl Viewer {
+    /// Whether what comes is followed.
+    pub fn follows(&self) -> bool {
+        self.anchor.is_none()
+    }
+
+    /// The number of the event under the cursor; none while what comes is followed.
+    pub fn anchor(&self) -> Option<Seq> {
+        self.anchor
+    }
+
+    /// Goes to an event, in all views.
+    pub fn go_to(&mut self, seq: Seq) {
+        let first = self.tape.first_seq().unwrap_or_default();
+        self.anchor = Some(seq.clamp(first, self.tape.last_seq().max(first)));
+        self.brought = [None; 8];
+    }
+
+    /// The event with which what has an id began: a run, a message, or the newest event of that id itself. None where the
+    /// tape has let it go.
+    pub fn seq_of(&self, id: &str) -> Option<Seq> {
+        let told = &self.projections;
+        let begun = told.metrics.run(id).map(|run| run.seq).or_else(|| told.messages.with_id(id).map(|m| m.first_seq));
+        let seq = begun.or_else(|| self.tape.newest_with_id(id))?;
+        let first = self.tape.first_seq()?;
+        (first..=self.tape.last_seq()).contains(&seq).then_some(seq)
+    }
+
+    /// Entries of the view with the focus that came since it was paused. The books are no list of what came.
+    pub fn unseen(&self) -> u64 {
+        match self.view() {
+            View::Delivery => 0,
+            view => self.place(view).unseen(&self.rows(view)),
+        }
+    }
+
+    pub(crate) fn place(&self, view: View) -> &Place {
+        &self.places[view as usize]
+    }
+
+    /// The cursor was moved in a view, which is there already.
+    pub(crate) fn set_anchor(&mut self, view: View, anchor: Option<Seq>) {
+        self.anchor = anchor;
+        self.brought[view as usize] = Some(anchor);
+        let end = self.rows(view).end();
+        let place = &mut self.places[view as usize];
+        if place.follow && anchor.is_some() {
+            place.seen = end;
+        }
+        place.follow = anchor.is_none();
+    }
+
+    /// Brings layout and places in line with what came, with the cursor, and with the windows: view, columns, lines.
+    /// What runs is measured up to `now`.
+    pub fn prepare(&mut self, windows: &[(View, usize, usize)]) {
+        self.news = false;
+        self.find.is_scanning = false;
+        self.find.let_go(self.tape.first_seq().unwrap_or_default());
+        let standing = self.playhead();
+        let open = self.is_open() || standing.is_some();
+        // Ages count as they did when the event arrived.
+        let moment = standing.and_then(|standing| self.tape.arrival(standing.at)).unwrap_or(self.now);
+        for (view, width, height) in windows.iter().copied() {
+            self.windows[view as usize] = (width, height);
+            match view {
+                View::Messages => {
+                    let unanswered = self.unanswered(open);
+                    let place = &mut self.places[view as usize];
+                    self.blocks.prepare(&self.projections, unanswered, width, &self.tz, place);
+                }
+                View::Timeline => {
+                    let place = &mut self.places[view as usize];
+                    // What nobody follows any more does not grow.
+                    let now = if open { moment } else { Timestamp::MIN };
+                    if self.bars.prepare(&self.projections.timeline, now, place) {
+                        self.find.forget(view as usize);
+                    }
+                }
+                View::Runs => self.prepare_runs(),
+                View::Delivery => {
+                    let about = views::ledger::About { now: moment, open, asks: !self.is_recording(), width };
+                    self.ledger = views::ledger::rows(&self.projections, &self.tape, about, &self.tz);
+                }
+                _ => {}
+            }
+            self.scan(view);
+            self.bring(view);
+        }
+        if self.seek() {
+            windows.iter().for_each(|(view, ..)| self.bring(*view));
+        }
+    }
+
+    /// What is said of calls without a result. `open`: whether more may come.
+    fn unanswered(&self, open: bool) -> Unanswered {
+        match self.shown_status() {
+            ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } | ThreadStatus::Loading if open => {
+                Unanswered::Running
+            }
+            ThreadStatus::Waiting { .. } => Unanswered::Waiting,
+            ThreadStatus::Failed { .. } => Unanswered::Failed,
+            _ => Unanswered::Missing,
+        }
+    }
+
+    fn bring(&mut self, view: View) {
+        if view == View::State {
+            if self.anchor.is_none() {
+                self.places[view as usize].seen = self.rows(view).end();
+            }
+            self.sync_state();
+            return;
+        }
+        let moved = self.brought[view as usize] != Some(self.anchor);
+        self.brought[view as usize] = Some(self.anchor);
+        let target = self.anchor.filter(|_| moved).map(|seq| self.spot_of(view, seq));
+        let follow = self.anchor.is_none() && view != View::Delivery;
+        self.with_place(view, |place, rows, height| {
+            match target {
+                Some(Some(spot)) => place.go(rows, height, spot),
+                Some(None) => place.follow = false,
+                None => place.follow = follow,
+            }
+            place.clamp(rows, height);
+        });
+    }
+
+    pub(crate) fn with_place(
+        &mut self,
+        view: View,
+        change: impl FnOnce(&mut Place, &super::rows::ViewRows<'_>, usize),
+    ) {
+        let mut place = self.places[view as usize];
+        change(&mut place, &self.rows(view), self.windows[view as usize].1);
+        self.places[view as usize] = place;
+    }
+
+    /// A change of place by hand, in the view with the focus: all views go with it.
+    pub(crate) fn moves(&mut self, change: impl FnOnce(&mut Place, &super::rows::ViewRows<'_>, usize)) {
+        let view = self.view();
+        self.with_place(view, change);
+        let place = *self.place(view);
+        match (place.follow, self.seq_at(view, place.cursor)) {
+            (true, _) => self.set_anchor(view, None),
+            (false, Some(seq)) => self.set_anchor(view, Some(seq)),
+            // What tells of no event moves by itself.
+            (false, None) => {}
+        }
+    }
+
+    /// Puts the cursor of the view with the focus on a line of its window.
+    pub fn point_at(&mut self, line: usize) {
+        if self.view() == View::State {
+            return self.move_in_state(|place, rows, height| {
+                let spot = scroll::window(&rows, place.top, height).nth(line);
+                if let Some(spot) = spot {
+                    place.go(&rows, height, spot);
+                }
+            });
+        }
+        self.moves(|place, rows, height| {
+            let spot = scroll::window(rows, place.top, height).nth(line);
+            if let Some(spot) = spot {
+                place.go(rows, height, spot);
+            }
+        });
+    }
+
+    /// Moves by lines: the cursor, or cursor and window together.
+    pub fn step(&mut self, lines: isize, whole_window: bool) {
+        if self.view() == View::State {
+            return self.move_in_state(|place, rows, height| match whole_window {
+                true => place.page(&rows, height, lines),
+                false => place.step(&rows, height, lines),
+            });
+        }
+        self.moves(
+            |place, rows, height| {
+                if whole_window { place.page(rows, height, lines) } else { place.step(rows, height, lines) }
+            },
+        );
+    }
+
+    /// Folds what runs in the bar under the cursor, or goes to the bar around it.
+    pub fn fold_bar(&mut self) {
+        let key = self.place(View::Timeline).cursor.key;
+        if let Some(parent) = self.bars.fold(&self.projections.timeline, key) {
+            self.moves(|place, rows, height| place.go(rows, height, Spot { key: parent, line: 0 }));
+        }
+    }
+
+    /// Unfolds the bar under the cursor.
+    pub fn unfold_bar(&mut self) {
+        self.bars.unfold(self.place(View::Timeline).cursor.key);
+    }
+
+    /// To the first line.
+    pub fn to_start(&mut self) {
+        if self.view() == View::State {
+            return self.move_in_state(|place, rows, height| place.to_start(&rows, height));
+        }
+        self.moves(|place, rows, height| place.to_start(rows, height));
+    }
+
+    /// To what is newest, and follows it.
+    pub fn follow(&mut self) {
+        if self.playhead().is_some() {
+            return self.return_to_now();
+        }
+        let view = self.view();
+        match view {
+            View::State => {
+                self.set_anchor(view, None);
+                self.sync_state();
+            }
+            View::Delivery => self.with_place(view, |place, rows, height| place.to_end(rows, height, false)),
+            _ => self.moves(|place, rows, height| place.to_end(rows, height, true)),
+        }
+    }
+
+    /// Lines that a page of the view with the focus has.
+    pub fn height(&self) -> usize {
+        self.windows[self.view() as usize].1
+    }
+
+    /// The lines of a view's window, each with whether the cursor is on it. A followed view has no cursor to see.
+    pub fn window(&self, view: View) -> Vec<(Line, bool)> {
+        let height = self.windows[view as usize].1;
+        if view == View::State {
+            return match &self.state {
+                Some(_) if self.shows_changes() => self.changed_lines(),
+                Some(tree) => tree.window(),
+                None => Vec::new(),
+            };
+        }
+        let place = self.place(view);
+        let rows = self.rows(view);
+        let marks = |spot: Spot| match view {
+            View::Messages => spot == place.cursor,
+            _ => spot.key == place.cursor.key,
+        };
+        // The lines of an entry that goes on in the next ones are made together.
+        let mut made: Option<(u64, Vec<Line>)> = None;
+        let mut line = |spot: Spot| {
+            if !self.wraps(view) {
+                return self.line(view, spot);
+            }
+            if made.as_ref().is_none_or(|(key, _)| *key != spot.key) {
+                made = Some((spot.key, self.wrapped(view, spot.key)));
+            }
+            made.as_ref().and_then(|(_, lines)| lines.get(spot.line).cloned()).unwrap_or_default()
+        };
+        scroll::window(&rows, place.top, height)
+            .map(|spot| (self.light(view, spot, line(spot)), !place.follow && marks(spot)))
+            .collect()
+    }
+
+    /// The event under the cursor: the one that the view with the focus tells of there.
+    pub fn event_under_cursor(&self) -> Option<Event> {
+        let view = self.view();
+        self.tape.get(self.seq_at(view, self.place(view).cursor)?)
+    }
+}

@@ -1,0 +1,351 @@
+//! A view as it is written to a file: entry by entry, nothing cut.
+
+use super::rows::{extent, kept};
+use super::{LinkState, View, Viewer};
+use crate::features::stream::export::{Format, Part};
+use crate::features::stream::views;
+use crate::session::msg::Chunk;
+use crate::widgets::scroll::{Rows, Spot};
+use runtail_core::text::markdown::inline;
+use runtail_core::text::{clean, clean_lines, count};
+use runtail_stream::projection::{Message, Role};
+use runtail_stream::{End, Event, Outcome, Record, Seq};
+
+/// Entries that are looked at for one part, however few of them a filter lets through.
+const MOST_LOOKED_AT: u64 = 2_000;
+
+/// Columns of a line that tells of an event in a few words.
+const LONGEST: usize = 4_000;
+
+impl Viewer {
+    /// The first entry, and one past the last that there is now.
+    pub fn export_range(&self, view: View, format: Format) -> (u64, u64) {
+        let messages = &self.projections.messages;
+        match exported(view, format) {
+            // Their lines may not have been laid out.
+            View::Messages => (messages.evicted(), messages.evicted() + messages.items().len() as u64),
+            View::State => {
+                let rows = extent(self.projections.values.rows());
+                (rows.first, rows.end)
+            }
+            // The books are written at once, whatever of them is on the screen.
+            View::Delivery => (0, 1),
+            view => (self.all_rows(view).first(), self.all_rows(view).end()),
+        }
+    }
+
+    /// What stands before the entries.
+    pub fn export_head(&self, view: View, format: Format, part: &mut Part) {
+        if view == View::Delivery {
+            return self.books_head(format, part);
+        }
+        if format != Format::Markdown {
+            return;
+        }
+        let of = |what: &str, id: &Option<String>| id.as_ref().map(|id| format!(", {what} {}", clean(id)));
+        let thread = of("thread", &self.thread_id).unwrap_or_default();
+        let run = of("run", &self.run_id).unwrap_or_default();
+        part.text(format!("# {} of {}{thread}{run}\n\n", view.title(), clean(&self.server.name)));
+        if is_table(view) {
+            part.text("| | |\n|---|---|\n");
+        }
+    }
+
+    /// Entries from one on, until the part is full: the next entry, and the last event that was written. `after` is the
+    /// event that was written before.
+    pub fn export_part(
+        &self,
+        view: View,
+        format: Format,
+        (next, end): (u64, u64),
+        after: Seq,
+        part: &mut Part,
+    ) -> (u64, Seq) {
+        if view == View::Delivery {
+            if next < end {
+                self.write_books(format, part);
+            }
+            return (end, after);
+        }
+        // What was let go meanwhile is not there any more.
+        let first = self.export_range(view, format).0;
+        let (mut key, mut after) = (next.max(first), after);
+        let most = key.saturating_add(MOST_LOOKED_AT);
+        while key < end.min(most) && !part.is_full() {
+            if !self.lets_through(view, key) {
+                key += 1;
+                continue;
+            }
+            match format {
+                Format::Jsonl => {
+                    let seq = self.export_seq(exported(view, format), key);
+                    after = self.record(seq.filter(|seq| *seq > after), after, part);
+                }
+                format => self.entry(view, format, key, part),
+            }
+            part.entries += 1;
+            key += 1;
+        }
+        if format == Format::Jsonl && key >= end && after < Seq::MAX && !part.is_full() {
+            self.marks_between(after, self.marks_end(), part);
+            after = Seq::MAX;
+        }
+        (key, after)
+    }
+
+    /// What the books are of: they are shown to people who were not there.
+    fn books_head(&self, format: Format, part: &mut Part) {
+        let title = match format {
+            Format::Jsonl => return,
+            Format::Text => "Delivery report",
+            Format::Markdown => "# Delivery report",
+        };
+        part.text(format!("{title}\n\n"));
+        let mut say = |what: &str, told: &str| {
+            let told = clean(told);
+            part.text(match format {
+                Format::Markdown => format!("- {what}: {}\n", inline(&told)),
+                _ => format!("{what:<9} {told}\n"),
+            });
+        };
+        say("server", &format!("{}, {}", self.server.name, self.server.url));
+        for (what, id) in [("thread", &self.thread_id), ("run", &self.run_id)] {
+            if let Some(id) = id {
+                say(what, id);
+            }
+        }
+        let told = &self.projections.ledger;
+        let opened = told.connections().first().map(|connection| connection.opened).or(told.first_event_at);
+        let day = |at: jiff::Timestamp| at.to_zoned(self.tz.clone()).strftime("%Y-%m-%d %H:%M:%S %:z").to_string();
+        if let Some(opened) = opened {
+            say("opened", &day(opened));
+        }
+        let how = match (&self.link, self.playhead()) {
+            (_, Some(standing)) => {
+                let [at, newest] = [standing.at, standing.span.1].map(|seq| self.tape.events_until(seq));
+                format!("at event {} of {}", count(at.0), count(newest.0))
+            }
+            (LinkState::Ended(end), None) => match &end.detail {
+                Some(detail) => format!("{}, {}: {detail}", day(end.at), end.outcome.as_str()),
+                None => format!("{}, {}", day(end.at), end.outcome.as_str()),
+            },
+            (LinkState::Failed(error), None) => format!("failed: {error}"),
+            (_, None) => "no, it is still open".to_string(),
+        };
+        say(if self.playhead().is_some() { "shown" } else { "ended" }, &how.replace('\n', " "));
+        say("written", &format!("{}, by runtail {}", day(self.now), env!("CARGO_PKG_VERSION")));
+        part.text("\n");
+    }
+
+    /// The books: sums, gaps and connections, each with its time and its reason. As JSON they are the recording without its
+    /// events, so nothing is in them that was said.
+    fn write_books(&self, format: Format, part: &mut Part) {
+        if format == Format::Jsonl {
+            self.marks_between(Seq::START, self.marks_end(), part);
+            if !part
+                .chunks
+                .last()
+                .is_some_and(|chunk| matches!(chunk, Chunk::Record(record) if matches!(**record, Record::End(_))))
+            {
+                part.add(Chunk::Record(Box::new(Record::End(self.sums()))));
+            }
+        } else {
+            let rows = views::ledger::whole(&self.projections, &self.tape, self.now, &self.tz);
+            let text = |line: &crate::widgets::line::Line| line.text().trim_end().to_string() + "\n";
+            let text: String = rows.iter().map(|row| text(&row.line)).collect();
+            match format {
+                Format::Markdown => part.add(Chunk::Code("", text.into())),
+                _ => part.text(text),
+            }
+        }
+        part.entries = 1;
+    }
+
+    /// The sums by now, of a stream that has not ended or is shown as it was before.
+    fn sums(&self) -> End {
+        let ledger = &self.projections.ledger;
+        let connections = ledger.connections().evicted() + ledger.connections().len() as u64;
+        End {
+            at: self.playhead().and_then(|standing| standing.time).unwrap_or(self.now),
+            outcome: Outcome::Detached,
+            detail: Some("totals at the time of the export: the stream was still open".into()),
+            events: ledger.received,
+            bytes: ledger.bytes,
+            connections: u32::try_from(connections).unwrap_or(u32::MAX),
+            duplicates: ledger.duplicates,
+            gaps: ledger.gaps,
+            malformed: ledger.malformed + ledger.too_large,
+        }
+    }
+
+    /// One past the event before which all marks are told: in the past, those up to its moment.
+    fn marks_end(&self) -> Seq {
+        let newest = self.tape.newest_seq();
+        self.playhead().map_or(Seq::MAX, |standing| if standing.at < newest { standing.at } else { Seq::MAX })
+    }
+
+    fn export_seq(&self, view: View, key: u64) -> Option<Seq> {
+        match view {
+            View::State => kept(self.projections.values.rows(), key).map(|state| state.seq),
+            view => self.seq_at(view, Spot { key, line: 0 }),
+        }
+    }
+
+    /// An event as a line of a recording, after the marks that stand before it.
+    fn record(&self, seq: Option<Seq>, after: Seq, part: &mut Part) -> Seq {
+        let Some(event) = seq.and_then(|seq| self.tape.get(seq)) else { return after };
+        self.marks_between(after, event.seq, part);
+        let seq = event.seq;
+        part.add(Chunk::Record(Box::new(Record::Event(Event {
+            seq: self.tape.number_of(seq).in_recording(),
+            ..event
+        }))));
+        seq
+    }
+
+    /// The marks that come after one event (0: all from the start) and before another.
+    fn marks_between(&self, after: Seq, before: Seq, part: &mut Part) {
+        let marks = self.tape.marks();
+        let from = marks.partition_point(|mark| after > Seq::START && mark.after < after);
+        let to = marks.partition_point(|mark| mark.after < before);
+        for mark in marks.range(from..to.max(from)) {
+            part.add(Chunk::Record(Box::new(mark.record.clone())));
+        }
+    }
+
+    fn entry(&self, view: View, format: Format, key: u64, part: &mut Part) {
+        let is_text = format == Format::Text;
+        match view {
+            View::Messages => match self.projections.messages.get(key) {
+                Some(message) if is_text => self.plain_message(message, part),
+                Some(message) => self.markdown_message(message, part),
+                None => {}
+            },
+            View::State => {
+                let snapshot = kept(self.projections.values.rows(), key);
+                let Some((snapshot, state)) = snapshot.zip(self.state_text(key)) else { return };
+                let at = views::clock(snapshot.at, &self.tz);
+                let ns = clean(&views::namespace(&snapshot.ns)).into_owned();
+                let title = format!("state {} · event {} · {at} {ns}", key + 1, self.tape.events_until(snapshot.seq));
+                let state = state.shared();
+                match is_text {
+                    true => {
+                        part.text(format!("── {}\n", title.trim_end()));
+                        part.add(Chunk::Lines(state));
+                        part.text("\n");
+                    }
+                    false => {
+                        part.text(format!("## {}\n\n", title.trim_end()));
+                        part.add(Chunk::Code("json", state));
+                    }
+                }
+            }
+            View::Raw | View::Custom => {
+                let seq = self.seq_at(view, Spot { key, line: 0 });
+                if let Some(event) = seq.and_then(|seq| self.tape.get(seq)) {
+                    self.event(&event, is_text, part);
+                }
+            }
+            view => {
+                // Bars are as long as there is room for.
+                let width = if view == View::Timeline { self.windows[view as usize].0.max(100) } else { LONGEST };
+                let line = self.whole_line(view, key, width);
+                let joined =
+                    |pieces: &[crate::widgets::line::Piece]| pieces.iter().map(|p| p.text.as_str()).collect::<String>();
+                let (left, right) = (joined(&line.left), joined(&line.right));
+                let gap = if right.is_empty() { "" } else { "  " };
+                match is_text {
+                    true => part.text(format!("{left}{gap}{right}\n")),
+                    false => part.text(format!("| {} | {} |\n", cell(&left), cell(&right))),
+                }
+            }
+        }
+    }
+
+    fn event(&self, event: &Event, is_text: bool, part: &mut Part) {
+        let at = views::clock(event.time(), &self.tz);
+        let (name, ns) = (clean(&event.name), views::namespace(&event.ns));
+        let ns = if ns.is_empty() { String::new() } else { format!(" {}", clean(&ns)) };
+        let data = event.data.text().clone();
+        // As on the screen: a snapshot is no event of the stream.
+        let number = match event.is_snapshot() {
+            true => views::UNKNOWN.to_string(),
+            false => self.tape.number_of(event.seq).to_string(),
+        };
+        if is_text {
+            part.text(format!("{number:>6}  {at}  {name}{ns}  "));
+            part.add(Chunk::Line(data));
+            part.text("\n");
+        } else {
+            part.text(format!("### {number} · {name}{ns} · {at}\n\n"));
+            part.add(Chunk::Code("json", data));
+        }
+    }
+
+    /// Who speaks: role, name, node, namespace, time.
+    fn speaker(&self, message: &Message) -> String {
+        let mut who = clean(message.role.word()).into_owned();
+        for part in [message.name.as_deref(), message.node.as_deref()].into_iter().flatten() {
+            who.push_str(&format!(" · {}", clean(part)));
+        }
+        if !message.ns.is_empty() {
+            who.push_str(&format!(" in {}", clean(&views::namespace(&message.ns))));
+        }
+        format!("{who} · {}", views::clock(message.started_at, &self.tz))
+    }
+
+    fn plain_message(&self, message: &Message, part: &mut Part) {
+        part.text(format!("── {}\n", self.speaker(message)));
+        if message.removed_at.is_some() {
+            part.text("(removed by the graph)\n");
+        }
+        for text in [&message.reasoning, &message.text] {
+            if !text.is_empty() {
+                part.text(format!("{}\n", clean_lines(text.trim_end())));
+            }
+        }
+        for call in &message.tool_calls {
+            part.text(format!("→ {} {}\n", clean(&call.name), clean(&call.args)));
+        }
+        part.text("\n");
+    }
+
+    fn markdown_message(&self, message: &Message, part: &mut Part) {
+        part.text(format!("## {}\n\n", self.speaker(message)));
+        if message.removed_at.is_some() {
+            part.text("*Removed by the graph.*\n\n");
+        }
+        if !message.reasoning.is_empty() {
+            for line in clean_lines(message.reasoning.trim_end()).lines() {
+                part.text(format!("> {line}\n"));
+            }
+            part.text("\n");
+        }
+        match &message.role {
+            // A result is data, not prose.
+            Role::Tool => part.add(Chunk::Code("", message.text.as_str().into())),
+            _ if message.text.is_empty() => {}
+            _ => part.text(format!("{}\n\n", clean_lines(message.text.trim_end()))),
+        }
+        for call in &message.tool_calls {
+            part.text(format!("**→ {}**\n\n", clean(&call.name)));
+            part.add(Chunk::Code("json", call.args.as_str().into()));
+        }
+    }
+}
+
+/// The view whose entries are written: what is no list of events is made of all of them.
+fn exported(view: View, format: Format) -> View {
+    match (format, view) {
+        (Format::Jsonl, View::Messages | View::Timeline) => View::Raw,
+        (_, view) => view,
+    }
+}
+
+fn is_table(view: View) -> bool {
+    !matches!(view, View::Messages | View::State | View::Raw | View::Custom)
+}
+
+fn cell(text: &str) -> String {
+    text.trim_end().replace('\\', "\\\\").replace('|', "\\|")
+}

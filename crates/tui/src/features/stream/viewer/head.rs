@@ -1,0 +1,489 @@
+//! The head of a stream: the thread's status, what the connection does, and the banner that says what needs a person. The two
+//! are independent: a thread may be waiting while its stream reconnects, and a live stream may be of a failed thread.
+
+use super::{LinkState, Viewer};
+use crate::features::stream::views::runs;
+use crate::session::msg::{StreamTarget, ThreadRef};
+use crate::widgets::line::{Line, Tone};
+use crate::widgets::status::{since, tones};
+use jiff::{SignedDuration, Timestamp};
+use runtail_api::{Kind, LoadedThread};
+use runtail_core::model::{Again, Question, ThreadStatus, summary_of};
+use runtail_core::text;
+use runtail_stream::SnapshotPart;
+use runtail_stream::projection::{Attempt, RunEntry};
+use std::borrow::Cow;
+use std::time::Duration;
+
+/// Nodes that the badge names.
+const NODES: usize = 2;
+
+/// Events that arrive so long after the request to cancel were not merely on their way.
+const IN_FLIGHT: SignedDuration = SignedDuration::from_secs(1);
+
+/// A run that is being cancelled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cancelling {
+    /// The run, where it is known.
+    pub run_id: Option<String>,
+    /// When that was requested.
+    pub since: Timestamp,
+    /// Whether events of the thread still arrive.
+    pub sends_events: bool,
+}
+
+/// How long ago something was, in whole units.
+fn ago(now: Timestamp, then: Timestamp) -> String {
+    text::age(Duration::try_from(now.duration_since(then)).unwrap_or_default())
+}
+
+/// A status in words, glyph first: `◆ waiting for you 6m · tools`.
+pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
+    let role = status.role();
+    let (glyph, word) = tones(role);
+    let mut line = Line::new();
+    if *status != ThreadStatus::Loading {
+        line.push(glyph, &format!("{} ", role.glyph()));
+    }
+    let with_age = |word: &str, at: Option<Timestamp>, age: &dyn Fn(Timestamp) -> String| match at {
+        Some(at) => format!("{word} {}", age(at)),
+        None => word.to_string(),
+    };
+    let (mut said, mut more): (String, Vec<String>) = (status.word().to_string(), Vec::new());
+    match status {
+        ThreadStatus::Loading | ThreadStatus::Deleted => {}
+        ThreadStatus::Unknown { why } => {
+            if !why.is_empty() {
+                said = format!("status unknown: {why}");
+            }
+        }
+        ThreadStatus::Queued { since: Some(at), .. } if *at > now => {
+            said = format!("queued, starts in {}", since(*at, now));
+        }
+        ThreadStatus::Queued { since: at, waiting, .. } => {
+            said = with_age("queued", *at, &|at| since(now, at));
+            more.extend((*waiting > 1).then(|| format!("{waiting} runs waiting")));
+        }
+        ThreadStatus::Running { since: at, nodes, step, queued, .. } => {
+            said = with_age("running", *at, &|at| since(now, at));
+            more.extend(names(nodes));
+            more.extend(step.map(|step| format!("step {step}")));
+            more.extend((*queued > 0).then(|| format!("{queued} queued")));
+        }
+        ThreadStatus::Waiting { since: at, questions } => {
+            said = with_age("waiting for you", *at, &|at| ago(now, at));
+            match questions.as_slice() {
+                [one] => more.extend(one.node.clone()),
+                several => more.push(format!("{} questions", several.len())),
+            }
+        }
+        ThreadStatus::Paused { since: at, next, after } => {
+            let place = names(next).unwrap_or_else(|| "a node".into());
+            let stop = if *after { format!("paused, next is {place}") } else { format!("paused before {place}") };
+            said = with_age(&stop, *at, &|at| ago(now, at));
+        }
+        ThreadStatus::Stopped { since: at, next } => {
+            said = with_age("interrupted, cause unknown", *at, &|at| ago(now, at));
+            more.extend(names(next).map(|names| format!("next {names}")));
+        }
+        ThreadStatus::Cancelled { at, .. } => said = with_age("cancelled", *at, &|at| format!("{} ago", ago(now, at))),
+        ThreadStatus::Edited { at, next } => {
+            said = with_age("state edited", *at, &|at| format!("{} ago", ago(now, at)));
+            if !next.is_empty() {
+                said.push_str(", not continued");
+            }
+        }
+        ThreadStatus::Failed { at, nodes, .. } => {
+            said = with_age(status.word(), *at, &|at| format!("{} ago", ago(now, at)));
+            more.extend(names(nodes));
+        }
+        ThreadStatus::Idle { ended, began } => {
+            if let Some(ended) = ended {
+                let took = began.map(|began| ended.duration_since(began)).filter(|took| !took.is_negative());
+                let took = took.map(|took| format!(" in {}", runs::took(took))).unwrap_or_default();
+                more.push(format!("last run finished {} ago{took}", ago(now, *ended)));
+            }
+        }
+        ThreadStatus::BusyWithoutRun { since: at } => {
+            said = format!("{}, no active run", with_age("busy", *at, &|at| ago(now, at)));
+        }
+    }
+    line.push(word, &said);
+    for part in more {
+        line.push(Tone::Plain, &format!(" · {part}"));
+    }
+    line
+}
+
+/// The tone of the banner; none where the thread needs no person.
+pub fn banner_tone(status: &ThreadStatus) -> Option<Tone> {
+    match status {
+        ThreadStatus::Waiting { .. } | ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } => Some(Tone::Banner),
+        ThreadStatus::Failed { .. } => Some(Tone::BannerFailed),
+        _ => None,
+    }
+}
+
+/// What the banner says, without its keys; nothing where the thread needs no person.
+pub fn banner_text(status: &ThreadStatus) -> String {
+    match status {
+        ThreadStatus::Waiting { questions, .. } => format!("◆ {}", summary_of(questions)),
+        ThreadStatus::Paused { next, after, .. } => {
+            let place = names(next).unwrap_or_else(|| "a node".into());
+            let stop = if *after { "Paused at a breakpoint; next is" } else { "Breakpoint before" };
+            format!("◆ {stop} {place}")
+        }
+        ThreadStatus::Stopped { next, .. } => {
+            let next = names(next).map(|names| format!("; next is {names}")).unwrap_or_default();
+            format!("◆ Interrupted; the server doesn't say why{next}")
+        }
+        ThreadStatus::Failed { error, timed_out, .. } => match (error.is_empty(), timed_out) {
+            (false, _) => format!("✗ {}", text::head(error, 4 << 10)),
+            (true, true) => "✗ The run timed out".into(),
+            (true, false) => "✗ The run failed; the server doesn't say why".into(),
+        },
+        _ => String::new(),
+    }
+}
+
+/// The keys of the banner, most useful first: their ids and what they do here. Of those that change something none where
+/// that can't be done.
+pub fn banner_keys(status: &ThreadStatus, again: Again, can_act: bool) -> Vec<(&'static str, &'static str)> {
+    let mut keys = Vec::new();
+    match status {
+        ThreadStatus::Waiting { questions, .. } => {
+            if can_act && questions.iter().all(Question::can_be_approved) {
+                keys.push(("stream.approve", if questions.len() > 1 { "approve all" } else { "approve" }));
+            }
+            if can_act {
+                keys.push(("stream.answer", "answer"));
+            }
+            keys.push(("stream.details", "details"));
+        }
+        ThreadStatus::Failed { .. } => {
+            keys.push(("stream.explain", "explain"));
+            keys.extend(again.label().filter(|_| can_act).map(|label| ("stream.again", label)));
+            keys.push(("app.copy", "copy error"));
+        }
+        _ => {
+            if can_act {
+                keys.push(("stream.answer", "continue"));
+            }
+            keys.push(("stream.explain", "explain"));
+        }
+    }
+    keys
+}
+
+/// Up to two names, and how many more there are.
+fn names(all: &[String]) -> Option<String> {
+    let named = all.iter().take(NODES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match all.len() {
+        0 => None,
+        n if n > NODES => Some(format!("{named} +{}", n - NODES)),
+        _ => Some(named),
+    }
+}
+
+impl Viewer {
+    /// The thread's status now, whatever moment is shown.
+    pub fn thread_status(&self) -> &ThreadStatus {
+        self.present().status.status()
+    }
+
+    /// The thread's status at the moment that is shown.
+    pub fn shown_status(&self) -> &ThreadStatus {
+        self.projections.status.status()
+    }
+
+    /// Whether the head shows a thread's status: a stateless run has no thread, and nothing loads the status of a recording.
+    pub fn has_thread(&self) -> bool {
+        if self.is_recording() {
+            return *self.shown_status() != ThreadStatus::Loading;
+        }
+        self.thread_id.is_some() || self.thread_status() != &ThreadStatus::Loading
+    }
+
+    /// The badge of the thread.
+    pub fn badge(&self, now: Timestamp) -> Line {
+        let status = self.shown_status();
+        match self.cancelling.as_ref().filter(|_| status.is_active()) {
+            Some(cancelling) => {
+                let asked = since(now, cancelling.since);
+                let events = if cancelling.sends_events { ", still sending events" } else { "" };
+                Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("cancelling, asked {asked} ago{events}"))
+            }
+            None => badge(&self.with_step(status), now),
+        }
+    }
+
+    /// The status with the number of the step that the timeline shows: after the snapshot that told one, a stream may continue
+    /// without numbers of steps.
+    fn with_step<'a>(&self, status: &'a ThreadStatus) -> Cow<'a, ThreadStatus> {
+        let ThreadStatus::Running { since, nodes, run_id, queued, step: Some(_) } = status else {
+            return Cow::Borrowed(status);
+        };
+        let timeline = &self.projections.timeline;
+        let is_it = |attempt: &Attempt| {
+            let is_of_run =
+                attempt.run_id.is_none() || run_id.is_none() || attempt.run_id.as_deref() == run_id.as_deref();
+            attempt.ended.is_none() && is_of_run
+        };
+        let newest = timeline.attempts().next_back().map(|(_, attempt)| attempt).filter(|attempt| is_it(attempt));
+        let bars = newest.into_iter().flat_map(|attempt| attempt.children.iter().rev());
+        let step = bars.filter_map(|key| timeline.step(timeline.bar(*key)?)).next();
+        let Some(step) = step else { return Cow::Borrowed(status) };
+        let (since, nodes, run_id, queued) = (*since, nodes.clone(), run_id.clone(), *queued);
+        Cow::Owned(ThreadStatus::Running { since, nodes, step: Some(step), run_id, queued })
+    }
+
+    /// Notes what a new event or snapshot says of a run that is being cancelled.
+    pub(crate) fn follow_cancelling(&mut self, live_event: Option<Timestamp>) {
+        let Some(cancelling) = &self.cancelling else { return };
+        let is_over = match self.thread_status() {
+            ThreadStatus::Running { run_id, .. } | ThreadStatus::Queued { run_id, .. } => {
+                cancelling.run_id.is_some() && run_id.is_some() && cancelling.run_id != *run_id
+            }
+            _ => true,
+        };
+        if is_over {
+            self.cancelling = None;
+        } else if let (Some(cancelling), Some(at)) = (&mut self.cancelling, live_event)
+            && at.duration_since(cancelling.since) > IN_FLIGHT
+        {
+            cancelling.sends_events = true;
+        }
+    }
+
+    /// Whether it shows this thread, live.
+    pub fn is_of(&self, thread: &ThreadRef) -> bool {
+        !self.is_recording() && self.server == thread.server && self.thread_id.as_ref() == Some(&thread.id)
+    }
+
+    /// The thread as the newest snapshot has it.
+    pub fn loaded_thread(&self) -> LoadedThread {
+        let records = self.present().status.thread_records();
+        LoadedThread {
+            thread: records.thread.cloned(),
+            state: records.state.cloned(),
+            runs: records.runs.map(<[_]>::to_vec),
+        }
+    }
+
+    /// What can be run again after a failure.
+    pub fn again(&self) -> Again {
+        let status = &self.present().status;
+        // The records are from before the failure.
+        if status.runs().last().is_some_and(|run| status.awaits_outcome(run)) {
+            return Again::Steps;
+        }
+        status.thread_records().again()
+    }
+
+    /// Whether the server has neither a record of the thread nor its state, so that the stream is all there is.
+    pub fn is_stream_only(&self) -> bool {
+        let status = &self.present().status;
+        status.loaded().is_some() && status.thread().is_none() && status.state().is_none()
+    }
+
+    /// The assistant of the run that was started here, if one was.
+    pub fn started_assistant(&self) -> Option<String> {
+        match &self.target {
+            StreamTarget::Start { body, .. } => Some(body.assistant_id.clone()),
+            _ => None,
+        }
+    }
+
+    /// A run of the thread, if it is known.
+    pub fn run_entry(&self, run: &str) -> Option<&RunEntry> {
+        self.present().status.run(run)
+    }
+
+    /// The number of the next run on the thread; none where not all of them are known.
+    pub fn next_run_number(&self) -> Option<usize> {
+        let status = &self.present().status;
+        status.loaded()?;
+        match status.runs().last() {
+            Some(last) => last.number.map(|number| number + 1),
+            None => Some(1),
+        }
+    }
+
+    /// The questions that the thread waits with, now.
+    pub fn questions(&self) -> &[Question] {
+        self.thread_status().questions()
+    }
+
+    /// Why the thread's state could not be loaded, where it could not.
+    pub fn state_failure(&self) -> Option<&str> {
+        let missing = self.projections.status.missing().iter();
+        let failed = missing.filter(|(part, _)| *part == SnapshotPart::State).find_map(|(_, why)| why.as_deref());
+        failed.filter(|_| *self.thread_status() != ThreadStatus::Deleted)
+    }
+
+    /// Whether a copy without a choice is of the error: the thread failed, and no entry was chosen.
+    pub fn offers_error(&self) -> bool {
+        self.follows() && self.thread_status().error().is_some()
+    }
+
+    /// Whether a run is active whose events are left to the one reader that they go to.
+    pub fn leaves_events(&self) -> bool {
+        match &self.link {
+            LinkState::Failed(error) => error.kind == Kind::OneReader,
+            LinkState::Polling { unread, .. } => *unread > 0,
+            _ => false,
+        }
+    }
+
+    /// What the connection does, in a few words; `brief`: without the rate, and without ages while events arrive.
+    pub fn link_line(&self, now: Timestamp, brief: bool) -> Line {
+        let line = Line::new();
+        let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
+        match &self.link {
+            LinkState::Connecting { .. } if self.is_recording() => {
+                line.with(Tone::Moving, "◐ ").with(Tone::Plain, "reading the recording")
+            }
+            LinkState::Connecting { since, conn } => {
+                let again = if *conn > 1 { "reconnecting" } else { "connecting" };
+                line.with(Tone::Moving, "◐ ").with(Tone::Plain, &format!("{again} {}", text::age(age(*since))))
+            }
+            LinkState::Retrying { attempt, until, .. } => {
+                let wait = Duration::try_from(until.duration_since(now)).unwrap_or_default();
+                let when = if wait.is_zero() { "now".to_string() } else { format!("in {}", text::age(wait)) };
+                line.with(Tone::Moving, "◐ ").with(Tone::Plain, &format!("reconnecting {when}, attempt {attempt}"))
+            }
+            LinkState::Polling { every, .. } => {
+                line.with(Tone::Dim, &format!("no stream · polling runs every {}", text::age(*every)))
+            }
+            LinkState::Failed(error) if error.kind == Kind::OneReader => {
+                line.with(Tone::Dim, "not read: events go to one reader")
+            }
+            LinkState::Failed(error) => {
+                line.with(Tone::Bad, "✗ ").with(Tone::Plain, &format!("not connected: {}", error.badge()))
+            }
+            LinkState::Ended(end) if self.is_recording() => {
+                line.with(Tone::Dim, &format!("■ recording ended: {}", end.outcome.as_str()))
+            }
+            LinkState::Ended(end) => {
+                let at = end.at.to_zoned(self.tz.clone()).strftime("%H:%M:%S").to_string();
+                line.with(Tone::Dim, &format!("■ stream ended {at}"))
+            }
+            LinkState::Live { .. } => self.live_line(now, brief),
+        }
+    }
+
+    fn live_line(&self, now: Timestamp, brief: bool) -> Line {
+        let ledger = self.books();
+        let rate = ledger.rate(now);
+        let mut line = Line::new();
+        if rate >= 1.0 && !brief {
+            let rate = rate.round() as u64;
+            let s = if rate == 1 { "" } else { "s" };
+            line.push(Tone::Plain, &format!("{} event{s}/s  ", text::count(rate)));
+        }
+        if let Some(pulse) = self.pulse(now) {
+            line.left.extend(pulse.left.into_iter().filter(|piece| !(brief && piece.tone == Tone::Dim)));
+            return line;
+        }
+        line.push(Tone::Good, "● ");
+        line.push(Tone::Plain, "live");
+        if brief {
+            return line;
+        }
+        let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
+        if ledger.heartbeats > 0 && ledger.last_event_at.is_none_or(|at| age(at) >= Duration::from_secs(10)) {
+            let beat = ledger.last_alive_at.map(|at| format!(" · heartbeat {}", text::age(age(at))));
+            line.push(Tone::Dim, &beat.unwrap_or_default());
+        }
+        if let Some(at) = ledger.last_event_at {
+            line.push(Tone::Dim, &format!(" · last event {}", text::age(age(at))));
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn at(seconds: i64) -> Option<Timestamp> {
+        Timestamp::from_second(1_795_000_000 - seconds).ok()
+    }
+
+    fn said(status: ThreadStatus) -> String {
+        badge(&status, at(0).unwrap()).text()
+    }
+
+    #[test]
+    fn every_status_has_a_badge() {
+        let node = |name: &str| vec![name.to_string()];
+        let running = |nodes: Vec<String>, seconds: i64| ThreadStatus::Running {
+            since: at(seconds),
+            nodes,
+            step: Some(5),
+            run_id: None,
+            queued: 0,
+        };
+        let question = |text: &str, node: Option<&str>| Question {
+            value: json!(text),
+            node: node.map(str::to_string),
+            ..Question::default()
+        };
+        for (status, wanted) in [
+            (ThreadStatus::Loading, "loading…"),
+            (
+                ThreadStatus::Unknown { why: "403 reading the thread".into() },
+                "? status unknown: 403 reading the thread",
+            ),
+            (ThreadStatus::Queued { since: at(12), waiting: 2, run_id: None }, "◌ queued 12s · 2 runs waiting"),
+            (running(node("chat"), 173), "◐ running 2m53s · chat · step 5"),
+            (running(vec!["a".into(), "b".into(), "c".into()], 4000), "◐ running 1h · a, b +1 · step 5"),
+            (
+                ThreadStatus::Waiting { since: at(360), questions: vec![question("Go?", Some("tools"))] },
+                "◆ waiting for you 6m · tools",
+            ),
+            (
+                ThreadStatus::Waiting { since: None, questions: vec![question("Go?", None), question("Stop?", None)] },
+                "◆ waiting for you · 2 questions",
+            ),
+            (
+                ThreadStatus::Paused { since: at(360), next: node("write_ledger"), after: false },
+                "◆ paused before write_ledger 6m",
+            ),
+            (ThreadStatus::Cancelled { at: at(720), next: vec![] }, "■ cancelled 12m ago"),
+            (ThreadStatus::Edited { at: at(180), next: node("x") }, "■ state edited 3m ago, not continued"),
+            (
+                ThreadStatus::Failed { at: at(120), error: "x".into(), nodes: node("tools"), timed_out: false },
+                "✗ failed 2m ago · tools",
+            ),
+            (
+                ThreadStatus::Idle { ended: at(2160), began: Timestamp::from_millisecond(1_794_997_838_300).ok() },
+                "● idle · last run finished 36m ago in 1.7s",
+            ),
+            (ThreadStatus::Idle { ended: None, began: None }, "● idle"),
+            (ThreadStatus::BusyWithoutRun { since: at(2460) }, "? busy 41m, no active run"),
+        ] {
+            assert_eq!(said(status), wanted);
+        }
+    }
+
+    #[test]
+    fn only_what_needs_a_person_has_a_banner() {
+        let waiting = ThreadStatus::Waiting {
+            since: None,
+            questions: vec![Question { value: json!("Send it?"), ..Question::default() }],
+        };
+        assert_eq!((banner_tone(&waiting), banner_text(&waiting)), (Some(Tone::Banner), "◆ Send it?".into()));
+        let failed = |error: &str, timed_out| {
+            let status = ThreadStatus::Failed { at: None, error: error.into(), nodes: vec![], timed_out };
+            banner_text(&status)
+        };
+        assert_eq!(failed("ValueError: boom", false), "✗ ValueError: boom");
+        assert_eq!(failed("", true), "✗ The run timed out");
+        assert!(failed("", false).contains("doesn't say why"));
+        for calm in [ThreadStatus::Loading, ThreadStatus::Idle { ended: None, began: None }] {
+            assert_eq!((banner_tone(&calm), banner_text(&calm)), (None, String::new()));
+        }
+    }
+}

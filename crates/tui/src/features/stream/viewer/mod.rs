@@ -1,0 +1,463 @@
+//! A stream on the screen: one tape, its projections, and eight views that stand at one cursor.
+
+mod cursor;
+mod export;
+mod find;
+pub mod head;
+mod look;
+mod rows;
+mod runs;
+mod state;
+mod time_travel;
+
+use super::find::Find;
+use super::modes::StreamModes;
+use super::views;
+use super::views::blocks::Blocks;
+use super::views::timeline_rows::TimelineRows;
+use crate::session::msg::{ServerRef, StreamTarget};
+use crate::widgets::diff_view::Comparison;
+use crate::widgets::json_tree::Tree;
+use crate::widgets::line::Line;
+use crate::widgets::scroll::Place;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use runs::RunsRows;
+use runtail_api::ApiError;
+use runtail_core::config::{TapeLimits, Timestamps};
+use runtail_stream::projection::{Ledger, Projections};
+use runtail_stream::{End, Item, Limits, Record, Seq, Tape, Target};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use find::{Found, Landmark};
+pub use head::Cancelling;
+pub use time_travel::{Past, Playhead, Speed};
+
+/// The views of a stream, in the order of their keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum View {
+    /// Messages, token by token.
+    Messages,
+    /// What each node wrote.
+    Updates,
+    /// The state after each step.
+    State,
+    /// Bars for nodes, tools and models.
+    Timeline,
+    /// The thread's runs, and what happened to them and to the connection.
+    Runs,
+    /// Events that nodes emitted themselves.
+    Custom,
+    /// Every event as received.
+    Raw,
+    /// Delivery, timing and token usage.
+    Delivery,
+}
+
+/// All views, in the order of their keys.
+pub const VIEWS: [View; 8] =
+    [View::Messages, View::Updates, View::State, View::Timeline, View::Runs, View::Custom, View::Raw, View::Delivery];
+
+impl View {
+    /// Name on the tab.
+    pub fn title(self) -> &'static str {
+        match self {
+            View::Messages => "Messages",
+            View::Updates => "Updates",
+            View::State => "State",
+            View::Timeline => "Timeline",
+            View::Runs => "Runs",
+            View::Custom => "Custom",
+            View::Raw => "Raw",
+            View::Delivery => "Delivery",
+        }
+    }
+}
+
+/// What state the connection is in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LinkState {
+    /// A connection is being opened.
+    Connecting {
+        /// Since when.
+        since: Timestamp,
+        /// Its number.
+        conn: u32,
+    },
+    /// Events may come at any moment.
+    Live {
+        /// Its number.
+        conn: u32,
+    },
+    /// The server has no thread streams: the thread's runs are read again and again, and no run's stream is open.
+    Polling {
+        /// How often.
+        every: Duration,
+        /// Active runs whose events are not read, as they go to one reader only.
+        unread: usize,
+    },
+    /// The connection was lost, and the next attempt waits.
+    Retrying {
+        /// Attempts that failed in a row.
+        attempt: u32,
+        /// When the next one is made.
+        until: Timestamp,
+        /// Why.
+        why: String,
+    },
+    /// It is over.
+    Ended(End),
+    /// It could not begin or go on.
+    Failed(ApiError),
+}
+
+/// A stream on the screen.
+#[derive(Debug)]
+pub struct Viewer {
+    /// Its number in this session; also names its subscription.
+    pub id: u64,
+    /// Where it comes from.
+    pub server: ServerRef,
+    /// What it is of.
+    pub target: StreamTarget,
+    /// The thread, once it is known.
+    pub thread_id: Option<String>,
+    /// The run, once it is known.
+    pub run_id: Option<String>,
+    /// What it is asked for.
+    pub modes: StreamModes,
+    /// Everything that came.
+    pub tape: Tape,
+    /// What was made of it, up to the moment that is shown.
+    pub projections: Projections,
+    /// The way back to any moment of it.
+    past: Past,
+    /// The connection.
+    pub link: LinkState,
+    /// The views of the two halves. They differ.
+    halves: [View; 2],
+    /// The half with the focus.
+    side: usize,
+    /// Whether both halves are shown.
+    pub split: bool,
+    /// The state shown in the values view.
+    pub state: Option<Tree>,
+    /// Number of the snapshot shown there, counting those that were let go.
+    pub snapshot: Option<u64>,
+    /// The event that it came with.
+    snapshot_seq: Option<Seq>,
+    /// What changed in it.
+    comparison: Comparison,
+    /// Number of the snapshot that others are compared with.
+    marked_state: Option<u64>,
+    /// The event that it came with.
+    marked_seq: Option<Seq>,
+    /// The event under the cursor, in all views; none while what comes is followed.
+    anchor: Option<Seq>,
+    /// Where each view stands.
+    places: [Place; 8],
+    /// The cursor that each view was last brought to.
+    brought: [Option<Option<Seq>>; 8],
+    /// Columns and lines of each view's window.
+    windows: [(usize, usize); 8],
+    blocks: Blocks,
+    runs: RunsRows,
+    ledger: Vec<views::ledger::Row>,
+    /// What is searched for, let through and marked.
+    find: Find,
+    bars: TimelineRows,
+    /// How the active run is being cancelled, if it is.
+    pub cancelling: Option<Cancelling>,
+    /// How often the list of runs is read, and how many active ones are not; none where the server has thread streams.
+    polling: Option<(Duration, usize)>,
+    /// Runs are read even where that takes their events away from other readers.
+    pub is_shared: bool,
+    /// The runs of the thread that were started here.
+    pub own_runs: Vec<String>,
+    /// How often a person asked for the thread's newest snapshot.
+    pub refreshes: u64,
+    /// Whether something came since the stream was last looked at.
+    pub news: bool,
+    /// Whether events are shown as they came, where there is a line made for them.
+    pub as_received: bool,
+    /// The moment that ages on the screen count to.
+    pub(crate) now: Timestamp,
+    pub(crate) tz: TimeZone,
+    /// How times are told.
+    timestamps: Timestamps,
+    /// Whether long lines go on in the next one.
+    wrap: bool,
+}
+
+impl Viewer {
+    /// A viewer that waits for its first connection.
+    pub fn new(
+        id: u64,
+        server: ServerRef,
+        target: StreamTarget,
+        limits: &TapeLimits,
+        now: Timestamp,
+        tz: TimeZone,
+    ) -> Self {
+        let (thread_id, run_id) = match &target {
+            StreamTarget::Start { on: Target::Thread(thread), .. } => (Some(thread.clone()), None),
+            StreamTarget::Start { .. } => (None, None),
+            StreamTarget::Join { thread, run } => (Some(thread.clone()), Some(run.clone())),
+            StreamTarget::Tail { thread } => (Some(thread.clone()), None),
+            StreamTarget::Recording { .. } => (None, None),
+        };
+        let is_recording = matches!(target, StreamTarget::Recording { .. });
+        let max_bytes = usize::try_from(limits.max_bytes).unwrap_or(usize::MAX);
+        let projections = Viewer::unfolded(max_bytes, thread_id.is_some(), is_recording);
+        Viewer {
+            modes: StreamModes::of(&target),
+            id,
+            server,
+            target,
+            thread_id,
+            run_id,
+            tape: Tape::new(Limits { max_rows: limits.max_rows, max_bytes }),
+            projections,
+            past: Past::default(),
+            link: LinkState::Connecting { since: now, conn: 1 },
+            halves: [View::Messages, View::Raw],
+            side: 0,
+            split: false,
+            state: None,
+            snapshot: None,
+            snapshot_seq: None,
+            comparison: Comparison::default(),
+            marked_state: None,
+            marked_seq: None,
+            anchor: None,
+            places: [Place::following(); 8],
+            brought: [None; 8],
+            windows: [(0, 0); 8],
+            blocks: Blocks::default(),
+            runs: RunsRows::default(),
+            ledger: Vec::new(),
+            find: Find::default(),
+            bars: TimelineRows::default(),
+            cancelling: None,
+            polling: None,
+            is_shared: false,
+            own_runs: Vec::new(),
+            refreshes: 0,
+            news: false,
+            as_received: false,
+            now,
+            tz,
+            timestamps: Timestamps::default(),
+            wrap: false,
+        }
+    }
+
+    /// The projections before any event.
+    fn unfolded(max_bytes: usize, has_snapshots: bool, is_recording: bool) -> Projections {
+        let mut projections = Projections::new(max_bytes);
+        if is_recording {
+            projections.status.read_recording();
+        }
+        if has_snapshots {
+            projections.status.await_snapshot();
+        }
+        projections
+    }
+
+    /// Whether the page loads snapshots of a thread, the first one before the stream.
+    fn has_snapshots(&self) -> bool {
+        !self.is_recording()
+            && !matches!(self.target, StreamTarget::Start { on: Target::NewThread | Target::Stateless, .. })
+    }
+
+    /// Takes what the source sent.
+    pub fn take(&mut self, items: Vec<Item>) {
+        let is_live_event = |item: &Item| match item {
+            Item::Record(Record::Event(event)) if !event.replayed && !event.is_snapshot() => Some(event.at),
+            _ => None,
+        };
+        let live_event = items.iter().filter_map(is_live_event).next_back();
+        for item in items {
+            self.news |= matches!(item, Item::Record(Record::Event(_) | Record::End(_)) | Item::Failed(_));
+            self.fold(&item);
+            self.modes.take(&item);
+            match item {
+                Item::Record(record) => {
+                    match &record {
+                        Record::Open { conn, .. } => self.link = LinkState::Live { conn: *conn },
+                        Record::Close { .. } => {
+                            if let Some((every, unread)) = self.polling {
+                                self.link = LinkState::Polling { every, unread };
+                            }
+                        }
+                        Record::Tape(head) => {
+                            self.thread_id = head.thread_id.clone().or(self.thread_id.take());
+                            self.run_id = head.run_id.clone().or(self.run_id.take());
+                        }
+                        Record::End(end) if !matches!(self.link, LinkState::Failed(_)) => {
+                            self.link = LinkState::Ended(end.clone());
+                        }
+                        _ => {}
+                    }
+                    self.tape.push(record);
+                }
+                Item::Connecting { at, conn } => self.link = LinkState::Connecting { since: at, conn },
+                Item::Retrying { at, attempt, wait, why, request } => {
+                    let until = at.checked_add(jiff::SignedDuration::try_from(wait).unwrap_or_default()).unwrap_or(at);
+                    // What failed comes first: the end of the line may be cut.
+                    let why = why.lines().next().unwrap_or_default().to_string();
+                    let why = if request.is_empty() { why } else { format!("{why} · {request}") };
+                    self.link = LinkState::Retrying { attempt, until, why };
+                }
+                Item::Started { thread_id, run_id } => {
+                    self.thread_id = thread_id.or(self.thread_id.take());
+                    self.run_id = Some(run_id);
+                }
+                Item::Failed(error) => self.link = LinkState::Failed(*error),
+                Item::Following { every, unread, .. } => {
+                    self.polling = Some((every, unread));
+                    // A run's stream is read beside the list of runs.
+                    if !matches!(self.link, LinkState::Live { .. }) {
+                        self.link = LinkState::Polling { every, unread };
+                    }
+                }
+                Item::Heartbeat { .. }
+                | Item::Repeated { .. }
+                | Item::Terms(_)
+                | Item::ModesKept { .. }
+                | Item::Silent { .. } => {}
+            }
+        }
+        let projections = self.present();
+        self.tape.reserve(projections.weight() + projections.remembered());
+        self.follow_cancelling(live_event);
+    }
+
+    /// The books of all that has come, whatever moment is shown.
+    pub fn books(&self) -> &Ledger {
+        &self.present().ledger
+    }
+
+    /// Returns the bytes that it keeps: the event log, the projections, and the states from which the way back is short.
+    pub fn bytes(&self) -> usize {
+        let shown = if self.playhead().is_some() { self.projections.weight() } else { 0 };
+        self.tape.kept_bytes() + self.present().weight() + shown + self.past.bytes()
+    }
+
+    /// Lets go of the states that are kept: any moment can be folded from the tape.
+    pub(crate) fn let_go_of_states(&mut self) {
+        self.past.let_go();
+    }
+
+    /// Whether it is read from a file, and no server stands behind it.
+    pub fn is_recording(&self) -> bool {
+        matches!(self.target, StreamTarget::Recording { .. })
+    }
+
+    /// Whether the stream has sent nothing: all that is known was loaded.
+    pub fn has_only_snapshots(&self) -> bool {
+        self.books().received == 0
+    }
+
+    /// Whether anything may still come.
+    pub fn is_open(&self) -> bool {
+        !matches!(self.link, LinkState::Ended(_) | LinkState::Failed(_))
+    }
+
+    /// A silence that needs saying. A thread on which nothing runs may be silent for days.
+    pub fn pulse(&self, now: Timestamp) -> Option<Line> {
+        let is_expected = !matches!(self.target, StreamTarget::Tail { .. }) || self.thread_status().is_active();
+        let is_live = matches!(self.link, LinkState::Live { .. });
+        views::ledger::pulse(self.books(), now).filter(|_| is_expected && is_live)
+    }
+
+    /// The view with the focus.
+    pub fn view(&self) -> View {
+        self.halves[self.side]
+    }
+
+    /// The views that are shown, the left or upper one first, each with whether it has the focus.
+    pub fn shown(&self) -> Vec<(View, bool)> {
+        match self.split {
+            true => self.halves.iter().enumerate().map(|(i, view)| (*view, i == self.side)).collect(),
+            false => vec![(self.view(), true)],
+        }
+    }
+
+    /// Shows a view where the focus is. One that the other half shows changes places with it.
+    pub fn show(&mut self, view: View) {
+        if self.halves[1 - self.side] == view {
+            self.halves.swap(0, 1);
+        }
+        self.halves[self.side] = view;
+    }
+
+    /// Shows the next view, or the one before.
+    pub fn turn(&mut self, by: isize) {
+        let at = VIEWS.iter().position(|v| *v == self.view()).unwrap_or(0) as isize;
+        let next = |at: isize| VIEWS[at.rem_euclid(VIEWS.len() as isize) as usize];
+        let mut view = next(at + by);
+        if self.split && self.halves[1 - self.side] == view {
+            view = next(at + 2 * by);
+        }
+        self.show(view);
+    }
+
+    /// Gives the focus to the other half, if it is shown and lies that way.
+    pub fn other_half(&mut self, forward: bool) -> bool {
+        let wanted = usize::from(forward);
+        let moves = self.split && self.side != wanted;
+        if moves {
+            self.side = wanted;
+        }
+        moves
+    }
+
+    /// Gives the focus to the half that shows a view.
+    pub fn focus(&mut self, view: View) {
+        if let Some(side) = self.halves.iter().position(|half| *half == view).filter(|_| self.split) {
+            self.side = side;
+        }
+    }
+
+    /// Its task failed: nothing more will come.
+    pub fn broke_off(&mut self, why: &str) {
+        let at = runtail_api::Place { host: self.server.url.to_string(), ..Default::default() };
+        let hint = Some("this is a fault of runtail; :reopen opens the stream again".to_string());
+        let detail = format!("the stream broke off: {why}");
+        self.link = LinkState::Failed(ApiError { kind: runtail_api::Kind::Protocol, at, detail, hint });
+    }
+
+    /// What copy gives: the text of a message, else the event's data.
+    pub fn copy_text(&self) -> Option<String> {
+        match self.view() {
+            View::Messages => {
+                let cursor = self.place(View::Messages).cursor;
+                let message = self.blocks.message_at(&self.projections, cursor)?;
+                Some(if message.text.is_empty() {
+                    message.tool_calls.first()?.args.clone()
+                } else {
+                    message.text.clone()
+                })
+            }
+            View::State => self.value_under_cursor(),
+            _ => Some(self.event_under_cursor()?.data.text().to_string()),
+        }
+    }
+
+    /// The JSON of the event under the cursor, with a title.
+    pub fn inspect(&self) -> Option<(String, Arc<str>)> {
+        if let Some(record) = self.run_record() {
+            return Some(record);
+        }
+        let event = self.event_under_cursor()?;
+        let ns = if event.ns.is_empty() { String::new() } else { format!(" {}", event.ns.join(" › ")) };
+        let id = event.id.as_deref().map(|id| format!(" · id {id}")).unwrap_or_default();
+        let title = match event.is_snapshot() {
+            true => "loaded from the server's records".to_string(),
+            false => format!("event {} · {}{ns}{id}", self.tape.number_of(event.seq), event.name),
+        };
+        Some((title, event.data.text().clone()))
+    }
+}

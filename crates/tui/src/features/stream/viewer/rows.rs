@@ -1,0 +1,229 @@
+//! What each view lists: its entries, their heights, their lines, and the events that they tell of.
+
+use super::runs::RunsRow;
+use super::{View, Viewer};
+use crate::features::stream::find::MatchIndex;
+use crate::features::stream::views;
+use crate::features::stream::views::Clock;
+use crate::features::stream::views::blocks::Shown;
+use crate::features::stream::views::raw::RawEvent;
+use crate::widgets::line::Line;
+use crate::widgets::scroll::{Flat, Rows, Spot};
+use jiff::Timestamp;
+use runtail_stream::Seq;
+use runtail_stream::projection::Rows as Kept;
+
+/// The entries of a view.
+pub(crate) enum ViewRows<'a> {
+    Flat(Flat),
+    Blocks(Shown<'a>),
+    /// Those that a filter lets through.
+    Sifted(Box<ViewRows<'a>>, &'a MatchIndex),
+    /// Entries whose long lines go on in the next one. Only what is near the window is ever asked for its height.
+    Wrapped(Flat, &'a Viewer, View),
+}
+
+impl Rows for ViewRows<'_> {
+    fn first(&self) -> u64 {
+        match self {
+            ViewRows::Flat(flat) | ViewRows::Wrapped(flat, ..) => flat.first,
+            ViewRows::Blocks(blocks) => blocks.first(),
+            ViewRows::Sifted(all, sieve) => sieve.first().unwrap_or(all.end()),
+        }
+    }
+    fn end(&self) -> u64 {
+        match self {
+            ViewRows::Flat(flat) | ViewRows::Wrapped(flat, ..) => flat.end,
+            ViewRows::Blocks(blocks) => blocks.end(),
+            ViewRows::Sifted(all, sieve) => sieve.last().map_or(all.end(), |last| last + 1),
+        }
+    }
+    fn height(&self, key: u64) -> usize {
+        match self {
+            ViewRows::Flat(_) => 1,
+            ViewRows::Blocks(blocks) => blocks.height(key),
+            ViewRows::Wrapped(_, viewer, view) => viewer.wrapped(*view, key).len().max(1),
+            // A tool's answer stands under its call, unless that one is not let through.
+            ViewRows::Sifted(all, sieve) => match &**all {
+                ViewRows::Blocks(blocks) if blocks.asked_by(key).is_some_and(|asking| !sieve.holds(asking)) => {
+                    blocks.own_height(key)
+                }
+                all => all.height(key),
+            },
+        }
+    }
+    fn next(&self, key: u64) -> Option<u64> {
+        match self {
+            ViewRows::Sifted(_, sieve) => sieve.at_or_after(key + 1),
+            _ => (key + 1 < self.end()).then_some(key + 1),
+        }
+    }
+    fn prev(&self, key: u64) -> Option<u64> {
+        match self {
+            ViewRows::Sifted(_, sieve) => sieve.before(key),
+            _ => (key > self.first()).then(|| key - 1),
+        }
+    }
+    fn near(&self, key: u64) -> u64 {
+        match self {
+            ViewRows::Sifted(_, sieve) => sieve.at_or_after(key).or(sieve.last()).unwrap_or(key),
+            _ => key,
+        }
+    }
+    fn count_from(&self, key: u64) -> u64 {
+        match self {
+            ViewRows::Sifted(_, sieve) => sieve.count() - sieve.rank(key),
+            _ => self.end().saturating_sub(key),
+        }
+    }
+}
+
+impl Viewer {
+    /// Entries in a view, for its tab.
+    pub fn count(&self, view: View) -> u64 {
+        match view {
+            View::Messages => self.projections.messages.evicted() + self.projections.messages.items().len() as u64,
+            View::Raw => self.tape.last_seq().0,
+            View::Timeline => extent(self.projections.timeline.bars()).end,
+            View::Delivery => 0,
+            View::Runs => {
+                let keys = self.runs_keys();
+                keys.end - keys.first
+            }
+            view => self.all_rows(view).end(),
+        }
+    }
+
+    /// When something last came to a view.
+    pub fn last_at(&self, view: View) -> Option<Timestamp> {
+        let p = &self.projections;
+        match view {
+            View::Messages => p.messages.items().last().and_then(|message| message.ended_at),
+            View::Updates => p.updates.rows().last().and_then(|row| row.at),
+            View::State => p.values.rows().last().and_then(|row| row.at),
+            View::Runs => p.lifecycle.rows().last().and_then(|row| row.at),
+            View::Custom => p.custom.rows().last().and_then(|row| row.at),
+            View::Raw => p.ledger.last_event_at,
+            View::Timeline | View::Delivery => None,
+        }
+    }
+
+    /// The entries of a view that are shown.
+    pub(crate) fn rows(&self, view: View) -> ViewRows<'_> {
+        let all = self.all_rows(view);
+        match &self.find.fits[view as usize] {
+            Some(sieve) => ViewRows::Sifted(Box::new(all), sieve),
+            None => all,
+        }
+    }
+
+    /// All entries of a view, whatever is let through.
+    pub(crate) fn all_rows(&self, view: View) -> ViewRows<'_> {
+        let p = &self.projections;
+        let flat = match view {
+            View::Messages => return ViewRows::Blocks(self.blocks.shown(p)),
+            View::Updates => extent(p.updates.rows()),
+            View::State => extent(p.values.rows()),
+            View::Runs => self.runs_keys(),
+            View::Custom => extent(p.custom.rows()),
+            View::Raw => {
+                let end = self.tape.last_seq().next();
+                Flat { first: self.tape.first_seq().unwrap_or(end).0, end: end.0 }
+            }
+            View::Timeline => Flat { first: 0, end: self.bars.len() },
+            View::Delivery => Flat { first: 0, end: self.ledger.len() as u64 },
+        };
+        if self.wraps(view) { ViewRows::Wrapped(flat, self, view) } else { ViewRows::Flat(flat) }
+    }
+
+    /// One line of a view.
+    pub(crate) fn line(&self, view: View, spot: Spot) -> Line {
+        match view {
+            View::Messages => self.blocks.line(&self.projections, spot),
+            View::State => self.state.as_ref().map(|tree| tree.line(spot)).unwrap_or_default(),
+            view if self.wraps(view) => self.wrapped(view, spot.key).into_iter().nth(spot.line).unwrap_or_default(),
+            view => self.whole_line(view, spot.key, self.line_width(view)),
+        }
+    }
+
+    /// The line of an entry, of at most so many columns.
+    pub(crate) fn whole_line(&self, view: View, key: u64, width: usize) -> Line {
+        let p = &self.projections;
+        let clock = self.clock(view, key);
+        let line = match view {
+            View::Messages | View::State => None,
+            View::Updates => kept(p.updates.rows(), key)
+                .map(|row| views::updates::line(row, self.tape.get(row.seq).as_ref(), width, &clock)),
+            View::Timeline => self.bars.line(p, key, width),
+            View::Runs => self.runs_row(key).map(|row| match row {
+                RunsRow::Run(run) => views::runs::recorded(run, p, &Clock::Wall(&self.tz)),
+                RunsRow::Happened(row) => views::runs::line(row, p, width, &clock),
+            }),
+            View::Custom => kept(p.custom.rows(), key)
+                .map(|row| views::custom::line(row, self.tape.get(row.seq).as_ref(), self.as_received, width, &clock)),
+            View::Raw => self.tape.get(Seq(key)).map(|event| {
+                let (state, number) = (p.values.at(event.seq), self.tape.number_of(event.seq));
+                let raw = RawEvent { event: &event, number, state };
+                views::raw::line(&raw, self.as_received, width, &clock)
+            }),
+            View::Delivery => self.ledger_row(key).map(|row| row.line.clone()),
+        };
+        line.unwrap_or_default()
+    }
+
+    /// The event that a line of a view tells of; none where it tells of all.
+    pub(crate) fn seq_at(&self, view: View, spot: Spot) -> Option<Seq> {
+        let p = &self.projections;
+        match view {
+            View::Messages => self.blocks.seq_at(p, spot),
+            View::Updates => Some(kept(p.updates.rows(), spot.key)?.seq),
+            View::State => Some(kept(p.values.rows(), self.snapshot?)?.seq),
+            View::Runs => self.runs_seq(spot.key),
+            View::Custom => Some(kept(p.custom.rows(), spot.key)?.seq),
+            // An empty log has a place for its first event.
+            View::Raw => Some(Seq(spot.key)).filter(|seq| *seq <= self.tape.last_seq()),
+            View::Delivery => self.ledger_row(spot.key)?.seq,
+            View::Timeline => self.bars.seq_at(&p.timeline, spot.key),
+        }
+    }
+
+    /// The event that an entry tells of, in the views whose entries are one line each.
+    pub(crate) fn entry_seq(&self, view: View, key: u64) -> Option<Seq> {
+        match view {
+            View::Messages | View::State | View::Delivery => None,
+            View::Runs if matches!(self.runs_row(key), Some(RunsRow::Run(_))) => None,
+            view => self.seq_at(view, Spot { key, line: 0 }),
+        }
+    }
+
+    fn ledger_row(&self, key: u64) -> Option<&views::ledger::Row> {
+        self.ledger.get(usize::try_from(key).ok()?)
+    }
+
+    /// Where an event is told of in a view: its own entry, else the last one before it. None where a view has no such places.
+    pub(crate) fn spot_of(&self, view: View, seq: Seq) -> Option<Spot> {
+        fn last<T>(rows: &Kept<T>, seq: Seq, of: impl Fn(&T) -> Seq) -> Spot {
+            let after = rows.partition_point(|row| of(row) <= seq) as u64;
+            Spot { key: rows.evicted() + after.saturating_sub(1), line: 0 }
+        }
+        let p = &self.projections;
+        Some(match view {
+            View::Messages => self.blocks.spot_of(p, seq),
+            View::Updates => last(p.updates.rows(), seq, |row| row.seq),
+            View::Runs => Spot { key: self.runs_key_of(seq), line: 0 },
+            View::Custom => last(p.custom.rows(), seq, |row| row.seq),
+            View::Raw => Spot { key: seq.0, line: 0 },
+            View::Timeline => Spot { key: self.bars.spot_of(&p.timeline, seq), line: 0 },
+            View::State | View::Delivery => return None,
+        })
+    }
+}
+
+/// Keys of a projection's rows: those that were let go keep theirs.
+pub(crate) fn extent<T>(rows: &Kept<T>) -> Flat {
+    Flat { first: rows.evicted(), end: rows.evicted() + rows.len() as u64 }
+}
+
+pub(crate) fn kept<T>(rows: &Kept<T>, key: u64) -> Option<&T> {
+    rows.get(usize::try_from(key.checked_sub(rows.evicted())?).ok()?)
+}

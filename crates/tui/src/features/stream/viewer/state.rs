@@ -1,0 +1,238 @@
+//! The values view: one state of the tape as a tree, or what changed in it. Its place among the events is the state that
+//! is shown.
+
+use super::rows::{extent, kept};
+use super::{View, Viewer};
+use crate::features::stream::views;
+use crate::widgets::diff_view::{Base, Comparison};
+use crate::widgets::jobs::{Part, Work};
+use crate::widgets::json_tree::Tree;
+use crate::widgets::line::{Line, Tone};
+use crate::widgets::scroll::{Place, Rows};
+use runtail_stream::projection::Snapshot;
+use runtail_stream::projection::document::Excerpt;
+
+impl Viewer {
+    /// The snapshot with this number, if it is still kept.
+    pub fn snapshot_at(&self, number: u64) -> Option<&Snapshot> {
+        kept(self.projections.values.rows(), number)
+    }
+
+    /// Number of the snapshot that is on the screen; an older one while a large one is read, none while the first is.
+    pub fn state_shown(&self) -> Option<u64> {
+        self.state.as_ref()?.tag()
+    }
+
+    /// Shows the state that belongs to the cursor: the newest one of the root (or of whatever there is) while what comes
+    /// is followed, else the one after the event under the cursor.
+    pub(crate) fn sync_state(&mut self) {
+        let rows = self.projections.values.rows();
+        let root = |s: &Snapshot| s.ns.is_empty();
+        let newest = || rows.iter().rposition(root).or(rows.len().checked_sub(1));
+        let at = match self.anchor {
+            None => newest(),
+            Some(seq) => {
+                let from = rows.partition_point(|s| s.seq < seq);
+                let own = rows.get(from).filter(|s| s.seq == seq).map(|_| from);
+                let after = rows[from..].iter().position(root).map(|n| from + n);
+                own.or(after).or_else(|| rows[..from].iter().rposition(root)).or_else(newest)
+            }
+        };
+        let number = at.map(|n| rows.evicted() + n as u64);
+        let is_another = at.and_then(|n| rows.get(n)).map(|row| row.seq) != self.snapshot_seq;
+        if number != self.snapshot || is_another || (number.is_some() && self.state.is_none()) {
+            self.show_snapshot(number);
+        }
+        self.compare_states();
+        let (width, height) = self.windows[View::State as usize];
+        if let Some(tree) = &mut self.state {
+            tree.prepare(width, height);
+        }
+        self.comparison.prepare(width, height);
+    }
+
+    /// The text of a state, where its event is still on the tape.
+    pub(crate) fn state_text(&self, number: u64) -> Option<Excerpt> {
+        let snapshot = self.snapshot_at(number)?;
+        let text = self.tape.get(snapshot.seq)?.data.json()?.clone();
+        Excerpt::new(text, snapshot.from..snapshot.from + snapshot.size)
+    }
+
+    fn show_snapshot(&mut self, number: Option<u64>) {
+        let Some((number, text)) = number.and_then(|number| Some((number, self.state_text(number)?))) else { return };
+        let keys = self.snapshot_at(number).map(|s| s.keys.iter().map(|key| (key.name.clone(), key.size)).collect());
+        self.state.get_or_insert_with(Tree::empty).show(text, number, keys.unwrap_or_default());
+        self.snapshot = Some(number);
+        self.snapshot_seq = self.snapshot_at(number).map(|snapshot| snapshot.seq);
+    }
+
+    /// Compares the state that is shown with the one before it, or with the one that was marked.
+    fn compare_states(&mut self) {
+        let Some((new, doc)) = self.state.as_ref().and_then(|tree| Some((tree.tag()?, tree.doc().clone()))) else {
+            return;
+        };
+        let marked = self.comparison.base == Base::Marked;
+        let is_marked = |number: &u64| self.snapshot_at(*number).map(|snapshot| snapshot.seq) == self.marked_seq;
+        let old =
+            if marked { self.marked_state.filter(is_marked) } else { self.snapshot_at(new).and_then(|s| s.before) };
+        let known = old.and_then(|old| Some((old, self.snapshot_at(old)?, self.state_text(old)?)));
+        let Some((old, snapshot, text)) = known else {
+            self.comparison.clear();
+            return;
+        };
+        let about = views::state::since(old, snapshot, marked, &self.tz);
+        if self.comparison.compare((old, new), about, text, &doc) {
+            self.mark_changes();
+        }
+    }
+
+    /// What was compared is marked in the tree.
+    fn mark_changes(&mut self) {
+        let Some(tree) = &mut self.state else { return };
+        let result = self.comparison.result().filter(|difference| std::sync::Arc::ptr_eq(&difference.new, tree.doc()));
+        tree.set_marks(result.map(|difference| difference.marks()));
+    }
+
+    /// The state's tree, to be moved in or folded by hand: whoever does that reads, so it stays as it is.
+    pub fn tree(&mut self) -> Option<&mut Tree> {
+        self.stay_at_state();
+        self.state.as_mut()
+    }
+
+    /// Whether the values view shows what changed, and not the state.
+    pub fn shows_changes(&self) -> bool {
+        self.comparison.shown
+    }
+
+    /// What changed, to be moved in by hand.
+    pub fn changes(&mut self) -> &mut Comparison {
+        self.stay_at_state();
+        &mut self.comparison
+    }
+
+    /// The lines of what changed, each with whether the cursor is on it.
+    pub(crate) fn changed_lines(&self) -> Vec<(Line, bool)> {
+        if self.comparison.pair().is_some() || self.state_shown().is_none() {
+            return self.comparison.window();
+        }
+        let words = match self.comparison.base {
+            Base::Before => "Nothing to compare: of its namespace this is the first state on the tape.",
+            Base::Marked => "The marked state is no longer on the tape: m marks another one.",
+        };
+        vec![(Line::of(Tone::Dim, words), false)]
+    }
+
+    /// A change of place by hand, in the state or in what changed in it.
+    pub(crate) fn move_in_state(&mut self, change: impl FnOnce(&mut Place, &dyn Rows, usize)) {
+        let height = self.windows[View::State as usize].1;
+        if self.comparison.shown {
+            return self.changes().go(|place, rows, height| change(place, rows, height));
+        }
+        if let Some(tree) = self.tree() {
+            let mut place = tree.place;
+            change(&mut place, &*tree, height);
+            tree.place = place;
+        }
+    }
+
+    /// Shows what changed since the state before, or the state again.
+    pub fn toggle_changes(&mut self) {
+        self.comparison.shown = !self.comparison.shown || self.comparison.base == Base::Marked;
+        self.comparison.base = Base::Before;
+    }
+
+    /// Shows what changed since the marked state, or the state again; false where none is marked.
+    pub fn toggle_changes_since_mark(&mut self) -> bool {
+        if self.marked_state.is_none() {
+            return false;
+        }
+        let back = self.comparison.shown && self.comparison.base == Base::Marked;
+        self.comparison.shown = !back;
+        self.comparison.base = if back { Base::Before } else { Base::Marked };
+        true
+    }
+
+    /// Shows the state again, whatever it was compared with.
+    pub fn hide_changes(&mut self) {
+        self.comparison.shown = false;
+        self.comparison.base = Base::Before;
+    }
+
+    /// Whether a state is marked, and whether what changed since then is shown.
+    pub fn mark_in_use(&self) -> (bool, bool) {
+        (self.marked_state.is_some(), self.comparison.shown && self.comparison.base == Base::Marked)
+    }
+
+    /// Marks the state that is shown, for others to be compared with; its number.
+    pub fn mark_state(&mut self) -> Option<u64> {
+        self.marked_state = self.state_shown();
+        self.marked_seq = self.marked_state.and_then(|number| self.snapshot_at(number)).map(|snapshot| snapshot.seq);
+        self.marked_state
+    }
+
+    /// From a change to the place in the state where it is.
+    pub fn open_change(&mut self) {
+        let Some(node) = self.comparison.node_under_cursor() else { return };
+        self.comparison.shown = false;
+        if let Some(tree) = self.tree() {
+            tree.go_to(node);
+        }
+    }
+
+    /// The path of what is under the cursor in the values view.
+    pub fn path_under_cursor(&self) -> Option<String> {
+        match self.comparison.shown {
+            true => self.comparison.path_under_cursor(),
+            false => self.state.as_ref()?.path_under_cursor(),
+        }
+    }
+
+    /// The value under the cursor in the values view.
+    pub(crate) fn value_under_cursor(&self) -> Option<String> {
+        match self.comparison.shown {
+            true => self.comparison.value_under_cursor(),
+            false => self.state.as_ref()?.value_under_cursor(),
+        }
+    }
+
+    /// The work that is to be done for it beside the screen.
+    pub fn works(&self) -> impl Iterator<Item = &Work> {
+        self.state.iter().flat_map(Tree::works).chain(self.comparison.work())
+    }
+
+    /// The same, to be numbered.
+    pub fn works_mut(&mut self) -> impl Iterator<Item = &mut Work> {
+        self.state.iter_mut().flat_map(Tree::works_mut).chain(self.comparison.work_mut())
+    }
+
+    /// Takes what came of its work.
+    pub fn take_part(&mut self, number: u64, part: &Part) {
+        if let Some(tree) = &mut self.state {
+            tree.take(number, part);
+        }
+        if self.comparison.take(number, part) {
+            self.mark_changes();
+        }
+    }
+
+    /// The cursor is at the state that is shown.
+    pub(crate) fn stay_at_state(&mut self) {
+        if let Some(seq) = self.snapshot.and_then(|n| self.snapshot_at(n)).map(|s| s.seq) {
+            self.set_anchor(View::State, Some(seq));
+        }
+    }
+
+    /// The state some steps earlier or later. Going past the newest follows again.
+    pub fn step_state(&mut self, by: isize) {
+        let extent = extent(self.projections.values.rows());
+        let Some(at) = self.snapshot else { return };
+        let wanted = at.saturating_add_signed(by as i64).max(extent.first());
+        if wanted >= extent.end() {
+            self.set_anchor(View::State, None);
+            self.sync_state();
+        } else {
+            self.show_snapshot(Some(wanted));
+            self.stay_at_state();
+        }
+    }
+}

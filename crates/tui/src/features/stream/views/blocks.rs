@@ -1,0 +1,398 @@
+//! The lines of messages: made when they are looked at, for a width, and kept until a message changes. A tool's answer
+//! stands under the call that it answers, so it takes no lines of its own. Rules between messages belong to the message
+//! behind them; one more entry behind the last message has those that no message follows.
+
+use super::Clock;
+use super::message::{Body, Scene, Segment, Unanswered, segments};
+use super::rules::{RunRules, Told};
+use crate::widgets::line::{Line, Piece, Tone};
+use crate::widgets::markdown::Measure;
+use crate::widgets::scroll::{Place, Rows, Spot};
+use jiff::tz::TimeZone;
+use runtail_core::config::Timestamps;
+use runtail_stream::Seq;
+use runtail_stream::projection::{Message, Messages, Projections, Role};
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// Messages whose lines are kept; far more than any screen shows.
+const MAX_KEPT: usize = 400;
+/// Messages after an unanswered call that are looked at to see whether it may still be answered.
+const NEAR: usize = 64;
+
+/// The lines of one message.
+#[derive(Debug)]
+struct Block {
+    made_for: MadeFor,
+    segments: Vec<Segment>,
+}
+
+/// What a block's lines depend on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct MadeFor {
+    rev: u32,
+    /// Those of the answers to its calls, together.
+    answers: u64,
+    rewrites: u32,
+    first: bool,
+    writing: bool,
+    unanswered: Unanswered,
+    /// Rules in front of it, and which change of the status they were made for.
+    rules: (usize, u64),
+}
+
+/// A place in a message, whatever its layout: the segment, and in it the byte of a text or the line among all.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Mark {
+    segment: usize,
+    within: (usize, usize),
+}
+
+impl Block {
+    fn height(&self) -> usize {
+        self.segments.iter().map(Segment::height).sum()
+    }
+
+    /// What is at a line, so that it is found again in another layout.
+    fn mark(&self, line: usize) -> Option<Mark> {
+        let (segment, at) = self.at(line)?;
+        let number = self.segments.iter().position(|other| std::ptr::eq(other, segment))?;
+        let within = match &segment.body {
+            Body::Lines(lines) => (at, lines.len()),
+            Body::Flow { flow, .. } => (flow.rows().get(at)?.1, 0),
+        };
+        Some(Mark { segment: number, within })
+    }
+
+    fn line_of(&self, mark: Mark) -> usize {
+        let before: usize = self.segments.iter().take(mark.segment).map(Segment::height).sum();
+        let within = match (self.segments.get(mark.segment).map(|segment| &segment.body), mark.within) {
+            (Some(Body::Lines(lines)), (at, of)) => at * lines.len() / of.max(1),
+            (Some(Body::Flow { flow, .. }), (byte, _)) => flow.rows().partition_point(|(_, at)| *at <= byte).max(1) - 1,
+            (None, _) => 0,
+        };
+        before + within
+    }
+
+    /// The segment with a line, and the line's number in it.
+    fn at(&self, line: usize) -> Option<(&Segment, usize)> {
+        let mut left = line;
+        self.segments.iter().find_map(|segment| match left.checked_sub(segment.height()) {
+            Some(rest) => {
+                left = rest;
+                None
+            }
+            None => Some((segment, left)),
+        })
+    }
+}
+
+/// The lines of all messages. Keys are numbers of messages, counting those that were let go.
+#[derive(Debug)]
+pub struct Blocks {
+    /// Wraps code, which is cut else.
+    pub wrap: bool,
+    /// How times are told.
+    timestamps: Timestamps,
+    kept: RefCell<HashMap<u64, Block>>,
+    measure: Measure,
+    /// Where the window's top and the cursor were put at the last change of the width, and what is there: a way back leads
+    /// to where it began.
+    held: [Option<(Spot, Mark)>; 2],
+    unanswered: Unanswered,
+    tz: TimeZone,
+    rules: RunRules,
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        let measure = Measure { width: 0, wrap: false };
+        Blocks {
+            wrap: false,
+            timestamps: Timestamps::default(),
+            kept: RefCell::default(),
+            measure,
+            held: [None; 2],
+            unanswered: Unanswered::default(),
+            tz: TimeZone::UTC,
+            rules: RunRules::default(),
+        }
+    }
+}
+
+impl Blocks {
+    /// Lines are made for this width from now on; the place keeps its part of what it was in.
+    pub fn prepare(
+        &mut self,
+        projections: &Projections,
+        unanswered: Unanswered,
+        width: usize,
+        tz: &TimeZone,
+        place: &mut Place,
+    ) {
+        let measure = Measure { width, wrap: self.wrap };
+        (self.unanswered, self.tz) = (unanswered, tz.clone());
+        self.rules.prepare(projections);
+        let near = |key: u64| key.abs_diff(place.top.key).min(key.abs_diff(place.cursor.key)) <= MAX_KEPT as u64 / 4;
+        if self.kept.get_mut().len() > MAX_KEPT {
+            self.kept.get_mut().retain(|key, _| near(*key));
+        }
+        if measure == self.measure {
+            return;
+        }
+        let kept = std::mem::take(self.kept.get_mut());
+        self.measure = measure;
+        let mut held = self.held;
+        for (spot, held) in [&mut place.top, &mut place.cursor].into_iter().zip(&mut held) {
+            let known = held.filter(|(at, _)| at == spot).map(|(_, mark)| mark);
+            let mark = known.or_else(|| kept.get(&spot.key)?.mark(spot.line));
+            if let Some(mark) = mark {
+                spot.line = self.with(projections, spot.key, |block| block.line_of(mark)).unwrap_or(spot.line);
+            }
+            *held = mark.map(|mark| (*spot, mark));
+        }
+        self.held = held;
+    }
+
+    /// Times are told so from now on.
+    pub fn tell_times(&mut self, timestamps: Timestamps) {
+        self.timestamps = timestamps;
+        self.kept.get_mut().clear();
+    }
+
+    /// The clock of a message: since its run began, or since the message before.
+    fn clock<'a>(&'a self, projections: &Projections, key: u64, message: &Message) -> Clock<'a> {
+        match self.timestamps {
+            Timestamps::Absolute => Clock::Wall(&self.tz),
+            Timestamps::Relative => {
+                Clock::Since(projections.metrics.run_at(message.first_seq).and_then(|run| run.start()))
+            }
+            Timestamps::Delta => {
+                let before = key.checked_sub(1).and_then(|before| projections.messages.get(before));
+                Clock::Since(before.and_then(|message| message.started_at))
+            }
+        }
+    }
+
+    /// The list that these lines make of the messages.
+    pub fn shown<'a>(&'a self, projections: &'a Projections) -> Shown<'a> {
+        Shown { blocks: self, projections }
+    }
+
+    /// Looks at the block of a message, which is made where it is missing or old.
+    fn with<T>(&self, projections: &Projections, key: u64, look: impl FnOnce(&Block) -> T) -> Option<T> {
+        let messages = &projections.messages;
+        let message = messages.get(key)?;
+        let answers = message.tool_calls.iter().filter_map(|call| messages.answer(call));
+        let rules = self.rules.count(key);
+        let active = self.unanswered == Unanswered::Running;
+        let made_for = MadeFor {
+            rev: message.rev,
+            answers: answers.map(|answer| 1 + u64::from(answer.rev)).sum(),
+            rewrites: message.rewrites,
+            first: key == messages.evicted(),
+            writing: active && !message.complete,
+            unanswered: match may_be_answered(messages, key, message) {
+                true => self.unanswered,
+                false => Unanswered::Missing,
+            },
+            rules: (rules, if rules > 0 { projections.status.revision() } else { 0 }),
+        };
+        let mut kept = self.kept.borrow_mut();
+        let old = kept.remove(&key);
+        let block = match old {
+            Some(block) if block.made_for == made_for => block,
+            old => {
+                // What only grew goes on from where it was laid out.
+                let grown = old.filter(|old| old.made_for.rewrites == made_for.rewrites);
+                let scene = Scene {
+                    messages,
+                    number: key,
+                    // Between a rule and what follows it there is no blank line.
+                    first: made_for.first || rules > 0,
+                    writing: made_for.writing,
+                    unanswered: made_for.unanswered,
+                    measure: self.measure,
+                    clock: self.clock(projections, key, message),
+                };
+                let old = grown.map(|old| old.segments).unwrap_or_default();
+                let rules = self.rule_lines(projections, key);
+                let head = (!rules.is_empty()).then_some(Segment { of: None, body: Body::Lines(rules) });
+                Block { made_for, segments: head.into_iter().chain(segments(message, &scene, old)).collect() }
+            }
+        };
+        Some(look(kept.entry(key).insert_entry(block).get()))
+    }
+
+    /// The rules in front of a message.
+    fn rule_lines(&self, projections: &Projections, key: u64) -> Vec<(Line, Seq)> {
+        let told = Told { timestamps: self.timestamps, tz: &self.tz };
+        self.rules.lines(key, projections, self.measure.width, &told)
+    }
+
+    /// The run whose end a line tells: its place in the list of runs.
+    pub fn run_at(&self, spot: Spot) -> Option<usize> {
+        self.rules.run_at(spot.key, spot.line)
+    }
+
+    /// Where runs end, in order.
+    pub fn run_ends(&self) -> impl Iterator<Item = Spot> {
+        self.rules.ends().map(|(key, line)| Spot { key, line })
+    }
+
+    /// One line.
+    pub fn line(&self, projections: &Projections, spot: Spot) -> Line {
+        let Some(message) = projections.messages.get(spot.key) else {
+            let rule = self.rule_lines(projections, spot.key).into_iter().nth(spot.line);
+            return rule.map(|(line, _)| line).unwrap_or_default();
+        };
+        let line = self.with(projections, spot.key, |block| {
+            let (segment, at) = block.at(spot.line)?;
+            let mut line = segment.line(at);
+            let is_last = spot.line + 1 == block.height();
+            if is_last && block.made_for.writing && line.width() < self.measure.width {
+                line.left.push(Piece { text: "▏".into(), tone: Tone::Accent });
+            }
+            Some(line)
+        });
+        let mut line = line.flatten().unwrap_or_default();
+        if message.removed_at.is_some() {
+            line.left.iter_mut().chain(&mut line.right).for_each(|piece| piece.tone = Tone::Dim);
+        }
+        line
+    }
+
+    /// The event that brought a line.
+    pub fn seq_at(&self, projections: &Projections, spot: Spot) -> Option<Seq> {
+        let Some(message) = projections.messages.get(spot.key) else {
+            return self.rule_lines(projections, spot.key).get(spot.line).map(|(_, seq)| *seq);
+        };
+        let seq = self.with(projections, spot.key, |block| block.at(spot.line).map(|(part, at)| part.seq(message, at)));
+        seq.flatten().or(Some(message.last_seq))
+    }
+
+    /// The message that a line is of: a tool's answer stands within the message that asked for it.
+    pub fn message_at<'a>(&self, projections: &'a Projections, spot: Spot) -> Option<&'a Message> {
+        let of = self.with(projections, spot.key, |block| block.at(spot.line).map(|(segment, _)| segment.of));
+        // A rule is of no message.
+        projections.messages.get(of.flatten().map_or(Some(spot.key), |of| of)?)
+    }
+
+    /// The line that an event brought, or the one before it.
+    pub fn spot_of(&self, projections: &Projections, seq: Seq) -> Spot {
+        if let Some((key, line)) = self.rules.spot_of(&projections.status, seq) {
+            return Spot { key, line };
+        }
+        let messages = &projections.messages;
+        let items = messages.items();
+        let after = items.partition_point(|m| m.first_seq <= seq);
+        // Messages of parallel branches are written at once: the one that this event changed, else the newest.
+        let near = items[..after].iter().enumerate().rev().take(NEAR);
+        let written = |m: &Message| {
+            m.last_seq == seq
+                || m.spans.has(seq)
+                || m.thoughts.has(seq)
+                || m.tool_calls.iter().any(|call| call.seq == seq)
+        };
+        let at = near.clone().find(|(_, m)| written(m)).map_or(after.saturating_sub(1), |(i, _)| i);
+        let number = messages.evicted() + at as u64;
+        let Some(message) = messages.get(number) else {
+            let rule = self.rules.nearest(&projections.status, seq);
+            return rule.map_or(Spot::default(), |(key, line)| Spot { key, line });
+        };
+        let key = if messages.asked(message).is_some() { message.asked_by.unwrap_or(number) } else { number };
+        let Some(asking) = messages.get(key) else { return Spot { key, line: 0 } };
+        let line = self.with(projections, key, |block| {
+            let (mut line, mut found) = (0, None);
+            for segment in &block.segments {
+                for at in 0..segment.height() {
+                    if segment.of == Some(number) && (found.is_none() || segment.seq(asking, at) <= seq) {
+                        found = Some(line);
+                    }
+                    line += 1;
+                }
+            }
+            found.unwrap_or(0)
+        });
+        Spot { key, line: line.unwrap_or(0) }
+    }
+}
+
+/// Whether a call of the message may still be answered: nobody has spoken after it.
+fn may_be_answered(messages: &Messages, key: u64, message: &Message) -> bool {
+    if message.tool_calls.iter().all(|call| call.answer.is_some()) {
+        return false;
+    }
+    let after = usize::try_from(key - messages.evicted()).unwrap_or(usize::MAX).saturating_add(1);
+    let later = messages.items().iter().skip(after);
+    !later.take(NEAR).any(|m| matches!(m.role, Role::Ai | Role::Human) && m.ns == message.ns)
+}
+
+/// Messages as a list to scroll in.
+#[derive(Clone, Copy)]
+pub struct Shown<'a> {
+    blocks: &'a Blocks,
+    projections: &'a Projections,
+}
+
+impl Shown<'_> {
+    /// For a tool's answer: the message with the call under which it stands.
+    pub fn asked_by(&self, key: u64) -> Option<u64> {
+        let message = self.projections.messages.get(key)?;
+        self.projections.messages.asked(message).and(message.asked_by)
+    }
+
+    /// Lines of a message where it stands for itself.
+    pub fn own_height(&self, key: u64) -> usize {
+        self.blocks.with(self.projections, key, Block::height).unwrap_or(0)
+    }
+}
+
+impl Rows for Shown<'_> {
+    fn first(&self) -> u64 {
+        self.projections.messages.evicted()
+    }
+    fn end(&self) -> u64 {
+        self.projections.messages.evicted() + self.projections.messages.items().len() as u64 + 1
+    }
+    fn height(&self, key: u64) -> usize {
+        if self.projections.messages.get(key).is_none() {
+            return self.blocks.rules.count(key);
+        }
+        if self.asked_by(key).is_some() { 0 } else { self.own_height(key) }
+    }
+}
+
+impl Segment {
+    /// Lines.
+    pub(crate) fn height(&self) -> usize {
+        match &self.body {
+            Body::Lines(lines) => lines.len(),
+            Body::Flow { flow, .. } => flow.rows().len(),
+        }
+    }
+
+    fn line(&self, at: usize) -> Line {
+        match &self.body {
+            Body::Lines(lines) => lines.get(at).map(|(line, _)| line.clone()).unwrap_or_default(),
+            Body::Flow { flow, indent, .. } => {
+                let mut line = flow.rows().get(at).map(|(line, _)| line.clone()).unwrap_or_default();
+                if *indent > 0 && !line.left.is_empty() {
+                    line.left.insert(0, Piece { text: " ".repeat(*indent), tone: Tone::Plain });
+                }
+                line
+            }
+        }
+    }
+
+    /// The event that brought a line; `message`: the one that this is of.
+    fn seq(&self, message: &Message, at: usize) -> Seq {
+        match &self.body {
+            Body::Lines(lines) => lines.get(at).map_or(message.first_seq, |(_, seq)| *seq),
+            Body::Flow { flow, from, thought, .. } => {
+                let byte = from + flow.rows().get(at).map_or(0, |(_, at)| *at);
+                if *thought { message.thought_seq(byte) } else { message.text_seq(byte) }
+            }
+        }
+    }
+}

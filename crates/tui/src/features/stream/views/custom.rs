@@ -1,0 +1,49 @@
+//! The lines of the custom view.
+
+use super::{Times, clock, pad};
+use crate::features::stream::summary;
+use crate::widgets::line::{Line, Tone};
+use runtail_core::text;
+use runtail_stream::Event;
+use runtail_stream::projection::{CustomRow, Progress};
+
+/// Columns of where it came from, and of a bar.
+const FROM: usize = 12;
+const BAR: usize = 10;
+
+/// What a graph said in its own words; `as_received` leaves its data as it came.
+pub fn line(row: &CustomRow, event: Option<&Event>, as_received: bool, width: usize, tz: &impl Times) -> Line {
+    let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
+    let before = line.width();
+    if !row.ns.is_empty() {
+        line.push(Tone::Ns, &format!("{}  ", super::namespace(&row.ns)));
+    }
+    line.push(Tone::Strong, &row.name);
+    if line.width() > before {
+        line.push(Tone::Plain, "  ");
+        pad(&mut line, before + FROM);
+    }
+    let Some(event) = event else { return line.with(Tone::Dim, "(let go from the tape)") };
+    let payload = summary::payload(event).filter(|_| !as_received);
+    if let Some(progress) = row.progress.filter(|_| payload.is_some()) {
+        bar(&mut line, progress);
+    }
+    let room = width.saturating_sub(line.width());
+    match payload {
+        Some(json) => line.left.extend(summary::value(json, room).left),
+        None => line.push(Tone::Plain, &text::seen(event.data.text(), room)),
+    }
+    line
+}
+
+/// How far something is: a bar, and in numbers.
+fn bar(line: &mut Line, progress: Progress) {
+    let full = (progress.part() * BAR as f64).round() as usize;
+    line.push(Tone::Good, &"█".repeat(full));
+    line.push(Tone::Dim, &"·".repeat(BAR.saturating_sub(full)));
+    let told = match progress {
+        Progress::Part(part) => format!("{:.0} %", part * 100.0),
+        Progress::Count(done, total) => format!("{} of {}", text::count(done), text::count(total)),
+    };
+    line.push(Tone::Plain, &format!(" {told:>5}  "));
+}

@@ -1,0 +1,54 @@
+//! The line that tells what a stream is searched and filtered for, and how far that is.
+
+use crate::features::stream::viewer::{View, Viewer};
+use crate::widgets::line::{Line, Tone};
+use runtail_core::text;
+
+/// What is hidden and what was found; nothing where nothing is searched for and no filter holds.
+pub fn line(viewer: &Viewer) -> Option<Line> {
+    let find = viewer.finding();
+    // In the values view the state is searched, which its own line tells.
+    let elsewhere = viewer.view() == View::State;
+    let (filter, pattern) = (&find.filter, &find.pattern);
+    if elsewhere && filter.text().is_empty() || filter.text().is_empty() && pattern.is_empty() {
+        return None;
+    }
+    let mut line = Line::new();
+    if !pattern.is_empty() && !elsewhere {
+        line = line.with(Tone::Accent, "/").with(Tone::Strong, pattern.text()).with(Tone::Plain, "  ");
+        if let Some(found) = viewer.found() {
+            let count = text::count(found.count);
+            let hits = if found.count == 1 { "hit" } else { "hits" };
+            let told = match (found.progress, found.at, found.count) {
+                (Some(progress), ..) => format!("searching {}  ·  {count} {hits}", percent(progress)),
+                (None, Some(at), _) => format!("{} of {count}", text::count(at)),
+                (None, None, 0) => "no hit in this view".to_string(),
+                (None, None, _) => format!("{count} {hits}"),
+            };
+            line.push(if found.progress.is_some() { Tone::Moving } else { Tone::Plain }, &told);
+        }
+        line.push(Tone::Plain, "   ");
+    }
+    if !filter.text().is_empty() {
+        line = line.with(Tone::Accent, "&").with(Tone::Strong, filter.text()).with(Tone::Plain, "  ");
+        match viewer.hidden() {
+            Some((hidden, all, looked_at)) => {
+                line.push(Tone::Plain, &format!("{} of {} hidden", text::count(hidden), text::count(all)));
+                if looked_at < all {
+                    line.push(Tone::Moving, &format!("  ·  {} looked at", percent((looked_at, all))));
+                }
+            }
+            None if filter.is_empty() => line.push(Tone::Dim, "hides nothing"),
+            None => line.push(Tone::Dim, "this view is shown whole"),
+        }
+        line.push(Tone::Plain, "   ");
+    }
+    for problem in filter.problems().iter().map(String::as_str).chain(pattern.problem()) {
+        line.push(Tone::Moving, &format!("? {problem}   "));
+    }
+    Some(line)
+}
+
+fn percent((done, all): (u64, u64)) -> String {
+    format!("{} %", done.saturating_mul(100).checked_div(all).unwrap_or(100))
+}

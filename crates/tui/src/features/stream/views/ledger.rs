@@ -1,0 +1,463 @@
+//! The lines of the Delivery view: what was received and what may be missing, when anything was last received, and the
+//! numbers of each event type, node, model, connection and run. Parts that grow come after parts that don't.
+
+use super::runs::{precise, span};
+use super::{UNKNOWN, clock, pad};
+use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::status::tones;
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use runtail_core::text;
+use runtail_stream::projection::{
+    Connection, Ledger, NodeNumbers, Projections, Pulse, RunNumbers, Usage, Work, is_start,
+};
+use runtail_stream::{Outcome, Seq, Tape};
+use std::time::Duration;
+
+/// Connections, runs and gaps that the screen lists, from the newest.
+const MAX_LISTED: usize = 50;
+/// Columns of a name, and of a number: at least.
+const NAME: usize = 20;
+const NUMBER: usize = 9;
+/// Columns of a gap's reason, at least; and its bytes, at most.
+const MIN_REASON: usize = 20;
+const MAX_REASON: usize = 2 << 10;
+
+/// A line of the books, and the event that it leads to.
+#[derive(Debug, Clone, Default)]
+pub struct Row {
+    /// The line.
+    pub line: Line,
+    /// The newest event of its kind, or the first one of its run.
+    pub seq: Option<Seq>,
+}
+
+/// What the books of a stream go by.
+#[derive(Debug, Clone, Copy)]
+pub struct About {
+    /// Up to when ages count.
+    pub now: Timestamp,
+    /// Whether anything may still come, so that ages count.
+    pub open: bool,
+    /// Whether there is a server that can be asked for the state.
+    pub asks: bool,
+    /// Columns of the view.
+    pub width: usize,
+}
+
+/// All lines.
+pub fn rows(projections: &Projections, tape: &Tape, about: About, tz: &TimeZone) -> Vec<Row> {
+    let About { now, open, asks, width } = about;
+    book(projections, tape, asks, Book { rows: Vec::new(), now, open, width, column: NUMBER, listed: MAX_LISTED, tz })
+}
+
+/// The same for somebody else: whole, and with times where the screen has ages.
+pub fn whole(projections: &Projections, tape: &Tape, now: Timestamp, tz: &TimeZone) -> Vec<Row> {
+    let (open, width, listed) = (false, usize::MAX, usize::MAX);
+    book(projections, tape, false, Book { rows: Vec::new(), now, open, width, column: NUMBER, listed, tz })
+}
+
+fn book(projections: &Projections, tape: &Tape, asks: bool, mut book: Book<'_>) -> Vec<Row> {
+    let ledger = &projections.ledger;
+    let open = book.open;
+    book.sums(ledger, tape);
+    book.gaps(ledger, tape);
+    if asks && ledger.gaps > 0 {
+        let offer = "Events in a gap can't be loaded again. d shows the thread's state now.";
+        for row in wrap(offer, book.width.saturating_sub(2)) {
+            book.push(Line::of(Tone::Dim, &format!("  {row}")), None);
+        }
+    }
+    if open {
+        book.clocks(ledger);
+    }
+    book.names(ledger);
+    let runs = projections.metrics.runs();
+    if let Some(run) = runs.last() {
+        book.nodes(run, if runs.len() > 1 { ", newest run" } else { "" });
+    }
+    book.connections(ledger.connections(), ledger.connections().evicted());
+    book.runs(projections, runs.evicted());
+    book.rows
+}
+
+struct Book<'a> {
+    rows: Vec<Row>,
+    now: Timestamp,
+    open: bool,
+    /// Columns of the view.
+    width: usize,
+    /// Columns of a number in the part that is being written.
+    column: usize,
+    /// How many connections, runs and gaps are listed, from the newest.
+    listed: usize,
+    tz: &'a TimeZone,
+}
+
+impl Book<'_> {
+    fn push(&mut self, line: Line, seq: Option<Seq>) {
+        self.rows.push(Row { line, seq });
+    }
+
+    /// The title of a part, with what its columns hold.
+    fn title(&mut self, title: &str, columns: &[&str]) {
+        if !self.rows.is_empty() {
+            self.push(Line::new(), None);
+        }
+        let mut line = Line::of(Tone::Strong, title);
+        if !columns.is_empty() {
+            pad(&mut line, NAME);
+        }
+        // Two heads never touch.
+        let longest = columns.iter().map(|column| text::width(column) + 1).max().unwrap_or(0);
+        self.column = longest.max(NUMBER);
+        for column in columns {
+            line.push(Tone::Dim, &format!("{column:>room$}", room = self.column));
+        }
+        self.push(line, None);
+    }
+
+    /// A row of numbers under a title's columns.
+    fn numbers(&mut self, name: Line, numbers: &[String], seq: Option<Seq>) {
+        let mut line = name;
+        pad(&mut line, NAME);
+        for number in numbers {
+            line.push(
+                if number == "0" || number == UNKNOWN { Tone::Dim } else { Tone::Plain },
+                &format!("{number:>room$}", room = self.column),
+            );
+        }
+        self.push(line, seq);
+    }
+
+    fn ago(&self, at: Timestamp) -> String {
+        // What has settled stands still: an age would count for ever.
+        match self.open {
+            true => text::duration(Duration::try_from(self.now.duration_since(at)).unwrap_or_default()),
+            false => clock(at, self.tz),
+        }
+    }
+
+    fn sums(&mut self, ledger: &Ledger, tape: &Tape) {
+        self.title("EVENTS", &["events", "bytes"]);
+        let (evicted, evicted_bytes) = (tape.evicted_rows(), tape.evicted_bytes());
+        let in_memory = (tape.len() as u64, ledger.bytes.saturating_sub(evicted_bytes));
+        let mut sums = vec![("received", ledger.received, Some(ledger.bytes), Tone::Plain)];
+        if evicted > 0 {
+            sums.push(("in memory", in_memory.0, Some(in_memory.1), Tone::Plain));
+            sums.push(("evicted", evicted, Some(evicted_bytes), Tone::Plain));
+        }
+        // What is zero and healthy is not shown.
+        let more = [
+            ("duplicates", ledger.duplicates, Tone::Plain),
+            ("out of order", ledger.late, Tone::Plain),
+            ("gaps", ledger.gaps, Tone::Strong),
+            ("malformed", ledger.malformed, Tone::Bad),
+            ("oversized", ledger.too_large, Tone::Bad),
+        ];
+        sums.extend(more.into_iter().filter(|(_, n, _)| *n > 0).map(|(what, n, tone)| (what, n, None, tone)));
+        for (what, n, bytes, tone) in sums {
+            let mut numbers = vec![text::count(n)];
+            numbers.extend(bytes.map(text::bytes));
+            self.numbers(Line::of(tone, &format!("  {what}")), &numbers, None);
+        }
+    }
+
+    /// Where something may be missing, and why.
+    fn gaps(&mut self, ledger: &Ledger, tape: &Tape) {
+        let all = ledger.possible_gaps();
+        if all.is_empty() {
+            return;
+        }
+        self.title("GAPS", &[]);
+        let from = all.len().saturating_sub(self.listed);
+        self.earlier(all.evicted() + from as u64);
+        for gap in &all[from..] {
+            let mut line = Line::of(Tone::Dim, &format!("  {}  ", clock(gap.at, self.tz)));
+            match gap.after {
+                Seq::START => line.push(Tone::Plain, "before the first event"),
+                after => line.push(Tone::Plain, &format!("after event {}", text::count(tape.number_of(after).0))),
+            }
+            line.push(Tone::Plain, ": ");
+            let seq = Some(gap.after).filter(|after| *after > Seq::START);
+            let indent = line.width();
+            for row in wrap(text::head(&gap.why, MAX_REASON), self.width.saturating_sub(indent).max(MIN_REASON)) {
+                line.push(Tone::Plain, &row);
+                self.push(std::mem::replace(&mut line, Line::of(Tone::Plain, &" ".repeat(indent))), seq);
+            }
+        }
+    }
+
+    fn clocks(&mut self, ledger: &Ledger) {
+        self.title("LAST SEEN", &[]);
+        let ago = |at: Option<Timestamp>| at.map_or("none yet".to_string(), |at| format!("{} ago", self.ago(at)));
+        let event = Line::of(Tone::Plain, &format!("  last event      {}", ago(ledger.last_event_at)));
+        let mut heartbeat = Line::of(Tone::Plain, "  last heartbeat  ");
+        match (ledger.heartbeats, ledger.rhythm()) {
+            (0, _) => heartbeat.push(Tone::Plain, "none: this server may not send any"),
+            (_, rhythm) => {
+                heartbeat.push(Tone::Plain, &ago(ledger.last_alive_at));
+                let every = rhythm.map(|rhythm| format!(" · every {}", text::duration(rhythm))).unwrap_or_default();
+                heartbeat.push(Tone::Dim, &every);
+            }
+        }
+        if let Some(words) = pulse(ledger, self.now) {
+            heartbeat.push(Tone::Plain, "  ");
+            heartbeat.left.extend(words.left);
+        }
+        self.push(event, None);
+        self.push(heartbeat, None);
+    }
+
+    fn names(&mut self, ledger: &Ledger) {
+        if ledger.received == 0 {
+            return;
+        }
+        self.title("BY TYPE", &["events", "bytes", if self.open { "ago" } else { "last" }]);
+        for sums in ledger.names() {
+            let numbers = [
+                text::count(sums.events),
+                text::bytes(sums.bytes),
+                sums.last_at.map_or_else(|| UNKNOWN.into(), |at| self.ago(at)),
+            ];
+            let name = Line::of(Tone::Plain, &text::seen(&format!("  {}", sums.name), NAME));
+            self.numbers(name, &numbers, Some(sums.last_seq));
+        }
+    }
+
+    /// What each node of the newest run came to, and what each model used. `of`: that it is this run's, where that needs
+    /// saying.
+    fn nodes(&mut self, run: &RunNumbers, of: &str) {
+        if !run.nodes.is_empty() {
+            self.title(&format!("NODES{of}"), &["tasks", "time", "TTFT", "tok/s", "chunks/s", "tokens"]);
+            for node in &run.nodes {
+                let name = Line::of(Tone::label(node_word(&node.name)), &text::seen(&format!("  {}", node.name), NAME));
+                self.numbers(name, &node_numbers(node), Some(node.seq));
+            }
+        }
+        if !run.models.is_empty() {
+            self.title(&format!("MODELS{of}"), &["input", "cached", "output", "reasoning", "total"]);
+            for (model, usage) in &run.models {
+                let name = Line::of(Tone::Plain, &text::seen(&format!("  {model}"), NAME));
+                self.numbers(name, &tokens(usage), None);
+            }
+            let named = run.models.iter().fold(Usage::default(), |mut sum, (_, usage)| {
+                sum.add_change(Usage::default(), *usage);
+                sum
+            });
+            let mut rest = run.work.usage;
+            rest.add_change(named, Usage::default());
+            if rest != Usage::default() {
+                self.numbers(Line::of(Tone::Dim, "  unnamed"), &tokens(&rest), None);
+            }
+        }
+    }
+
+    fn connections(&mut self, all: &[Connection], evicted: u64) {
+        if all.is_empty() {
+            return;
+        }
+        self.title("CONNECTIONS", &["opened", "lasted", "status", "events"]);
+        let from = all.len().saturating_sub(self.listed);
+        self.earlier(evicted + from as u64);
+        for connection in &all[from..] {
+            let lasted = match (connection.closed, self.open) {
+                (None, false) => UNKNOWN.to_string(),
+                (closed, _) => span(closed.unwrap_or(self.now).duration_since(connection.opened)),
+            };
+            let opened = clock(connection.opened, self.tz);
+            let numbers = [opened, lasted, connection.status.to_string(), text::count(connection.events)];
+            self.numbers(Line::of(Tone::Plain, &format!("  {}", connection.conn)), &numbers, None);
+            let Some(Row { line, .. }) = self.rows.last_mut() else { continue };
+            line.push(
+                Tone::Dim,
+                &match &connection.reason {
+                    Some(reason) => format!("  closed: {reason}"),
+                    None => "  open".to_string(),
+                },
+            );
+            match connection.resumed_after.as_deref() {
+                Some(id) if is_start(id) => line.push(Tone::Dim, ", replay requested"),
+                Some(id) => line.push(Tone::Dim, &format!(", after {}", text::short_id(id))),
+                None => {}
+            }
+        }
+    }
+
+    fn runs(&mut self, projections: &Projections, evicted: u64) {
+        let all = projections.metrics.runs();
+        if all.is_empty() {
+            return;
+        }
+        self.title("RUNS", &["began", "took", "queued", "response", "TTFT", "tok/s"]);
+        let from = all.len().saturating_sub(self.listed);
+        self.earlier(evicted + from as u64);
+        for run in &all[from..] {
+            let entry = match run.run_id.as_deref() {
+                Some(id) => projections.status.run(id),
+                None => projections.status.unnamed_run(run.seq),
+            };
+            let words = entry.map(|entry| super::runs::words(entry, projections));
+            let (glyph, tone) = match &words {
+                Some(words) => (words.role.glyph(), tones(words.role).0),
+                None => run_glyph(run),
+            };
+            let id = run.run_id.as_deref().map(text::short_id);
+            let name = id.map_or_else(|| "run without id".into(), |id| entry.map_or(id, |entry| entry.name()));
+            let wait = |wait: Option<SignedDuration>| wait.map_or_else(|| UNKNOWN.into(), precise);
+            let recorded = entry.and_then(|entry| entry.took());
+            let took = recorded.or_else(|| run.took(self.now).filter(|_| self.open || !run.is_open()));
+            let began = entry.and_then(|entry| entry.began).or(run.start());
+            let numbers = [
+                clock(began, self.tz),
+                took.map_or_else(|| UNKNOWN.into(), super::runs::took),
+                wait(run.waited()),
+                wait(run.to_first_event()),
+                wait(run.to_first_token()),
+                rate(run.work.tokens_per_second()),
+            ];
+            self.numbers(Line::of(tone, glyph).with(Tone::Plain, &format!(" {name}")), &numbers, Some(run.seq));
+            let outcome = words.map(|words| words.outcome);
+            self.push(Line::of(Tone::Dim, &format!("  {}", more(run, outcome))), Some(run.seq));
+        }
+    }
+
+    fn earlier(&mut self, n: u64) {
+        if n > 0 {
+            self.push(Line::of(Tone::Dim, &format!("  … {} earlier ones", text::count(n))), None);
+        }
+    }
+}
+
+fn run_glyph(run: &RunNumbers) -> (&'static str, Tone) {
+    match (run.outcome, run.is_open()) {
+        (Some(Outcome::Success), _) => ("●", Tone::Good),
+        (Some(Outcome::Error | Outcome::Timeout), _) => ("✗", Tone::Bad),
+        (Some(Outcome::Interrupted), _) => ("◆", Tone::Plain),
+        (_, true) => ("◐", Tone::Moving),
+        (_, false) if run.failed => ("✗", Tone::Bad),
+        (_, false) => ("■", Tone::Plain),
+    }
+}
+
+/// The rest of a run's numbers, in words. `outcome` is how it ended, where the thread's runs know that.
+fn more(run: &RunNumbers, outcome: Option<String>) -> String {
+    let plural =
+        |n: u64, word: &str| (n > 0).then(|| format!("{} {word}{}", text::count(n), if n == 1 { "" } else { "s" }));
+    let mut parts: Vec<String> =
+        outcome.or_else(|| run.outcome.map(|outcome| outcome.as_str().to_string())).into_iter().collect();
+    parts.extend(plural(run.work.messages, "message"));
+    parts.extend(plural(run.work.tool_calls, "tool call"));
+    parts.extend(plural(run.work.errors, "error"));
+    parts.extend(plural(run.work.chunks, "chunk"));
+    if run.work.chunks_per_second().is_some() {
+        parts.push(format!("{}/s", rate(run.work.chunks_per_second())));
+    }
+    if run.work.usage != Usage::default() {
+        parts.push(used(&run.work));
+    }
+    if run.attempts > 1 {
+        parts.push(format!("attempt {}, {} lost", run.attempts, span(run.lost)));
+    }
+    parts.join(" · ")
+}
+
+fn used(work: &Work) -> String {
+    let Usage { input, output, cached, reasoning, .. } = work.usage;
+    let part = |n: u64, what: &str| if n > 0 { format!(" ({} {what})", text::count(n)) } else { String::new() };
+    let (cached, thought) = (part(cached, "cached"), part(reasoning, "reasoning"));
+    format!("{} in{cached} {} out{thought}", text::count(input), text::count(output))
+}
+
+fn tokens(usage: &Usage) -> [String; 5] {
+    [usage.input, usage.cached, usage.output, usage.reasoning, usage.total].map(text::count)
+}
+
+fn node_numbers(node: &NodeNumbers) -> [String; 6] {
+    let took = if node.busy > SignedDuration::ZERO { precise(node.busy) } else { UNKNOWN.into() };
+    [
+        // A node that is known by its messages alone ran, but how often is unknown.
+        if node.turns > 0 { text::count(node.turns) } else { UNKNOWN.into() },
+        took,
+        node.to_first_token.map_or_else(|| UNKNOWN.into(), precise),
+        rate(node.work.tokens_per_second()),
+        rate(node.work.chunks_per_second()),
+        text::count(node.work.usage.output),
+    ]
+}
+
+/// A node's own name, by which its colour is known.
+fn node_word(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn rate(rate: Option<f64>) -> String {
+    match rate {
+        None => UNKNOWN.into(),
+        Some(rate) if rate < 10.0 => format!("{rate:.1}"),
+        Some(rate) => text::count(rate.round() as u64),
+    }
+}
+
+/// A silence that needs saying: of the connection, or of a server without heartbeats.
+pub fn pulse(ledger: &Ledger, now: Timestamp) -> Option<Line> {
+    match ledger.pulse(now) {
+        // The last event and the last heartbeat are shown as it is.
+        Pulse::Even | Pulse::Quiet(_) => None,
+        Pulse::Silent(silent) => {
+            Some(Line::of(Tone::Moving, "◌ ").with(Tone::Plain, &format!("no heartbeat for {}", text::age(silent))))
+        }
+        // A server that sends no heartbeats is not to blame for it.
+        Pulse::Unheard(quiet) => Some(
+            Line::of(Tone::Plain, &format!("◌ no event for {}", text::age(quiet)))
+                .with(Tone::Dim, ", no heartbeats here"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use runtail_stream::projection::Projections;
+    use runtail_stream::{Item, Record};
+
+    fn text_of(rows: &[Row]) -> String {
+        rows.iter().map(|row| row.line.text()).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn connections_say_why_they_closed_and_old_ones_are_counted() {
+        let at = |s| Timestamp::from_second(s).unwrap();
+        let mut projections = Projections::default();
+        for conn in 1..=60 {
+            let (opened, after) = (i64::from(conn) * 10, (conn > 1).then(|| "1795224332619-0".to_string()));
+            let open = Record::Open { at: at(opened), conn, status: 200, resumed_after: after };
+            projections.apply(&Item::Record(open));
+            let close = Record::Close { at: at(opened + 7), conn, reason: "reset".into() };
+            projections.apply(&Item::Record(close));
+        }
+        let tape = Tape::default();
+        let about = About { now: at(1000), open: false, asks: true, width: 100 };
+        let rows = rows(&projections, &tape, about, &TimeZone::UTC);
+        let text = text_of(&rows);
+        assert!(text.contains("… 10 earlier ones"), "{text}");
+        assert!(text.contains("7s") && text.contains("closed: reset, after 17952243…19-0"), "{text}");
+        assert!(rows.len() < 80 && rows.iter().all(|row| row.seq.is_none()));
+    }
+
+    #[test]
+    fn a_silent_connection_is_reported() {
+        let at = |s| Timestamp::from_second(s).unwrap();
+        let mut projections = Projections::default();
+        let open = Record::Open { at: at(0), conn: 1, status: 200, resumed_after: None };
+        projections.apply(&Item::Record(open));
+        let words = |p: &Projections, s| pulse(&p.ledger, at(s)).map(|line| line.text());
+        assert_eq!(words(&projections, 5), None);
+        assert_eq!(words(&projections, 45).unwrap(), "◌ no event for 45s, no heartbeats here");
+        for s in 1..9 {
+            projections.apply(&Item::Heartbeat { at: at(s * 5) });
+        }
+        assert_eq!(words(&projections, 44), None);
+        assert_eq!(words(&projections, 62).unwrap(), "◌ no heartbeat for 22s");
+    }
+}

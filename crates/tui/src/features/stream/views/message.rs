@@ -1,0 +1,378 @@
+//! The lines of the messages view.
+
+use super::{Clock, clock, namespace};
+use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::markdown::{Flow, Measure};
+use runtail_core::text;
+use runtail_stream::Seq;
+use runtail_stream::projection::{Message, Messages, Part, Role, ToolCall, Usage};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Lines of a tool's result shown; the rest is a key away.
+const TOOL_LINES: usize = 6;
+/// Lines of a call's arguments.
+const ARGS_LINES: usize = 12;
+/// Arguments up to this size are laid out as JSON.
+const MAX_ARGS: usize = 64 * 1024;
+/// Of a longer text its beginning and its end are shown, so much of each.
+const WINDOW: usize = 128 * 1024;
+/// The end that is shown moves on in steps, so that it is seldom laid out anew.
+const STEP: usize = WINDOW / 2;
+
+/// A stretch of a message's lines.
+#[derive(Debug)]
+pub struct Segment {
+    /// Number of the message that it is of; none for rules between messages.
+    pub of: Option<u64>,
+    /// The lines.
+    pub body: Body,
+}
+
+/// Lines, or a text that may still grow.
+#[derive(Debug)]
+pub enum Body {
+    /// Each with the event that brought it.
+    Lines(Vec<(Line, Seq)>),
+    /// A part of the message's text, or of its reasoning.
+    Flow {
+        /// Its layout.
+        flow: Flow,
+        /// The byte that it begins at.
+        from: usize,
+        /// Whether it is reasoning.
+        thought: bool,
+        /// Columns left free before it.
+        indent: usize,
+    },
+}
+
+/// Why a call has no result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Unanswered {
+    /// The run is active.
+    Running,
+    /// The thread waits for a person.
+    Waiting,
+    /// The run failed.
+    Failed,
+    /// None came, and none will.
+    #[default]
+    Missing,
+}
+
+/// What a message is shown in.
+pub struct Scene<'a> {
+    /// All messages.
+    pub messages: &'a Messages,
+    /// The message's number.
+    pub number: u64,
+    /// Whether it is the first; before all others there is a blank line.
+    pub first: bool,
+    /// Whether it is still being written.
+    pub writing: bool,
+    /// What is said of its calls without a result.
+    pub unanswered: Unanswered,
+    /// How wide.
+    pub measure: Measure,
+    /// How its time is told.
+    pub clock: Clock<'a>,
+}
+
+/// Lays out a message. `old`: how it was laid out when it was shorter.
+pub fn segments(message: &Message, scene: &Scene<'_>, old: Vec<Segment>) -> Vec<Segment> {
+    let flows = old.into_iter().filter_map(|segment| match segment.body {
+        Body::Flow { flow, from, thought, .. } => Some((from, thought, flow)),
+        Body::Lines(_) => None,
+    });
+    let mut layout = Layout { scene, message, flows: flows.collect(), out: Vec::new() };
+    layout.message();
+    layout.out
+}
+
+struct Layout<'a> {
+    scene: &'a Scene<'a>,
+    message: &'a Message,
+    flows: Vec<(usize, bool, Flow)>,
+    out: Vec<Segment>,
+}
+
+impl Layout<'_> {
+    fn message(&mut self) {
+        let (message, width) = (self.message, self.scene.measure.width);
+        if message.role == Role::Tool {
+            let lines = result(message, None, width);
+            return self.lines(lines);
+        }
+        let mut lines = Vec::new();
+        if !self.scene.first {
+            lines.push((Line::new(), message.first_seq));
+        }
+        lines.push((heading(message, width, &self.scene.clock), message.first_seq));
+        self.lines(lines);
+        for part in &message.parts {
+            match part {
+                Part::Text(range) => self.text(range.start, range.end, false),
+                Part::Reasoning(range) => {
+                    self.lines(vec![(Line::of(Tone::Dim, "thinking"), message.thought_seq(range.start))]);
+                    self.text(range.start, range.end, true);
+                }
+                Part::Note { range, .. } => {
+                    let note = message.text.get(range.clone()).unwrap_or_default();
+                    self.lines(vec![(Line::of(Tone::Dim, note), message.text_seq(range.start))]);
+                }
+                Part::Refusal(range) => {
+                    let said = message.text.get(range.clone()).unwrap_or_default();
+                    let rows = wrap(text::head(said, WINDOW), width.saturating_sub(2));
+                    let lines = rows
+                        .iter()
+                        .enumerate()
+                        .map(|(i, row)| Line::of(Tone::Bad, if i == 0 { "✗ " } else { "  " }).with(Tone::Plain, row));
+                    let title = Line::of(Tone::Bad, "the model declined:");
+                    let seq = message.text_seq(range.start);
+                    self.lines(std::iter::once(title).chain(lines).map(|line| (line, seq)).collect());
+                }
+                Part::Call(at) => {
+                    if let Some(call) = message.tool_calls.get(*at) {
+                        self.call(call);
+                    }
+                }
+            }
+        }
+        let sources = message.citations.iter().enumerate().map(|(i, source)| {
+            let title = if source.title.is_empty() { String::new() } else { format!("{}  ", source.title) };
+            let line = Line::of(Tone::Dim, &format!("[{}] {title}{}", i + 1, source.url));
+            (line, message.last_seq)
+        });
+        self.lines(sources.collect());
+        if self.scene.writing && message.parts.is_empty() {
+            self.lines(vec![(Line::new(), message.first_seq)]);
+        }
+    }
+
+    fn lines(&mut self, lines: Vec<(Line, Seq)>) {
+        self.lines_of(self.scene.number, lines);
+    }
+
+    fn lines_of(&mut self, of: u64, lines: Vec<(Line, Seq)>) {
+        if !lines.is_empty() {
+            self.out.push(Segment { of: Some(of), body: Body::Lines(lines) });
+        }
+    }
+
+    /// A stretch of text, or of reasoning. Of a very long one only its beginning and its end are laid out.
+    fn text(&mut self, from: usize, to: usize, thought: bool) {
+        let message = self.message;
+        let text = if thought { &message.reasoning } else { &message.text };
+        let Some(all) = text.get(from..to).filter(|all| !all.trim().is_empty()) else { return };
+        // Between two parts a blank line says nothing.
+        let from = if from > 0 { from + all.len() - all.trim_start_matches('\n').len() } else { from };
+        if to - from <= 2 * WINDOW {
+            return self.flow(from, to, thought);
+        }
+        let upto = boundary(text, from + WINDOW);
+        let tail = boundary(text, from + (to - from - WINDOW) / STEP * STEP).max(upto);
+        self.flow(from, upto, thought);
+        let left_out = text::bytes((tail - upto) as u64);
+        let line = Line::of(
+            Tone::Dim,
+            &format!("… {left_out} of {} not shown here, s saves them all", text::bytes((to - from) as u64)),
+        );
+        let seq = if thought { message.thought_seq(upto) } else { message.text_seq(upto) };
+        self.lines(vec![(line, seq)]);
+        self.flow(tail, to, thought);
+    }
+
+    fn flow(&mut self, from: usize, to: usize, thought: bool) {
+        let Measure { width, wrap } = self.scene.measure;
+        let source = if thought { &self.message.reasoning } else { &self.message.text };
+        let Some(source) = source.get(from..to) else { return };
+        let indent = if thought { 2 } else { 0 };
+        let known = self.flows.iter().position(|(at, kind, _)| (*at, *kind) == (from, thought));
+        let mut flow = match known {
+            Some(at) => self.flows.swap_remove(at).2,
+            None if thought => Flow::plain(Measure { width: width.saturating_sub(indent).max(1), wrap }, Tone::Dim),
+            None => Flow::markdown(self.scene.measure),
+        };
+        flow.lay(source);
+        self.out.push(Segment { of: Some(self.scene.number), body: Body::Flow { flow, from, thought, indent } });
+    }
+
+    /// A call, and what came of it.
+    fn call(&mut self, call: &ToolCall) {
+        let width = self.scene.measure.width;
+        let answer = self.scene.messages.answer(call);
+        let is_whole = self.message.complete || answer.is_some();
+        let mut lines = arguments(call, is_whole, width);
+        if let Some(why) = &call.invalid {
+            let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+            lines.push(Line::of(Tone::Bad, &format!("└ ✗ not a call that can be made{why}")));
+        } else if is_whole && answer.is_none() {
+            let result = Line::of(Tone::Dim, "└ ");
+            lines.push(match self.scene.unanswered {
+                Unanswered::Running => result.with(Tone::Moving, "◐ ").with(Tone::Plain, "running"),
+                Unanswered::Waiting => result.with(Tone::Waiting, "◆ waiting for you"),
+                Unanswered::Failed => result.with(Tone::Bad, "✗ no result: the run failed"),
+                Unanswered::Missing => result.with(Tone::Dim, "? no result"),
+            });
+        }
+        self.lines(lines.into_iter().map(|line| (line, call.seq)).collect());
+        if let (Some(answer), Some(number)) = (answer, call.answer) {
+            let lines = result(answer, Some(call), width);
+            self.lines_of(number, lines);
+        }
+    }
+}
+
+/// A place at or before this byte where the text can be cut: best where a line begins.
+fn boundary(text: &str, at: usize) -> usize {
+    let at = text::head(text, at).len();
+    let line = text[..at].rfind('\n').map(|end| end + 1).filter(|line| at - line < STEP / 2);
+    line.unwrap_or(at)
+}
+
+fn heading(message: &Message, width: usize, times: &Clock<'_>) -> Line {
+    let mut line = Line::of(Tone::Strong, message.role.word());
+    if let Some(name) = &message.name {
+        line.push(Tone::Dim, &format!(" {name}"));
+    }
+    if let Some(node) = &message.node {
+        line.push(Tone::Dim, " · ");
+        line.push(Tone::label(node), node);
+    }
+    // JavaScript names the node itself as the last part.
+    let names = |segment: &Arc<str>| segment.split(':').next() == message.node.as_deref();
+    let place = match message.ns.split_last() {
+        Some((last, outer)) if names(last) => outer,
+        _ => &message.ns[..],
+    };
+    if !place.is_empty() {
+        line.push(Tone::Dim, " in ");
+        line.push(Tone::Ns, &namespace(place));
+    }
+    if message.removed_at.is_some() {
+        line.push(Tone::Dim, "  ■ removed by the graph");
+    }
+    // What matters less gives way first.
+    let clock = clock(message.started_at, times);
+    let rates = (message.role == Role::Ai).then(|| rates(message)).flatten();
+    let usage = message.usage.as_ref().map(used);
+    let mut room = width.saturating_sub(line.width() + 2 + clock.len());
+    let mut fits = |what: &Option<String>| match what {
+        Some(text) if text::width(text) + 3 <= room => {
+            room -= text::width(text) + 3;
+            true
+        }
+        _ => false,
+    };
+    let (shows_rates, shows_usage) = (fits(&rates), fits(&usage));
+    let shown: Vec<String> = rates.filter(|_| shows_rates).into_iter().chain(usage.filter(|_| shows_usage)).collect();
+    if !shown.is_empty() {
+        line = line.right(Tone::Dim, &format!("{}  ", shown.join(" · ")));
+    }
+    line.right(Tone::Dim, &clock)
+}
+
+/// `TTFT 0.41s · 58 tok/s`.
+fn rates(message: &Message) -> Option<String> {
+    let first = message.time_to_first().map(|time| format!("TTFT {}", seconds(time)));
+    let rate = message.tokens_per_second().map(|rate| match rate {
+        0.0..10.0 => format!("{rate:.1} tok/s"),
+        _ => format!("{} tok/s", text::count(rate.round() as u64)),
+    });
+    let said: Vec<String> = first.into_iter().chain(rate).collect();
+    (!said.is_empty()).then(|| said.join(" · "))
+}
+
+/// `11 in (3 cached) 7 out (2 reasoning)`.
+fn used(usage: &Usage) -> String {
+    let detail = |n: u64, what: &str| if n > 0 { format!(" ({} {what})", text::count(n)) } else { String::new() };
+    let (input, output) = (text::count(usage.input), text::count(usage.output));
+    format!("{input} in{} {output} out{}", detail(usage.cached, "cached"), detail(usage.reasoning, "reasoning"))
+}
+
+/// A short time, exact enough to compare: `82ms`, `0.41s`, `12s`.
+fn seconds(time: Duration) -> String {
+    match time.as_millis() {
+        0..100 => format!("{}ms", time.as_millis()),
+        100..10_000 => format!("{:.2}s", time.as_secs_f64()),
+        _ => text::duration(time),
+    }
+}
+
+/// The lines of a call: one where its arguments fit, else they are laid out below it. While they grow their end is shown.
+fn arguments(call: &ToolCall, is_whole: bool, width: usize) -> Vec<Line> {
+    let name = if call.name.is_empty() { "tool" } else { &call.name };
+    let first = Line::of(Tone::Accent, "→ ").with(Tone::Strong, name);
+    let room = width.saturating_sub(first.width() + 1);
+    let start = text::clean(text::head(&call.args, 4 * room + 8));
+    if call.args.len() <= 4 * room + 8 && text::width(&start) <= room {
+        return vec![first.with(Tone::Plain, if start.is_empty() { "" } else { " " }).with(Tone::Dim, &start)];
+    }
+    let inner = width.saturating_sub(4).max(1);
+    let indented = |row: &str| Line::of(Tone::Plain, "    ").with(Tone::Dim, row);
+    if !is_whole {
+        let (lines, bytes) = (TOOL_LINES, TOOL_LINES * inner);
+        let from = call.args.len() - text::head(&call.args, call.args.len().saturating_sub(bytes)).len();
+        let rows = wrap(&call.args[call.args.len() - from..], inner);
+        let tail = rows.iter().skip(rows.len().saturating_sub(lines)).map(|row| indented(row));
+        return std::iter::once(first).chain(tail).collect();
+    }
+    let value = (call.args.len() <= MAX_ARGS).then(|| serde_json::from_str::<serde_json::Value>(&call.args).ok());
+    let pretty = value.flatten().and_then(|value| serde_json::to_string_pretty(&value).ok());
+    let rows: Vec<String> = match &pretty {
+        Some(pretty) => pretty.lines().map(|row| text::fit(&text::clean(row), inner).into_owned()).collect(),
+        None => wrap(text::head(&call.args, (ARGS_LINES + 1) * inner * 4), inner),
+    };
+    let mut lines = vec![first];
+    lines.extend(rows.iter().take(ARGS_LINES).map(|row| indented(row)));
+    if rows.len() > ARGS_LINES {
+        let size = text::bytes(call.args.len() as u64);
+        lines.push(Line::of(Tone::Dim, &format!("    … {size} in all, ⏎ opens it")));
+    }
+    lines
+}
+
+/// What a tool answered; under its call where that is known.
+fn result(answer: &Message, call: Option<&ToolCall>, width: usize) -> Vec<(Line, Seq)> {
+    let took = call.filter(|call| call.seq != answer.first_seq).and_then(|call| {
+        let time = Duration::try_from(answer.started_at?.duration_since(call.at?)).ok()?;
+        Some(seconds(time))
+    });
+    // The name says whose result it is where it doesn't stand under its call.
+    let name = answer.name.as_deref().filter(|name| call.is_none_or(|call| call.name != *name));
+    let mut lead = name.map(|name| format!("{name} ")).unwrap_or_default();
+    if answer.is_error {
+        lead.insert_str(0, "✗ ");
+    }
+    let lead = text::clean(&lead).into_owned();
+    let right = took.as_ref().map_or(0, |took| took.len() + 2);
+    // Only what can be on these lines is looked at, however long the result is.
+    let body = answer.text.trim_end();
+    let shown = text::head(body, (TOOL_LINES + 1) * width * 4);
+    let wrapped = wrap(&format!("{lead}{shown}"), width.saturating_sub(2 + right));
+    let tone = if answer.is_error { Tone::Bad } else { Tone::Plain };
+    let mut lines = Vec::new();
+    for (i, row) in wrapped.iter().take(TOOL_LINES).enumerate() {
+        let mut line = Line::of(Tone::Dim, if i == 0 { "└ " } else { "  " });
+        match row.strip_prefix(lead.as_str()).filter(|_| i == 0) {
+            Some(rest) => line = line.with(if answer.is_error { Tone::Bad } else { Tone::Dim }, &lead).with(tone, rest),
+            None => line.push(tone, row),
+        }
+        lines.push(line);
+    }
+    if let (Some(first), Some(took)) = (lines.first_mut(), took) {
+        *first = std::mem::take(first).right(Tone::Dim, &took);
+    }
+    if answer.removed_at.is_some() {
+        lines.push(Line::of(Tone::Dim, "  ■ removed by the graph"));
+    }
+    if shown.len() < body.len() {
+        let size = text::bytes(body.len() as u64);
+        lines.push(Line::of(Tone::Dim, &format!("  … {size} in all, ⏎ opens it")));
+    } else if wrapped.len() > TOOL_LINES {
+        lines.push(Line::of(Tone::Dim, &format!("  … {} more lines, ⏎ opens them", wrapped.len() - TOOL_LINES)));
+    }
+    let seq = answer.text_seq(0);
+    lines.into_iter().map(|line| (line, seq)).collect()
+}

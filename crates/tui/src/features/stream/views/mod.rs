@@ -1,0 +1,102 @@
+//! The lines of each view, made from its projection: one file a view.
+
+pub mod blocks;
+pub mod custom;
+pub mod find;
+pub mod ledger;
+pub mod message;
+pub mod past;
+pub mod raw;
+pub mod rules;
+pub mod runs;
+pub mod state;
+pub mod timeline;
+pub mod timeline_rows;
+pub mod updates;
+
+use crate::widgets::line::{Line, Tone};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+use runtail_core::text;
+use std::sync::Arc;
+
+/// What says when something was, in eight columns.
+pub trait Times {
+    /// When that was.
+    fn tell(&self, at: Timestamp) -> String;
+}
+
+/// Time of day, in the zone of the person.
+impl Times for TimeZone {
+    fn tell(&self, at: Timestamp) -> String {
+        at.to_zoned(self.clone()).strftime("%H:%M:%S").to_string()
+    }
+}
+
+/// The times of a stream's entries, as the person wants them.
+#[derive(Debug, Clone, Copy)]
+pub enum Clock<'a> {
+    /// Time of day.
+    Wall(&'a TimeZone),
+    /// Since another time; nothing where there was none.
+    Since(Option<Timestamp>),
+}
+
+impl Times for Clock<'_> {
+    fn tell(&self, at: Timestamp) -> String {
+        match self {
+            Clock::Wall(tz) => tz.tell(at),
+            Clock::Since(Some(since)) => format!("{:>8}", offset(at.duration_since(*since))),
+            Clock::Since(None) => " ".repeat(8),
+        }
+    }
+}
+
+/// How much later something was, in at most eight columns: `+12ms`, `+1.20s`, `+2m10s`. A clock may have been set back.
+fn offset(by: SignedDuration) -> String {
+    let sign = if by < SignedDuration::ZERO { '-' } else { '+' };
+    let by = by.unsigned_abs();
+    match by.as_millis() {
+        ms @ 0..1_000 => format!("{sign}{ms}ms"),
+        0..100_000 => format!("{sign}{:.2}s", by.as_secs_f64()),
+        _ => format!("{sign}{}", text::duration(by)),
+    }
+}
+
+/// When something was, in eight columns; a dash where that is not known.
+pub fn clock(at: impl Into<Option<Timestamp>>, times: &impl Times) -> String {
+    at.into().map_or_else(|| format!("{UNKNOWN:>8}"), |at| times.tell(at))
+}
+
+/// What stands for a time that is not known.
+pub const UNKNOWN: &str = "–";
+
+/// A namespace as people read it: the names, without the task ids.
+pub fn namespace(ns: &[Arc<str>]) -> String {
+    let names: Vec<&str> = ns.iter().map(|s| s.split_once(':').map_or(&**s, |(name, _)| name)).collect();
+    names.join(" › ")
+}
+
+/// Fills up to a column, so that what follows stands in one.
+fn pad(line: &mut Line, column: usize) {
+    let missing = column.saturating_sub(line.width());
+    line.push(Tone::Plain, &" ".repeat(missing));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_short_and_stand_in_one_column() {
+        let ms = SignedDuration::from_millis;
+        for (by, told) in [(0, "+0ms"), (999, "+999ms"), (1_200, "+1.20s"), (99_999, "+100.00s"), (130_000, "+2m10s")] {
+            assert_eq!(offset(ms(by)), told);
+        }
+        assert_eq!(offset(ms(-40)), "-40ms");
+        let at = Timestamp::from_second(90_000_000).unwrap();
+        for since in [None, Some(at), Some(Timestamp::UNIX_EPOCH), Some(at - ms(1))] {
+            assert_eq!(Clock::Since(since).tell(at).len(), 8, "{since:?}");
+        }
+    }
+}

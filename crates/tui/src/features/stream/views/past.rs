@@ -1,0 +1,113 @@
+//! The line of the past: which moment is shown, where on the tape it is, and what goes on from there.
+
+use super::{Times, clock};
+use crate::features::stream::viewer::{Playhead, Speed};
+use crate::widgets::line::{Line, Tone};
+use runtail_core::text::{count, width};
+use runtail_stream::EventNumber;
+use std::ops::Range;
+
+/// Columns of the slider: at least, and at most.
+const SLIDER: (usize, usize) = (8, 60);
+/// Columns of a time of day, and of what is done now.
+const CLOCK: usize = 8;
+const NOW: usize = 13;
+/// From so many columns on, all is said.
+const ROOMY: usize = 100;
+
+/// The line, for so many columns.
+pub fn line(standing: &Playhead, columns: usize, times: &impl Times) -> Line {
+    laid(standing, columns, times).0
+}
+
+/// The columns of the slider in that line, where there is room for one.
+pub fn slider(standing: &Playhead, columns: usize, times: &impl Times) -> Option<Range<usize>> {
+    laid(standing, columns, times).1
+}
+
+fn laid(standing: &Playhead, columns: usize, times: &impl Times) -> (Line, Option<Range<usize>>) {
+    let Playhead { at, time, numbers, target, span: (oldest, newest), playing, speed } = *standing;
+    // Nothing before the slider, and no length of it, depends on the moment: it stays under the pointer that moves it.
+    let mut line = Line::of(Tone::Moving, "PAST ");
+    let time = time.map_or_else(|| " ".repeat(CLOCK), |time| clock(time, times));
+    line.push(Tone::Strong, &format!("{time:<CLOCK$}"));
+    let (number, oldest_number, newest_number) = numbers;
+    let newest_text = count(newest_number.0);
+    let events = format!("  event {:>room$} of {newest_text}", count(number.0), room = newest_text.len());
+    line.push(Tone::Plain, &events);
+    if oldest_number > EventNumber::default() && columns >= ROOMY {
+        line.push(Tone::Dim, &format!(", from {}", count(oldest_number.0)));
+    }
+    let on_its_way = at < target && !playing;
+    let now = match (on_its_way, playing) {
+        (true, _) => "loading…".to_string(),
+        (_, true) => format!("► {}", speed.word()),
+        (_, false) if speed == Speed::One => "paused".to_string(),
+        (_, false) => format!("paused, {}", speed.word()),
+    };
+    let playing_hints = ["Space pause  S speed  G live", "Space pause  G live", "G live"];
+    let paused_hints = [", . step  < > jump  Space play  S speed  G live", "Space play  G live", "G live"];
+    let room = columns.saturating_sub(line.width() + NOW + 4);
+    let beside = |hints: &str| room.saturating_sub(width(hints) + 2);
+    // The way back is said before the slider is drawn, and the slider before the other keys are said.
+    let fits = paused_hints.iter().position(|hints| beside(hints) >= SLIDER.0);
+    let said = fits.or_else(|| Some(2).filter(|_| width(paused_hints[2]) < room));
+    let hints = said.map_or("", |n| if playing { playing_hints[n] } else { paused_hints[n] });
+    let slider = said.map_or(room, |n| beside(paused_hints[n]).min(beside(playing_hints[n]))).min(SLIDER.1);
+    let mut bar = None;
+    if slider >= SLIDER.0 {
+        // Where it was put, though the way there may still be folded.
+        let mark = if on_its_way { target } else { at };
+        let share =
+            |of: usize| usize::try_from(u128::from(mark - oldest) * of as u128 / u128::from((newest - oldest).max(1)));
+        let before = share(slider - 1).unwrap_or(0).min(slider - 1);
+        line.push(Tone::Plain, "  ");
+        bar = Some(line.width()..line.width() + slider);
+        line.push(Tone::Accent, &"━".repeat(before));
+        line.push(Tone::Strong, "●");
+        line.push(Tone::Dim, &"─".repeat(slider - 1 - before));
+    }
+    line.push(if playing { Tone::Good } else { Tone::Moving }, &format!("  {now}"));
+    (if hints.is_empty() { line } else { line.right(Tone::Dim, hints) }, bar)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::tz::TimeZone;
+    use runtail_stream::Seq;
+
+    #[test]
+    fn the_slider_stands_where_the_moment_is() {
+        let told = |at: u64, columns: usize| {
+            let time = Some(jiff::Timestamp::UNIX_EPOCH);
+            let standing = Playhead {
+                at: Seq(at),
+                time,
+                numbers: (EventNumber(at), EventNumber(0), EventNumber(1000)),
+                target: Seq(at),
+                span: (Seq::START, Seq(1000)),
+                playing: false,
+                speed: Speed::One,
+            };
+            let line = line(&standing, columns, &TimeZone::UTC);
+            let right: usize = line.right.iter().map(|piece| width(&piece.text)).sum();
+            assert!(columns < 50 || line.width() + right <= columns, "{columns}");
+            // Where the mouse finds it.
+            let bar = slider(&standing, columns, &TimeZone::UTC);
+            let text = line.left.iter().map(|piece| piece.text.as_str()).collect::<String>();
+            let drawn: Vec<usize> =
+                (0..).zip(text.chars()).filter(|(_, c)| "━●─".contains(*c)).map(|(i, _)| i).collect();
+            assert_eq!(bar.map_or(Vec::new(), |bar| bar.collect()), drawn, "{columns}");
+            assert!(columns < 50 || line.right.iter().any(|piece| piece.text.ends_with("G live")), "{columns}: {text}");
+            line.left.iter().map(|piece| piece.text.as_str()).collect::<String>()
+        };
+        assert!(told(0, 140).contains("event     0 of 1,000  ●──"), "{}", told(0, 140));
+        assert!(told(1000, 140).contains("━●  paused"), "{}", told(1000, 140));
+        let half = told(500, 100);
+        let (before, after) = half.split_once('●').unwrap();
+        assert!(before.matches('━').count().abs_diff(after.matches('─').count()) <= 1, "{half}");
+        assert!(told(500, 60).contains("event   500 of 1,000"));
+        assert!(told(500, 40).contains("event   500 of 1,000"));
+    }
+}

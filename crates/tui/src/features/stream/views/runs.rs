@@ -1,0 +1,238 @@
+//! The lines of the Runs view: the thread's runs, and what happened to them and to the connection.
+
+use super::{Times, clock, namespace};
+use crate::features::stream::summary;
+use crate::widgets::line::{Line, Tone};
+use crate::widgets::status::tones;
+use jiff::{SignedDuration, Timestamp};
+use runtail_core::model::{StatusRole, ThreadStatus};
+use runtail_core::text;
+use runtail_stream::projection::{
+    LifecycleKind, LifecycleRow, Peek, Projections, RunEntry, RunNumbers, RunOutcome, Status,
+};
+use std::time::Duration;
+
+/// Columns of an error's kind.
+const MAX_KIND: usize = 40;
+/// Bytes of an error that a row shows.
+const MAX_ERROR: usize = 1024;
+
+/// Shortest time in the queue that a run's row shows.
+const QUEUED: SignedDuration = SignedDuration::from_secs(1);
+
+/// Outcomes of a stream that are those of its run.
+const OUTCOMES: [&str; 5] = ["success", "error", "interrupted", "cancelled", "timeout"];
+
+/// How a run is or ended, in words.
+#[derive(Debug)]
+pub struct RunWords {
+    /// Its glyph and color.
+    pub role: StatusRole,
+    /// `failed in tools`.
+    pub outcome: String,
+    /// More, each cleaned: the kind of its error, how long it took, its tokens.
+    pub details: Vec<String>,
+}
+
+/// A run in words.
+pub fn words(run: &RunEntry, projections: &Projections) -> RunWords {
+    let status = &projections.status;
+    let node =
+        |with: &str| run.node.as_deref().map(|node| format!(" {with} {}", text::clean(node))).unwrap_or_default();
+    let is_newest = status.runs().last().is_some_and(|last| last.run_id == run.run_id);
+    let is_waiting = is_newest && matches!(status.status(), ThreadStatus::Waiting { .. });
+    let mut details = Vec::new();
+    let (role, outcome) = match run.outcome {
+        RunOutcome::Queued => (StatusRole::Queued, "queued".to_string()),
+        RunOutcome::Running => (StatusRole::Moving, "running".to_string()),
+        RunOutcome::Finished => (StatusRole::Good, "finished".into()),
+        RunOutcome::Asked if is_waiting => {
+            details.push("waiting for your answer".to_string());
+            (StatusRole::Waiting, "paused".into())
+        }
+        RunOutcome::Asked => (StatusRole::Good, format!("paused with a question{}", node("in"))),
+        RunOutcome::Paused => {
+            (if is_newest { StatusRole::Waiting } else { StatusRole::Good }, format!("paused{}", node("before")))
+        }
+        RunOutcome::Failed => (StatusRole::Failed, format!("failed{}", node("in"))),
+        RunOutcome::TimedOut => (StatusRole::Failed, format!("timed out{}", node("in"))),
+        RunOutcome::Cancelled => (StatusRole::Ended, "cancelled".into()),
+        RunOutcome::Deleted => (StatusRole::Ended, "rolled back or deleted".into()),
+        RunOutcome::Unknown => {
+            let asks = status.awaits_outcome(run);
+            details.push(if asks { "asking the server how" } else { "the server doesn't say how" }.into());
+            (StatusRole::Unknown, "ended".into())
+        }
+    };
+    details.extend(run.error.as_deref().map(kind_of).filter(|kind| !kind.is_empty()));
+    details.extend(run.took().map(took));
+    let usage = run.run_id.as_deref().and_then(|id| Status::usage_of(id, projections.messages.items().iter()));
+    if let Some(usage) = usage.filter(|usage| usage.input + usage.output > 0) {
+        details.push(format!("{} tokens in, {} out", text::count(usage.input), text::count(usage.output)));
+    }
+    let queued = run.queued().filter(|queued| *queued >= QUEUED);
+    details.extend(queued.map(|queued| format!("queued {}", span(queued))));
+    RunWords { role, outcome, details }
+}
+
+/// The kind of an error: what is in front of its first colon.
+fn kind_of(error: &str) -> String {
+    let first = error.lines().next().unwrap_or_default();
+    // An exception's class, and not the first words of a message.
+    let is_class =
+        |kind: &str| kind.starts_with(|c: char| c.is_ascii_uppercase()) && !kind.contains(char::is_whitespace);
+    let kind = first.split_once(':').map_or(first, |(kind, _)| kind);
+    let kind = kind.rsplit('.').next().filter(|name| is_class(name)).map_or("", |_| kind);
+    text::fit(&text::clean(text::head(kind, 4 * MAX_KIND)), MAX_KIND).into_owned()
+}
+
+/// A run of which the stream has shown nothing: its record in one line.
+pub fn recorded(run: &RunEntry, projections: &Projections, tz: &impl Times) -> Line {
+    let RunWords { role, outcome, mut details } = words(run, projections);
+    let (glyph, word) = tones(role);
+    // What is told is how it ended, so it is told with that time.
+    let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(run.ended.or(run.began).or(run.requested), tz)));
+    line.push(glyph, &format!("{} ", role.glyph()));
+    line.push(Tone::Plain, &format!("{} ", run.name()));
+    line.push(word, &outcome);
+    if let Some(error) = &run.error {
+        // The whole error, and not its kind alone.
+        details.retain(|detail| *detail != kind_of(error));
+        details.push(text::head(error, MAX_ERROR).lines().next().unwrap_or_default().to_string());
+    }
+    for detail in details {
+        line.push(Tone::Dim, &format!(" · {detail}"));
+    }
+    match &run.run_id {
+        Some(id) => line.right(Tone::Dim, &text::short_id(id)),
+        None => line,
+    }
+}
+
+/// One thing that happened to a run or to the connection, with the run's outcome and numbers where it ends.
+pub fn line(row: &LifecycleRow, projections: &Projections, width: usize, tz: &impl Times) -> Line {
+    let run = projections.metrics.run_at(row.seq).filter(|run| run.run_id.is_none() || run.run_id == row.run_id);
+    let entry = row.run_id.as_deref().and_then(|id| projections.status.run(id));
+    let ends_run = |row: &LifecycleRow| matches!(row.kind, LifecycleKind::RunDone | LifecycleKind::RunInterrupted);
+    // The end of a run's own stream is the end of the run, if nothing before said that it was.
+    let ends_stream = row.kind == LifecycleKind::End
+        && entry.is_some_and(|entry| entry.outcome.is_over())
+        && OUTCOMES.iter().any(|outcome| row.text.starts_with(outcome));
+    let is_told = || projections.lifecycle.rows().iter().any(|other| ends_run(other) && other.run_id == row.run_id);
+    let is_repeated = ends_stream && is_told();
+    let is_end = ends_run(row) || (ends_stream && !is_repeated);
+    let ended = entry.filter(|entry| is_end && entry.outcome.is_over()).map(|entry| words(entry, projections));
+    if is_repeated {
+        let line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
+        return line.with(Tone::Dim, "· stream ended");
+    }
+    let (glyph, tone) = glyph(row.kind, ended.as_ref());
+    let body = if tone == Tone::Dim { Tone::Dim } else { Tone::Plain };
+    let recorded = entry.and_then(|entry| match row.kind {
+        LifecycleKind::RunStart => entry.began,
+        _ if is_end => entry.ended,
+        _ => None,
+    });
+    let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at.or(recorded), tz)));
+    line.push(Tone::Plain, &"  ".repeat(row.ns.len().min(8)));
+    line.push(tone, &format!("{glyph} "));
+    // Under its subgraph's task the name alone is enough; which one it is stands behind it.
+    let path: String = row.ns.iter().flat_map(|s| [s.split(':').next().unwrap_or_default(), "/"]).collect();
+    match (row.kind, entry, &ended) {
+        (LifecycleKind::Interrupt, ..) if row.text.starts_with(['{', '[']) => {
+            let room = width.saturating_sub(line.width());
+            line.left.extend(summary::value(Peek::head(&row.text, usize::MAX).cut(), room).left);
+        }
+        (_, Some(entry), Some(words)) => {
+            line.push(Tone::Plain, &format!("{} ", entry.name()));
+            line.push(tones(words.role).1, &words.outcome);
+        }
+        (LifecycleKind::RunStart, Some(entry), _) => line.push(Tone::Plain, &format!("{} started", entry.name())),
+        _ => line.push(body, row.text.strip_prefix(&*path).unwrap_or(&row.text)),
+    }
+    if !row.ns.is_empty() {
+        line.push(Tone::Dim, " in ");
+        line.push(Tone::Ns, &namespace(&row.ns));
+    }
+    let mut details = Vec::new();
+    match row.kind {
+        LifecycleKind::TaskInterrupted => line.push(Tone::Dim, " interrupted"),
+        LifecycleKind::RunDone | LifecycleKind::RunInterrupted | LifecycleKind::End => match ended {
+            Some(words) => {
+                details = words.details;
+                details
+                    .extend(run.and_then(RunNumbers::to_first_token).map(|first| format!("TTFT {}", precise(first))));
+            }
+            None => details = run.map(|run| told(run, row.at)).unwrap_or_default(),
+        },
+        LifecycleKind::Attempt => {
+            let lost = run.and_then(|run| run.retries.iter().find(|(seq, _)| *seq == row.seq));
+            details.extend(lost.map(|(_, lost)| format!("{} lost", span(*lost))));
+        }
+        _ => {}
+    }
+    for detail in details {
+        line.push(Tone::Dim, &format!(" · {detail}"));
+    }
+    let names_run = is_end || matches!(row.kind, LifecycleKind::RunStart | LifecycleKind::Error);
+    match row.run_id.as_deref().filter(|_| names_run && (entry.is_some() || row.kind == LifecycleKind::Error)) {
+        Some(id) => line.right(Tone::Dim, &text::short_id(id)),
+        None => line,
+    }
+}
+
+fn glyph(kind: LifecycleKind, ended: Option<&RunWords>) -> (&'static str, Tone) {
+    match (kind, ended) {
+        (_, Some(words)) => (words.role.glyph(), tones(words.role).0),
+        (LifecycleKind::RunStart | LifecycleKind::Attempt | LifecycleKind::Retry, _) => ("◐", Tone::Moving),
+        // The stream says that it ended, never how.
+        (LifecycleKind::RunDone, _) => ("?", Tone::Dim),
+        (LifecycleKind::End, _) => ("■", Tone::Strong),
+        (LifecycleKind::Interrupt | LifecycleKind::RunInterrupted, _) => ("◆", Tone::Waiting),
+        (LifecycleKind::Error, _) => ("✗", Tone::Bad),
+        (LifecycleKind::Gap, _) => ("?", Tone::Dim),
+        (LifecycleKind::TaskStart, _) => ("▸", Tone::Dim),
+        (LifecycleKind::TaskDone, _) => ("●", Tone::Dim),
+        (LifecycleKind::TaskInterrupted, _) => ("◆", Tone::Dim),
+        (LifecycleKind::Connection, _) => ("·", Tone::Dim),
+    }
+}
+
+/// A run's numbers in words, until its end or a moment: how long, how soon, how much.
+pub fn told(run: &RunNumbers, until: Option<Timestamp>) -> Vec<String> {
+    let mut told = Vec::new();
+    let until = run.ended.or(until).zip(run.start());
+    told.extend(until.map(|(end, start)| took(end.duration_since(start))));
+    if let Some(first) = run.to_first_token() {
+        told.push(format!("TTFT {}", precise(first)));
+    }
+    match (run.work.usage.output, run.work.chunks) {
+        (0, 0) => {}
+        (0, chunks) => told.push(format!("{} chunks", text::count(chunks))),
+        (tokens, _) => told.push(format!("{} tokens", text::count(tokens))),
+    }
+    if run.lost > SignedDuration::ZERO {
+        told.push(format!("{} lost in {} failed", span(run.lost), run.retries.len()));
+    }
+    told
+}
+
+/// How long a run took: a short one to the millisecond.
+pub fn took(took: SignedDuration) -> String {
+    if took < SignedDuration::from_millis(100) { precise(took) } else { span(took) }
+}
+
+/// A span of time for people.
+pub fn span(span: SignedDuration) -> String {
+    text::duration(Duration::try_from(span).unwrap_or_default())
+}
+
+/// A wait, as exact as it says something: `18ms`, `0.37s`, `12s`.
+pub fn precise(wait: SignedDuration) -> String {
+    let wait = wait.max(SignedDuration::ZERO);
+    match wait.as_millis() {
+        milliseconds @ 0..100 => format!("{milliseconds}ms"),
+        100..10_000 => format!("{:.2}s", wait.as_secs_f64()),
+        _ => span(wait),
+    }
+}

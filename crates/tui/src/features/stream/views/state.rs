@@ -1,0 +1,68 @@
+//! What is said of a state above it: which one it is, whose, how large, and where the cursor is in it; and, above any
+//! document, what is searched for.
+
+use super::{clock, namespace};
+use crate::features::stream::viewer::{View, Viewer};
+use crate::widgets::diff_lines::tail;
+use crate::widgets::line::{Line, Tone};
+use jiff::tz::TimeZone;
+use runtail_core::text;
+use runtail_stream::projection::Snapshot;
+
+/// The line under the tabs while the values are looked at.
+pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
+    let number = viewer.state_shown().or(viewer.snapshot)?;
+    let snapshot = viewer.snapshot_at(number)?;
+    let count = text::count(viewer.count(View::State));
+    let mut line = Line::of(Tone::Dim, &format!("state {} of {count}", text::count(number + 1)));
+    line.push(Tone::Dim, &format!(" · {} · ", clock(snapshot.at, tz)));
+    push_source(&mut line, snapshot);
+    line.push(Tone::Plain, &text::bytes(snapshot.size as u64));
+    if let Some((done, all)) = viewer.state.as_ref().and_then(|tree| tree.progress()) {
+        let share = done * 100 / all.max(1);
+        line.push(Tone::Dim, " · ");
+        line.push(Tone::Moving, &format!("reading {} … {share} %", text::bytes(all as u64)));
+        return Some(line);
+    }
+    if let Some(found) = viewer.state.as_ref().filter(|_| !viewer.shows_changes()).and_then(|tree| tree.search_line()) {
+        line.push(Tone::Dim, " · ");
+        line.left.extend(found.left);
+    }
+    let hint = "[ earlier  ] later";
+    let room = width.saturating_sub(line.width() + hint.len() + 5);
+    match viewer.path_under_cursor().filter(|path| path != "." && !viewer.follows()) {
+        Some(path) => {
+            line.push(Tone::Dim, " · ");
+            line.push(Tone::Accent, &tail(&text::clean(text::tail(&path, 4 * room + 8)), room));
+        }
+        None => {
+            let changed: Vec<&str> =
+                snapshot.keys.iter().filter(|k| k.changed).map(|k| text::head(&k.name, 4 * room)).collect();
+            if !changed.is_empty() {
+                line.push(Tone::Dim, " · changed: ");
+                line.push(Tone::Plain, &text::seen(&changed.join(", "), room.saturating_sub(9)));
+            }
+        }
+    }
+    Some(line.right(Tone::Dim, hint))
+}
+
+fn push_source(line: &mut Line, snapshot: &Snapshot) {
+    if !snapshot.ns.is_empty() {
+        line.push(Tone::Ns, &format!("{} · ", namespace(&snapshot.ns)));
+    }
+    if let Some(word) = snapshot.source.word() {
+        line.push(Tone::Dim, &format!("{word} · "));
+    }
+}
+
+/// What a state is compared with, behind the counts of its changes.
+pub fn since(number: u64, snapshot: &Snapshot, marked: bool, tz: &TimeZone) -> Line {
+    let which = if marked { "the marked state" } else { "state" };
+    let words = format!(" since {which} {}, {}", text::count(number + 1), clock(snapshot.at, tz));
+    let mut line = Line::of(Tone::Dim, &words);
+    if !snapshot.ns.is_empty() {
+        line.push(Tone::Ns, &format!(" in {}", namespace(&snapshot.ns)));
+    }
+    line
+}

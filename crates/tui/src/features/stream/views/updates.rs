@@ -1,0 +1,40 @@
+//! The lines of the updates view.
+
+use super::{Times, clock, namespace, pad};
+use crate::features::stream::summary;
+use crate::widgets::line::{Line, Tone};
+use runtail_stream::Event;
+use runtail_stream::projection::UpdateRow;
+
+/// Columns of the node.
+const NODE: usize = 18;
+
+/// One node's write, told from its event where that is still there.
+pub fn line(row: &UpdateRow, event: Option<&Event>, width: usize, tz: &impl Times) -> Line {
+    let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
+    let before = line.width();
+    if !row.ns.is_empty() {
+        line.push(Tone::Ns, &format!("{} › ", namespace(&row.ns)));
+    }
+    if row.interrupt {
+        line.push(Tone::Waiting, "◆ interrupt");
+    } else {
+        line.push(Tone::label(&row.node), &row.node);
+    }
+    pad(&mut line, before + NODE);
+    line.push(Tone::Plain, "  ");
+    let room = width.saturating_sub(line.width());
+    if let Some(written) = event.and_then(|event| summary::written(event, &row.node, room)) {
+        line.left.extend(written.left);
+        return line;
+    }
+    for (i, (key, summary)) in row.keys.iter().enumerate() {
+        line.push(Tone::Dim, if i == 0 { "" } else { " · " });
+        if !key.is_empty() {
+            line.push(Tone::Accent, key);
+            line.push(Tone::Dim, " ");
+        }
+        line.push(Tone::Plain, summary);
+    }
+    line
+}

@@ -1,0 +1,320 @@
+//! What is typed as the answer to one question, and what it means.
+
+use crate::widgets::text_input::TextInput;
+use runtail_core::model::{Action, Decision, DecisionKind, FieldKind, Form, FormField, Question, Reply, Spot};
+use serde_json::{Map, Value, json};
+
+/// What is typed as the answer to a question.
+#[derive(Debug, Clone)]
+pub struct QuestionDraft {
+    /// The form that is filled in.
+    pub draft: Draft,
+    /// The answer as JSON, once somebody asked for it.
+    pub json: Option<TextInput>,
+    /// Whether the JSON is what is sent.
+    pub as_json: bool,
+    /// Whether anything was typed.
+    touched: bool,
+}
+
+/// The form of a question.
+#[derive(Debug, Clone)]
+pub enum Draft {
+    /// A decision for each action.
+    Actions(Vec<ActionDraft>),
+    /// The fields of the question's schema.
+    Fields(Form, Vec<FieldDraft>),
+    /// Anything.
+    Plain(PlainDraft),
+}
+
+/// What is decided about an action.
+#[derive(Debug, Clone)]
+pub struct ActionDraft {
+    /// The action.
+    pub action: Action,
+    /// The decision.
+    pub decision: Option<DecisionKind>,
+    /// Its arguments, for an edit.
+    pub form: Form,
+    /// What is typed as them.
+    pub fields: Vec<FieldDraft>,
+    /// Why it is rejected.
+    pub reason: TextInput,
+    /// The response.
+    pub response: TextInput,
+}
+
+/// What is typed in a field.
+#[derive(Debug, Clone, Default)]
+pub struct FieldDraft {
+    /// The text.
+    pub text: TextInput,
+    /// The position of the chosen value: of a choice, or 0 for yes and 1 for no.
+    pub choice: Option<usize>,
+    /// Whether the field was left: from then on its problems are shown.
+    pub was_left: bool,
+}
+
+/// An answer of any kind.
+#[derive(Debug, Clone)]
+pub struct PlainDraft {
+    /// What it is sent as.
+    pub kind: PlainKind,
+    /// Whether it can only be JSON: the question has a schema that is no form.
+    pub only_json: bool,
+    /// The text.
+    pub text: TextInput,
+    /// Yes or no.
+    pub yes: Option<bool>,
+    /// The JSON.
+    pub json: TextInput,
+}
+
+/// What an answer is sent as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlainKind {
+    /// The text, quoted.
+    Text,
+    /// `true` or `false`.
+    YesNo,
+    /// JSON as it is typed.
+    Json,
+}
+
+type Broken = Vec<(Spot, String)>;
+
+impl QuestionDraft {
+    /// An empty answer. There is no default decision.
+    pub fn of(question: &Question) -> QuestionDraft {
+        let actions = question.actions();
+        let draft = if !actions.is_empty() {
+            Draft::Actions(actions.into_iter().map(ActionDraft::of).collect())
+        } else if let Some(form) = question.response_schema.as_ref().and_then(Form::of_schema) {
+            let fields = form.fields.iter().map(FieldDraft::of).collect();
+            Draft::Fields(form, fields)
+        } else {
+            let only_json = question.response_schema.is_some();
+            Draft::Plain(PlainDraft {
+                kind: if only_json { PlainKind::Json } else { PlainKind::Text },
+                only_json,
+                text: TextInput::new(""),
+                yes: None,
+                json: TextInput::new(""),
+            })
+        };
+        QuestionDraft { draft, json: None, as_json: false, touched: false }
+    }
+
+    /// Whether anything was typed or chosen.
+    pub fn is_touched(&self) -> bool {
+        self.touched
+    }
+
+    /// Notes that something was typed or chosen.
+    pub fn touch(&mut self) {
+        self.touched = true;
+    }
+
+    /// The decisions that are made in the form.
+    pub fn decisions(&self) -> Vec<DecisionKind> {
+        match &self.draft {
+            Draft::Actions(actions) if !self.as_json => actions.iter().filter_map(|action| action.decision).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Decides for approval wherever that is offered and nothing was decided.
+    pub fn approve(&mut self, question: &Question) {
+        if self.as_json {
+            return;
+        }
+        match &mut self.draft {
+            Draft::Actions(actions) => {
+                for action in actions {
+                    if action.decision.is_none() && action.action.allowed.contains(&DecisionKind::Approve) {
+                        action.decision = Some(DecisionKind::Approve);
+                        self.touched = true;
+                    }
+                }
+            }
+            Draft::Plain(plain) if question.is_yes_or_no() && !self.touched => {
+                (plain.kind, plain.yes) = (PlainKind::YesNo, Some(true));
+                self.touched = true;
+            }
+            Draft::Fields(form, fields) if question.is_yes_or_no() && !self.touched => {
+                if let ([field], [draft]) = (form.fields.as_slice(), fields.as_mut_slice())
+                    && field.kind == FieldKind::Boolean
+                {
+                    draft.choice = Some(0);
+                    self.touched = true;
+                }
+            }
+            Draft::Plain(_) | Draft::Fields(..) => {}
+        }
+    }
+
+    /// What it means as a reply; none where the question stays open. `is_meant`: whether a form is an answer.
+    pub fn reply(&self, question: &Question, is_meant: bool) -> Result<Option<Reply>, Broken> {
+        if let Some(json) = self.json.as_ref().filter(|_| self.as_json) {
+            return read_json(&json.text());
+        }
+        match &self.draft {
+            Draft::Plain(plain) => plain.reply(),
+            _ if !is_meant => Ok(None),
+            Draft::Actions(actions) => {
+                let mut broken = Vec::new();
+                let mut decisions = Vec::new();
+                for (at, action) in actions.iter().enumerate() {
+                    match action.decided(at) {
+                        Ok(decision) => decisions.push(decision),
+                        Err(more) => {
+                            broken.extend(more);
+                            decisions.push(None);
+                        }
+                    }
+                }
+                if broken.is_empty() { Ok(Some(Reply::Decisions(decisions))) } else { Err(broken) }
+            }
+            Draft::Fields(form, fields) => {
+                let (entries, broken) = entries(form, fields, |name| Spot::Field(name.to_string()));
+                if broken.is_empty() {
+                    return Ok(Some(Reply::Value(form.value(entries))));
+                }
+                // The rest is checked too, so that everything is said at once.
+                let others = question.check(&form.value(entries)).into_iter();
+                let is_new = |(spot, _): &(Spot, String)| !broken.iter().any(|(known, _)| known == spot);
+                Err(others.filter(is_new).chain(broken.clone()).collect())
+            }
+        }
+    }
+
+    /// The answer as JSON, as far as it is filled in.
+    pub fn as_json_text(&self, question: &Question) -> String {
+        let value = match self.reply(question, true) {
+            Ok(Some(reply)) => question.value_of(&reply).ok().or(match reply {
+                Reply::Value(value) => Some(value),
+                Reply::Decisions(_) => None,
+            }),
+            _ => None,
+        };
+        let value = value.unwrap_or_else(|| match &self.draft {
+            Draft::Actions(actions) if question.value.get("action_requests").is_some() => {
+                let each = actions.iter().map(|action| json!({"type": action.decision.map_or("", DecisionKind::word)}));
+                json!({"decisions": each.collect::<Vec<_>>()})
+            }
+            Draft::Actions(_) => json!([{"type": "", "args": null}]),
+            Draft::Fields(form, fields) => form.value(entries(form, fields, |_| Spot::Answer).0),
+            Draft::Plain(_) => Value::Null,
+        });
+        serde_json::to_string_pretty(&value).unwrap_or_default()
+    }
+}
+
+impl ActionDraft {
+    fn of(action: Action) -> ActionDraft {
+        let empty = Map::new();
+        let args = action.args.as_object().unwrap_or(&empty);
+        let form = Form::of_arguments(args, action.args_schema.as_ref());
+        let fields = form.fields.iter().map(FieldDraft::of).collect();
+        let (reason, response) = (TextInput::new(""), TextInput::new(""));
+        ActionDraft { action, decision: None, form, fields, reason, response }
+    }
+
+    /// Whether its arguments can be edited field by field, and nothing of them is lost.
+    pub fn is_editable(&self) -> bool {
+        match self.action.args.as_object() {
+            Some(args) => self.form.covers(args),
+            None => self.action.args.is_null(),
+        }
+    }
+
+    fn decided(&self, at: usize) -> Result<Option<Decision>, Broken> {
+        Ok(match self.decision {
+            None => None,
+            Some(DecisionKind::Approve) => Some(Decision::Approve),
+            Some(DecisionKind::Ignore) => Some(Decision::Ignore),
+            Some(DecisionKind::Reject) => Some(Decision::Reject(self.reason.text().trim().to_string())),
+            Some(DecisionKind::Respond) => Some(Decision::Respond(self.response.text())),
+            Some(DecisionKind::Edit) if !self.is_editable() => {
+                return Err(vec![(Spot::Action(at), "has arguments that can only be edited as JSON".into())]);
+            }
+            Some(DecisionKind::Edit) => {
+                let (entries, broken) = entries(&self.form, &self.fields, |name| Spot::Argument(at, name.to_string()));
+                if !broken.is_empty() {
+                    return Err(broken);
+                }
+                let args =
+                    if self.form.fields.is_empty() { Value::Object(Map::new()) } else { self.form.value(entries) };
+                Some(Decision::Edit(args.as_object().cloned().unwrap_or_default()))
+            }
+        })
+    }
+}
+
+impl FieldDraft {
+    fn of(field: &FormField) -> FieldDraft {
+        let mut draft = FieldDraft { text: TextInput::new(""), ..FieldDraft::default() };
+        if let Some(value) = &field.initial {
+            match &field.kind {
+                FieldKind::Boolean => draft.choice = value.as_bool().map(|yes| usize::from(!yes)),
+                FieldKind::Choice(values) => draft.choice = values.iter().position(|one| one == value),
+                _ => draft.text = TextInput::new(&field.text_of(value)),
+            }
+        }
+        draft
+    }
+
+    /// Its value; none where it is left out.
+    pub fn value(&self, field: &FormField) -> Result<Option<Value>, String> {
+        match &field.kind {
+            FieldKind::Boolean => Ok(self.choice.map(|choice| Value::Bool(choice == 0))),
+            FieldKind::Choice(values) => Ok(self.choice.and_then(|choice| values.get(choice).cloned())),
+            _ => field.value_of(&self.text.text()),
+        }
+    }
+
+    /// Whether it differs from what it began with.
+    pub fn is_changed(&self, field: &FormField) -> bool {
+        self.value(field) != Ok(field.initial.clone())
+    }
+}
+
+impl PlainDraft {
+    fn reply(&self) -> Result<Option<Reply>, Broken> {
+        match self.kind {
+            PlainKind::Text => {
+                let text = self.text.text();
+                Ok((!text.trim().is_empty()).then_some(Reply::Value(Value::String(text))))
+            }
+            PlainKind::YesNo => Ok(self.yes.map(|yes| Reply::Value(Value::Bool(yes)))),
+            PlainKind::Json => read_json(&self.json.text()),
+        }
+    }
+}
+
+fn read_json(text: &str) -> Result<Option<Reply>, Broken> {
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    match serde_json::from_str(text) {
+        Ok(value) => Ok(Some(Reply::Value(value))),
+        Err(error) => {
+            let place = format!("line {}, column {}", error.line(), error.column());
+            Err(vec![(Spot::Answer, format!("Not valid JSON ({place}). Ctrl-T changes how it is sent."))])
+        }
+    }
+}
+
+/// The values of a form's fields, and what is wrong with them.
+fn entries(form: &Form, fields: &[FieldDraft], spot: impl Fn(&str) -> Spot) -> (Vec<Option<Value>>, Broken) {
+    let mut broken = Vec::new();
+    let values = form.fields.iter().zip(fields).map(|(field, draft)| {
+        draft.value(field).unwrap_or_else(|rule| {
+            broken.push((if field.name.is_empty() { Spot::Answer } else { spot(&field.name) }, rule));
+            None
+        })
+    });
+    let values = values.collect();
+    (values, broken)
+}

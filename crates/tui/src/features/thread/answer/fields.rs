@@ -1,0 +1,413 @@
+//! The lines of one question: its actions with their decisions, its fields, or the text that answers it.
+
+use super::draft::{ActionDraft, Draft, FieldDraft, PlainDraft, PlainKind, QuestionDraft};
+use super::keys::{At, Stop};
+use super::lines::CardLines;
+use super::sentence;
+use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::text_input::TextInput;
+use runtail_core::model::{DecisionKind, FieldKind, FormField, Problem, Spot};
+use runtail_core::text;
+use serde_json::Value;
+
+/// Columns of an argument's name, and of a field's.
+const NAMES: usize = 16;
+/// Widest field, and that of a number.
+const FIELD: usize = 52;
+const NUMBER: usize = 12;
+/// Lines of a value, and of a text that is typed.
+const VALUE_LINES: usize = 3;
+const TYPED_LINES: usize = 8;
+
+/// What the lines of a question need to know beside it.
+pub(crate) struct Question<'a> {
+    pub width: usize,
+    pub focus: Option<Stop>,
+    pub question: usize,
+    pub problems: &'a [Problem],
+    /// Whether problems of fields that were never left are shown too.
+    pub shows_all: bool,
+}
+
+impl Question<'_> {
+    fn is_focused(&self, at: At) -> bool {
+        self.focus == Some(Stop { question: self.question, at })
+    }
+
+    fn mark(&self, at: At) -> Line {
+        if self.is_focused(at) { Line::of(Tone::Accent, "▌ ") } else { Line::of(Tone::Plain, "  ") }
+    }
+
+    /// Adds lines, and notes them where they have the focus.
+    fn add(&self, out: &mut CardLines, at: At, lines: impl IntoIterator<Item = Line>) {
+        let from = out.lines.len();
+        out.lines.extend(lines);
+        if self.is_focused(at) {
+            out.focus = (from, out.lines.len());
+        }
+    }
+
+    fn problem(&self, spot: &Spot) -> Option<&str> {
+        let is_it = |problem: &&Problem| {
+            problem.question == self.question
+                && match (&problem.spot, spot) {
+                    (Spot::Field(path), Spot::Field(name)) => path == name || path.starts_with(&format!("{name}.")),
+                    (Spot::Argument(at, path), Spot::Argument(n, name)) => {
+                        at == n && (path == name || path.starts_with(&format!("{name}.")))
+                    }
+                    (known, wanted) => known == wanted,
+                }
+        };
+        self.problems.iter().find(is_it).map(|problem| problem.rule.as_str())
+    }
+
+    /// Adds the lines of what is typed.
+    pub(crate) fn draft(&self, out: &mut CardLines, draft: &QuestionDraft) {
+        if let Some(json) = draft.json.as_ref().filter(|_| draft.as_json) {
+            let note = self.shown_problem(&Spot::Answer, draft.is_touched());
+            return self.boxed(out, At::Json, json, note);
+        }
+        match &draft.draft {
+            Draft::Plain(plain) => self.plain(out, plain, draft.is_touched()),
+            Draft::Fields(form, fields) => {
+                for (n, (field, typed)) in form.fields.iter().zip(fields).enumerate() {
+                    let spot = if field.name.is_empty() { Spot::Answer } else { Spot::Field(field.name.clone()) };
+                    let problem = self.problem(&spot).filter(|_| self.shows_all || typed.was_left);
+                    self.field(out, At::Field(n), "", field, typed, problem, None);
+                }
+                if let Some(problem) = self
+                    .problem(&Spot::Answer)
+                    .filter(|_| self.shows_all && form.fields.iter().any(|field| !field.name.is_empty()))
+                {
+                    out.lines.push(Line::of(Tone::Bad, "  ✗ ").with(Tone::Plain, problem));
+                }
+            }
+            Draft::Actions(actions) => {
+                for (n, action) in actions.iter().enumerate() {
+                    if n > 0 {
+                        out.lines.push(Line::new());
+                    }
+                    self.action(out, n, action);
+                }
+                if let Some(problem) = self.problem(&Spot::Answer).filter(|_| self.shows_all) {
+                    out.lines.push(Line::of(Tone::Bad, "  ✗ ").with(Tone::Plain, problem));
+                }
+            }
+        }
+    }
+
+    fn shown_problem(&self, spot: &Spot, is_touched: bool) -> Option<String> {
+        self.problem(spot).filter(|_| self.shows_all || is_touched).map(sentence)
+    }
+
+    fn plain(&self, out: &mut CardLines, plain: &PlainDraft, is_touched: bool) {
+        if !plain.only_json {
+            let mut line = self.mark(At::Kind).with(Tone::Dim, "Answer as    ");
+            for (kind, label) in [(PlainKind::Text, "text"), (PlainKind::YesNo, "yes or no"), (PlainKind::Json, "JSON")]
+            {
+                option(&mut line, plain.kind == kind, label);
+            }
+            self.add(out, At::Kind, [line]);
+        }
+        match plain.kind {
+            PlainKind::Text => self.boxed(out, At::Text, &plain.text, None),
+            PlainKind::Json => {
+                let problem = self.shown_problem(&Spot::Answer, is_touched);
+                self.boxed(out, At::Json, &plain.json, problem);
+            }
+            PlainKind::YesNo => {
+                let mut line = self.mark(At::YesNo).with(Tone::Dim, "             ");
+                option(&mut line, plain.yes == Some(true), "yes");
+                option(&mut line, plain.yes == Some(false), "no");
+                line.push(Tone::Dim, "  y or n, Space changes it");
+                self.add(out, At::YesNo, [line]);
+            }
+        }
+    }
+
+    fn action(&self, out: &mut CardLines, n: usize, draft: &ActionDraft) {
+        let action = &draft.action;
+        let name = text::clean(&action.name);
+        let mut left = self.mark(At::Decision(n)).with(Tone::Dim, &format!("{}  ", n + 1));
+        left.push(Tone::Strong, &padded(&text::fit(&name, NAMES), NAMES));
+        let mut options = Line::new();
+        for kind in &action.allowed {
+            option(&mut options, draft.decision == Some(*kind), &format!("{} {}", kind.digit(), kind.word()));
+        }
+        if action.allowed.is_empty() {
+            options.push(Tone::Waiting, "no decision that is known here is allowed: answer as JSON");
+        }
+        let description =
+            action.description.as_deref().and_then(|text| text.lines().map(str::trim).find(|l| !l.is_empty()));
+        let description = description.map(|text| format!(" {}", text::clean(text))).unwrap_or_default();
+        let room = self.width.saturating_sub(left.width() + options.width() + 2);
+        let fits = room > 0;
+        let shown =
+            text::fit(&description, if fits { room } else { self.width.saturating_sub(left.width()) }).into_owned();
+        left.push(Tone::Plain, &shown);
+        let mut lines = Vec::new();
+        if fits {
+            let gap = self.width.saturating_sub(left.width() + options.width());
+            left.push(Tone::Plain, &" ".repeat(gap));
+            left.left.extend(options.left);
+            lines.push(left);
+        } else {
+            lines.push(left);
+            let mut second = Line::of(Tone::Plain, "     ");
+            second.left.extend(options.left);
+            lines.push(second);
+        }
+        if let Some(problem) = self.problem(&Spot::Action(n)).filter(|_| self.shows_all) {
+            lines.push(
+                Line::of(Tone::Bad, "     ✗ ").with(Tone::Plain, &sentence(&format!("action {} {problem}", n + 1))),
+            );
+        }
+        self.add(out, At::Decision(n), lines);
+        self.details(out, n, draft);
+    }
+
+    /// The arguments of an action, or what is typed in their place.
+    fn details(&self, out: &mut CardLines, n: usize, draft: &ActionDraft) {
+        let message = |out: &mut CardLines, label: &str, text: &TextInput, hint: &str| {
+            let field = FieldDraft { text: text.clone(), ..FieldDraft::default() };
+            let shown = FormField {
+                name: label.into(),
+                description: None,
+                kind: FieldKind::Text,
+                is_required: false,
+                is_nullable: false,
+                initial: None,
+                rule: hint.into(),
+            };
+            self.field(out, At::Message(n), "   ", &shown, &field, None, None);
+        };
+        match draft.decision {
+            Some(DecisionKind::Edit) if draft.is_editable() => {
+                for (i, (field, typed)) in draft.form.fields.iter().zip(&draft.fields).enumerate() {
+                    let problem = self.problem(&Spot::Argument(n, field.name.clone()));
+                    let problem = problem.filter(|_| self.shows_all || typed.was_left);
+                    let changed = typed.is_changed(field).then(|| changed(field, typed));
+                    self.field(out, At::Argument(n, i), "   ", field, typed, problem, changed.as_deref());
+                }
+            }
+            _ => {
+                match &draft.action.args {
+                    Value::Object(args) => {
+                        for (name, value) in args {
+                            out.lines.extend(value_lines("     ", name, value, self.width));
+                        }
+                    }
+                    Value::Null => {}
+                    other => out.lines.extend(value_lines("     ", "arguments", other, self.width)),
+                }
+                match draft.decision {
+                    Some(DecisionKind::Reject) => message(out, "reason", &draft.reason, "optional; the model is told"),
+                    Some(DecisionKind::Respond) => message(out, "response", &draft.response, "the action's result"),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn field(
+        &self,
+        out: &mut CardLines,
+        at: At,
+        indent: &str,
+        field: &FormField,
+        typed: &FieldDraft,
+        problem: Option<&str>,
+        changed: Option<&str>,
+    ) {
+        let focused = self.is_focused(at);
+        let mut line = self.mark(at);
+        line.push(Tone::Plain, indent);
+        let star = if field.is_required && !field.is_nullable { " *" } else { "" };
+        let name =
+            if field.name.is_empty() { "answer".to_string() } else { format!("{}{star}", text::clean(&field.name)) };
+        let name_width = if indent.is_empty() { NAMES - 2 } else { NAMES };
+        line.push(Tone::Dim, &format!("{} ", padded(&text::fit(&name, name_width), name_width)));
+        let before = line.width();
+        let mut cursor = None;
+        match &field.kind {
+            FieldKind::Boolean => {
+                let (mark, word) = match typed.choice {
+                    Some(0) => ("[x]", "yes"),
+                    Some(_) => ("[ ]", "no"),
+                    None => ("[-]", "not set"),
+                };
+                line.push(if focused { Tone::Accent } else { Tone::Plain }, &format!("{mark} {word}"));
+            }
+            FieldKind::Choice(values) => {
+                for (n, value) in values.iter().enumerate() {
+                    let label = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+                    option(&mut line, typed.choice == Some(n), text::head(&label, 40));
+                }
+            }
+            _ => {
+                let widest = if matches!(field.kind, FieldKind::Integer | FieldKind::Number) { NUMBER } else { FIELD };
+                let room = widest.min(self.width.saturating_sub(before + 4)).max(4);
+                let (shown, column) = one_line(&typed.text, room, focused);
+                let frame = if focused { Tone::Accent } else { Tone::Dim };
+                let tone = if changed.is_some() { Tone::Strong } else { Tone::Plain };
+                line.push(frame, "[ ");
+                line.push(tone, &padded(&shown, room));
+                line.push(frame, " ]");
+                cursor = column.filter(|_| focused).map(|column| before + 2 + column);
+            }
+        }
+        let mut notes = Line::new();
+        if let Some(problem) = problem {
+            notes.push(Tone::Bad, "   ✗ ");
+            notes.push(Tone::Plain, problem);
+        }
+        if let Some(changed) = changed {
+            notes.push(Tone::Dim, &format!("   {changed}"));
+        }
+        if !field.rule.is_empty() && changed.is_none() {
+            notes.push(Tone::Dim, &format!("   {}", field.rule));
+        }
+        if let Some(description) = &field.description {
+            notes.push(Tone::Dim, &format!("   {}", text::head(description, 400)));
+        }
+        let row = out.lines.len();
+        let mut lines = Vec::new();
+        if line.width() + notes.width() <= self.width {
+            line.left.extend(notes.left);
+            lines.push(line);
+        } else {
+            lines.push(line);
+            let said = notes.text();
+            let tone = if problem.is_some() { Tone::Bad } else { Tone::Dim };
+            let indent = before.min(self.width / 2);
+            let wrapped = wrap(said.trim_start(), self.width.saturating_sub(indent).max(8));
+            lines.extend(wrapped.iter().map(|part| Line::of(tone, &format!("{}{part}", " ".repeat(indent)))));
+        }
+        self.add(out, at, lines);
+        if let Some(column) = cursor {
+            out.cursor = Some((row, column));
+        }
+    }
+
+    /// A text of several lines in a frame.
+    fn boxed(&self, out: &mut CardLines, at: At, typed: &TextInput, problem: Option<String>) {
+        let focused = self.is_focused(at);
+        let frame = if focused { Tone::Accent } else { Tone::Dim };
+        let room = self.width.saturating_sub(8).clamp(8, 116);
+        let (row, col) = typed.cursor();
+        let lines = typed.lines();
+        let height = lines.len().clamp(1, TYPED_LINES);
+        let top = (row + 1).saturating_sub(height);
+        let bar = |left: &str, right: &str| Line::of(frame, &format!("  {left}{}{right}", "─".repeat(room + 2)));
+        let mut shown = vec![bar("┌", "┐")];
+        let begin = out.lines.len();
+        for (n, line) in lines.iter().enumerate().skip(top).take(height) {
+            let is_here = n == row;
+            let head = text::clean(line.get(..col.min(line.len())).unwrap_or_default());
+            let shift = if is_here { (text::width(&head) + 1).saturating_sub(room) } else { 0 };
+            let clean = text::clean(line);
+            let visible = text::fit(&skip_columns(&clean, shift), room).into_owned();
+            shown.push(Line::of(frame, "  │ ").with(Tone::Plain, &padded(&visible, room)).with(frame, " │"));
+            if is_here && focused {
+                out.cursor = Some((begin + shown.len() - 1, 4 + text::width(&head) - shift));
+            }
+        }
+        shown.push(bar("└", "┘"));
+        if lines.len() > height {
+            shown.push(Line::of(Tone::Dim, &format!("  line {} of {}", row + 1, lines.len())));
+        }
+        if let Some(problem) = problem {
+            let wrapped = wrap(&problem, self.width.saturating_sub(4).max(8));
+            let first = |i: usize| if i == 0 { "  ✗ " } else { "    " };
+            shown.extend(
+                wrapped.iter().enumerate().map(|(i, part)| Line::of(Tone::Bad, first(i)).with(Tone::Plain, part)),
+            );
+        }
+        self.add(out, at, shown);
+    }
+}
+
+/// A choice of several.
+fn option(line: &mut Line, chosen: bool, label: &str) {
+    let (mark, tone) = if chosen { ("(x) ", Tone::Strong) } else { ("( ) ", Tone::Dim) };
+    line.push(tone, mark);
+    line.push(if chosen { Tone::Strong } else { Tone::Plain }, label);
+    line.push(Tone::Plain, "   ");
+}
+
+/// What a changed argument was.
+fn changed(field: &FormField, typed: &FieldDraft) -> String {
+    let was = match &field.initial {
+        None => return "added".into(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    let was = text::clean(text::head(&was, 200).lines().next().unwrap_or_default()).into_owned();
+    let was = text::fit(&was, 40).into_owned();
+    match typed.value(field) {
+        Ok(None) => format!("removed, was: {was}"),
+        _ => format!("changed, was: {was}"),
+    }
+}
+
+/// A text on one line, and the column of its cursor in it. Line breaks have a sign.
+fn one_line(typed: &TextInput, room: usize, focused: bool) -> (String, Option<usize>) {
+    let (row, col) = typed.cursor();
+    let mut whole = String::new();
+    let mut at = 0;
+    for (n, line) in typed.lines().iter().enumerate() {
+        if n > 0 {
+            whole.push('⏎');
+        }
+        if n == row {
+            at = text::width(&whole) + text::width(&text::clean(line.get(..col).unwrap_or(line)));
+        }
+        whole.push_str(&text::clean(line));
+        // No screen is that wide; a text may have megabytes.
+        if whole.len() > 64 << 10 && n >= row {
+            break;
+        }
+    }
+    if !focused {
+        return (text::fit(&whole, room).into_owned(), None);
+    }
+    let shift = (at + 1).saturating_sub(room);
+    (text::fit(&skip_columns(&whole, shift), room).into_owned(), Some(at - shift))
+}
+
+fn skip_columns(text: &str, columns: usize) -> String {
+    use unicode_segmentation::UnicodeSegmentation;
+    let mut used = 0;
+    let skipped = text.graphemes(true).skip_while(|cluster| {
+        let skip = used < columns;
+        used += text::width(cluster);
+        skip
+    });
+    skipped.collect()
+}
+
+/// A name and a value, in a few lines.
+pub(crate) fn value_lines(indent: &str, name: &str, value: &Value, width: usize) -> Vec<Line> {
+    let shown = match value {
+        Value::String(text) => text::head(text, 4 << 10).trim_end().to_string(),
+        other => text::head(&other.to_string(), 4 << 10).to_string(),
+    };
+    let left = text::width(indent) + NAMES + 1;
+    let mut all = wrap(&shown, width.saturating_sub(left).max(8));
+    if all.len() > VALUE_LINES {
+        let more = all.len() - VALUE_LINES;
+        all.truncate(VALUE_LINES);
+        all.push(format!("… {more} more lines"));
+    }
+    let name = text::clean(name);
+    let lines = all.iter().enumerate().map(|(i, line)| {
+        let name = if i == 0 { padded(&text::fit(&name, NAMES), NAMES) } else { " ".repeat(NAMES) };
+        Line::of(Tone::Dim, &format!("{indent}{name} ")).with(Tone::Plain, line)
+    });
+    lines.collect()
+}
+
+fn padded(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text::width(text))))
+}

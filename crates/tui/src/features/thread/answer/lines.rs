@@ -1,0 +1,295 @@
+//! The card as lines: the questions with what is typed, the request, and what is still missing.
+
+use super::draft::{ActionDraft, Draft, QuestionDraft};
+use super::fields;
+use super::fields::value_lines;
+use super::keys::At;
+use super::{AnswerCard, AnswerStage, meaning, sentence};
+use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::status::since;
+use jiff::Timestamp;
+use runtail_core::model::{DecisionKind, Problem, Question, Resume};
+use runtail_core::text;
+use serde_json::Value;
+
+/// Lines of a question, and of the request.
+const QUESTION_LINES: usize = 10;
+const REQUEST_LINES: usize = 12;
+
+/// The lines of a card.
+#[derive(Debug, Default)]
+pub struct CardLines {
+    /// All of them.
+    pub lines: Vec<Line>,
+    /// The lines of what has the focus, from and up to.
+    pub focus: (usize, usize),
+    /// Line and column of the text cursor.
+    pub cursor: Option<(usize, usize)>,
+}
+
+impl AnswerCard {
+    /// The title: the place, and who asks since when.
+    pub fn title(&self, now: Timestamp, region: &str) -> String {
+        let server = &self.thread.server;
+        let place =
+            if region == &*server.name { server.name.to_string() } else { format!("{region} › {}", server.name) };
+        let id = text::tail(&self.thread.id, 4);
+        let thread = match &self.graph {
+            Some(graph) => format!("{graph} {id}"),
+            None => format!("thread {}", text::short_id(&self.thread.id)),
+        };
+        let age = self.since.map(|at| format!(" · asked {} ago", since(now, at))).unwrap_or_default();
+        let nodes: Vec<&str> = self.questions.iter().filter_map(|question| question.node.as_deref()).collect();
+        let by = match nodes.first() {
+            Some(node) if nodes.iter().all(|other| other == node) => format!(" by {node}"),
+            _ => String::new(),
+        };
+        text::clean(&format!("Answer · {place} › {thread}{age}{by}")).into_owned()
+    }
+
+    /// The keys of the card: their ids and what they do here. Those without an id are typed.
+    pub fn keys(&self) -> Vec<(&'static str, String)> {
+        if !self.is_editable() {
+            return vec![("answer.back", "close".into())];
+        }
+        let stop = self.focused();
+        let draft = stop.map(|stop| &self.drafts[stop.question]);
+        let mut keys = vec![("answer.send", "send".to_string())];
+        match (stop.map(|stop| stop.at), draft.map(|draft| &draft.draft)) {
+            (Some(At::Decision(n)), Some(Draft::Actions(actions))) => {
+                let allowed = actions.get(n).map(|action| action.action.allowed.as_slice()).unwrap_or_default();
+                let digits: Vec<String> = allowed.iter().copied().map(DecisionKind::digit).map(String::from).collect();
+                keys.extend([("", "↑↓ action".to_string()), ("", format!("{} decide", digits.join(" ")))]);
+            }
+            (Some(At::Text | At::Json), _) => keys.push(("", "⏎ new line".into())),
+            _ => keys.push(("answer.next", "next field".into())),
+        }
+        let other = match draft {
+            Some(QuestionDraft { as_json: true, .. }) => Some("as form"),
+            Some(QuestionDraft { draft: Draft::Plain(plain), .. }) if plain.only_json => None,
+            Some(QuestionDraft { draft: Draft::Plain(_), .. }) => Some("text, yes or no, JSON"),
+            _ => Some("as JSON"),
+        };
+        keys.extend(other.map(|label| ("answer.form", label.to_string())));
+        let more =
+            [("answer.outside", "$EDITOR"), ("answer.request", "request"), ("answer.back", "close, keeps the draft")];
+        keys.extend(more.map(|(id, label)| (id, label.to_string())));
+        keys
+    }
+
+    /// What is drawn in so many columns.
+    pub fn lines(&self, width: usize) -> CardLines {
+        let mut out = CardLines::default();
+        match &self.stage {
+            AnswerStage::Loading => {
+                out.lines.push(Line::of(Tone::Dim, "Loading the thread's questions…"));
+                return out;
+            }
+            AnswerStage::NotLoaded(error) => {
+                out.lines.push(Line::of(Tone::Bad, "Couldn't load the thread's questions. Nothing was sent."));
+                out.lines.extend(wrap(&error.story(), width).iter().map(|line| Line::of(Tone::Plain, line)));
+                return out;
+            }
+            AnswerStage::Refused(failed) => {
+                out.lines.extend(wrap(meaning(failed.failure), width).iter().map(|line| Line::of(Tone::Bad, line)));
+                let story = failed.error.story();
+                out.lines.extend(wrap(&story, width).iter().map(|line| Line::of(Tone::Dim, line)));
+                out.lines.push(Line::new());
+            }
+            AnswerStage::Editing | AnswerStage::Sending => {}
+        }
+        let answer = self.answer();
+        let problems = answer.as_ref().err().map(Vec::as_slice).unwrap_or_default();
+        for (at, (question, draft)) in self.questions.iter().zip(&self.drafts).enumerate() {
+            if at > 0 {
+                out.lines.push(Line::new());
+            }
+            let lines =
+                fields::Question { width, focus: self.focused(), question: at, problems, shows_all: self.was_tried };
+            out.lines.extend(self.heading(at, question, draft, width));
+            if matches!(draft.draft, Draft::Actions(_)) && !draft.as_json {
+                out.lines.push(Line::new());
+            }
+            lines.draft(&mut out, draft);
+        }
+        out.lines.push(Line::new());
+        out.lines.extend(self.request_lines(width));
+        if self.mixes_decisions() {
+            let text = "This server may drop approved actions when one is rejected.";
+            out.lines.extend(wrap(text, width).iter().map(|line| Line::of(Tone::Waiting, line)));
+        }
+        out.lines.extend(self.summary(&answer, width));
+        out
+    }
+
+    fn heading(&self, at: usize, question: &Question, draft: &QuestionDraft, width: usize) -> Vec<Line> {
+        let count = self.questions.len();
+        let number = if count > 1 { format!("{} of {count}  ", at + 1) } else { String::new() };
+        let right = match (&draft.draft, question.node.as_deref().filter(|_| count > 1)) {
+            (Draft::Fields(form, _), None) => {
+                form.title.as_ref().map(|title| format!("form from the question's schema: {title}"))
+            }
+            (_, node) => node.map(|node| format!("asked by {node}")),
+        };
+        let mut lines = Vec::new();
+        if let Draft::Actions(actions) = &draft.draft {
+            let text = match actions.len() {
+                1 => "1 action needs a decision.".to_string(),
+                n => format!("{n} actions need a decision. They are sent together."),
+            };
+            lines.push(Line::of(Tone::Waiting, "◆ ").with(Tone::Dim, &number).with(Tone::Strong, &text));
+        } else {
+            let (said, others) = question_lines(question, width.saturating_sub(2 + text::width(&number)));
+            for (i, line) in said.iter().enumerate() {
+                let line = match i {
+                    0 => Line::of(Tone::Waiting, "◆ ").with(Tone::Dim, &number).with(Tone::Strong, line),
+                    _ => Line::of(Tone::Plain, "  ").with(Tone::Strong, line),
+                };
+                lines.push(line);
+            }
+            lines.extend(others);
+        }
+        if let (Some(first), Some(right)) = (lines.first_mut(), right)
+            && first.width() + text::width(&right) + 2 <= width
+        {
+            *first = std::mem::take(first).right(Tone::Dim, &right);
+        }
+        lines
+    }
+
+    /// The request that the key sends, or that it can't be made yet.
+    fn request_lines(&self, width: usize) -> Vec<Line> {
+        let fold = if self.shows_request { "▾" } else { "▸" };
+        let mut lines = vec![Line::of(Tone::Dim, &format!("{fold} Request"))];
+        if !self.shows_request {
+            return lines;
+        }
+        let Some(body) = self.request() else {
+            let why = if self.run.is_none() {
+                "The thread does not say which assistant it belongs to."
+            } else {
+                "The answer is not complete."
+            };
+            lines.push(Line::of(Tone::Dim, &format!("  {why}")));
+            return lines;
+        };
+        let thread = text::short_id(&self.thread.id);
+        let graph = self.graph.clone().unwrap_or_else(|| text::short_id(&body.assistant_id));
+        let about = format!(
+            "  POST /threads/{thread}/runs · assistant {graph}, the thread's own · rejected if another run is active"
+        );
+        lines.extend(wrap(&about, width).iter().map(|line| Line::of(Tone::Dim, line)));
+        let json = serde_json::to_string(&body).unwrap_or_default();
+        let all = Line::of(Tone::Dim, &format!("  {json}")).broken(width, 2, usize::MAX);
+        let more = all.len().saturating_sub(REQUEST_LINES);
+        lines.extend(all.into_iter().take(REQUEST_LINES));
+        if more > 0 {
+            lines.push(Line::of(Tone::Dim, &format!("  … {more} more lines")));
+        }
+        lines
+    }
+
+    /// What is decided, and what is still missing.
+    fn summary(&self, answer: &Result<Resume, Vec<Problem>>, width: usize) -> Vec<Line> {
+        if self.stage == AnswerStage::Sending {
+            return vec![Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "Sending. The thread is checked once more…")];
+        }
+        let count = self.questions.len();
+        let actions: Vec<&ActionDraft> = self
+            .drafts
+            .iter()
+            .filter_map(|draft| match &draft.draft {
+                Draft::Actions(actions) if !draft.as_json => Some(actions),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        let decided = actions.iter().filter(|action| action.decision.is_some()).count();
+        let mut parts = Vec::new();
+        if !actions.is_empty() {
+            parts.push(format!("{decided} of {} decided.", actions.len()));
+        }
+        match answer {
+            Ok(resume) => {
+                let (answered, open) = (resume.answered().len(), count - resume.answered().len());
+                match (count, open) {
+                    (1, _) => parts.extend(self.sends(resume)),
+                    (_, 0) => parts.push(format!("{answered} of {count} answered.")),
+                    (_, 1) => parts.push(format!("{answered} of {count} answered; the other stays open.")),
+                    _ => parts.push(format!("{answered} of {count} answered; the others stay open.")),
+                }
+            }
+            Err(problems) => {
+                let is_begun = self.drafts.iter().any(QuestionDraft::is_touched) || self.was_tried;
+                match problems.len() {
+                    _ if !is_begun => parts.push("Nothing is answered yet.".into()),
+                    1 => parts.push(sentence(&problems[0].to_string())),
+                    n => parts.push(format!("{n} things need a change. Nothing is sent until everything fits.")),
+                }
+            }
+        }
+        let tone = if answer.is_err() && self.was_tried { Tone::Bad } else { Tone::Plain };
+        let mut lines: Vec<Line> = wrap(&parts.join(" "), width).iter().map(|line| Line::of(tone, line)).collect();
+        let unchecked = self.questions.iter().find_map(Question::unchecked_schema);
+        let caution = match unchecked {
+            Some(why) => {
+                format!("The question's schema can't be checked here ({}): the server checks it.", text::clean(&why))
+            }
+            None if self.questions.iter().all(|question| question.response_schema.is_some()) => String::new(),
+            None => "The server keeps the first answer: check it before sending.".into(),
+        };
+        let room = lines.last().map_or(0, |line| width.saturating_sub(line.width() + 2));
+        match lines.last_mut() {
+            Some(last) if text::width(&caution) <= room => *last = std::mem::take(last).right(Tone::Dim, &caution),
+            _ => lines.extend(wrap(&caution, width).iter().map(|line| Line::of(Tone::Dim, line))),
+        }
+        lines
+    }
+
+    /// What is sent as the answer to the one question, in words.
+    fn sends(&self, resume: &Resume) -> Option<String> {
+        let draft = self.drafts.first()?;
+        let question = self.questions.first()?;
+        let (Draft::Plain(_), false) = (&draft.draft, draft.as_json) else {
+            return Some("The answer fits the question.".into());
+        };
+        let (value, to) = match question.resume_id() {
+            Some(id) => (&resume.value()[id], format!(" to question {}", short(id))),
+            None => (resume.value(), String::new()),
+        };
+        let shown = text::head(&value.to_string(), 60).to_string();
+        let shown = if shown.len() < value.to_string().len() { format!("{shown}…") } else { shown };
+        let kind = if value.is_string() { " as text" } else { "" };
+        Some(format!("Sends {}{kind}{to}.", text::clean(&shown)))
+    }
+}
+
+fn short(id: &str) -> String {
+    format!("{}…{}", text::head(id, 6), text::tail(id, 4))
+}
+
+/// What is asked: its text, and below it what else the payload holds.
+fn question_lines(question: &Question, width: usize) -> (Vec<String>, Vec<Line>) {
+    let (said, others): (String, Vec<(&String, &Value)>) = match &question.value {
+        Value::Object(fields) => {
+            let names = ["question", "message", "prompt", "query", "title", "description"];
+            let said = names.iter().find_map(|name| Some((*name, fields.get(*name)?.as_str()?)));
+            match said {
+                Some((name, said)) => (said.into(), fields.iter().filter(|(key, _)| *key != name).collect()),
+                None => ("Answer this".into(), fields.iter().collect()),
+            }
+        }
+        Value::String(said) => (said.clone(), Vec::new()),
+        Value::Null => ("The graph asks for an answer, and says nothing else.".into(), Vec::new()),
+        other => (serde_json::to_string_pretty(other).unwrap_or_default(), Vec::new()),
+    };
+    let mut lines = wrap(text::head(&said, 8 << 10).trim_end(), width);
+    if lines.len() > QUESTION_LINES {
+        let more = lines.len() - QUESTION_LINES;
+        lines.truncate(QUESTION_LINES);
+        lines.push(format!("… {more} more lines"));
+    }
+    let rows = others.into_iter().filter(|(_, value)| !value.is_null());
+    let rows = rows.flat_map(|(name, value)| value_lines("  ", name, value, width)).take(QUESTION_LINES);
+    (lines, rows.collect())
+}

@@ -1,0 +1,234 @@
+use super::*;
+use crate::input::key::{Code, Key, parse_keys};
+use crate::session::msg::ServerRef;
+use crate::widgets::line::Line;
+use proptest::prelude::*;
+use runtail_api::{Kind, Place};
+use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
+use serde_json::{Value, json};
+
+fn thread() -> ThreadRef {
+    let server = ServerRef { profile: "eu".into(), name: "support-bot".into(), url: "http://x".into() };
+    ThreadRef { server, id: "01a1fbb5-173d-77d7-b93d-09bf6dcc9775".into() }
+}
+
+/// A thread that waits as in a captured state.
+fn waiting(name: &str) -> LoadedThread {
+    let path = format!("{}/../../tests/fixtures/threads/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let thread = json!({"status": "interrupted", "metadata": {"graph_id": "support", "assistant_id": "a-1"}});
+    LoadedThread {
+        thread: Some(ThreadFacts::read(&thread.to_string()).unwrap()),
+        state: Some(StateFacts::read(&case["state"].to_string()).unwrap()),
+        runs: Some(
+            RunFacts::read_all(r#"[{"run_id": "r", "status": "success", "kwargs": {"context": {"model": "large"}}}]"#)
+                .unwrap(),
+        ),
+    }
+}
+
+fn card(name: &str) -> AnswerCard {
+    AnswerCard::loaded(1, thread(), waiting(name))
+}
+
+fn press(card: &mut AnswerCard, keys: &str) {
+    for key in parse_keys(keys).unwrap() {
+        match key.code {
+            Code::Tab => card.step(1),
+            _ => card.key(key),
+        }
+    }
+}
+
+fn sent(card: &AnswerCard) -> Value {
+    let body = card.request().unwrap_or_else(|| panic!("{:?}", card.answer()));
+    body.command.unwrap()["resume"].clone()
+}
+
+fn only(value: Value) -> Value {
+    value.as_object().unwrap().values().next().unwrap().clone()
+}
+
+fn problems(card: &AnswerCard) -> Vec<String> {
+    card.answer().unwrap_err().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn text_is_quoted_and_sent_by_id_on_the_threads_own_assistant() {
+    let mut card = card("question");
+    assert_eq!(problems(&card), ["Nothing is answered yet."]);
+    press(&mut card, "approved");
+    assert_eq!(only(sent(&card)), json!("approved"));
+    let body = serde_json::to_value(card.request().unwrap()).unwrap();
+    assert_eq!((&body["assistant_id"], &body["multitask_strategy"]), (&json!("a-1"), &json!("reject")));
+    assert_eq!((&body["stream_resumable"], &body["on_disconnect"]), (&json!(true), &json!("continue")));
+    assert_eq!(body["context"], json!({"model": "large"}), "as the run that asked was started");
+    assert_eq!(body.get("input"), None);
+}
+
+#[test]
+fn yes_and_no_and_json_are_a_key_away() {
+    let mut card = card("question");
+    card.turn();
+    press(&mut card, "n");
+    assert_eq!(only(sent(&card)), json!(false));
+    card.turn();
+    press(&mut card, "{\"a\": 1");
+    assert!(problems(&card)[0].starts_with("Not valid JSON (line 1, column"), "{:?}", problems(&card));
+    press(&mut card, "}");
+    assert_eq!(only(sent(&card)), json!({"a": 1}));
+    card.set_text("null");
+    assert!(problems(&card)[0].starts_with("null can't be an answer"));
+}
+
+#[test]
+fn every_action_needs_a_decision_that_it_allows() {
+    let mut card = card("question-hitl");
+    // 1 approve; the second does not allow 2 or 4, the third only 4.
+    press(&mut card, "1<Down>24");
+    assert_eq!(problems(&card), ["action 2 needs a decision", "action 3 needs a decision"]);
+    press(&mut card, "3keep it<Down>14Tuesday");
+    let answer = only(sent(&card));
+    let expected = json!({"decisions": [
+        {"type": "approve"},
+        {"type": "reject", "message": "keep it"},
+        {"type": "respond", "message": "Tuesday"},
+    ]});
+    assert_eq!(answer, expected);
+}
+
+#[test]
+fn an_edit_sends_changed_arguments_and_keeps_the_rest() {
+    let mut card = card("question-hitl");
+    press(&mut card, "2");
+    assert_eq!(card.focused().map(|stop| stop.at), Some(At::Argument(0, 0)));
+    card.set_text("bob@example.com");
+    press(&mut card, "<Down><Down>1<Down>4x");
+    let decisions = only(sent(&card))["decisions"].clone();
+    let args = json!({"to": "bob@example.com", "body": "lunch?"});
+    assert_eq!(decisions[0], json!({"type": "edit", "edited_action": {"name": "send_email", "args": args}}));
+    let text: Vec<String> = card.lines(120).lines.iter().map(Line::text).collect();
+    assert!(text.iter().any(|line| line.contains("changed, was: ann@example.com")), "{text:#?}");
+}
+
+#[test]
+fn a_form_shows_problems_only_where_something_was_left_or_tried() {
+    let mut card = card("question-with-schema");
+    let shown = |card: &AnswerCard| -> String { card.lines(110).lines.iter().map(|l| l.text() + "\n").collect() };
+    assert!(!shown(&card).contains('✗'), "{}", shown(&card));
+    press(&mut card, "<Down>");
+    card.set_text("12");
+    assert!(!shown(&card).contains("at most"), "not while it is typed: {}", shown(&card));
+    press(&mut card, "<Down>");
+    assert!(shown(&card).contains("✗ must be at most 5"), "{}", shown(&card));
+    press(&mut card, "<Up>");
+    card.set_text("4");
+    press(&mut card, "<Up>y");
+    assert_eq!(only(sent(&card)), json!({"approve": true, "score": 4, "colour": "red"}));
+}
+
+#[test]
+fn a_form_becomes_json_with_what_was_typed() {
+    let mut card = card("question-with-schema");
+    press(&mut card, "n");
+    card.turn();
+    let text = card.outside_text().unwrap();
+    let typed: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(typed, json!({"approve": false, "score": 3, "colour": "red"}));
+    card.set_text(r#"{"approve": true}"#);
+    assert_eq!(only(sent(&card)), json!({"approve": true}));
+    card.set_text(r#"{"score": 99}"#);
+    assert_eq!(problems(&card), ["approve: is required", "score: must be at most 5"]);
+}
+
+#[test]
+fn several_questions_stay_open_until_they_are_answered() {
+    let mut card = card("questions-parallel");
+    let stops: Vec<usize> = card.stops().iter().map(|stop| stop.question).collect();
+    assert_eq!(stops, [0, 0, 1, 1, 2, 2]);
+    press(&mut card, "<Down><Down>keep");
+    let asked = waiting("questions-parallel").answerable();
+    assert_eq!(sent(&card), json!({ asked[1].id.clone().unwrap(): "keep" }));
+    assert_eq!(card.left_open(), 2);
+    let text: Vec<String> = card.lines(120).lines.iter().map(Line::text).collect();
+    assert!(text.iter().any(|line| line.contains("1 of 3 answered; the others stay open.")), "{text:#?}");
+}
+
+#[test]
+fn approve_all_decides_only_what_may_be_approved() {
+    let mut all = card("question-hitl");
+    all.approve_all();
+    assert_eq!(problems(&all), ["action 3 needs a decision"], "it only takes a response");
+    let mut inbox = card("question-inbox");
+    inbox.approve_all();
+    assert_eq!(only(sent(&inbox)), json!([{"type": "accept", "args": null}]));
+    let mut plain = card("question");
+    plain.approve_all();
+    assert_eq!(only(sent(&plain)), json!(true));
+}
+
+#[test]
+fn mixed_decisions_on_javascript_are_warned_about() {
+    let mut card = card("question-hitl");
+    card.is_javascript = true;
+    let text = |card: &AnswerCard| -> String { card.lines(120).lines.iter().map(|l| l.text() + "\n").collect() };
+    press(&mut card, "1");
+    assert!(!text(&card).contains("may drop"));
+    press(&mut card, "<Down>3");
+    assert!(text(&card).contains("This server may drop approved actions when one is rejected."));
+}
+
+#[test]
+fn a_refused_answer_keeps_the_draft() {
+    let mut card = card("question");
+    press(&mut card, "approved");
+    card.stage = AnswerStage::Sending;
+    press(&mut card, "x");
+    assert_eq!(only(sent(&card)), json!("approved"), "nothing is typed while it is sent");
+    let error = ApiError { kind: Kind::Conflict, at: Place::default(), detail: "busy".into(), hint: None };
+    card.refused(StartError { failure: StartFailure::Busy, error });
+    let text: Vec<String> = card.lines(100).lines.iter().map(Line::text).collect();
+    assert_eq!(text[0], "Someone answered first. Your draft is kept.");
+    press(&mut card, "!");
+    assert_eq!((card.stage.clone(), only(sent(&card))), (AnswerStage::Editing, json!("approved!")));
+}
+
+fn any_keys() -> impl Strategy<Value = Vec<Key>> {
+    let key = prop_oneof![
+        5 => proptest::sample::select("1234yn {}[]\":,abtrue\\é".chars().collect::<Vec<_>>()).prop_map(Key::char),
+        4 => proptest::sample::select(vec![Code::Up, Code::Down, Code::Left, Code::Right, Code::Enter, Code::Backspace, Code::Delete])
+            .prop_map(Key::plain),
+    ];
+    proptest::collection::vec(key, 0..60)
+}
+
+proptest! {
+    /// Whatever is typed: the card can be drawn in any width, its focus exists, and what it sends passes the model's check.
+    #[test]
+    fn typing_never_makes_an_answer_that_does_not_fit(
+        name in proptest::sample::select(vec!["question", "question-hitl", "question-inbox", "question-with-schema", "questions-parallel"]),
+        keys in any_keys(),
+        turns in proptest::collection::vec(0usize..60, 0..4),
+        width in 4usize..150,
+    ) {
+        let mut card = card(name);
+        for (at, key) in keys.into_iter().enumerate() {
+            if turns.contains(&at) {
+                card.turn();
+            }
+            card.key(key);
+            prop_assert!(card.focused().is_some());
+        }
+        let drawn = card.lines(width);
+        prop_assert!(drawn.focus.1 <= drawn.lines.len() && drawn.focus.0 < drawn.focus.1);
+        if let Some((row, _)) = drawn.cursor {
+            prop_assert!(row < drawn.lines.len());
+        }
+        if let Ok(made) = card.answer() {
+            for at in made.answered() {
+                let question = &card.questions[*at];
+                prop_assert_eq!(question.check(&made.value()[question.resume_id().unwrap()]), vec![]);
+            }
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! The card that says why a thread is as it is: the status, one sentence, the evidence, and what can be done.
+
+use crate::input::action::{Action, Context};
+use crate::input::keymap::{Keymap, binding};
+use crate::session::thread::ThreadView;
+use crate::session::{Cx, GUTTER, Page, Request, Requests, Session};
+use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::status::since;
+use jiff::Timestamp;
+use runtail_core::model::{Again, Question, RunFacts, ThreadStatus};
+use runtail_core::text;
+use runtail_stream::projection::RunOutcome;
+use std::time::Duration;
+
+/// Columns of the labels of the evidence.
+const LABEL: usize = 9;
+/// How often the evidence is read again.
+const REFRESH: jiff::SignedDuration = jiff::SignedDuration::from_secs(5);
+/// Bytes of a value of the evidence.
+const MAX_VALUE: usize = 2 << 10;
+
+/// What the card says.
+#[derive(Debug, Default)]
+struct Why {
+    /// What happened, in a sentence or two.
+    story: String,
+    /// Labels and values.
+    evidence: Vec<(&'static str, String)>,
+    /// Ids of keys and what they do here, the recommended one first.
+    actions: Vec<(&'static str, String)>,
+}
+
+/// The page, and when the thread's records were requested for it last.
+#[derive(Debug, Clone)]
+pub struct WhyPage(pub Timestamp);
+
+impl Page for WhyPage {
+    fn context(&self) -> Context {
+        Context::Why
+    }
+
+    fn title(&self, cx: &Cx<'_>) -> (&'static str, String) {
+        let about = cx.lookup.shown_thread().map(|view| match view.thread_id {
+            Some(thread) => format!("{} › thread {}", view.server.name, text::short_id(thread)),
+            None => view.server.name.to_string(),
+        });
+        ("WHY", about.unwrap_or_default())
+    }
+
+    fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
+        let view = cx.lookup.shown_thread();
+        view.map(|view| lines(&view, cx.session, width.saturating_sub(GUTTER.into()))).unwrap_or_default()
+    }
+
+    /// What a key does in the stream it does here too.
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        let recommended = || {
+            let why = why(&cx.lookup.shown_thread()?, cx.session);
+            let (id, _) = why.actions.first()?;
+            binding(id).map(|binding| binding.action)
+        };
+        let action = match action {
+            Action::Open => recommended(),
+            action => Some(action),
+        };
+        let Some(action) = action else { return Requests::none() };
+        Requests::from(Request::Close).and(Request::Do(Context::Stream, action))
+    }
+
+    /// The evidence is read again every few seconds.
+    fn on_tick(&mut self, cx: &Cx<'_>) -> Requests {
+        if cx.session.now.duration_since(self.0) < REFRESH || cx.lookup.shown_thread().is_none() {
+            return Requests::none();
+        }
+        self.0 = cx.session.now;
+        Request::RefreshThread.into()
+    }
+
+    fn next_tick(&self, _cx: &Cx<'_>) -> Option<Duration> {
+        Some(Duration::from_secs(1))
+    }
+}
+
+/// The card as lines.
+fn lines(view: &ThreadView<'_>, session: &Session, width: usize) -> Vec<Line> {
+    let mut badge = view.badge.clone();
+    badge
+        .left
+        .iter_mut()
+        .for_each(|piece| piece.tone = if piece.tone == Tone::Plain { Tone::Strong } else { piece.tone });
+    let mut lines = vec![badge, Line::new()];
+    let can_act = !view.is_recording && !session.is_read_only(&view.server.profile);
+    let why = why(view, session);
+    let said = |lines: &mut Vec<Line>, text: &str| {
+        lines.extend(wrap(text, width).iter().map(|row| Line::of(Tone::Plain, row)));
+    };
+    said(&mut lines, &why.story);
+    lines.push(Line::new());
+    for (label, value) in &why.evidence {
+        let rows = wrap(text::head(value, MAX_VALUE), width.saturating_sub(LABEL).max(1));
+        for (i, row) in rows.iter().enumerate() {
+            let label = if i == 0 { label } else { "" };
+            lines.push(Line::of(Tone::Dim, &format!("{label:<LABEL$}")).with(Tone::Plain, row));
+        }
+    }
+    lines.push(Line::new());
+    if !can_act {
+        let reason = if view.is_recording { "This is a recording." } else { "This profile is read-only." };
+        lines.push(Line::of(Tone::Dim, reason));
+    }
+    let (keymap, ascii) = (&session.keymap, session.settings.ascii);
+    for (id, label) in why.actions.iter().filter(|_| can_act) {
+        lines.push(key_line(keymap, id, label, ascii));
+    }
+    if !view.is_recording {
+        let details = "details: the state and the record as the server has them";
+        lines.push(key_line(keymap, "stream.details", details, ascii));
+    }
+    lines
+}
+
+fn key_line(keymap: &Keymap, id: &str, label: &str, ascii: bool) -> Line {
+    let key = keymap.hints_of([&id], ascii).pop().map(|(key, _)| key).unwrap_or_default();
+    Line::of(Tone::Accent, &key).with(Tone::Plain, &format!(" {label}"))
+}
+
+fn why(view: &ThreadView<'_>, session: &Session) -> Why {
+    let (status, now) = (view.status, session.now);
+    let runs = view.records.runs();
+    // The run that the status is of: others may wait behind it.
+    let run = match status {
+        ThreadStatus::Running { run_id: Some(id), .. } => view.records.run(id).or(runs.last()),
+        _ => runs.last(),
+    };
+    let name = run.map_or_else(|| "The newest run".to_string(), |run| run.name());
+    let name = capital(&name);
+    let new_run = |what: &str| ("stream.new_run", format!("new run{what}"));
+    let has_record = runs.iter().any(|run| run.is_recorded);
+    let nodes = |next: &[String]| next.iter().map(|node| text::clean(node).into_owned()).collect::<Vec<_>>().join(", ");
+    let mut why = match status {
+        ThreadStatus::Loading if view.is_recording => {
+            Why { story: "The recording shows no run here.".into(), ..Why::default() }
+        }
+        ThreadStatus::Loading => Why { story: "The thread's records are being loaded.".into(), ..Why::default() },
+        ThreadStatus::Unknown { why } => Why {
+            story: match why.is_empty() {
+                true => "The server says nothing about this thread's status.".into(),
+                false => format!("The status can't be told: {why}."),
+            },
+            ..Why::default()
+        },
+        ThreadStatus::Queued { since: Some(at), .. } if *at > now => Why {
+            story: format!("The run was created to start later: at {}.", session.clock(*at)),
+            actions: vec![("stream.cancel", "cancel the queued run".into())],
+            ..Why::default()
+        },
+        ThreadStatus::Queued { waiting, .. } => Why {
+            story: match waiting {
+                1 => "A run is queued: no worker has taken it yet.".into(),
+                n => format!("{n} runs are queued. A thread runs one at a time, in the order of their creation."),
+            },
+            actions: vec![("stream.cancel", "cancel the queued run".into())],
+            ..Why::default()
+        },
+        ThreadStatus::Running { nodes: at_work, .. } => {
+            let place = if at_work.is_empty() { String::new() } else { format!(" in {}", nodes(at_work)) };
+            Why {
+                story: format!("{name} is running{place}."),
+                actions: vec![("stream.cancel", "cancel the run: finished steps are kept".into())],
+                ..Why::default()
+            }
+        }
+        ThreadStatus::Waiting { questions, .. } => waiting(questions, &name),
+        ThreadStatus::Paused { next, after, .. } => {
+            let place = if *after { "after its last node; next is" } else { "before" };
+            Why {
+                story: format!("{name} was started with a breakpoint {place} {}. Nothing failed.", nodes(next)),
+                actions: vec![
+                    ("stream.answer", format!("continue: runs {}", nodes(next))),
+                    new_run(" with new input: drops the pause"),
+                ],
+                ..Why::default()
+            }
+        }
+        ThreadStatus::Cancelled { next, .. } => {
+            let lost = if next.is_empty() { String::new() } else { format!(" Next is {}; its unfinished work is lost.", nodes(next)) };
+            let again = format!("continue: runs {} again from its start. Calls it already made run again.", nodes(next));
+            let go_on = (!next.is_empty()).then_some(("stream.answer", again));
+            Why {
+                story: format!("{name} was cancelled. The steps that it had finished are saved.{lost}"),
+                actions: go_on.into_iter().chain([new_run(" with new input")]).collect(),
+                ..Why::default()
+            }
+        }
+        ThreadStatus::Edited { next, .. } => {
+            let go_on = format!("continue: runs {}; an open question is asked again", nodes(next));
+            Why {
+                story: match next.is_empty() {
+                    true => "The state was edited after the last run.".into(),
+                    false => format!("The state was edited, and nothing has continued it since. Next is {}.", nodes(next)),
+                },
+                actions: (!next.is_empty()).then_some(("stream.answer", go_on)).into_iter().chain([new_run("")]).collect(),
+                ..Why::default()
+            }
+        }
+        ThreadStatus::Stopped { next, .. } => Why {
+            story: "The thread is interrupted, and its records name no question, breakpoint or cancelled run.".into(),
+            actions: vec![("stream.answer", format!("continue: runs {}", nodes(next))), new_run(" with new input")],
+            ..Why::default()
+        },
+        ThreadStatus::Failed { nodes: failed, timed_out, .. } => {
+            let place = if failed.is_empty() { String::new() } else { format!(" in {}", nodes(failed)) };
+            let how = if *timed_out { "ran out of time" } else { "failed" };
+            let again = view.again;
+            let retry = match again {
+                Again::Steps if failed.is_empty() => Some("retry the steps that are not finished".into()),
+                Again::Steps => Some(format!("retry {}", nodes(failed))),
+                Again::Input => Some("run the last input again".into()),
+                Again::Nothing => None,
+            };
+            Why {
+                story: match again {
+                    Again::Steps => format!("{name} {how}{place}. The steps that it had finished are saved."),
+                    Again::Input => format!("{name} {how}{place}. No step is left to retry."),
+                    Again::Nothing => "The server calls the thread failed. Its runs were deleted, so nothing can be retried.".into(),
+                },
+                actions: retry.map(|retry| ("stream.again", retry)).into_iter().chain([new_run(" with new input")]).collect(),
+                ..Why::default()
+            }
+        }
+        ThreadStatus::Idle { .. } => Why {
+            story: match run {
+                Some(run) if run.outcome == RunOutcome::Deleted => {
+                    format!("{name} was rolled back or deleted: the server has no record of it. Nothing is left to do.")
+                }
+                Some(run) => format!("{name} {}. Nothing is left to do.", run.outcome.word()),
+                None => "Nothing runs on this thread.".into(),
+            },
+            // The input is in the record of a run.
+            actions: std::iter::once(new_run(""))
+                .chain(has_record.then(|| ("stream.again", "run the last input again".to_string())))
+                .collect(),
+            ..Why::default()
+        },
+        ThreadStatus::Deleted => Why {
+            story: "The thread was deleted: the server answers 404 for it. What this page shows is from before.".into(),
+            ..Why::default()
+        },
+        ThreadStatus::BusyWithoutRun { .. } => Why {
+            story: "The server calls the thread busy, but none of its runs is active. Usually a running run was deleted: it may \
+                    still be running, unseen, and the server doesn't release the thread by itself."
+                .into(),
+            actions: vec![new_run(": also releases the thread")],
+            ..Why::default()
+        },
+    };
+    why.evidence = evidence(view, session);
+    if is_answer_refused(view) {
+        if let Some((_, label)) = why.actions.iter_mut().find(|(id, _)| *id == "stream.again") {
+            *label = "ask again: runs the step that asks from its checkpoint".into();
+        }
+        why.story.push_str(
+            " It failed on an answer. The server has stored that answer and uses it again, so another answer has no effect: the \
+             step that asks has to run again first.",
+        );
+    }
+    why
+}
+
+fn waiting(questions: &[Question], name: &str) -> Why {
+    let count = match questions.len() {
+        1 => "a question".to_string(),
+        n => format!("{n} questions"),
+    };
+    let mut actions = vec![("stream.answer", "answer".to_string())];
+    if questions.iter().all(Question::can_be_approved) {
+        let all = if questions.len() > 1 { "approve all" } else { "approve" };
+        actions.push(("stream.approve", format!("{all}: opens the answer with everything approved")));
+    }
+    actions.push(("stream.new_run", "new run with new input: drops the question".into()));
+    Why { story: format!("{name} stopped with {count} and continues with the answer."), actions, ..Why::default() }
+}
+
+/// Whether the thread failed while a question of it is open: the answer did not fit (acting reference §1.1).
+fn is_answer_refused(view: &ThreadView<'_>) -> bool {
+    let state = view.records.state();
+    let has_question = || state.is_some_and(|state| state.tasks.iter().any(|task| !task.questions.is_empty()));
+    matches!(view.status, ThreadStatus::Failed { .. }) && has_question()
+}
+
+fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'static str, String)> {
+    let (known, status, now) = (view.records, view.status, session.now);
+    let mut evidence = Vec::new();
+    if *status == ThreadStatus::Deleted {
+        let checked = known.loaded().map(|loaded| format!("404, checked {} ago", since(now, loaded.at)));
+        return checked.map(|checked| ("thread", checked)).into_iter().collect();
+    }
+    for question in status.questions() {
+        let place = question.node.as_deref().map(|node| format!(" · asked by {node}")).unwrap_or_default();
+        evidence.push(("question", format!("{}{place}", question.summary())));
+    }
+    evidence.extend(status.error().map(|error| ("error", error.to_string())));
+    if let Some(thread) = known.thread() {
+        let word = if thread.status.is_empty() { "not told" } else { &thread.status };
+        let error = thread.error.as_ref().map(|error| format!(" · {}", error.text())).unwrap_or_default();
+        evidence.push(("status", format!("{word}{error}")));
+    }
+    if let Some(state) = known.state() {
+        let next = if state.next.is_empty() { "nothing".into() } else { state.next.join(", ") };
+        evidence.push(("next", next));
+        let step = state.step.map(|step| format!("step {step}"));
+        let written = state.created_at.map(|at| format!("saved {}", session.clock(at)));
+        let checkpoint: Vec<String> = step.into_iter().chain(written).collect();
+        if !checkpoint.is_empty() {
+            evidence.push(("last", checkpoint.join(", ")));
+        }
+    }
+    let run_id = match status {
+        ThreadStatus::Running { run_id: Some(id), .. } => Some(id.as_str()),
+        _ => known.runs().last().and_then(|run| run.run_id.as_deref()),
+    };
+    if let Some(run) = run_id.and_then(|id| known.record(id)) {
+        evidence.push(("run", run_told(run)));
+    }
+    let active = known.runs().iter().filter(|run| !run.outcome.is_over()).count();
+    let checked = known.loaded().map(|loaded| format!(" (checked {} ago)", since(now, loaded.at))).unwrap_or_default();
+    let runs = if active == 1 { "run" } else { "runs" };
+    evidence.push(("active", format!("{active} {runs}{checked}")));
+    if let Some(at) = view.last_event_at {
+        evidence.push(("events", format!("last event {} ago", since(now, at))));
+    }
+    for (part, why) in known.missing() {
+        let why = why.as_deref().unwrap_or("not offered by this server");
+        evidence.push(("missing", format!("{}: {why}", part.word())));
+    }
+    evidence
+}
+
+fn run_told(run: &RunFacts) -> String {
+    let mut told = format!("{} · {}", text::short_id(&run.run_id), run.status);
+    for (what, nodes) in [("interrupt_before", &run.interrupt_before), ("interrupt_after", &run.interrupt_after)] {
+        if !nodes.is_empty() {
+            told.push_str(&format!(" · {what} {}", nodes.join(", ")));
+        }
+    }
+    told
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}

@@ -1,0 +1,226 @@
+//! What keys can do, and the places in which they do it.
+
+/// Where keys are pressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Context {
+    /// Everywhere, after the context's own keys.
+    Global,
+    /// The list of deployments.
+    Deployments,
+    /// The revisions of one deployment.
+    Revisions,
+    /// The threads, runs and assistants of an agent server.
+    Server,
+    /// The stream viewer.
+    Stream,
+    /// The modes of a stream.
+    Modes,
+    /// Logs.
+    Logs,
+    /// The page that explains a revision.
+    Card,
+    /// The card that explains a thread.
+    Why,
+    /// A JSON document.
+    Inspector,
+    /// A page of text: help, messages.
+    Page,
+    /// The composer of a run.
+    Composer,
+    /// A document being edited.
+    Editor,
+    /// A change that is asked about.
+    Confirm,
+    /// The answer to a thread's questions.
+    Answer,
+    /// The journal.
+    Journal,
+    /// An entry of it.
+    Entry,
+    /// A command being typed.
+    Command,
+    /// All profiles.
+    Profiles,
+    /// A list beside the deployments.
+    Browse,
+    /// An authentication before it is sent.
+    Request,
+    /// One that was sent.
+    SignIn,
+    /// What would be written to the configuration file.
+    Save,
+    /// Where nothing is configured.
+    FirstRun,
+}
+
+impl Context {
+    /// The heading on the help screen.
+    pub fn title(self) -> &'static str {
+        match self {
+            Context::Global => "Everywhere",
+            Context::Deployments => "Deployments",
+            Context::Revisions => "Revisions",
+            Context::Server => "Threads, runs, assistants",
+            Context::Stream => "Stream",
+            Context::Modes => "The modes of a stream",
+            Context::Logs => "Logs",
+            Context::Card => "A revision explained",
+            Context::Why => "Why a thread is as it is",
+            Context::Inspector => "JSON",
+            Context::Page => "Pages",
+            Context::Composer => "Composing a run",
+            Context::Editor => "Editing a document",
+            Context::Confirm => "Before a change is made",
+            Context::Answer => "Answering",
+            Context::Journal => "The journal",
+            Context::Entry => "An entry of the journal",
+            Context::Command => "Typing a command",
+            Context::Profiles => "Profiles",
+            Context::Browse => "Integrations, listeners, providers, tokens, connections",
+            Context::Request => "Before an authentication is sent",
+            Context::SignIn => "An authentication",
+            Context::Save => "Before the configuration is written",
+            Context::FirstRun => "The first run",
+        }
+    }
+}
+
+/// What a key can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Action {
+    Quit,
+    QuitNow,
+    Back,
+    Help,
+    Notices,
+    NextPane,
+    PrevPane,
+    Zoom,
+    Refresh,
+    Copy,
+    CopyPath,
+    Suspend,
+    Redraw,
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    HalfUp,
+    HalfDown,
+    Top,
+    Bottom,
+    Left,
+    Right,
+    Open,
+    Describe,
+    Filter,
+    NextMatch,
+    PrevMatch,
+    Search,
+    Sift,
+    NextMessage,
+    PrevMessage,
+    NextMark,
+    PrevMark,
+    Sort,
+    ReverseSort,
+    Mark,
+    Watch,
+    Explain,
+    Compare,
+    BuildLog,
+    ServerLog,
+    Level,
+    Window,
+    Threads,
+    Runs,
+    Assistants,
+    NewRun,
+    /// Read a run even though that takes its events away from other readers.
+    TakeEvents,
+    Answer,
+    Approve,
+    CancelRun,
+    RollbackRun,
+    Again,
+    View1,
+    View2,
+    View3,
+    View4,
+    View5,
+    View6,
+    View7,
+    View8,
+    Split,
+    NextStream,
+    PrevStream,
+    AsReceived,
+    NextView,
+    PrevView,
+    PrevStep,
+    NextStep,
+    Follow,
+    Replay,
+    Play,
+    Speed,
+    Earlier,
+    Later,
+    SlideBack,
+    SlideOn,
+    Modes,
+    FoldAll,
+    UnfoldAll,
+    Start,
+    NextField,
+    PrevField,
+    Command,
+    Create,
+    Update,
+    Delete,
+    Redeploy,
+    Interrupt,
+    Rollback,
+    Preview,
+    EditOutside,
+    StartOver,
+    Send,
+    Option,
+    Form,
+    Request,
+    Curl,
+    Profiles,
+    Test,
+    Add,
+    Edit,
+    Save,
+    Anyway,
+    NextProfile,
+    PrevProfile,
+    TokensOf,
+    Discover,
+    DeleteAll,
+    SignIn,
+    OpenLink,
+    Export,
+    Wrap,
+    Timestamps,
+    Freeze,
+}
+
+impl Action {
+    /// Whether it is one of a dialog that asks about a change, rather than one that moves in it.
+    pub(crate) fn is_of_confirm(self) -> bool {
+        matches!(self, Action::Send | Action::Back | Action::Quit | Action::Option | Action::Curl)
+    }
+
+    /// Whether it can be done while the screen stands still.
+    pub(crate) fn works_frozen(self) -> bool {
+        matches!(self, Action::Freeze | Action::QuitNow | Action::Suspend | Action::Redraw)
+    }
+
+    /// Whether it is what sends, rather than one that leads there.
+    pub(crate) fn sends(self) -> bool {
+        matches!(self, Action::Send | Action::Start)
+    }
+}

@@ -1,0 +1,173 @@
+//! The help screen and the page of all keys: both are written by the table of keys, as it is in force.
+
+use super::action::Context;
+use super::bindings::{BINDINGS, Binding};
+use super::keymap::{Keymap, key_glyph};
+use crate::widgets::line::{Line, Tone};
+use crate::widgets::text_input;
+
+/// The places with keys of their own, in the order of the help screen.
+const PLACES: [Context; 22] = {
+    use Context::*;
+    [
+        Deployments,
+        Revisions,
+        Server,
+        Stream,
+        Logs,
+        Why,
+        Answer,
+        Card,
+        Inspector,
+        Modes,
+        Composer,
+        Editor,
+        Confirm,
+        Journal,
+        Entry,
+        Profiles,
+        Browse,
+        Request,
+        SignIn,
+        Save,
+        FirstRun,
+        Global,
+    ]
+};
+
+/// Headings within a long list: the row that each stands above.
+const PARTS: [(&str, &str); 3] = [
+    ("stream.messages", "Stream: its views"),
+    ("stream.search", "Stream: finding one's way"),
+    ("stream.compare", "Stream: the view State"),
+];
+
+/// From this width on each row names itself, as the configuration's `[keys]` calls it.
+const WITH_NAMES: usize = 100;
+
+/// The help screen: every key that works, those of the place where one is first. Two rows that are told by one sentence
+/// share a line.
+pub fn help_lines(keymap: &Keymap, here: Context, width: usize, ascii: bool) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let others = PLACES.into_iter().filter(|place| *place != here && *place != Context::Global);
+    for place in [here, Context::Global].into_iter().chain(others) {
+        let rows: Vec<(&Binding, String)> = rows(keymap, place, ascii);
+        let widest = rows.iter().map(|(_, keys)| runtail_core::text::width(keys)).max().unwrap_or(0);
+        for (n, (binding, keys)) in rows.into_iter().enumerate() {
+            let part = PARTS.iter().find(|(id, _)| *id == binding.id).map(|(_, heading)| *heading);
+            if let Some(heading) = part.or((n == 0).then(|| place.title())) {
+                if !lines.is_empty() {
+                    lines.push(Line::new());
+                }
+                lines.push(Line::of(Tone::Strong, heading));
+            }
+            let gap = " ".repeat(widest - runtail_core::text::width(&keys));
+            let line = Line::of(Tone::Accent, &format!("  {keys}{gap}  ")).with(Tone::Plain, binding.help);
+            lines.push(if width >= WITH_NAMES { line.right(Tone::Dim, binding.id) } else { line });
+        }
+    }
+    lines.extend([Line::new(), Line::of(Tone::Strong, "Wherever you type")]);
+    let widest = text_input::KEYS.iter().map(|(keys, _)| keys.len()).max().unwrap_or(0);
+    let row =
+        |(keys, help): &(&str, &str)| Line::of(Tone::Accent, &format!("  {keys:widest$}  ")).with(Tone::Plain, help);
+    lines.extend(text_input::KEYS.iter().map(row));
+    lines
+}
+
+/// The rows of a place, each with its keys and those of the row that its sentence speaks for as well.
+fn rows(keymap: &Keymap, place: Context, ascii: bool) -> Vec<(&'static Binding, String)> {
+    let mut rows: Vec<(&Binding, String)> = Vec::new();
+    for binding in BINDINGS.iter().filter(|binding| binding.context == place) {
+        let keys = keys(keymap, binding, ascii);
+        match rows.last_mut().filter(|_| binding.help.is_empty()) {
+            Some((_, before)) if !keys.is_empty() => *before = format!("{before}  {keys}").trim_start().to_string(),
+            Some(_) => {}
+            None => rows.push((binding, keys)),
+        }
+    }
+    rows
+}
+
+/// Every key that is in force, a row of the table a line, under what was wrong with the configuration's ones.
+pub fn table_lines(keymap: &Keymap, ascii: bool) -> Vec<Line> {
+    let mut lines: Vec<Line> = keymap.problems().iter().map(|problem| Line::of(Tone::Bad, problem)).collect();
+    if !lines.is_empty() {
+        lines.push(Line::new());
+    }
+    for binding in BINDINGS {
+        let keys = keys(keymap, binding, ascii);
+        let own: Vec<String> =
+            binding.keys.iter().filter_map(|key| Some(key_glyph(key.parse().ok()?, ascii))).collect();
+        let changed = if keys == own.join("  ") { String::new() } else { format!("instead of {}  ", own.join("  ")) };
+        let keys = if keys.is_empty() { "none".to_string() } else { keys };
+        lines.push(
+            Line::of(Tone::Plain, &format!("{:<26}", binding.id))
+                .with(Tone::Accent, &format!("{keys:<23} "))
+                .with(Tone::Moving, &changed)
+                .with(Tone::Dim, binding.sentence()),
+        );
+    }
+    lines
+}
+
+fn keys(keymap: &Keymap, binding: &Binding, ascii: bool) -> String {
+    let keys: Vec<String> = keymap.keys_of(binding.id).iter().map(|key| key_glyph(*key, ascii)).collect();
+    keys.join("  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn every_key_is_on_the_help_screen_wherever_one_is() {
+        let keymap = Keymap::default();
+        for here in PLACES {
+            let lines = help_lines(&keymap, here, 136, false);
+            assert_eq!(lines[0].text(), here.title());
+            let text: Vec<String> = lines.iter().map(Line::text).collect();
+            for binding in BINDINGS {
+                let keys = keys(&keymap, binding, false);
+                let told = BINDINGS.iter().take_while(|b| b.id != binding.id).filter(|b| !b.help.is_empty()).last();
+                let help = if binding.help.is_empty() { told.map_or("", |b| b.help) } else { binding.help };
+                let line = text.iter().any(|line| line.contains(&keys) && line.ends_with(help));
+                assert!(line, "{} in {here:?}", binding.id);
+            }
+        }
+        for (id, _) in PARTS {
+            assert!(BINDINGS.iter().any(|binding| binding.id == id), "{id}");
+        }
+    }
+
+    #[test]
+    fn no_sentence_is_cut_on_a_small_screen_and_no_name_on_a_large_one() {
+        for screen in [80, 104] {
+            // What the page leaves of the screen.
+            let width = screen - 4;
+            let columns = |line: &Line| {
+                line.width() + line.right.iter().map(|piece| runtail_core::text::width(&piece.text) + 2).sum::<usize>()
+            };
+            let long: Vec<String> = help_lines(&Keymap::default(), Context::Global, width, false)
+                .into_iter()
+                .filter(|line| columns(line) > width)
+                .map(|line| format!("{} columns: {}", columns(&line), line.text()))
+                .collect();
+            assert!(long.is_empty(), "wider than {width}:\n{}", long.join("\n"));
+        }
+    }
+
+    #[test]
+    fn keys_of_the_configuration_are_the_ones_that_are_told() {
+        let set = |id: &str, keys: &[&str]| (id.to_string(), keys.iter().map(|key| key.to_string()).collect());
+        let changes = BTreeMap::from([set("stream.next_message", &["F2"]), set("stream.prev_message", &[])]);
+        let (keymap, problems) = Keymap::new(&changes);
+        assert_eq!(problems, Vec::<String>::new());
+        let told =
+            |lines: Vec<Line>, what: &str| lines.iter().map(Line::text).find(|line| line.contains(what)).unwrap();
+        let line = told(help_lines(&keymap, Context::Stream, 76, false), "Where the next message begins");
+        assert!(line.starts_with("  F2  ") && !line.contains(')'), "{line}");
+        let line = told(table_lines(&keymap, false), "stream.prev_message");
+        assert!(line.contains("none") && line.contains("instead of ("), "{line}");
+    }
+}

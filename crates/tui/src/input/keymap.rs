@@ -1,0 +1,277 @@
+//! What keys do, and where: the table with the configuration's `[keys]`, for dispatch and the footer.
+
+use super::action::{Action, Context};
+pub use super::bindings::{ALIASES, BINDINGS, Binding, binding};
+use super::key::{Code, Key};
+use std::collections::BTreeMap;
+
+/// The keys in force: the table with the configuration's changes.
+#[derive(Debug, Clone)]
+pub struct Keymap {
+    keys: BTreeMap<(Context, Key), Action>,
+    shown: BTreeMap<&'static str, Vec<Key>>,
+    /// What was wrong with the configuration's changes.
+    problems: Vec<String>,
+}
+
+impl Default for Keymap {
+    fn default() -> Self {
+        Keymap::new(&BTreeMap::new()).0
+    }
+}
+
+impl Keymap {
+    /// Builds the map. Every problem of the configuration is reported at once; what is wrong changes nothing.
+    pub fn new(changes: &BTreeMap<String, Vec<String>>) -> (Keymap, Vec<String>) {
+        let mut problems = Vec::new();
+        let current =
+            |id: &String| ALIASES.iter().find(|(old, _)| old == id).map_or(id.clone(), |(_, now)| now.to_string());
+        let changes: &BTreeMap<String, Vec<String>> =
+            &changes.iter().map(|(id, keys)| (current(id), keys.clone())).collect();
+        for id in changes.keys().filter(|id| !BINDINGS.iter().any(|b| b.id == id.as_str())) {
+            problems.push(format!("[keys] {id}: there is no such action (`?` lists them)"));
+        }
+        let mut keys: BTreeMap<(Context, Key), Action> = BTreeMap::new();
+        let mut owners: BTreeMap<(Context, Key), &'static str> = BTreeMap::new();
+        let mut shown: BTreeMap<&'static str, Vec<Key>> = BTreeMap::new();
+        let mut wanted: Vec<(&Binding, Vec<Key>)> = Vec::new();
+        for binding in BINDINGS {
+            let own = binding.keys.iter().filter_map(|k| k.parse().ok()).collect::<Vec<Key>>();
+            let list = changes.get(binding.id).map(|list| list.iter().map(|key| sendable(binding, key)).collect());
+            wanted.push((
+                binding,
+                list.unwrap_or_else(|| Ok(own.clone())).unwrap_or_else(|e: String| {
+                    problems.push(format!("[keys] {}: {e}", binding.id));
+                    own
+                }),
+            ));
+        }
+        let sends = |(binding, _): &&(&Binding, Vec<Key>)| binding.action == Action::Send;
+        let sending: Vec<Key> = wanted.iter().filter(sends).flat_map(|(_, keys)| keys.clone()).collect();
+        for (binding, wanted) in wanted {
+            for key in wanted {
+                if binding.writes && !binding.action.sends() && sending.contains(&key) {
+                    problems.push(format!(
+                        "[keys] {key} sends, so it cannot be {} too: one that is held down must not send",
+                        binding.id
+                    ));
+                    continue;
+                }
+                if let Some(owner) = owners.get(&(binding.context, key)) {
+                    problems.push(format!("[keys] {key} is both {owner} and {}: the first keeps it", binding.id));
+                    continue;
+                }
+                owners.insert((binding.context, key), binding.id);
+                keys.insert((binding.context, key), binding.action);
+                shown.entry(binding.id).or_default().push(key);
+            }
+        }
+        problems.extend(shadows(&owners));
+        (Keymap { keys, shown, problems: problems.clone() }, problems)
+    }
+
+    /// What a key does in a context.
+    pub fn action(&self, context: Context, key: Key) -> Option<Action> {
+        self.keys.get(&(context, key)).or_else(|| self.keys.get(&(Context::Global, key))).copied()
+    }
+
+    /// What was wrong with the configuration's changes.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    /// The keys of a row of the table.
+    pub fn keys_of(&self, id: &str) -> &[Key] {
+        self.shown.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    /// The rows that the footer shows in a context, most useful first.
+    pub fn hints(&self, context: Context, ascii: bool) -> Vec<(String, &'static str)> {
+        let ids: &[&str] = match context {
+            Context::Deployments => &[
+                "deployments.open",
+                "deployments.logs",
+                "deployments.explain",
+                "deployments.watch",
+                "deployments.filter",
+                "deployments.sort",
+            ],
+            Context::Revisions => &[
+                "revisions.explain",
+                "revisions.build_log",
+                "revisions.logs",
+                "revisions.compare",
+                "revisions.watch",
+                "app.back",
+            ],
+            Context::Logs => &["logs.follow", "logs.filter", "logs.level", "logs.window", "app.zoom", "app.back"],
+            Context::Card => &["card.build_log", "card.logs", "card.describe", "app.back"],
+            // What makes sense there depends on what is shown (`app/hints.rs`).
+            Context::Stream => &[],
+            Context::Server => &["server.open", "server.new_run", "server.runs", "server.assistants", "server.filter"],
+            Context::Modes => &["modes.toggle", "modes.apply", "app.back"],
+            // The card itself names the keys that make sense.
+            Context::Why => &["why.do", "app.refresh", "app.back"],
+            Context::Inspector => &["json.toggle", "json.search", "json.unfold_all", "app.copy", "app.back"],
+            Context::Composer => &["composer.start", "composer.next", "composer.back"],
+            Context::Editor => &["editor.preview", "editor.outside", "editor.start_over", "editor.back"],
+            Context::Journal => &["journal.open", "journal.curl", "app.refresh", "app.back"],
+            Context::Entry => &["entry.curl", "app.back"],
+            Context::Browse => {
+                &["browse.open", "browse.describe", "browse.filter", "browse.profile", "app.refresh", "app.back"]
+            }
+            Context::Request => &["signin.send", "app.back"],
+            Context::SignIn => &["signin.link", "app.copy", "signin.wait", "app.back"],
+            Context::Page => &["move.page_down", "move.page_up", "app.back"],
+            Context::Profiles => {
+                &["profiles.use", "profiles.switch", "profiles.test", "profiles.add", "profiles.edit", "profiles.save"]
+            }
+            Context::Save => &["save.write", "move.page_down", "app.back"],
+            Context::FirstRun => &["first_run.choose", "first_run.anyway", "first_run.save", "app.quit"],
+            // What can be done there depends on more than the place (`app/confirm.rs`, `app/answer`).
+            Context::Confirm | Context::Answer | Context::Command | Context::Global => &[],
+        };
+        let help: &[&str] = match context {
+            Context::Composer | Context::Editor | Context::Confirm | Context::Answer | Context::Command => &[],
+            _ => &["app.command", "app.help"],
+        };
+        self.hints_of(ids.iter().chain(help), ascii)
+    }
+
+    /// Rows of the table for the footer, by their names.
+    pub fn hints_of<'i>(&self, ids: impl IntoIterator<Item = &'i &'i str>, ascii: bool) -> Vec<(String, &'static str)> {
+        let row = |id: &&str| {
+            let binding = binding(id)?;
+            let key = self.keys_of(id).first()?;
+            Some((key_glyph(*key, ascii), binding.label))
+        };
+        ids.into_iter().filter_map(row).collect()
+    }
+}
+
+/// Where a changed key takes one away that works everywhere else. Both stay in force: that may well be what was wanted.
+fn shadows(owners: &BTreeMap<(Context, Key), &'static str>) -> Vec<String> {
+    let comes_with = |id: &str, key: Key| {
+        let row = BINDINGS.iter().find(|binding| binding.id == id);
+        row.is_some_and(|row| row.keys.iter().any(|own| own.parse().is_ok_and(|own: Key| own == key)))
+    };
+    let here = owners.iter().filter(|((context, _), _)| *context != Context::Global);
+    let said = here.filter_map(|((context, key), own)| {
+        let hidden = owners.get(&(Context::Global, *key)).copied()?;
+        // What Runtail comes with is so on purpose.
+        let changed = !comes_with(own, *key) || !comes_with(hidden, *key);
+        changed.then(|| format!("[keys] {key} is {own} in \"{}\", so it is not {hidden} there", context.title()))
+    });
+    said.collect()
+}
+
+/// Reads a key of the configuration. What sends is no key that one presses by habit, or that a pasted text could hold.
+fn sendable(binding: &Binding, key: &str) -> Result<Key, String> {
+    let key: Key = key.parse()?;
+    match binding.action == Action::Send && (key.code == Code::Enter || key.text().is_some()) {
+        true => Err(format!("{key} never sends; choose one with ctrl, or F1 to F12")),
+        false => Ok(key),
+    }
+}
+
+/// A key as the footer shows it. In ASCII the sign of Enter would look like that of Ctrl.
+pub fn key_glyph(key: Key, ascii: bool) -> String {
+    match key.to_string().as_str() {
+        "Enter" if !ascii => "⏎".into(),
+        "BackTab" => "Shift-Tab".into(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_no_conflicts_and_every_key_parses() {
+        let (_, problems) = Keymap::new(&BTreeMap::new());
+        assert_eq!(problems, Vec::<String>::new());
+        for (n, binding) in BINDINGS.iter().enumerate() {
+            assert!(BINDINGS[n + 1..].iter().all(|other| other.id != binding.id), "{} is there twice", binding.id);
+            for key in binding.keys {
+                key.parse::<Key>().unwrap_or_else(|e| panic!("{}: {e}", binding.id));
+            }
+        }
+    }
+
+    #[test]
+    fn an_action_writes_or_does_not_wherever_it_works() {
+        for one in BINDINGS.iter().filter(|one| one.writes) {
+            let same = BINDINGS.iter().filter(|other| other.action == one.action);
+            assert!(same.clone().all(|other| other.writes), "{}", one.id);
+        }
+        let writes = |id: &str| binding(id).unwrap().writes;
+        assert!(writes("confirm.send") && writes("deployments.delete") && !writes("deployments.describe"));
+    }
+
+    #[test]
+    fn every_footer_hint_exists() {
+        let map = Keymap::default();
+        use Context::*;
+        for context in [Deployments, Revisions, Server, Logs, Card, Inspector, Composer, Profiles, Browse, SignIn, Page]
+        {
+            assert!(map.hints(context, false).len() >= 3, "{context:?}");
+        }
+    }
+
+    #[test]
+    fn configured_keys_replace_and_every_problem_is_said() {
+        let changes = BTreeMap::from([
+            ("app.help".to_string(), vec!["F1".to_string()]),
+            ("app.zoom".to_string(), vec!["Hyper".to_string()]),
+            ("app.copy".to_string(), vec!["q".to_string()]),
+            ("nonsense".to_string(), vec!["x".to_string()]),
+        ]);
+        let (map, problems) = Keymap::new(&changes);
+        assert_eq!(problems.len(), 3, "{problems:?}");
+        assert_eq!(map.action(Context::Stream, "F1".parse().unwrap()), Some(Action::Help));
+        assert_eq!(map.action(Context::Stream, "?".parse().unwrap()), None);
+        assert_eq!(map.action(Context::Stream, "f".parse().unwrap()), Some(Action::Zoom));
+        assert_eq!(map.action(Context::Stream, "q".parse().unwrap()), Some(Action::Quit));
+    }
+
+    #[test]
+    fn a_key_that_hides_one_that_works_everywhere_is_said_with_both_owners() {
+        let set = |id: &str, key: &str| (id.to_string(), vec![key.to_string()]);
+        let (map, problems) = Keymap::new(&BTreeMap::from([set("stream.open", "q"), set("app.refresh", "d")]));
+        assert!(problems.contains(&"[keys] q is stream.open in \"Stream\", so it is not app.quit there".to_string()));
+        let hides = |p: &&String| p.contains("d is ") && p.contains("so it is not app.refresh there");
+        assert!(problems.iter().filter(hides).count() > 1, "in every place that has a d of its own: {problems:?}");
+        assert_eq!(map.action(Context::Stream, "q".parse().unwrap()), Some(Action::Open));
+        // What says no other thing than the table hides nothing new.
+        let same = ("stream.follow".to_string(), vec!["End".to_string(), "G".to_string()]);
+        assert_eq!(Keymap::new(&BTreeMap::from([same])).1, Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_leads_to_a_change_never_sends_it() {
+        let key = |text: &str| text.parse::<Key>().unwrap();
+        let set = |id: &str, keys: &[&str]| (id.to_string(), keys.iter().map(|k| k.to_string()).collect());
+        for never in ["Enter", "y", "Space"] {
+            let (map, problems) = Keymap::new(&BTreeMap::from([set("confirm.send", &[never])]));
+            assert!(problems.len() == 1 && problems[0].contains("never sends"), "{problems:?}");
+            assert_eq!(
+                map.action(Context::Confirm, key("ctrl-s")),
+                Some(Action::Send),
+                "what is wrong changes nothing"
+            );
+            assert_ne!(map.action(Context::Confirm, key(never)), Some(Action::Send));
+        }
+        let changes = BTreeMap::from([set("confirm.send", &["ctrl-r"]), set("revisions.redeploy", &["ctrl-s", "R"])]);
+        let (map, problems) = Keymap::new(&changes);
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert_eq!(map.action(Context::Confirm, key("ctrl-r")), Some(Action::Send));
+        assert_eq!(map.action(Context::Editor, key("ctrl-r")), None);
+        assert_eq!(map.action(Context::Editor, key("F5")), Some(Action::Preview));
+        assert_eq!(
+            map.action(Context::Revisions, key("ctrl-s")),
+            None,
+            "it sends an authentication, and writes the file"
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! Pages: lines to read and to scroll.
+
+use super::component::{Component, Cx};
+use super::msg::Subscription;
+use super::request::Requests;
+use crate::input::action::{Action, Context};
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone};
+use crate::widgets::scroll::{Flat, Place, window};
+use std::time::Duration;
+
+/// The contents of a page.
+pub trait Page {
+    /// Whose keys it takes beside those that scroll.
+    fn context(&self) -> Context {
+        Context::Page
+    }
+
+    /// The title, and what stands behind it.
+    fn title(&self, cx: &Cx<'_>) -> (&'static str, String);
+
+    /// The lines, for a width.
+    fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line>;
+
+    /// Handles an action.
+    fn action(&mut self, _cx: &Cx<'_>, _action: Action) -> Requests {
+        Requests::none()
+    }
+
+    /// See [`Component::subscriptions`].
+    fn subscriptions(&self, _cx: &Cx<'_>, _out: &mut Vec<Subscription>) {}
+
+    /// See [`Component::profile`].
+    fn profile(&self) -> Option<&str> {
+        None
+    }
+
+    /// See [`Component::on_tick`].
+    fn on_tick(&mut self, _cx: &Cx<'_>) -> Requests {
+        Requests::none()
+    }
+
+    /// See [`Component::next_tick`].
+    fn next_tick(&self, _cx: &Cx<'_>) -> Option<Duration> {
+        None
+    }
+}
+
+/// A page and where one reads in it.
+#[derive(Debug, Clone)]
+pub struct Paged<P> {
+    /// The contents.
+    pub page: P,
+    /// Where one reads.
+    pub place: Place,
+}
+
+impl<P: Page + Default> Default for Paged<P> {
+    fn default() -> Paged<P> {
+        Paged::new(P::default())
+    }
+}
+
+impl<P: Page> Paged<P> {
+    /// A page at its first line.
+    pub fn new(page: P) -> Paged<P> {
+        Paged { page, place: Place::at_start() }
+    }
+
+    fn lines(&self, cx: &Cx<'_>) -> Vec<Line> {
+        self.page.lines(cx, cx.area.w.into())
+    }
+
+    fn rows(&self, cx: &Cx<'_>) -> Flat {
+        Flat { first: 0, end: self.lines(cx).len() as u64 }
+    }
+}
+
+impl<P: Page> Component for Paged<P> {
+    fn context(&self) -> Context {
+        self.page.context()
+    }
+
+    fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+        self.page.action(cx, action)
+    }
+
+    // A page has no cursor to see, so a step moves the window.
+    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        let rows = self.rows(cx);
+        self.place.page(&rows, cx.area.h.into(), lines);
+    }
+
+    fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
+        let rows = self.rows(cx);
+        match start {
+            true => self.place.to_start(&rows, cx.area.h.into()),
+            false => self.place.to_end(&rows, cx.area.h.into(), false),
+        }
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        let rows = self.rows(cx);
+        self.place.clamp(&rows, cx.area.h.into());
+    }
+
+    fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
+        self.page.subscriptions(cx, out);
+    }
+
+    fn profile(&self) -> Option<&str> {
+        self.page.profile()
+    }
+
+    fn on_tick(&mut self, cx: &Cx<'_>) -> Requests {
+        self.page.on_tick(cx)
+    }
+
+    fn next_tick(&self, cx: &Cx<'_>) -> Option<Duration> {
+        self.page.next_tick(cx)
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        let (title, about) = self.page.title(cx);
+        let head = overlay_head(cx.area);
+        let used = canvas.title(head, title, true);
+        canvas.foreign(head.x + used + 3, head.y, head.w.saturating_sub(used + 3), &about, Tone::Plain);
+        draw_lines(canvas, cx.area, &self.place, &self.lines(cx));
+        None
+    }
+}
+
+/// Where the title of an overlay goes.
+pub fn overlay_head(area: Area) -> Area {
+    Area { x: 1, y: 2, w: area.w, h: 1 }
+}
+
+/// Draws the lines that are in the window.
+pub fn draw_lines(canvas: &mut Canvas<'_>, area: Area, place: &Place, lines: &[Line]) {
+    let rows = Flat { first: 0, end: lines.len() as u64 };
+    for (i, spot) in window(&rows, place.top, area.h as usize).enumerate() {
+        if let Some(line) = lines.get(spot.key as usize) {
+            canvas.line(area.x, area.y + i as u16, area.w, line);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Rectangles of cells.
+
+/// A rectangle of cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub struct Area {
+    pub x: u16,
+    pub y: u16,
+    pub w: u16,
+    pub h: u16,
+}
+
+/// The part of a pane that is under its heading lines.
+pub fn below(area: Area, lines: u16) -> Area {
+    let lines = lines.min(area.h);
+    Area { y: area.y + lines, h: area.h - lines, ..area }
+}

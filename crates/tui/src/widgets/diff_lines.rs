@@ -1,0 +1,163 @@
+//! What changed between two states, as people read a diff: where, and the old and the new value.
+
+use super::json_tree::{change_glyph, change_tone, gist};
+use super::line::{Line, Tone};
+use runtail_core::text;
+use runtail_stream::projection::difference::{Change, ChangeKind, Difference};
+use runtail_stream::projection::document::{Doc, Kind, head as start};
+
+/// Bytes of a value that may be on its line.
+const SEEN: usize = 4096;
+/// Paths are cut at their front where the room is smaller.
+const PATH: usize = 200;
+
+/// While states are compared.
+pub fn comparing() -> Line {
+    Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "comparing …")
+}
+
+/// How much changed, in words, and since when. Lists that were compared by position are told of below.
+pub fn head(difference: &Difference, about: &Line, width: usize) -> Vec<Line> {
+    let mut line = Line::new();
+    for (kind, word) in [
+        (ChangeKind::Changed, "changed"),
+        (ChangeKind::Added, "added"),
+        (ChangeKind::Removed, "removed"),
+        (ChangeKind::Moved, "moved"),
+    ] {
+        let count = difference.count(kind);
+        if count > 0 {
+            line.push(Tone::Plain, if line.left.is_empty() { "" } else { ", " });
+            line.push(change_tone(kind), &format!("{} ", change_glyph(kind)));
+            line.push(Tone::Strong, &text::count(count));
+            line.push(Tone::Plain, &format!(" {word}"));
+        }
+    }
+    if difference.total() == 0 {
+        line.push(Tone::Plain, "nothing changed");
+    }
+    line.left.extend(about.left.iter().cloned());
+    let mut lines = vec![line];
+    for list in difference.by_position.iter().take(3) {
+        let path = path(&difference.new, *list, width / 2);
+        let words = " is too long to be aligned: its members were compared by position";
+        lines.push(Line::of(Tone::Moving, "? ").with(Tone::Dim, &path).with(Tone::Dim, words));
+    }
+    lines
+}
+
+/// How many changes there are beyond those that are kept.
+pub fn rest(difference: &Difference) -> Option<Line> {
+    let more = difference.total().checked_sub(difference.changes.len() as u64).filter(|more| *more > 0)?;
+    Some(Line::of(Tone::Dim, &format!("… and {} more changes", text::count(more))))
+}
+
+/// One change: on one line where there is room, else the values on lines of their own.
+pub fn change(difference: &Difference, change: &Change, width: usize) -> Vec<Line> {
+    let Difference { old, new, .. } = difference;
+    let (doc, node) = if change.kind == ChangeKind::Removed { (old, change.old) } else { (new, change.new) };
+    let head = Line::of(change_tone(change.kind), &format!("{} ", change_glyph(change.kind)))
+        .with(Tone::Dim, &path(doc, node, width.saturating_sub(2).min(PATH)));
+    let values = match change.kind {
+        ChangeKind::Added => vec![value(new, change.new)],
+        ChangeKind::Removed => vec![value(old, change.old)],
+        ChangeKind::Moved => {
+            let (from, to) = (old.index(change.old), new.index(change.new));
+            vec![Line::of(Tone::Plain, &format!("from {from} to {to}")).with(Tone::Dim, &gist(new, change.new))]
+        }
+        ChangeKind::Changed if change.kept > 0 => vec![appended(new, change)],
+        ChangeKind::Changed => vec![value(old, change.old), value(new, change.new)],
+    };
+    let room = width.saturating_sub(head.width() + 2);
+    let needed = values.iter().map(Line::width).sum::<usize>() + if values.len() > 1 { 3 } else { 0 };
+    if needed <= room {
+        let mut line = head.with(Tone::Plain, "  ");
+        for (n, value) in values.into_iter().enumerate() {
+            line.push(Tone::Dim, if n > 0 { " → " } else { "" });
+            line.left.extend(value.left);
+        }
+        return vec![line];
+    }
+    let two = values.len() > 1;
+    let mut lines = vec![head];
+    for (n, value) in values.into_iter().enumerate() {
+        let sign = match (two, n) {
+            (true, 0) => Line::of(Tone::Bad, "    - "),
+            (true, _) => Line::of(Tone::Good, "    + "),
+            (false, _) => Line::of(Tone::Plain, "    "),
+        };
+        lines.push(cut(sign, value, width));
+    }
+    lines
+}
+
+/// Puts a value behind what stands there, with its size where it has to be cut.
+fn cut(mut line: Line, value: Line, width: usize) -> Line {
+    let room = width.saturating_sub(line.width());
+    let Some((last, first)) = value.left.split_last() else { return line };
+    let Some(first) = first.first() else {
+        line.push(last.tone, &text::fit(&last.text, room));
+        return line;
+    };
+    // The second piece is the size.
+    line.push(first.tone, &text::fit(&first.text, room.saturating_sub(text::width(&last.text))));
+    line.push(last.tone, &last.text);
+    line
+}
+
+/// The path of a node; of a long one its end.
+fn path(doc: &Doc, node: u32, room: usize) -> String {
+    let whole = doc.path(node);
+    let clean = text::clean(&whole);
+    tail(&clean, room)
+}
+
+/// The end of a cleaned text that fits a width.
+pub fn tail(clean: &str, room: usize) -> String {
+    if text::width(clean) <= room {
+        return clean.to_string();
+    }
+    let mut from = clean.len();
+    let mut used = 1;
+    for (at, letter) in clean.char_indices().rev() {
+        used += text::width(letter.encode_utf8(&mut [0; 4]));
+        if used > room {
+            break;
+        }
+        from = at;
+    }
+    format!("…{}", &clean[from..])
+}
+
+/// A value in short: its text, and its size where that is not all of it.
+fn value(doc: &Doc, node: u32) -> Line {
+    let raw = doc.value(node);
+    let size = doc.size(node);
+    match doc.kind(node) {
+        Kind::Text => {
+            let (shown, all) = start(raw, SEEN);
+            let line = Line::of(Tone::Plain, &format!("\"{shown}{}", if all { "\"" } else { "…" }));
+            if size > 60 { line.with(Tone::Dim, &format!("  {}", text::bytes(size - 2))) } else { line }
+        }
+        Kind::Other => Line::of(Tone::Plain, text::head(raw, SEEN)),
+        Kind::Object | Kind::Array if size <= 60 => Line::of(Tone::Plain, raw),
+        kind => {
+            let noun = if kind == Kind::Object { "field" } else { "item" };
+            let count = doc.children_count(node);
+            let s = if count == 1 { "" } else { "s" };
+            let name = gist(doc, node);
+            let words = format!("{} {noun}{s}{name}", text::count(count.into()));
+            Line::of(Tone::Plain, &words).with(Tone::Dim, &format!("  {}", text::bytes(size)))
+        }
+    }
+}
+
+/// What was appended to a text.
+fn appended(doc: &Doc, change: &Change) -> Line {
+    // Behind its quote and what was there before.
+    let rest = doc.value(change.new).get(change.kept as usize + 1..).unwrap_or_default();
+    let rest = rest.strip_suffix('"').unwrap_or(rest);
+    let (shown, all) = start(rest, SEEN);
+    let more = if all { "" } else { "…" };
+    Line::of(Tone::Plain, &format!("…{shown}{more}")).with(Tone::Dim, &format!("  +{}", text::bytes(rest.len() as u64)))
+}

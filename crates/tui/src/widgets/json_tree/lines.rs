@@ -1,0 +1,241 @@
+//! The lines of a tree: of each value its key, its type by its look, and its size; of a long text the pieces.
+
+use super::{Tree, node_of, part_of};
+use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::scroll::Spot;
+use runtail_core::text;
+use runtail_stream::projection::difference::ChangeKind;
+use runtail_stream::projection::document::{Doc, Kind, head, plain};
+
+/// Containers from so many bytes on say how many.
+const HEAVY: u64 = 1000;
+/// Levels that are indented; deeper ones say how deep they are.
+const LEVELS: u32 = 20;
+/// Columns from which on something can be said in them.
+const LEAST: usize = 12;
+/// Columns left free for how much a value grew.
+const GROWTH: usize = 12;
+/// Bytes of a text that tells what an object is.
+const GIST: usize = 200;
+/// Bytes of a key that are shown.
+const KEY: usize = 200;
+
+impl Tree {
+    /// The lines of an entry.
+    pub(crate) fn lines_of(&self, key: u64) -> Vec<Line> {
+        let (node, part) = (node_of(key), part_of(key));
+        if part == 0 {
+            return vec![self.head_line(node)];
+        }
+        let indent = self.indent(node) + 4;
+        let line = |text: String| Line::of(Tone::Plain, &format!("{}{text}", " ".repeat(indent)));
+        self.piece(node, part).into_iter().map(line).collect()
+    }
+
+    /// One line of the tree.
+    pub fn line(&self, spot: Spot) -> Line {
+        if node_of(spot.key) >= self.doc.len() {
+            return Line::new();
+        }
+        self.lines_of(spot.key).into_iter().nth(spot.line).unwrap_or_default()
+    }
+
+    /// A piece of a text that is shown whole, broken into lines.
+    pub(crate) fn piece(&self, node: u32, part: u32) -> Vec<String> {
+        if node >= self.doc.len() {
+            return vec![String::new()];
+        }
+        let chunks = self.doc.chunks(node);
+        let number = (part as usize).saturating_sub(1);
+        let text = chunks.text(number);
+        // The next piece begins on a line of its own anyhow.
+        let text = text.strip_suffix('\n').filter(|_| number + 1 < chunks.count()).unwrap_or(&text);
+        wrap(text, self.width.saturating_sub(self.indent(node) + 4))
+    }
+
+    fn indent(&self, node: u32) -> usize {
+        let marks = if self.marks.is_some() { 2 } else { 0 };
+        2 * self.doc.depth(node).min(LEVELS) as usize + marks
+    }
+
+    /// While the first text is read: that it is, and what is known of it.
+    pub(crate) fn outline_lines(&self) -> Vec<Line> {
+        let Some((done, all)) = self.progress() else { return Vec::new() };
+        let share = done * 100 / all.max(1);
+        let mut lines = vec![
+            Line::of(Tone::Moving, "◐ ")
+                .with(Tone::Plain, &format!("reading {} …", text::bytes(all as u64)))
+                .with(Tone::Dim, &format!(" {share} %")),
+        ];
+        lines.extend(self.outline.iter().map(|(key, size)| {
+            let weight = text::bytes(*size as u64);
+            Line::of(Tone::Accent, &format!("    {key}")).with(Tone::Dim, &format!(": {weight}"))
+        }));
+        lines
+    }
+
+    fn head_line(&self, node: u32) -> Line {
+        let doc = &self.doc;
+        let mut line = Line::new();
+        let mark = self.marks.as_ref().map(|marks| marks.get(&node));
+        match mark {
+            Some(Some(mark)) => line.push(change_tone(mark.kind), &format!("{} ", change_glyph(mark.kind))),
+            Some(None) => line.push(Tone::Plain, "  "),
+            None => {}
+        }
+        line.push(Tone::Dim, &"  ".repeat(doc.depth(node).min(LEVELS) as usize));
+        line.push(
+            Tone::Dim,
+            match (doc.has_children(node), self.is_folded(node)) {
+                (true, true) => "▸ ",
+                (true, false) => "▾ ",
+                _ => "  ",
+            },
+        );
+        if doc.depth(node) > LEVELS {
+            line.push(Tone::Dim, &format!("‹{}› ", doc.depth(node)));
+        }
+        match doc.key(node) {
+            Some(key) => {
+                let name = if key.len() > KEY { head(key, KEY).0 + "…" } else { plain(key).into_owned() };
+                line.push(Tone::Accent, &name);
+                line.push(Tone::Dim, ": ");
+            }
+            None if doc.depth(node) > 0 => line.push(Tone::Dim, &format!("{}: ", doc.index(node))),
+            None => {}
+        }
+        let size = doc.size(node);
+        match doc.kind(node) {
+            kind @ (Kind::Object | Kind::Array) => {
+                let (brackets, noun) = if kind == Kind::Object { ("{}", "field") } else { ("[]", "item") };
+                let count = doc.children_count(node);
+                if count == 0 {
+                    line.push(Tone::Dim, brackets);
+                } else {
+                    let s = if count == 1 { "" } else { "s" };
+                    let weight = if size > HEAVY { format!(", {}", text::bytes(size)) } else { String::new() };
+                    line.push(Tone::Dim, &format!("{} {noun}{s}{weight}", text::count(count.into())));
+                    if doc.depth(node) > 0 && self.is_folded(node) {
+                        self.push_gist(&mut line, node);
+                    }
+                }
+            }
+            Kind::Text if self.shown_whole(node) => {
+                line.push(Tone::Dim, &format!("text, {}", text::bytes(size.saturating_sub(2))));
+            }
+            Kind::Other if self.shown_whole(node) => line.push(Tone::Dim, &text::bytes(size)),
+            Kind::Text => self.push_text(&mut line, node),
+            Kind::Other => {
+                let raw = doc.value(node);
+                let tone = match raw {
+                    "true" | "false" => Tone::Moving,
+                    "null" => Tone::Dim,
+                    _ => Tone::Good,
+                };
+                let room = self.width.saturating_sub(line.width());
+                if raw.len() > super::SHORT {
+                    let more = format!("  {}", text::bytes(size));
+                    let shown = text::clean(text::head(raw, room * 4)).into_owned();
+                    line.push(tone, &text::fit(&(shown + "…"), room.saturating_sub(more.len())));
+                    line.push(Tone::Dim, &more);
+                } else {
+                    line.push(tone, raw);
+                }
+            }
+        }
+        if let Some(Some(mark)) = mark
+            && mark.kind != ChangeKind::Added
+            && (doc.has_children(node) || doc.kind(node) == Kind::Text)
+        {
+            let weight = text::bytes(mark.growth.unsigned_abs());
+            match mark.growth {
+                0 => {}
+                1.. => line.push(Tone::Plain, &format!("  +{weight}")),
+                _ => line.push(Tone::Plain, &format!("  -{weight}")),
+            }
+        }
+        line
+    }
+
+    /// What is folded, in a few words: what it says of itself, else how it begins.
+    fn push_gist(&self, line: &mut Line, node: u32) {
+        let growth = if self.marks.is_some() { GROWTH } else { 0 };
+        let room = self.width.saturating_sub(line.width() + growth);
+        let gist = gist(&self.doc, node);
+        let (tone, words) = match gist.is_empty() {
+            false => (Tone::Plain, gist),
+            true => (Tone::Dim, format!("  {}", text::head(self.doc.value(node), 4 * room))),
+        };
+        if room > LEAST {
+            line.push(tone, &text::fit(&text::clean(&words), room));
+        }
+    }
+
+    fn push_text(&self, line: &mut Line, node: u32) {
+        let raw = self.doc.value(node);
+        let size = self.doc.size(node).saturating_sub(2);
+        let room = self.width.saturating_sub(line.width());
+        // A column takes six bytes at most as it is written; more than that is never on the line.
+        let (shown, all) = head(raw, room * 6 + 16);
+        let value = text::clean(&shown);
+        if text::width(&value) > room || !all {
+            let more = format!("  {}", text::bytes(size));
+            line.push(Tone::Plain, &text::fit(&value, room.saturating_sub(text::width(&more))));
+            line.push(Tone::Dim, &more);
+        } else if value.is_empty() || reads_otherwise(&value) {
+            // Without quotes it would look like something else.
+            line.push(Tone::Plain, &format!("\"{value}\""));
+        } else {
+            line.push(Tone::Plain, &value);
+        }
+    }
+}
+
+/// Whether a text looks like a number or a word of JSON.
+fn reads_otherwise(text: &str) -> bool {
+    matches!(text, "true" | "false" | "null") || (text.len() < 40 && text.parse::<f64>().is_ok())
+}
+
+/// What an object says of itself: the type and the text of a message, the name and the time of a record.
+pub fn gist(doc: &Doc, node: u32) -> String {
+    if doc.kind(node) != Kind::Object {
+        return String::new();
+    }
+    let field = |of: u32, wanted: &str| doc.children(of).take(64).find(|child| doc.key(*child) == Some(wanted));
+    let text = |of: u32, wanted: &str| {
+        let field = field(of, wanted)?;
+        (doc.kind(field) == Kind::Text && doc.size(field) > 2).then(|| head(doc.value(field), GIST).0)
+    };
+    // The first of a list that has it: the text among a message's blocks, the first call's name.
+    let within = |list: &str, wanted: &str| {
+        let list = field(node, list).filter(|list| doc.kind(*list) == Kind::Array)?;
+        doc.children(list).take(16).find_map(|item| text(item, wanted))
+    };
+    let said = text(node, "\"content\"").or_else(|| within("\"content\"", "\"text\""));
+    let said = said.or_else(|| Some(format!("→ {}", within("\"tool_calls\"", "\"name\"")?)));
+    let words = [
+        text(node, "\"type\"").or_else(|| text(node, "\"role\"")),
+        text(node, "\"name\""),
+        said.or_else(|| text(node, "\"text\"")).or_else(|| text(node, "\"title\"")),
+    ];
+    words.into_iter().flatten().map(|word| format!(" · {word}")).collect()
+}
+
+/// The sign of a change.
+pub fn change_glyph(kind: ChangeKind) -> &'static str {
+    match kind {
+        ChangeKind::Added => "+",
+        ChangeKind::Removed => "-",
+        ChangeKind::Changed => "~",
+        ChangeKind::Moved => "↕",
+    }
+}
+
+/// The look of a change.
+pub fn change_tone(kind: ChangeKind) -> Tone {
+    match kind {
+        ChangeKind::Added => Tone::Good,
+        ChangeKind::Removed => Tone::Bad,
+        ChangeKind::Changed | ChangeKind::Moved => Tone::Moving,
+    }
+}

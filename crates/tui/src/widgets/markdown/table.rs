@@ -1,0 +1,122 @@
+//! Tables: columns that shrink to the width, or one field a line where even that has no room.
+
+use super::Row;
+use super::spans::{Span, wrap};
+use crate::widgets::line::{Line, Piece, Tone};
+use pulldown_cmark::Alignment;
+use runtail_core::text;
+
+/// Columns between two columns.
+const GAP: usize = 2;
+/// A column is not made narrower than this to make room.
+const MIN_COLUMN: usize = 8;
+
+/// A table; its first row is the head.
+pub(crate) struct Table<'a> {
+    aligned: Vec<Alignment>,
+    pub rows: Vec<Vec<Vec<Span<'a>>>>,
+}
+
+impl<'a> Table<'a> {
+    pub fn new(aligned: Vec<Alignment>) -> Self {
+        Table { aligned, rows: Vec::new() }
+    }
+
+    /// Its rows on the screen. `at`: where it begins in the source.
+    pub fn rows(mut self, width: usize, at: usize) -> Vec<Row> {
+        for span in self.rows.iter_mut().take(1).flatten().flatten() {
+            span.tone = Tone::Strong;
+        }
+        match self.columns(width) {
+            Some(columns) => self.side_by_side(&columns, at),
+            None => self.one_by_one(width, at),
+        }
+    }
+
+    /// The width of each column: its own where there is room, else the widest give way.
+    fn columns(&self, width: usize) -> Option<Vec<usize>> {
+        let mut columns = vec![1; self.aligned.len()];
+        for row in &self.rows {
+            for (column, cell) in columns.iter_mut().zip(row) {
+                *column = (*column).max(cell.iter().map(|span| text::width(&text::clean(&span.text))).sum());
+            }
+        }
+        let room = width.checked_sub(GAP * columns.len().saturating_sub(1))?;
+        if columns.iter().sum::<usize>() <= room {
+            return Some(columns);
+        }
+        // The widest column that all those that are wider than their share may have.
+        let (mut limit, mut left, mut many) = (room, room, columns.len());
+        let mut sorted = columns.clone();
+        sorted.sort_unstable();
+        for own in sorted {
+            limit = left / many;
+            if own > limit {
+                break;
+            }
+            left -= own;
+            many -= 1;
+        }
+        (limit >= MIN_COLUMN).then(|| columns.into_iter().map(|own| own.min(limit)).collect())
+    }
+
+    fn side_by_side(&self, columns: &[usize], at: usize) -> Vec<Row> {
+        let mut out = Vec::new();
+        for (n, row) in self.rows.iter().enumerate() {
+            let cells: Vec<_> = row.iter().zip(columns).map(|(cell, width)| wrap(cell, &[], &[], *width)).collect();
+            let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+            let begin = row.iter().flatten().next().map_or(at, |span| span.at);
+            for i in 0..height {
+                let mut line = Line::new();
+                let mut missing = 0;
+                for ((cell, width), aligned) in cells.iter().zip(columns).zip(&self.aligned) {
+                    let pieces = cell.get(i).map(|(line, _)| line.left.as_slice()).unwrap_or_default();
+                    let free = width.saturating_sub(pieces.iter().map(|p| text::width(&p.text)).sum());
+                    let before = match aligned {
+                        Alignment::Right => free,
+                        Alignment::Center => free / 2,
+                        Alignment::Left | Alignment::None => 0,
+                    };
+                    space(&mut line, missing + before);
+                    line.left.extend_from_slice(pieces);
+                    missing = free - before + GAP;
+                }
+                let at = cells.iter().filter_map(|cell| cell.get(i)).map(|(_, at)| *at).find(|at| *at > 0);
+                out.push((line, if i == 0 { begin } else { at.unwrap_or(begin) }));
+            }
+            if n == 0 {
+                let width = columns.iter().sum::<usize>() + GAP * columns.len().saturating_sub(1);
+                out.push((Line::of(Tone::Dim, &"─".repeat(width)), begin));
+            }
+        }
+        out
+    }
+
+    /// `head: field`, a line each, and a blank one between two rows.
+    fn one_by_one(&self, width: usize, at: usize) -> Vec<Row> {
+        let mut out: Vec<Row> = Vec::new();
+        let Some((head, rows)) = self.rows.split_first() else { return out };
+        if rows.is_empty() {
+            return head.iter().flat_map(|cell| wrap(cell, &[], &[], width)).collect();
+        }
+        for (n, row) in rows.iter().enumerate() {
+            if n > 0 {
+                out.push((Line::new(), out.last().map_or(at, |(_, at)| *at)));
+            }
+            for (name, cell) in head.iter().zip(row) {
+                let begin = cell.first().map_or(at, |span| span.at);
+                let mut spans: Vec<Span<'_>> = name.iter().map(|span| Span { at: begin, ..span.clone() }).collect();
+                spans.push(Span::new(": ", Tone::Dim, begin));
+                spans.extend(cell.iter().cloned());
+                out.extend(wrap(&spans, &[], &[], width));
+            }
+        }
+        out
+    }
+}
+
+fn space(line: &mut Line, columns: usize) {
+    if columns > 0 {
+        line.left.push(Piece { text: " ".repeat(columns), tone: Tone::Plain });
+    }
+}

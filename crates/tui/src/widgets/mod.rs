@@ -1,0 +1,18 @@
+//! What screens are made of: lists, trees, text, colors. No widget knows a feature.
+
+pub mod area;
+pub mod canvas;
+pub(crate) mod diff_lines;
+pub mod diff_view;
+pub mod filter;
+pub mod jobs;
+pub mod json_tree;
+pub mod line;
+pub mod list;
+pub mod markdown;
+pub mod pattern;
+pub mod scroll;
+pub mod status;
+pub(crate) mod text_area_view;
+pub mod text_input;
+pub mod theme;

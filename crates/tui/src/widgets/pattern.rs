@@ -1,0 +1,425 @@
+//! What is searched for: a regular expression, or, where a text is none, the text as it stands.
+
+use super::line::{Line, Piece, Tone};
+use regex::{Regex, RegexBuilder};
+use runtail_core::text;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Bytes of a pattern; to compile a pasted text of a megabyte takes seconds.
+const MAX_TEXT: usize = 4096;
+/// Bytes that a compiled pattern may take, and bytes of what it remembers while it searches.
+const MAX_COMPILED: usize = 1 << 20;
+const MAX_REMEMBERED: usize = 4 << 20;
+/// How deep groups may lie in each other.
+const MAX_DEPTH: u32 = 64;
+/// A text is searched in pieces. A hit that reaches over the end of one is found in the next, which begins so much earlier:
+/// longer hits than this may be missed in texts that are longer than a piece.
+const OVERLAP: usize = 4096;
+
+/// What is searched for. Capitals make it exact, else any case fits.
+#[derive(Debug, Clone, Default)]
+pub struct Pattern {
+    text: String,
+    regex: Option<Regex>,
+    problem: Option<String>,
+}
+
+/// A text that is looked through.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// Whether it is JSON: then it is searched as it came, and as it reads without escapes.
+    pub is_json: bool,
+}
+
+/// What a look at a piece of a text gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// It is there, from this byte on.
+    Found(usize),
+    /// It is not there.
+    Nothing,
+    /// It is not there up to this byte, from which the next look goes on.
+    Further(usize),
+}
+
+impl Pattern {
+    /// Reads a pattern. One that is no regular expression is searched as plain text; [`Pattern::problem`] says so.
+    pub fn new(text: &str) -> Pattern {
+        if text.is_empty() || text.len() > MAX_TEXT {
+            return Pattern::plain(text);
+        }
+        match compile(text, has_capital(text)) {
+            Ok(regex) => Pattern { text: text.to_string(), regex: Some(regex), problem: None },
+            Err(error) => {
+                let why = reason(&error);
+                Pattern { problem: Some(format!("no regex ({why}): searched as it stands")), ..Pattern::plain(text) }
+            }
+        }
+    }
+
+    /// A text to be found as it stands.
+    pub fn plain(text: &str) -> Pattern {
+        if text.is_empty() {
+            return Pattern::default();
+        }
+        let exact = text.chars().any(char::is_uppercase);
+        let regex = (text.len() <= MAX_TEXT).then(|| compile(&regex::escape(text), exact).ok()).flatten();
+        let problem = regex.is_none().then(|| "too long to be searched for: nothing is found".to_string());
+        Pattern { text: text.to_string(), regex, problem }
+    }
+
+    /// As it was typed.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether there is nothing to look for.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// What has to be said about it, in words.
+    pub fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    /// Where it is in a text, in order. A hit has at least one character: what fits nowhere in particular is no find.
+    pub fn hits<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
+        let hits = self.regex.iter().flat_map(move |regex| regex.find_iter(text));
+        hits.map(|hit| hit.range()).filter(|hit| !hit.is_empty())
+    }
+
+    /// Whether a text holds it.
+    pub fn is_in(&self, text: &str) -> bool {
+        self.hits(text).next().is_some()
+    }
+
+    /// Looks through texts as if they stood behind each other, from a byte on and for about `room` bytes, so that one of
+    /// 50 MB is searched in many short turns. Says too how many bytes were read.
+    pub fn look(&self, sources: &[Source<'_>], from: usize, room: usize) -> (Look, usize) {
+        let mut read = 0;
+        let mut base = 0;
+        for source in sources {
+            let length = source.text.len();
+            if from < base + length {
+                let at = from.saturating_sub(base);
+                let end = text::head(source.text, at.saturating_add(room.max(OVERLAP).saturating_sub(read))).len();
+                let start = text::head(source.text, at.saturating_sub(OVERLAP)).len();
+                read += end - start;
+                if let Some(hit) = self.first_in(&source.text[start..end], source.is_json) {
+                    return (Look::Found(base + start + hit), read);
+                }
+                if end < length {
+                    return (Look::Further(base + end), read);
+                }
+            }
+            base += length;
+        }
+        (Look::Nothing, read)
+    }
+
+    /// Where the first hit in a text begins, in bytes of the text as it came.
+    pub fn first_in(&self, text: &str, is_json: bool) -> Option<usize> {
+        if let Some(hit) = self.hits(text).next() {
+            return Some(hit.start);
+        }
+        if !is_json {
+            return None;
+        }
+        let Cow::Owned(read) = unescaped(text) else { return None };
+        let hit = self.hits(&read).next()?;
+        Some(decode(text, hit.start).1)
+    }
+}
+
+/// Lights all hits in a line, over the borders of its pieces.
+pub fn light(line: &mut Line, pattern: &Pattern) {
+    for pieces in [&mut line.left, &mut line.right] {
+        let whole: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
+        let mut hits = pattern.hits(&whole).peekable();
+        if hits.peek().is_none() {
+            continue;
+        }
+        let mut lit: Vec<Piece> = Vec::with_capacity(pieces.len() + 2);
+        let mut begin = 0;
+        for piece in pieces.iter() {
+            let end = begin + piece.text.len();
+            let mut at = begin;
+            while at < end {
+                // Hits that are over by now do not come again.
+                while hits.next_if(|hit| hit.end <= at).is_some() {}
+                let (stop, tone) = match hits.peek() {
+                    Some(hit) if hit.start <= at => (hit.end.min(end), Tone::Hit),
+                    Some(hit) => (hit.start.min(end), piece.tone),
+                    None => (end, piece.tone),
+                };
+                lit.push(Piece { text: whole[at..stop].to_string(), tone });
+                at = stop;
+            }
+            begin = end;
+        }
+        *pieces = lit;
+    }
+}
+
+/// JSON text as it reads: its escapes are what they stand for. It may be cut anywhere.
+pub fn unescaped(text: &str) -> Cow<'_, str> {
+    match memchr::memchr(b'\\', text.as_bytes()) {
+        None => Cow::Borrowed(text),
+        Some(_) => Cow::Owned(decode(text, usize::MAX).0),
+    }
+}
+
+/// Takes the escapes out of JSON text until the result is `limit` bytes long; says how far it came in the text.
+fn decode(text: &str, limit: usize) -> (String, usize) {
+    let bytes = text.as_bytes();
+    let mut out = String::with_capacity(text.len().min(limit));
+    let mut at = 0;
+    while at < text.len() {
+        let run = memchr::memchr(b'\\', &bytes[at..]).map_or(text.len(), |n| at + n);
+        if run - at >= limit.saturating_sub(out.len()) {
+            let end = at + limit.saturating_sub(out.len());
+            return (out, end);
+        }
+        out.push_str(&text[at..run]);
+        if run == text.len() {
+            break;
+        }
+        let (letter, length) = escape(&text[run..]);
+        out.push(letter);
+        at = run + length;
+    }
+    (out, text.len())
+}
+
+/// The letter that an escape stands for, and how many bytes it takes. Half a surrogate pair is U+FFFD.
+fn escape(text: &str) -> (char, usize) {
+    let unit = |at: usize| text.get(at..at + 4).and_then(|hex| u16::from_str_radix(hex, 16).ok());
+    let letter = match text[1..].chars().next() {
+        Some('n') => '\n',
+        Some('t') => '\t',
+        Some('r') => '\r',
+        Some('b') => '\u{8}',
+        Some('f') => '\u{c}',
+        Some('u') => {
+            let Some(first) = unit(2) else { return ('\u{fffd}', 2) };
+            let second = text[6..].starts_with("\\u").then(|| unit(8)).flatten();
+            if let Some(second) = second
+                && let Some(Ok(letter)) = char::decode_utf16([first, second]).next()
+                && u32::from(letter) > 0xffff
+            {
+                return (letter, 12);
+            }
+            return (char::from_u32(first.into()).unwrap_or('\u{fffd}'), 6);
+        }
+        Some(other) => return (other, 1 + other.len_utf8()),
+        None => return ('\\', 1),
+    };
+    (letter, 2)
+}
+
+fn compile(text: &str, exact: bool) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(text)
+        .case_insensitive(!exact)
+        .multi_line(true)
+        .size_limit(MAX_COMPILED)
+        .dfa_size_limit(MAX_REMEMBERED)
+        .nest_limit(MAX_DEPTH)
+        .build()
+}
+
+/// Whether there is a capital that is meant as a letter: not that of `\S`, `\p{Lu}` or `\x4A`.
+fn has_capital(text: &str) -> bool {
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => {
+                let mut digits = match chars.next() {
+                    Some('p' | 'P') => 0,
+                    Some('x') => 2,
+                    Some('u') => 4,
+                    Some('U') => 8,
+                    _ => continue,
+                };
+                if chars.next_if_eq(&'{').is_some() {
+                    while chars.next().is_some_and(|c| c != '}') {}
+                } else {
+                    while digits > 0 && chars.next_if(char::is_ascii_hexdigit).is_some() {
+                        digits -= 1;
+                    }
+                }
+            }
+            c if c.is_uppercase() => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Why a text is no regular expression, in a few words.
+fn reason(error: &regex::Error) -> String {
+    match error {
+        regex::Error::CompiledTooBig(_) => "it would grow too large".into(),
+        error => {
+            let text = error.to_string();
+            let last = text.lines().last().unwrap_or_default().trim();
+            last.strip_prefix("error: ").unwrap_or(last).to_string()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn found(pattern: &str, text: &str) -> Vec<(usize, usize)> {
+        Pattern::new(pattern).hits(text).map(|hit| (hit.start, hit.end)).collect()
+    }
+
+    #[test]
+    fn capitals_make_it_exact() {
+        assert_eq!(found("kraków", "KRAKÓW Kraków"), [(0, 7), (8, 15)]);
+        assert_eq!(found("Kraków", "KRAKÓW Kraków"), [(8, 15)]);
+        assert_eq!(found(r"\Sx", "aX"), [(0, 2)], "the capital of a class is no letter");
+        assert_eq!(found(r"\p{Lu}x", "AX"), [(0, 2)]);
+        assert_eq!(found(r"\x4Ax", "jX"), [(0, 2)]);
+        assert_eq!(found(r"\x4AAx", "jax"), [], "what follows the digits is a letter");
+    }
+
+    #[test]
+    fn a_text_that_is_no_regex_is_searched_as_it_stands() {
+        let pattern = Pattern::new("f(x");
+        assert_eq!(pattern.problem(), Some("no regex (unclosed group): searched as it stands"));
+        assert_eq!(pattern.hits("F(X) f(x").collect::<Vec<_>>(), [0..3, 5..8]);
+        let huge = Pattern::new(r"\w{1000}{1000}");
+        assert_eq!(huge.problem(), Some("no regex (it would grow too large): searched as it stands"));
+        assert!(huge.is_in(r"a \w{1000}{1000} b"));
+        let deep = Pattern::new(&"(".repeat(2_000));
+        assert!(deep.problem().is_some() && deep.is_in(&"(".repeat(2_001)));
+        let endless = Pattern::new(&"x".repeat(2_000_000));
+        assert!(endless.problem().is_some() && !endless.is_in("x"));
+    }
+
+    #[test]
+    fn nothing_is_no_hit() {
+        assert_eq!(found("x*", "axxb"), [(1, 3)]);
+        assert_eq!(found("", "a"), []);
+        assert_eq!(found("$", "a"), []);
+        assert_eq!(found("^b", "a\nb"), [(2, 3)], "a line begins after a break");
+    }
+
+    #[test]
+    fn hits_are_lit_over_the_borders_of_pieces() {
+        let mut line = Line::of(Tone::Dim, "one tw").with(Tone::Plain, "o three").right(Tone::Bad, "two");
+        light(&mut line, &Pattern::new("two|e"));
+        let pieces = |pieces: &[Piece]| pieces.iter().map(|p| (p.text.clone(), p.tone)).collect::<Vec<_>>();
+        let expected = [
+            ("on", Tone::Dim),
+            ("e", Tone::Hit),
+            (" ", Tone::Dim),
+            ("tw", Tone::Hit),
+            ("o", Tone::Hit),
+            (" thr", Tone::Plain),
+            ("e", Tone::Hit),
+            ("e", Tone::Hit),
+        ];
+        assert_eq!(pieces(&line.left), expected.map(|(text, tone)| (text.to_string(), tone)));
+        assert_eq!(pieces(&line.right), [("two".to_string(), Tone::Hit)]);
+    }
+
+    #[test]
+    fn json_is_found_as_it_came_and_as_it_reads() {
+        let raw = r#"{"a":"caf\u00e9 \"au lait\"","b":"one\ntwo","c":"\ud83d\ude00 \ud83d c:\\temp"}"#;
+        for (pattern, at) in [
+            ("café", r"caf\u"),
+            ("é \"au", r"\u00e9 \"),
+            ("e\ntwo", r"e\ntwo"),
+            ("u00e9", "u00e9"),
+            ("😀", r"\ud83d\ude00"),
+            (r"c:\\temp", r"c:\\temp"),
+        ] {
+            let wanted = raw.find(at).unwrap();
+            assert_eq!(Pattern::new(pattern).first_in(raw, true), Some(wanted), "{pattern}");
+        }
+        assert_eq!(Pattern::new("café").first_in(raw, false), None);
+        assert_eq!(unescaped(r"cut \u00"), "cut \u{fffd}00");
+        assert_eq!(unescaped("cut \\"), "cut \\");
+    }
+
+    #[test]
+    fn a_long_text_is_searched_in_pieces() {
+        let text = format!("{}needle{}", "é".repeat(50_000), "hay".repeat(50_000));
+        let sources = [Source { text: "head", is_json: false }, Source { text: &text, is_json: true }];
+        let pattern = Pattern::new("needle");
+        let (mut at, mut turns) = (0, 0);
+        let found = loop {
+            turns += 1;
+            let (look, read) = pattern.look(&sources, at, 10_000);
+            assert!(read <= 10_000 + 2 * OVERLAP, "{read}");
+            match look {
+                Look::Further(next) => at = next,
+                look => break look,
+            }
+        };
+        assert_eq!(found, Look::Found(4 + 100_000));
+        assert!(turns > 8, "{turns}");
+        assert_eq!(pattern.look(&[], 0, 10).0, Look::Nothing);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_find_what_the_whole_holds(
+            parts in proptest::collection::vec("[abé]{0,3000}", 0..8),
+            room in 1usize..6000,
+        ) {
+            let pattern = Pattern::new("aé*b");
+            let sources: Vec<Source<'_>> = parts.iter().map(|text| Source { text, is_json: false }).collect();
+            let mut at = 0;
+            let mut turns = 0;
+            let found = loop {
+                match pattern.look(&sources, at, room).0 {
+                    Look::Further(next) => {
+                        prop_assert!(next > at);
+                        at = next;
+                    }
+                    look => break look,
+                }
+                turns += 1;
+                prop_assert!(turns < 1000);
+            };
+            let mut base = 0;
+            let mut whole = Look::Nothing;
+            for part in &parts {
+                if let Some(hit) = pattern.first_in(part, false) {
+                    whole = Look::Found(base + hit);
+                    break;
+                }
+                base += part.len();
+            }
+            prop_assert_eq!(found, whole);
+        }
+
+        #[test]
+        fn lighting_changes_no_text(texts in proptest::collection::vec("[a-cé]{0,6}", 0..6), pattern in "[a-cé]{1,3}") {
+            let mut line = Line::new();
+            texts.iter().for_each(|text| line.push(Tone::Dim, text));
+            let before: String = texts.concat();
+            light(&mut line, &Pattern::new(&pattern));
+            let after: String = line.left.iter().map(|p| p.text.as_str()).collect();
+            prop_assert_eq!(&after, &before);
+            let lit: usize = line.left.iter().filter(|p| p.tone == Tone::Hit).map(|p| p.text.len()).sum();
+            prop_assert_eq!(lit, Pattern::new(&pattern).hits(&before).map(|h| h.len()).sum::<usize>());
+        }
+
+        #[test]
+        fn any_text_can_be_typed(text in any::<String>(), hay in any::<String>()) {
+            let pattern = Pattern::new(&text);
+            let found = pattern.first_in(&hay, true);
+            prop_assert!(found.is_none_or(|at| at <= hay.len()));
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! Where a person is in a list whose entries have stable keys and heights in lines, and which may grow at its end and
+//! be cut at its front while they read. A paused place never moves by itself; following is a place of its own.
+
+/// A list that can be scrolled. Entries have keys of `first..end`, of which some may be left out.
+pub trait Rows {
+    /// Key of the first entry that is still there.
+    fn first(&self) -> u64;
+    /// One past the key of the last entry.
+    fn end(&self) -> u64;
+    /// Lines that an entry takes; none where it is shown within another one.
+    fn height(&self, key: u64) -> usize;
+
+    /// The entry after this one.
+    fn next(&self, key: u64) -> Option<u64> {
+        (key + 1 < self.end()).then_some(key + 1)
+    }
+    /// The entry before this one.
+    fn prev(&self, key: u64) -> Option<u64> {
+        (key > self.first()).then(|| key - 1)
+    }
+    /// Of a key within the list, the entry itself, or the next one where that one is left out.
+    fn near(&self, key: u64) -> u64 {
+        key
+    }
+    /// How many entries there are from this key on.
+    fn count_from(&self, key: u64) -> u64 {
+        self.end().saturating_sub(key)
+    }
+}
+
+impl<R: Rows + ?Sized> Rows for &R {
+    fn first(&self) -> u64 {
+        (**self).first()
+    }
+    fn end(&self) -> u64 {
+        (**self).end()
+    }
+    fn height(&self, key: u64) -> usize {
+        (**self).height(key)
+    }
+    fn next(&self, key: u64) -> Option<u64> {
+        (**self).next(key)
+    }
+    fn prev(&self, key: u64) -> Option<u64> {
+        (**self).prev(key)
+    }
+    fn near(&self, key: u64) -> u64 {
+        (**self).near(key)
+    }
+    fn count_from(&self, key: u64) -> u64 {
+        (**self).count_from(key)
+    }
+}
+
+/// A list whose entries take one line each.
+#[derive(Debug, Clone, Copy)]
+pub struct Flat {
+    /// Key of the first entry.
+    pub first: u64,
+    /// One past the last.
+    pub end: u64,
+}
+
+impl Rows for Flat {
+    fn first(&self) -> u64 {
+        self.first
+    }
+    fn end(&self) -> u64 {
+        self.end
+    }
+    fn height(&self, _: u64) -> usize {
+        1
+    }
+}
+
+/// A line of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Spot {
+    /// The entry.
+    pub key: u64,
+    /// The line in it, from 0.
+    pub line: usize,
+}
+
+/// A place in a list: the line under the cursor, the line at the top of the window, and whether the end is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The line under the cursor.
+    pub cursor: Spot,
+    /// The line at the top of the window.
+    pub top: Spot,
+    /// Whether new lines are followed.
+    pub follow: bool,
+    /// The list's end when following stopped: what is beyond it is new.
+    pub seen: u64,
+}
+
+impl Place {
+    /// At the end, following it.
+    pub fn following() -> Place {
+        Place { cursor: Spot::default(), top: Spot::default(), follow: true, seen: 0 }
+    }
+
+    /// At the start, following nothing.
+    pub fn at_start() -> Place {
+        Place { follow: false, seen: u64::MAX, ..Place::following() }
+    }
+
+    /// Entries that came since following stopped.
+    pub fn unseen(&self, rows: &impl Rows) -> u64 {
+        if self.follow { 0 } else { rows.count_from(self.seen) }
+    }
+
+    /// Brings the place in line with a list that grows and with the window's height: entries that were let go clamp it,
+    /// following puts the cursor on the last line, and the cursor is on the screen. A paused window stays where it is,
+    /// even where the list's end came nearer.
+    pub fn clamp(&mut self, rows: &impl Rows, height: usize) {
+        self.bring(rows, height, self.follow);
+    }
+
+    /// The same for a list that is replaced as a whole, and after a move: no room is left below the end.
+    pub fn fill(&mut self, rows: &impl Rows, height: usize) {
+        self.bring(rows, height, true);
+    }
+
+    fn bring(&mut self, rows: &impl Rows, height: usize, fill: bool) {
+        if rows.first() >= rows.end() || height == 0 {
+            return;
+        }
+        let last = last_spot(rows);
+        if self.follow {
+            self.cursor = last;
+            self.seen = rows.end();
+        }
+        self.cursor = clamp(rows, self.cursor);
+        self.top = clamp(rows, self.top);
+        if self.cursor < self.top {
+            self.top = self.cursor;
+        }
+        let lowest_top = back(rows, self.cursor, height - 1);
+        if self.top < lowest_top {
+            self.top = lowest_top;
+        }
+        // Room below the end is wasted only where the list is shorter than the window.
+        let last_page = back(rows, last, height - 1);
+        if fill && self.top > last_page {
+            self.top = last_page;
+        }
+    }
+
+    /// After a new layout an entry has another number of lines: the place keeps its part of it.
+    pub fn rescale(&mut self, key: u64, before: usize, after: usize) {
+        for spot in [&mut self.cursor, &mut self.top] {
+            if spot.key == key && before > 0 {
+                spot.line = spot.line * after / before;
+            }
+        }
+    }
+
+    /// Moves the cursor by lines and, with it, the window; any move up stops following.
+    pub fn step(&mut self, rows: &impl Rows, height: usize, lines: isize) {
+        if rows.first() >= rows.end() {
+            return;
+        }
+        if lines < 0 {
+            self.follow = false;
+        }
+        self.cursor = walk(rows, clamp(rows, self.cursor), lines);
+        self.fill(rows, height);
+    }
+
+    /// Goes to a line and stays there.
+    pub fn go(&mut self, rows: &impl Rows, height: usize, spot: Spot) {
+        if self.follow {
+            self.seen = rows.end();
+        }
+        self.follow = false;
+        if rows.first() >= rows.end() {
+            return;
+        }
+        self.cursor = clamp(rows, spot);
+        // What is far away is shown with what is around it.
+        let after = |spot| walk(rows, spot, height as isize - 1);
+        if self.cursor < self.top || self.cursor > after(clamp(rows, self.top)) {
+            self.top = back(rows, self.cursor, height / 3);
+        }
+        self.fill(rows, height);
+    }
+
+    /// Moves cursor and window together by lines, as a page key or the wheel does.
+    pub fn page(&mut self, rows: &impl Rows, height: usize, lines: isize) {
+        if rows.first() >= rows.end() {
+            return;
+        }
+        if lines < 0 {
+            self.follow = false;
+        }
+        self.top = walk(rows, clamp(rows, self.top), lines);
+        self.cursor = walk(rows, clamp(rows, self.cursor), lines);
+        self.fill(rows, height);
+    }
+
+    /// To the first line.
+    pub fn to_start(&mut self, rows: &impl Rows, height: usize) {
+        self.follow = false;
+        self.cursor = first_spot(rows);
+        self.fill(rows, height);
+    }
+
+    /// To the last line, following it where the list grows.
+    pub fn to_end(&mut self, rows: &impl Rows, height: usize, follow: bool) {
+        self.follow = follow;
+        if rows.first() < rows.end() {
+            self.cursor = last_spot(rows);
+        }
+        self.fill(rows, height);
+    }
+}
+
+/// The lines of a window, from its top.
+pub fn window<R: Rows>(rows: &R, top: Spot, height: usize) -> impl Iterator<Item = Spot> + '_ {
+    // Where no entry takes a line, there is none to show.
+    let mut next = (rows.first() < rows.end()).then(|| clamp(rows, top)).filter(|spot| rows.height(spot.key) > 0);
+    std::iter::from_fn(move || {
+        let spot = next?;
+        next = after(rows, spot);
+        Some(spot)
+    })
+    .take(height)
+}
+
+/// The first line of the first entry after this one that takes any.
+fn below(rows: &impl Rows, key: u64) -> Option<Spot> {
+    let mut keys = std::iter::successors(rows.next(key), |key| rows.next(*key));
+    Some(Spot { key: keys.find(|key| rows.height(*key) > 0)?, line: 0 })
+}
+
+/// The last line of the last entry before this one that takes any.
+fn above(rows: &impl Rows, key: u64) -> Option<Spot> {
+    let mut keys = std::iter::successors(rows.prev(key), |key| rows.prev(*key));
+    let key = keys.find(|key| rows.height(*key) > 0)?;
+    Some(Spot { key, line: rows.height(key) - 1 })
+}
+
+fn first_spot(rows: &impl Rows) -> Spot {
+    let first = Spot { key: rows.first(), line: 0 };
+    if rows.height(first.key) > 0 { first } else { below(rows, first.key).unwrap_or(first) }
+}
+
+fn last_spot(rows: &impl Rows) -> Spot {
+    above(rows, rows.end()).unwrap_or(Spot { key: rows.end() - 1, line: 0 })
+}
+
+fn clamp(rows: &impl Rows, spot: Spot) -> Spot {
+    if spot.key < rows.first() {
+        return first_spot(rows);
+    }
+    if spot.key >= rows.end() {
+        return last_spot(rows);
+    }
+    let key = rows.near(spot.key);
+    let line = if key == spot.key { spot.line } else { 0 };
+    match rows.height(key) {
+        0 => below(rows, key).unwrap_or_else(|| last_spot(rows)),
+        height => Spot { key, line: line.min(height - 1) },
+    }
+}
+
+fn after(rows: &impl Rows, spot: Spot) -> Option<Spot> {
+    if spot.line + 1 < rows.height(spot.key) {
+        return Some(Spot { key: spot.key, line: spot.line + 1 });
+    }
+    below(rows, spot.key)
+}
+
+fn walk(rows: &impl Rows, spot: Spot, lines: isize) -> Spot {
+    if lines < 0 {
+        return back(rows, spot, lines.unsigned_abs());
+    }
+    let mut left = lines.unsigned_abs();
+    let mut at = spot;
+    while left > 0 {
+        let rest = rows.height(at.key).max(1) - 1 - at.line;
+        if left <= rest {
+            return Spot { key: at.key, line: at.line + left };
+        }
+        let Some(next) = below(rows, at.key) else { return last_spot(rows) };
+        left -= rest + 1;
+        at = next;
+    }
+    at
+}
+
+fn back(rows: &impl Rows, spot: Spot, lines: usize) -> Spot {
+    let mut left = lines;
+    let mut at = spot;
+    while left > 0 {
+        if left <= at.line {
+            return Spot { key: at.key, line: at.line - left };
+        }
+        let Some(next) = above(rows, at.key) else { return first_spot(rows) };
+        left -= at.line + 1;
+        at = next;
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    struct Tall {
+        first: u64,
+        heights: Vec<usize>,
+    }
+
+    impl Rows for Tall {
+        fn first(&self) -> u64 {
+            self.first
+        }
+        fn end(&self) -> u64 {
+            self.first + self.heights.len() as u64
+        }
+        fn height(&self, key: u64) -> usize {
+            self.heights[(key - self.first) as usize]
+        }
+    }
+
+    #[test]
+    fn a_paused_window_does_not_move_when_the_list_grows() {
+        let mut place = Place::following();
+        place.clamp(&Flat { first: 0, end: 100 }, 10);
+        assert_eq!(place.top.key, 90);
+        place.step(&Flat { first: 0, end: 100 }, 10, -1);
+        assert!(!place.follow);
+        let before = place;
+        place.clamp(&Flat { first: 0, end: 500 }, 10);
+        assert_eq!((place.top, place.cursor), (before.top, before.cursor));
+        assert_eq!(place.unseen(&Flat { first: 0, end: 500 }), 400);
+        place.to_end(&Flat { first: 0, end: 500 }, 10, true);
+        assert_eq!((place.cursor.key, place.unseen(&Flat { first: 0, end: 500 })), (499, 0));
+    }
+
+    #[test]
+    fn entries_let_go_clamp_the_place() {
+        let mut place = Place::at_start();
+        place.clamp(&Flat { first: 0, end: 100 }, 10);
+        place.clamp(&Flat { first: 50, end: 150 }, 10);
+        assert_eq!((place.top.key, place.cursor.key), (50, 50));
+    }
+
+    #[test]
+    fn following_sees_the_last_line_of_a_growing_entry() {
+        let mut place = Place::following();
+        let rows = Tall { first: 0, heights: vec![3, 20] };
+        place.clamp(&rows, 5);
+        assert_eq!(place.top, Spot { key: 1, line: 15 });
+        assert_eq!(window(&rows, place.top, 5).last(), Some(Spot { key: 1, line: 19 }));
+    }
+
+    proptest! {
+        #[test]
+        fn the_cursor_is_always_in_the_window(
+            heights in proptest::collection::vec(0usize..6, 1..30).prop_filter("none is shown", |h| h.iter().any(|h| *h > 0)),
+            moves in proptest::collection::vec((0u8..5, -40isize..40), 0..20),
+            height in 1usize..12,
+        ) {
+            let rows = Tall { first: 7, heights };
+            let mut place = Place::following();
+            place.clamp(&rows, height);
+            for (kind, n) in moves {
+                match kind {
+                    0 => place.step(&rows, height, n),
+                    1 => place.page(&rows, height, n),
+                    2 => place.to_start(&rows, height),
+                    3 => place.to_end(&rows, height, true),
+                    _ => place.to_end(&rows, height, false),
+                }
+                let seen: Vec<Spot> = window(&rows, place.top, height).collect();
+                prop_assert!(seen.contains(&place.cursor), "{place:?} {seen:?}");
+                let total: usize = rows.heights.iter().sum();
+                prop_assert_eq!(seen.len(), height.min(total));
+            }
+        }
+    }
+}

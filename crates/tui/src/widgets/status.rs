@@ -1,0 +1,28 @@
+//! How the status of a thread looks, and how long ago something was.
+
+use super::line::Tone;
+use jiff::Timestamp;
+use runtail_core::model::StatusRole;
+use runtail_core::text;
+use std::time::Duration;
+
+/// From this age on a status counts minutes.
+const COARSE: Duration = Duration::from_secs(600);
+
+/// The tone of a status' glyph, and of its word.
+pub fn tones(role: StatusRole) -> (Tone, Tone) {
+    match role {
+        StatusRole::Good => (Tone::Good, Tone::Plain),
+        StatusRole::Moving | StatusRole::Queued => (Tone::Moving, Tone::Plain),
+        StatusRole::Waiting => (Tone::Waiting, Tone::Waiting),
+        StatusRole::Failed => (Tone::Bad, Tone::Bad),
+        StatusRole::Ended => (Tone::Plain, Tone::Dim),
+        StatusRole::Unknown => (Tone::Dim, Tone::Dim),
+    }
+}
+
+/// How long ago something was: seconds up to ten minutes, then whole units.
+pub fn since(now: Timestamp, then: Timestamp) -> String {
+    let age = Duration::try_from(now.duration_since(then)).unwrap_or_default();
+    if age < COARSE { text::duration(Duration::from_secs(age.as_secs())) } else { text::age(age) }
+}

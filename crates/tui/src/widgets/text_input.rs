@@ -1,0 +1,382 @@
+//! The text input that every form, dialog and prompt uses. `ratatui-textarea` edits; this module adds our keys, whole graphemes
+//! (the crate moves by `char`, and would leave half an emoji), inputs of one line, and positions in bytes.
+
+use crate::input::key::{Code, Key};
+use ratatui_textarea::{CursorMove, TextArea};
+use std::fmt;
+use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
+
+/// Edits that can be undone. Each typed character is one.
+const UNDO_STEPS: usize = 1000;
+/// Lines that Page Up and Page Down move.
+const PAGE: isize = 10;
+
+/// The keys of a text input and what they do, for the help. They can't be rebound.
+pub const KEYS: [(&str, &str); 7] = [
+    ("ctrl-Left  ctrl-Right", "Move by a word"),
+    ("ctrl-a  ctrl-e", "Go to the start or the end of the line"),
+    ("ctrl-w  alt-d", "Delete the word before or after the cursor"),
+    ("ctrl-u  ctrl-k", "Delete to the start or the end of the line"),
+    ("alt-u  ctrl-/", "Undo the last edit"),
+    ("alt-e", "Redo"),
+    ("ctrl-Home  ctrl-End", "Go to the start or the end of the text"),
+];
+
+/// An error in a text that is being edited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in bytes, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// A text with a cursor and a history of edits.
+#[derive(Clone)]
+pub struct TextInput {
+    // Boxed because it has room for styles and selections, and inputs are part of enums that are mostly small.
+    area: Box<TextArea<'static>>,
+    /// Line breaks can't be entered: of a pasted text only the first line is inserted.
+    is_line: bool,
+}
+
+impl fmt::Debug for TextInput {
+    /// Shows the size only: what a person types may be confidential.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextInput").field("lines", &self.lines().len()).finish_non_exhaustive()
+    }
+}
+
+impl Default for TextInput {
+    fn default() -> TextInput {
+        TextInput::new("")
+    }
+}
+
+impl TextInput {
+    /// An input with this text, and the cursor at its end.
+    pub fn new(text: &str) -> TextInput {
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let mut area = Box::new(TextArea::new(text.split('\n').map(str::to_string).collect()));
+        area.set_max_histories(UNDO_STEPS);
+        area.move_cursor(CursorMove::Bottom);
+        area.move_cursor(CursorMove::End);
+        TextInput { area, is_line: false }
+    }
+
+    /// An input of a single line.
+    pub fn line(text: &str) -> TextInput {
+        TextInput { is_line: true, ..TextInput::new(text.lines().next().unwrap_or_default()) }
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> String {
+        self.lines().join("\n")
+    }
+
+    /// The lines of the text; there is always at least one.
+    pub fn lines(&self) -> &[String] {
+        self.area.lines()
+    }
+
+    /// Whether the text is empty.
+    pub fn is_empty(&self) -> bool {
+        self.area.is_empty()
+    }
+
+    /// The row of the cursor, from 0, and its position in that line in bytes.
+    pub fn cursor(&self) -> (usize, usize) {
+        let at = self.area.cursor();
+        (at.0, self.current().char_indices().nth(at.1).map_or(self.current().len(), |(at, _)| at))
+    }
+
+    /// The text of the cursor's line before and after the cursor.
+    pub fn around_cursor(&self) -> (&str, &str) {
+        self.current().split_at(self.cursor().1)
+    }
+
+    /// Puts the cursor at a row and a position in its line in bytes. Both are clamped.
+    pub fn set_cursor(&mut self, row: usize, byte: usize) {
+        let row = row.min(self.lines().len().saturating_sub(1));
+        let line = self.lines().get(row).map_or("", String::as_str);
+        let byte = floor_grapheme(line, byte);
+        let column = line[..byte].chars().count();
+        self.jump(row, column);
+    }
+
+    /// Replaces the text and puts the cursor at its end. The text before can be restored by an undo.
+    pub fn set_text(&mut self, text: &str) {
+        self.area.select_all();
+        self.area.cut();
+        self.area.cancel_selection();
+        self.insert(text);
+    }
+
+    /// Handles a key that edits or moves. Others are ignored.
+    pub fn key(&mut self, key: Key) {
+        let by_word = key.ctrl || key.alt;
+        match (key.code, key.ctrl, key.alt) {
+            // Terminals send Ctrl-/ and Ctrl-_ as one byte, which crossterm calls Ctrl-7.
+            (Code::Char('7' | '/' | '_'), true, _) | (Code::Char('u'), _, true) => self.undo(),
+            (Code::Char('e'), _, true) => drop(self.area.redo()),
+            (Code::Char('w'), true, _) => drop(self.area.delete_word()),
+            (Code::Char('d'), _, true) => drop(self.area.delete_next_word()),
+            (Code::Char('k'), true, _) => drop(self.area.delete_line_by_end()),
+            (Code::Char('u'), true, _) => self.delete_to_line_start(),
+            (Code::Char('b'), _, true) => self.area.move_cursor(CursorMove::WordBack),
+            (Code::Char('f'), _, true) => self.area.move_cursor(CursorMove::WordForward),
+            (Code::Char('a'), true, _) => self.area.move_cursor(CursorMove::Head),
+            (Code::Char('e'), true, _) => self.area.move_cursor(CursorMove::End),
+            (Code::Backspace, ..) if by_word => drop(self.area.delete_word()),
+            (Code::Delete, ..) if by_word => drop(self.area.delete_next_word()),
+            (Code::Left, ..) if by_word => self.area.move_cursor(CursorMove::WordBack),
+            (Code::Right, ..) if by_word => self.area.move_cursor(CursorMove::WordForward),
+            (Code::Home, true, _) => self.set_cursor(0, 0),
+            (Code::End, true, _) => self.set_cursor(usize::MAX, usize::MAX),
+            (Code::Home, ..) => self.area.move_cursor(CursorMove::Head),
+            (Code::End, ..) => self.area.move_cursor(CursorMove::End),
+            (Code::Backspace, ..) => self.backspace(),
+            (Code::Delete, ..) => self.delete(),
+            (Code::Left, ..) => self.left(),
+            (Code::Right, ..) => self.right(),
+            (Code::Enter, ..) if !self.is_line => self.newline(),
+            (Code::Up, ..) if !self.is_line => self.vertical(-1),
+            (Code::Down, ..) if !self.is_line => self.vertical(1),
+            (Code::PageUp, ..) if !self.is_line => self.vertical(-PAGE),
+            (Code::PageDown, ..) if !self.is_line => self.vertical(PAGE),
+            _ => {
+                if let Some(c) = key.text() {
+                    self.area.insert_char(c);
+                }
+            }
+        }
+    }
+
+    /// Inserts a text at the cursor.
+    pub fn insert(&mut self, text: &str) {
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let text = if self.is_line { text.lines().next().unwrap_or_default() } else { &text };
+        self.area.insert_str(text);
+    }
+
+    /// Undoes the last edit. Replacing a whole text is two edits, so the empty text between them is passed.
+    fn undo(&mut self) {
+        if self.area.undo() && self.is_empty() {
+            self.area.undo();
+        }
+    }
+
+    fn current(&self) -> &str {
+        self.lines().get(self.area.cursor().0).map_or("", String::as_str)
+    }
+
+    /// Puts the cursor at a row and a column in characters.
+    fn jump(&mut self, row: usize, column: usize) {
+        // The crate takes rows and columns of 16 bits: beyond them the cursor is moved step by step, from an end.
+        if let (Ok(row), Ok(column)) = (u16::try_from(row), u16::try_from(column)) {
+            return self.area.move_cursor(CursorMove::Jump(row, column));
+        }
+        self.area.move_cursor(CursorMove::Jump(u16::try_from(row).unwrap_or(u16::MAX), 0));
+        while self.area.cursor().0 < row {
+            self.area.move_cursor(CursorMove::Down);
+        }
+        self.area.move_cursor(CursorMove::End);
+        while self.area.cursor().1 > column {
+            self.area.move_cursor(CursorMove::Back);
+        }
+    }
+
+    /// Inserts a line break and the indentation of the line.
+    fn newline(&mut self) {
+        let before = self.around_cursor().0;
+        let indent: String = before.chars().take_while(|c| *c == ' ').collect();
+        self.area.insert_str(format!("\n{indent}"));
+    }
+
+    fn backspace(&mut self) {
+        let (row, byte) = self.cursor();
+        if byte == 0 {
+            self.area.delete_newline();
+            return;
+        }
+        let line = &self.lines()[row];
+        let start = floor_grapheme(line, byte - 1);
+        let chars = line[start..byte].chars().count();
+        self.set_cursor(row, start);
+        self.area.delete_str(chars);
+    }
+
+    fn delete(&mut self) {
+        let after = self.around_cursor().1;
+        match after.graphemes(true).next() {
+            Some(grapheme) => {
+                let chars = grapheme.chars().count();
+                self.area.delete_str(chars);
+            }
+            None => drop(self.area.delete_next_char()),
+        }
+    }
+
+    fn delete_to_line_start(&mut self) {
+        // At the start of a line the crate would join it to the line above.
+        if self.area.cursor().1 > 0 {
+            self.area.delete_line_by_head();
+        }
+    }
+
+    fn left(&mut self) {
+        match self.cursor() {
+            (0, 0) => {}
+            (row, 0) => self.set_cursor(row - 1, usize::MAX),
+            (row, byte) => self.set_cursor(row, byte - 1),
+        }
+    }
+
+    fn right(&mut self) {
+        let (row, byte) = self.cursor();
+        match self.around_cursor().1.graphemes(true).next() {
+            Some(grapheme) => {
+                let end = byte + grapheme.len();
+                self.set_cursor(row, end);
+            }
+            None if row + 1 < self.lines().len() => self.set_cursor(row + 1, 0),
+            None => {}
+        }
+    }
+
+    fn vertical(&mut self, by: isize) {
+        let row = self.cursor().0;
+        let graphemes = self.around_cursor().0.graphemes(true).count();
+        let to = row.saturating_add_signed(by).min(self.lines().len().saturating_sub(1));
+        let line = &self.lines()[to];
+        let byte = line.grapheme_indices(true).nth(graphemes).map_or(line.len(), |(at, _)| at);
+        self.set_cursor(to, byte);
+    }
+}
+
+/// The last boundary of a grapheme at or before a position.
+fn floor_grapheme(line: &str, byte: usize) -> usize {
+    let mut byte = byte.min(line.len());
+    while !line.is_char_boundary(byte) {
+        byte -= 1;
+    }
+    let mut cursor = GraphemeCursor::new(byte, line.len(), true);
+    match cursor.is_boundary(line, 0) {
+        Ok(true) | Err(_) => byte,
+        Ok(false) => cursor.prev_boundary(line, 0).ok().flatten().unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::input::key::parse_keys;
+
+    fn typed(input: &mut TextInput, keys: &str) {
+        for key in parse_keys(keys).unwrap() {
+            input.key(key);
+        }
+    }
+
+    #[test]
+    fn editing() {
+        let mut input = TextInput::new("{\n  \"a\": 1");
+        typed(&mut input, "<Enter>}");
+        assert_eq!(input.text(), "{\n  \"a\": 1\n  }");
+        typed(&mut input, "<Home><Backspace>");
+        assert_eq!(input.text(), "{\n  \"a\": 1  }");
+        typed(&mut input, "<Up><End><Delete>");
+        assert_eq!(input.text(), "{  \"a\": 1  }");
+        typed(&mut input, "<ctrl-u><ctrl-u>x");
+        assert_eq!(input.text(), "x  \"a\": 1  }");
+    }
+
+    #[test]
+    fn graphemes_are_one() {
+        let mut input = TextInput::new("a👩‍👩‍👧e\u{301}");
+        typed(&mut input, "<Left><Right><Backspace><Backspace>");
+        assert_eq!(input.text(), "a");
+        typed(&mut input, "<Left><Delete><Delete><Backspace>");
+        assert_eq!(input.text(), "");
+        let mut input = TextInput::new("👩‍👩‍👧e\u{301}x");
+        typed(&mut input, "<Home><Right><Delete><Left><Left>!");
+        assert_eq!(input.text(), "!👩‍👩‍👧x");
+    }
+
+    #[test]
+    fn edits_are_undone_and_redone() {
+        let mut input = TextInput::new("ab");
+        typed(&mut input, "c<Backspace><Backspace>");
+        assert_eq!(input.text(), "a");
+        typed(&mut input, "<alt-u>");
+        assert_eq!(input.text(), "ab");
+        typed(&mut input, "<alt-u><ctrl-7><alt-u>");
+        assert_eq!(input.text(), "ab", "the text before the first edit stays");
+        typed(&mut input, "<alt-e><alt-e><alt-e>");
+        assert_eq!(input.text(), "a");
+        input.set_text("replaced\nby this");
+        assert_eq!(input.cursor(), (1, 7));
+        typed(&mut input, "<alt-u>");
+        assert_eq!(input.text(), "a", "a replaced text is restored whole");
+    }
+
+    #[test]
+    fn words_are_moved_over_and_deleted() {
+        let mut input = TextInput::line("one two-three");
+        typed(&mut input, "<ctrl-Left>X<alt-b><alt-b>Y");
+        assert_eq!(input.text(), "one twoY-Xthree");
+        typed(&mut input, "<ctrl-w><alt-f><alt-d>");
+        assert_eq!(input.text(), "one -");
+        typed(&mut input, "<Home><ctrl-k>");
+        assert!(input.is_empty());
+    }
+
+    #[test]
+    fn a_line_has_no_line_breaks() {
+        let mut input = TextInput::line("a\nb");
+        typed(&mut input, "<Enter><Up><Down>");
+        input.insert("c\r\nd\n");
+        assert_eq!(input.text(), "ac");
+        assert_eq!(input.lines().len(), 1);
+    }
+
+    #[test]
+    fn long_texts_have_a_cursor_everywhere() {
+        let mut input = TextInput::new(&"ä".repeat(70_000));
+        input.set_cursor(0, 2 * 69_998);
+        typed(&mut input, "x<Left><Backspace>");
+        assert_eq!(input.cursor(), (0, 2 * 69_997));
+        assert!(input.text().ends_with("äxää"));
+        let mut input = TextInput::new(&"a\n".repeat(66_000));
+        input.set_cursor(65_900, 1);
+        typed(&mut input, "b");
+        assert_eq!(input.lines()[65_900], "ab");
+    }
+
+    proptest::proptest! {
+        /// Whatever is typed, the cursor is at a boundary of a grapheme... as long as words are not cut inside one.
+        #[test]
+        fn the_cursor_stays_in_the_text(
+            text in "[ab \n👩‍👧e\u{301}\u{200d}\t]{0,12}",
+            keys in proptest::collection::vec(0_usize..16, 0..24),
+        ) {
+            const KEYS: [&str; 16] = [
+                "x", " ", "<Enter>", "<Backspace>", "<Delete>", "<Left>", "<Right>", "<Up>", "<Down>", "<Home>", "<End>",
+                "<ctrl-w>", "<alt-d>", "<alt-u>", "<alt-e>", "<ctrl-Right>",
+            ];
+            let mut input = TextInput::new(&text);
+            for key in keys {
+                typed(&mut input, KEYS[key]);
+                let (row, byte) = input.cursor();
+                proptest::prop_assert!(input.lines()[row].is_char_boundary(byte));
+                proptest::prop_assert!(!input.lines().is_empty());
+            }
+            for _ in 0..32 {
+                typed(&mut input, "<alt-u>");
+            }
+            proptest::prop_assert_eq!(input.text(), text);
+        }
+    }
+}

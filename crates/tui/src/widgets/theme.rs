@@ -1,0 +1,188 @@
+//! What tones look like on this terminal, by the theme that was chosen, and the glyph of each state.
+
+use super::line::Tone;
+use ratatui::buffer::Buffer;
+use ratatui::style::{Color, Modifier, Style};
+use runtail_core::config::theme::{Ink, Look, Role, Scheme, Themes};
+use runtail_core::model::Phase;
+
+/// What stands before everything of a profile that is production.
+pub(crate) const PRODUCTION: &str = "◆";
+
+/// What this terminal can show.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Theme {
+    /// Whether colours are used at all (NO_COLOR, `--color never`).
+    pub color: bool,
+    /// Whether it knows all colours, and not 256 of them.
+    pub rgb: bool,
+    /// Whether only ASCII is shown.
+    pub ascii: bool,
+}
+
+impl Theme {
+    /// With the theme of that name. Where there are no colours, none counts but the one that needs none.
+    pub(crate) fn paint<'a>(&self, themes: &'a Themes, name: &str) -> Paint<'a> {
+        let scheme = if self.color { themes.or_terminal(name) } else { themes.without_colour() };
+        Paint { scheme, rgb: self.rgb }
+    }
+}
+
+/// A theme on a terminal.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Paint<'a> {
+    scheme: &'a Scheme,
+    rgb: bool,
+}
+
+impl Paint<'_> {
+    /// The style of a tone.
+    pub fn style(&self, tone: Tone) -> Style {
+        self.of(match tone {
+            Tone::Plain => Role::Plain,
+            Tone::Strong => Role::Strong,
+            Tone::Dim => Role::Dim,
+            Tone::Accent => Role::Accent,
+            Tone::Focus => Role::Focus,
+            Tone::Good => Role::Good,
+            Tone::Moving => Role::Moving,
+            Tone::Waiting => Role::Waiting,
+            Tone::Bad => Role::Bad,
+            Tone::Banner => Role::Banner,
+            Tone::BannerFailed => Role::BannerFailed,
+            Tone::Ns => Role::Namespace,
+            Tone::Hit => Role::Hit,
+            Tone::Emphasis => Role::Emphasis,
+            Tone::Label(number) => Role::label(number),
+        })
+    }
+
+    /// The style of a pane's title: the one focus mark.
+    pub fn title(&self, focused: bool) -> Style {
+        self.of(if focused { Role::Focus } else { Role::Title })
+    }
+
+    fn of(&self, role: Role) -> Style {
+        let Look { ink, ground, bold, dim, italic, underline, reverse } = self.scheme.look(role);
+        let color = |ink: Ink| match if self.rgb { ink } else { ink.numbered() } {
+            Ink::Named(n) => NAMED[usize::from(n % 16)],
+            Ink::Numbered(n) => Color::Indexed(n),
+            Ink::Rgb(red, green, blue) => Color::Rgb(red, green, blue),
+        };
+        let ways = [
+            (bold, Modifier::BOLD),
+            (dim, Modifier::DIM),
+            (italic, Modifier::ITALIC),
+            (underline, Modifier::UNDERLINED),
+            (reverse, Modifier::REVERSED),
+        ];
+        let modifiers = ways.into_iter().filter(|(is, _)| *is).map(|(_, modifier)| modifier).collect();
+        Style { fg: ink.map(color), bg: ground.map(color), ..Style::default() }.add_modifier(modifiers)
+    }
+}
+
+/// The terminal's own sixteen, by their numbers.
+const NAMED: [Color; 16] = [
+    Color::Black,
+    Color::Red,
+    Color::Green,
+    Color::Yellow,
+    Color::Blue,
+    Color::Magenta,
+    Color::Cyan,
+    Color::Gray,
+    Color::DarkGray,
+    Color::LightRed,
+    Color::LightGreen,
+    Color::LightYellow,
+    Color::LightBlue,
+    Color::LightMagenta,
+    Color::LightCyan,
+    Color::White,
+];
+
+/// Glyph and tone of a revision's phase.
+pub fn phase_look(phase: Phase) -> (&'static str, Tone) {
+    match phase {
+        Phase::Deployed => ("●", Tone::Good),
+        Phase::Moving => ("◐", Tone::Moving),
+        Phase::Waiting => ("◌", Tone::Moving),
+        Phase::Failed => ("✗", Tone::Bad),
+        Phase::Skipped | Phase::Interrupted => ("■", Tone::Dim),
+        Phase::Unknown => ("?", Tone::Moving),
+    }
+}
+
+/// Glyph, tone and word of a deployment's own status.
+pub fn deployment_look(status: Option<&str>) -> (&'static str, Tone, String) {
+    match status {
+        Some("READY") => ("●", Tone::Good, "ready".into()),
+        Some("AWAITING_DATABASE") => ("◌", Tone::Moving, "waiting".into()),
+        Some("AWAITING_DELETE" | "AWAITING_FINAL_DELETE") => ("◐", Tone::Moving, "deleting".into()),
+        Some("UNUSED") => ("■", Tone::Dim, "unused".into()),
+        Some(other) => ("?", Tone::Moving, other.to_string()),
+        None => (" ", Tone::Dim, "-".into()),
+    }
+}
+
+/// Replaces what is not ASCII on a finished screen.
+pub fn to_ascii(buffer: &mut Buffer) {
+    for cell in &mut buffer.content {
+        if cell.symbol().is_ascii() {
+            continue;
+        }
+        let plain = match cell.symbol() {
+            "●" | "✓" => "*",
+            "◐" => "~",
+            "◌" => ".",
+            "✗" => "x",
+            "■" => "#",
+            "◆" => "!",
+            "‖" => "|",
+            "▌" | "›" | "▸" | "►" | "→" | "»" => ">",
+            "▾" => "v",
+            "▴" => "^",
+            "≥" => ">",
+            "“" | "”" => "\"",
+            "│" => "|",
+            "─" => "-",
+            "┬" | "┴" | "┼" | "├" | "┤" => "+",
+            "└" => "`",
+            "•" => "*",
+            "·" | "–" | "—" => "-",
+            "…" => "~",
+            "⏎" => "^",
+            "▏" => "_",
+            "█" | "━" => "=",
+            "▎" | "▍" | "▋" | "▊" | "▉" => ">",
+            "‹" => "<",
+            "↕" => "%",
+            _ => "?",
+        };
+        cell.set_symbol(plain);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use runtail_core::config::Config;
+
+    fn paint(theme: Theme, name: &str, tone: Tone) -> Style {
+        let config = Config::parse("[themes.own]\nbad = \"bold #ff8700 on 17\"\n", None).unwrap();
+        theme.paint(&config.themes, name).style(tone)
+    }
+
+    #[test]
+    fn a_theme_says_how_a_tone_looks_and_no_color_wins() {
+        let terminal = Theme { color: true, rgb: true, ascii: false };
+        let bold = Style::default().add_modifier(Modifier::BOLD);
+        assert_eq!(paint(terminal, "terminal", Tone::Bad), bold.fg(Color::Red));
+        assert_eq!(paint(terminal, "own", Tone::Bad), bold.fg(Color::Rgb(255, 135, 0)).bg(Color::Indexed(17)));
+        let few = Theme { rgb: false, ..terminal };
+        assert_eq!(paint(few, "own", Tone::Bad), bold.fg(Color::Indexed(208)).bg(Color::Indexed(17)));
+        let none = Theme { color: false, ..terminal };
+        assert_eq!(paint(none, "own", Tone::Bad), bold);
+        assert_eq!(paint(none, "own", Tone::Good), Style::default());
+    }
+}
