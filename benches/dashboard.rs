@@ -1,7 +1,5 @@
-//! The dashboard under load, as its user sees it: in a pseudo-terminal of 140x40, with a stream that arrives at a steady pace
-//! or
-//! as fast as it is read. `cargo bench --bench dashboard`, or with the names of measurements: `paced`, `whole`,
-//! `memory`, `big`.
+//! The dashboard under load, as its user sees it: in a pseudo-terminal of 140x40, with a stream that arrives at a steady pace or
+//! as fast as it is read. `cargo bench --bench dashboard`, or with the names of measurements: `paced`, `whole`, `memory`, `big`.
 //!
 //! The time of a key is from writing it to the bytes that complete the expected screen. The time of a frame is logged by the
 //! program (layout, drawing, writing). The emulator that reads the screen shares the cores.
@@ -15,7 +13,7 @@ use support::server::{RUN, Stream, THREAD, serve};
 use support::terminal::Terminal;
 use support::{ms, quantile};
 
-const VIEWS: [&str; 8] = ["Messages", "Updates", "Values", "Timeline", "Lifecycle", "Custom", "Raw", "Ledger"];
+const VIEWS: [&str; 8] = ["Messages", "Updates", "State", "Timeline", "Runs", "Custom", "Raw", "Delivery"];
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
@@ -59,7 +57,7 @@ fn count(number: u64) -> String {
 fn open(url: &str, name: &str) -> (Terminal, std::path::PathBuf, Instant) {
     let log = std::env::temp_dir().join(format!("runtail-bench-{}-{name}.log", std::process::id()));
     let mut terminal = Terminal::start(&["--url", url, "--log", &log.to_string_lossy()]);
-    terminal.until("the server is there", |screen| screen.contents().contains("answers"));
+    terminal.until("the server is there", |screen| screen.contents().contains("● up"));
     terminal.keys(":");
     terminal.until("a place to type", |screen| screen.contents().contains(" :"));
     terminal.keys(&format!("{url}/threads/{THREAD}/runs/{RUN}"));
@@ -86,11 +84,11 @@ fn shows(screen: &vt100::Screen, number: usize) -> bool {
 fn under_load(title: &str, stream: Stream) {
     let url = serve(stream);
     let (mut terminal, log, _) = open(&url, "load");
-    terminal.until("the stream", |screen| screen.contents().contains(" in · "));
+    terminal.until("the stream", |screen| screen.contents().contains(" events "));
     terminal.keys("f");
     terminal.until("the stream alone", |screen| screen.contents().contains("7 Raw"));
     let mut times = Vec::new();
-    let total = format!("{} in", count(stream.events));
+    let total = format!(" {} event", count(stream.events));
     let is_over = |screen: &vt100::Screen| screen.contents().contains(&total);
     let mut turn = 0;
     while !is_over(terminal.screen()) || turn < 8 {
@@ -151,7 +149,7 @@ fn whole(title: &str, stream: Stream) {
         assert!(status.is_ok_and(|status| status.success()), "join ends well");
         headless.push(began.elapsed());
         let (mut terminal, log, began) = open(&url, "whole");
-        let total = format!("{} in", count(stream.events));
+        let total = format!(" {} event", count(stream.events));
         let at = terminal.until("the whole stream", |screen| {
             let text = screen.contents();
             text.contains(&total) && text.contains("ended: success")

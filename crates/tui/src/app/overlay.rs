@@ -9,7 +9,6 @@ macro_rules! overlays {
     ($($variant:ident($component:ty) $(= $command:literal, $help:literal)?;)*) => {
         /// An overlay.
         #[derive(Debug, Clone)]
-        #[allow(missing_docs)]
         pub enum Overlay { $($variant(Box<$component>),)* }
 
         impl Deref for Overlay {
