@@ -235,7 +235,7 @@ const CASES: &[Case] = &[
         record: "interrupted",
         badge: "◆ paused before ask",
         runs: "run 1 paused before ask",
-        explained: "Run 1 was started with a breakpoint before ask. Nothing failed.",
+        explained: "Run 1 is paused at a breakpoint before ask. Nothing failed.",
         word: "paused",
     },
     Case {
