@@ -236,7 +236,7 @@ fn a_full_disk_during_an_export_is_reported() {
     term.keys("7");
     term.wait_for("as received");
     term.keys(&format!(":export jsonl {}\r", file.display()));
-    term.wait_for("was not written");
+    term.wait_for("Couldn't write ");
     assert!(term.screen().contains("File too large"), "{}", term.screen());
     term.keys("\x03");
     assert_eq!(term.exit_status().exit_code(), 0);

@@ -85,7 +85,7 @@ fn a_run_is_composed_by_a_name_and_seen_whole() {
     term.wait_for("■ stream ended");
     // The server gives nothing of the past of a run: that is said and no failure.
     term.keys(":reopen\r");
-    term.wait_for("The server sent no events of this run.");
+    term.wait_for("The server sent no events for this run.");
     term.keys("q");
 }
 
@@ -102,7 +102,7 @@ fn a_thread_is_followed_by_its_id_and_its_modes_are_changed() {
     term.keys("7");
     term.wait_for("state_update");
     term.keys("M");
-    term.wait_for("all that the thread's runs send");
+    term.wait_for("everything runs stream");
     for choice in ["[x] run_modes", "[ ] lifecycle", "[x] state_update"] {
         term.wait_for(choice);
     }

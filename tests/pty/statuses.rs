@@ -116,7 +116,7 @@ const CASES: &[Case] = &[
         record: "idle",
         badge: "● idle · last run finished ",
         runs: " finished · ",
-        explained: " finished. Nothing is left to do.",
+        explained: " finished. Nothing to do.",
         word: "idle",
     },
     Case {
@@ -126,7 +126,7 @@ const CASES: &[Case] = &[
         record: "idle",
         badge: "● idle",
         runs: "5 Runs",
-        explained: "Nothing runs on this thread.",
+        explained: "No run is active on this thread.",
         word: "idle",
     },
     Case {
@@ -159,7 +159,7 @@ const CASES: &[Case] = &[
         record: "",
         badge: "✗ failed ",
         runs: " failed in ",
-        explained: " The steps that it had finished are saved.",
+        explained: " Its finished steps are saved.",
         word: "",
     },
     Case {
@@ -168,8 +168,8 @@ const CASES: &[Case] = &[
         make: |server| server.ended(&json!({"assistant_id": "broken", "input": {}, "stream_mode": ["values"]})),
         record: "",
         badge: "? status unknown: the newest run",
-        runs: " ended · the server doesn't say how",
-        explained: "The status can't be told:",
+        runs: " ended · outcome not reported",
+        explained: "Unknown status:",
         word: "",
     },
     Case {
@@ -179,7 +179,7 @@ const CASES: &[Case] = &[
         record: "error",
         badge: "✗ failed ",
         runs: " failed in ",
-        explained: " The steps that it had finished are saved.",
+        explained: " Its finished steps are saved.",
         word: "failed",
     },
     Case {
@@ -235,7 +235,7 @@ const CASES: &[Case] = &[
         record: "interrupted",
         badge: "◆ paused before ask",
         runs: "run 1 paused before ask",
-        explained: "Run 1 was started with a breakpoint before ask. Nothing failed.",
+        explained: "Run 1 is paused at a breakpoint before ask. Nothing failed.",
         word: "paused",
     },
     Case {
@@ -251,7 +251,7 @@ const CASES: &[Case] = &[
         record: "interrupted",
         badge: "■ state edited ",
         runs: "run 1",
-        explained: "The state was edited, and nothing has continued it since. Next is ask.",
+        explained: "The state was edited and not continued since. Next is ask.",
         word: "state edited",
     },
     Case {
@@ -265,7 +265,7 @@ const CASES: &[Case] = &[
         record: "busy",
         badge: "? busy",
         runs: "5 Runs",
-        explained: "The server calls the thread busy, but none of its runs is active.",
+        explained: "The thread's status is busy, but none of its runs is active.",
         word: "busy, no",
     },
 ];

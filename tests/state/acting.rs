@@ -216,7 +216,7 @@ fn a_draft_survives_closing_and_refusals() {
     dash.keys("aapproved<Esc>");
     assert!(dash.app.overlays.is_empty());
     dash.keys("a");
-    assert!(dash.screen().contains("approved") && last_notice(&dash).contains("your draft from before"));
+    assert!(dash.screen().contains("approved") && last_notice(&dash).contains("Restored your earlier draft"));
     for (failure, said) in [
         (StartFailure::Busy, "Someone answered first. Your draft is kept."),
         (StartFailure::NotOpen, "This question is no longer open."),
@@ -245,7 +245,7 @@ fn approve_all_opens_the_card_and_sends_nothing() {
     assert_eq!(answers, [&json!([{"type": "accept", "args": null}])]);
     let mut dash = page((140, 40), &waiting("question-hitl"));
     dash.keys("A");
-    assert_eq!(last_notice(&dash), "Not everything can be approved. Decide about the rest.");
+    assert_eq!(last_notice(&dash), "Not every action can be approved. Choose a decision for the rest.");
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
 }
 
@@ -253,25 +253,22 @@ fn approve_all_opens_the_card_and_sends_nothing() {
 fn the_answer_key_says_what_else_there_is_to_do() {
     let done = || json!([run("r1", "success")]);
     for (records, said) in [
-        (
-            records("idle", "finished-state", done()),
-            "The thread is idle: nothing is waiting for an answer. n starts a run.",
-        ),
+        (records("idle", "finished-state", done()), "The thread is idle; no question is open. Press n to start a run."),
         (
             records("error", "failed", json!([run("r1", "error")])),
-            "The last run failed: nothing is waiting for an answer. R retries it, e explains.",
+            "The last run failed; no question is open. Press R to retry, e to explain.",
         ),
         (
             records("error", "poisoned", json!([run("r1", "error")])),
-            "The graph rejected the answer, and the server keeps it. R asks the question again.",
+            "The graph rejected the answer, and the server keeps it. Press R to ask the question again.",
         ),
         (
             records("busy", "finished-state", json!([run("r1", "running")])),
-            "A run is running: nothing is waiting for an answer. x cancels it.",
+            "A run is running; no question is open. Press x to cancel it.",
         ),
         (
             records("busy", "finished-state", done()),
-            "The thread is busy without an active run: nothing is waiting for an answer. e explains.",
+            "The thread is busy without an active run; no question is open. Press e to explain.",
         ),
     ] {
         let mut dash = page((140, 40), &records);

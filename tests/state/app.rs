@@ -404,7 +404,7 @@ fn refreshing_opens_a_failed_stream_again() {
     dash.open_thread();
     let error = dash.error("prod-eu", Kind::Server(503));
     dash.items(vec![Item::Failed(Box::new(error.clone()))]);
-    assert!(dash.screen().contains("r tries again"), "{}", dash.screen());
+    assert!(dash.screen().contains("r to retry"), "{}", dash.screen());
     dash.keys("r");
     let again = dash.app.viewer().map(|viewer| viewer.id);
     assert_ne!(again, Some(1));

@@ -240,16 +240,16 @@ fn what_goes_wrong_is_said() {
         *number,
         Err("there is a file of that name already, and it stays as it is".into()),
     ));
-    assert!(said(&dash).contains("was not written: there is a file of that name"), "{}", said(&dash));
-    // A stream that is closed leaves a file that is not whole, and says so.
+    assert!(said(&dash).contains(".txt: there is a file of that name"), "{}", said(&dash));
+    // A stream that is closed leaves a file that is incomplete, and says so.
     let effects = dash.keys(":export md x<Enter>");
     let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
     dash.keys("q");
     let effects = dash.done(EffectResult::FileStepped(*number, Ok(0)));
     assert!(matches!(effects.as_slice(), [Effect::File(_, FileStep::Finish)]), "{effects:?}");
-    assert!(said(&dash).contains("is not whole"), "{}", said(&dash));
+    assert!(said(&dash).contains("is incomplete"), "{}", said(&dash));
     dash.feed(Msg::done(EffectResult::FileStepped(*number, Ok(0))));
-    assert!(said(&dash).contains("is not whole"), "{}", said(&dash));
+    assert!(said(&dash).contains("is incomplete"), "{}", said(&dash));
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn an_earlier_moment_that_is_gone_to_leaves_a_file_that_says_so() {
     dash.keys(",");
     let effects = dash.done(EffectResult::FileStepped(*number, Ok(0)));
     assert!(matches!(effects.as_slice(), [Effect::File(_, FileStep::Finish)]), "{effects:?}");
-    assert!(said(&dash).contains("is not whole: an earlier moment was gone to"), "{}", said(&dash));
+    assert!(said(&dash).contains("is incomplete: time travel moved to an earlier event"), "{}", said(&dash));
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn of_a_long_thought_the_beginning_and_the_end_are_laid_out() {
     dash.event("messages", &data);
     assert!(dash.screen().contains("word end"), "{}", dash.screen());
     let mut pages = 0;
-    while !dash.screen().contains("not shown here") {
+    while !dash.screen().contains("not shown; press s") {
         dash.keys("<PageUp>");
         pages += 1;
         assert!(pages < 1_000, "all of it is laid out");

@@ -49,7 +49,7 @@ fn a_thread_has_three_modes() {
         insta::assert_snapshot!(format!("thread_{width}x{height}"), dash.screen());
         dash.keys(" <Enter>");
         assert_eq!(told(&dash), ["run_modes", "lifecycle", "state_update"]);
-        assert!(dash.screen().contains("opened again from where it is"), "{}", dash.screen());
+        assert!(dash.screen().contains("Reconnecting at the current position"), "{}", dash.screen());
         // The next stream of this kind has them too.
         dash.keys("<Esc><Down><Enter>");
         let shown = dash.app.viewer().expect("a stream").modes.wanted.len();
@@ -65,7 +65,7 @@ fn a_run_gives_what_it_was_started_with() {
     insta::assert_snapshot!("run_100x30", dash.screen());
     dash.keys(" ");
     assert!(
-        dash.screen().contains("not started with messages-tuple: its stream can never give it"),
+        dash.screen().contains("not started with messages-tuple, so its stream can't send it"),
         "{}",
         dash.screen()
     );
@@ -87,7 +87,7 @@ fn a_run_gives_what_it_was_started_with() {
 fn what_is_not_known_is_offered_and_said() {
     let mut dash = joined((100, 30), None);
     dash.keys("M");
-    assert!(dash.screen().contains("What the run was started with is not known"), "{}", dash.screen());
+    assert!(dash.screen().contains("The run's own modes are unknown"), "{}", dash.screen());
     dash.keys(" <Enter>");
     assert_eq!(told(&dash).len(), 8, "{:?}", told(&dash));
 }
@@ -101,14 +101,14 @@ fn where_it_would_do_harm_it_is_refused_before_anything_is_tried() {
         assert!(dash.body().contains(why), "{}", dash.screen());
         dash.keys("<Enter>");
         assert_eq!(told(&dash), [""; 0]);
-        assert!(dash.screen().contains("modes stay as they are"), "{}", dash.screen());
+        assert!(dash.screen().contains("modes are unchanged"), "{}", dash.screen());
     }
     let mut dash = demo_like((100, 30));
     dash.open_thread();
     let body = RunCreate { assistant_id: "a".into(), stream_mode: vec!["values".into()], ..RunCreate::default() };
     dash.app.open_stream(StreamTarget::Start { on: Target::Stateless, body: Arc::new(body) });
     dash.keys("M<Enter>");
-    assert!(dash.screen().contains("a stateless run cannot be joined again"), "{}", dash.screen());
+    assert!(dash.screen().contains("a stateless run can't be joined again"), "{}", dash.screen());
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_stream_that_is_over_is_opened_from_its_start() {
     let before = dash.app.viewer().expect("a stream").id;
     dash.end(Outcome::Success);
     dash.keys("M<Down> ");
-    assert!(dash.body().contains("opened again from its start"), "{}", dash.screen());
+    assert!(dash.body().contains("reloaded from the start"), "{}", dash.screen());
     dash.keys("<Enter>");
     assert!(dash.app.viewer().expect("a stream").id > before);
     assert_eq!(told(&dash), ["values"]);

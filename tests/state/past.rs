@@ -36,7 +36,7 @@ fn views(dash: &mut Dash) -> Vec<String> {
 
 /// Views of which only a live stream asks how a run ended: a recording can't.
 fn same_words(views: Vec<String>) -> Vec<String> {
-    let same = |view: String| view.replace("asking the server how", "the server doesn't say how").replace('─', "");
+    let same = |view: String| view.replace("loading the outcome", "outcome not reported").replace('─', "");
     views.into_iter().map(same).collect()
 }
 
@@ -374,7 +374,7 @@ fn a_recording_offers_no_key_that_needs_its_server() {
     let mut dash = demo_like((120, 40));
     dash.app.open_recording("a.jsonl".into());
     dash.keys("e");
-    assert!(dash.screen().contains("The recording shows no run here."), "{}", dash.screen());
+    assert!(dash.screen().contains("No run in the recording at this point."), "{}", dash.screen());
     dash.keys("<Esc>");
     dash.items(recorded(&live));
     let screen = dash.screen();

@@ -101,7 +101,7 @@ fn a_recording_holds_what_came_before_and_after() {
     assert!(matches!(disk.records[0], Record::Open { .. }));
     insta::assert_snapshot!("recorded_head", dash.screen().lines().take(5).collect::<Vec<_>>().join("\n"));
     assert!(asked(&mut dash, "record y").is_empty());
-    assert!(said(&dash).contains("already"), "{}", said(&dash));
+    assert!(said(&dash).contains("Already"), "{}", said(&dash));
 
     // While one part is written no other is, and nothing is lost.
     let item = event(&dash, 4);
@@ -178,7 +178,7 @@ fn a_recording_ends_with_a_stream_that_broke_off() {
     assert!(disk.finished && !dash.app.is_recording());
     let Some(Record::End(end)) = disk.records.last() else { panic!("{:?}", disk.records.last()) };
     assert_eq!((end.outcome, end.events), (Outcome::Unknown, 3));
-    assert!(end.detail.as_ref().unwrap().contains("broke off: oh"), "{end:?}");
+    assert!(end.detail.as_ref().unwrap().contains("the stream failed: oh"), "{end:?}");
 }
 
 #[test]
@@ -230,13 +230,13 @@ fn trouble_with_the_file_ends_the_recording_alone() {
     let effects = asked(&mut dash, "record x");
     let [Effect::File(number, FileStep::Record(_))] = effects[..] else { panic!("{effects:?}") };
     assert!(dash.done(EffectResult::FileStepped(number, Err("there is a file of that name".into()))).is_empty());
-    assert!(said(&dash).contains("is not recorded to") && !dash.app.is_recording(), "{}", said(&dash));
+    assert!(said(&dash).contains("Couldn't record to") && !dash.app.is_recording(), "{}", said(&dash));
 
     let effects = asked(&mut dash, "record y");
     let [Effect::File(number, FileStep::Record(_))] = effects[..] else { panic!("{effects:?}") };
     assert_eq!(dash.done(EffectResult::FileStepped(number, Ok(0))).len(), 1);
     dash.done(EffectResult::FileStepped(number, Err("no space left on device".into())));
-    assert!(said(&dash).contains("the stream goes on: no space left"), "{}", said(&dash));
+    assert!(said(&dash).contains("the stream continues: no space left"), "{}", said(&dash));
     let item = event(&dash, 4);
     assert!(come(&mut dash, vec![item]).is_empty());
     assert_eq!(dash.app.viewer().unwrap().tape.last_seq(), Seq(4));

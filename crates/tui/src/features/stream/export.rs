@@ -1,5 +1,5 @@
-//! Writing a view to a file, part by part: the runtime writes one while the screen goes on, and asks for the next. So a
-//! million events neither stand in memory twice nor hold anything up.
+//! Export of a view to a file, in parts: the runtime writes one part, then asks for the next. This keeps memory bounded
+//! and the screen responsive for a million events.
 
 use super::StreamState;
 use super::viewer::{View, Viewer};
@@ -9,27 +9,27 @@ use runtail_core::text::{bytes, count};
 use runtail_stream::{Record, Seq};
 use std::path::PathBuf;
 
-/// Entries of a part.
+/// Maximum number of entries in a part.
 const PART_ENTRIES: usize = 2_000;
-/// Bytes after which a part is full.
+/// Size in bytes after which a part is full.
 const PART_BYTES: usize = 4 << 20;
 
-/// How a view is written.
+/// The format of an exported file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// As it stands on the screen, nothing cut.
+    /// The text of the screen, not truncated.
     Text,
-    /// The lines of a recording.
+    /// Lines of a recording.
     Jsonl,
-    /// A conversation, tables, code.
+    /// Markdown with a conversation, tables and code.
     Markdown,
 }
 
 impl Format {
-    /// The words of the command.
+    /// The names of the formats in the `:export` command.
     pub const WORDS: [(&str, Format); 3] = [("text", Format::Text), ("jsonl", Format::Jsonl), ("md", Format::Markdown)];
 
-    /// What a file's name says.
+    /// Returns the format that the extension of a path implies.
     fn of_path(path: &str) -> Format {
         match path.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).as_deref() {
             Some("jsonl" | "ndjson") => Format::Jsonl,
@@ -47,43 +47,42 @@ impl Format {
     }
 }
 
-/// A view that is being written.
+/// An export in progress.
 #[derive(Debug, Clone)]
 pub struct Export {
     number: u64,
-    /// The stream's number.
+    /// The number of the stream in the session.
     stream: u64,
     view: View,
     format: Format,
     path: PathBuf,
-    /// The next entry, and one past the last.
+    /// The next entry, and the end of the entries (exclusive).
     next: u64,
     end: u64,
-    /// The event that was written last.
+    /// The last event written.
     after: Seq,
     entries: u64,
-    /// The newest event that was shown when it began.
+    /// The newest event on screen when the export began. The export fails if time travel goes before it.
     moment: Seq,
     finishing: bool,
 }
 
-/// A part of a view, as it is written.
+/// A part of an exported view.
 #[derive(Debug, Default)]
 pub struct Part {
-    /// Its pieces.
     pub chunks: Vec<Chunk>,
-    /// Entries in it.
+    /// The number of entries in the part.
     pub entries: u64,
     size: usize,
 }
 
 impl Part {
-    /// Adds clean text.
+    /// Adds text that is already sanitized.
     pub fn text(&mut self, text: impl Into<String>) {
         self.add(Chunk::Text(text.into()));
     }
 
-    /// Adds a piece.
+    /// Adds a chunk.
     pub fn add(&mut self, chunk: Chunk) {
         self.size += match &chunk {
             Chunk::Text(text) => text.len(),
@@ -96,13 +95,13 @@ impl Part {
         self.chunks.push(chunk);
     }
 
-    /// Whether no more should be added.
+    /// Returns whether the part has no room for more.
     pub fn is_full(&self) -> bool {
         self.entries as usize >= PART_ENTRIES || self.size >= PART_BYTES
     }
 }
 
-/// A name that says what is in the file, and when it was written.
+/// Returns a file name made of the view, the stream's id and the time.
 pub fn proposed_path(session: &Session, viewer: &Viewer, format: Format) -> String {
     let id = viewer.run_id.as_deref().or(viewer.thread_id.as_deref()).unwrap_or("stream");
     let id: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(8).collect();
@@ -112,13 +111,13 @@ pub fn proposed_path(session: &Session, viewer: &Viewer, format: Format) -> Stri
 }
 
 impl StreamState {
-    /// Opens the command line with what would be written where.
+    /// Opens the command line with a proposed export command.
     pub(super) fn propose_export(&self, session: &Session) -> Requests {
         let path = self.tabs.shown().map(|viewer| proposed_path(session, viewer, Format::Text));
         path.map(|path| Route::Palette(format!("export text {path}")).into()).unwrap_or_default()
     }
 
-    /// Begins to write the view with the focus: `[text|jsonl|md] [PATH]`.
+    /// Starts to export the focused view: `[text|jsonl|md] [PATH]`.
     pub fn begin_export(&mut self, session: &Session, argument: &str) -> Requests {
         let (word, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
         let named = Format::WORDS.iter().find(|(known, _)| *known == word).map(|(_, format)| *format);
@@ -128,7 +127,7 @@ impl StreamState {
             None => (Format::of_path(argument), argument),
         };
         let Some(viewer) = self.tabs.shown() else {
-            return Requests::error("No stream is shown: there is nothing to write.");
+            return Requests::error("No stream is shown, so there is nothing to export.");
         };
         if let Some(export) = &self.export {
             let path = runtail_core::text::clean(&export.path.display().to_string()).into_owned();
@@ -157,7 +156,7 @@ impl StreamState {
         Effect::File(number, FileStep::Create(path)).into()
     }
 
-    /// A step with a file is done: the bytes that the file has by now. The next part is written.
+    /// Handles the result of a file step (the current file size in bytes), and writes the next part.
     pub fn on_written(&mut self, number: u64, result: Result<u64, String>) -> Requests {
         if let Some(requests) = self.on_recorded(number, &result) {
             return requests;
@@ -166,7 +165,7 @@ impl StreamState {
         let path = runtail_core::text::clean(&export.path.display().to_string()).into_owned();
         let size = match result {
             Ok(size) => size,
-            Err(why) => return Requests::error(format!("{path} was not written: {why}")),
+            Err(why) => return Requests::error(format!("Couldn't write {path}: {why}")),
         };
         let what = export.view.title().to_lowercase();
         if export.finishing {
@@ -177,8 +176,8 @@ impl StreamState {
         let viewer = self.tabs.all().iter().find(|viewer| viewer.id == export.stream);
         let is_there = |viewer: &&Viewer| viewer.tape.last_seq() >= export.moment;
         let Some(viewer) = viewer.filter(is_there) else {
-            let why = if viewer.is_some() { "an earlier moment was gone to" } else { "its stream was closed" };
-            let text = format!("{path} is not whole: {why} after {} entries.", count(export.entries));
+            let why = if viewer.is_some() { "time travel moved to an earlier event" } else { "its stream was closed" };
+            let text = format!("{path} is incomplete: {why} after {} entries.", count(export.entries));
             return Requests::error(text).and(Effect::File(number, FileStep::Finish));
         };
         let mut part = Part::default();
@@ -188,7 +187,7 @@ impl StreamState {
         (export.next, export.after) =
             viewer.export_part(export.view, export.format, (export.next, export.end), export.after, &mut part);
         export.entries += part.entries;
-        // A part may be empty because a filter let none of its entries through.
+        // A part can be empty because the filter rejected all of its entries.
         export.finishing = part.chunks.is_empty() && export.next >= export.end;
         let step = if export.finishing { FileStep::Finish } else { FileStep::Write(part.chunks) };
         self.export = Some(export);

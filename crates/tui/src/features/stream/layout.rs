@@ -1,27 +1,25 @@
-//! Where the views of a stream are shown in its pane.
+//! Layout of the stream views in their pane.
 
 use super::viewer::{View, Viewer};
 use crate::widgets::area::{Area, below};
 
-/// From this width on two views stand side by side, else one above the other.
+/// Minimum width to place two views side by side; narrower panes stack them.
 const BESIDE: u16 = 100;
-/// Below this height there is room for one view only.
+/// Minimum height for two views.
 const TALL: u16 = 12;
 
-/// A view on the screen.
+/// The area of one view on screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Half {
-    /// The view.
     pub view: View,
-    /// Whether it has the focus.
     pub focused: bool,
-    /// Its heading, where two are shown.
+    /// The heading, if two views are shown.
     pub head: Option<Area>,
-    /// Its lines.
+    /// The area of the view's lines.
     pub rows: Area,
 }
 
-/// Where the views of a stream are shown in the rows of its pane.
+/// Returns the areas of a stream's views in the rows of its pane.
 pub fn halves(area: Area, viewer: &Viewer) -> Vec<Half> {
     let shown = viewer.shown();
     let beside = area.w >= BESIDE;

@@ -20,17 +20,17 @@ use modes::LastModes;
 use record::Recording;
 use tabs::Streams;
 
-/// The streams that are open, and what is written of them.
+/// The open streams, with their exports and recordings.
 #[derive(Debug, Default)]
 pub struct StreamState {
-    /// The streams, each in a tab.
+    /// The open streams, one per tab.
     pub tabs: Streams,
     /// The modes that were chosen last.
     pub last_modes: LastModes,
-    /// The view that is being written to a file.
+    /// The export in progress.
     pub(crate) export: Option<Export>,
-    /// The streams that are recorded.
+    /// The recordings in progress.
     pub(crate) recordings: Vec<Recording>,
-    /// Whether the button went down on the slider: it follows the pointer until the button goes down elsewhere.
+    /// Whether the mouse button was pressed on the slider, so that it follows the pointer.
     pub(crate) dragging_slider: bool,
 }

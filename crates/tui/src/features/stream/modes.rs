@@ -1,4 +1,4 @@
-//! The modes of the stream that is shown: which are wanted, and the dialog in which they are changed while it goes on.
+//! Stream modes: the requested modes of a stream, and the dialog that changes them while the stream is open.
 
 use super::viewer::Viewer;
 use crate::input::action::{Action, Context};
@@ -10,26 +10,26 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_stream::{Item, RUN_MODES, RunTerms, THREAD_MODES, Target, reopening_refused};
 
-/// What the stream of a thread begins with.
+/// The default modes of a thread stream.
 const OF_A_THREAD: [&str; 2] = ["run_modes", "state_update"];
-/// Columns of a mode's name in the dialog.
+/// The width of a mode's name in the dialog, in columns.
 const NAMES: usize = 16;
 
 /// The modes of one stream.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StreamModes {
-    /// What is wanted. None means, of a run, all that it was started with.
+    /// The requested modes. An empty list requests all modes of a run.
     pub wanted: Vec<String>,
-    /// What the run was started with, once that is known.
+    /// The terms that the run was started with, once they are known.
     pub terms: Option<RunTerms>,
-    /// What the last connection was asked for.
+    /// The modes that the last connection requested.
     in_force: Vec<String>,
-    /// Why others were not asked for, until it is told.
+    /// Why other modes were not requested, until it is shown.
     refused: Option<String>,
 }
 
 impl StreamModes {
-    /// Those that a stream begins with.
+    /// Returns the default modes of a target.
     pub fn of(target: &StreamTarget) -> StreamModes {
         let (wanted, terms) = match target {
             StreamTarget::Start { body, .. } => (Vec::new(), Some(RunTerms::of_request(body))),
@@ -39,7 +39,7 @@ impl StreamModes {
         StreamModes { in_force: wanted.clone(), wanted, terms, refused: None }
     }
 
-    /// Takes what the source says about them.
+    /// Applies what the source reports about modes.
     pub fn take(&mut self, item: &Item) {
         match item {
             Item::Terms(terms) => self.terms = Some(terms.clone()),
@@ -52,13 +52,13 @@ impl StreamModes {
         }
     }
 
-    /// Why the source goes on with the modes that it has, once.
+    /// Returns once why the source kept its modes.
     pub(crate) fn refusal(&mut self) -> Option<String> {
         self.refused.take()
     }
 }
 
-/// What was chosen last in this session, for the next stream of the same kind.
+/// The modes that were last chosen in this session, for the next stream of the same kind.
 #[derive(Debug, Clone, Default)]
 pub struct LastModes {
     pub(super) run: Option<Vec<String>>,
@@ -66,8 +66,7 @@ pub struct LastModes {
 }
 
 impl LastModes {
-    /// Gives a stream the modes that the last one of its kind was given. A run that is started has those that it is
-    /// started with.
+    /// Gives a stream the modes that the last stream of its kind had. A new run gets the modes it is started with.
     pub fn give(&self, viewer: &mut Viewer) {
         let last = match viewer.target {
             StreamTarget::Start { .. } | StreamTarget::Recording { .. } => None,
@@ -80,19 +79,19 @@ impl LastModes {
     }
 }
 
-/// The dialog.
+/// The modes dialog.
 #[derive(Debug, Clone)]
 pub struct ModesDialog {
-    /// Number of the stream.
+    /// The number of the stream.
     pub stream: u64,
-    /// The modes, and whether each is wanted.
+    /// The modes, and whether each is selected.
     pub choices: Vec<(String, bool)>,
-    /// The one under the cursor.
+    /// The index of the mode under the cursor.
     pub at: usize,
 }
 
 impl ModesDialog {
-    /// The dialog of a stream.
+    /// Opens the dialog for a stream.
     pub fn new(stream: u64, view: &ModesView) -> ModesDialog {
         let choice = |name: &str| {
             let is_wanted = view.wanted.is_empty() || view.wanted.iter().any(|wanted| wanted == name);
@@ -100,7 +99,7 @@ impl ModesDialog {
         };
         let known: &[&str] = if is_thread(&view.target) { &THREAD_MODES } else { &RUN_MODES };
         let mut choices: Vec<_> = known.iter().map(|name| choice(name)).collect();
-        // A newer server may know others.
+        // A newer server may send modes that are not listed here.
         let started = view.terms.iter().flat_map(|terms| &terms.modes);
         let others = started.filter(|name| !known.contains(&name.as_str()));
         choices.extend(others.map(|name| choice(name)));
@@ -113,7 +112,7 @@ impl ModesDialog {
             *on = !*on;
             return Requests::none();
         }
-        Requests::info(format!("The run was not started with {name}: its stream can never give it."))
+        Requests::info(format!("The run was not started with {name}, so its stream can't send it."))
     }
 
     fn apply(&self, cx: &Cx<'_>) -> Requests {
@@ -123,19 +122,19 @@ impl ModesDialog {
             return out;
         };
         if let Some(why) = refused(cx, &view) {
-            return Requests::error(format!("The modes stay as they are: {why}."));
+            return Requests::error(format!("The modes are unchanged: {why}."));
         }
         let chosen: Vec<_> = self.choices.iter().filter(|(_, on)| *on).map(|(name, _)| name.clone()).collect();
         if chosen.is_empty() {
             return Requests::error("Choose at least one stream mode.");
         }
         let all = self.choices.iter().all(|(name, on)| *on || !is_given(&view, name));
-        // All that there is needs no filter, which on some servers lets less through.
+        // An empty list means all modes; an explicit list makes some servers filter more.
         let wanted = if all && !is_thread(&view.target) { Vec::new() } else { chosen };
         Requests::from(Request::Close).and(Request::SetModes(self.stream, wanted))
     }
 
-    /// The lines of the dialog, and what it is about.
+    /// Returns the dialog's title and lines.
     pub(super) fn lines(&self, cx: &Cx<'_>, width: usize) -> (String, Vec<Line>) {
         let Some(view) = cx.lookup.modes(self.stream) else {
             return (String::new(), vec![Line::of(Tone::Dim, "The stream is closed.")]);
@@ -196,50 +195,41 @@ impl Component for ModesDialog {
     }
 }
 
-/// Why the modes of an open stream cannot be changed, where that is known.
+/// Returns why the modes of an open stream can't be changed, if that is known.
 fn refused(cx: &Cx<'_>, view: &ModesView) -> Option<String> {
     if let StreamTarget::Start { on: Target::Stateless, .. } = view.target {
-        return Some("a stateless run cannot be joined again".into());
+        return Some("a stateless run can't be joined again".into());
     }
     let kind = cx.lookup.server_info(&view.server)?.value.as_ref()?.kind;
     let refused = reopening_refused(kind, view.terms.as_ref());
     refused.filter(|_| view.is_open && !is_thread(&view.target)).map(str::to_string)
 }
 
-/// What has to be known before a choice.
+/// Returns the notes above the choices.
 fn words(cx: &Cx<'_>, view: &ModesView) -> Vec<(Tone, String)> {
     let mut words = Vec::new();
     match &view.terms {
-        _ if is_thread(&view.target) => words.push((
-            Tone::Dim,
-            "A run of the thread sends the modes that it was started with, with or without subgraphs: run_modes gives them \
-             all."
-                .into(),
-        )),
+        _ if is_thread(&view.target) => words
+            .push((Tone::Dim, "Each run sends the modes it was started with; run_modes includes all of them.".into())),
         Some(terms) => {
             let subgraphs = if terms.subgraphs { "with subgraphs" } else { "without subgraphs" };
-            let text = format!(
-                "The run was started with {}, {subgraphs}. That is settled when a run is started: nothing else can come of \
-                 it.",
-                terms.modes.join(", ")
-            );
+            let text =
+                format!("The run was started with {}, {subgraphs}. It can't send other modes.", terms.modes.join(", "));
             words.push((Tone::Dim, text));
             if !terms.resumable {
-                let text = "It is not resumable: what it sends while the stream is opened again is lost.";
+                let text = "It is not resumable: events sent during the reconnect are lost.";
                 words.push((Tone::Dim, text.into()));
             }
         }
         None => words.push((
             Tone::Dim,
-            "What the run was started with is not known: what it was not started with cannot come, with or without \
-             subgraphs."
-                .into(),
+            "The run's own modes are unknown; it can't send modes that it was not started with.".into(),
         )),
     }
     match (refused(cx, view), view.is_open) {
-        (Some(why), _) => words.push((Tone::Bad, format!("✗ The modes cannot be changed: {why}."))),
-        (None, true) => words.push((Tone::Plain, "The stream is opened again from where it is.".into())),
-        (None, false) => words.push((Tone::Plain, "The stream is over: it is opened again from its start.".into())),
+        (Some(why), _) => words.push((Tone::Bad, format!("✗ Can't change the modes: {why}."))),
+        (None, true) => words.push((Tone::Plain, "Reconnects at the current position.".into())),
+        (None, false) => words.push((Tone::Plain, "The stream has ended; it will be reloaded from the start.".into())),
     }
     words
 }
@@ -248,26 +238,26 @@ pub(super) fn is_thread(target: &StreamTarget) -> bool {
     matches!(target, StreamTarget::Tail { .. })
 }
 
-/// Whether a stream can give this mode, as far as that is known.
+/// Returns whether the stream can send a mode, as far as that is known.
 fn is_given(view: &ModesView, mode: &str) -> bool {
     is_thread(&view.target) || view.terms.as_ref().is_none_or(|terms| terms.modes.iter().any(|m| m == mode))
 }
 
-/// What a mode sends.
+/// Returns what a mode sends.
 fn meaning(mode: &str) -> &'static str {
     match mode {
-        "messages-tuple" => "tokens of models, each with its metadata",
-        "messages" => "messages in the old form: the whole text so far each time",
+        "messages-tuple" => "model tokens, each with its metadata",
+        "messages" => "messages in the legacy format (full text each time)",
         "updates" => "what each node wrote",
         "values" => "the state after each step",
-        "custom" => "what nodes write of their own accord",
-        "tasks" => "begin, end and result of each task",
+        "custom" => "custom events emitted by nodes",
+        "tasks" => "start, end and result of each task",
         "checkpoints" => "each checkpoint as it is saved",
-        "debug" => "tasks and checkpoints with all that belongs to them",
-        "events" => "all events of LangChain",
-        "run_modes" => "all that the thread's runs send",
-        "lifecycle" => "only begin and end of runs",
-        "state_update" => "the state whenever somebody changes it by hand",
+        "debug" => "tasks and checkpoints with full details",
+        "events" => "all LangChain events",
+        "run_modes" => "everything runs stream",
+        "lifecycle" => "run start/end only",
+        "state_update" => "manual state edits",
         _ => "",
     }
 }

@@ -1,4 +1,4 @@
-//! The mouse in a stream: tabs, views, entries and the slider.
+//! Mouse input in a stream: tabs, views, entries and the slider.
 
 use super::layout::halves;
 use super::viewer::View;
@@ -8,7 +8,7 @@ use crate::widgets::area::{Area, below};
 use std::ops::Range;
 
 impl StreamState {
-    /// The view whose half a cell belongs to, and the line in it.
+    /// Returns the view at a cell, and the line in it.
     fn half_at(&self, cx: &Cx<'_>, x: u16, y: u16) -> Option<(View, Option<usize>)> {
         let area = below(cx.area, self.head_height(cx));
         let across = |a: Area| (a.x..a.x + a.w).contains(&x) && (a.y..a.y + a.h).contains(&y);
@@ -19,10 +19,10 @@ impl StreamState {
         })
     }
 
-    /// The columns of the slider on the screen, while the past is shown; the row is the head's last.
+    /// Returns the columns and the row of the slider while time travel is active. The row is the last one of the head.
     fn slider(&self, cx: &Cx<'_>) -> Option<(Range<u16>, u16)> {
         let (area, viewer) = (cx.area, self.tabs.shown()?);
-        // A line that is typed, or a search, stands in its place.
+        // The input line or a search replaces the slider.
         if views::find::line(viewer).is_some() {
             return None;
         }
@@ -32,7 +32,7 @@ impl StreamState {
         Some((at(columns.start)..at(columns.end), area.y + self.head_height(cx) - 1))
     }
 
-    /// The slider goes to the pointer, and with it the past: beyond its ends it stays at them.
+    /// Moves the slider to the pointer, clamped to its ends, and seeks there.
     fn slide(&mut self, cx: &Cx<'_>, x: u16) {
         let Some((columns, _)) = self.slider(cx) else { return };
         let last = columns.end.saturating_sub(1).max(columns.start);
@@ -42,14 +42,14 @@ impl StreamState {
         }
     }
 
-    /// Follows the pointer with the slider, if the button went down on that.
+    /// Moves the slider with the pointer if the button was pressed on the slider.
     pub fn drag(&mut self, cx: &Cx<'_>, x: u16) {
         if self.dragging_slider {
             self.slide(cx, x);
         }
     }
 
-    /// Moves the half under the pointer; the focus stays where it is.
+    /// Scrolls the view under the pointer; the focus stays where it is.
     pub fn wheel(&mut self, cx: &Cx<'_>, lines: isize, x: u16, y: u16) {
         let half = self.half_at(cx, x, y);
         let Some(viewer) = self.tabs.shown_mut() else { return };

@@ -1,4 +1,4 @@
-//! The lines above a stream: how many there are, and those that tell a person something.
+//! The lines above a stream: their number, and the banner and notes among them.
 
 use super::StreamState;
 use super::layout::halves;
@@ -10,25 +10,25 @@ use crate::widgets::line::{Line, Tone};
 use runtail_core::model::ThreadStatus;
 use runtail_stream::{End, Outcome};
 
-/// Place with the status, and views with the connection: the head of a stream, without its tabs and notes.
+/// The rows of the head without tabs and notes: the place with the status, and the views with the connection.
 const PLACE_AND_VIEWS: u16 = 2;
 
 impl StreamState {
-    /// Whether the open streams have a line of tabs: one stream needs none.
+    /// Returns whether the tab line is shown; a single stream needs none.
     pub(super) fn has_tab_line(&self) -> bool {
         self.tabs.all().len() > 1
     }
 
-    /// Lines above the rows of the stream that is shown.
+    /// Returns the number of lines above the shown stream's rows.
     pub(super) fn head_height(&self, cx: &Cx<'_>) -> u16 {
         let Some(viewer) = self.tabs.shown() else { return PLACE_AND_VIEWS };
         let banner = head::banner_tone(viewer.shown_status()).is_some();
-        // Whether there is a note does not depend on the width.
+        // The width does not affect whether there is a note.
         let note = note(viewer, cx, 0).is_some();
         u16::from(self.has_tab_line()) + PLACE_AND_VIEWS + u16::from(banner) + u16::from(note)
     }
 
-    /// The windows of the views that are shown: columns for text, and lines.
+    /// Returns the shown views with their text columns and lines.
     pub fn windows(&self, cx: &Cx<'_>) -> Vec<(View, usize, usize)> {
         let Some(viewer) = self.tabs.shown() else { return Vec::new() };
         let area = below(cx.area, self.head_height(cx));
@@ -38,26 +38,26 @@ impl StreamState {
     }
 }
 
-/// The lines under the views of a stream: the banner of a thread that needs a person, and one more where something about the
-/// search, the past, the connection or the state needs a line.
+/// Returns the lines below the view tabs: the banner of a thread that needs attention, and a note about the search,
+/// time travel, the connection or the state.
 pub(super) fn notes(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Vec<Line> {
     banner(viewer, cx, width).into_iter().chain(note(viewer, cx, width)).collect()
 }
 
-/// What a person has to know, in every view; the whole width, with its keys at the right.
+/// Returns the full-width banner, with its keys at the right. It is the same in every view.
 fn banner(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
     let tone = head::banner_tone(viewer.shown_status())?;
     let said = head::banner_text(viewer.shown_status());
     let can_act = !viewer.is_recording() && !cx.session.is_read_only(&viewer.server.profile);
     let mut keys = head::banner_keys(viewer.shown_status(), viewer.again(), can_act);
-    // There is no server that has more.
+    // A recording has no server to load details from.
     keys.retain(|(id, _)| !viewer.is_recording() || *id != "stream.details");
     let named = keys.iter().filter_map(|(id, label)| {
         Some(format!("{} {label}", cx.session.keymap.hints_of([id], cx.session.settings.ascii).pop()?.0))
     });
     let named: Vec<String> = named.collect();
     let width = usize::from(width);
-    // The text has the room that it needs, up to two thirds; the keys that still fit are named.
+    // The text gets up to two thirds of the width; the rest is for the keys that fit.
     let wanted = runtail_core::text::width(&said).min(width * 2 / 3);
     let fits = |keys: &[String]| wanted + 4 + runtail_core::text::width(&keys.join("   ")) <= width;
     let shown = (0..=named.len()).rev().find(|n| fits(&named[..*n])).unwrap_or(0);
@@ -68,7 +68,7 @@ fn banner(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
     Some(Line::of(tone, &format!("{said}{}{right}", " ".repeat(gap))))
 }
 
-/// What needs a line about the search, the past, the connection or the state that is shown.
+/// Returns the note about the search, time travel, the connection or the state, if there is one.
 fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
     let past = || Some(views::past::line(&viewer.playhead()?, width.into(), &cx.session.settings.tz));
     if let Some(line) = views::find::line(viewer).or_else(past) {
@@ -79,7 +79,7 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
         LinkState::Retrying { why, .. } => Some(Line::of(Tone::Dim, why)),
         _ if viewer.leaves_events() => {
             let key = cx.session.keymap.hints_of(["stream.take_events"].iter(), cx.session.settings.ascii).pop();
-            let take = key.map(|(key, _)| format!(" {key} reads them; its application then misses them."));
+            let take = key.map(|(key, _)| format!(" {key} reads them, but the other reader then misses them."));
             let why = "One reader only: this run's events aren't read here.";
             Some(Line::of(Tone::Dim, &format!("{why}{}", take.unwrap_or_default())))
         }
@@ -100,8 +100,8 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
     }
 }
 
-/// Whether a stream's end has a reason that neither the thread's status nor its banner says. A recording that is cut or
-/// damaged says so, whatever its events say of the thread.
+/// Returns whether the stream ended for a reason that neither the thread's status nor its banner shows. A truncated or
+/// damaged recording always shows its reason.
 fn explains_end(viewer: &Viewer, end: &End) -> bool {
     let status = viewer.shown_status();
     let is_new = viewer.is_recording() || *status == ThreadStatus::Loading;

@@ -1,5 +1,5 @@
-//! Recording the stream that is shown: its tape is written to a file from its first event on, part by part, and goes on to be
-//! as it grows. The file is behind by one part at most, else the stream waits. Trouble with it ends the recording alone.
+//! Recording of a stream: its event log is written to a file from the first event, in parts, and continues as the
+//! stream grows. The file is at most one part behind; otherwise the stream waits. An error ends only the recording.
 
 use super::StreamState;
 use super::export::Part;
@@ -11,34 +11,34 @@ use runtail_core::text::{bytes, clean, count};
 use runtail_stream::{End, Event, Outcome, Record, Seq, Tape, let_go};
 use std::path::PathBuf;
 
-/// Events that a recording may be behind before its stream waits for it.
+/// Maximum number of events that a recording may be behind before its stream waits.
 const BEHIND: u64 = 10_000;
 
-/// A recording that is being written.
+/// A recording in progress.
 #[derive(Debug)]
 pub struct Recording {
     number: u64,
-    /// The stream's number.
+    /// The number of the stream.
     stream: u64,
     path: PathBuf,
-    /// The tape of a stream that was closed.
+    /// The event log of a stream that was closed.
     tape: Option<Tape>,
-    /// The next event, and the next of the records that are none.
+    /// The next event to write, and the next record that is not an event.
     next: Seq,
     next_mark: u64,
-    /// Where it ends, once it is to: one past the last event, and one past the last of the others.
+    /// The end of the recording (exclusive), once it is fixed: an event, and a record that is not an event.
     until: Option<(Seq, u64)>,
-    /// What is in it.
+    /// The totals of what was written.
     books: End,
-    /// Bytes that were written.
+    /// The size of the file in bytes.
     size: u64,
     step: Step,
-    /// No more is to be recorded than what has come.
+    /// Whether to stop at the newest event.
     stopping: bool,
     has_end: bool,
 }
 
-/// What the file is asked for.
+/// The step that the file is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Ready,
@@ -47,9 +47,9 @@ enum Step {
 }
 
 impl Recording {
-    /// What comes next on the tape, until the part is full.
+    /// Returns the next records of the event log, until the part is full.
     fn part(&mut self, tape: &Tape) -> Part {
-        // A stream that goes on would else never let it end.
+        // Fixing the end now keeps a live stream from extending the recording forever.
         let here = || (tape.newest_seq().next(), tape.marks_seen());
         let (end, end_mark) = match self.stopping {
             true => *self.until.get_or_insert_with(here),
@@ -66,7 +66,7 @@ impl Recording {
                     _ if self.next >= end => break,
                     (Some(event), _) => {
                         self.next = self.next.next();
-                        // A recording counts the events of the stream; snapshots have no number.
+                        // A recording numbers the events of the stream; snapshots have no number.
                         Record::Event(Event { seq: tape.number_of(event.seq).in_recording(), ..event })
                     }
                     (None, Some(first)) if self.next < first => {
@@ -85,7 +85,8 @@ impl Recording {
         part
     }
 
-    /// Counts a record. What its end says is what is in the file: of a stream of which something was let go before, not all is.
+    /// Counts a record. The totals describe the file, which may lack events that were evicted before the recording
+    /// began.
     fn enter(&mut self, record: Record) -> Record {
         match record {
             Record::End(end) => {
@@ -100,11 +101,11 @@ impl Recording {
         }
     }
 
-    /// How a recording ends whose stream goes on, or ended without a word.
+    /// Returns the final record of a recording whose stream continues, or ended without a record.
     fn detached(&mut self, now: Timestamp, viewer: Option<&Viewer>) -> Record {
         let (outcome, why) = match viewer.map(|viewer| &viewer.link) {
             Some(LinkState::Failed(error)) => (Outcome::Unknown, error.to_string()),
-            _ => (Outcome::Detached, "the recording was ended, the stream went on".to_string()),
+            _ => (Outcome::Detached, "recording stopped; the stream continued".to_string()),
         };
         let duplicates = viewer.map_or(self.books.duplicates, |viewer| viewer.books().duplicates);
         self.enter(Record::End(End { at: now, outcome, detail: Some(why), duplicates, ..self.books.clone() }))
@@ -112,11 +113,11 @@ impl Recording {
 }
 
 impl StreamState {
-    /// Runs the command: `[FILE]`, or `off`.
+    /// Runs the `:record` command: `[FILE]`, or `off`.
     pub fn record(&mut self, session: &Session, argument: &str) -> Requests {
         let argument = argument.trim();
         let Some(viewer) = self.tabs.shown() else {
-            return Requests::error("No stream is shown: there is nothing to record.");
+            return Requests::error("No stream is shown, so there is nothing to record.");
         };
         let (stream, is_recording) = (viewer.id, viewer.is_recording());
         let known = self.recordings.iter_mut().find(|recording| recording.stream == stream);
@@ -125,12 +126,12 @@ impl StreamState {
                 recording.stopping = true;
                 Requests::none()
             }
-            ("off", None) => Requests::info("This stream is not recorded."),
+            ("off", None) => Requests::info("This stream is not being recorded."),
             (_, Some(recording)) => {
                 let path = clean(&recording.path.display().to_string()).into_owned();
-                Requests::error(format!("This stream is recorded to {path} already; :record off ends that."))
+                Requests::error(format!("Already recording to {path}; :record off stops."))
             }
-            (_, None) if is_recording => Requests::error("This is a recording already."),
+            (_, None) if is_recording => Requests::error("This is already a recording."),
             (path, None) => {
                 let id = viewer.run_id.as_deref().or(viewer.thread_id.as_deref()).unwrap_or("stream");
                 let id: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(8).collect();
@@ -156,12 +157,13 @@ impl StreamState {
         }
     }
 
-    /// Bytes that the recording of a stream has by now; none where it is not recorded.
+    /// Returns the bytes that a stream's recording has so far; `None` if it is not being recorded.
     pub fn recorded(&self, stream: u64) -> Option<u64> {
         self.recordings.iter().find(|recording| recording.stream == stream).map(|recording| recording.size)
     }
 
-    /// Whether a stream is to wait for its recording: what is let go of the tape must be in the file before.
+    /// Returns whether a stream must wait for its recording, because events must be in the file before they are
+    /// evicted.
     pub(crate) fn is_behind(&self, viewer: &Viewer) -> bool {
         let Some(recording) = self.recordings.iter().find(|recording| recording.stream == viewer.id) else {
             return false;
@@ -174,7 +176,7 @@ impl StreamState {
         behind > BEHIND.min(limits.max_rows as u64 / 4) || bytes > limits.max_bytes as u64 / 4
     }
 
-    /// A step with the file of a recording is done; none where the number is not one of a recording.
+    /// Handles the result of a step with a recording's file. Returns `None` if the number is not a recording's.
     pub(super) fn on_recorded(&mut self, number: u64, result: &Result<u64, String>) -> Option<Requests> {
         let at = self.recordings.iter().position(|recording| recording.number == number)?;
         let recording = &mut self.recordings[at];
@@ -194,25 +196,25 @@ impl StreamState {
                 let was_begun = recording.next > Seq(1) || recording.next_mark > 0;
                 self.recordings.remove(at);
                 Requests::error(match was_begun {
-                    true => format!("The recording {path} ends here, the stream goes on: {why}"),
-                    false => format!("{path} is not recorded to: {why}"),
+                    true => format!("The recording {path} ends here; the stream continues: {why}"),
+                    false => format!("Couldn't record to {path}: {why}"),
                 })
             }
         })
     }
 
-    /// Ends all recordings, as when the dashboard does.
+    /// Ends all recordings, for example when the dashboard quits.
     pub fn end_recordings(&mut self, now: Timestamp) -> Vec<Effect> {
         self.recordings.iter_mut().for_each(|recording| recording.stopping = true);
         self.record_on(now)
     }
 
-    /// Whether any recording is still being written.
+    /// Returns whether a recording is in progress.
     pub fn is_recording(&self) -> bool {
         !self.recordings.is_empty()
     }
 
-    /// Writes what has come since, where the files are ready for more.
+    /// Writes the new records of each recording whose file is ready.
     pub fn record_on(&mut self, now: Timestamp) -> Vec<Effect> {
         for closed in self.tabs.take_closed() {
             if let Some(recording) = self.recordings.iter_mut().find(|recording| recording.stream == closed.stream) {
@@ -226,7 +228,7 @@ impl StreamState {
         for recording in self.recordings.iter_mut().filter(|recording| recording.step == Step::Ready) {
             let own = recording.tape.take();
             let viewer = streams.all().iter().find(|viewer| viewer.id == recording.stream);
-            // One that failed says nothing more, not even that it ended.
+            // A failed stream sends no end record.
             recording.stopping |= viewer.is_some_and(|viewer| !viewer.is_open());
             let mut part = match own.as_ref().or(viewer.map(|viewer| &viewer.tape)) {
                 Some(tape) => recording.part(tape),

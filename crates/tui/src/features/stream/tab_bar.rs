@@ -1,5 +1,5 @@
-//! The lines above a stream: the open streams, the place with the thread's status, the views with the link; and which tab is
-//! in a column.
+//! The lines above a stream: the open streams, the place with the thread's status, and the views with the connection;
+//! plus the tab at a column.
 
 use super::StreamState;
 use super::viewer::{LinkState, VIEWS, View, Viewer};
@@ -13,10 +13,10 @@ use runtail_stream::Outcome;
 use runtail_stream::projection::Status;
 use std::time::Duration;
 
-/// What separates two streams.
+/// The separator between two streams.
 const BETWEEN: &str = "│ ";
 
-/// The tabs of the open streams: what each holds, how it is, and which have news.
+/// Returns the tabs of the open streams: their names, their status and whether they have news.
 pub fn streams(state: &StreamState, width: u16) -> Line {
     let all = state.tabs.all();
     let room = (width as usize / all.len().max(1)).saturating_sub(7);
@@ -26,14 +26,14 @@ pub fn streams(state: &StreamState, width: u16) -> Line {
         let (glyph, tone) = glyph(viewer);
         line.push(if shown { Tone::Accent } else { Tone::Dim }, &text::fit(&text::clean(&name(viewer)), room));
         line.push(tone, &format!(" {glyph}"));
-        // What has news has a mark, not a color alone.
+        // A marker shows news, because color alone is not accessible.
         line.push(Tone::Moving, if viewer.news && !shown { "* " } else { "  " });
         line.push(Tone::Dim, if i + 1 < all.len() { BETWEEN } else { "" });
     }
     line
 }
 
-/// What a stream is of, short: its graph and the end of its thread's id.
+/// Returns a short name of a stream: its graph and the end of its thread's id.
 fn name(viewer: &Viewer) -> String {
     let graph = graph(viewer).unwrap_or_else(|| viewer.server.name.to_string());
     match viewer.thread_id.as_deref().or(viewer.run_id.as_deref()) {
@@ -42,7 +42,7 @@ fn name(viewer: &Viewer) -> String {
     }
 }
 
-/// The graph that runs on the thread, as its record says.
+/// Returns the graph that runs on the thread, from the thread's record.
 fn graph(viewer: &Viewer) -> Option<String> {
     let thread = viewer.projections.status.thread()?;
     thread.graph_id.clone().or(thread.assistant_id.as_deref().map(text::short_id))
@@ -54,7 +54,7 @@ fn last_four(id: &str) -> String {
     clean[from..].to_string()
 }
 
-/// The glyph of a stream's thread; where there is no thread, of the stream.
+/// Returns the glyph of a stream's thread, or of the stream if there is no thread.
 pub fn glyph(viewer: &Viewer) -> (&'static str, Tone) {
     let status = viewer.thread_status();
     if *status != ThreadStatus::Loading {
@@ -73,7 +73,7 @@ pub fn glyph(viewer: &Viewer) -> (&'static str, Tone) {
     }
 }
 
-/// The place, the thread's status, and at the right the newest run.
+/// Returns the place, the thread's status, and the newest run at the right.
 pub fn place(cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
     let badge = match viewer.has_thread() {
         true => viewer.badge(cx.session.now),
@@ -81,7 +81,7 @@ pub fn place(cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
     };
     let full = crumbs(cx, viewer, true);
     let run = run_info(viewer);
-    // The status matters most, then the place, then the run.
+    // In a narrow pane the run is dropped first, then the place; the status stays.
     let fits = |crumbs: &Line, right: usize| crumbs.width() + 3 + badge.width() + right + 2 <= width as usize;
     let mut line = if fits(&full, 0) { full } else { crumbs(cx, viewer, false) };
     if !badge.left.is_empty() {
@@ -119,7 +119,7 @@ fn crumbs(cx: &Cx<'_>, viewer: &Viewer, full: bool) -> Line {
     line
 }
 
-/// The run that is running, else the newest one, in words, the longest first: `run 3 · 17 in 15 out`.
+/// Returns the active run, or the newest one, as texts from longest to shortest: `run 3 · 17 in 15 out`.
 fn run_info(viewer: &Viewer) -> Vec<String> {
     let projections = &viewer.projections;
     let running = match viewer.shown_status() {
@@ -130,15 +130,15 @@ fn run_info(viewer: &Viewer) -> Vec<String> {
     let of_run = |id: &str| Status::usage_of(id, projections.messages.items().iter());
     let usage = run.run_id.as_deref().and_then(of_run).filter(|usage| usage.input + usage.output > 0);
     let tokens = usage.map(|usage| format!("{} in {} out", text::count(usage.input), text::count(usage.output)));
-    // A run without an id or a number has no name worth a word.
+    // A run without an id or a number has no useful name.
     let name = (run.number.is_some() || run.run_id.is_some()).then(|| run.name());
     let parts: Vec<String> = name.iter().cloned().chain(tokens).collect();
     std::iter::once(parts.join(" · ")).chain(name).collect()
 }
 
-/// The names of the views, and at the right what the link does. In little room only the view that is shown has its name.
+/// Returns the view tabs, with the connection at the right. In a narrow pane only the shown view has its name.
 pub fn views(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
-    // The views are needed more than the rate and the ages of what arrived.
+    // The views take precedence over the event rate and ages.
     let choices = [(true, false), (false, false), (false, true)];
     let drawn = |(full, brief): (bool, bool)| {
         let mut line = names(viewer, full);
@@ -168,7 +168,7 @@ fn names(viewer: &Viewer, full: bool) -> Line {
     line
 }
 
-/// What the screen shows of the stream and what its link does: right-aligned pieces.
+/// Returns the state of time travel and of the connection, as right-aligned pieces.
 fn link(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) -> Line {
     let mut line = Line::new();
     let mut part = |tone: Tone, text: &str| {
@@ -218,28 +218,28 @@ fn right_width(line: &Line) -> usize {
     line.right.iter().map(|p| text::width(&p.text)).sum()
 }
 
-/// How many events are no longer in memory, and in no view of events; a recording still has them.
+/// Returns the number of events that are no longer in memory. A recording still has them.
 pub fn evicted(viewer: &Viewer) -> Option<Piece> {
     let gone = viewer.tape.evicted_rows();
     (gone > 0).then(|| Piece { tone: Tone::Dim, text: format!("{} evicted  ", text::count(gone)) })
 }
 
-/// The view whose tab is in a column of the line.
+/// Returns the view whose tab is at a column.
 pub fn view_at(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, width: u16, column: u16) -> Option<View> {
     let line = views(state, cx, viewer, width);
-    // Each tab begins with its number.
+    // Each tab starts with its number.
     let begins = |piece: &Piece| piece.text.len() == 1 && piece.text.starts_with(|c: char| c.is_ascii_digit());
     let nth = begun(&line, column, begins)?;
     VIEWS.get(nth.checked_sub(1)?).copied()
 }
 
-/// The number of the stream whose tab is in a column of the line.
+/// Returns the index of the stream whose tab is at a column.
 pub fn stream_at(state: &StreamState, width: u16, column: u16) -> Option<usize> {
     let line = streams(state, width);
     begun(&line, column, |piece| piece.text == BETWEEN).filter(|at| *at < state.tabs.all().len())
 }
 
-/// How many such pieces begin up to a column; none behind the line's end.
+/// Returns how many of these pieces start at or before a column; `None` past the end of the line.
 fn begun(line: &Line, column: u16, is: impl Fn(&Piece) -> bool) -> Option<usize> {
     let mut count = 0;
     let mut end = 0;

@@ -1,30 +1,28 @@
-//! The streams that are open, each in a tab. One that is not looked at goes on: only closing it ends it, so a place in a
-//! million events is not lost by going back to a list.
+//! The open streams, each in a tab. A hidden stream continues; only closing its tab ends it, so going back to a list
+//! keeps the position in a million events.
 
 use super::viewer::Viewer;
 use crate::session::msg::{ServerRef, StreamTarget};
 use runtail_stream::Tape;
 
-/// Most streams that are open at once: each keeps a tape in memory.
+/// Maximum number of open streams, because each keeps an event log in memory.
 pub const MAX_TABS: usize = 9;
 
-/// The tabs, in the order in which they were opened.
+/// The tabs, in the order they were opened.
 #[derive(Debug, Default)]
 pub struct Streams {
     open: Vec<Viewer>,
     shown: Option<usize>,
-    /// What is left of those that were closed since they were last asked for.
+    /// The streams that were closed since [`Streams::take_closed`] was last called.
     closed: Vec<Closed>,
 }
 
-/// What is left of a stream that was closed.
+/// The remains of a closed stream, for its recording.
 #[derive(Debug)]
 pub(crate) struct Closed {
-    /// Its number.
     pub stream: u64,
-    /// What came.
     pub tape: Tape,
-    /// Events that came twice.
+    /// The number of duplicate events.
     pub duplicates: u64,
 }
 
@@ -36,43 +34,44 @@ impl Closed {
 }
 
 impl Streams {
-    /// All of them.
+    /// Returns all streams.
     pub fn all(&self) -> &[Viewer] {
         &self.open
     }
 
-    /// All of them.
+    /// Returns all streams.
     pub fn all_mut(&mut self) -> &mut [Viewer] {
         &mut self.open
     }
 
-    /// The one that is shown; none while a list is.
+    /// Returns the shown stream; `None` while a list is shown.
     pub fn shown(&self) -> Option<&Viewer> {
         self.open.get(self.shown?)
     }
 
-    /// The one that is shown.
+    /// Returns the shown stream.
     pub fn shown_mut(&mut self) -> Option<&mut Viewer> {
         self.open.get_mut(self.shown?)
     }
 
-    /// Which one is shown, counted from 0.
+    /// Returns the index of the shown stream.
     pub fn at(&self) -> Option<usize> {
         self.shown
     }
 
-    /// The stream with this number in the session.
+    /// Returns the stream with this number in the session.
     pub fn get_mut(&mut self, id: u64) -> Option<&mut Viewer> {
         self.open.iter_mut().find(|v| v.id == id)
     }
 
-    /// The tab that shows this already. A run that was started is not the one that would be started now.
+    /// Returns the tab that shows this target. A run that was already started differs from a new run with the same
+    /// input.
     pub fn find(&self, server: &ServerRef, target: &StreamTarget) -> Option<usize> {
         let same = |v: &Viewer| v.server == *server && v.target == *target && !target.is_write();
         self.open.iter().position(same)
     }
 
-    /// Makes room for another, by closing the oldest that has ended; false where all of them go on.
+    /// Makes room for another stream by closing the oldest ended one. Returns false if all are still open.
     pub fn make_room(&mut self) -> bool {
         if self.open.len() < MAX_TABS {
             return true;
@@ -95,12 +94,12 @@ impl Streams {
         self.shown = Some(at).filter(|at| *at < self.open.len());
     }
 
-    /// Shows the list that lies behind.
+    /// Shows the list instead of a tab.
     pub fn hide(&mut self) {
         self.shown = None;
     }
 
-    /// Shows the next tab, or the one before; from a list, the first or the last.
+    /// Shows the next or previous tab; from a list, the first or last one.
     pub fn turn(&mut self, forward: bool) {
         let n = self.open.len();
         self.shown = match (n, self.shown, forward) {
@@ -112,7 +111,7 @@ impl Streams {
         };
     }
 
-    /// Closes the tab that is shown; another is shown in its place, if there is one.
+    /// Closes the shown tab and shows a neighboring one, if there is one.
     pub fn close(&mut self) -> Option<Viewer> {
         let at = self.shown?;
         let closed = self.remove(at);
@@ -120,7 +119,7 @@ impl Streams {
         Some(closed)
     }
 
-    /// Puts another stream in the place of the one that is shown.
+    /// Replaces the shown stream.
     pub fn replace(&mut self, viewer: Viewer) {
         match self.shown_mut() {
             Some(shown) => {
@@ -131,7 +130,7 @@ impl Streams {
         }
     }
 
-    /// Puts another stream in the place of one, and shows it.
+    /// Replaces a stream, and shows the new one.
     pub fn replace_at(&mut self, at: usize, viewer: Viewer) {
         if at < self.open.len() {
             self.shown = Some(at);
@@ -139,7 +138,7 @@ impl Streams {
         self.replace(viewer);
     }
 
-    /// Closes those that don't stay.
+    /// Closes all streams except those to keep.
     pub fn close_unless(&mut self, stays: impl Fn(&Viewer) -> bool) -> Vec<Viewer> {
         let mut closed = Vec::new();
         for at in (0..self.open.len()).rev() {
@@ -150,13 +149,13 @@ impl Streams {
         closed
     }
 
-    /// What is left of those that were closed since the last time: somebody may not be done with them.
+    /// Takes the streams that were closed since the last call, because recordings may still need them.
     pub(crate) fn take_closed(&mut self) -> Vec<Closed> {
         std::mem::take(&mut self.closed)
     }
 
-    /// Where all streams together take more bytes than that, lets go of what only makes the way back short, of those that
-    /// are not shown first; then of the oldest events of the largest tape.
+    /// Keeps the memory of all streams below a limit: first drops the cached states for time travel, hidden streams
+    /// first, then evicts the oldest events of the largest log.
     pub(crate) fn keep_within(&mut self, bytes: usize) {
         let over = |open: &[Viewer]| {
             let all = open.iter().map(Viewer::bytes).sum::<usize>();

@@ -1,4 +1,4 @@
-//! What keys do in the stream that is shown.
+//! Actions of the stream viewer.
 
 use super::find::Typing;
 use super::modes::is_thread;
@@ -20,7 +20,7 @@ use runtail_core::model::ThreadStatus;
 use runtail_stream::{Seq, Target};
 
 impl StreamState {
-    /// A viewer that begins with the view that is shown.
+    /// Creates a viewer with the view that is currently shown.
     pub fn new_viewer(&self, session: &Session, server: ServerRef, target: StreamTarget) -> Viewer {
         let id = session.next_stream.take();
         let mut viewer =
@@ -32,10 +32,10 @@ impl StreamState {
         viewer
     }
 
-    /// Shows a stream: in its own tab, where it is open already, else in a new one.
+    /// Shows a stream in its existing tab or in a new one.
     ///
     /// # Errors
-    /// Too many are open.
+    /// Fails if too many streams are open.
     pub fn show(&mut self, session: &Session, server: ServerRef, target: StreamTarget) -> Result<(), String> {
         match self.tabs.find(&server, &target) {
             Some(at) => self.tabs.show(at),
@@ -44,16 +44,16 @@ impl StreamState {
                 self.tabs.add(viewer);
             }
             None => {
-                return Err(format!("{MAX_TABS} streams are open already, and all go on: close one of them first."));
+                return Err(format!("{MAX_TABS} streams are open. Close one first."));
             }
         }
         Ok(())
     }
 
-    /// Shows the page of a thread: its tab where there is one, in the place of an ended stream of it, else in a new tab.
+    /// Shows the page of a thread: its tab, the tab of an ended stream of the thread, or a new tab.
     ///
     /// # Errors
-    /// Too many streams are open.
+    /// Fails if too many streams are open.
     pub fn show_thread(&mut self, session: &Session, thread: &ThreadRef) -> Result<(), String> {
         let target = StreamTarget::Tail { thread: thread.id.clone() };
         let is_ended = |viewer: &Viewer| viewer.is_of(thread) && !viewer.is_open() && viewer.target != target;
@@ -68,12 +68,12 @@ impl StreamState {
         }
     }
 
-    /// The pages of a thread.
+    /// Returns the pages of a thread.
     pub fn pages_of(&mut self, thread: &ThreadRef) -> impl Iterator<Item = &mut Viewer> {
         self.tabs.all_mut().iter_mut().filter(|viewer| viewer.is_of(thread))
     }
 
-    /// Opens the stream that is shown again from its start.
+    /// Reloads the shown stream from its start.
     pub fn reopen(&mut self, session: &Session) -> Requests {
         let Some(viewer) = self.tabs.shown() else { return Requests::none() };
         let target = match (&viewer.target, &viewer.thread_id, &viewer.run_id) {
@@ -81,7 +81,7 @@ impl StreamState {
                 StreamTarget::Join { thread: thread.clone(), run: run.clone() }
             }
             (StreamTarget::Start { on: Target::Stateless, .. }, ..) => {
-                let text = "The server does not keep a stateless run, so its stream can't be opened again.";
+                let text = "Stateless runs are not saved, so the stream can't be reopened.";
                 return Requests::error(text);
             }
             (StreamTarget::Start { .. }, ..) => {
@@ -99,7 +99,7 @@ impl StreamState {
         Requests::none()
     }
 
-    /// Changes the modes of a stream; the next one of its kind begins with them too.
+    /// Changes the modes of a stream, and the default for the next stream of its kind.
     pub fn set_modes(&mut self, session: &Session, stream: u64, wanted: Vec<String>) -> Requests {
         let Some(viewer) = self.tabs.get_mut(stream) else { return Requests::none() };
         let (is_open, is_same) = (viewer.is_open(), viewer.modes.wanted == wanted);
@@ -109,13 +109,13 @@ impl StreamState {
         }
         viewer.modes.wanted = wanted;
         match (is_open, is_same) {
-            (_, true) => Requests::info("These are its modes already."),
-            (true, false) => Requests::info("The stream is opened again from where it is, in these modes."),
+            (_, true) => Requests::info("These modes are already in use."),
+            (true, false) => Requests::info("Reconnecting at the current position with these modes."),
             (false, false) => self.reopen(session),
         }
     }
 
-    /// Goes to the next landmark of a kind.
+    /// Moves to the next or previous landmark of a kind.
     fn go_to_next(&mut self, what: Landmark, forward: bool) -> Requests {
         if self.tabs.shown_mut().is_none_or(|viewer| viewer.go_to_next(what, forward)) {
             return Requests::none();
@@ -132,15 +132,15 @@ impl StreamState {
         })
     }
 
-    /// Lays out the stream that is shown.
+    /// Lays out the shown stream.
     fn lay_out(&mut self, cx: &Cx<'_>) {
         if let Some(viewer) = self.tabs.shown_mut() {
             viewer.apply_prefs(&cx.session.prefs);
-            // Where the past ends, so does its line in the head.
+            // When time travel ends, its line in the head disappears.
             viewer.turn_of_past(cx.session.now);
         }
         let mut windows = self.windows(cx);
-        // The layout may add a line to the head, or remove one: a state that is shown has a line of its own.
+        // The layout can add or remove a line of the head, for example that of the shown state, so it takes two passes.
         for _ in 0..2 {
             if let Some(viewer) = self.tabs.shown_mut() {
                 viewer.prepare(&windows);
@@ -166,7 +166,7 @@ impl StreamState {
         }
     }
 
-    /// Shows a view, or changes how it is shown; none where the action is another one.
+    /// Switches the view or its display options. Returns `None` for other actions.
     fn show_view(&mut self, action: Action) -> Option<Requests> {
         let viewer = self.tabs.shown_mut()?;
         match action {
@@ -187,7 +187,7 @@ impl StreamState {
         Some(Requests::none())
     }
 
-    /// The actions of the view State; none where the action means the same in all views.
+    /// Handles the actions of the State view. Returns `None` for actions that mean the same in all views.
     fn act_on_state(&mut self, action: Action) -> Option<Requests> {
         let viewer = self.tabs.shown_mut().filter(|viewer| viewer.view() == View::State)?;
         let shows_changes = viewer.shows_changes();
@@ -200,7 +200,7 @@ impl StreamState {
             }
             Action::Mark => {
                 let number = viewer.mark_state().map(|number| runtail_core::text::count(number + 1));
-                let said = number.map(|n| format!("State {n} is marked. = compares the state shown with it."));
+                let said = number.map(|n| format!("State {n} is marked. Press = to compare with it."));
                 return Some(said.map(Requests::info).unwrap_or_default());
             }
             Action::Open | Action::Right if shows_changes => viewer.open_change(),
@@ -228,7 +228,7 @@ impl StreamState {
         Some(Requests::none())
     }
 
-    /// Moves to landmarks and in time; none where the action is another one.
+    /// Moves to landmarks and in time. Returns `None` for other actions.
     fn navigate(&mut self, session: &Session, action: Action) -> Option<Requests> {
         let viewer = self.tabs.shown_mut()?;
         match action {
@@ -244,7 +244,7 @@ impl StreamState {
             Action::PrevStep => return Some(self.go_to_next(Landmark::Step, false)),
             Action::NextMark => return Some(self.go_to_next(Landmark::Mark, true)),
             Action::PrevMark => return Some(self.go_to_next(Landmark::Mark, false)),
-            // A stream that failed is opened again; events that are there are played.
+            // A failed stream is reloaded; otherwise the received events are replayed.
             Action::Replay if matches!(viewer.link, LinkState::Failed(_)) || viewer.tape.newest_seq() == Seq::START => {
                 return Some(self.reopen(session));
             }
@@ -263,7 +263,7 @@ impl StreamState {
         Some(Requests::none())
     }
 
-    /// Opens the thread in Studio. Where no browser can be opened, the address can be copied.
+    /// Opens the thread in Studio. Also shows the URL, for machines without a browser.
     fn open_in_browser(&self, session: &Session) -> Requests {
         let Some(viewer) = self.tabs.shown() else { return Requests::none() };
         let profile = session.catalogue.in_force().iter().find(|profile| *profile.name == *viewer.server.profile);
@@ -274,7 +274,7 @@ impl StreamState {
         }
     }
 
-    /// Composes a run on the thread that is shown.
+    /// Opens the composer for a run on the shown thread.
     fn compose(&self) -> Requests {
         let Some(viewer) = self.tabs.shown() else { return Requests::none() };
         let started = match &viewer.target {
@@ -291,17 +291,17 @@ impl StreamState {
         Route::ComposeOn(viewer.server.clone(), Origin { thread, assistant, place: None, warning }).into()
     }
 
-    /// Acts on the thread that is shown; says why there is none.
+    /// Opens the page for an action on the shown thread, or explains why there is no thread.
     fn act_on_thread(&self, action: Action) -> Requests {
         let Some(viewer) = self.tabs.shown() else { return Requests::none() };
         let Some(id) = viewer.thread_id.clone() else {
-            return Requests::info("This stream has no thread (yet), so there is nothing to act on.");
+            return Requests::info("This stream has no thread yet.");
         };
         let thread = ThreadRef { server: viewer.server.clone(), id };
         if matches!(action, Action::Answer | Action::Approve) {
             return answer(viewer, thread, action == Action::Approve);
         }
-        // A page of one run means that run.
+        // The page of a run acts on that run.
         let run = match &viewer.target {
             StreamTarget::Join { run, .. } => Some(run.clone()),
             _ => None,
@@ -317,7 +317,7 @@ impl StreamState {
                 viewer.begin_typing(if action == Action::Search { Typing::Search } else { Typing::Filter });
                 Request::BeginTyping.into()
             }
-            Action::Mark if !viewer.mark() => Requests::info("This stream has a thousand marks. Remove one first."),
+            Action::Mark if !viewer.mark() => Requests::info("This stream has 1,000 marks. Remove one first."),
             Action::Left if viewer.view() == View::Timeline => {
                 viewer.fold_bar();
                 Requests::none()
@@ -345,17 +345,17 @@ impl StreamState {
                 if let Some(viewer) = self.tabs.shown_mut() {
                     viewer.is_shared = true;
                 }
-                out.notify(false, "Reading the run's events; no other reader gets them.");
+                out.notify(false, "Reading the run's events. Other readers won't receive them.");
                 out
             }
-            Action::TakeEvents => Requests::info("No run here leaves its events to another reader."),
+            Action::TakeEvents => Requests::info("No run here is limited to one reader."),
             Action::NewRun => self.compose(),
             Action::Describe => match viewer.thread_id.clone() {
                 Some(thread) => Route::Record(Described::Thread(viewer.server.clone(), thread)).into(),
                 None => Requests::info("A stateless run has no thread, so there is no state to show."),
             },
             Action::Explain => {
-                // The evidence is read again.
+                // Also reload the evidence.
                 viewer.refreshes += 1;
                 Route::Why.into()
             }
@@ -370,14 +370,14 @@ impl StreamState {
     }
 }
 
-/// `a`: the card where the thread waits, else what the status calls for. The past that may be shown does not matter: what is
-/// answered is what is open now.
+/// Opens the answer card if the thread is waiting, or the action that suits its status. Uses the current status even
+/// during time travel.
 fn answer(viewer: &Viewer, thread: ThreadRef, approve: bool) -> Requests {
     if *viewer.thread_status() == ThreadStatus::Deleted {
         return Requests::error("The thread was deleted, so nothing can be answered.");
     }
     let loaded = viewer.loaded_thread();
-    // The stream tells of a question before the snapshot does.
+    // The stream reports a question before the snapshot does.
     let waits = matches!(viewer.thread_status(), ThreadStatus::Waiting { .. });
     let from = if loaded.assistant().is_some() && !loaded.answerable().is_empty() {
         AnswerFrom::Loaded(thread, Box::new(loaded))
@@ -405,7 +405,7 @@ fn next_timestamps(session: &Session) -> Requests {
     out
 }
 
-/// Whether an action needs the server that a stream comes from.
+/// Returns whether an action needs the stream's server.
 fn acts_on_server(action: Action) -> bool {
     use Action::*;
     matches!(action, Modes | NewRun | OpenLink | Answer | Approve | CancelRun | RollbackRun | Again | Describe | Delete)
@@ -428,7 +428,7 @@ impl Component for StreamState {
                 return Requests::none();
             }
             if acts_on_server(action) {
-                return Requests::info("This is a recording: there is no server to ask.");
+                return Requests::info("This is a recording; there is no server.");
             }
         }
         if let Some(done) = self.act_on_state(action) {
@@ -458,7 +458,7 @@ impl Component for StreamState {
 
     fn copied(&mut self) -> Option<String> {
         let viewer = self.tabs.shown()?;
-        // The error of a thread that failed, while no other entry was chosen.
+        // Copies the error of a failed thread, unless an entry is selected.
         match viewer.offers_error() {
             true => viewer.thread_status().error().map(str::to_string),
             false => viewer.copy_text(),
@@ -469,7 +469,7 @@ impl Component for StreamState {
         self.tabs.shown().filter(|viewer| viewer.view() == View::State)?.path_under_cursor()
     }
 
-    /// Esc leaves the stream in its tab, `q` closes it.
+    /// Handles Esc, which keeps the stream in its tab, and `q`, which closes it.
     fn back(&mut self, quit: bool) -> Option<Requests> {
         if self.tabs.shown_mut()?.clear_find() {
             return Some(Requests::none());
@@ -504,7 +504,7 @@ impl Component for StreamState {
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        // A pane that is not shown keeps the layout that it had.
+        // A hidden pane keeps its layout.
         if cx.is_shown {
             self.lay_out(cx);
         }
@@ -512,7 +512,7 @@ impl Component for StreamState {
 
     fn subscriptions(&self, _cx: &Cx<'_>, out: &mut Vec<Subscription>) {
         for viewer in self.tabs.all() {
-            // A stream that ended stays subscribed: its task has ended too, and stays ended.
+            // An ended stream stays subscribed; its task has ended and does not restart.
             let what = SubscriptionKind::Stream(viewer.server.clone(), viewer.target.clone());
             out.push(Subscription::new(SubscriptionId::Stream(viewer.id), Epoch::default(), what));
         }

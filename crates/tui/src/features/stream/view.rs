@@ -1,4 +1,4 @@
-//! The stream viewer: where it comes from, how the connection is, the tabs of its views, and the view's lines.
+//! The stream viewer: its place, the connection, the view tabs and the lines of the view.
 
 use super::layout::{Half, halves};
 use super::notes::notes;
@@ -66,17 +66,17 @@ fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, focused: bool) {
     }
 }
 
-/// Why a view with entries shows none: nothing fits its filter, as far as it was looked through.
+/// Explains why a view with entries shows none: no entry scanned so far matches the filter.
 fn sifted(viewer: &Viewer, view: View) -> Option<(Tone, String)> {
     let filter = viewer.finding().filter.text();
     if viewer.count(view) == 0 || filter.is_empty() || matches!(view, View::State | View::Delivery) {
         return None;
     }
     let so_far = if viewer.finding().is_scanning() { " so far" } else { "" };
-    Some((Tone::Dim, format!("No match for {filter}{so_far}.\n\n& changes the filter, Esc clears it.")))
+    Some((Tone::Dim, format!("No match for {filter}{so_far}.\n\nPress & to change the filter, Esc to clear it.")))
 }
 
-/// What an empty view says.
+/// Returns the text of an empty view.
 fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
     if viewer.playhead().is_some_and(|standing| standing.at == Seq::START) {
         return (Tone::Dim, "Before the first event.".into());
@@ -84,15 +84,15 @@ fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
     let has_events = viewer.tape.last_seq() > Seq::START;
     match &viewer.link {
         LinkState::Failed(error) if !has_events && !viewer.leaves_events() => {
-            return (Tone::Bad, format!("{error}\n\nEsc goes back, r tries again."));
+            return (Tone::Bad, format!("{error}\n\nPress Esc to go back, r to retry."));
         }
         LinkState::Connecting { .. } if viewer.is_recording() => return (Tone::Dim, "Reading the recording…".into()),
-        // Snapshots are no events: what they don't show, a run that is over will not send any more.
+        // Snapshots are not events: a finished run sends no more events.
         LinkState::Ended(_) if viewer.has_only_snapshots() && matches!(viewer.target, StreamTarget::Join { .. }) => {
-            let why = "The server sent no events of this run. It doesn't keep them, or no longer does.";
+            let why = "The server sent no events for this run. It may not store them, or no longer has them.";
             return (Tone::Plain, why.into());
         }
-        LinkState::Ended(_) if !has_events => return (Tone::Plain, "The stream ended without an event.".into()),
+        LinkState::Ended(_) if !has_events => return (Tone::Plain, "The stream ended without events.".into()),
         _ => {}
     }
     let status = viewer.shown_status();
@@ -114,12 +114,10 @@ fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
             "No messages yet. Press 2 for updates, 3 for state, 7 for raw events."
         }
         View::Messages => "No messages yet.",
-        View::Updates => "No updates in this stream. They come from the stream mode updates.",
+        View::Updates => "No updates in this stream. They need the updates stream mode.",
         View::State => "No state yet.",
         View::Timeline => "No node timings yet.",
-        View::Custom => {
-            "No custom events in this stream. They come from the stream mode custom, where a node emits some."
-        }
+        View::Custom => "No custom events in this stream. They need the custom stream mode and a node that emits them.",
         View::Runs => "No runs yet.",
         View::Raw | View::Delivery => "No events yet.",
     };

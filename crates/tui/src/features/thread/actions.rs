@@ -1,11 +1,11 @@
-//! What the key that answers does where no answer is awaited.
+//! The answer key on a thread that has no open question.
 
 use crate::session::msg::ThreadRef;
 use crate::session::{Requests, Route, Session};
 use runtail_api::ThreadIntent;
 use runtail_core::model::ThreadStatus;
 
-/// What the answer key does where no answer is awaited.
+/// Explains what to do instead of answering a thread that has no open question.
 pub fn answer_by_status(session: &Session, thread: ThreadRef, status: &ThreadStatus, is_rejected: bool) -> Requests {
     let is_stopped = matches!(
         status,
@@ -22,26 +22,26 @@ pub fn answer_by_status(session: &Session, thread: ThreadRef, status: &ThreadSta
     let (new_run, cancel) = (key("stream.new_run"), key("stream.cancel"));
     let (again, explain, refresh) = (key("stream.again"), key("stream.explain"), key("app.refresh"));
     let text = match status {
-        ThreadStatus::Loading => format!("The thread is still loading. {refresh} reads it again."),
+        ThreadStatus::Loading => format!("The thread is still loading. Press {refresh} to reload it."),
         ThreadStatus::Unknown { why } if why.is_empty() => {
-            format!("The thread's status is unknown, and so is whether it waits. {refresh} reads it again.")
+            format!("The thread's status is unknown, so it may not be waiting. Press {refresh} to reload it.")
         }
         ThreadStatus::Unknown { why } => {
-            format!("The thread's status is unknown ({why}), and so is whether it waits. {refresh} reads it again.")
+            format!("The thread's status is unknown ({why}), so it may not be waiting. Press {refresh} to reload it.")
         }
         ThreadStatus::Queued { .. } | ThreadStatus::Running { .. } => {
-            format!("A run is {}: nothing is waiting for an answer. {cancel} cancels it.", status.word())
+            format!("A run is {}; no question is open. Press {cancel} to cancel it.", status.word())
         }
         ThreadStatus::Failed { .. } if is_rejected => {
-            format!("The graph rejected the answer, and the server keeps it. {again} asks the question again.")
+            format!("The graph rejected the answer, and the server keeps it. Press {again} to ask the question again.")
         }
         ThreadStatus::Failed { .. } => {
-            format!("The last run failed: nothing is waiting for an answer. {again} retries it, {explain} explains.")
+            format!("The last run failed; no question is open. Press {again} to retry, {explain} to explain.")
         }
         ThreadStatus::BusyWithoutRun { .. } => {
-            format!("The thread is busy without an active run: nothing is waiting for an answer. {explain} explains.")
+            format!("The thread is busy without an active run; no question is open. Press {explain} to explain.")
         }
-        _ => format!("The thread is {}: nothing is waiting for an answer. {new_run} starts a run.", status.word()),
+        _ => format!("The thread is {}; no question is open. Press {new_run} to start a run.", status.word()),
     };
     Requests::info(text)
 }

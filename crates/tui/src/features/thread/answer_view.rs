@@ -1,4 +1,4 @@
-//! The card in which a thread's questions are answered.
+//! The drawing of the answer card.
 
 use super::answer::AnswerCard;
 use crate::session::Cx;
@@ -7,7 +7,7 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use runtail_core::text;
 
-/// Draws the card; says where the text cursor is.
+/// Draws the card. Returns the position of the text cursor.
 pub(super) fn answer(card: &AnswerCard, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let (w, h) = cx.session.size;
     let inner = cx.session.overlay_inner();
@@ -30,7 +30,7 @@ pub(super) fn answer(card: &AnswerCard, cx: &Cx<'_>, canvas: &mut Canvas<'_>) ->
     Some((inner.x + (column as u16).min(inner.w.saturating_sub(1)), inner.y + row as u16))
 }
 
-/// The keys that fit, and how much is below the frame.
+/// Returns the keys that fit, and how many lines are below the frame.
 fn keys(cx: &Cx<'_>, card: &AnswerCard, below: usize, width: usize) -> String {
     let named = card.keys().into_iter().filter_map(|(id, label)| match id {
         "" => Some(label),
@@ -40,7 +40,7 @@ fn keys(cx: &Cx<'_>, card: &AnswerCard, below: usize, width: usize) -> String {
     if below > 0 {
         parts.insert(0, format!("↓ {below} more"));
     }
-    // The way out is named even where not everything fits.
+    // The key that closes the card is shown even if others don't fit.
     while parts.len() > 2 && text::width(&parts.join("   ")) + 5 > width {
         parts.remove(parts.len() - 2);
     }

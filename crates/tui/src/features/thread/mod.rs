@@ -1,4 +1,4 @@
-//! A thread: its status explained, the answer to its questions, and the actions on it.
+//! A thread: the explanation of its status, answers to its questions, and its actions.
 
 pub mod actions;
 pub mod answer;
@@ -7,9 +7,9 @@ pub mod why;
 
 use answer::KeptDraft;
 
-/// What is kept of threads.
+/// The stored state of threads.
 #[derive(Debug, Default)]
 pub struct Threads {
-    /// What was typed as answers and not sent.
+    /// The drafts of answers that were not sent.
     pub answer_drafts: Vec<KeptDraft>,
 }

@@ -1,4 +1,4 @@
-//! The card that says why a thread is as it is: the status, one sentence, the evidence, and what can be done.
+//! The card that explains a thread's status: the status, one sentence, the evidence, and the possible actions.
 
 use crate::input::action::{Action, Context};
 use crate::input::keymap::{Keymap, binding};
@@ -12,25 +12,25 @@ use runtail_core::text;
 use runtail_stream::projection::RunOutcome;
 use std::time::Duration;
 
-/// Columns of the labels of the evidence.
+/// Columns of the evidence labels.
 const LABEL: usize = 9;
-/// How often the evidence is read again.
+/// The interval for reloading the evidence.
 const REFRESH: jiff::SignedDuration = jiff::SignedDuration::from_secs(5);
-/// Bytes of a value of the evidence.
+/// Maximum bytes of a value in the evidence.
 const MAX_VALUE: usize = 2 << 10;
 
-/// What the card says.
+/// The content of the card.
 #[derive(Debug, Default)]
 struct Why {
-    /// What happened, in a sentence or two.
+    /// What happened, in one or two sentences.
     story: String,
     /// Labels and values.
     evidence: Vec<(&'static str, String)>,
-    /// Ids of keys and what they do here, the recommended one first.
+    /// Key ids with their labels, the recommended one first.
     actions: Vec<(&'static str, String)>,
 }
 
-/// The page, and when the thread's records were requested for it last.
+/// The explain page, and when it last requested the thread's records.
 #[derive(Debug, Clone)]
 pub struct WhyPage(pub Timestamp);
 
@@ -52,7 +52,7 @@ impl Page for WhyPage {
         view.map(|view| lines(&view, cx.session, width.saturating_sub(GUTTER.into()))).unwrap_or_default()
     }
 
-    /// What a key does in the stream it does here too.
+    /// Handles an action the same way the stream does.
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         let recommended = || {
             let why = why(&cx.lookup.shown_thread()?, cx.session);
@@ -67,7 +67,7 @@ impl Page for WhyPage {
         Requests::from(Request::Close).and(Request::Do(Context::Stream, action))
     }
 
-    /// The evidence is read again every few seconds.
+    /// Reloads the evidence every few seconds.
     fn on_tick(&mut self, cx: &Cx<'_>) -> Requests {
         if cx.session.now.duration_since(self.0) < REFRESH || cx.lookup.shown_thread().is_none() {
             return Requests::none();
@@ -81,7 +81,7 @@ impl Page for WhyPage {
     }
 }
 
-/// The card as lines.
+/// Returns the lines of the card.
 fn lines(view: &ThreadView<'_>, session: &Session, width: usize) -> Vec<Line> {
     let mut badge = view.badge.clone();
     badge
@@ -113,7 +113,7 @@ fn lines(view: &ThreadView<'_>, session: &Session, width: usize) -> Vec<Line> {
         lines.push(key_line(keymap, id, label, ascii));
     }
     if !view.is_recording {
-        let details = "details: the state and the record as the server has them";
+        let details = "details: the server's state and record";
         lines.push(key_line(keymap, "stream.details", details, ascii));
     }
     lines
@@ -127,7 +127,7 @@ fn key_line(keymap: &Keymap, id: &str, label: &str, ascii: bool) -> Line {
 fn why(view: &ThreadView<'_>, session: &Session) -> Why {
     let (status, now) = (view.status, session.now);
     let runs = view.records.runs();
-    // The run that the status is of: others may wait behind it.
+    // The run of the status, which is not always the newest: others may be queued.
     let run = match status {
         ThreadStatus::Running { run_id: Some(id), .. } => view.records.run(id).or(runs.last()),
         _ => runs.last(),
@@ -139,25 +139,25 @@ fn why(view: &ThreadView<'_>, session: &Session) -> Why {
     let nodes = |next: &[String]| next.iter().map(|node| text::clean(node).into_owned()).collect::<Vec<_>>().join(", ");
     let mut why = match status {
         ThreadStatus::Loading if view.is_recording => {
-            Why { story: "The recording shows no run here.".into(), ..Why::default() }
+            Why { story: "No run in the recording at this point.".into(), ..Why::default() }
         }
-        ThreadStatus::Loading => Why { story: "The thread's records are being loaded.".into(), ..Why::default() },
+        ThreadStatus::Loading => Why { story: "Loading the thread's records…".into(), ..Why::default() },
         ThreadStatus::Unknown { why } => Why {
             story: match why.is_empty() {
-                true => "The server says nothing about this thread's status.".into(),
-                false => format!("The status can't be told: {why}."),
+                true => "The server doesn't report this thread's status.".into(),
+                false => format!("Unknown status: {why}."),
             },
             ..Why::default()
         },
         ThreadStatus::Queued { since: Some(at), .. } if *at > now => Why {
-            story: format!("The run was created to start later: at {}.", session.clock(*at)),
+            story: format!("The run is scheduled to start at {}.", session.clock(*at)),
             actions: vec![("stream.cancel", "cancel the queued run".into())],
             ..Why::default()
         },
         ThreadStatus::Queued { waiting, .. } => Why {
             story: match waiting {
-                1 => "A run is queued: no worker has taken it yet.".into(),
-                n => format!("{n} runs are queued. A thread runs one at a time, in the order of their creation."),
+                1 => "A run is queued; no worker has started it yet.".into(),
+                n => format!("{n} runs are queued. A thread runs them one at a time, oldest first."),
             },
             actions: vec![("stream.cancel", "cancel the queued run".into())],
             ..Why::default()
@@ -174,7 +174,7 @@ fn why(view: &ThreadView<'_>, session: &Session) -> Why {
         ThreadStatus::Paused { next, after, .. } => {
             let place = if *after { "after its last node; next is" } else { "before" };
             Why {
-                story: format!("{name} was started with a breakpoint {place} {}. Nothing failed.", nodes(next)),
+                story: format!("{name} is paused at a breakpoint {place} {}. Nothing failed.", nodes(next)),
                 actions: vec![
                     ("stream.answer", format!("continue: runs {}", nodes(next))),
                     new_run(" with new input: drops the pause"),
@@ -184,10 +184,10 @@ fn why(view: &ThreadView<'_>, session: &Session) -> Why {
         }
         ThreadStatus::Cancelled { next, .. } => {
             let lost = if next.is_empty() { String::new() } else { format!(" Next is {}; its unfinished work is lost.", nodes(next)) };
-            let again = format!("continue: runs {} again from its start. Calls it already made run again.", nodes(next));
+            let again = format!("continue: runs {} again from its start. Calls it already made are repeated.", nodes(next));
             let go_on = (!next.is_empty()).then_some(("stream.answer", again));
             Why {
-                story: format!("{name} was cancelled. The steps that it had finished are saved.{lost}"),
+                story: format!("{name} was cancelled. Its finished steps are saved.{lost}"),
                 actions: go_on.into_iter().chain([new_run(" with new input")]).collect(),
                 ..Why::default()
             }
@@ -197,32 +197,32 @@ fn why(view: &ThreadView<'_>, session: &Session) -> Why {
             Why {
                 story: match next.is_empty() {
                     true => "The state was edited after the last run.".into(),
-                    false => format!("The state was edited, and nothing has continued it since. Next is {}.", nodes(next)),
+                    false => format!("The state was edited and not continued since. Next is {}.", nodes(next)),
                 },
                 actions: (!next.is_empty()).then_some(("stream.answer", go_on)).into_iter().chain([new_run("")]).collect(),
                 ..Why::default()
             }
         }
         ThreadStatus::Stopped { next, .. } => Why {
-            story: "The thread is interrupted, and its records name no question, breakpoint or cancelled run.".into(),
+            story: "The thread is interrupted, but its records show no question, breakpoint or cancelled run.".into(),
             actions: vec![("stream.answer", format!("continue: runs {}", nodes(next))), new_run(" with new input")],
             ..Why::default()
         },
         ThreadStatus::Failed { nodes: failed, timed_out, .. } => {
             let place = if failed.is_empty() { String::new() } else { format!(" in {}", nodes(failed)) };
-            let how = if *timed_out { "ran out of time" } else { "failed" };
+            let how = if *timed_out { "timed out" } else { "failed" };
             let again = view.again;
             let retry = match again {
-                Again::Steps if failed.is_empty() => Some("retry the steps that are not finished".into()),
+                Again::Steps if failed.is_empty() => Some("retry the unfinished steps".into()),
                 Again::Steps => Some(format!("retry {}", nodes(failed))),
                 Again::Input => Some("run the last input again".into()),
                 Again::Nothing => None,
             };
             Why {
                 story: match again {
-                    Again::Steps => format!("{name} {how}{place}. The steps that it had finished are saved."),
-                    Again::Input => format!("{name} {how}{place}. No step is left to retry."),
-                    Again::Nothing => "The server calls the thread failed. Its runs were deleted, so nothing can be retried.".into(),
+                    Again::Steps => format!("{name} {how}{place}. Its finished steps are saved."),
+                    Again::Input => format!("{name} {how}{place}. There is no step to retry."),
+                    Again::Nothing => "The thread's status is failed, but its runs were deleted, so nothing can be retried.".into(),
                 },
                 actions: retry.map(|retry| ("stream.again", retry)).into_iter().chain([new_run(" with new input")]).collect(),
                 ..Why::default()
@@ -231,10 +231,10 @@ fn why(view: &ThreadView<'_>, session: &Session) -> Why {
         ThreadStatus::Idle { .. } => Why {
             story: match run {
                 Some(run) if run.outcome == RunOutcome::Deleted => {
-                    format!("{name} was rolled back or deleted: the server has no record of it. Nothing is left to do.")
+                    format!("{name} was rolled back or deleted; the server has no record of it. Nothing to do.")
                 }
-                Some(run) => format!("{name} {}. Nothing is left to do.", run.outcome.word()),
-                None => "Nothing runs on this thread.".into(),
+                Some(run) => format!("{name} {}. Nothing to do.", run.outcome.word()),
+                None => "No run is active on this thread.".into(),
             },
             // The input is in the record of a run.
             actions: std::iter::once(new_run(""))
@@ -243,12 +243,12 @@ fn why(view: &ThreadView<'_>, session: &Session) -> Why {
             ..Why::default()
         },
         ThreadStatus::Deleted => Why {
-            story: "The thread was deleted: the server answers 404 for it. What this page shows is from before.".into(),
+            story: "The thread was deleted (the server returns 404). This page shows its last known data.".into(),
             ..Why::default()
         },
         ThreadStatus::BusyWithoutRun { .. } => Why {
-            story: "The server calls the thread busy, but none of its runs is active. Usually a running run was deleted: it may \
-                    still be running, unseen, and the server doesn't release the thread by itself."
+            story: "The thread's status is busy, but none of its runs is active. Most likely an active run was deleted; it may \
+                    still be running, and the server doesn't release the thread on its own."
                 .into(),
             actions: vec![new_run(": also releases the thread")],
             ..Why::default()
@@ -257,7 +257,7 @@ fn why(view: &ThreadView<'_>, session: &Session) -> Why {
     why.evidence = evidence(view, session);
     if is_answer_refused(view) {
         if let Some((_, label)) = why.actions.iter_mut().find(|(id, _)| *id == "stream.again") {
-            *label = "ask again: runs the step that asks from its checkpoint".into();
+            *label = "ask again: reruns the asking step from its checkpoint".into();
         }
         why.story.push_str(
             " It failed on an answer. The server has stored that answer and uses it again, so another answer has no effect: the \
@@ -275,13 +275,14 @@ fn waiting(questions: &[Question], name: &str) -> Why {
     let mut actions = vec![("stream.answer", "answer".to_string())];
     if questions.iter().all(Question::can_be_approved) {
         let all = if questions.len() > 1 { "approve all" } else { "approve" };
-        actions.push(("stream.approve", format!("{all}: opens the answer with everything approved")));
+        actions.push(("stream.approve", format!("{all}: opens the answer with every action approved")));
     }
     actions.push(("stream.new_run", "new run with new input: drops the question".into()));
     Why { story: format!("{name} stopped with {count} and continues with the answer."), actions, ..Why::default() }
 }
 
-/// Whether the thread failed while a question of it is open: the answer did not fit (acting reference §1.1).
+/// Returns whether the thread failed with an open question, which means that the graph rejected the answer (acting
+/// reference §1.1).
 fn is_answer_refused(view: &ThreadView<'_>) -> bool {
     let state = view.records.state();
     let has_question = || state.is_some_and(|state| state.tasks.iter().any(|task| !task.questions.is_empty()));
@@ -301,7 +302,7 @@ fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'static str, Stri
     }
     evidence.extend(status.error().map(|error| ("error", error.to_string())));
     if let Some(thread) = known.thread() {
-        let word = if thread.status.is_empty() { "not told" } else { &thread.status };
+        let word = if thread.status.is_empty() { "not reported" } else { &thread.status };
         let error = thread.error.as_ref().map(|error| format!(" · {}", error.text())).unwrap_or_default();
         evidence.push(("status", format!("{word}{error}")));
     }

@@ -1,5 +1,6 @@
-//! The filter of a stream: words that must all fit an event. `node:x mode:updates ns:sub run:01a1 id:… seq:100-200
-//! path:a.b=3 is:error`, a text or a `/regex/` anywhere in the event, and `!` before any of them turns it round.
+//! The stream filter: a list of terms that an event must all match. A term is `node:x`, `mode:updates`, `ns:sub`,
+//! `run:01a1`, `id:…`, `seq:100-200`, `path:a.b=3`, `is:error`, or a text or `/regex/` found anywhere in the event; a
+//! leading `!` negates it.
 
 use super::{Pattern, unescaped};
 use crate::widgets::filter::Needle;
@@ -10,14 +11,14 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
-/// What may stand before a colon.
+/// The names allowed before a colon.
 pub const FIELDS: [&str; 9] = ["node", "mode", "ns", "run", "id", "seq", "path", "is", "text"];
 
-/// A filter as it was typed, and what it means.
+/// A filter as typed, with its parsed terms.
 #[derive(Debug, Clone, Default)]
 pub struct StreamFilter {
     text: String,
-    /// The cheap ones first.
+    /// Sorted by cost, cheapest first.
     terms: Vec<Term>,
     problems: Vec<String>,
 }
@@ -39,18 +40,18 @@ enum Wanted {
     Error,
     Heartbeat,
     Node(Needle),
-    /// An event that is a heartbeat, or speaks of one.
+    /// Matches heartbeats, and events that contain the word.
     HeartbeatWord(Pattern),
     Text(Pattern),
     Path(Path, Option<Test>),
 }
 
-/// What the value at a path shall be.
+/// A condition on the value at a path.
 #[derive(Debug, Clone)]
 struct Test {
     is: Is,
     value: String,
-    /// Quotes make a text of it, even where it looks like a number.
+    /// Quotes force a text comparison, even for text that looks like a number.
     is_text: bool,
 }
 
@@ -66,8 +67,8 @@ enum Is {
 }
 
 impl StreamFilter {
-    /// Reads a filter. A word that is not finished yet (`!`, `node:`) asks for nothing. What is not understood is told by
-    /// [`StreamFilter::problems`] and hides nothing.
+    /// Parses a filter. An unfinished term (`!`, `node:`) matches everything. Invalid terms are listed in
+    /// [`StreamFilter::problems`] and hide nothing.
     pub fn new(text: &str) -> StreamFilter {
         let mut filter = StreamFilter { text: text.to_string(), ..StreamFilter::default() };
         for word in words(text) {
@@ -82,33 +83,33 @@ impl StreamFilter {
         filter
     }
 
-    /// As it was typed.
+    /// Returns the text as typed.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether every event passes.
+    /// Returns whether the filter matches every event.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// What was not understood, with its word and why.
+    /// Returns the invalid terms, each with the reason.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
 
-    /// Whether an event's data has to be read, which takes its time where it is long.
+    /// Returns whether matching reads event data, which is slow for large events.
     pub fn reads_data(&self) -> bool {
         self.terms.iter().any(|term| term.wanted.cost() > 1)
     }
 
-    /// Whether an event passes.
+    /// Returns whether an event matches.
     pub fn fit(&self, facets: &Facets<'_>) -> bool {
         self.terms.iter().all(|term| term.wanted.fits(facets) != term.negated)
     }
 
-    /// Whether a message passes, which many events told of: `events` are some of them. What it says is its own text, not that
-    /// of an event that holds other messages too.
+    /// Returns whether a message matches. A message is assembled from many events; `events` are some of them. Only the
+    /// message's own text is searched, because its events can contain other messages too.
     pub fn fit_message(&self, message: &Message, events: &[Facets<'_>]) -> bool {
         self.terms.iter().all(|term| term.wanted.fits_message(message, events) != term.negated)
     }
@@ -122,7 +123,7 @@ impl StreamFilter {
         let Some((field, (_, value))) = field.zip(split) else {
             let is_name = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphabetic());
             if let Some((name, _)) = split.filter(|(name, value)| is_name(name) && !value.starts_with("//")) {
-                self.problems.push(format!("{name}: is no field; looked for as a text"));
+                self.problems.push(format!("{name}: unknown field; searched as text"));
             }
             let text = unquoted(word);
             return Ok(match text {
@@ -141,13 +142,13 @@ impl StreamFilter {
             "ns" => Wanted::Namespace(Needle::new(text)),
             "run" => Wanted::Run(Needle::new(text)),
             "id" => Wanted::Id(Needle::new(text)),
-            "seq" => Wanted::Seq(range(text).ok_or("no number and no range such as 100-200; left out")?),
+            "seq" => Wanted::Seq(range(text).ok_or("expected a number or a range such as 100-200; ignored")?),
             "path" => return path(value),
             "is" => match text.to_ascii_lowercase().as_str() {
                 "error" => Wanted::Error,
                 "odd" => Wanted::Odd,
                 "heartbeat" => Wanted::Heartbeat,
-                _ => return Err("an event can be error, odd or heartbeat; left out".into()),
+                _ => return Err("expected error, odd or heartbeat; ignored".into()),
             },
             _ => match regex(value) {
                 Some(regex) => Wanted::Text(self.pattern(word, regex)),
@@ -164,7 +165,7 @@ impl StreamFilter {
 }
 
 impl Wanted {
-    /// What it costs to ask: the event's head, parts of its JSON, or all of it.
+    /// Returns the cost of checking a term: the event's attributes, parts of its JSON, or all of it.
     fn cost(&self) -> u8 {
         match self {
             Wanted::Seq(_) | Wanted::Mode(_) | Wanted::Namespace(_) | Wanted::Id(_) | Wanted::Odd => 0,
@@ -201,7 +202,7 @@ impl Wanted {
     fn fits_message(&self, message: &Message, events: &[Facets<'_>]) -> bool {
         match self {
             Wanted::Seq(range) => {
-                // Of evicted events only the positions are known.
+                // For evicted events only the positions are known.
                 let first = events.first().map_or(EventNumber(message.first_seq.0), Facets::number);
                 let last = events.last().map_or(EventNumber(message.last_seq.0), Facets::number);
                 first <= *range.end() && last >= *range.start()
@@ -224,7 +225,7 @@ impl Wanted {
     }
 }
 
-/// The texts of a message: what it says, what it calls, and who speaks.
+/// Returns the texts of a message: its content, its tool calls and its author.
 pub fn says(message: &Message) -> impl Iterator<Item = &str> {
     let calls = message.tool_calls.iter().flat_map(|call| [call.name.as_str(), call.args.as_str()]);
     let names = [message.name.as_deref(), message.node.as_deref(), message.id.as_deref()];
@@ -232,7 +233,7 @@ pub fn says(message: &Message) -> impl Iterator<Item = &str> {
     texts.chain(names.into_iter().flatten()).chain([message.role.word()])
 }
 
-/// Whether a text is anywhere in an event: in its names, its id or its data.
+/// Returns whether a pattern occurs in an event's attributes, id or data.
 fn speaks_of(facets: &Facets<'_>, pattern: &Pattern) -> bool {
     let event = facets.event();
     pattern.is_in(&event.name)
@@ -247,7 +248,7 @@ impl Test {
         let inner = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         let value = inner.map_or(Cow::Borrowed(raw), unescaped);
         let order = match (inner.is_some(), self.is_text) {
-            // A text is compared as one, whatever stands in it; `=3` finds the text "3" too.
+            // A quoted value is always compared as text; `=3` also matches the text "3".
             (true, _) => Some(value.as_ref().cmp(&self.value)),
             (false, true) => None,
             (false, false) => match (value.parse::<f64>(), self.value.parse::<f64>()) {
@@ -267,7 +268,7 @@ impl Test {
     }
 }
 
-/// `a.b`, or `a.b=3` with `!=`, `>`, `<`, `>=`, `<=` or `~`.
+/// Parses `a.b`, or `a.b=3` with `!=`, `>`, `<`, `>=`, `<=` or `~`.
 fn path(text: &str) -> Result<Option<Wanted>, String> {
     const TESTS: [(&str, Is); 7] = [
         ("!=", Is::Different),
@@ -278,7 +279,7 @@ fn path(text: &str) -> Result<Option<Wanted>, String> {
         ("<", Is::Less),
         ("~", Is::Holding),
     ];
-    // Inside of quotes there are names.
+    // Operators inside quotes belong to a name.
     let mut quoted = false;
     let mut found = None;
     for (at, c) in text.char_indices() {
@@ -290,7 +291,7 @@ fn path(text: &str) -> Result<Option<Wanted>, String> {
         }
     }
     let (place, test) = match found {
-        // Not finished yet.
+        // The term is unfinished.
         Some((_, _, "")) => return Ok(None),
         Some((place, is, value)) => {
             let plain = unquoted(value);
@@ -298,11 +299,11 @@ fn path(text: &str) -> Result<Option<Wanted>, String> {
         }
         None => (text, None),
     };
-    let path = Path::parse(place).ok_or("no path such as messages[-1].content; left out")?;
+    let path = Path::parse(place).ok_or("expected a path such as messages[-1].content; ignored")?;
     Ok(Some(Wanted::Path(path, test)))
 }
 
-/// `100`, `100-200`, `100-` or `-200`.
+/// Parses `100`, `100-200`, `100-` or `-200`.
 fn range(text: &str) -> Option<RangeInclusive<EventNumber>> {
     let (from, to) = text.split_once('-').unwrap_or((text, text));
     let end = |text: &str, open: u64| Some(EventNumber(if text.is_empty() { open } else { text.parse().ok()? }));
@@ -312,17 +313,17 @@ fn range(text: &str) -> Option<RangeInclusive<EventNumber>> {
     Some(end(from, 0)?..=end(to, u64::MAX)?)
 }
 
-/// What stands between the slashes of a `/regex/`.
+/// Returns the text between the slashes of a `/regex/`.
 fn regex(word: &str) -> Option<&str> {
     word.strip_prefix('/')?.strip_suffix('/').filter(|inner| !inner.is_empty())
 }
 
-/// A text without the quotes around it; the closing one may still be missing.
+/// Removes the quotes around a text; the closing one may still be missing.
 fn unquoted(text: &str) -> &str {
     text.strip_prefix('"').map_or(text, |rest| rest.strip_suffix('"').unwrap_or(rest))
 }
 
-/// The words of a filter. Quotes keep blanks, and so do the slashes of a regex that is closed.
+/// Splits a filter into terms. Quotes protect spaces, and so do the slashes of a closed regex.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
@@ -347,7 +348,7 @@ fn words(text: &str) -> Vec<&str> {
     words
 }
 
-/// How long a `/regex/` is: up to a slash that ends a word and that no backslash stands before.
+/// Returns the length of a `/regex/`, which ends at an unescaped slash at the end of a term.
 fn closing_slash(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let ends = |at: usize| bytes.get(at + 1).is_none_or(u8::is_ascii_whitespace);
@@ -471,17 +472,17 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_said_and_hides_nothing() {
         for (filter, said) in [
-            ("seq:x", "seq:x: no number and no range such as 100-200; left out"),
-            ("is:green", "is:green: an event can be error, odd or heartbeat; left out"),
-            ("!path:a..b", "!path:a..b: no path such as messages[-1].content; left out"),
+            ("seq:x", "seq:x: expected a number or a range such as 100-200; ignored"),
+            ("is:green", "is:green: expected error, odd or heartbeat; ignored"),
+            ("!path:a..b", "!path:a..b: expected a path such as messages[-1].content; ignored"),
             ("!/(/", "/(/: no regex (unclosed group): searched as it stands"),
         ] {
             assert_eq!(passing(filter).len(), 6, "{filter}");
             assert_eq!(StreamFilter::new(filter).problems(), [said.to_string()]);
         }
         let odd = StreamFilter::new("step:3");
-        assert!(odd.problems()[0] == "step: is no field; looked for as a text" && !odd.is_empty());
-        assert!(StreamFilter::new("http://x a:b\" ").problems()[0].starts_with("a: is no field"));
+        assert!(odd.problems()[0] == "step: unknown field; searched as text" && !odd.is_empty());
+        assert!(StreamFilter::new("http://x a:b\" ").problems()[0].starts_with("a: unknown field"));
         assert_eq!(StreamFilter::new("/threads/search").problems(), [] as [String; 0], "a path is a text");
     }
 

@@ -1,42 +1,42 @@
-//! Which entries of a list hold what is wanted. The list is looked through in short turns, from where a person is to its
-//! end first and then back to its start, while it grows at the end and is cut at the front.
+//! An index of the list entries that match. The list is scanned in short steps, from the user's position to the end and
+//! then back to the start, while it grows at the end and is trimmed at the front.
 
 use super::Look;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What an entry costs beside the bytes that are read in it.
+/// The fixed cost of an entry, in bytes, added to the bytes read in it.
 const PER_ENTRY: usize = 256;
 
-/// An entry that holds it.
+/// An entry that matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Found {
     key: u64,
-    /// Where in it, in bytes.
+    /// The position of the match in the entry, in bytes.
     at: u32,
 }
 
-/// The entries found so far. What was looked at is always one stretch of the list.
+/// The entries found so far. The scanned entries are always one contiguous range.
 #[derive(Debug, Clone, Default)]
 pub struct MatchIndex {
-    /// In the order of their keys.
+    /// Sorted by key.
     found: VecDeque<Found>,
-    /// Entries that were looked at.
+    /// The keys of the scanned entries.
     seen: Range<u64>,
-    /// The list as it was last.
+    /// The keys of the list at the last step.
     list: Range<u64>,
-    /// How far the entry came that is being looked at, and which one that is.
+    /// The entry that is partly scanned: its key, and the bytes scanned so far.
     within: Option<(u64, usize)>,
 }
 
 impl MatchIndex {
-    /// A sieve that begins at an entry.
+    /// Returns an empty index that starts to scan at an entry.
     pub fn from(key: u64) -> MatchIndex {
         MatchIndex { seen: key..key, ..MatchIndex::default() }
     }
 
-    /// Looks on, for about `room` bytes. `list` holds the keys of the entries that there are by now. `look` is given a key,
-    /// the byte from which on it looks, and how many it may read; it says what it saw and how many it read.
+    /// Scans about `room` more bytes. `list` holds the keys of the current entries. `look` takes a key, the byte to
+    /// start at and the maximum number of bytes to read; it returns the result and the number of bytes read.
     pub fn advance(&mut self, list: Range<u64>, room: usize, mut look: impl FnMut(u64, usize, usize) -> (Look, usize)) {
         self.list = list.start..list.end.max(list.start);
         let inside = |key: u64| key.clamp(self.list.start, self.list.end);
@@ -60,8 +60,8 @@ impl MatchIndex {
         }
     }
 
-    /// The entry whose turn it is. What was begun is finished first: else a long entry would begin anew for ever while
-    /// others come.
+    /// Returns the next entry to scan. A partly scanned entry comes first; otherwise a long entry would restart each
+    /// time new entries arrive.
     fn due(&self) -> Option<u64> {
         let at_an_edge = |key: u64| (key == self.seen.end && key < self.list.end) || key + 1 == self.seen.start;
         if let Some((begun, _)) = self.within
@@ -91,7 +91,7 @@ impl MatchIndex {
         }
     }
 
-    /// An entry became another: looks at it again, where it was looked at before.
+    /// Replaces the result for an entry that changed, if it was already scanned.
     pub fn look_again(&mut self, key: u64, saw: Look) {
         if !self.seen.contains(&key) {
             return;
@@ -104,69 +104,69 @@ impl MatchIndex {
         }
     }
 
-    /// Whether all entries that there were at the last turn were looked at.
+    /// Returns whether all entries of the last step are scanned.
     pub fn is_complete(&self) -> bool {
         self.seen == self.list
     }
 
-    /// How many entries were looked at, of how many.
+    /// Returns the number of scanned entries, and of all entries.
     pub fn progress(&self) -> (u64, u64) {
         (self.seen.end - self.seen.start, self.list.end - self.list.start)
     }
 
-    /// How many were found.
+    /// Returns the number of matching entries.
     pub fn count(&self) -> u64 {
         self.found.len() as u64
     }
 
-    /// Whether this entry was found.
+    /// Returns whether an entry matches.
     pub fn holds(&self, key: u64) -> bool {
         self.place(key).is_some()
     }
 
-    /// Whether an entry was found, where it was looked at.
+    /// Returns whether an entry matches, or `None` if it is not scanned yet.
     pub fn knows(&self, key: u64) -> Option<bool> {
         self.seen.contains(&key).then(|| self.holds(key))
     }
 
-    /// Where in an entry it was found, in bytes.
+    /// Returns the position of the match in an entry, in bytes.
     pub fn place(&self, key: u64) -> Option<usize> {
         let i = self.found.binary_search_by_key(&key, |found| found.key).ok()?;
         Some(self.found[i].at as usize)
     }
 
-    /// Entries that were found before this one.
+    /// Returns the number of matches before an entry.
     pub fn rank(&self, key: u64) -> u64 {
         self.found.partition_point(|found| found.key < key) as u64
     }
 
-    /// The first one found from an entry on.
+    /// Returns the first match at or after an entry.
     pub fn at_or_after(&self, key: u64) -> Option<u64> {
         self.found.get(self.rank(key) as usize).map(|found| found.key)
     }
 
-    /// The last one found before an entry.
+    /// Returns the last match before an entry.
     pub fn before(&self, key: u64) -> Option<u64> {
         let rank = self.rank(key) as usize;
         Some(self.found.get(rank.checked_sub(1)?)?.key)
     }
 
-    /// The first one found.
+    /// Returns the first match.
     pub fn first(&self) -> Option<u64> {
         self.found.front().map(|found| found.key)
     }
 
-    /// The last one found.
+    /// Returns the last match.
     pub fn last(&self) -> Option<u64> {
         self.found.back().map(|found| found.key)
     }
 
-    /// Whether every entry from this one up to the next found one was looked at: else a nearer one may still be found.
+    /// Returns whether all entries from this one to the next match are scanned, so that no closer match can turn up.
     pub fn is_sure_after(&self, key: u64) -> bool {
         self.seen.start <= key && (self.at_or_after(key).is_some() || self.seen.end >= self.list.end)
     }
 
-    /// The same for the way back, from the entry before this one.
+    /// Returns whether all entries from the previous match to this one are scanned.
     pub fn is_sure_before(&self, key: u64) -> bool {
         self.seen.end >= key.min(self.list.end) && (self.before(key).is_some() || self.seen.start <= self.list.start)
     }

@@ -1,4 +1,4 @@
-//! Finding one's way in a stream: what is searched for, what is let through, and where on the tape it is.
+//! Search, filter and marks in a stream.
 
 mod filter;
 mod match_index;
@@ -11,53 +11,48 @@ pub use crate::widgets::pattern::{Look, Pattern, Source, light, unescaped};
 pub use filter::{FIELDS, StreamFilter, says};
 pub use match_index::MatchIndex;
 
-/// Most marks in one stream.
+/// Maximum number of marks in one stream.
 const MAX_MARKS: usize = 1000;
 
-/// What is searched for in a stream, what is let through, and what was marked. It holds for all views of the stream; what
-/// was found is known for each view that was looked at.
+/// The search, filter and marks of a stream. They apply to all of its views; matches are indexed for each view that was
+/// shown.
 #[derive(Debug, Default)]
 pub struct Find {
-    /// What is searched for.
+    /// The search pattern.
     pub pattern: Pattern,
-    /// What is let through.
     pub filter: StreamFilter,
-    /// The entries of each view that fit the filter.
+    /// For each view, the entries that match the filter.
     pub(crate) fits: [Option<MatchIndex>; 8],
-    /// Those of them that hold what is searched for.
+    /// For each view, the filtered entries that match the search.
     pub(crate) hits: [Option<MatchIndex>; 8],
-    /// The newest event when a view was last looked through: messages that changed since are looked at again.
+    /// The newest event when each view was last scanned: messages that changed since are scanned again.
     pub(crate) told: [Seq; 8],
-    /// Whether something is left to be looked through in the views that are shown.
+    /// Whether a shown view has entries left to scan.
     pub(crate) is_scanning: bool,
-    /// A hit that is looked for.
+    /// The match to jump to once it is found.
     pub(crate) seek: Option<Seek>,
-    /// What a line is typed for, and where one stood when that began.
+    /// The input line that is open, and the position when it was opened.
     pub(crate) typing: Option<(Typing, Stood)>,
     marks: BTreeSet<Seq>,
 }
 
-/// What a line in the viewer is typed for.
+/// The purpose of the viewer's input line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Typing {
-    /// A text to go to.
     Search,
-    /// What is let through.
     Filter,
 }
 
-/// Which hit is gone to, as soon as it is known.
+/// The match to jump to once it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seek {
-    /// The first one from where one stood: what is typed.
+    /// The first match from the position where typing began.
     Near,
-    /// The next one.
     Next,
-    /// The one before.
     Before,
 }
 
-/// Where one stood in all views.
+/// The position in all views before typing began.
 #[derive(Debug, Clone)]
 pub(crate) struct Stood {
     pub(crate) anchor: Option<Seq>,
@@ -65,33 +60,33 @@ pub(crate) struct Stood {
 }
 
 impl Find {
-    /// The entries of a view have other numbers now: it is looked through again.
+    /// Forgets the matches of a view whose entries were renumbered, so that it is scanned again.
     pub(crate) fn forget(&mut self, view: usize) {
         self.fits[view] = None;
         self.hits[view] = None;
     }
 
-    /// Whether something is left to be looked through in the views that are shown.
+    /// Returns whether a shown view has entries left to scan.
     pub fn is_scanning(&self) -> bool {
         self.is_scanning
     }
 
-    /// What a line is typed for.
+    /// Returns the purpose of the input line that is open.
     pub fn typing(&self) -> Option<Typing> {
         self.typing.as_ref().map(|(typing, _)| *typing)
     }
 
-    /// The events that were marked, in their order.
+    /// Returns the marked events, in order.
     pub fn marks(&self) -> &BTreeSet<Seq> {
         &self.marks
     }
 
-    /// Marks an event, or takes its mark away; false where there are too many marks.
+    /// Toggles the mark of an event. Returns false if there are too many marks.
     pub(crate) fn mark(&mut self, seq: Seq) -> bool {
         self.marks.remove(&seq) || (self.marks.len() < MAX_MARKS && self.marks.insert(seq))
     }
 
-    /// Events that were let go have no marks.
+    /// Drops the marks of evicted events.
     pub(crate) fn let_go(&mut self, first: Seq) {
         if self.marks.first().is_some_and(|seq| *seq < first) {
             self.marks = self.marks.split_off(&first);

@@ -1,15 +1,16 @@
-//! Any JSON in a few words: objects as `key value · key value`, messages as who said what, lists by their members.
+//! Summary of any JSON in one line: objects as `key value · key value`, messages as role and text, lists by their
+//! items.
 
 use crate::widgets::line::{Line, Tone};
 use runtail_core::text;
 use runtail_stream::projection::{Peek, Role};
 
-/// Levels of nesting that are looked into; deeper ones are told by their brackets.
+/// Maximum nesting depth; deeper values are shown as brackets.
 const DEEPEST: usize = 3;
-/// Pieces of a line: many tiny values fill no screen, however wide.
+/// Maximum pieces of a line, because many tiny values would otherwise take long to build and still not fill the screen.
 const MAX_PIECES: usize = 200;
 
-/// A line that grows to a width and not much beyond it: what comes later would not be seen.
+/// A line that stops growing soon after it reaches its width.
 pub(crate) struct Brief {
     pub line: Line,
     width: usize,
@@ -21,7 +22,7 @@ impl Brief {
         Brief { line: Line::new(), width: 0, room }
     }
 
-    /// The line, cut to its room with a mark where there was more.
+    /// Returns the line, truncated with an ellipsis.
     pub fn finish(mut self) -> Line {
         if self.width <= self.room {
             return self.line;
@@ -39,12 +40,12 @@ impl Brief {
         self.line
     }
 
-    /// Whether more would not be seen.
+    /// Returns whether more text would not be visible.
     pub fn is_full(&self) -> bool {
         self.width > self.room || self.line.left.len() > MAX_PIECES
     }
 
-    /// Adds text, of which only as much is read as can be seen.
+    /// Adds text, reading only as much as can be visible.
     pub fn push(&mut self, tone: Tone, said: &str) -> &mut Brief {
         if !said.is_empty() && !self.is_full() {
             self.line.push(tone, text::head(said, 4 * self.room + 16));
@@ -53,22 +54,22 @@ impl Brief {
         self
     }
 
-    /// A dot between two parts, where there is something before it.
+    /// Adds a dot as a separator, if there is text before it.
     pub fn dot(&mut self) -> &mut Brief {
         if self.width > 0 { self.push(Tone::Dim, " · ") } else { self }
     }
 
-    /// A blank between two parts, where there is something before it.
+    /// Adds a space as a separator, if there is text before it.
     pub fn gap(&mut self) -> &mut Brief {
         if self.width > 0 { self.push(Tone::Plain, " ") } else { self }
     }
 
-    /// A text in quotes.
+    /// Adds a quoted text.
     pub fn quoted(&mut self, said: &str, whole: bool) {
         self.push(Tone::Dim, "\"").push(Tone::Plain, said).push(Tone::Dim, if whole { "\"" } else { "…" });
     }
 
-    /// The end of a text in quotes, where only that is new.
+    /// Adds the end of a quoted text, for texts of which only the end is new.
     pub fn quoted_end(&mut self, said: &str) {
         let room = self.room.saturating_sub(self.width + 2).max(8);
         let from = said.char_indices().rev().nth(room - 1).map_or(0, |(at, _)| at);
@@ -77,12 +78,12 @@ impl Brief {
             .push(Tone::Dim, "\"");
     }
 
-    /// Any value.
+    /// Adds any value.
     pub fn value(&mut self, json: Peek<'_>) {
         self.nested(json, 0);
     }
 
-    /// Any value, with the brackets that it has inside another one.
+    /// Adds any value, with the brackets of a nested value.
     pub fn inner(&mut self, json: Peek<'_>) -> &mut Brief {
         self.nested(json, 1);
         self
@@ -151,7 +152,7 @@ impl Brief {
     }
 }
 
-/// Whether an object is a message: who speaks, and what.
+/// Returns whether an object is a message, which has a role and content.
 fn is_message(json: Peek<'_>) -> bool {
     let [kind, role, content] = json.pick(["type", "role", "content"]);
     let word = kind.or(role).and_then(Peek::string);

@@ -1,11 +1,11 @@
-//! Messages in a line: tokens of both dialects, whole texts so far, finished messages.
+//! One-line summaries of messages: tokens of both server formats, accumulated texts and complete messages.
 
 use super::brief::Brief;
 use crate::widgets::line::Tone;
 use runtail_core::text;
 use runtail_stream::projection::{Peek, Role};
 
-/// A message, or a piece of one.
+/// Summarizes a message, or a chunk of one.
 pub(crate) fn message(out: &mut Brief, json: Peek<'_>) {
     if is_removal(json) {
         return removal(out, json);
@@ -16,17 +16,17 @@ pub(crate) fn message(out: &mut Brief, json: Peek<'_>) {
         out.push(Tone::Plain, " ").push(Tone::Strong, &name);
     }
     let mut any = content.is_some_and(|content| text_of(out, content));
-    // A piece lists its unfinished calls as invalid ones too: the pieces tell.
+    // A chunk also lists its unfinished tool calls as invalid ones, so the chunks take precedence.
     for call in pieces.or(calls).into_iter().flat_map(Peek::items) {
         any |= tool_call(out, call);
     }
     any |= closing(out, json);
     if !any {
-        out.push(Tone::Dim, " says nothing");
+        out.push(Tone::Dim, " (empty)");
     }
 }
 
-/// Whether it is no message, but takes one away.
+/// Returns whether this is a removal of a message.
 pub(crate) fn is_removal(json: Peek<'_>) -> bool {
     let [kind, id, content] = json.pick(["type", "id", "content"]);
     kind.is_some_and(|kind| kind.is("remove")) && id.is_some() && content.is_some()
@@ -53,7 +53,7 @@ fn role_of(word: Option<Peek<'_>>) -> String {
     Role::of(&word).word().to_string()
 }
 
-/// What was said; tells whether it was anything.
+/// Adds the text of a message. Returns whether there was any.
 fn text_of(out: &mut Brief, content: Peek<'_>) -> bool {
     if let Some(said) = content.string() {
         if !said.is_empty() {
@@ -92,7 +92,7 @@ fn content_block(out: &mut Brief, block: Peek<'_>) {
     }
 }
 
-/// A call, or a piece of one; tells whether it said anything.
+/// Adds a tool call, or a chunk of one. Returns whether there was anything to show.
 fn tool_call(out: &mut Brief, call: Peek<'_>) -> bool {
     let [name, args] = call.pick(["name", "args"]);
     let name = name.and_then(Peek::string).filter(|name| !name.is_empty());
@@ -109,7 +109,7 @@ fn tool_call(out: &mut Brief, call: Peek<'_>) -> bool {
     name.is_some() || args.is_some()
 }
 
-/// How a message closed and what it cost; tells whether it said anything of it.
+/// Adds the finish reason and the token usage. Returns whether there was either.
 fn closing(out: &mut Brief, json: Peek<'_>) -> bool {
     let [response, cost, position] = json.pick(["response_metadata", "usage_metadata", "chunk_position"]);
     let reason = response.and_then(|r| {
@@ -123,7 +123,7 @@ fn closing(out: &mut Brief, json: Peek<'_>) -> bool {
     }
     any |= cost.is_some_and(|cost| usage(out, cost));
     if position.is_some_and(|position| position.is("last")) {
-        out.push(Tone::Dim, " · last piece");
+        out.push(Tone::Dim, " · last chunk");
         any = true;
     }
     any
@@ -137,7 +137,7 @@ fn usage(out: &mut Brief, cost: Peek<'_>) -> bool {
     true
 }
 
-/// `[message or piece, metadata]`.
+/// Summarizes `[message or chunk, metadata]`.
 pub(crate) fn tuple(out: &mut Brief, json: Peek<'_>) -> bool {
     let mut items = json.items();
     let Some(said) = items.next().filter(|said| said.is_object()) else { return false };
@@ -149,7 +149,7 @@ pub(crate) fn tuple(out: &mut Brief, json: Peek<'_>) -> bool {
     true
 }
 
-/// `messages/partial` and `messages/complete`. Of a text so far only the end is news.
+/// Summarizes `messages/partial` and `messages/complete`. Only the end of an accumulated text is new.
 pub(crate) fn list(out: &mut Brief, json: Peek<'_>, partial: bool) -> bool {
     let mut any = false;
     for item in json.items() {
@@ -170,7 +170,7 @@ pub(crate) fn list(out: &mut Brief, json: Peek<'_>, partial: bool) -> bool {
     any
 }
 
-/// `messages/metadata`: a message is announced.
+/// Summarizes `messages/metadata`, which announces a message.
 pub(crate) fn announced(out: &mut Brief, json: Peek<'_>) -> bool {
     let mut any = false;
     for (id, about) in json.fields() {
@@ -187,7 +187,7 @@ pub(crate) fn announced(out: &mut Brief, json: Peek<'_>) -> bool {
     any
 }
 
-/// The second dialect: blocks that start, grow and finish between a message's start and its finish.
+/// Summarizes a content block event of the newer format, in which blocks start, grow and finish within a message.
 pub(crate) fn block(out: &mut Brief, json: Peek<'_>) -> bool {
     let [event, index, role, id, content, delta, cost] =
         json.pick(["event", "index", "role", "id", "content", "delta", "usage"]);
@@ -195,7 +195,7 @@ pub(crate) fn block(out: &mut Brief, json: Peek<'_>) -> bool {
     let block = index.map_or(String::new(), |i| format!("block {} ", i.text()));
     match &*event {
         "message-start" => {
-            // JavaScript leaves the role out: only a model's messages come this way.
+            // JavaScript servers omit the role, but only model messages arrive in this form.
             out.push(Tone::Plain, &role.map_or("ai".into(), |role| role_of(Some(role)))).push(Tone::Dim, " starts");
             if let Some(id) = id.and_then(Peek::string) {
                 out.push(Tone::Dim, &format!(" · {}", text::short_id(&id)));

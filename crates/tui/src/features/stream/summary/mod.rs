@@ -1,5 +1,5 @@
-//! What an event says, in one line: a rendering for each mode of both dialects. Only what can be seen is read, so that an
-//! event of 50 MB costs no more than a token.
+//! One-line summaries of events, with a renderer for each mode of both server formats. Only the visible part of an
+//! event is read, so a 50 MB event costs no more than a token.
 
 mod brief;
 mod message;
@@ -12,20 +12,18 @@ use runtail_stream::projection::{Peek, Snapshot};
 use runtail_stream::{Data, Event, ModeTuple};
 use std::borrow::Cow;
 
-/// Bytes of an event that are looked at.
+/// Maximum number of bytes of an event that are read.
 const LOOKED_AT: usize = 64 << 10;
 
-/// An event's payload, unwrapped from the second dialect's envelope, as far as it was looked at.
+/// The payload of an event, unwrapped from the envelope of the newer format, as far as it was read.
 struct Said<'a> {
     /// The event's name, or the method of the envelope.
     name: Cow<'a, str>,
-    /// The payload.
     json: Peek<'a>,
-    /// Whether it came in an envelope.
     enveloped: bool,
-    /// The node that an envelope names beside its payload.
+    /// The node that an envelope names next to its payload.
     node: Option<Cow<'a, str>>,
-    /// Interrupts beside the payload.
+    /// The interrupts next to the payload.
     interrupts: Option<Peek<'a>>,
 }
 
@@ -38,7 +36,7 @@ impl<'a> Said<'a> {
         if matches!(event.data, Data::TooLarge { .. }) {
             json = json.cut();
         }
-        // An envelope begins with its own few fields.
+        // An envelope starts with a few fixed fields.
         let start = text::head(event.data.text(), 200);
         if json.is_object() && memchr::memmem::find(start.as_bytes(), b"\"method\"").is_some() {
             let [kind, method, params] = json.pick(["type", "method", "params"]);
@@ -59,8 +57,8 @@ impl<'a> Said<'a> {
     }
 }
 
-/// What an event says in about `room` columns. `state` is what is known of the state that it carries: what changed. Where
-/// no rendering is made for what came there is nothing, and the data itself has to do.
+/// Summarizes an event in about `room` columns. `state` holds the changes, if the event carries a state. Returns `None`
+/// for an event without a renderer, whose data is shown as is.
 pub fn event(event: &Event, state: Option<&Snapshot>, room: usize) -> Option<Line> {
     let said = Said::of(event)?;
     let mut out = Brief::new(room);
@@ -90,7 +88,7 @@ pub fn event(event: &Event, state: Option<&Snapshot>, room: usize) -> Option<Lin
     (known && !out.line.left.is_empty()).then(|| out.finish())
 }
 
-/// What one node wrote with an update, or what is asked where the graph stopped there (`__interrupt__`).
+/// Summarizes what one node wrote with an update, or the questions of a graph that stopped there (`__interrupt__`).
 pub fn written(event: &Event, node: &str, room: usize) -> Option<Line> {
     let said = Said::of(event)?;
     let written = match &said.node {
@@ -105,14 +103,14 @@ pub fn written(event: &Event, node: &str, room: usize) -> Option<Line> {
     Some(out.finish())
 }
 
-/// Any JSON in a few words.
+/// Summarizes any JSON.
 pub fn value(json: Peek<'_>, room: usize) -> Line {
     let mut out = Brief::new(room);
     out.value(json);
     out.finish()
 }
 
-/// The payload of an event, out of its envelope, as far as it is looked at; nothing where it is no JSON.
+/// Returns the payload of an event without its envelope, as far as it is read; `None` if it is not JSON.
 pub fn payload(event: &Event) -> Option<Peek<'_>> {
     Said::of(event).map(|said| said.json)
 }

@@ -1,4 +1,4 @@
-//! A line for each mode but the messages: states, writes, tasks, checkpoints, traces.
+//! One-line summaries of all modes except messages: states, writes, tasks, checkpoints and traces.
 
 use super::Said;
 use super::brief::Brief;
@@ -7,14 +7,14 @@ use runtail_core::text;
 use runtail_stream::projection::{Peek, Snapshot};
 use std::borrow::Cow;
 
-/// Keys of a state that are named in a line.
+/// Maximum number of state keys in a line.
 const MAX_KEYS: usize = 40;
 
 fn word(json: Option<Peek<'_>>) -> Option<Cow<'_, str>> {
     json.and_then(Peek::string).filter(|word| !word.is_empty())
 }
 
-/// A field that is there and holds something.
+/// Returns a field if it exists and is not empty.
 fn filled(json: Option<Peek<'_>>) -> Option<Peek<'_>> {
     json.filter(|json| !json.is_null() && json.text() != "[]" && json.text() != "{}")
 }
@@ -24,13 +24,13 @@ fn size(json: Peek<'_>) -> String {
     if json.is_whole() { size } else { format!("over {size}") }
 }
 
-/// `metadata`: a run begins, is tried again, or is done.
+/// Summarizes `metadata`: a run starts, is retried or is done.
 pub(crate) fn metadata(out: &mut Brief, json: Peek<'_>) -> bool {
     let [run, attempt, status] = json.pick(["run_id", "attempt", "status"]);
     let Some(run) = word(run) else { return super::whatever(out, json) };
     out.push(Tone::Plain, &format!("run {}", text::short_id(&run)));
     match word(status) {
-        // The server doesn't say how.
+        // The server does not report the outcome.
         Some(status) if status == "run_done" => out.push(Tone::Plain, " ended"),
         Some(status) => out.dot().push(Tone::Plain, &status),
         None => out,
@@ -41,7 +41,7 @@ pub(crate) fn metadata(out: &mut Brief, json: Peek<'_>) -> bool {
     true
 }
 
-/// What was loaded of the thread: its parts and their sizes.
+/// Summarizes a snapshot of the thread: its parts and their sizes.
 pub(crate) fn snapshot(out: &mut Brief, json: Peek<'_>) -> bool {
     out.push(Tone::Dim, "loaded");
     for (part, loaded) in json.fields() {
@@ -61,7 +61,7 @@ pub(crate) fn snapshot(out: &mut Brief, json: Peek<'_>) -> bool {
     true
 }
 
-/// A state: what changed first, then what stayed.
+/// Summarizes a state: first the changed keys, then the unchanged ones.
 pub(crate) fn values(out: &mut Brief, said: &Said<'_>, state: Option<&Snapshot>) -> bool {
     if filled(said.interrupts).is_some() {
         interrupts(out, said.interrupts);
@@ -70,7 +70,7 @@ pub(crate) fn values(out: &mut Brief, said: &Said<'_>, state: Option<&Snapshot>)
 }
 
 fn keys(out: &mut Brief, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
-    // A state need not be an object: of a bare value there are no keys to tell.
+    // A state that is not an object has no keys to list.
     if json.is_object() {
         if let Some(list) = filled(json.get("__interrupt__")) {
             interrupts(out, Some(list));
@@ -102,7 +102,7 @@ fn keys(out: &mut Brief, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
         out.push(Tone::Strong, &key.name).push(Tone::Dim, &format!(" {}", text::bytes(key.size as u64)));
     }
     if !state.removed.is_empty() {
-        out.dot().push(Tone::Plain, &format!("gone {}", state.removed.join(", ")));
+        out.dot().push(Tone::Plain, &format!("removed {}", state.removed.join(", ")));
     }
     let same: Vec<&str> = state.keys.iter().filter(|key| !key.changed).take(MAX_KEYS).map(|key| &*key.name).collect();
     if !same.is_empty() {
@@ -123,7 +123,7 @@ fn interrupts(out: &mut Brief, list: Option<Peek<'_>>) {
     }
 }
 
-/// `updates`: node → what it wrote.
+/// Summarizes `updates`: each node with what it wrote.
 pub(crate) fn updates(out: &mut Brief, said: &Said<'_>) -> bool {
     if let Some(node) = &said.node {
         wrote(out, node, said.json);
@@ -137,7 +137,7 @@ pub(crate) fn updates(out: &mut Brief, said: &Said<'_>) -> bool {
             break;
         }
         if node == "__interrupt__" && written.text() == "[]" {
-            out.dot().push(Tone::Waiting, "◆ interrupt").push(Tone::Dim, " before or after a node, as asked");
+            out.dot().push(Tone::Waiting, "◆ interrupt").push(Tone::Dim, " at a breakpoint before or after a node");
         } else if node == "__interrupt__" {
             interrupts(out, Some(written));
         } else {
@@ -154,7 +154,7 @@ fn wrote(out: &mut Brief, node: &str, written: Peek<'_>) {
     content(out, written);
 }
 
-/// What a node wrote.
+/// Adds what a node wrote.
 pub(crate) fn content(out: &mut Brief, written: Peek<'_>) {
     if written.is_null() || written.text() == "{}" {
         out.push(Tone::Dim, "wrote nothing");
@@ -167,17 +167,17 @@ pub(crate) fn content(out: &mut Brief, written: Peek<'_>) {
     out.value(written);
 }
 
-/// What a graph that stopped asks.
+/// Adds the questions of an interrupted graph.
 pub(crate) fn questions(out: &mut Brief, list: Peek<'_>) {
     for interrupt in list.items() {
         out.dot().value(interrupt.get("value").unwrap_or(interrupt));
     }
     if out.line.left.is_empty() {
-        out.push(Tone::Dim, "before or after a node, as asked");
+        out.push(Tone::Dim, "at a breakpoint before or after a node");
     }
 }
 
-/// `tasks`: a start or an end.
+/// Summarizes `tasks`: a start or an end.
 pub(crate) fn task(out: &mut Brief, json: Peek<'_>) -> bool {
     let [name, input, triggers, result, error, asked] =
         json.pick(["name", "input", "triggers", "result", "error", "interrupts"]);
@@ -206,12 +206,12 @@ pub(crate) fn task(out: &mut Brief, json: Peek<'_>) -> bool {
     true
 }
 
-/// `checkpoints`: which step, how it came about, what runs next.
+/// Summarizes `checkpoints`: the step, its source and the next nodes.
 pub(crate) fn checkpoint(out: &mut Brief, json: Peek<'_>) -> bool {
     let [metadata, next, values, step, source, tasks] =
         json.pick(["metadata", "next", "values", "step", "source", "tasks"]);
     let [inner_step, inner_source] = metadata.map_or([None; 2], |m| m.pick(["step", "source"]));
-    // JavaScript tells of the checkpoint itself, without what it holds.
+    // JavaScript servers send only the checkpoint's own fields.
     let (step, source) = (inner_step.or(step), inner_source.or(source));
     if let Some(step) = step {
         out.push(Tone::Plain, &format!("step {}", step.text()));
@@ -248,7 +248,7 @@ pub(crate) fn checkpoint(out: &mut Brief, json: Peek<'_>) -> bool {
     !out.line.left.is_empty() || super::whatever(out, json)
 }
 
-/// `debug`: a checkpoint, a task or its result, with its step.
+/// Summarizes `debug`: a checkpoint, a task or its result, with the step.
 pub(crate) fn debug(out: &mut Brief, json: Peek<'_>) -> bool {
     let [step, kind, payload] = json.pick(["step", "type", "payload"]);
     let (Some(kind), Some(payload)) = (word(kind), payload) else { return super::whatever(out, json) };
@@ -257,7 +257,7 @@ pub(crate) fn debug(out: &mut Brief, json: Peek<'_>) -> bool {
             out.push(Tone::Dim, "checkpoint");
             let before = out.line.left.len();
             checkpoint(out.dot(), payload);
-            // What lies behind a large state was not looked at.
+            // Fields after a large state may not have been read.
             if out.line.left.len() == before + 1 || payload.get("metadata").is_none() {
                 out.push(Tone::Dim, &step.map_or(String::new(), |step| format!(" · step {}", step.text())));
             }
@@ -276,7 +276,7 @@ pub(crate) fn debug(out: &mut Brief, json: Peek<'_>) -> bool {
     }
 }
 
-/// `events`: what was traced, how deep, and what came with it.
+/// Summarizes `events`: the traced event, its depth and its data.
 pub(crate) fn traced(out: &mut Brief, json: Peek<'_>) -> bool {
     let [event, name, data, parents] = json.pick(["event", "name", "data", "parent_ids"]);
     let Some(event) = word(event) else { return super::whatever(out, json) };
@@ -295,7 +295,7 @@ pub(crate) fn traced(out: &mut Brief, json: Peek<'_>) -> bool {
     true
 }
 
-/// `state_update`: somebody changed the state of a thread by hand.
+/// Summarizes `state_update`, a manual edit of a thread's state.
 pub(crate) fn state_update(out: &mut Brief, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
     let [thread, update] = json.pick(["thread_id", "state"]);
     let Some(update) = update else { return super::whatever(out, json) };
@@ -308,7 +308,7 @@ pub(crate) fn state_update(out: &mut Brief, json: Peek<'_>, state: Option<&Snaps
     }
 }
 
-/// `lifecycle` of the second dialect.
+/// Summarizes `lifecycle` of the newer format.
 pub(crate) fn lifecycle(out: &mut Brief, json: Peek<'_>) -> bool {
     let [event, graph, error] = json.pick(["event", "graph_name", "error"]);
     let Some(event) = word(event) else { return super::whatever(out, json) };
@@ -330,13 +330,13 @@ pub(crate) fn lifecycle(out: &mut Brief, json: Peek<'_>) -> bool {
     true
 }
 
-/// `input.requested`: an interrupt of the second dialect.
+/// Summarizes `input.requested`, an interrupt of the newer format.
 pub(crate) fn asked(out: &mut Brief, json: Peek<'_>) -> bool {
     out.push(Tone::Waiting, "◆ interrupt ").value(json.get("payload").unwrap_or(json));
     true
 }
 
-/// `error`: its kind and its words, or a bare text.
+/// Summarizes `error`: its kind and message, or plain text.
 pub(crate) fn error(out: &mut Brief, json: Peek<'_>) -> bool {
     let [kind, message] = json.pick(["error", "message"]);
     match (word(kind), word(message)) {

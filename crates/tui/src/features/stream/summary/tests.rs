@@ -1,4 +1,4 @@
-//! The lines of every mode, and of every event that real servers were seen to send.
+//! Tests of the summaries of every mode, and of every event in the captures of real servers.
 
 use super::*;
 use jiff::Timestamp;
@@ -22,7 +22,7 @@ fn told(name: &str, data: &str) -> String {
     event(&made(name, Data::Json(data.into())), None, 100).map_or("-".into(), |line| line.text())
 }
 
-/// Every event of every capture, with its file's name.
+/// Returns every event of every capture, with its file's name.
 fn captured() -> Vec<(String, Event)> {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/captures");
     let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -70,7 +70,7 @@ fn every_captured_event_is_described() {
         let rows = projections.values.rows();
         let state = rows.last().filter(|snapshot| snapshot.seq == one.seq);
         let line = event(one, state, 90);
-        // Only what is no event at all (a page, a document that was decoded as one) has no rendering.
+        // Only data that is not an event (a page, a document decoded as one) has no renderer.
         let Some(line) = line else {
             assert!(
                 one.data.json().is_none() || &*one.name == "message",
@@ -178,7 +178,7 @@ fn what_no_capture_holds() {
         ),
         "ai thinks \"hm\" [image]"
     );
-    // A state may be a bare text, or null.
+    // A state can be plain text or null.
     for (data, words) in [(r#""hello""#, "hello"), ("null", "null"), ("[1,2]", "[1, 2]")] {
         let one = made("values", Data::Json(data.into()));
         let mut projections = Projections::default();
@@ -187,7 +187,7 @@ fn what_no_capture_holds() {
         assert!(state.is_some(), "{data}");
         assert_eq!(event(&one, state, 100).map(|line| line.text()).as_deref(), Some(words));
     }
-    // What takes messages away says which.
+    // A removal names the messages that it removes.
     assert_eq!(
         told("updates", r#"{"a":{"messages":[{"content":"","type":"remove","name":null,"id":"note-4"}]}}"#),
         "a → messages [removes note-4]"

@@ -1,5 +1,5 @@
-//! The one cursor of all views. It is an event: a view that is looked at is brought to where it tells of that event, and
-//! a move in any view moves it. While what comes is followed there is none.
+//! The cursor shared by all views: an event. A view that is shown is scrolled to its line for that event, and moving in
+//! any view moves the cursor. While the viewer follows new events there is no cursor.
 
 use super::{View, Viewer};
 use crate::features::stream::views;
@@ -12,25 +12,25 @@ use runtail_core::model::ThreadStatus;
 use runtail_stream::{Event, Seq};
 
 impl Viewer {
-    /// Whether what comes is followed.
+    /// Returns whether the viewer follows new events.
     pub fn follows(&self) -> bool {
         self.anchor.is_none()
     }
 
-    /// The number of the event under the cursor; none while what comes is followed.
+    /// Returns the event under the cursor; `None` while the viewer follows new events.
     pub fn anchor(&self) -> Option<Seq> {
         self.anchor
     }
 
-    /// Goes to an event, in all views.
+    /// Moves to an event in all views.
     pub fn go_to(&mut self, seq: Seq) {
         let first = self.tape.first_seq().unwrap_or_default();
         self.anchor = Some(seq.clamp(first, self.tape.last_seq().max(first)));
         self.brought = [None; 8];
     }
 
-    /// The event with which what has an id began: a run, a message, or the newest event of that id itself. None where the
-    /// tape has let it go.
+    /// Returns the first event of the run or message with this id, or the newest event with this id. Returns `None` if
+    /// it was evicted.
     pub fn seq_of(&self, id: &str) -> Option<Seq> {
         let told = &self.projections;
         let begun = told.metrics.run(id).map(|run| run.seq).or_else(|| told.messages.with_id(id).map(|m| m.first_seq));
@@ -39,7 +39,8 @@ impl Viewer {
         (first..=self.tape.last_seq()).contains(&seq).then_some(seq)
     }
 
-    /// Entries of the view with the focus that came since it was paused. The books are no list of what came.
+    /// Returns the number of entries that arrived in the focused view since it was paused. Delivery is not a list of
+    /// arrivals and has none.
     pub fn unseen(&self) -> u64 {
         match self.view() {
             View::Delivery => 0,
@@ -51,7 +52,7 @@ impl Viewer {
         &self.places[view as usize]
     }
 
-    /// The cursor was moved in a view, which is there already.
+    /// Sets the cursor after a move in a view, which is already there.
     pub(crate) fn set_anchor(&mut self, view: View, anchor: Option<Seq>) {
         self.anchor = anchor;
         self.brought[view as usize] = Some(anchor);
@@ -63,15 +64,15 @@ impl Viewer {
         place.follow = anchor.is_none();
     }
 
-    /// Brings layout and places in line with what came, with the cursor, and with the windows: view, columns, lines.
-    /// What runs is measured up to `now`.
+    /// Updates layout and positions for new events, the cursor and the windows (view, columns, lines). Durations of
+    /// running work count up to `now`.
     pub fn prepare(&mut self, windows: &[(View, usize, usize)]) {
         self.news = false;
         self.find.is_scanning = false;
         self.find.let_go(self.tape.first_seq().unwrap_or_default());
         let standing = self.playhead();
         let open = self.is_open() || standing.is_some();
-        // Ages count as they did when the event arrived.
+        // During time travel, ages count up to the arrival of the shown event.
         let moment = standing.and_then(|standing| self.tape.arrival(standing.at)).unwrap_or(self.now);
         for (view, width, height) in windows.iter().copied() {
             self.windows[view as usize] = (width, height);
@@ -83,7 +84,7 @@ impl Viewer {
                 }
                 View::Timeline => {
                     let place = &mut self.places[view as usize];
-                    // What nobody follows any more does not grow.
+                    // In a closed stream nothing grows.
                     let now = if open { moment } else { Timestamp::MIN };
                     if self.bars.prepare(&self.projections.timeline, now, place) {
                         self.find.forget(view as usize);
@@ -104,7 +105,7 @@ impl Viewer {
         }
     }
 
-    /// What is said of calls without a result. `open`: whether more may come.
+    /// Returns why calls without a result have none. `open`: whether more events may arrive.
     fn unanswered(&self, open: bool) -> Unanswered {
         match self.shown_status() {
             ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } | ThreadStatus::Loading if open => {
@@ -148,7 +149,7 @@ impl Viewer {
         self.places[view as usize] = place;
     }
 
-    /// A change of place by hand, in the view with the focus: all views go with it.
+    /// Moves in the focused view; all other views follow.
     pub(crate) fn moves(&mut self, change: impl FnOnce(&mut Place, &super::rows::ViewRows<'_>, usize)) {
         let view = self.view();
         self.with_place(view, change);
@@ -156,12 +157,12 @@ impl Viewer {
         match (place.follow, self.seq_at(view, place.cursor)) {
             (true, _) => self.set_anchor(view, None),
             (false, Some(seq)) => self.set_anchor(view, Some(seq)),
-            // What tells of no event moves by itself.
+            // A line without an event moves alone.
             (false, None) => {}
         }
     }
 
-    /// Puts the cursor of the view with the focus on a line of its window.
+    /// Moves the cursor of the focused view to a line of its window.
     pub fn point_at(&mut self, line: usize) {
         if self.view() == View::State {
             return self.move_in_state(|place, rows, height| {
@@ -179,7 +180,7 @@ impl Viewer {
         });
     }
 
-    /// Moves by lines: the cursor, or cursor and window together.
+    /// Moves by lines: the cursor only, or the cursor together with the window.
     pub fn step(&mut self, lines: isize, whole_window: bool) {
         if self.view() == View::State {
             return self.move_in_state(|place, rows, height| match whole_window {
@@ -194,7 +195,7 @@ impl Viewer {
         );
     }
 
-    /// Folds what runs in the bar under the cursor, or goes to the bar around it.
+    /// Folds the bar under the cursor, or moves to its parent.
     pub fn fold_bar(&mut self) {
         let key = self.place(View::Timeline).cursor.key;
         if let Some(parent) = self.bars.fold(&self.projections.timeline, key) {
@@ -207,7 +208,7 @@ impl Viewer {
         self.bars.unfold(self.place(View::Timeline).cursor.key);
     }
 
-    /// To the first line.
+    /// Moves to the first line.
     pub fn to_start(&mut self) {
         if self.view() == View::State {
             return self.move_in_state(|place, rows, height| place.to_start(&rows, height));
@@ -215,7 +216,7 @@ impl Viewer {
         self.moves(|place, rows, height| place.to_start(rows, height));
     }
 
-    /// To what is newest, and follows it.
+    /// Moves to the newest entry, and follows new events.
     pub fn follow(&mut self) {
         if self.playhead().is_some() {
             return self.return_to_now();
@@ -231,12 +232,13 @@ impl Viewer {
         }
     }
 
-    /// Lines that a page of the view with the focus has.
+    /// Returns the number of lines on a page of the focused view.
     pub fn height(&self) -> usize {
         self.windows[self.view() as usize].1
     }
 
-    /// The lines of a view's window, each with whether the cursor is on it. A followed view has no cursor to see.
+    /// Returns the lines of a view's window, and whether each is under the cursor. A view that follows new events shows
+    /// no cursor.
     pub fn window(&self, view: View) -> Vec<(Line, bool)> {
         let height = self.windows[view as usize].1;
         if view == View::State {
@@ -252,7 +254,7 @@ impl Viewer {
             View::Messages => spot == place.cursor,
             _ => spot.key == place.cursor.key,
         };
-        // The lines of an entry that goes on in the next ones are made together.
+        // The lines of a wrapped entry are rendered together.
         let mut made: Option<(u64, Vec<Line>)> = None;
         let mut line = |spot: Spot| {
             if !self.wraps(view) {
@@ -268,7 +270,7 @@ impl Viewer {
             .collect()
     }
 
-    /// The event under the cursor: the one that the view with the focus tells of there.
+    /// Returns the event under the cursor in the focused view.
     pub fn event_under_cursor(&self) -> Option<Event> {
         let view = self.view();
         self.tape.get(self.seq_at(view, self.place(view).cursor)?)

@@ -1,4 +1,4 @@
-//! A view as it is written to a file: entry by entry, nothing cut.
+//! Rendering of a view for an export: entry by entry, not truncated.
 
 use super::rows::{extent, kept};
 use super::{LinkState, View, Viewer};
@@ -11,30 +11,30 @@ use runtail_core::text::{clean, clean_lines, count};
 use runtail_stream::projection::{Message, Role};
 use runtail_stream::{End, Event, Outcome, Record, Seq};
 
-/// Entries that are looked at for one part, however few of them a filter lets through.
+/// Maximum number of entries checked for one part, even if the filter rejects most of them.
 const MOST_LOOKED_AT: u64 = 2_000;
 
-/// Columns of a line that tells of an event in a few words.
+/// Maximum width of an event summary, in columns.
 const LONGEST: usize = 4_000;
 
 impl Viewer {
-    /// The first entry, and one past the last that there is now.
+    /// Returns the first entry and the current end of the entries (exclusive).
     pub fn export_range(&self, view: View, format: Format) -> (u64, u64) {
         let messages = &self.projections.messages;
         match exported(view, format) {
-            // Their lines may not have been laid out.
+            // The lines of messages may not be laid out yet.
             View::Messages => (messages.evicted(), messages.evicted() + messages.items().len() as u64),
             View::State => {
                 let rows = extent(self.projections.values.rows());
                 (rows.first, rows.end)
             }
-            // The books are written at once, whatever of them is on the screen.
+            // Delivery is always written as a whole.
             View::Delivery => (0, 1),
             view => (self.all_rows(view).first(), self.all_rows(view).end()),
         }
     }
 
-    /// What stands before the entries.
+    /// Writes the heading of the file.
     pub fn export_head(&self, view: View, format: Format, part: &mut Part) {
         if view == View::Delivery {
             return self.books_head(format, part);
@@ -51,8 +51,8 @@ impl Viewer {
         }
     }
 
-    /// Entries from one on, until the part is full: the next entry, and the last event that was written. `after` is the
-    /// event that was written before.
+    /// Writes entries until the part is full. Returns the next entry and the last event written. `after` is the last
+    /// event written before.
     pub fn export_part(
         &self,
         view: View,
@@ -67,7 +67,7 @@ impl Viewer {
             }
             return (end, after);
         }
-        // What was let go meanwhile is not there any more.
+        // Skip entries that were evicted since the last part.
         let first = self.export_range(view, format).0;
         let (mut key, mut after) = (next.max(first), after);
         let most = key.saturating_add(MOST_LOOKED_AT);
@@ -93,7 +93,7 @@ impl Viewer {
         (key, after)
     }
 
-    /// What the books are of: they are shown to people who were not there.
+    /// Writes what the delivery report is about, for readers who did not see the stream.
     fn books_head(&self, format: Format, part: &mut Part) {
         let title = match format {
             Format::Jsonl => return,
@@ -130,15 +130,15 @@ impl Viewer {
                 None => format!("{}, {}", day(end.at), end.outcome.as_str()),
             },
             (LinkState::Failed(error), None) => format!("failed: {error}"),
-            (_, None) => "no, it is still open".to_string(),
+            (_, None) => "no, still open".to_string(),
         };
         say(if self.playhead().is_some() { "shown" } else { "ended" }, &how.replace('\n', " "));
         say("written", &format!("{}, by runtail {}", day(self.now), env!("CARGO_PKG_VERSION")));
         part.text("\n");
     }
 
-    /// The books: sums, gaps and connections, each with its time and its reason. As JSON they are the recording without its
-    /// events, so nothing is in them that was said.
+    /// Writes the delivery report: totals, gaps and connections, each with its time and reason. As JSONL it is the
+    /// recording without its events, so it contains no message text.
     fn write_books(&self, format: Format, part: &mut Part) {
         if format == Format::Jsonl {
             self.marks_between(Seq::START, self.marks_end(), part);
@@ -161,7 +161,7 @@ impl Viewer {
         part.entries = 1;
     }
 
-    /// The sums by now, of a stream that has not ended or is shown as it was before.
+    /// Returns the current totals of a stream that has not ended or is shown at an earlier event.
     fn sums(&self) -> End {
         let ledger = &self.projections.ledger;
         let connections = ledger.connections().evicted() + ledger.connections().len() as u64;
@@ -178,7 +178,7 @@ impl Viewer {
         }
     }
 
-    /// One past the event before which all marks are told: in the past, those up to its moment.
+    /// Returns the end (exclusive) of the marks to write: during time travel, up to the shown event.
     fn marks_end(&self) -> Seq {
         let newest = self.tape.newest_seq();
         self.playhead().map_or(Seq::MAX, |standing| if standing.at < newest { standing.at } else { Seq::MAX })
@@ -191,7 +191,7 @@ impl Viewer {
         }
     }
 
-    /// An event as a line of a recording, after the marks that stand before it.
+    /// Writes an event as a line of a recording, after the marks in front of it.
     fn record(&self, seq: Option<Seq>, after: Seq, part: &mut Part) -> Seq {
         let Some(event) = seq.and_then(|seq| self.tape.get(seq)) else { return after };
         self.marks_between(after, event.seq, part);
@@ -203,7 +203,7 @@ impl Viewer {
         seq
     }
 
-    /// The marks that come after one event (0: all from the start) and before another.
+    /// Writes the marks after one event (0 for the start) and before another.
     fn marks_between(&self, after: Seq, before: Seq, part: &mut Part) {
         let marks = self.tape.marks();
         let from = marks.partition_point(|mark| after > Seq::START && mark.after < after);
@@ -247,7 +247,7 @@ impl Viewer {
                 }
             }
             view => {
-                // Bars are as long as there is room for.
+                // Timeline bars use the width of the view.
                 let width = if view == View::Timeline { self.windows[view as usize].0.max(100) } else { LONGEST };
                 let line = self.whole_line(view, key, width);
                 let joined =
@@ -267,7 +267,7 @@ impl Viewer {
         let (name, ns) = (clean(&event.name), views::namespace(&event.ns));
         let ns = if ns.is_empty() { String::new() } else { format!(" {}", clean(&ns)) };
         let data = event.data.text().clone();
-        // As on the screen: a snapshot is no event of the stream.
+        // A snapshot is not an event of the stream and has no number, as on screen.
         let number = match event.is_snapshot() {
             true => views::UNKNOWN.to_string(),
             false => self.tape.number_of(event.seq).to_string(),
@@ -282,7 +282,7 @@ impl Viewer {
         }
     }
 
-    /// Who speaks: role, name, node, namespace, time.
+    /// Returns the author of a message: role, name, node, namespace and time.
     fn speaker(&self, message: &Message) -> String {
         let mut who = clean(message.role.word()).into_owned();
         for part in [message.name.as_deref(), message.node.as_deref()].into_iter().flatten() {
@@ -322,7 +322,7 @@ impl Viewer {
             part.text("\n");
         }
         match &message.role {
-            // A result is data, not prose.
+            // A tool result is data, not prose.
             Role::Tool => part.add(Chunk::Code("", message.text.as_str().into())),
             _ if message.text.is_empty() => {}
             _ => part.text(format!("{}\n\n", clean_lines(message.text.trim_end()))),
@@ -334,7 +334,7 @@ impl Viewer {
     }
 }
 
-/// The view whose entries are written: what is no list of events is made of all of them.
+/// Returns the view to export. A view that is not a list of events is exported as Raw.
 fn exported(view: View, format: Format) -> View {
     match (format, view) {
         (Format::Jsonl, View::Messages | View::Timeline) => View::Raw,

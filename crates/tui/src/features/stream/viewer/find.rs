@@ -1,5 +1,4 @@
-//! Finding one's way in a viewer: the search and the filter over its views, marks, and the way to the next error, message
-//! or step.
+//! Search, filter, marks and jumps to landmarks in a viewer.
 
 use super::{View, Viewer};
 use crate::features::stream::find::{
@@ -14,37 +13,36 @@ use runtail_stream::{Event, Seq};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, Range};
 
-/// Bytes that are read in one turn of looking through a view: about a millisecond's work.
+/// Maximum number of bytes scanned in one step of a view, about a millisecond of work.
 const TURN: usize = 1 << 20;
-/// Of a message that grew only so much is looked at again, from its end.
+/// Maximum number of bytes scanned again at the end of a message that grew.
 const TAIL: usize = 256 << 10;
 
-/// What can be gone to from wherever one is.
+/// A landmark to jump to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Landmark {
     /// A failure, the end of a run, or a gap.
     Problem,
-    /// Where a message begins.
+    /// The start of a message.
     Message,
-    /// Where a step of the graph ends or begins.
+    /// The start or end of a graph step.
     Step,
-    /// A mark.
     Mark,
 }
 
-/// How far the search is in the view with the focus.
+/// The progress of the search in the focused view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// Entries found so far.
+    /// Number of matches so far.
     pub count: u64,
-    /// Which of them is under the cursor, counted from 1.
+    /// The rank of the match under the cursor, counted from 1.
     pub at: Option<u64>,
-    /// Entries looked at, and all of them, while the search goes on.
+    /// Scanned entries and all entries, while the scan is running.
     pub progress: Option<(u64, u64)>,
 }
 
 impl Viewer {
-    /// Searches all views for a pattern, and goes to the nearest hit once it is found.
+    /// Searches all views for a pattern, and jumps to the nearest match once it is found.
     pub fn search(&mut self, text: &str) {
         if text == self.find.pattern.text() {
             return;
@@ -55,7 +53,7 @@ impl Viewer {
         self.restore();
     }
 
-    /// Lets through only what fits a filter, in all views.
+    /// Applies a filter to all views.
     pub fn filter(&mut self, text: &str) {
         if text == self.find.filter.text() {
             return;
@@ -67,12 +65,12 @@ impl Viewer {
         self.brought = [None; 8];
     }
 
-    /// A line begins to be typed.
+    /// Opens the input line.
     pub fn begin_typing(&mut self, typing: Typing) {
         self.find.typing = Some((typing, Stood { anchor: self.anchor, places: self.places }));
     }
 
-    /// The line is finished. Where it is not kept one stands again where one stood.
+    /// Closes the input line. If its text is not kept, restores the earlier position.
     pub fn end_typing(&mut self, keep: bool) {
         if !keep {
             self.find.seek = None;
@@ -81,7 +79,7 @@ impl Viewer {
         self.find.typing = None;
     }
 
-    /// While a line is typed every letter begins where one stood.
+    /// Restores the position from before typing, so that each keystroke searches from there.
     fn restore(&mut self) {
         if let Some((_, stood)) = &self.find.typing {
             (self.anchor, self.places) = (stood.anchor, stood.places);
@@ -89,7 +87,7 @@ impl Viewer {
         }
     }
 
-    /// The line that is typed, or what it would begin with.
+    /// Returns the text of the input line, or the text that it would start with.
     pub fn typed(&self) -> &str {
         match self.find.typing() {
             Some(Typing::Filter) => self.find.filter.text(),
@@ -97,7 +95,7 @@ impl Viewer {
         }
     }
 
-    /// What is searched for in the view with the focus.
+    /// Returns the search text of the focused view.
     pub fn searched(&self) -> &str {
         match &self.state {
             Some(tree) if self.view() == View::State => tree.search_text(),
@@ -106,7 +104,7 @@ impl Viewer {
         }
     }
 
-    /// The line that is typed became another. In the values view the state is searched.
+    /// Applies a change of the input line. In the State view it searches the state.
     pub fn set_typed(&mut self, text: &str) {
         match self.find.typing() {
             Some(Typing::Filter) => self.filter(text),
@@ -119,7 +117,8 @@ impl Viewer {
         }
     }
 
-    /// Takes the search away, else the filter; false where there is neither. In the values view the search is the state's.
+    /// Clears the search, or else the filter. Returns false if there is neither. In the State view it clears the
+    /// state's own search.
     pub fn clear_find(&mut self) -> bool {
         let in_state = self.view() == View::State;
         if let Some(tree) = self.state.as_mut().filter(|tree| in_state && !tree.search_text().is_empty()) {
@@ -134,7 +133,7 @@ impl Viewer {
         true
     }
 
-    /// Goes to the next hit, or to the one before, round the ends; false where nothing is searched for.
+    /// Jumps to the next or previous match, wrapping around. Returns false without a search.
     pub fn next_hit(&mut self, forward: bool) -> bool {
         if self.find.pattern.is_empty() {
             return false;
@@ -143,7 +142,7 @@ impl Viewer {
         true
     }
 
-    /// How far the search is in the view with the focus; none where nothing is searched for there.
+    /// Returns the search progress in the focused view; `None` without a search.
     pub fn found(&self) -> Option<Found> {
         let view = self.view();
         let sieve = self.find.hits[view as usize].as_ref()?;
@@ -152,15 +151,14 @@ impl Viewer {
         Some(Found { count: sieve.count(), at, progress: (!sieve.is_complete()).then(|| sieve.progress()) })
     }
 
-    /// How many entries of the view with the focus the filter hides, of how many, and how many were looked at; none where no
-    /// filter holds there.
+    /// Returns the hidden entries, all entries and the scanned entries of the focused view; `None` without a filter.
     pub fn hidden(&self) -> Option<(u64, u64, u64)> {
         let sieve = self.find.fits[self.view() as usize].as_ref()?;
         let (looked_at, all) = sieve.progress();
         Some((looked_at - sieve.count(), all, looked_at))
     }
 
-    /// Looks on through a view, for one turn.
+    /// Scans a view for one step.
     pub(crate) fn scan(&mut self, view: View) {
         let at = view as usize;
         let mut fits = self.find.fits[at].take();
@@ -175,7 +173,7 @@ impl Viewer {
             fits = Some(sieve);
         }
         if !self.find.pattern.is_empty() && view != View::State {
-            // The books are few lines, and all of them change.
+            // Delivery is short and all of its lines change, so it is always rescanned.
             let mut sieve = hits.take().filter(|_| view != View::Delivery).unwrap_or_else(|| self.sieve(view));
             let look = |key: u64, from: usize, room: usize| self.look(view, fits.as_ref(), key, from, room);
             for key in self.changed(view, &sieve) {
@@ -195,13 +193,13 @@ impl Viewer {
         (self.find.fits[at], self.find.hits[at]) = (fits, hits);
     }
 
-    /// A sieve that begins where one is.
+    /// Returns an empty index that starts at the current position.
     fn sieve(&self, view: View) -> MatchIndex {
         MatchIndex::from(if self.follows() { self.keys(view).end } else { self.place(view).cursor.key })
     }
 
     fn keys(&self, view: View) -> Range<u64> {
-        // What is behind the last message are rules, which are not searched.
+        // Entries after the last message are rules, which are not searched.
         if view == View::Messages {
             let messages = &self.projections.messages;
             return messages.evicted()..messages.evicted() + messages.items().len() as u64;
@@ -210,7 +208,7 @@ impl Viewer {
         rows.first()..rows.end()
     }
 
-    /// Whether a view's entries are events, or told by events.
+    /// Returns whether the filter applies to a view, whose entries must belong to events.
     fn sifts(&self, view: View) -> bool {
         !matches!(view, View::State | View::Delivery)
     }
@@ -219,8 +217,7 @@ impl Viewer {
         self.projections.messages.get(key)
     }
 
-    /// Entries that became others since the view was last looked through, of those that a sieve has looked at: the others
-    /// have their turn.
+    /// Returns the entries that changed since the last scan, among those already scanned.
     fn changed(&self, view: View, sieve: &MatchIndex) -> Vec<u64> {
         let told = self.find.told[view as usize];
         if view != View::Messages || told >= self.tape.last_seq() {
@@ -228,14 +225,14 @@ impl Viewer {
         }
         let messages = &self.projections.messages;
         let numbered = (messages.evicted()..).zip(messages.items()).filter(|(_, message)| message.last_seq > told);
-        // An answer is looked for where it stands: with its call.
+        // A tool result is searched with its call.
         numbered
             .flat_map(|(key, message)| std::iter::once(key).chain(messages.asked(message).and(message.asked_by)))
             .filter(|key| sieve.knows(*key).is_some())
             .collect()
     }
 
-    /// The event that tells of an entry.
+    /// Returns the event of an entry.
     fn event_of(&self, view: View, key: u64) -> Option<Event> {
         self.tape.get(self.seq_at(view, Spot { key, line: 0 })?)
     }
@@ -244,7 +241,7 @@ impl Viewer {
         Facets::of(event, &self.projections).numbered(self.tape.number_of(event.seq))
     }
 
-    /// Whether an entry fits the filter, and how many bytes were read for that.
+    /// Returns whether an entry matches the filter, and the number of bytes read.
     fn fits(&self, view: View, key: u64) -> (Look, usize) {
         let filter = &self.find.filter;
         let cost = |event: &Event| if filter.reads_data() { event.data.text().len() } else { 0 };
@@ -257,20 +254,20 @@ impl Viewer {
                 let read = events.iter().map(cost).sum::<usize>() + message.text.len();
                 (filter.fit_message(message, &events.iter().map(|event| self.facets(event)).collect::<Vec<_>>()), read)
             }
-            // What heads the bars says what they are, whichever are shown.
+            // Heading rows of the timeline are never hidden.
             View::Timeline if !self.bars.is_bar(key) => (true, 0),
-            // A run's record is no event.
+            // A run's record is not an event.
             View::Runs if self.entry_seq(view, key).is_none() => (false, 0),
             _ => match self.event_of(view, key) {
                 Some(event) => (filter.fit(&self.facets(&event)), cost(&event)),
-                // What the tape let go cannot be asked any more.
+                // The data of evicted events can't be checked.
                 None => (false, 0),
             },
         };
         (if fits { Look::Found(0) } else { Look::Nothing }, read)
     }
 
-    /// Whether an entry is shown: no filter holds, or it fits.
+    /// Returns whether an entry is visible: there is no filter, or the entry matches it.
     pub(crate) fn lets_through(&self, view: View, key: u64) -> bool {
         if self.find.filter.is_empty() || !self.sifts(view) {
             return true;
@@ -279,7 +276,7 @@ impl Viewer {
         known.unwrap_or_else(|| matches!(self.fits(view, key).0, Look::Found(_)))
     }
 
-    /// Looks for the pattern in an entry that the filter lets through.
+    /// Searches an entry that the filter accepts.
     fn look(&self, view: View, fits: Option<&MatchIndex>, key: u64, from: usize, room: usize) -> (Look, usize) {
         if let Some(fits) = fits
             && !fits.knows(key).unwrap_or_else(|| matches!(self.fits(view, key).0, Look::Found(_)))
@@ -288,7 +285,7 @@ impl Viewer {
         }
         let pattern = &self.find.pattern;
         let plain = |text| Source { text, is_json: false };
-        // An event is put together only where its text is what is looked through.
+        // Loading an event is slow, so do it only where its text is searched.
         let event =
             matches!(view, View::Raw | View::Updates | View::Custom).then(|| self.event_of(view, key)).flatten();
         match (view, self.message(key), event) {
@@ -316,13 +313,13 @@ impl Viewer {
         }
     }
 
-    /// Goes to the hit that is looked for, if it is known by now; false where none is or it has to be waited for.
+    /// Jumps to the pending match if it is known. Returns false if there is none or the scan must continue.
     pub(crate) fn seek(&mut self) -> bool {
         let view = self.view();
         let (Some(seek), Some(sieve)) = (self.find.seek, &self.find.hits[view as usize]) else { return false };
         let here = self.place(view).cursor;
         let end = self.keys(view).end;
-        // Whoever follows has nothing ahead: what is nearest lies behind.
+        // A viewer at the newest entry has nothing ahead, so search backward.
         let near = if self.follows() { Seek::Before } else { Seek::Near };
         let (seek, from) = match seek {
             Seek::Near => (near, if self.follows() { end } else { here.key }),
@@ -330,7 +327,7 @@ impl Viewer {
             Seek::Before => (Seek::Before, if self.follows() { end } else { here.key }),
         };
         let back = seek == Seek::Before;
-        // In an entry of many lines there may be more hits.
+        // An entry of several lines can have more matches.
         let within = match seek {
             Seek::Near => None,
             _ if self.follows() || !sieve.holds(here.key) => None,
@@ -355,7 +352,7 @@ impl Viewer {
         true
     }
 
-    /// The first of an entry's lines that hold the pattern, or the last.
+    /// Returns the first or last of an entry's lines that contains the pattern.
     fn lit_line(&self, view: View, key: u64, lines: Range<usize>, last: bool) -> Option<usize> {
         let end = self.rows(view).height(key).min(lines.end);
         let holds = |line: &usize| self.find.pattern.is_in(&text_of(&self.line(view, Spot { key, line: *line })));
@@ -363,7 +360,7 @@ impl Viewer {
         if last { lines.rfind(holds) } else { lines.find(holds) }
     }
 
-    /// Lights what is searched for in a line. Where it lies beyond what the line shows of its event, the line shows that part.
+    /// Highlights the matches in a line. If a match lies in the truncated part of the event, the line shows that part.
     pub(crate) fn light(&self, view: View, spot: Spot, mut line: Line) -> Line {
         let pattern = &self.find.pattern;
         if pattern.is_empty() || view == View::State {
@@ -386,35 +383,35 @@ impl Viewer {
         line
     }
 
-    /// Marks the event under the cursor, or takes its mark away. Returns whether there was room for it.
+    /// Toggles the mark of the event under the cursor. Returns false if there are too many marks.
     pub fn mark(&mut self) -> bool {
         let seq = self.anchor.or_else(|| self.event_under_cursor().map(|event| event.seq));
         let Some(seq) = seq else { return true };
         self.find.mark(seq)
     }
 
-    /// Which lines of a view's window are marked.
+    /// Returns which lines of a view's window are marked.
     pub fn marked(&self, view: View) -> Vec<bool> {
         if self.find.marks().is_empty() || view == View::State {
             return Vec::new();
         }
-        // In the past what comes later has no entry.
+        // During time travel, later events have no entry.
         let marks = self.find.marks().range(..=self.tape.last_seq());
         let spots: BTreeSet<Spot> = marks.filter_map(|seq| self.spot_of(view, *seq)).collect();
         let height = self.windows[view as usize].1;
         scroll::window(&self.rows(view), self.place(view).top, height).map(|spot| spots.contains(&spot)).collect()
     }
 
-    /// What was searched for, let through and marked.
+    /// Returns the search, filter and marks.
     pub fn finding(&self) -> &Find {
         &self.find
     }
 
-    /// Goes to the next landmark of a kind, or to the one before; false where there is none that way.
+    /// Jumps to the next or previous landmark of a kind. Returns false if there is none.
     pub fn go_to_next(&mut self, what: Landmark, forward: bool) -> bool {
-        // Whoever follows has nothing ahead: the failure that is looked for lies behind.
+        // A viewer at the newest entry has nothing ahead, so search backward.
         let forward = forward && !(self.follows() && matches!(what, Landmark::Problem | Landmark::Mark));
-        // Who stands at an event that was let go stands before the oldest one.
+        // An evicted position counts as just before the oldest event.
         let first = self.tape.first_seq().unwrap_or(Seq::MAX);
         let here = self.anchor.map_or(self.tape.last_seq().next(), |seq| seq.max(first.previous()));
         if (what, self.view()) == (Landmark::Message, View::Messages) && !self.follows() {
@@ -423,7 +420,7 @@ impl Viewer {
             self.moves(|place, rows, height| place.go(rows, height, Spot { key, line: 0 }));
             return true;
         }
-        // Before there is a line in Messages, a failure is an event all the same.
+        // A failure is an event even before Messages has a line for it.
         let has_lines = || scroll::window(&self.rows(View::Messages), Spot::default(), 1).next().is_some();
         if (what, self.view()) == (Landmark::Problem, View::Messages) && has_lines() {
             return self.go_to_problem(forward);
@@ -445,7 +442,7 @@ impl Viewer {
                 messages[..messages.partition_point(|m| m.first_seq < here)].last().map(|m| m.first_seq)
             }
         };
-        // What the tape let go can be gone to no more, and in the past what comes later cannot yet.
+        // Evicted events, and later ones during time travel, can't be reached.
         let shown = first..=self.tape.last_seq();
         let Some(seq) = target.filter(|seq| shown.contains(seq)) else { return false };
         self.go_to(seq);
@@ -454,7 +451,7 @@ impl Viewer {
 }
 
 impl Viewer {
-    /// The same in Messages, where runs that the stream did not show end too.
+    /// Jumps to a problem in Messages, which also shows run ends that the stream did not show.
     fn go_to_problem(&mut self, forward: bool) -> bool {
         let shown = self.tape.first_seq().unwrap_or(Seq::MAX)..=self.tape.last_seq();
         let mut spots: BTreeMap<Spot, Option<Seq>> = self.blocks.run_ends().map(|spot| (spot, None)).collect();
@@ -471,19 +468,19 @@ impl Viewer {
         };
         let Some((&spot, &seq)) = target else { return false };
         self.moves(|place, rows, height| place.go(rows, height, spot));
-        // The line may have been brought by an earlier event: the other views go to the problem itself.
+        // An earlier event may have produced the line, so the other views jump to the problem itself.
         if seq.is_some() {
             self.set_anchor(View::Messages, seq);
         }
         true
     }
 
-    /// Positions of failures, of the ends of runs, and of gaps, in order. The ends of runs of which the stream showed
-    /// nothing are told by a snapshot, which is no line in Messages.
+    /// Returns the positions of failures, run ends and gaps, in order. Runs without streamed events are known from a
+    /// snapshot, which has no line in Messages.
     fn problems(&self, streamed: bool) -> Vec<Seq> {
         let runs = self.projections.status.runs().iter();
         let ends = runs.filter(|run| !streamed || run.first_seq.is_some()).filter_map(|run| run.end_seq);
-        // A gap has no position of its own: it is in front of the event that came next.
+        // A gap has no position of its own; it comes before the next event.
         let gaps = self.projections.ledger.possible_gaps().iter().map(|gap| gap.after + 1);
         let errors = self.projections.landmarks.errors().iter().copied();
         let mut seqs: Vec<Seq> = errors.chain(ends).chain(gaps).collect();
@@ -497,7 +494,7 @@ fn text_of(line: &Line) -> String {
     line.left.iter().chain(&line.right).map(|piece| piece.text.as_str()).collect()
 }
 
-/// Cuts the left of a line to a number of columns; says how many it takes then.
+/// Truncates the left part of a line to a number of columns. Returns its new width.
 fn cut(line: &mut Line, columns: usize) -> usize {
     let mut used = 0;
     line.left.retain_mut(|piece| {
@@ -511,7 +508,7 @@ fn cut(line: &mut Line, columns: usize) -> usize {
     used
 }
 
-/// The part of an event's data around a hit, for so many columns.
+/// Returns the part of an event's data around a match, for a number of columns.
 fn part(data: &str, at: usize, columns: usize, pattern: &Pattern) -> String {
     let before = text::head(data, at.saturating_sub(columns / 3)).len();
     let around = &text::head(data, at + 8 * columns + 64)[before..];

@@ -1,5 +1,6 @@
-//! The head of a stream: the thread's status, what the connection does, and the banner that says what needs a person. The two
-//! are independent: a thread may be waiting while its stream reconnects, and a live stream may be of a failed thread.
+//! The head of a stream: the thread's status, the connection, and the banner of a thread that needs attention. Status
+//! and connection are independent: a thread may wait while its stream reconnects, and a live stream may show a failed
+//! thread.
 
 use super::{LinkState, Viewer};
 use crate::features::stream::views::runs;
@@ -15,29 +16,29 @@ use runtail_stream::projection::{Attempt, RunEntry};
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// Nodes that the badge names.
+/// Maximum number of nodes in the badge.
 const NODES: usize = 2;
 
-/// Events that arrive so long after the request to cancel were not merely on their way.
+/// Events that arrive later than this after a cancel request were not already in flight.
 const IN_FLIGHT: SignedDuration = SignedDuration::from_secs(1);
 
 /// A run that is being cancelled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cancelling {
-    /// The run, where it is known.
+    /// The id of the run, if known.
     pub run_id: Option<String>,
-    /// When that was requested.
+    /// The time of the request.
     pub since: Timestamp,
-    /// Whether events of the thread still arrive.
+    /// Whether the thread still sends events.
     pub sends_events: bool,
 }
 
-/// How long ago something was, in whole units.
+/// Returns how long ago something was, in whole units.
 fn ago(now: Timestamp, then: Timestamp) -> String {
     text::age(Duration::try_from(now.duration_since(then)).unwrap_or_default())
 }
 
-/// A status in words, glyph first: `◆ waiting for you 6m · tools`.
+/// Returns a status as text with its glyph first: `◆ waiting for you 6m · tools`.
 pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
     let role = status.role();
     let (glyph, word) = tones(role);
@@ -115,7 +116,7 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
     line
 }
 
-/// The tone of the banner; none where the thread needs no person.
+/// Returns the tone of the banner; `None` if the thread needs no attention.
 pub fn banner_tone(status: &ThreadStatus) -> Option<Tone> {
     match status {
         ThreadStatus::Waiting { .. } | ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } => Some(Tone::Banner),
@@ -124,7 +125,7 @@ pub fn banner_tone(status: &ThreadStatus) -> Option<Tone> {
     }
 }
 
-/// What the banner says, without its keys; nothing where the thread needs no person.
+/// Returns the text of the banner without its keys; empty if the thread needs no attention.
 pub fn banner_text(status: &ThreadStatus) -> String {
     match status {
         ThreadStatus::Waiting { questions, .. } => format!("◆ {}", summary_of(questions)),
@@ -135,19 +136,19 @@ pub fn banner_text(status: &ThreadStatus) -> String {
         }
         ThreadStatus::Stopped { next, .. } => {
             let next = names(next).map(|names| format!("; next is {names}")).unwrap_or_default();
-            format!("◆ Interrupted; the server doesn't say why{next}")
+            format!("◆ Interrupted; no reason reported{next}")
         }
         ThreadStatus::Failed { error, timed_out, .. } => match (error.is_empty(), timed_out) {
             (false, _) => format!("✗ {}", text::head(error, 4 << 10)),
             (true, true) => "✗ The run timed out".into(),
-            (true, false) => "✗ The run failed; the server doesn't say why".into(),
+            (true, false) => "✗ The run failed; no reason reported".into(),
         },
         _ => String::new(),
     }
 }
 
-/// The keys of the banner, most useful first: their ids and what they do here. Of those that change something none where
-/// that can't be done.
+/// Returns the banner's key ids with their labels, most useful first. Leaves out keys that write if writing is not
+/// possible.
 pub fn banner_keys(status: &ThreadStatus, again: Again, can_act: bool) -> Vec<(&'static str, &'static str)> {
     let mut keys = Vec::new();
     match status {
@@ -175,7 +176,7 @@ pub fn banner_keys(status: &ThreadStatus, again: Again, can_act: bool) -> Vec<(&
     keys
 }
 
-/// Up to two names, and how many more there are.
+/// Returns up to two names, and the number of the others.
 fn names(all: &[String]) -> Option<String> {
     let named = all.iter().take(NODES).map(String::as_str).collect::<Vec<_>>().join(", ");
     match all.len() {
@@ -186,17 +187,18 @@ fn names(all: &[String]) -> Option<String> {
 }
 
 impl Viewer {
-    /// The thread's status now, whatever moment is shown.
+    /// Returns the current status of the thread, also during time travel.
     pub fn thread_status(&self) -> &ThreadStatus {
         self.present().status.status()
     }
 
-    /// The thread's status at the moment that is shown.
+    /// Returns the status of the thread at the shown event.
     pub fn shown_status(&self) -> &ThreadStatus {
         self.projections.status.status()
     }
 
-    /// Whether the head shows a thread's status: a stateless run has no thread, and nothing loads the status of a recording.
+    /// Returns whether the head shows a thread status. Stateless runs have no thread, and the status of a recording is
+    /// not loaded.
     pub fn has_thread(&self) -> bool {
         if self.is_recording() {
             return *self.shown_status() != ThreadStatus::Loading;
@@ -204,7 +206,7 @@ impl Viewer {
         self.thread_id.is_some() || self.thread_status() != &ThreadStatus::Loading
     }
 
-    /// The badge of the thread.
+    /// Returns the badge of the thread.
     pub fn badge(&self, now: Timestamp) -> Line {
         let status = self.shown_status();
         match self.cancelling.as_ref().filter(|_| status.is_active()) {
@@ -217,8 +219,8 @@ impl Viewer {
         }
     }
 
-    /// The status with the number of the step that the timeline shows: after the snapshot that told one, a stream may continue
-    /// without numbers of steps.
+    /// Returns the status with the step number of the timeline, because a stream can continue without step numbers
+    /// after a snapshot.
     fn with_step<'a>(&self, status: &'a ThreadStatus) -> Cow<'a, ThreadStatus> {
         let ThreadStatus::Running { since, nodes, run_id, queued, step: Some(_) } = status else {
             return Cow::Borrowed(status);
@@ -237,7 +239,7 @@ impl Viewer {
         Cow::Owned(ThreadStatus::Running { since, nodes, step: Some(step), run_id, queued })
     }
 
-    /// Notes what a new event or snapshot says of a run that is being cancelled.
+    /// Notes what a new event or snapshot shows about a run that is being cancelled.
     pub(crate) fn follow_cancelling(&mut self, live_event: Option<Timestamp>) {
         let Some(cancelling) = &self.cancelling else { return };
         let is_over = match self.thread_status() {
@@ -255,12 +257,12 @@ impl Viewer {
         }
     }
 
-    /// Whether it shows this thread, live.
+    /// Returns whether the viewer shows this thread live.
     pub fn is_of(&self, thread: &ThreadRef) -> bool {
         !self.is_recording() && self.server == thread.server && self.thread_id.as_ref() == Some(&thread.id)
     }
 
-    /// The thread as the newest snapshot has it.
+    /// Returns the thread from the newest snapshot.
     pub fn loaded_thread(&self) -> LoadedThread {
         let records = self.present().status.thread_records();
         LoadedThread {
@@ -270,23 +272,24 @@ impl Viewer {
         }
     }
 
-    /// What can be run again after a failure.
+    /// Returns what can be run again after a failure.
     pub fn again(&self) -> Again {
         let status = &self.present().status;
-        // The records are from before the failure.
+        // The records may predate the failure.
         if status.runs().last().is_some_and(|run| status.awaits_outcome(run)) {
             return Again::Steps;
         }
         status.thread_records().again()
     }
 
-    /// Whether the server has neither a record of the thread nor its state, so that the stream is all there is.
+    /// Returns whether the server has neither a record nor a state of the thread, so that the stream is the only
+    /// source.
     pub fn is_stream_only(&self) -> bool {
         let status = &self.present().status;
         status.loaded().is_some() && status.thread().is_none() && status.state().is_none()
     }
 
-    /// The assistant of the run that was started here, if one was.
+    /// Returns the assistant of the run that was started here, if there is one.
     pub fn started_assistant(&self) -> Option<String> {
         match &self.target {
             StreamTarget::Start { body, .. } => Some(body.assistant_id.clone()),
@@ -294,12 +297,12 @@ impl Viewer {
         }
     }
 
-    /// A run of the thread, if it is known.
+    /// Returns a run of the thread, if it is known.
     pub fn run_entry(&self, run: &str) -> Option<&RunEntry> {
         self.present().status.run(run)
     }
 
-    /// The number of the next run on the thread; none where not all of them are known.
+    /// Returns the number of the next run on the thread; `None` if not all runs are known.
     pub fn next_run_number(&self) -> Option<usize> {
         let status = &self.present().status;
         status.loaded()?;
@@ -309,24 +312,24 @@ impl Viewer {
         }
     }
 
-    /// The questions that the thread waits with, now.
+    /// Returns the currently open questions of the thread.
     pub fn questions(&self) -> &[Question] {
         self.thread_status().questions()
     }
 
-    /// Why the thread's state could not be loaded, where it could not.
+    /// Returns why the thread's state could not be loaded, if it failed.
     pub fn state_failure(&self) -> Option<&str> {
         let missing = self.projections.status.missing().iter();
         let failed = missing.filter(|(part, _)| *part == SnapshotPart::State).find_map(|(_, why)| why.as_deref());
         failed.filter(|_| *self.thread_status() != ThreadStatus::Deleted)
     }
 
-    /// Whether a copy without a choice is of the error: the thread failed, and no entry was chosen.
+    /// Returns whether copying without a selection copies the error of a failed thread.
     pub fn offers_error(&self) -> bool {
         self.follows() && self.thread_status().error().is_some()
     }
 
-    /// Whether a run is active whose events are left to the one reader that they go to.
+    /// Returns whether the events of an active run are left to their only reader.
     pub fn leaves_events(&self) -> bool {
         match &self.link {
             LinkState::Failed(error) => error.kind == Kind::OneReader,
@@ -335,7 +338,7 @@ impl Viewer {
         }
     }
 
-    /// What the connection does, in a few words; `brief`: without the rate, and without ages while events arrive.
+    /// Returns the state of the connection. `brief` leaves out the rate, and the ages while events arrive.
     pub fn link_line(&self, now: Timestamp, brief: bool) -> Line {
         let line = Line::new();
         let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
@@ -481,7 +484,7 @@ mod tests {
         };
         assert_eq!(failed("ValueError: boom", false), "✗ ValueError: boom");
         assert_eq!(failed("", true), "✗ The run timed out");
-        assert!(failed("", false).contains("doesn't say why"));
+        assert!(failed("", false).contains("no reason reported"));
         for calm in [ThreadStatus::Loading, ThreadStatus::Idle { ended: None, began: None }] {
             assert_eq!((banner_tone(&calm), banner_text(&calm)), (None, String::new()));
         }

@@ -1,4 +1,4 @@
-//! How a stream is looked at: its times absolute, relative or as steps, and its long lines whole or cut.
+//! Display options of a stream: absolute, relative or delta times, and wrapped or truncated lines.
 
 use super::{View, Viewer};
 use crate::features::stream::views::Clock;
@@ -6,13 +6,13 @@ use crate::session::prefs::ViewPrefs;
 use crate::widgets::line::Line;
 use runtail_core::config::Timestamps;
 
-/// Most lines that an entry takes where long ones go on. The rest is a key away.
+/// Maximum number of lines of a wrapped entry; the rest is in its details.
 const MOST_LINES: usize = 20;
-/// Columns by which the lines after the first stand further in.
+/// Indentation of the lines after the first, in columns.
 const INDENT: usize = 8;
 
 impl Viewer {
-    /// Takes what the person is used to.
+    /// Applies the user's display options.
     pub fn apply_prefs(&mut self, habits: &ViewPrefs) {
         if self.timestamps != habits.timestamps {
             self.timestamps = habits.timestamps;
@@ -21,12 +21,12 @@ impl Viewer {
         if self.wrap != habits.wrap {
             self.wrap = habits.wrap;
             self.blocks.wrap = habits.wrap;
-            // The event under the cursor stays in sight.
+            // Keeps the event under the cursor visible.
             self.brought = [None; 8];
         }
     }
 
-    /// The clock of an entry: since its run began, or since the entry before.
+    /// Returns the clock of an entry: since its run began, or since the previous entry.
     pub(crate) fn clock(&self, view: View, key: u64) -> Clock<'_> {
         let Some(seq) = self.entry_seq(view, key) else { return Clock::Since(None) };
         let at = |key: u64| self.tape.time(self.entry_seq(view, key)?);
@@ -37,18 +37,18 @@ impl Viewer {
         }
     }
 
-    /// Whether long lines of a view go on in the next one.
+    /// Returns whether a view wraps long lines.
     pub(crate) fn wraps(&self, view: View) -> bool {
         self.wrap && matches!(view, View::Updates | View::Custom | View::Raw)
     }
 
-    /// Columns that a line of a view may have before it is cut.
+    /// Returns the width at which a view truncates a line.
     pub(crate) fn line_width(&self, view: View) -> usize {
         let width = self.windows[view as usize].0;
         if self.wraps(view) { width + (MOST_LINES - 1) * width.saturating_sub(INDENT) } else { width }
     }
 
-    /// The lines of an entry whose long line goes on.
+    /// Returns the lines of a wrapped entry.
     pub(crate) fn wrapped(&self, view: View, key: u64) -> Vec<Line> {
         let width = self.windows[view as usize].0;
         self.whole_line(view, key, self.line_width(view)).broken(width, INDENT.min(width / 2), MOST_LINES)

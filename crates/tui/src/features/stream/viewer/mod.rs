@@ -1,4 +1,4 @@
-//! A stream on the screen: one tape, its projections, and eight views that stand at one cursor.
+//! A stream on the screen: one event log, its projections, and eight views that share one cursor.
 
 mod cursor;
 mod export;
@@ -43,11 +43,11 @@ pub enum View {
     Updates,
     /// The state after each step.
     State,
-    /// Bars for nodes, tools and models.
+    /// Bars for nodes, tools and model calls.
     Timeline,
-    /// The thread's runs, and what happened to them and to the connection.
+    /// The thread's runs, and the events of the runs and the connection.
     Runs,
-    /// Events that nodes emitted themselves.
+    /// Custom events emitted by nodes.
     Custom,
     /// Every event as received.
     Raw,
@@ -60,7 +60,7 @@ pub const VIEWS: [View; 8] =
     [View::Messages, View::Updates, View::State, View::Timeline, View::Runs, View::Custom, View::Raw, View::Delivery];
 
 impl View {
-    /// Name on the tab.
+    /// Returns the title of the tab.
     pub fn title(self) -> &'static str {
         match self {
             View::Messages => "Messages",
@@ -75,123 +75,114 @@ impl View {
     }
 }
 
-/// What state the connection is in.
+/// The state of the connection.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LinkState {
-    /// A connection is being opened.
     Connecting {
-        /// Since when.
         since: Timestamp,
-        /// Its number.
+        /// The number of the connection.
         conn: u32,
     },
-    /// Events may come at any moment.
+    /// The connection is open.
     Live {
-        /// Its number.
+        /// The number of the connection.
         conn: u32,
     },
-    /// The server has no thread streams: the thread's runs are read again and again, and no run's stream is open.
+    /// The server has no thread streams, so the list of runs is polled, and no run's stream is open.
     Polling {
-        /// How often.
+        /// The polling interval.
         every: Duration,
-        /// Active runs whose events are not read, as they go to one reader only.
+        /// Active runs whose events are not read, because they allow only one reader.
         unread: usize,
     },
-    /// The connection was lost, and the next attempt waits.
+    /// The connection was lost, and the next attempt is scheduled.
     Retrying {
-        /// Attempts that failed in a row.
+        /// The number of consecutive failed attempts.
         attempt: u32,
-        /// When the next one is made.
+        /// The time of the next attempt.
         until: Timestamp,
-        /// Why.
         why: String,
     },
-    /// It is over.
     Ended(End),
-    /// It could not begin or go on.
+    /// The stream could not start or continue.
     Failed(ApiError),
 }
 
 /// A stream on the screen.
 #[derive(Debug)]
 pub struct Viewer {
-    /// Its number in this session; also names its subscription.
+    /// The number of the stream in this session, which also identifies its subscription.
     pub id: u64,
-    /// Where it comes from.
     pub server: ServerRef,
-    /// What it is of.
     pub target: StreamTarget,
     /// The thread, once it is known.
     pub thread_id: Option<String>,
     /// The run, once it is known.
     pub run_id: Option<String>,
-    /// What it is asked for.
     pub modes: StreamModes,
-    /// Everything that came.
+    /// The event log.
     pub tape: Tape,
-    /// What was made of it, up to the moment that is shown.
+    /// The projections up to the shown event.
     pub projections: Projections,
-    /// The way back to any moment of it.
+    /// The saved states for time travel, and the shown event.
     past: Past,
-    /// The connection.
     pub link: LinkState,
-    /// The views of the two halves. They differ.
+    /// The views of the two halves. They always differ.
     halves: [View; 2],
     /// The half with the focus.
     side: usize,
     /// Whether both halves are shown.
     pub split: bool,
-    /// The state shown in the values view.
+    /// The state shown in the State view.
     pub state: Option<Tree>,
-    /// Number of the snapshot shown there, counting those that were let go.
+    /// The number of the snapshot shown there, counting evicted ones.
     pub snapshot: Option<u64>,
-    /// The event that it came with.
+    /// The event of that snapshot.
     snapshot_seq: Option<Seq>,
-    /// What changed in it.
+    /// The changes to that snapshot.
     comparison: Comparison,
-    /// Number of the snapshot that others are compared with.
+    /// The number of the snapshot that others are compared with.
     marked_state: Option<u64>,
-    /// The event that it came with.
+    /// The event of the marked snapshot.
     marked_seq: Option<Seq>,
-    /// The event under the cursor, in all views; none while what comes is followed.
+    /// The event under the cursor, in all views; `None` while following new events.
     anchor: Option<Seq>,
-    /// Where each view stands.
+    /// The scroll position of each view.
     places: [Place; 8],
-    /// The cursor that each view was last brought to.
+    /// The cursor that each view was last scrolled to.
     brought: [Option<Option<Seq>>; 8],
-    /// Columns and lines of each view's window.
+    /// The columns and lines of each view's window.
     windows: [(usize, usize); 8],
     blocks: Blocks,
     runs: RunsRows,
     ledger: Vec<views::ledger::Row>,
-    /// What is searched for, let through and marked.
     find: Find,
     bars: TimelineRows,
-    /// How the active run is being cancelled, if it is.
+    /// The cancel request for the active run, if there is one.
     pub cancelling: Option<Cancelling>,
-    /// How often the list of runs is read, and how many active ones are not; none where the server has thread streams.
+    /// The polling interval of the list of runs, and the number of active runs that are not read; `None` if the server
+    /// has thread streams.
     polling: Option<(Duration, usize)>,
-    /// Runs are read even where that takes their events away from other readers.
+    /// Whether to read runs that allow only one reader, which takes their events away from other readers.
     pub is_shared: bool,
     /// The runs of the thread that were started here.
     pub own_runs: Vec<String>,
-    /// How often a person asked for the thread's newest snapshot.
+    /// How often the user refreshed the thread's snapshot.
     pub refreshes: u64,
-    /// Whether something came since the stream was last looked at.
+    /// Whether events arrived since the stream was last shown.
     pub news: bool,
-    /// Whether events are shown as they came, where there is a line made for them.
+    /// Whether events are shown as received instead of summarized.
     pub as_received: bool,
-    /// The moment that ages on the screen count to.
+    /// The time that ages on the screen count to.
     pub(crate) now: Timestamp,
     pub(crate) tz: TimeZone,
-    /// How times are told.
     timestamps: Timestamps,
-    /// Whether long lines go on in the next one.
+    /// Whether long lines are wrapped.
     wrap: bool,
 }
 
 impl Viewer {
-    /// A viewer that waits for its first connection.
+    /// Creates a viewer that waits for its first connection.
     pub fn new(
         id: u64,
         server: ServerRef,
@@ -253,7 +244,7 @@ impl Viewer {
         }
     }
 
-    /// The projections before any event.
+    /// Returns the projections before any event.
     fn unfolded(max_bytes: usize, has_snapshots: bool, is_recording: bool) -> Projections {
         let mut projections = Projections::new(max_bytes);
         if is_recording {
@@ -265,13 +256,13 @@ impl Viewer {
         projections
     }
 
-    /// Whether the page loads snapshots of a thread, the first one before the stream.
+    /// Returns whether the page loads snapshots of a thread; the first one is loaded before the stream.
     fn has_snapshots(&self) -> bool {
         !self.is_recording()
             && !matches!(self.target, StreamTarget::Start { on: Target::NewThread | Target::Stateless, .. })
     }
 
-    /// Takes what the source sent.
+    /// Applies items from the source.
     pub fn take(&mut self, items: Vec<Item>) {
         let is_live_event = |item: &Item| match item {
             Item::Record(Record::Event(event)) if !event.replayed && !event.is_snapshot() => Some(event.at),
@@ -305,7 +296,7 @@ impl Viewer {
                 Item::Connecting { at, conn } => self.link = LinkState::Connecting { since: at, conn },
                 Item::Retrying { at, attempt, wait, why, request } => {
                     let until = at.checked_add(jiff::SignedDuration::try_from(wait).unwrap_or_default()).unwrap_or(at);
-                    // What failed comes first: the end of the line may be cut.
+                    // Put the failure first, because the end of the line can be cut off.
                     let why = why.lines().next().unwrap_or_default().to_string();
                     let why = if request.is_empty() { why } else { format!("{why} · {request}") };
                     self.link = LinkState::Retrying { attempt, until, why };
@@ -317,7 +308,7 @@ impl Viewer {
                 Item::Failed(error) => self.link = LinkState::Failed(*error),
                 Item::Following { every, unread, .. } => {
                     self.polling = Some((every, unread));
-                    // A run's stream is read beside the list of runs.
+                    // A run's stream is read in parallel with the list of runs.
                     if !matches!(self.link, LinkState::Live { .. }) {
                         self.link = LinkState::Polling { every, unread };
                     }
@@ -334,50 +325,50 @@ impl Viewer {
         self.follow_cancelling(live_event);
     }
 
-    /// The books of all that has come, whatever moment is shown.
+    /// Returns the delivery ledger of all received events, also during time travel.
     pub fn books(&self) -> &Ledger {
         &self.present().ledger
     }
 
-    /// Returns the bytes that it keeps: the event log, the projections, and the states from which the way back is short.
+    /// Returns the memory used by the event log, the projections and the saved states for time travel, in bytes.
     pub fn bytes(&self) -> usize {
         let shown = if self.playhead().is_some() { self.projections.weight() } else { 0 };
         self.tape.kept_bytes() + self.present().weight() + shown + self.past.bytes()
     }
 
-    /// Lets go of the states that are kept: any moment can be folded from the tape.
+    /// Drops the saved states; they can be rebuilt from the event log.
     pub(crate) fn let_go_of_states(&mut self) {
         self.past.let_go();
     }
 
-    /// Whether it is read from a file, and no server stands behind it.
+    /// Returns whether the stream is read from a file, without a server.
     pub fn is_recording(&self) -> bool {
         matches!(self.target, StreamTarget::Recording { .. })
     }
 
-    /// Whether the stream has sent nothing: all that is known was loaded.
+    /// Returns whether the stream has sent no events, so that everything shown was loaded.
     pub fn has_only_snapshots(&self) -> bool {
         self.books().received == 0
     }
 
-    /// Whether anything may still come.
+    /// Returns whether more events may arrive.
     pub fn is_open(&self) -> bool {
         !matches!(self.link, LinkState::Ended(_) | LinkState::Failed(_))
     }
 
-    /// A silence that needs saying. A thread on which nothing runs may be silent for days.
+    /// Returns a warning about a silent connection. A thread without an active run can be silent for days without one.
     pub fn pulse(&self, now: Timestamp) -> Option<Line> {
         let is_expected = !matches!(self.target, StreamTarget::Tail { .. }) || self.thread_status().is_active();
         let is_live = matches!(self.link, LinkState::Live { .. });
         views::ledger::pulse(self.books(), now).filter(|_| is_expected && is_live)
     }
 
-    /// The view with the focus.
+    /// Returns the view with the focus.
     pub fn view(&self) -> View {
         self.halves[self.side]
     }
 
-    /// The views that are shown, the left or upper one first, each with whether it has the focus.
+    /// Returns the shown views, the left or upper one first, and whether each has the focus.
     pub fn shown(&self) -> Vec<(View, bool)> {
         match self.split {
             true => self.halves.iter().enumerate().map(|(i, view)| (*view, i == self.side)).collect(),
@@ -385,7 +376,7 @@ impl Viewer {
         }
     }
 
-    /// Shows a view where the focus is. One that the other half shows changes places with it.
+    /// Shows a view in the focused half. If the other half shows it, the two halves swap.
     pub fn show(&mut self, view: View) {
         if self.halves[1 - self.side] == view {
             self.halves.swap(0, 1);
@@ -393,7 +384,7 @@ impl Viewer {
         self.halves[self.side] = view;
     }
 
-    /// Shows the next view, or the one before.
+    /// Shows the next or previous view.
     pub fn turn(&mut self, by: isize) {
         let at = VIEWS.iter().position(|v| *v == self.view()).unwrap_or(0) as isize;
         let next = |at: isize| VIEWS[at.rem_euclid(VIEWS.len() as isize) as usize];
@@ -404,7 +395,7 @@ impl Viewer {
         self.show(view);
     }
 
-    /// Gives the focus to the other half, if it is shown and lies that way.
+    /// Moves the focus to the other half, if it is shown and lies in that direction.
     pub fn other_half(&mut self, forward: bool) -> bool {
         let wanted = usize::from(forward);
         let moves = self.split && self.side != wanted;
@@ -414,22 +405,22 @@ impl Viewer {
         moves
     }
 
-    /// Gives the focus to the half that shows a view.
+    /// Moves the focus to the half that shows a view.
     pub fn focus(&mut self, view: View) {
         if let Some(side) = self.halves.iter().position(|half| *half == view).filter(|_| self.split) {
             self.side = side;
         }
     }
 
-    /// Its task failed: nothing more will come.
+    /// Records that the stream's task failed, so that no more events arrive.
     pub fn broke_off(&mut self, why: &str) {
         let at = runtail_api::Place { host: self.server.url.to_string(), ..Default::default() };
-        let hint = Some("this is a fault of runtail; :reopen opens the stream again".to_string());
-        let detail = format!("the stream broke off: {why}");
+        let hint = Some("this is a bug in runtail; :reopen reloads the stream".to_string());
+        let detail = format!("the stream failed: {why}");
         self.link = LinkState::Failed(ApiError { kind: runtail_api::Kind::Protocol, at, detail, hint });
     }
 
-    /// What copy gives: the text of a message, else the event's data.
+    /// Returns the text to copy: the text of a message, or else the event's data.
     pub fn copy_text(&self) -> Option<String> {
         match self.view() {
             View::Messages => {
@@ -446,7 +437,7 @@ impl Viewer {
         }
     }
 
-    /// The JSON of the event under the cursor, with a title.
+    /// Returns the JSON of the event under the cursor, with a title.
     pub fn inspect(&self) -> Option<(String, Arc<str>)> {
         if let Some(record) = self.run_record() {
             return Some(record);

@@ -1,4 +1,4 @@
-//! What each view lists: its entries, their heights, their lines, and the events that they tell of.
+//! The entries of each view: their heights, their lines and their events.
 
 use super::runs::RunsRow;
 use super::{View, Viewer};
@@ -17,9 +17,9 @@ use runtail_stream::projection::Rows as Kept;
 pub(crate) enum ViewRows<'a> {
     Flat(Flat),
     Blocks(Shown<'a>),
-    /// Those that a filter lets through.
+    /// The entries that a filter accepts.
     Sifted(Box<ViewRows<'a>>, &'a MatchIndex),
-    /// Entries whose long lines go on in the next one. Only what is near the window is ever asked for its height.
+    /// Entries with wrapped lines. Heights are computed only near the window.
     Wrapped(Flat, &'a Viewer, View),
 }
 
@@ -43,7 +43,7 @@ impl Rows for ViewRows<'_> {
             ViewRows::Flat(_) => 1,
             ViewRows::Blocks(blocks) => blocks.height(key),
             ViewRows::Wrapped(_, viewer, view) => viewer.wrapped(*view, key).len().max(1),
-            // A tool's answer stands under its call, unless that one is not let through.
+            // A tool result follows its call, unless the filter hides the call.
             ViewRows::Sifted(all, sieve) => match &**all {
                 ViewRows::Blocks(blocks) if blocks.asked_by(key).is_some_and(|asking| !sieve.holds(asking)) => {
                     blocks.own_height(key)
@@ -79,7 +79,7 @@ impl Rows for ViewRows<'_> {
 }
 
 impl Viewer {
-    /// Entries in a view, for its tab.
+    /// Returns the number of entries of a view, for its tab.
     pub fn count(&self, view: View) -> u64 {
         match view {
             View::Messages => self.projections.messages.evicted() + self.projections.messages.items().len() as u64,
@@ -94,7 +94,7 @@ impl Viewer {
         }
     }
 
-    /// When something last came to a view.
+    /// Returns when an entry was last added to a view.
     pub fn last_at(&self, view: View) -> Option<Timestamp> {
         let p = &self.projections;
         match view {
@@ -108,7 +108,7 @@ impl Viewer {
         }
     }
 
-    /// The entries of a view that are shown.
+    /// Returns the visible entries of a view.
     pub(crate) fn rows(&self, view: View) -> ViewRows<'_> {
         let all = self.all_rows(view);
         match &self.find.fits[view as usize] {
@@ -117,7 +117,7 @@ impl Viewer {
         }
     }
 
-    /// All entries of a view, whatever is let through.
+    /// Returns all entries of a view, ignoring the filter.
     pub(crate) fn all_rows(&self, view: View) -> ViewRows<'_> {
         let p = &self.projections;
         let flat = match view {
@@ -136,7 +136,7 @@ impl Viewer {
         if self.wraps(view) { ViewRows::Wrapped(flat, self, view) } else { ViewRows::Flat(flat) }
     }
 
-    /// One line of a view.
+    /// Returns one line of a view.
     pub(crate) fn line(&self, view: View, spot: Spot) -> Line {
         match view {
             View::Messages => self.blocks.line(&self.projections, spot),
@@ -146,7 +146,7 @@ impl Viewer {
         }
     }
 
-    /// The line of an entry, of at most so many columns.
+    /// Returns the line of an entry, with at most `width` columns.
     pub(crate) fn whole_line(&self, view: View, key: u64, width: usize) -> Line {
         let p = &self.projections;
         let clock = self.clock(view, key);
@@ -171,7 +171,7 @@ impl Viewer {
         line.unwrap_or_default()
     }
 
-    /// The event that a line of a view tells of; none where it tells of all.
+    /// Returns the event of a view's line; `None` for a line about all events.
     pub(crate) fn seq_at(&self, view: View, spot: Spot) -> Option<Seq> {
         let p = &self.projections;
         match view {
@@ -180,14 +180,14 @@ impl Viewer {
             View::State => Some(kept(p.values.rows(), self.snapshot?)?.seq),
             View::Runs => self.runs_seq(spot.key),
             View::Custom => Some(kept(p.custom.rows(), spot.key)?.seq),
-            // An empty log has a place for its first event.
+            // An empty log has a position for its first event.
             View::Raw => Some(Seq(spot.key)).filter(|seq| *seq <= self.tape.last_seq()),
             View::Delivery => self.ledger_row(spot.key)?.seq,
             View::Timeline => self.bars.seq_at(&p.timeline, spot.key),
         }
     }
 
-    /// The event that an entry tells of, in the views whose entries are one line each.
+    /// Returns the event of an entry, in the views with one line per entry.
     pub(crate) fn entry_seq(&self, view: View, key: u64) -> Option<Seq> {
         match view {
             View::Messages | View::State | View::Delivery => None,
@@ -200,7 +200,8 @@ impl Viewer {
         self.ledger.get(usize::try_from(key).ok()?)
     }
 
-    /// Where an event is told of in a view: its own entry, else the last one before it. None where a view has no such places.
+    /// Returns the position of an event in a view: its own entry, or else the entry before it. `None` if the view has
+    /// no such positions.
     pub(crate) fn spot_of(&self, view: View, seq: Seq) -> Option<Spot> {
         fn last<T>(rows: &Kept<T>, seq: Seq, of: impl Fn(&T) -> Seq) -> Spot {
             let after = rows.partition_point(|row| of(row) <= seq) as u64;
@@ -219,7 +220,7 @@ impl Viewer {
     }
 }
 
-/// Keys of a projection's rows: those that were let go keep theirs.
+/// Returns the keys of a projection's rows. Rows keep their keys when older ones are evicted.
 pub(crate) fn extent<T>(rows: &Kept<T>) -> Flat {
     Flat { first: rows.evicted(), end: rows.evicted() + rows.len() as u64 }
 }

@@ -1,4 +1,4 @@
-//! The entries of the Runs view: runs that ended before the stream began, what happened since, and runs that wait.
+//! The entries of the Runs view: runs that ended before the stream began, lifecycle events, and queued runs.
 
 use super::{View, Viewer};
 use crate::widgets::scroll::Flat;
@@ -8,27 +8,27 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
-/// Key of the first thing that happened: the runs before it have the keys in front of it.
+/// The key of the first lifecycle event. The runs before it have smaller keys.
 const HAPPENED: u64 = 1 << 20;
 
-/// Runs that no event of the stream tells of.
+/// Runs without any event in the stream.
 #[derive(Debug, Default)]
 pub(crate) struct RunsRows {
-    /// Those that are over: places in the list of runs.
+    /// Indexes of the ended runs in the list of runs.
     before: Vec<usize>,
-    /// Those that are not.
+    /// Indexes of the other runs.
     after: Vec<usize>,
     revision: Option<u64>,
 }
 
-/// An entry.
+/// An entry of the Runs view.
 pub(crate) enum RunsRow<'a> {
     Run(&'a RunEntry),
     Happened(&'a LifecycleRow),
 }
 
 impl Viewer {
-    /// Brings the entries in line with the thread's runs.
+    /// Updates the entries from the thread's runs.
     pub(crate) fn prepare_runs(&mut self) {
         let status = &self.projections.status;
         if self.runs.revision.replace(status.revision()) == Some(status.revision()) {
@@ -39,7 +39,7 @@ impl Viewer {
         let indexes = |runs: Vec<(usize, &RunEntry)>| runs.into_iter().map(|(i, _)| i).collect::<Vec<usize>>();
         let more = before.len() as i64 - self.runs.before.len() as i64;
         (self.runs.before, self.runs.after) = (indexes(before), indexes(after));
-        // The first ones stay where they were.
+        // Keeps the positions of the first entries.
         let place = &mut self.places[View::Runs as usize];
         for spot in [&mut place.cursor, &mut place.top] {
             if spot.key < HAPPENED && spot.key > 0 {
@@ -71,14 +71,14 @@ impl Viewer {
         }
     }
 
-    /// The key of the last thing that happened up to an event.
+    /// Returns the key of the last lifecycle event up to an event.
     pub(crate) fn runs_key_of(&self, seq: Seq) -> u64 {
         let rows = self.projections.lifecycle.rows();
         let after = rows.partition_point(|row| row.seq <= seq) as u64;
         (HAPPENED + rows.evicted() + after).saturating_sub(1).max(self.runs_keys().first)
     }
 
-    /// The event that an entry tells of: of a run that no event tells of, the snapshot with its record.
+    /// Returns the event of an entry. A run without events has the snapshot with its record.
     pub(crate) fn runs_seq(&self, key: u64) -> Option<Seq> {
         match self.runs_row(key)? {
             RunsRow::Run(_) => self.projections.status.loaded().map(|loaded| loaded.seq),
@@ -86,7 +86,7 @@ impl Viewer {
         }
     }
 
-    /// The record of the run under the cursor, where the entry is one: its title, and its JSON as it was loaded.
+    /// Returns the record of the run under the cursor, if the entry has one: a title, and the JSON as loaded.
     pub(crate) fn run_record(&self) -> Option<(String, Arc<str>)> {
         let run = match self.view() {
             View::Runs => match self.runs_row(self.place(View::Runs).cursor.key)? {

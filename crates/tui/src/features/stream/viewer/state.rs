@@ -1,5 +1,5 @@
-//! The values view: one state of the tape as a tree, or what changed in it. Its place among the events is the state that
-//! is shown.
+//! The State view: one state of the event log as a tree, or its changes. Its position among the events is that of the
+//! shown state.
 
 use super::rows::{extent, kept};
 use super::{View, Viewer};
@@ -13,18 +13,19 @@ use runtail_stream::projection::Snapshot;
 use runtail_stream::projection::document::Excerpt;
 
 impl Viewer {
-    /// The snapshot with this number, if it is still kept.
+    /// Returns the snapshot with this number, if it is still in memory.
     pub fn snapshot_at(&self, number: u64) -> Option<&Snapshot> {
         kept(self.projections.values.rows(), number)
     }
 
-    /// Number of the snapshot that is on the screen; an older one while a large one is read, none while the first is.
+    /// Returns the number of the snapshot on screen. It lags behind while a large state is being parsed, and is `None`
+    /// before the first state.
     pub fn state_shown(&self) -> Option<u64> {
         self.state.as_ref()?.tag()
     }
 
-    /// Shows the state that belongs to the cursor: the newest one of the root (or of whatever there is) while what comes
-    /// is followed, else the one after the event under the cursor.
+    /// Shows the state at the cursor. While following new events, this is the newest state of the root namespace (or of
+    /// any, if the root has none); otherwise it is the state after the event under the cursor.
     pub(crate) fn sync_state(&mut self) {
         let rows = self.projections.values.rows();
         let root = |s: &Snapshot| s.ns.is_empty();
@@ -51,7 +52,7 @@ impl Viewer {
         self.comparison.prepare(width, height);
     }
 
-    /// The text of a state, where its event is still on the tape.
+    /// Returns the text of a state, if its event is still in memory.
     pub(crate) fn state_text(&self, number: u64) -> Option<Excerpt> {
         let snapshot = self.snapshot_at(number)?;
         let text = self.tape.get(snapshot.seq)?.data.json()?.clone();
@@ -66,7 +67,7 @@ impl Viewer {
         self.snapshot_seq = self.snapshot_at(number).map(|snapshot| snapshot.seq);
     }
 
-    /// Compares the state that is shown with the one before it, or with the one that was marked.
+    /// Compares the shown state with the previous one, or with the marked one.
     fn compare_states(&mut self) {
         let Some((new, doc)) = self.state.as_ref().and_then(|tree| Some((tree.tag()?, tree.doc().clone()))) else {
             return;
@@ -86,43 +87,43 @@ impl Viewer {
         }
     }
 
-    /// What was compared is marked in the tree.
+    /// Marks the changes in the tree.
     fn mark_changes(&mut self) {
         let Some(tree) = &mut self.state else { return };
         let result = self.comparison.result().filter(|difference| std::sync::Arc::ptr_eq(&difference.new, tree.doc()));
         tree.set_marks(result.map(|difference| difference.marks()));
     }
 
-    /// The state's tree, to be moved in or folded by hand: whoever does that reads, so it stays as it is.
+    /// Returns the state's tree for moving and folding. Also keeps the state, because the user is reading it.
     pub fn tree(&mut self) -> Option<&mut Tree> {
         self.stay_at_state();
         self.state.as_mut()
     }
 
-    /// Whether the values view shows what changed, and not the state.
+    /// Returns whether the State view shows changes instead of the state.
     pub fn shows_changes(&self) -> bool {
         self.comparison.shown
     }
 
-    /// What changed, to be moved in by hand.
+    /// Returns the changes, for moving in them.
     pub fn changes(&mut self) -> &mut Comparison {
         self.stay_at_state();
         &mut self.comparison
     }
 
-    /// The lines of what changed, each with whether the cursor is on it.
+    /// Returns the lines of the changes, and whether each is under the cursor.
     pub(crate) fn changed_lines(&self) -> Vec<(Line, bool)> {
         if self.comparison.pair().is_some() || self.state_shown().is_none() {
             return self.comparison.window();
         }
         let words = match self.comparison.base {
-            Base::Before => "Nothing to compare: of its namespace this is the first state on the tape.",
-            Base::Marked => "The marked state is no longer on the tape: m marks another one.",
+            Base::Before => "Nothing to compare: this is the first state in this namespace.",
+            Base::Marked => "The marked state was evicted. Press m to mark another one.",
         };
         vec![(Line::of(Tone::Dim, words), false)]
     }
 
-    /// A change of place by hand, in the state or in what changed in it.
+    /// Moves in the state or in its changes.
     pub(crate) fn move_in_state(&mut self, change: impl FnOnce(&mut Place, &dyn Rows, usize)) {
         let height = self.windows[View::State as usize].1;
         if self.comparison.shown {
@@ -135,13 +136,13 @@ impl Viewer {
         }
     }
 
-    /// Shows what changed since the state before, or the state again.
+    /// Toggles between the state and its changes since the previous one.
     pub fn toggle_changes(&mut self) {
         self.comparison.shown = !self.comparison.shown || self.comparison.base == Base::Marked;
         self.comparison.base = Base::Before;
     }
 
-    /// Shows what changed since the marked state, or the state again; false where none is marked.
+    /// Toggles between the state and its changes since the marked one. Returns false if no state is marked.
     pub fn toggle_changes_since_mark(&mut self) -> bool {
         if self.marked_state.is_none() {
             return false;
@@ -152,25 +153,25 @@ impl Viewer {
         true
     }
 
-    /// Shows the state again, whatever it was compared with.
+    /// Shows the state instead of any changes.
     pub fn hide_changes(&mut self) {
         self.comparison.shown = false;
         self.comparison.base = Base::Before;
     }
 
-    /// Whether a state is marked, and whether what changed since then is shown.
+    /// Returns whether a state is marked, and whether the changes since it are shown.
     pub fn mark_in_use(&self) -> (bool, bool) {
         (self.marked_state.is_some(), self.comparison.shown && self.comparison.base == Base::Marked)
     }
 
-    /// Marks the state that is shown, for others to be compared with; its number.
+    /// Marks the shown state as the base for comparisons. Returns its number.
     pub fn mark_state(&mut self) -> Option<u64> {
         self.marked_state = self.state_shown();
         self.marked_seq = self.marked_state.and_then(|number| self.snapshot_at(number)).map(|snapshot| snapshot.seq);
         self.marked_state
     }
 
-    /// From a change to the place in the state where it is.
+    /// Moves from a change to its place in the state.
     pub fn open_change(&mut self) {
         let Some(node) = self.comparison.node_under_cursor() else { return };
         self.comparison.shown = false;
@@ -179,7 +180,7 @@ impl Viewer {
         }
     }
 
-    /// The path of what is under the cursor in the values view.
+    /// Returns the path under the cursor in the State view.
     pub fn path_under_cursor(&self) -> Option<String> {
         match self.comparison.shown {
             true => self.comparison.path_under_cursor(),
@@ -187,7 +188,7 @@ impl Viewer {
         }
     }
 
-    /// The value under the cursor in the values view.
+    /// Returns the value under the cursor in the State view.
     pub(crate) fn value_under_cursor(&self) -> Option<String> {
         match self.comparison.shown {
             true => self.comparison.value_under_cursor(),
@@ -195,17 +196,17 @@ impl Viewer {
         }
     }
 
-    /// The work that is to be done for it beside the screen.
+    /// Returns the background work of the State view.
     pub fn works(&self) -> impl Iterator<Item = &Work> {
         self.state.iter().flat_map(Tree::works).chain(self.comparison.work())
     }
 
-    /// The same, to be numbered.
+    /// Returns the background work, so that it can be numbered.
     pub fn works_mut(&mut self) -> impl Iterator<Item = &mut Work> {
         self.state.iter_mut().flat_map(Tree::works_mut).chain(self.comparison.work_mut())
     }
 
-    /// Takes what came of its work.
+    /// Applies a result of the background work.
     pub fn take_part(&mut self, number: u64, part: &Part) {
         if let Some(tree) = &mut self.state {
             tree.take(number, part);
@@ -215,14 +216,14 @@ impl Viewer {
         }
     }
 
-    /// The cursor is at the state that is shown.
+    /// Moves the cursor to the shown state.
     pub(crate) fn stay_at_state(&mut self) {
         if let Some(seq) = self.snapshot.and_then(|n| self.snapshot_at(n)).map(|s| s.seq) {
             self.set_anchor(View::State, Some(seq));
         }
     }
 
-    /// The state some steps earlier or later. Going past the newest follows again.
+    /// Moves by some states. Moving past the newest one follows new events again.
     pub fn step_state(&mut self, by: isize) {
         let extent = extent(self.projections.values.rows());
         let Some(at) = self.snapshot else { return };

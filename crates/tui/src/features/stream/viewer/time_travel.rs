@@ -1,5 +1,6 @@
-//! The past of a stream: its projections as of an event, while what comes is folded beside them. A moment is made from the
-//! nearest state that was kept, and from the events after that: in turns, so that a million of them hold nothing up.
+//! Time travel in a stream: the projections as of an event, while new events are folded into the current ones. A past
+//! state is rebuilt from the nearest saved state and the events after it, in short steps, so that seeking through a
+//! million events does not block the screen.
 
 use super::{VIEWS, Viewer};
 use crate::widgets::scroll::Place;
@@ -8,43 +9,41 @@ use runtail_stream::projection::Projections;
 use runtail_stream::{EventNumber, Item, Record, Seq};
 use std::collections::VecDeque;
 
-/// Bytes of events that are folded in one turn, with what each costs beside them.
+/// Maximum number of bytes folded in one step, including the cost of each event.
 const TURN: usize = 2 << 20;
-/// What an event costs beside its bytes.
+/// The fixed cost of an event in bytes.
 const EVENT: usize = 400;
-/// States kept along the tape, and their bytes together.
+/// Maximum number of saved states, and their maximum total size.
 const MOST: usize = 64;
 const MOST_BYTES: usize = 24 << 20;
-/// One that is larger is not kept: to copy it would be felt.
+/// Larger states are not saved, because copying one would cause a noticeable pause.
 const LARGEST: usize = 8 << 20;
-/// Events between two states that are kept, at first.
+/// Initial distance between two saved states, in events.
 const FIRST_STEP: u64 = 2048;
-/// States kept of what came last, whatever the others' distance: the way back begins there.
+/// Number of newest states that are always kept, because stepping back starts from them.
 const RECENT: usize = 2;
-/// Events between two states that are kept near the moment that is shown, and how many: the way back, event by event.
+/// Distance between two saved states near the shown event, and their number, for stepping back event by event.
 const NEAR_STEP: u64 = 256;
 const NEAR: usize = 6;
 const NEAR_BYTES: usize = 24 << 20;
-/// Signs beside the events that are kept, and their bytes.
+/// Maximum number of stored non-event items, and of their bytes.
 const MAX_SIGNS: usize = 65_536;
 const MAX_SIGN_BYTES: usize = 16 << 20;
 
-/// How fast the past is played.
+/// The playback speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Speed {
-    /// As it was.
+    /// The original speed.
     #[default]
     One,
-    /// Twice as fast.
     Two,
-    /// Ten times as fast.
     Ten,
-    /// Without waiting.
+    /// No delay between events.
     Max,
 }
 
 impl Speed {
-    /// Its name.
+    /// Returns the name of the speed.
     pub fn word(self) -> &'static str {
         match self {
             Speed::One => "1x",
@@ -54,7 +53,7 @@ impl Speed {
         }
     }
 
-    /// The next one, and the first after the last.
+    /// Returns the next speed, wrapping around.
     pub fn next(self) -> Speed {
         match self {
             Speed::One => Speed::Two,
@@ -74,59 +73,57 @@ impl Speed {
     }
 }
 
-/// Where one stands in the past, for the screen.
+/// The position of time travel, for the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Playhead {
-    /// The event that came last.
+    /// The last event that is included.
     pub at: Seq,
-    /// When it happened.
+    /// The time of that event.
     pub time: Option<Timestamp>,
-    /// Its number among the events of the stream, and those of the oldest and the newest moment.
+    /// The number of that event, and the oldest and newest numbers that can be shown.
     pub numbers: (EventNumber, EventNumber, EventNumber),
-    /// The event that is gone to, while the way there is not yet folded.
+    /// The event to seek to, which differs from `at` while events are still being folded.
     pub target: Seq,
-    /// The oldest moment that can be shown, and the newest.
+    /// The oldest and newest events that can be shown.
     pub span: (Seq, Seq),
-    /// Whether it is played.
     pub playing: bool,
-    /// How fast.
     pub speed: Speed,
 }
 
-/// A state of the projections, as of an event.
+/// A saved state of the projections, as of an event.
 #[derive(Debug)]
 struct Kept {
     at: Seq,
-    /// Signs that it knows of, counted from the first.
+    /// The number of signs included, counted from the first.
     signs: u64,
     state: Box<Projections>,
     weight: usize,
 }
 
-/// The moment that is shown. Its projections stand in the viewer's own place.
+/// The shown position. Its projections take the place of the viewer's own ones.
 #[derive(Debug)]
 struct Moment {
-    /// Those of now.
+    /// The current projections.
     now: Box<Projections>,
     at: Seq,
     signs: u64,
     target: Seq,
-    /// Since when it is played, and from which time of the tape.
+    /// When playback began, and the event time that it began at.
     playing: Option<(Timestamp, Timestamp)>,
     near: VecDeque<Kept>,
 }
 
-/// What is kept of the past, and the moment that is shown.
+/// The saved states of a stream, and the shown position.
 #[derive(Debug)]
 pub struct Past {
-    /// All that came beside events, each with the event before it.
+    /// All non-event items, each with the event before it.
     signs: VecDeque<(Seq, Item)>,
     signs_gone: u64,
     sign_bytes: usize,
     kept: Vec<Kept>,
     recent: VecDeque<Kept>,
     step: u64,
-    /// The event at which a state was last thought of, its bytes, and the bytes that were folded since.
+    /// The event where saving a state was last considered, the size of that state, and the bytes folded since.
     tried: Seq,
     weight: usize,
     folded: usize,
@@ -152,7 +149,7 @@ impl Default for Past {
     }
 }
 
-/// Returns the bytes of memory that a sign takes, roughly.
+/// Returns the approximate memory of a sign, in bytes.
 fn weight(sign: &Item) -> usize {
     let own = match sign {
         Item::Record(record) => record.weight(),
@@ -176,8 +173,8 @@ impl Past {
         }
     }
 
-    /// Keeps a copy of the state after an event that came, where it is time for one. Until as many bytes were folded as it
-    /// has, copying would cost more than a little beside folding.
+    /// Saves a copy of the state after a new event if one is due. A copy is due only after as many bytes were folded as
+    /// it takes, so that copying stays cheap compared to folding.
     fn keep(&mut self, at: Seq, state: &Projections, first: Seq) {
         if at < self.tried + FIRST_STEP || self.folded < self.weight {
             return;
@@ -190,7 +187,7 @@ impl Past {
         }
     }
 
-    /// Keeps a copy of the state after an event, unless there is one nearby; says whether it did.
+    /// Saves a copy of the state after an event, unless there is one nearby. Returns whether it did.
     fn keep_copy(&mut self, at: Seq, signs: u64, state: &Projections, first: Seq) -> bool {
         let weight = state.weight();
         let place = self.kept.partition_point(|kept| kept.at < at);
@@ -199,7 +196,7 @@ impl Past {
             return false;
         }
         self.kept.insert(place, Kept { at, signs, state: Box::new(state.clone()), weight });
-        // From these one could not go on any more.
+        // States before the oldest event can't be continued.
         self.kept.retain(|kept| kept.at + 1 >= first);
         let bytes = |kept: &[Kept]| kept.iter().map(|kept| kept.weight).sum::<usize>();
         while self.kept.len() > 1 && (self.kept.len() > MOST || bytes(&self.kept) > MOST_BYTES) {
@@ -213,13 +210,13 @@ impl Past {
         true
     }
 
-    /// What the states that are kept take.
+    /// Returns the size of the saved states, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let near = self.moment.iter().flat_map(|moment| &moment.near);
         self.kept.iter().chain(&self.recent).chain(near).map(|kept| kept.weight).sum()
     }
 
-    /// Lets go of them.
+    /// Drops the saved states.
     pub(crate) fn let_go(&mut self) {
         self.kept.clear();
         self.recent.clear();
@@ -228,14 +225,14 @@ impl Past {
         }
     }
 
-    /// The signs that a state knows of which was made of nothing before an event.
+    /// Returns the number of signs before an event, for a state that is folded from the start.
     fn signs_before(&self, seq: Seq) -> u64 {
         self.signs_gone + self.signs.partition_point(|(after, _)| *after + 1 < seq) as u64
     }
 }
 
 impl Viewer {
-    /// Folds what came, whatever moment is shown.
+    /// Folds a new item into the current projections, also during time travel.
     pub(crate) fn fold(&mut self, item: &Item) {
         let Viewer { past, projections, tape, .. } = self;
         let mut moment = past.moment.take();
@@ -251,12 +248,12 @@ impl Viewer {
         past.moment = moment;
     }
 
-    /// The projections of all that has come.
+    /// Returns the projections of all received events.
     pub(crate) fn present(&self) -> &Projections {
         self.past.moment.as_ref().map_or(&self.projections, |moment| &*moment.now)
     }
 
-    /// Where one stands in the past; none where now is shown.
+    /// Returns the position of time travel; `None` while the viewer shows the present.
     pub fn playhead(&self) -> Option<Playhead> {
         let moment = self.past.moment.as_ref()?;
         let (at, target, playing) = (moment.at, moment.target, moment.playing.is_some());
@@ -267,22 +264,22 @@ impl Viewer {
         Some(Playhead { at, time, numbers, target, span, playing, speed: self.past.speed })
     }
 
-    /// Whether something is to be done in the next turn: the way to a moment is folded, or it is played.
+    /// Returns whether the next step has work: folding or playback.
     pub fn is_turning(&self) -> bool {
         self.past.moment.as_ref().is_some_and(|moment| moment.at < moment.target || moment.playing.is_some())
     }
 
-    /// Whether the way to a moment that was gone to is not yet folded.
+    /// Returns whether folding to a requested event is unfinished.
     pub fn is_on_the_way(&self) -> bool {
         self.past.moment.as_ref().is_some_and(|moment| moment.at < moment.target && moment.playing.is_none())
     }
 
-    /// The oldest moment that can be shown, and the newest.
+    /// Returns the oldest and newest events that can be shown.
     pub fn span(&self) -> (Seq, Seq) {
         let newest = self.tape.newest_seq();
         let oldest = match self.tape.first_kept() {
             None | Some(Seq(0 | 1)) => Seq::START,
-            // What was said before it is known by a state alone.
+            // Items before the oldest event are known only from a saved state.
             Some(first) => {
                 let usable = self.past.kept.iter().find(|kept| kept.at + 1 >= first);
                 usable.map_or(first, |kept| kept.at.min(newest))
@@ -291,7 +288,7 @@ impl Viewer {
         (oldest.min(newest), newest)
     }
 
-    /// Shows the moment after an event: 0 is before the first.
+    /// Shows the stream as of an event; 0 is before the first one.
     pub fn seek_to(&mut self, target: Seq) {
         let (oldest, newest) = self.span();
         let target = target.clamp(oldest, newest);
@@ -309,7 +306,7 @@ impl Viewer {
         moment.target = target;
         moment.playing = None;
         let fits = |at: Seq| at <= target && (at + 1 >= first || at == target);
-        // From where one stands one goes on, unless there is something nearer.
+        // Continue from the shown state, unless a saved one is closer.
         let own = (shown && fits(moment.at)).then_some(moment.at);
         let near = past
             .kept
@@ -346,11 +343,11 @@ impl Viewer {
         self.fold_turn();
     }
 
-    /// Goes by events from where one stands; beyond the newest lies now.
+    /// Steps by events. Stepping past the newest event returns to the present.
     pub fn step_in_time(&mut self, by: i64) {
         let (oldest, newest) = self.span();
         let moment = self.past.moment.as_ref();
-        // While the way is folded one goes on from where it leads to.
+        // While a seek is unfinished, step from its target.
         let at = moment.map_or(newest, |moment| moment.target);
         match Seq(at.0.saturating_add_signed(by)) {
             _ if newest == Seq::START || (by > 0 && moment.is_none()) => {}
@@ -359,7 +356,7 @@ impl Viewer {
         }
     }
 
-    /// Goes by twentieths of the tape.
+    /// Jumps by 5% of the event log.
     pub fn slide(&mut self, forward: bool) {
         let (oldest, newest) = self.span();
         let by = i64::try_from((newest - oldest).div_ceil(20)).unwrap_or(i64::MAX).max(1);
@@ -368,7 +365,7 @@ impl Viewer {
         self.step_in_time(by);
     }
 
-    /// Goes to a part of what can be shown, from its oldest moment to its newest.
+    /// Seeks to a fraction of the range that can be shown.
     pub fn slide_to(&mut self, part: u64, of: u64) {
         let (oldest, newest) = self.span();
         let part = u128::from(newest - oldest) * u128::from(part.min(of));
@@ -379,7 +376,7 @@ impl Viewer {
         }
     }
 
-    /// Shows now again.
+    /// Returns to the present.
     pub fn return_to_now(&mut self) {
         let Some(moment) = self.past.moment.take() else { return };
         self.projections = *moment.now;
@@ -387,7 +384,7 @@ impl Viewer {
         self.forget_lines();
     }
 
-    /// Plays from where one stands, or stands still. Now stands still as the moment that it is.
+    /// Plays or pauses. Pausing in the present stops at the newest event.
     pub fn play_or_pause(&mut self) {
         match &mut self.past.moment {
             Some(moment) if moment.playing.is_some() => {
@@ -399,13 +396,13 @@ impl Viewer {
         }
     }
 
-    /// Plays from the oldest moment on.
+    /// Plays from the oldest event.
     pub fn play_from_start(&mut self) {
         self.seek_to(self.span().0);
         self.play();
     }
 
-    /// Plays faster; after the fastest as it was. Gives how fast.
+    /// Increases the playback speed, wrapping around to the original. Returns the speed.
     pub fn next_speed(&mut self) -> Speed {
         self.past.speed = self.past.speed.next();
         if self.past.moment.as_ref().is_some_and(|moment| moment.playing.is_some()) {
@@ -420,7 +417,7 @@ impl Viewer {
         moment.playing = Some((self.now, from.unwrap_or(self.now)));
     }
 
-    /// Plays on to `now`, and loads one turn's worth of the way to the moment that is shown.
+    /// Plays up to `now`, and folds one step of an unfinished seek.
     pub fn turn_of_past(&mut self, now: Timestamp) {
         self.now = now;
         self.play_on();
@@ -428,24 +425,24 @@ impl Viewer {
         self.end_play();
     }
 
-    /// Returns to now where what is played has come to its end: in the same turn, so that the picture is the same until more
-    /// comes.
+    /// Returns to the present when playback reaches the newest event, in the same step, so that the screen does not
+    /// change until more events arrive.
     fn end_play(&mut self) {
         let newest = self.tape.newest_seq();
         if self.past.moment.as_ref().is_some_and(|moment| moment.playing.is_some() && moment.at >= newest) {
-            // The end was not requested: the cursor stays on its event.
+            // The user did not ask to follow new events, so the cursor stays on its event.
             let cursor = self.anchor;
             self.return_to_now();
             self.anchor = cursor;
         }
     }
 
-    /// Moves what is played to the moment that it is at by now.
+    /// Moves playback to the event that is due.
     fn play_on(&mut self) {
         let newest = self.tape.newest_seq();
         let Some(moment) = &mut self.past.moment else { return };
         let Some((since, from)) = moment.playing.filter(|_| moment.at >= moment.target) else { return };
-        // A clock that was set back would hold it until the clock is there again.
+        // If the clock was set back, playback would stop until it catches up.
         if self.now < since {
             return self.play();
         }
@@ -453,7 +450,7 @@ impl Viewer {
             let gone = self.now.duration_since(since).max(SignedDuration::ZERO);
             from.checked_add(gone.saturating_mul(times)).unwrap_or(Timestamp::MAX)
         });
-        // Let go meanwhile or not: what is next is gone to.
+        // Counts evicted events as due, so that playback skips them.
         let came = |seq: Seq| self.tape.time(seq).is_none_or(|at| until.is_none_or(|until| at <= until));
         let most = moment.at + (TURN / EVENT) as u64;
         while moment.target < newest.min(most) && came(moment.target + 1) {
@@ -461,7 +458,7 @@ impl Viewer {
         }
     }
 
-    /// Folds the way to the moment that is gone to, for one turn.
+    /// Folds one step of a seek.
     fn fold_turn(&mut self) {
         let (has_snapshots, is_recording) = (self.has_snapshots(), self.is_recording());
         let max_bytes = self.tape.limits().max_bytes;
@@ -472,7 +469,7 @@ impl Viewer {
         while moment.at < moment.target && room > 0 {
             let next = moment.at + 1;
             let Some(event) = tape.whole(next) else {
-                // It was let go meanwhile: what is still there is told without it.
+                // Events were evicted meanwhile: fold what is left without them.
                 let first = tape.first_kept().unwrap_or(next).max(Seq(1));
                 *projections = Viewer::unfolded(max_bytes, has_snapshots, is_recording);
                 moment.at = first.previous().max(next);
@@ -507,7 +504,7 @@ impl Viewer {
         }
     }
 
-    /// What was laid out, found and measured was of another moment.
+    /// Drops layouts, matches and sizes that belong to another position.
     fn forget_lines(&mut self) {
         (self.blocks, self.runs) = Default::default();
         self.blocks.wrap = self.wrap;
@@ -518,7 +515,7 @@ impl Viewer {
         }
         self.bars.forget();
         self.comparison.clear();
-        // States are numbered as they came: of a past whose beginning was let go, from another one on.
+        // States are numbered in arrival order, so numbers differ if the start was evicted.
         let known = self.snapshot.and_then(|number| self.snapshot_at(number));
         let is_other = known.is_some_and(|snapshot| Some(snapshot.seq) != self.snapshot_seq);
         if is_other || self.projections.values.rows().is_empty() {
@@ -530,12 +527,12 @@ impl Viewer {
     }
 }
 
-/// The sign with this number; the oldest that is kept where it was let go.
+/// Returns the sign with this number, or the oldest one if that was evicted.
 fn sign(signs: &VecDeque<(Seq, Item)>, gone: u64, number: u64) -> Option<&(Seq, Item)> {
     signs.get(usize::try_from(number.saturating_sub(gone)).ok()?)
 }
 
-/// Keeps the state of the moment, for the way back.
+/// Saves the state at the shown position, for stepping back.
 fn keep_near(moment: &mut Moment, state: &Projections) {
     let weight = state.weight();
     if weight > LARGEST || moment.near.iter().any(|kept| kept.at == moment.at) {
@@ -564,7 +561,7 @@ mod tests {
         assert!(gaps.max().unwrap() <= 2 * past.step && past.step <= 4 * newest.0 / MOST as u64, "{}", past.step);
         let last = past.kept.iter().chain(&past.recent).map(|kept| kept.at).max().unwrap();
         assert!(newest - last <= 2 * FIRST_STEP, "the way back from now: {last}");
-        // What was let go is not gone on from.
+        // States before the oldest event are dropped.
         let later = newest + 2 * past.step;
         assert!(past.keep_copy(later, 0, &state, newest) && past.kept.iter().all(|kept| kept.at + 1 >= newest));
     }

@@ -1,6 +1,6 @@
-//! The lines of messages: made when they are looked at, for a width, and kept until a message changes. A tool's answer
-//! stands under the call that it answers, so it takes no lines of its own. Rules between messages belong to the message
-//! behind them; one more entry behind the last message has those that no message follows.
+//! The lines of messages, rendered on demand for a width and cached until a message changes. A tool result is shown
+//! under its call and has no lines of its own. Rules between messages belong to the message after them; an extra entry
+//! after the last message holds the rules that no message follows.
 
 use super::Clock;
 use super::message::{Body, Scene, Segment, Unanswered, segments};
@@ -15,9 +15,9 @@ use runtail_stream::projection::{Message, Messages, Projections, Role};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// Messages whose lines are kept; far more than any screen shows.
+/// Maximum number of messages with cached lines, far more than a screen shows.
 const MAX_KEPT: usize = 400;
-/// Messages after an unanswered call that are looked at to see whether it may still be answered.
+/// How many messages after an unanswered call are checked to see whether it can still be answered.
 const NEAR: usize = 64;
 
 /// The lines of one message.
@@ -27,21 +27,22 @@ struct Block {
     segments: Vec<Segment>,
 }
 
-/// What a block's lines depend on.
+/// The inputs of a block's layout.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct MadeFor {
     rev: u32,
-    /// Those of the answers to its calls, together.
+    /// The combined version of the results of its calls.
     answers: u64,
     rewrites: u32,
     first: bool,
     writing: bool,
     unanswered: Unanswered,
-    /// Rules in front of it, and which change of the status they were made for.
+    /// The number of rules in front of the message, and the version of the status that they were made for.
     rules: (usize, u64),
 }
 
-/// A place in a message, whatever its layout: the segment, and in it the byte of a text or the line among all.
+/// A position in a message that does not depend on its layout: the segment, and the byte of a text or the line in the
+/// segment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Mark {
     segment: usize,
@@ -53,7 +54,7 @@ impl Block {
         self.segments.iter().map(Segment::height).sum()
     }
 
-    /// What is at a line, so that it is found again in another layout.
+    /// Returns the layout-independent position of a line.
     fn mark(&self, line: usize) -> Option<Mark> {
         let (segment, at) = self.at(line)?;
         let number = self.segments.iter().position(|other| std::ptr::eq(other, segment))?;
@@ -74,7 +75,7 @@ impl Block {
         before + within
     }
 
-    /// The segment with a line, and the line's number in it.
+    /// Returns the segment with a line, and the line's index in it.
     fn at(&self, line: usize) -> Option<(&Segment, usize)> {
         let mut left = line;
         self.segments.iter().find_map(|segment| match left.checked_sub(segment.height()) {
@@ -87,17 +88,16 @@ impl Block {
     }
 }
 
-/// The lines of all messages. Keys are numbers of messages, counting those that were let go.
+/// The lines of all messages. Keys are message numbers, counting evicted ones.
 #[derive(Debug)]
 pub struct Blocks {
-    /// Wraps code, which is cut else.
+    /// Whether code is wrapped; otherwise it is truncated.
     pub wrap: bool,
-    /// How times are told.
     timestamps: Timestamps,
     kept: RefCell<HashMap<u64, Block>>,
     measure: Measure,
-    /// Where the window's top and the cursor were put at the last change of the width, and what is there: a way back leads
-    /// to where it began.
+    /// The positions of the window's top and of the cursor at the last change of the width, so that undoing the change
+    /// restores them.
     held: [Option<(Spot, Mark)>; 2],
     unanswered: Unanswered,
     tz: TimeZone,
@@ -121,7 +121,7 @@ impl Default for Blocks {
 }
 
 impl Blocks {
-    /// Lines are made for this width from now on; the place keeps its part of what it was in.
+    /// Sets the width of the lines; the scroll position keeps its relative place in the message.
     pub fn prepare(
         &mut self,
         projections: &Projections,
@@ -154,13 +154,13 @@ impl Blocks {
         self.held = held;
     }
 
-    /// Times are told so from now on.
+    /// Sets how times are shown.
     pub fn tell_times(&mut self, timestamps: Timestamps) {
         self.timestamps = timestamps;
         self.kept.get_mut().clear();
     }
 
-    /// The clock of a message: since its run began, or since the message before.
+    /// Returns the clock of a message: since its run began, or since the previous message.
     fn clock<'a>(&'a self, projections: &Projections, key: u64, message: &Message) -> Clock<'a> {
         match self.timestamps {
             Timestamps::Absolute => Clock::Wall(&self.tz),
@@ -174,12 +174,12 @@ impl Blocks {
         }
     }
 
-    /// The list that these lines make of the messages.
+    /// Returns the messages as a list of lines.
     pub fn shown<'a>(&'a self, projections: &'a Projections) -> Shown<'a> {
         Shown { blocks: self, projections }
     }
 
-    /// Looks at the block of a message, which is made where it is missing or old.
+    /// Passes the block of a message to a function, after rendering it if it is missing or outdated.
     fn with<T>(&self, projections: &Projections, key: u64, look: impl FnOnce(&Block) -> T) -> Option<T> {
         let messages = &projections.messages;
         let message = messages.get(key)?;
@@ -203,12 +203,12 @@ impl Blocks {
         let block = match old {
             Some(block) if block.made_for == made_for => block,
             old => {
-                // What only grew goes on from where it was laid out.
+                // A text that only grew is extended from its previous layout.
                 let grown = old.filter(|old| old.made_for.rewrites == made_for.rewrites);
                 let scene = Scene {
                     messages,
                     number: key,
-                    // Between a rule and what follows it there is no blank line.
+                    // There is no blank line between a rule and the message after it.
                     first: made_for.first || rules > 0,
                     writing: made_for.writing,
                     unanswered: made_for.unanswered,
@@ -224,23 +224,23 @@ impl Blocks {
         Some(look(kept.entry(key).insert_entry(block).get()))
     }
 
-    /// The rules in front of a message.
+    /// Returns the rules in front of a message.
     fn rule_lines(&self, projections: &Projections, key: u64) -> Vec<(Line, Seq)> {
         let told = Told { timestamps: self.timestamps, tz: &self.tz };
         self.rules.lines(key, projections, self.measure.width, &told)
     }
 
-    /// The run whose end a line tells: its place in the list of runs.
+    /// Returns the index of the run whose end a line shows.
     pub fn run_at(&self, spot: Spot) -> Option<usize> {
         self.rules.run_at(spot.key, spot.line)
     }
 
-    /// Where runs end, in order.
+    /// Returns the positions of run ends, in order.
     pub fn run_ends(&self) -> impl Iterator<Item = Spot> {
         self.rules.ends().map(|(key, line)| Spot { key, line })
     }
 
-    /// One line.
+    /// Returns one line.
     pub fn line(&self, projections: &Projections, spot: Spot) -> Line {
         let Some(message) = projections.messages.get(spot.key) else {
             let rule = self.rule_lines(projections, spot.key).into_iter().nth(spot.line);
@@ -262,7 +262,7 @@ impl Blocks {
         line
     }
 
-    /// The event that brought a line.
+    /// Returns the event that produced a line.
     pub fn seq_at(&self, projections: &Projections, spot: Spot) -> Option<Seq> {
         let Some(message) = projections.messages.get(spot.key) else {
             return self.rule_lines(projections, spot.key).get(spot.line).map(|(_, seq)| *seq);
@@ -271,14 +271,14 @@ impl Blocks {
         seq.flatten().or(Some(message.last_seq))
     }
 
-    /// The message that a line is of: a tool's answer stands within the message that asked for it.
+    /// Returns the message that a line belongs to. A tool result is shown within the message of its call.
     pub fn message_at<'a>(&self, projections: &'a Projections, spot: Spot) -> Option<&'a Message> {
         let of = self.with(projections, spot.key, |block| block.at(spot.line).map(|(segment, _)| segment.of));
-        // A rule is of no message.
+        // A rule belongs to no message.
         projections.messages.get(of.flatten().map_or(Some(spot.key), |of| of)?)
     }
 
-    /// The line that an event brought, or the one before it.
+    /// Returns the line that an event produced, or the line before it.
     pub fn spot_of(&self, projections: &Projections, seq: Seq) -> Spot {
         if let Some((key, line)) = self.rules.spot_of(&projections.status, seq) {
             return Spot { key, line };
@@ -286,7 +286,7 @@ impl Blocks {
         let messages = &projections.messages;
         let items = messages.items();
         let after = items.partition_point(|m| m.first_seq <= seq);
-        // Messages of parallel branches are written at once: the one that this event changed, else the newest.
+        // Parallel branches write several messages at once: prefer the one that this event changed, else the newest.
         let near = items[..after].iter().enumerate().rev().take(NEAR);
         let written = |m: &Message| {
             m.last_seq == seq
@@ -318,7 +318,7 @@ impl Blocks {
     }
 }
 
-/// Whether a call of the message may still be answered: nobody has spoken after it.
+/// Returns whether a call of the message can still be answered, which is the case until another message follows.
 fn may_be_answered(messages: &Messages, key: u64, message: &Message) -> bool {
     if message.tool_calls.iter().all(|call| call.answer.is_some()) {
         return false;
@@ -328,7 +328,7 @@ fn may_be_answered(messages: &Messages, key: u64, message: &Message) -> bool {
     !later.take(NEAR).any(|m| matches!(m.role, Role::Ai | Role::Human) && m.ns == message.ns)
 }
 
-/// Messages as a list to scroll in.
+/// The messages as a scrollable list.
 #[derive(Clone, Copy)]
 pub struct Shown<'a> {
     blocks: &'a Blocks,
@@ -336,13 +336,13 @@ pub struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    /// For a tool's answer: the message with the call under which it stands.
+    /// Returns the message that shows a tool result under its call.
     pub fn asked_by(&self, key: u64) -> Option<u64> {
         let message = self.projections.messages.get(key)?;
         self.projections.messages.asked(message).and(message.asked_by)
     }
 
-    /// Lines of a message where it stands for itself.
+    /// Returns the number of lines of a message that is not shown under a call.
     pub fn own_height(&self, key: u64) -> usize {
         self.blocks.with(self.projections, key, Block::height).unwrap_or(0)
     }
@@ -364,7 +364,7 @@ impl Rows for Shown<'_> {
 }
 
 impl Segment {
-    /// Lines.
+    /// Returns the number of lines.
     pub(crate) fn height(&self) -> usize {
         match &self.body {
             Body::Lines(lines) => lines.len(),
@@ -385,7 +385,7 @@ impl Segment {
         }
     }
 
-    /// The event that brought a line; `message`: the one that this is of.
+    /// Returns the event that produced a line of `message`.
     fn seq(&self, message: &Message, at: usize) -> Seq {
         match &self.body {
             Body::Lines(lines) => lines.get(at).map_or(message.first_seq, |(_, seq)| *seq),

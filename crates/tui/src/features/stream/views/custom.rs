@@ -1,4 +1,4 @@
-//! The lines of the custom view.
+//! The lines of the Custom view.
 
 use super::{Times, clock, pad};
 use crate::features::stream::summary;
@@ -7,11 +7,11 @@ use runtail_core::text;
 use runtail_stream::Event;
 use runtail_stream::projection::{CustomRow, Progress};
 
-/// Columns of where it came from, and of a bar.
+/// Columns of the origin, and of a progress bar.
 const FROM: usize = 12;
 const BAR: usize = 10;
 
-/// What a graph said in its own words; `as_received` leaves its data as it came.
+/// Renders a custom event. `as_received` shows its data as received.
 pub fn line(row: &CustomRow, event: Option<&Event>, as_received: bool, width: usize, tz: &impl Times) -> Line {
     let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
     let before = line.width();
@@ -23,7 +23,7 @@ pub fn line(row: &CustomRow, event: Option<&Event>, as_received: bool, width: us
         line.push(Tone::Plain, "  ");
         pad(&mut line, before + FROM);
     }
-    let Some(event) = event else { return line.with(Tone::Dim, "(let go from the tape)") };
+    let Some(event) = event else { return line.with(Tone::Dim, "(evicted)") };
     let payload = summary::payload(event).filter(|_| !as_received);
     if let Some(progress) = row.progress.filter(|_| payload.is_some()) {
         bar(&mut line, progress);
@@ -36,7 +36,7 @@ pub fn line(row: &CustomRow, event: Option<&Event>, as_received: bool, width: us
     line
 }
 
-/// How far something is: a bar, and in numbers.
+/// Adds a progress bar with its numbers.
 fn bar(line: &mut Line, progress: Progress) {
     let full = (progress.part() * BAR as f64).round() as usize;
     line.push(Tone::Good, &"█".repeat(full));

@@ -1,13 +1,13 @@
-//! The line that tells what a stream is searched and filtered for, and how far that is.
+//! The line with the search and the filter of a stream, and their progress.
 
 use crate::features::stream::viewer::{View, Viewer};
 use crate::widgets::line::{Line, Tone};
 use runtail_core::text;
 
-/// What is hidden and what was found; nothing where nothing is searched for and no filter holds.
+/// Returns the line, or `None` without a search and a filter.
 pub fn line(viewer: &Viewer) -> Option<Line> {
     let find = viewer.finding();
-    // In the values view the state is searched, which its own line tells.
+    // The State view searches the state and has its own line.
     let elsewhere = viewer.view() == View::State;
     let (filter, pattern) = (&find.filter, &find.pattern);
     if elsewhere && filter.text().is_empty() || filter.text().is_empty() && pattern.is_empty() {
@@ -22,7 +22,7 @@ pub fn line(viewer: &Viewer) -> Option<Line> {
             let told = match (found.progress, found.at, found.count) {
                 (Some(progress), ..) => format!("searching {}  ·  {count} {hits}", percent(progress)),
                 (None, Some(at), _) => format!("{} of {count}", text::count(at)),
-                (None, None, 0) => "no hit in this view".to_string(),
+                (None, None, 0) => "no hits in this view".to_string(),
                 (None, None, _) => format!("{count} {hits}"),
             };
             line.push(if found.progress.is_some() { Tone::Moving } else { Tone::Plain }, &told);
@@ -35,11 +35,11 @@ pub fn line(viewer: &Viewer) -> Option<Line> {
             Some((hidden, all, looked_at)) => {
                 line.push(Tone::Plain, &format!("{} of {} hidden", text::count(hidden), text::count(all)));
                 if looked_at < all {
-                    line.push(Tone::Moving, &format!("  ·  {} looked at", percent((looked_at, all))));
+                    line.push(Tone::Moving, &format!("  ·  {} scanned", percent((looked_at, all))));
                 }
             }
-            None if filter.is_empty() => line.push(Tone::Dim, "hides nothing"),
-            None => line.push(Tone::Dim, "this view is shown whole"),
+            None if filter.is_empty() => line.push(Tone::Dim, "no filter"),
+            None => line.push(Tone::Dim, "this view is not filtered"),
         }
         line.push(Tone::Plain, "   ");
     }

@@ -1,5 +1,5 @@
-//! The lines of the Delivery view: what was received and what may be missing, when anything was last received, and the
-//! numbers of each event type, node, model, connection and run. Parts that grow come after parts that don't.
+//! The lines of the Delivery view: received and possibly missing events, the age of the last event and heartbeat, and
+//! the numbers of each event type, node, model, connection and run. Sections that grow come last.
 
 use super::runs::{precise, span};
 use super::{UNKNOWN, clock, pad};
@@ -14,44 +14,43 @@ use runtail_stream::projection::{
 use runtail_stream::{Outcome, Seq, Tape};
 use std::time::Duration;
 
-/// Connections, runs and gaps that the screen lists, from the newest.
+/// Maximum number of connections, runs and gaps listed on screen, newest first.
 const MAX_LISTED: usize = 50;
-/// Columns of a name, and of a number: at least.
+/// Minimum columns of a name, and of a number.
 const NAME: usize = 20;
 const NUMBER: usize = 9;
-/// Columns of a gap's reason, at least; and its bytes, at most.
+/// Minimum columns of a gap's reason, and its maximum bytes.
 const MIN_REASON: usize = 20;
 const MAX_REASON: usize = 2 << 10;
 
-/// A line of the books, and the event that it leads to.
+/// A line of the view, and the event that it opens.
 #[derive(Debug, Clone, Default)]
 pub struct Row {
-    /// The line.
     pub line: Line,
-    /// The newest event of its kind, or the first one of its run.
+    /// The newest event of its type, or the first one of its run.
     pub seq: Option<Seq>,
 }
 
-/// What the books of a stream go by.
+/// The context of the view.
 #[derive(Debug, Clone, Copy)]
 pub struct About {
-    /// Up to when ages count.
+    /// The time that ages count to.
     pub now: Timestamp,
-    /// Whether anything may still come, so that ages count.
+    /// Whether more events may arrive, so that ages keep counting.
     pub open: bool,
-    /// Whether there is a server that can be asked for the state.
+    /// Whether there is a server to load the state from.
     pub asks: bool,
-    /// Columns of the view.
+    /// The width of the view in columns.
     pub width: usize,
 }
 
-/// All lines.
+/// Returns all lines.
 pub fn rows(projections: &Projections, tape: &Tape, about: About, tz: &TimeZone) -> Vec<Row> {
     let About { now, open, asks, width } = about;
     book(projections, tape, asks, Book { rows: Vec::new(), now, open, width, column: NUMBER, listed: MAX_LISTED, tz })
 }
 
-/// The same for somebody else: whole, and with times where the screen has ages.
+/// Returns all lines for an export: not truncated, and with times instead of ages.
 pub fn whole(projections: &Projections, tape: &Tape, now: Timestamp, tz: &TimeZone) -> Vec<Row> {
     let (open, width, listed) = (false, usize::MAX, usize::MAX);
     book(projections, tape, false, Book { rows: Vec::new(), now, open, width, column: NUMBER, listed, tz })
@@ -85,11 +84,11 @@ struct Book<'a> {
     rows: Vec<Row>,
     now: Timestamp,
     open: bool,
-    /// Columns of the view.
+    /// The width of the view.
     width: usize,
-    /// Columns of a number in the part that is being written.
+    /// The width of a number in the current section.
     column: usize,
-    /// How many connections, runs and gaps are listed, from the newest.
+    /// How many connections, runs and gaps are listed, newest first.
     listed: usize,
     tz: &'a TimeZone,
 }
@@ -99,7 +98,7 @@ impl Book<'_> {
         self.rows.push(Row { line, seq });
     }
 
-    /// The title of a part, with what its columns hold.
+    /// Adds the title of a section, with its column headings.
     fn title(&mut self, title: &str, columns: &[&str]) {
         if !self.rows.is_empty() {
             self.push(Line::new(), None);
@@ -108,7 +107,7 @@ impl Book<'_> {
         if !columns.is_empty() {
             pad(&mut line, NAME);
         }
-        // Two heads never touch.
+        // Column headings never touch.
         let longest = columns.iter().map(|column| text::width(column) + 1).max().unwrap_or(0);
         self.column = longest.max(NUMBER);
         for column in columns {
@@ -117,7 +116,7 @@ impl Book<'_> {
         self.push(line, None);
     }
 
-    /// A row of numbers under a title's columns.
+    /// Adds a row of numbers under the column headings.
     fn numbers(&mut self, name: Line, numbers: &[String], seq: Option<Seq>) {
         let mut line = name;
         pad(&mut line, NAME);
@@ -131,7 +130,7 @@ impl Book<'_> {
     }
 
     fn ago(&self, at: Timestamp) -> String {
-        // What has settled stands still: an age would count for ever.
+        // In a closed stream an age would count forever.
         match self.open {
             true => text::duration(Duration::try_from(self.now.duration_since(at)).unwrap_or_default()),
             false => clock(at, self.tz),
@@ -147,7 +146,7 @@ impl Book<'_> {
             sums.push(("in memory", in_memory.0, Some(in_memory.1), Tone::Plain));
             sums.push(("evicted", evicted, Some(evicted_bytes), Tone::Plain));
         }
-        // What is zero and healthy is not shown.
+        // Zero counts are hidden.
         let more = [
             ("duplicates", ledger.duplicates, Tone::Plain),
             ("out of order", ledger.late, Tone::Plain),
@@ -163,7 +162,7 @@ impl Book<'_> {
         }
     }
 
-    /// Where something may be missing, and why.
+    /// Adds the gaps and their reasons.
     fn gaps(&mut self, ledger: &Ledger, tape: &Tape) {
         let all = ledger.possible_gaps();
         if all.is_empty() {
@@ -225,8 +224,7 @@ impl Book<'_> {
         }
     }
 
-    /// What each node of the newest run came to, and what each model used. `of`: that it is this run's, where that needs
-    /// saying.
+    /// Adds the numbers of each node in a run, and of each model. `of` names the run if there are several.
     fn nodes(&mut self, run: &RunNumbers, of: &str) {
         if !run.nodes.is_empty() {
             self.title(&format!("NODES{of}"), &["tasks", "time", "TTFT", "tok/s", "chunks/s", "tokens"]);
@@ -340,7 +338,7 @@ fn run_glyph(run: &RunNumbers) -> (&'static str, Tone) {
     }
 }
 
-/// The rest of a run's numbers, in words. `outcome` is how it ended, where the thread's runs know that.
+/// Returns the other numbers of a run as text. `outcome` is known from the thread's runs.
 fn more(run: &RunNumbers, outcome: Option<String>) -> String {
     let plural =
         |n: u64, word: &str| (n > 0).then(|| format!("{} {word}{}", text::count(n), if n == 1 { "" } else { "s" }));
@@ -376,7 +374,7 @@ fn tokens(usage: &Usage) -> [String; 5] {
 fn node_numbers(node: &NodeNumbers) -> [String; 6] {
     let took = if node.busy > SignedDuration::ZERO { precise(node.busy) } else { UNKNOWN.into() };
     [
-        // A node that is known by its messages alone ran, but how often is unknown.
+        // For a node known only from its messages, the number of executions is unknown.
         if node.turns > 0 { text::count(node.turns) } else { UNKNOWN.into() },
         took,
         node.to_first_token.map_or_else(|| UNKNOWN.into(), precise),
@@ -386,7 +384,7 @@ fn node_numbers(node: &NodeNumbers) -> [String; 6] {
     ]
 }
 
-/// A node's own name, by which its colour is known.
+/// Returns a node's own name, which determines its color.
 fn node_word(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
@@ -399,15 +397,15 @@ fn rate(rate: Option<f64>) -> String {
     }
 }
 
-/// A silence that needs saying: of the connection, or of a server without heartbeats.
+/// Returns a warning about a silent connection, or about a silent server without heartbeats.
 pub fn pulse(ledger: &Ledger, now: Timestamp) -> Option<Line> {
     match ledger.pulse(now) {
-        // The last event and the last heartbeat are shown as it is.
+        // The ages of the last event and heartbeat are enough.
         Pulse::Even | Pulse::Quiet(_) => None,
         Pulse::Silent(silent) => {
             Some(Line::of(Tone::Moving, "◌ ").with(Tone::Plain, &format!("no heartbeat for {}", text::age(silent))))
         }
-        // A server that sends no heartbeats is not to blame for it.
+        // A server without heartbeats gets a softer note.
         Pulse::Unheard(quiet) => Some(
             Line::of(Tone::Plain, &format!("◌ no event for {}", text::age(quiet)))
                 .with(Tone::Dim, ", no heartbeats here"),

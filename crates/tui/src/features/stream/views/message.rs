@@ -1,4 +1,4 @@
-//! The lines of the messages view.
+//! The lines of the Messages view.
 
 use super::{Clock, clock, namespace};
 use crate::widgets::line::{Line, Tone, wrap};
@@ -9,40 +9,38 @@ use runtail_stream::projection::{Message, Messages, Part, Role, ToolCall, Usage}
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Lines of a tool's result shown; the rest is a key away.
+/// Maximum lines of a tool result; the rest is in its details.
 const TOOL_LINES: usize = 6;
-/// Lines of a call's arguments.
+/// Maximum lines of a call's arguments.
 const ARGS_LINES: usize = 12;
-/// Arguments up to this size are laid out as JSON.
+/// Maximum size of arguments that are laid out as JSON.
 const MAX_ARGS: usize = 64 * 1024;
-/// Of a longer text its beginning and its end are shown, so much of each.
+/// Bytes shown at the start and at the end of a longer text.
 const WINDOW: usize = 128 * 1024;
-/// The end that is shown moves on in steps, so that it is seldom laid out anew.
+/// The visible end moves in steps, so that it is rarely laid out again.
 const STEP: usize = WINDOW / 2;
 
-/// A stretch of a message's lines.
+/// A part of a message's lines.
 #[derive(Debug)]
 pub struct Segment {
-    /// Number of the message that it is of; none for rules between messages.
+    /// The number of its message; `None` for rules between messages.
     pub of: Option<u64>,
-    /// The lines.
     pub body: Body,
 }
 
-/// Lines, or a text that may still grow.
+/// Fixed lines, or a text that can still grow.
 #[derive(Debug)]
 pub enum Body {
-    /// Each with the event that brought it.
+    /// Each line with the event that produced it.
     Lines(Vec<(Line, Seq)>),
-    /// A part of the message's text, or of its reasoning.
+    /// A part of the message's text or reasoning.
     Flow {
-        /// Its layout.
         flow: Flow,
-        /// The byte that it begins at.
+        /// The offset of its first byte.
         from: usize,
         /// Whether it is reasoning.
         thought: bool,
-        /// Columns left free before it.
+        /// Indentation in columns.
         indent: usize,
     },
 }
@@ -52,34 +50,31 @@ pub enum Body {
 pub enum Unanswered {
     /// The run is active.
     Running,
-    /// The thread waits for a person.
+    /// The thread is waiting for an answer.
     Waiting,
     /// The run failed.
     Failed,
-    /// None came, and none will.
+    /// No result was received, and none will be.
     #[default]
     Missing,
 }
 
-/// What a message is shown in.
+/// The context in which a message is laid out.
 pub struct Scene<'a> {
-    /// All messages.
     pub messages: &'a Messages,
     /// The message's number.
     pub number: u64,
-    /// Whether it is the first; before all others there is a blank line.
+    /// Whether it is the first message; the others have a blank line in front.
     pub first: bool,
     /// Whether it is still being written.
     pub writing: bool,
-    /// What is said of its calls without a result.
+    /// The status of its calls without a result.
     pub unanswered: Unanswered,
-    /// How wide.
     pub measure: Measure,
-    /// How its time is told.
     pub clock: Clock<'a>,
 }
 
-/// Lays out a message. `old`: how it was laid out when it was shorter.
+/// Lays out a message. `old` is its layout when it was shorter.
 pub fn segments(message: &Message, scene: &Scene<'_>, old: Vec<Segment>) -> Vec<Segment> {
     let flows = old.into_iter().filter_map(|segment| match segment.body {
         Body::Flow { flow, from, thought, .. } => Some((from, thought, flow)),
@@ -160,12 +155,12 @@ impl Layout<'_> {
         }
     }
 
-    /// A stretch of text, or of reasoning. Of a very long one only its beginning and its end are laid out.
+    /// Adds a range of text or reasoning. Of a very long one only the start and the end are laid out.
     fn text(&mut self, from: usize, to: usize, thought: bool) {
         let message = self.message;
         let text = if thought { &message.reasoning } else { &message.text };
         let Some(all) = text.get(from..to).filter(|all| !all.trim().is_empty()) else { return };
-        // Between two parts a blank line says nothing.
+        // Parts are already separated, so blank lines between them are dropped.
         let from = if from > 0 { from + all.len() - all.trim_start_matches('\n').len() } else { from };
         if to - from <= 2 * WINDOW {
             return self.flow(from, to, thought);
@@ -176,7 +171,7 @@ impl Layout<'_> {
         let left_out = text::bytes((tail - upto) as u64);
         let line = Line::of(
             Tone::Dim,
-            &format!("… {left_out} of {} not shown here, s saves them all", text::bytes((to - from) as u64)),
+            &format!("… {left_out} of {} not shown; press s to save all", text::bytes((to - from) as u64)),
         );
         let seq = if thought { message.thought_seq(upto) } else { message.text_seq(upto) };
         self.lines(vec![(line, seq)]);
@@ -198,7 +193,7 @@ impl Layout<'_> {
         self.out.push(Segment { of: Some(self.scene.number), body: Body::Flow { flow, from, thought, indent } });
     }
 
-    /// A call, and what came of it.
+    /// Adds a tool call and its result.
     fn call(&mut self, call: &ToolCall) {
         let width = self.scene.measure.width;
         let answer = self.scene.messages.answer(call);
@@ -206,7 +201,7 @@ impl Layout<'_> {
         let mut lines = arguments(call, is_whole, width);
         if let Some(why) = &call.invalid {
             let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-            lines.push(Line::of(Tone::Bad, &format!("└ ✗ not a call that can be made{why}")));
+            lines.push(Line::of(Tone::Bad, &format!("└ ✗ invalid tool call{why}")));
         } else if is_whole && answer.is_none() {
             let result = Line::of(Tone::Dim, "└ ");
             lines.push(match self.scene.unanswered {
@@ -224,7 +219,7 @@ impl Layout<'_> {
     }
 }
 
-/// A place at or before this byte where the text can be cut: best where a line begins.
+/// Returns a position at or before this byte where the text can be split, preferably at the start of a line.
 fn boundary(text: &str, at: usize) -> usize {
     let at = text::head(text, at).len();
     let line = text[..at].rfind('\n').map(|end| end + 1).filter(|line| at - line < STEP / 2);
@@ -240,7 +235,7 @@ fn heading(message: &Message, width: usize, times: &Clock<'_>) -> Line {
         line.push(Tone::Dim, " · ");
         line.push(Tone::label(node), node);
     }
-    // JavaScript names the node itself as the last part.
+    // JavaScript servers name the node itself as the last part.
     let names = |segment: &Arc<str>| segment.split(':').next() == message.node.as_deref();
     let place = match message.ns.split_last() {
         Some((last, outer)) if names(last) => outer,
@@ -253,7 +248,7 @@ fn heading(message: &Message, width: usize, times: &Clock<'_>) -> Line {
     if message.removed_at.is_some() {
         line.push(Tone::Dim, "  ■ removed by the graph");
     }
-    // What matters less gives way first.
+    // Less important parts are dropped first.
     let clock = clock(message.started_at, times);
     let rates = (message.role == Role::Ai).then(|| rates(message)).flatten();
     let usage = message.usage.as_ref().map(used);
@@ -273,7 +268,7 @@ fn heading(message: &Message, width: usize, times: &Clock<'_>) -> Line {
     line.right(Tone::Dim, &clock)
 }
 
-/// `TTFT 0.41s · 58 tok/s`.
+/// Returns `TTFT 0.41s · 58 tok/s`.
 fn rates(message: &Message) -> Option<String> {
     let first = message.time_to_first().map(|time| format!("TTFT {}", seconds(time)));
     let rate = message.tokens_per_second().map(|rate| match rate {
@@ -284,14 +279,14 @@ fn rates(message: &Message) -> Option<String> {
     (!said.is_empty()).then(|| said.join(" · "))
 }
 
-/// `11 in (3 cached) 7 out (2 reasoning)`.
+/// Returns `11 in (3 cached) 7 out (2 reasoning)`.
 fn used(usage: &Usage) -> String {
     let detail = |n: u64, what: &str| if n > 0 { format!(" ({} {what})", text::count(n)) } else { String::new() };
     let (input, output) = (text::count(usage.input), text::count(usage.output));
     format!("{input} in{} {output} out{}", detail(usage.cached, "cached"), detail(usage.reasoning, "reasoning"))
 }
 
-/// A short time, exact enough to compare: `82ms`, `0.41s`, `12s`.
+/// Formats a short duration with enough precision to compare: `82ms`, `0.41s`, `12s`.
 fn seconds(time: Duration) -> String {
     match time.as_millis() {
         0..100 => format!("{}ms", time.as_millis()),
@@ -300,7 +295,8 @@ fn seconds(time: Duration) -> String {
     }
 }
 
-/// The lines of a call: one where its arguments fit, else they are laid out below it. While they grow their end is shown.
+/// Returns the lines of a call: a single line if the arguments fit, otherwise the arguments below it. While they grow,
+/// their end is shown.
 fn arguments(call: &ToolCall, is_whole: bool, width: usize) -> Vec<Line> {
     let name = if call.name.is_empty() { "tool" } else { &call.name };
     let first = Line::of(Tone::Accent, "→ ").with(Tone::Strong, name);
@@ -328,18 +324,18 @@ fn arguments(call: &ToolCall, is_whole: bool, width: usize) -> Vec<Line> {
     lines.extend(rows.iter().take(ARGS_LINES).map(|row| indented(row)));
     if rows.len() > ARGS_LINES {
         let size = text::bytes(call.args.len() as u64);
-        lines.push(Line::of(Tone::Dim, &format!("    … {size} in all, ⏎ opens it")));
+        lines.push(Line::of(Tone::Dim, &format!("    … {size} total, ⏎ opens it")));
     }
     lines
 }
 
-/// What a tool answered; under its call where that is known.
+/// Returns the lines of a tool result, which follow its call if that is known.
 fn result(answer: &Message, call: Option<&ToolCall>, width: usize) -> Vec<(Line, Seq)> {
     let took = call.filter(|call| call.seq != answer.first_seq).and_then(|call| {
         let time = Duration::try_from(answer.started_at?.duration_since(call.at?)).ok()?;
         Some(seconds(time))
     });
-    // The name says whose result it is where it doesn't stand under its call.
+    // A result that is not under its call needs the tool's name.
     let name = answer.name.as_deref().filter(|name| call.is_none_or(|call| call.name != *name));
     let mut lead = name.map(|name| format!("{name} ")).unwrap_or_default();
     if answer.is_error {
@@ -347,7 +343,7 @@ fn result(answer: &Message, call: Option<&ToolCall>, width: usize) -> Vec<(Line,
     }
     let lead = text::clean(&lead).into_owned();
     let right = took.as_ref().map_or(0, |took| took.len() + 2);
-    // Only what can be on these lines is looked at, however long the result is.
+    // A result can be very long, so read only what fits on these lines.
     let body = answer.text.trim_end();
     let shown = text::head(body, (TOOL_LINES + 1) * width * 4);
     let wrapped = wrap(&format!("{lead}{shown}"), width.saturating_sub(2 + right));
@@ -369,7 +365,7 @@ fn result(answer: &Message, call: Option<&ToolCall>, width: usize) -> Vec<(Line,
     }
     if shown.len() < body.len() {
         let size = text::bytes(body.len() as u64);
-        lines.push(Line::of(Tone::Dim, &format!("  … {size} in all, ⏎ opens it")));
+        lines.push(Line::of(Tone::Dim, &format!("  … {size} total, ⏎ opens it")));
     } else if wrapped.len() > TOOL_LINES {
         lines.push(Line::of(Tone::Dim, &format!("  … {} more lines, ⏎ opens them", wrapped.len() - TOOL_LINES)));
     }

@@ -1,4 +1,4 @@
-//! The lines of each view, made from its projection: one file a view.
+//! The lines of each view, built from its projection; one file per view.
 
 pub mod blocks;
 pub mod custom;
@@ -20,25 +20,25 @@ use jiff::{SignedDuration, Timestamp};
 use runtail_core::text;
 use std::sync::Arc;
 
-/// What says when something was, in eight columns.
+/// Formats times in eight columns.
 pub trait Times {
-    /// When that was.
+    /// Formats a time.
     fn tell(&self, at: Timestamp) -> String;
 }
 
-/// Time of day, in the zone of the person.
+/// Formats the time of day in the user's zone.
 impl Times for TimeZone {
     fn tell(&self, at: Timestamp) -> String {
         at.to_zoned(self.clone()).strftime("%H:%M:%S").to_string()
     }
 }
 
-/// The times of a stream's entries, as the person wants them.
+/// How the times of a stream's entries are shown.
 #[derive(Debug, Clone, Copy)]
 pub enum Clock<'a> {
-    /// Time of day.
+    /// As time of day.
     Wall(&'a TimeZone),
-    /// Since another time; nothing where there was none.
+    /// Relative to another time; empty if there is none.
     Since(Option<Timestamp>),
 }
 
@@ -52,7 +52,8 @@ impl Times for Clock<'_> {
     }
 }
 
-/// How much later something was, in at most eight columns: `+12ms`, `+1.20s`, `+2m10s`. A clock may have been set back.
+/// Formats a time difference in at most eight columns: `+12ms`, `+1.20s`, `+2m10s`. It can be negative if a clock was
+/// set back.
 fn offset(by: SignedDuration) -> String {
     let sign = if by < SignedDuration::ZERO { '-' } else { '+' };
     let by = by.unsigned_abs();
@@ -63,21 +64,21 @@ fn offset(by: SignedDuration) -> String {
     }
 }
 
-/// When something was, in eight columns; a dash where that is not known.
+/// Formats a time in eight columns, or a dash if it is unknown.
 pub fn clock(at: impl Into<Option<Timestamp>>, times: &impl Times) -> String {
     at.into().map_or_else(|| format!("{UNKNOWN:>8}"), |at| times.tell(at))
 }
 
-/// What stands for a time that is not known.
+/// The placeholder for an unknown time.
 pub const UNKNOWN: &str = "–";
 
-/// A namespace as people read it: the names, without the task ids.
+/// Formats a namespace as its names without the task ids.
 pub fn namespace(ns: &[Arc<str>]) -> String {
     let names: Vec<&str> = ns.iter().map(|s| s.split_once(':').map_or(&**s, |(name, _)| name)).collect();
     names.join(" › ")
 }
 
-/// Fills up to a column, so that what follows stands in one.
+/// Pads a line to a column.
 fn pad(line: &mut Line, column: usize) {
     let missing = column.saturating_sub(line.width());
     line.push(Tone::Plain, &" ".repeat(missing));

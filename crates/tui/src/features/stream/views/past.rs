@@ -1,4 +1,4 @@
-//! The line of the past: which moment is shown, where on the tape it is, and what goes on from there.
+//! The time travel line: the shown event, its position in the event log, and the playback status.
 
 use super::{Times, clock};
 use crate::features::stream::viewer::{Playhead, Speed};
@@ -7,27 +7,28 @@ use runtail_core::text::{count, width};
 use runtail_stream::EventNumber;
 use std::ops::Range;
 
-/// Columns of the slider: at least, and at most.
+/// Minimum and maximum columns of the slider.
 const SLIDER: (usize, usize) = (8, 60);
-/// Columns of a time of day, and of what is done now.
+/// Columns of a time of day, and of the status.
 const CLOCK: usize = 8;
 const NOW: usize = 13;
-/// From so many columns on, all is said.
+/// Minimum width to show everything.
 const ROOMY: usize = 100;
 
-/// The line, for so many columns.
+/// Returns the line at a width.
 pub fn line(standing: &Playhead, columns: usize, times: &impl Times) -> Line {
     laid(standing, columns, times).0
 }
 
-/// The columns of the slider in that line, where there is room for one.
+/// Returns the columns of the slider in the line, if there is room for one.
 pub fn slider(standing: &Playhead, columns: usize, times: &impl Times) -> Option<Range<usize>> {
     laid(standing, columns, times).1
 }
 
 fn laid(standing: &Playhead, columns: usize, times: &impl Times) -> (Line, Option<Range<usize>>) {
     let Playhead { at, time, numbers, target, span: (oldest, newest), playing, speed } = *standing;
-    // Nothing before the slider, and no length of it, depends on the moment: it stays under the pointer that moves it.
+    // The width of the text before the slider, and of the slider, is constant, so the slider stays under the mouse
+    // pointer.
     let mut line = Line::of(Tone::Moving, "PAST ");
     let time = time.map_or_else(|| " ".repeat(CLOCK), |time| clock(time, times));
     line.push(Tone::Strong, &format!("{time:<CLOCK$}"));
@@ -49,14 +50,14 @@ fn laid(standing: &Playhead, columns: usize, times: &impl Times) -> (Line, Optio
     let paused_hints = [", . step  < > jump  Space play  S speed  G live", "Space play  G live", "G live"];
     let room = columns.saturating_sub(line.width() + NOW + 4);
     let beside = |hints: &str| room.saturating_sub(width(hints) + 2);
-    // The way back is said before the slider is drawn, and the slider before the other keys are said.
+    // The key that returns to the present comes first, then the slider, then the other keys.
     let fits = paused_hints.iter().position(|hints| beside(hints) >= SLIDER.0);
     let said = fits.or_else(|| Some(2).filter(|_| width(paused_hints[2]) < room));
     let hints = said.map_or("", |n| if playing { playing_hints[n] } else { paused_hints[n] });
     let slider = said.map_or(room, |n| beside(paused_hints[n]).min(beside(playing_hints[n]))).min(SLIDER.1);
     let mut bar = None;
     if slider >= SLIDER.0 {
-        // Where it was put, though the way there may still be folded.
+        // Shows the seek target, even while events are being folded.
         let mark = if on_its_way { target } else { at };
         let share =
             |of: usize| usize::try_from(u128::from(mark - oldest) * of as u128 / u128::from((newest - oldest).max(1)));
@@ -93,7 +94,7 @@ mod tests {
             let line = line(&standing, columns, &TimeZone::UTC);
             let right: usize = line.right.iter().map(|piece| width(&piece.text)).sum();
             assert!(columns < 50 || line.width() + right <= columns, "{columns}");
-            // Where the mouse finds it.
+            // The position of the slider for the mouse.
             let bar = slider(&standing, columns, &TimeZone::UTC);
             let text = line.left.iter().map(|piece| piece.text.as_str()).collect::<String>();
             let drawn: Vec<usize> =

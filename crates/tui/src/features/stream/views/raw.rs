@@ -1,4 +1,4 @@
-//! The lines of the raw view: every event, as a line made for its mode, or as received.
+//! The lines of the Raw view: every event, summarized or as received.
 
 use super::{Times, UNKNOWN, clock, namespace, pad};
 use crate::features::stream::summary;
@@ -10,18 +10,17 @@ use runtail_stream::{Data, Event, EventNumber};
 /// Columns of the event's name.
 const NAME: usize = 16;
 
-/// An event for its line.
+/// An event with what its line needs.
 #[derive(Debug)]
 pub struct RawEvent<'a> {
-    /// The event.
     pub event: &'a Event,
-    /// Its number among the events of the stream; snapshots have none.
+    /// The event's number in the stream; snapshots have none.
     pub number: EventNumber,
-    /// What is known of the state that it carries.
+    /// The state that the event carries, if any.
     pub state: Option<&'a Snapshot>,
 }
 
-/// One event. `as_received` leaves its data as it was received.
+/// Renders one event. `as_received` shows its data as received.
 pub fn line(raw: &RawEvent<'_>, as_received: bool, width: usize, tz: &impl Times) -> Line {
     let RawEvent { event, number, state } = *raw;
     let number = if event.is_snapshot() { UNKNOWN.to_string() } else { number.to_string() };

@@ -1,4 +1,5 @@
-//! The rules between messages: where what was loaded from the server's state begins, and how and when each run ended.
+//! The rules between messages: where the messages loaded from the server's state begin, and how and when each run
+//! ended.
 
 use super::runs;
 use super::runs::RunWords;
@@ -14,29 +15,29 @@ use runtail_stream::projection::{Projections, RunEntry, Status};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What a rule tells.
+/// A rule between messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rule {
-    /// What follows was loaded from the server's state.
+    /// The following messages were loaded from the server's state.
     Loaded,
-    /// A run ended: its place in the list of runs.
+    /// A run ended; the value is its index in the list of runs.
     RunEnd(usize),
 }
 
-/// Where the rules are: each in front of a message, by its number, or behind the last one.
+/// The positions of the rules, each in front of a message or after the last one.
 #[derive(Debug, Default)]
 pub struct RunRules {
-    /// In order.
+    /// Sorted by message number.
     placed: Vec<(u64, Rule)>,
     made_for: Option<MadeFor>,
-    /// The newest message of each run, and up to which message that was looked for.
+    /// The newest message of each run, and the message up to which this is known.
     newest: HashMap<Arc<str>, u64>,
     /// The oldest message of each run.
     oldest: HashMap<Arc<str>, u64>,
     looked_up_to: u64,
 }
 
-/// What the places depend on.
+/// The inputs of the positions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct MadeFor {
     revision: u64,
@@ -45,7 +46,7 @@ struct MadeFor {
 }
 
 impl RunRules {
-    /// Brings the places in line with the runs and the messages.
+    /// Updates the positions from the runs and the messages.
     pub fn prepare(&mut self, projections: &Projections) {
         let (status, messages) = (&projections.status, &projections.messages);
         let end = messages.evicted() + messages.items().len() as u64;
@@ -58,7 +59,7 @@ impl RunRules {
         if before == made_for {
             return;
         }
-        // A snapshot may tell of messages that are there which run wrote them.
+        // A snapshot can add the run of an existing message.
         if before.loaded != made_for.loaded || end < self.looked_up_to {
             self.newest.clear();
             self.oldest.clear();
@@ -92,11 +93,11 @@ impl RunRules {
                 let seq = run.first_seq.and(run.end_seq)?;
                 Some(first + messages.items().partition_point(|message| message.first_seq <= seq) as u64)
             };
-            // Messages of unknown runs are taken for those of the newest run.
+            // Messages of unknown runs are assigned to the newest run.
             let unknown = if i + 1 == status.runs().len() { end } else { from };
             let key = newest.map(|key| key + 1).or_else(streamed).unwrap_or(unknown);
             let mut key = key.min(oldest_later[i]).max(from);
-            // A tool's answer is shown with its call, even where another run brought it.
+            // A tool result is shown with its call, even if another run produced it.
             while messages.get(key).is_some_and(|message| messages.asked(message).is_some()) {
                 key += 1;
             }
@@ -106,7 +107,7 @@ impl RunRules {
         self.placed.sort_by_key(|(key, rule)| (*key, *rule != Rule::Loaded));
     }
 
-    /// For each run, the oldest message of any later run; the largest key if there is none.
+    /// Returns, for each run, the oldest message of any later run; the largest key if there is none.
     fn oldest_later(&self, runs: &[RunEntry]) -> Vec<u64> {
         let mut oldest = u64::MAX;
         let mut later: Vec<u64> = runs
@@ -123,7 +124,7 @@ impl RunRules {
         later
     }
 
-    /// How many rules are in front of a message.
+    /// Returns the number of rules in front of a message.
     pub fn count(&self, key: u64) -> usize {
         self.at(key).len()
     }
@@ -134,7 +135,7 @@ impl RunRules {
         &self.placed[from..from + count]
     }
 
-    /// The rules in front of a message, each with the event that tells of it.
+    /// Returns the rules in front of a message, each with its event.
     pub fn lines(&self, key: u64, projections: &Projections, width: usize, times: &Told<'_>) -> Vec<(Line, Seq)> {
         let status = &projections.status;
         let line = |rule: &Rule| match rule {
@@ -147,7 +148,8 @@ impl RunRules {
         self.at(key).iter().filter_map(|(_, rule)| line(rule)).collect()
     }
 
-    /// Where the end of the run is told that ended with an event: the message, and the rule in front of it.
+    /// Returns the position of the rule for the run that ended with an event: the message, and the rule's index in
+    /// front of it.
     pub fn spot_of(&self, status: &Status, seq: Seq) -> Option<(u64, usize)> {
         let ends_with = |rule: &Rule| match rule {
             Rule::RunEnd(i) => {
@@ -159,7 +161,7 @@ impl RunRules {
         Some((*key, self.at(*key).iter().position(|(_, other)| other == rule)?))
     }
 
-    /// Where the newest end of a run up to an event is told, else the first one.
+    /// Returns the position of the newest run end up to an event, or else of the first one.
     pub fn nearest(&self, status: &Status, seq: Seq) -> Option<(u64, usize)> {
         let is_before = |(key, line): &(u64, usize)| {
             let run = self.run_at(*key, *line).and_then(|run| status.runs().get(run));
@@ -168,7 +170,7 @@ impl RunRules {
         self.ends().filter(is_before).last().or_else(|| self.ends().next())
     }
 
-    /// The run that a rule in front of a message is of: its place in the list of runs.
+    /// Returns the index of the run that a rule in front of a message belongs to.
     pub fn run_at(&self, key: u64, line: usize) -> Option<usize> {
         match self.at(key).get(line)?.1 {
             Rule::RunEnd(i) => Some(i),
@@ -176,7 +178,7 @@ impl RunRules {
         }
     }
 
-    /// Where runs end: the message and the rule in front of it, in order.
+    /// Returns the positions of run ends, in order.
     pub fn ends(&self) -> impl Iterator<Item = (u64, usize)> {
         let of = |(key, rule): &(u64, Rule)| {
             let line = self.at(*key).iter().position(|(_, other)| other == rule)?;
@@ -186,18 +188,17 @@ impl RunRules {
     }
 }
 
-/// How times are told in rules.
+/// How rules show times.
 #[derive(Debug, Clone, Copy)]
 pub struct Told<'a> {
-    /// As the person wants them.
     pub timestamps: Timestamps,
-    /// The person's zone.
+    /// The user's time zone.
     pub tz: &'a TimeZone,
 }
 
 fn loaded_rule(status: &Status, at: Timestamp, width: usize, tz: &TimeZone) -> Line {
     let mut said = format!("── from the server's state · loaded {} ", clock(at, tz));
-    // Runs whose events the stream has not shown, though they are over.
+    // Ended runs whose events the stream did not show.
     let mut unseen =
         status.runs().iter().filter(|run| run.is_recorded && run.outcome.is_over() && run.first_seq.is_none());
     if let Some(first) = unseen.next() {
@@ -222,7 +223,7 @@ fn run_rule(run: &RunEntry, projections: &Projections, width: usize, times: &Tol
     let mut line = Line::of(Tone::Dim, &format!("── {} ", run.name())).with(tones(role).1, &outcome);
     for detail in details {
         let part = format!(" · {detail}");
-        // What there is no room for is in the list of runs.
+        // Parts that don't fit are left to the Runs view.
         if line.width() + text::width(&part) <= room {
             line.push(Tone::Dim, &part);
         }
@@ -231,7 +232,7 @@ fn run_rule(run: &RunEntry, projections: &Projections, width: usize, times: &Tol
     filled(line, width.saturating_sub(text::width(&at) + 1)).with(Tone::Dim, &format!(" {at}"))
 }
 
-/// A rule up to a width.
+/// Extends a rule to a width.
 fn filled(mut line: Line, width: usize) -> Line {
     let missing = width.saturating_sub(line.width());
     line.push(Tone::Dim, &"─".repeat(missing));

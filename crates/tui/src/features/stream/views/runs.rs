@@ -1,4 +1,4 @@
-//! The lines of the Runs view: the thread's runs, and what happened to them and to the connection.
+//! The lines of the Runs view: the thread's runs, and the events of the runs and the connection.
 
 use super::{Times, clock, namespace};
 use crate::features::stream::summary;
@@ -12,29 +12,29 @@ use runtail_stream::projection::{
 };
 use std::time::Duration;
 
-/// Columns of an error's kind.
+/// Maximum columns of an error's kind.
 const MAX_KIND: usize = 40;
-/// Bytes of an error that a row shows.
+/// Maximum bytes of an error in a row.
 const MAX_ERROR: usize = 1024;
 
-/// Shortest time in the queue that a run's row shows.
+/// Minimum time in the queue for a row to show it.
 const QUEUED: SignedDuration = SignedDuration::from_secs(1);
 
-/// Outcomes of a stream that are those of its run.
+/// Stream outcomes that are also the outcome of the run.
 const OUTCOMES: [&str; 5] = ["success", "error", "interrupted", "cancelled", "timeout"];
 
-/// How a run is or ended, in words.
+/// The status or outcome of a run as text.
 #[derive(Debug)]
 pub struct RunWords {
-    /// Its glyph and color.
+    /// The glyph and color.
     pub role: StatusRole,
-    /// `failed in tools`.
+    /// The outcome, such as `failed in tools`.
     pub outcome: String,
-    /// More, each cleaned: the kind of its error, how long it took, its tokens.
+    /// Sanitized details: the kind of error, the duration and the tokens.
     pub details: Vec<String>,
 }
 
-/// A run in words.
+/// Describes a run.
 pub fn words(run: &RunEntry, projections: &Projections) -> RunWords {
     let status = &projections.status;
     let node =
@@ -60,7 +60,7 @@ pub fn words(run: &RunEntry, projections: &Projections) -> RunWords {
         RunOutcome::Deleted => (StatusRole::Ended, "rolled back or deleted".into()),
         RunOutcome::Unknown => {
             let asks = status.awaits_outcome(run);
-            details.push(if asks { "asking the server how" } else { "the server doesn't say how" }.into());
+            details.push(if asks { "loading the outcome" } else { "outcome not reported" }.into());
             (StatusRole::Unknown, "ended".into())
         }
     };
@@ -75,10 +75,10 @@ pub fn words(run: &RunEntry, projections: &Projections) -> RunWords {
     RunWords { role, outcome, details }
 }
 
-/// The kind of an error: what is in front of its first colon.
+/// Returns the kind of an error, which precedes its first colon.
 fn kind_of(error: &str) -> String {
     let first = error.lines().next().unwrap_or_default();
-    // An exception's class, and not the first words of a message.
+    // Accepts only an exception class, not the first words of a message.
     let is_class =
         |kind: &str| kind.starts_with(|c: char| c.is_ascii_uppercase()) && !kind.contains(char::is_whitespace);
     let kind = first.split_once(':').map_or(first, |(kind, _)| kind);
@@ -86,17 +86,17 @@ fn kind_of(error: &str) -> String {
     text::fit(&text::clean(text::head(kind, 4 * MAX_KIND)), MAX_KIND).into_owned()
 }
 
-/// A run of which the stream has shown nothing: its record in one line.
+/// Returns the line of a run without events in the stream, built from its record.
 pub fn recorded(run: &RunEntry, projections: &Projections, tz: &impl Times) -> Line {
     let RunWords { role, outcome, mut details } = words(run, projections);
     let (glyph, word) = tones(role);
-    // What is told is how it ended, so it is told with that time.
+    // The line shows the outcome, so it has the time of the end.
     let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(run.ended.or(run.began).or(run.requested), tz)));
     line.push(glyph, &format!("{} ", role.glyph()));
     line.push(Tone::Plain, &format!("{} ", run.name()));
     line.push(word, &outcome);
     if let Some(error) = &run.error {
-        // The whole error, and not its kind alone.
+        // Replaces the kind of the error with the whole error.
         details.retain(|detail| *detail != kind_of(error));
         details.push(text::head(error, MAX_ERROR).lines().next().unwrap_or_default().to_string());
     }
@@ -109,12 +109,12 @@ pub fn recorded(run: &RunEntry, projections: &Projections, tz: &impl Times) -> L
     }
 }
 
-/// One thing that happened to a run or to the connection, with the run's outcome and numbers where it ends.
+/// Returns the line of a run or connection event, with the run's outcome and numbers if it ended.
 pub fn line(row: &LifecycleRow, projections: &Projections, width: usize, tz: &impl Times) -> Line {
     let run = projections.metrics.run_at(row.seq).filter(|run| run.run_id.is_none() || run.run_id == row.run_id);
     let entry = row.run_id.as_deref().and_then(|id| projections.status.run(id));
     let ends_run = |row: &LifecycleRow| matches!(row.kind, LifecycleKind::RunDone | LifecycleKind::RunInterrupted);
-    // The end of a run's own stream is the end of the run, if nothing before said that it was.
+    // The end of a run's own stream is also the end of the run, unless an earlier event reported it.
     let ends_stream = row.kind == LifecycleKind::End
         && entry.is_some_and(|entry| entry.outcome.is_over())
         && OUTCOMES.iter().any(|outcome| row.text.starts_with(outcome));
@@ -136,7 +136,7 @@ pub fn line(row: &LifecycleRow, projections: &Projections, width: usize, tz: &im
     let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at.or(recorded), tz)));
     line.push(Tone::Plain, &"  ".repeat(row.ns.len().min(8)));
     line.push(tone, &format!("{glyph} "));
-    // Under its subgraph's task the name alone is enough; which one it is stands behind it.
+    // The subgraph's name is enough; its task id follows at the end of the line.
     let path: String = row.ns.iter().flat_map(|s| [s.split(':').next().unwrap_or_default(), "/"]).collect();
     match (row.kind, entry, &ended) {
         (LifecycleKind::Interrupt, ..) if row.text.starts_with(['{', '[']) => {
@@ -185,7 +185,7 @@ fn glyph(kind: LifecycleKind, ended: Option<&RunWords>) -> (&'static str, Tone) 
     match (kind, ended) {
         (_, Some(words)) => (words.role.glyph(), tones(words.role).0),
         (LifecycleKind::RunStart | LifecycleKind::Attempt | LifecycleKind::Retry, _) => ("◐", Tone::Moving),
-        // The stream says that it ended, never how.
+        // The stream reports the end, but never the outcome.
         (LifecycleKind::RunDone, _) => ("?", Tone::Dim),
         (LifecycleKind::End, _) => ("■", Tone::Strong),
         (LifecycleKind::Interrupt | LifecycleKind::RunInterrupted, _) => ("◆", Tone::Waiting),
@@ -198,7 +198,7 @@ fn glyph(kind: LifecycleKind, ended: Option<&RunWords>) -> (&'static str, Tone) 
     }
 }
 
-/// A run's numbers in words, until its end or a moment: how long, how soon, how much.
+/// Returns the numbers of a run as text, up to its end or `until`: duration, TTFT and tokens.
 pub fn told(run: &RunNumbers, until: Option<Timestamp>) -> Vec<String> {
     let mut told = Vec::new();
     let until = run.ended.or(until).zip(run.start());
@@ -217,17 +217,17 @@ pub fn told(run: &RunNumbers, until: Option<Timestamp>) -> Vec<String> {
     told
 }
 
-/// How long a run took: a short one to the millisecond.
+/// Formats the duration of a run; short ones to the millisecond.
 pub fn took(took: SignedDuration) -> String {
     if took < SignedDuration::from_millis(100) { precise(took) } else { span(took) }
 }
 
-/// A span of time for people.
+/// Formats a time span.
 pub fn span(span: SignedDuration) -> String {
     text::duration(Duration::try_from(span).unwrap_or_default())
 }
 
-/// A wait, as exact as it says something: `18ms`, `0.37s`, `12s`.
+/// Formats a wait with suitable precision: `18ms`, `0.37s`, `12s`.
 pub fn precise(wait: SignedDuration) -> String {
     let wait = wait.max(SignedDuration::ZERO);
     match wait.as_millis() {

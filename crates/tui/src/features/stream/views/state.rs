@@ -1,5 +1,5 @@
-//! What is said of a state above it: which one it is, whose, how large, and where the cursor is in it; and, above any
-//! document, what is searched for.
+//! The line above a state: its number, namespace, size and the path under the cursor; and, above any document, the
+//! search.
 
 use super::{clock, namespace};
 use crate::features::stream::viewer::{View, Viewer};
@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use runtail_core::text;
 use runtail_stream::projection::Snapshot;
 
-/// The line under the tabs while the values are looked at.
+/// Returns the line below the tabs for the State view.
 pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
     let number = viewer.state_shown().or(viewer.snapshot)?;
     let snapshot = viewer.snapshot_at(number)?;
@@ -56,7 +56,7 @@ fn push_source(line: &mut Line, snapshot: &Snapshot) {
     }
 }
 
-/// What a state is compared with, behind the counts of its changes.
+/// Returns the base of a comparison, shown after the counts of changes.
 pub fn since(number: u64, snapshot: &Snapshot, marked: bool, tz: &TimeZone) -> Line {
     let which = if marked { "the marked state" } else { "state" };
     let words = format!(" since {which} {}, {}", text::count(number + 1), clock(snapshot.at, tz));

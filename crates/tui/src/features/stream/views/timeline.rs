@@ -1,4 +1,4 @@
-//! The lines of the timeline view: bars over an axis, in a tree.
+//! The lines of the Timeline view: a tree of bars over a time axis.
 
 use super::UNKNOWN;
 use super::runs;
@@ -12,28 +12,28 @@ use runtail_core::text;
 use runtail_stream::projection::{Attempt, Bar, BarKind, BarState, Clock, Projections};
 use std::time::Duration;
 
-/// Columns of the step with the rule behind it.
+/// Columns of the step and the separator after it.
 const STEP: usize = 7;
-/// A gap is shown from this part of the run on, and from this long.
+/// Minimum gap that is shown: as a fraction of the run, and as a duration.
 const GAP_PART: f64 = 0.05;
 const GAP: Duration = Duration::from_millis(100);
-/// Columns that a tick's label has at least.
+/// Minimum columns of a tick's label.
 const TICK: usize = 10;
-/// The last column of a bar by its eighths. The thinnest is a quarter: an eighth looks like a cursor.
+/// The last cell of a bar, by eighths. The thinnest is a quarter, because an eighth looks like a cursor.
 const EIGHTHS: [&str; 8] = ["", "▎", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/// The columns of the view.
+/// The column widths of the view.
 #[derive(Debug, Clone, Copy)]
 pub struct Grid {
     width: usize,
-    /// Columns of the names.
     name: usize,
-    /// Columns of the axis; none where there is no room for one.
+    /// Columns of the axis; `None` if there is no room for one.
     axis: usize,
 }
 
 impl Grid {
-    /// The columns for a width: what a bar says at its end has room even where the bar is at the end of the axis.
+    /// Returns the columns for a width. The label at the end of a bar has room even if the bar ends at the end of the
+    /// axis.
     pub fn new(width: usize) -> Grid {
         let name = (width * 3 / 10).clamp(12, 36);
         let said = if width < 100 { 16 } else { 20 };
@@ -42,7 +42,7 @@ impl Grid {
     }
 }
 
-/// How long something took: `82ms`, `1.4s`, `12s`, `2m10s`.
+/// Formats a duration: `82ms`, `1.4s`, `12s`, `2m10s`.
 fn span(d: Duration) -> String {
     match d.as_millis() {
         ms @ 0..1000 => format!("{ms}ms"),
@@ -56,7 +56,7 @@ fn between(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }
 
-/// How long the axis of an attempt is. While it runs it grows by leaps, so that bars do not shrink all the time.
+/// Returns the length of an attempt's axis. During a run it grows in steps, so that bars don't shrink constantly.
 fn length(attempt: &Attempt, now: Timestamp) -> Duration {
     let ran = between(attempt.started, attempt.until(now)).max(Duration::from_millis(1));
     if attempt.ended.is_some() {
@@ -67,13 +67,13 @@ fn length(attempt: &Attempt, now: Timestamp) -> Duration {
     leaps.map(Duration::from_secs).find(|leap| *leap >= ran).unwrap_or(ran * 2)
 }
 
-/// Attempts that were evicted.
+/// Returns the line for evicted attempts.
 pub fn evicted(attempts: u64) -> Line {
     let runs = if attempts == 1 { "run" } else { "runs" };
     Line::of(Tone::Dim, &format!("… {} earlier {runs} evicted", text::count(attempts)))
 }
 
-/// Which run, which attempt of it, how it went: by the thread's runs where they know it.
+/// Returns the heading: the run, the attempt and its outcome, from the thread's runs if they are known.
 pub fn heading(attempt: &Attempt, projections: &Projections, now: Timestamp) -> Line {
     let entry = match attempt.run_id.as_deref() {
         Some(id) => projections.status.run(id),
@@ -93,7 +93,7 @@ pub fn heading(attempt: &Attempt, projections: &Projections, now: Timestamp) -> 
         }
     }
     line.push(Tone::Dim, " · ");
-    // Of several attempts the record tells how the last one ended.
+    // Of several attempts, the record has the outcome of only the last one.
     let is_last = attempt.state != BarState::Abandoned || attempt.number == 1;
     let (role, outcome, mut details) = match entry.filter(|entry| is_last && entry.outcome.is_over()) {
         Some(entry) => {
@@ -109,7 +109,7 @@ pub fn heading(attempt: &Attempt, projections: &Projections, now: Timestamp) -> 
         None if attempt.known.start => Some(between(attempt.started, attempt.until(now))),
         _ => attempt.took(),
     };
-    // The record's own time is among the details.
+    // The details already include the time from the record.
     if entry.is_none_or(|entry| entry.took().is_none() || !entry.outcome.is_over()) {
         details.insert(0, took.map_or_else(|| UNKNOWN.to_string(), span));
     }
@@ -119,7 +119,7 @@ pub fn heading(attempt: &Attempt, projections: &Projections, now: Timestamp) -> 
     line
 }
 
-/// How an attempt went, as the stream says.
+/// Returns the outcome of an attempt, from the stream.
 fn by_stream(attempt: &Attempt) -> (StatusRole, String, Vec<String>) {
     let (role, outcome) = match attempt.state {
         BarState::Running => (StatusRole::Moving, "running"),
@@ -132,18 +132,18 @@ fn by_stream(attempt: &Attempt) -> (StatusRole, String, Vec<String>) {
     (role, outcome.to_string(), detail.into_iter().collect())
 }
 
-/// What the bars of an attempt are made from, and whose times they have.
+/// Returns the stream modes that the bars are built from, and the clock of their times.
 pub fn source(attempt: &Attempt) -> Line {
     let words: Vec<&str> = attempt.sources().map(|source| source.word()).collect();
     if words.is_empty() {
         let how = "Start the run with the tasks mode to get them.";
-        return Line::of(Tone::Dim, &format!("No node or model timings of this run. {how}"));
+        return Line::of(Tone::Dim, &format!("No node or model timings for this run. {how}"));
     }
     let clock = match attempt.clock {
         Clock::Server if attempt.is_filled() => "server clock (checkpoints)",
         Clock::Server => "server clock",
         Clock::Arrival if !attempt.is_arrival_timed() => "times unknown: a replay without server times",
-        Clock::Arrival if attempt.is_filled() => "client clock, earlier steps by checkpoints",
+        Clock::Arrival if attempt.is_filled() => "client clock, earlier steps from checkpoints",
         Clock::Arrival if attempt.is_start_arrival_timed() => "client clock",
         Clock::Arrival => "client clock, joined after the start",
     };
@@ -155,11 +155,11 @@ pub fn source(attempt: &Attempt) -> Line {
     Line::of(Tone::Dim, &said)
 }
 
-/// The axis of an attempt, with labels where they have room.
+/// Returns the axis of an attempt, with as many labels as fit.
 pub fn axis(attempt: &Attempt, now: Timestamp, grid: &Grid) -> Line {
     let mut line = Line::of(Tone::Dim, &format!("{:>4} │ {:<name$} ", "step", "node", name = grid.name));
     let length = length(attempt, now).as_secs_f64();
-    // Without times there is nothing to measure.
+    // Without times there is no axis.
     if grid.axis == 0 || !attempt.known.is_both() {
         return line;
     }
@@ -178,7 +178,7 @@ pub fn axis(attempt: &Attempt, now: Timestamp, grid: &Grid) -> Line {
     line
 }
 
-/// The next of 1, 2, 5, 10, … and of the round numbers of seconds that make minutes and hours.
+/// Rounds up to 1, 2, 5, 10, …, or to a round number of seconds, minutes or hours.
 fn round_up(seconds: f64) -> f64 {
     const LONG: [f64; 12] = [10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0, 18_000.0];
     if seconds > 5.0 {
@@ -197,13 +197,13 @@ fn label(seconds: f64, tick: f64) -> String {
     }
 }
 
-/// A bar: its step, its place in the tree, its name, and when it ran.
+/// Returns the line of a bar: its step, its branch in the tree, its name and its time.
 pub fn bar(branch: &Branch, bar: &Bar, step: Option<i64>, attempt: &Attempt, now: Timestamp, grid: &Grid) -> Line {
     let step = step.map(|step| step.to_string()).unwrap_or_default();
     let mut line = Line::of(Tone::Dim, &format!("{step:>4} │ "));
     name(&mut line, branch, bar, grid);
     let until = bar.ended.unwrap_or_else(|| attempt.until(now));
-    // A bar without known times would say something false.
+    // Without known times a bar would be misleading.
     if bar.known.is_both() && attempt.known.is_both() {
         let (before, tone, filled) = columns(bar, until, attempt, now, grid);
         line.push(Tone::Dim, &before);
@@ -231,7 +231,7 @@ pub fn bar(branch: &Branch, bar: &Bar, step: Option<i64>, attempt: &Attempt, now
 
 fn name(line: &mut Line, branch: &Branch, bar: &Bar, grid: &Grid) {
     let from = line.width();
-    // The outermost floor takes columns only where its bars are branches.
+    // The outermost level is indented only if its bars are branches.
     let floors = branch.depth as usize + usize::from(branch.forked);
     let drawn = floors.min(grid.name / 4);
     let mut guide = String::new();
@@ -256,14 +256,14 @@ fn name(line: &mut Line, branch: &Branch, bar: &Bar, grid: &Grid) {
     let hidden = if branch.hidden > 0 { format!(" ▸ {}", text::count(branch.hidden.into())) } else { String::new() };
     let room_for_name = room.saturating_sub(kind.len() + text::width(&hidden));
     line.push(Tone::Dim, &text::fit(kind, room));
-    // The same colour as in every other view.
+    // Nodes have the same color in every view.
     let tone = if bar.kind == BarKind::Node { Tone::label(&bar.name) } else { Tone::Dim };
     line.push(tone, &text::seen(name, room_for_name));
     line.push(Tone::Accent, &hidden);
     super::pad(line, from + grid.name + 1);
 }
 
-/// What stands before a bar (dots where something else ran, a hole where nothing did) and the bar itself.
+/// Returns the text before a bar (dots where something else ran, a gap where nothing did), and the bar itself.
 fn columns(bar: &Bar, until: Timestamp, attempt: &Attempt, now: Timestamp, grid: &Grid) -> (String, Tone, String) {
     if grid.axis == 0 {
         return Default::default();

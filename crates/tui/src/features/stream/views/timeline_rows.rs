@@ -1,6 +1,6 @@
-//! The rows of the timeline view: for each attempt a heading, what its bars are made from, an axis, and its bars as a tree
-//! of which parts can be folded. They are made anew for the attempt that runs, when its tree changed; what a row shows is
-//! made only when it is on the screen.
+//! The rows of the Timeline view: for each attempt a heading, the source of its bars, an axis, and its bars as a
+//! foldable tree. Rows are rebuilt only for the running attempt when its tree changes; lines are rendered only when
+//! they are visible.
 
 use super::timeline as lines;
 use crate::widgets::line::Line;
@@ -10,40 +10,39 @@ use runtail_stream::Seq;
 use runtail_stream::projection::{Attempt, BarKind, Projections, Timeline};
 use std::collections::HashSet;
 
-/// A row.
+/// A row of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
-    /// How many attempts were let go.
+    /// The number of evicted attempts.
     Gone,
-    /// Which run, which attempt, how it went.
+    /// The run, the attempt and its outcome.
     Heading(u64),
-    /// What the bars are made from.
+    /// The source of the bars.
     Source(u64),
-    /// The axis.
     Axis(u64),
-    /// Between two attempts.
+    /// A blank row between two attempts.
     Blank(u64),
-    /// A bar.
     Bar(Branch),
 }
 
-/// Where a bar stands in the tree.
+/// The position of a bar in the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branch {
-    /// The bar.
+    /// The key of the bar.
     pub key: u64,
-    /// Bars around it.
+    /// The number of enclosing bars.
     pub depth: u16,
-    /// For each of those, and for the bar itself, whether others follow beside it: one bit each, from the outermost.
+    /// For the enclosing bars and the bar itself, whether another bar follows at the same level: one bit each,
+    /// outermost first.
     pub more: u64,
-    /// Whether the outermost bar of its tree is drawn as a branch: it is one of several of its step.
+    /// Whether the outermost bar is drawn as a branch, because it is one of several in its step.
     pub forked: bool,
-    /// Bars in it that are folded away.
+    /// The number of folded bars in it.
     pub hidden: u32,
 }
 
 impl Row {
-    /// The same row of another tree: what it is about.
+    /// Returns whether two rows of different trees are about the same thing.
     fn is_about(&self, other: &Row) -> bool {
         match (self, other) {
             (Row::Bar(a), Row::Bar(b)) => a.key == b.key,
@@ -52,41 +51,41 @@ impl Row {
     }
 }
 
-/// The rows of a timeline, and what is folded in it.
+/// The rows of a timeline, and its folded bars.
 #[derive(Debug, Default)]
 pub struct TimelineRows {
     rows: Vec<Row>,
     folded: HashSet<u64>,
-    /// Number of the newest attempt, and where its rows begin.
+    /// The number of the newest attempt, and its first row.
     newest: (u64, usize),
-    /// The shape of the tree that the rows show, its first bar and its first attempt.
+    /// The version of the tree that the rows show, its first bar and its first attempt.
     shown: Option<(u64, u64, (u64, u64))>,
     now: Timestamp,
 }
 
 impl TimelineRows {
-    /// How many there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> u64 {
         self.rows.len() as u64
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Whether a row is a bar, and not what heads them.
+    /// Returns whether a row is a bar, not a heading.
     pub fn is_bar(&self, key: u64) -> bool {
         matches!(self.row(key), Some(Row::Bar(_)))
     }
 
-    /// Another tree is shown from now on. What was folded stays folded.
+    /// Drops the rows when another tree is shown. Folded bars stay folded.
     pub fn forget(&mut self) {
         self.shown = None;
     }
 
-    /// Brings the rows in line with the tree, and the place with the rows: it stays at what it was at. Tells whether rows
-    /// have other numbers now. What runs is measured up to `now`.
+    /// Updates the rows from the tree, and keeps the scroll position on the same row. Returns whether rows were
+    /// renumbered. Durations of running work count up to `now`.
     pub fn prepare(&mut self, timeline: &Timeline, now: Timestamp, place: &mut Place) -> bool {
         self.now = now;
         let (shape, first, gone) = (timeline.shape(), timeline.bars().evicted(), timeline.attempts_gone());
@@ -96,7 +95,7 @@ impl TimelineRows {
             return false;
         }
         let spots = [place.cursor.key, place.top.key].map(|key| self.row(key).copied());
-        // What has ended does not change: only bars that were let go, or a fold, concern it.
+        // Ended attempts change only when bars are evicted or folded.
         let goes_on = before.is_some_and(|before| (before.1, before.2) == (first, older));
         let (from, keep) = if goes_on { self.newest } else { (gone, 0) };
         let replaced = self.rows.split_off(keep.min(self.rows.len()));
@@ -120,7 +119,7 @@ impl TimelineRows {
         let [cursor, top] = spots.map(|row| row.and_then(|row| self.find(timeline, row)));
         place.cursor.key = cursor.unwrap_or(place.cursor.key);
         place.top.key = top.unwrap_or(place.top.key);
-        // Mostly the tree has only grown at its end.
+        // Usually the tree has only grown at its end.
         let made = self.rows.get(keep..).unwrap_or_default();
         made.len() < replaced.len() || !replaced.iter().zip(made).all(|(old, new)| old.is_about(new))
     }
@@ -138,7 +137,7 @@ impl TimelineRows {
             let depth = floors.len() - 1;
             let Some(bar) = timeline.bar(key) else { continue };
             let follows = match depth {
-                // At the top only the nodes of one step belong together.
+                // At the top level only the nodes of one step are siblings.
                 0 => {
                     let next = keys[next..].iter().filter_map(|key| timeline.bar(*key));
                     let next = next.take(4).find(|bar| bar.kind == BarKind::Node);
@@ -165,7 +164,7 @@ impl TimelineRows {
         self.rows.get(usize::try_from(key).ok()?)
     }
 
-    /// The row that is about the same; for a bar that is folded away the one that it is folded into.
+    /// Returns the row about the same thing. For a hidden bar this is the bar that it is folded into.
     fn find(&self, timeline: &Timeline, row: Row) -> Option<u64> {
         let place = |row: &Row| self.rows.iter().rposition(|other| other.is_about(row)).map(|at| at as u64);
         let Row::Bar(mut branch) = row else { return place(&row) };
@@ -177,7 +176,7 @@ impl TimelineRows {
         }
     }
 
-    /// The event that a row tells of.
+    /// Returns the event of a row.
     pub fn seq_at(&self, timeline: &Timeline, key: u64) -> Option<Seq> {
         match self.row(key)? {
             Row::Bar(branch) => Some(timeline.bar(branch.key)?.first_seq),
@@ -186,7 +185,7 @@ impl TimelineRows {
         }
     }
 
-    /// The row of what ran at an event.
+    /// Returns the row of the bar that ran at an event.
     pub fn spot_of(&self, timeline: &Timeline, seq: Seq) -> u64 {
         let attempt = timeline.attempts().rev().find(|(_, attempt)| attempt.first_seq <= seq).map(|(number, _)| number);
         let key = timeline.at_seq(seq).filter(|key| timeline.bar(*key).map(|bar| bar.attempt) == attempt);
@@ -195,7 +194,7 @@ impl TimelineRows {
         row.and_then(|row| self.find(timeline, row)).unwrap_or(0)
     }
 
-    /// The line of a row.
+    /// Returns the line of a row.
     pub fn line(&self, projections: &Projections, key: u64, width: usize) -> Option<Line> {
         let timeline = &projections.timeline;
         let grid = lines::Grid::new(width);
@@ -213,7 +212,7 @@ impl TimelineRows {
         })
     }
 
-    /// Folds the bar of a row; where there is nothing to fold, tells the row of the bar around it.
+    /// Folds the bar of a row. If it has nothing to fold, returns the row of its parent instead.
     pub fn fold(&mut self, timeline: &Timeline, key: u64) -> Option<u64> {
         let Row::Bar(branch) = *self.row(key)? else { return None };
         let bar = timeline.bar(branch.key)?;
@@ -235,7 +234,7 @@ impl TimelineRows {
     }
 }
 
-/// Bars among these and in them.
+/// Returns the number of these bars and their descendants.
 fn size(timeline: &Timeline, keys: &[u64]) -> u32 {
     let mut next: Vec<u64> = keys.to_vec();
     let mut size = 0;

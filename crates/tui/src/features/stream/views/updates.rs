@@ -1,4 +1,4 @@
-//! The lines of the updates view.
+//! The lines of the Updates view.
 
 use super::{Times, clock, namespace, pad};
 use crate::features::stream::summary;
@@ -9,7 +9,7 @@ use runtail_stream::projection::UpdateRow;
 /// Columns of the node.
 const NODE: usize = 18;
 
-/// One node's write, told from its event where that is still there.
+/// Renders one node's write, from its event if that is still in memory.
 pub fn line(row: &UpdateRow, event: Option<&Event>, width: usize, tz: &impl Times) -> Line {
     let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
     let before = line.width();

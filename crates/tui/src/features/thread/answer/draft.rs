@@ -1,91 +1,84 @@
-//! What is typed as the answer to one question, and what it means.
+//! The draft of an answer to one question, and its conversion to a reply.
 
 use crate::widgets::text_input::TextInput;
 use runtail_core::model::{Action, Decision, DecisionKind, FieldKind, Form, FormField, Question, Reply, Spot};
 use serde_json::{Map, Value, json};
 
-/// What is typed as the answer to a question.
+/// The draft of an answer to one question.
 #[derive(Debug, Clone)]
 pub struct QuestionDraft {
-    /// The form that is filled in.
     pub draft: Draft,
-    /// The answer as JSON, once somebody asked for it.
+    /// The answer as JSON, if the user switched to it.
     pub json: Option<TextInput>,
-    /// Whether the JSON is what is sent.
+    /// Whether the JSON is sent instead of the form.
     pub as_json: bool,
-    /// Whether anything was typed.
+    /// Whether the user typed or chose anything.
     touched: bool,
 }
 
-/// The form of a question.
+/// The form for a question.
 #[derive(Debug, Clone)]
 pub enum Draft {
     /// A decision for each action.
     Actions(Vec<ActionDraft>),
     /// The fields of the question's schema.
     Fields(Form, Vec<FieldDraft>),
-    /// Anything.
+    /// A free-form answer.
     Plain(PlainDraft),
 }
 
-/// What is decided about an action.
+/// The draft of a decision about an action.
 #[derive(Debug, Clone)]
 pub struct ActionDraft {
-    /// The action.
     pub action: Action,
-    /// The decision.
     pub decision: Option<DecisionKind>,
-    /// Its arguments, for an edit.
+    /// The form of its arguments, for an edit.
     pub form: Form,
-    /// What is typed as them.
+    /// The values of those fields.
     pub fields: Vec<FieldDraft>,
-    /// Why it is rejected.
+    /// The reason for a rejection.
     pub reason: TextInput,
-    /// The response.
+    /// The text of a response.
     pub response: TextInput,
 }
 
-/// What is typed in a field.
+/// The input of a field.
 #[derive(Debug, Clone, Default)]
 pub struct FieldDraft {
-    /// The text.
     pub text: TextInput,
-    /// The position of the chosen value: of a choice, or 0 for yes and 1 for no.
+    /// The index of the chosen option, or 0 for yes and 1 for no.
     pub choice: Option<usize>,
-    /// Whether the field was left: from then on its problems are shown.
+    /// Whether the field has lost the focus once; problems are shown from then on.
     pub was_left: bool,
 }
 
-/// An answer of any kind.
+/// A free-form answer.
 #[derive(Debug, Clone)]
 pub struct PlainDraft {
-    /// What it is sent as.
+    /// The type that it is sent as.
     pub kind: PlainKind,
-    /// Whether it can only be JSON: the question has a schema that is no form.
+    /// Whether only JSON is allowed, because the question's schema can't be shown as a form.
     pub only_json: bool,
-    /// The text.
     pub text: TextInput,
-    /// Yes or no.
     pub yes: Option<bool>,
-    /// The JSON.
     pub json: TextInput,
 }
 
-/// What an answer is sent as.
+/// The type that a free-form answer is sent as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlainKind {
-    /// The text, quoted.
+    /// A JSON string.
     Text,
     /// `true` or `false`.
     YesNo,
-    /// JSON as it is typed.
+    /// JSON as typed.
     Json,
 }
 
 type Broken = Vec<(Spot, String)>;
 
 impl QuestionDraft {
-    /// An empty answer. There is no default decision.
+    /// Returns an empty draft. There is no default decision.
     pub fn of(question: &Question) -> QuestionDraft {
         let actions = question.actions();
         let draft = if !actions.is_empty() {
@@ -106,17 +99,17 @@ impl QuestionDraft {
         QuestionDraft { draft, json: None, as_json: false, touched: false }
     }
 
-    /// Whether anything was typed or chosen.
+    /// Returns whether anything was typed or chosen.
     pub fn is_touched(&self) -> bool {
         self.touched
     }
 
-    /// Notes that something was typed or chosen.
+    /// Marks the draft as changed by the user.
     pub fn touch(&mut self) {
         self.touched = true;
     }
 
-    /// The decisions that are made in the form.
+    /// Returns the decisions made in the form.
     pub fn decisions(&self) -> Vec<DecisionKind> {
         match &self.draft {
             Draft::Actions(actions) if !self.as_json => actions.iter().filter_map(|action| action.decision).collect(),
@@ -124,7 +117,7 @@ impl QuestionDraft {
         }
     }
 
-    /// Decides for approval wherever that is offered and nothing was decided.
+    /// Approves every undecided action that allows it.
     pub fn approve(&mut self, question: &Question) {
         if self.as_json {
             return;
@@ -154,7 +147,8 @@ impl QuestionDraft {
         }
     }
 
-    /// What it means as a reply; none where the question stays open. `is_meant`: whether a form is an answer.
+    /// Converts the draft to a reply; `None` if the question stays open. `is_meant`: whether an untouched form counts
+    /// as an answer.
     pub fn reply(&self, question: &Question, is_meant: bool) -> Result<Option<Reply>, Broken> {
         if let Some(json) = self.json.as_ref().filter(|_| self.as_json) {
             return read_json(&json.text());
@@ -181,7 +175,7 @@ impl QuestionDraft {
                 if broken.is_empty() {
                     return Ok(Some(Reply::Value(form.value(entries))));
                 }
-                // The rest is checked too, so that everything is said at once.
+                // The other fields are checked too, so that all problems are reported at once.
                 let others = question.check(&form.value(entries)).into_iter();
                 let is_new = |(spot, _): &(Spot, String)| !broken.iter().any(|(known, _)| known == spot);
                 Err(others.filter(is_new).chain(broken.clone()).collect())
@@ -189,7 +183,7 @@ impl QuestionDraft {
         }
     }
 
-    /// The answer as JSON, as far as it is filled in.
+    /// Returns the answer as JSON, as far as it is filled in.
     pub fn as_json_text(&self, question: &Question) -> String {
         let value = match self.reply(question, true) {
             Ok(Some(reply)) => question.value_of(&reply).ok().or(match reply {
@@ -221,7 +215,7 @@ impl ActionDraft {
         ActionDraft { action, decision: None, form, fields, reason, response }
     }
 
-    /// Whether its arguments can be edited field by field, and nothing of them is lost.
+    /// Returns whether all arguments can be edited field by field.
     pub fn is_editable(&self) -> bool {
         match self.action.args.as_object() {
             Some(args) => self.form.covers(args),
@@ -265,7 +259,7 @@ impl FieldDraft {
         draft
     }
 
-    /// Its value; none where it is left out.
+    /// Returns the value, or `None` if the field is omitted.
     pub fn value(&self, field: &FormField) -> Result<Option<Value>, String> {
         match &field.kind {
             FieldKind::Boolean => Ok(self.choice.map(|choice| Value::Bool(choice == 0))),
@@ -274,7 +268,7 @@ impl FieldDraft {
         }
     }
 
-    /// Whether it differs from what it began with.
+    /// Returns whether the value differs from the initial one.
     pub fn is_changed(&self, field: &FormField) -> bool {
         self.value(field) != Ok(field.initial.clone())
     }
@@ -306,7 +300,7 @@ fn read_json(text: &str) -> Result<Option<Reply>, Broken> {
     }
 }
 
-/// The values of a form's fields, and what is wrong with them.
+/// Returns the values of a form's fields, and their problems.
 fn entries(form: &Form, fields: &[FieldDraft], spot: impl Fn(&str) -> Spot) -> (Vec<Option<Value>>, Broken) {
     let mut broken = Vec::new();
     let values = form.fields.iter().zip(fields).map(|(field, draft)| {

@@ -1,4 +1,4 @@
-//! The lines of one question: its actions with their decisions, its fields, or the text that answers it.
+//! The lines of one question: its actions with their decisions, its fields, or a text box.
 
 use super::draft::{ActionDraft, Draft, FieldDraft, PlainDraft, PlainKind, QuestionDraft};
 use super::keys::{At, Stop};
@@ -10,22 +10,22 @@ use runtail_core::model::{DecisionKind, FieldKind, FormField, Problem, Spot};
 use runtail_core::text;
 use serde_json::Value;
 
-/// Columns of an argument's name, and of a field's.
+/// Columns of an argument's or a field's name.
 const NAMES: usize = 16;
-/// Widest field, and that of a number.
+/// Maximum columns of a field, and of a number field.
 const FIELD: usize = 52;
 const NUMBER: usize = 12;
-/// Lines of a value, and of a text that is typed.
+/// Maximum lines of a value, and of a text box.
 const VALUE_LINES: usize = 3;
 const TYPED_LINES: usize = 8;
 
-/// What the lines of a question need to know beside it.
+/// The context for the lines of a question.
 pub(crate) struct Question<'a> {
     pub width: usize,
     pub focus: Option<Stop>,
     pub question: usize,
     pub problems: &'a [Problem],
-    /// Whether problems of fields that were never left are shown too.
+    /// Whether to show the problems of fields that never had the focus.
     pub shows_all: bool,
 }
 
@@ -38,7 +38,7 @@ impl Question<'_> {
         if self.is_focused(at) { Line::of(Tone::Accent, "▌ ") } else { Line::of(Tone::Plain, "  ") }
     }
 
-    /// Adds lines, and notes them where they have the focus.
+    /// Adds lines, and records their position if they have the focus.
     fn add(&self, out: &mut CardLines, at: At, lines: impl IntoIterator<Item = Line>) {
         let from = out.lines.len();
         out.lines.extend(lines);
@@ -61,7 +61,7 @@ impl Question<'_> {
         self.problems.iter().find(is_it).map(|problem| problem.rule.as_str())
     }
 
-    /// Adds the lines of what is typed.
+    /// Adds the lines of a draft.
     pub(crate) fn draft(&self, out: &mut CardLines, draft: &QuestionDraft) {
         if let Some(json) = draft.json.as_ref().filter(|_| draft.as_json) {
             let note = self.shown_problem(&Spot::Answer, draft.is_touched());
@@ -135,7 +135,7 @@ impl Question<'_> {
             option(&mut options, draft.decision == Some(*kind), &format!("{} {}", kind.digit(), kind.word()));
         }
         if action.allowed.is_empty() {
-            options.push(Tone::Waiting, "no decision that is known here is allowed: answer as JSON");
+            options.push(Tone::Waiting, "no supported decision is allowed; answer as JSON");
         }
         let description =
             action.description.as_deref().and_then(|text| text.lines().map(str::trim).find(|l| !l.is_empty()));
@@ -166,7 +166,7 @@ impl Question<'_> {
         self.details(out, n, draft);
     }
 
-    /// The arguments of an action, or what is typed in their place.
+    /// Adds the arguments of an action, or the inputs that replace them.
     fn details(&self, out: &mut CardLines, n: usize, draft: &ActionDraft) {
         let message = |out: &mut CardLines, label: &str, text: &TextInput, hint: &str| {
             let field = FieldDraft { text: text.clone(), ..FieldDraft::default() };
@@ -201,7 +201,7 @@ impl Question<'_> {
                     other => out.lines.extend(value_lines("     ", "arguments", other, self.width)),
                 }
                 match draft.decision {
-                    Some(DecisionKind::Reject) => message(out, "reason", &draft.reason, "optional; the model is told"),
+                    Some(DecisionKind::Reject) => message(out, "reason", &draft.reason, "optional; sent to the model"),
                     Some(DecisionKind::Respond) => message(out, "response", &draft.response, "the action's result"),
                     _ => {}
                 }
@@ -290,7 +290,7 @@ impl Question<'_> {
         }
     }
 
-    /// A text of several lines in a frame.
+    /// Adds a framed box for multi-line text.
     fn boxed(&self, out: &mut CardLines, at: At, typed: &TextInput, problem: Option<String>) {
         let focused = self.is_focused(at);
         let frame = if focused { Tone::Accent } else { Tone::Dim };
@@ -328,7 +328,7 @@ impl Question<'_> {
     }
 }
 
-/// A choice of several.
+/// Adds an option of a choice.
 fn option(line: &mut Line, chosen: bool, label: &str) {
     let (mark, tone) = if chosen { ("(x) ", Tone::Strong) } else { ("( ) ", Tone::Dim) };
     line.push(tone, mark);
@@ -336,7 +336,7 @@ fn option(line: &mut Line, chosen: bool, label: &str) {
     line.push(Tone::Plain, "   ");
 }
 
-/// What a changed argument was.
+/// Returns the original value of a changed argument.
 fn changed(field: &FormField, typed: &FieldDraft) -> String {
     let was = match &field.initial {
         None => return "added".into(),
@@ -351,7 +351,7 @@ fn changed(field: &FormField, typed: &FieldDraft) -> String {
     }
 }
 
-/// A text on one line, and the column of its cursor in it. Line breaks have a sign.
+/// Formats a text on one line, with visible line breaks. Returns it with the column of the cursor.
 fn one_line(typed: &TextInput, room: usize, focused: bool) -> (String, Option<usize>) {
     let (row, col) = typed.cursor();
     let mut whole = String::new();
@@ -364,7 +364,7 @@ fn one_line(typed: &TextInput, room: usize, focused: bool) -> (String, Option<us
             at = text::width(&whole) + text::width(&text::clean(line.get(..col).unwrap_or(line)));
         }
         whole.push_str(&text::clean(line));
-        // No screen is that wide; a text may have megabytes.
+        // The rest of a text can be megabytes and doesn't fit any screen.
         if whole.len() > 64 << 10 && n >= row {
             break;
         }
@@ -387,7 +387,7 @@ fn skip_columns(text: &str, columns: usize) -> String {
     skipped.collect()
 }
 
-/// A name and a value, in a few lines.
+/// Formats a name and a value in a few lines.
 pub(crate) fn value_lines(indent: &str, name: &str, value: &Value, width: usize) -> Vec<Line> {
     let shown = match value {
         Value::String(text) => text::head(text, 4 << 10).trim_end().to_string(),

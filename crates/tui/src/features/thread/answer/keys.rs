@@ -1,4 +1,4 @@
-//! Keys in the card: what has the focus, and what a key does there.
+//! Keys in the answer card: the focus, and what each key does there.
 
 use super::draft::{Draft, PlainKind, QuestionDraft};
 use super::{AnswerCard, AnswerStage};
@@ -10,23 +10,21 @@ use crate::widgets::text_input::TextInput;
 use runtail_api::StartFailure;
 use runtail_core::model::{DecisionKind, FieldKind, Problem, Spot};
 
-/// Something that can have the focus.
+/// An element that can have the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop {
-    /// The question.
+    /// The index of the question.
     pub question: usize,
-    /// What of it.
+    /// The part of the question.
     pub at: At,
 }
 
-/// What of a question can have the focus.
+/// A part of a question that can have the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum At {
-    /// What the answer is sent as.
+    /// The type that the answer is sent as.
     Kind,
-    /// The text.
     Text,
-    /// Yes or no.
     YesNo,
     /// The answer as JSON.
     Json,
@@ -36,11 +34,11 @@ pub enum At {
     Decision(usize),
     /// An argument of an action.
     Argument(usize, usize),
-    /// Why an action is rejected, or the response instead of it.
+    /// The reason for rejecting an action, or the response instead of it.
     Message(usize),
 }
 
-/// What the focus is in, for drawing and typing.
+/// The draft part with the focus, for drawing and typing.
 enum Place<'a> {
     Text(&'a mut TextInput, bool),
     Choice(&'a mut Option<usize>, usize, bool),
@@ -48,7 +46,7 @@ enum Place<'a> {
 }
 
 impl AnswerCard {
-    /// Everything that can have the focus, from top to bottom.
+    /// Returns everything that can have the focus, from top to bottom.
     pub fn stops(&self) -> Vec<Stop> {
         let mut stops = Vec::new();
         for (question, draft) in self.drafts.iter().enumerate() {
@@ -57,17 +55,17 @@ impl AnswerCard {
         stops
     }
 
-    /// What has the focus.
+    /// Returns what has the focus.
     pub fn focused(&self) -> Option<Stop> {
         self.stops().get(self.focus).copied()
     }
 
-    /// Where typing begins: behind the choice of what an answer is sent as.
+    /// Returns the initial focus, which skips the choice of a type.
     pub(crate) fn first_stop(&self) -> usize {
         let stops = self.stops();
         let is_open = |stop: &Stop| match (&self.drafts[stop.question].draft, stop.at) {
             (_, At::Kind) => false,
-            // With approval set everywhere, what is still to be decided comes first.
+            // After "approve all", the first undecided action has the focus.
             (Draft::Actions(actions), At::Decision(at)) => actions.get(at).is_some_and(|one| one.decision.is_none()),
             _ => true,
         };
@@ -80,7 +78,7 @@ impl AnswerCard {
         }
     }
 
-    /// Goes to the next stop, or the one before; the field that is left shows its problems from now on.
+    /// Moves the focus to the next or previous stop. The field that loses it shows its problems from then on.
     pub(crate) fn step(&mut self, by: isize) {
         if let Some(Stop { question, at }) = self.focused()
             && let Some(draft) = self.drafts.get_mut(question)
@@ -93,7 +91,7 @@ impl AnswerCard {
         }
     }
 
-    /// Goes to the first thing that needs a change.
+    /// Moves the focus to the first problem.
     pub(crate) fn go_to_problem(&mut self, problems: &[Problem]) {
         let Some(problem) = problems.iter().min_by_key(|problem| (problem.question, problem.spot.clone())) else {
             return;
@@ -148,13 +146,13 @@ impl AnswerCard {
         if let Some(stop) = self.focused() {
             self.drafts[stop.question].touch();
         }
-        // What is typed after a refusal is another try, unless the first may have been received.
+        // Editing after a rejected answer starts a new attempt, unless the server may have received the first one.
         if matches!(&self.stage, AnswerStage::Refused(failed) if failed.failure != StartFailure::Unknown) {
             self.stage = AnswerStage::Editing;
         }
     }
 
-    /// A key that no action took.
+    /// Handles a key that no action uses.
     pub fn key(&mut self, key: Key) {
         if !self.is_editable() {
             return;
@@ -187,7 +185,7 @@ impl AnswerCard {
         }
     }
 
-    /// A key on a decision, or on what an answer is sent as.
+    /// Handles a key on a decision, or on the type of an answer.
     fn decide(&mut self, stop: Option<Stop>, key: Key) {
         let Some(Stop { question, at }) = stop else { return };
         let forth = matches!(key.code, Code::Right) || key == Key::char(' ');
@@ -230,7 +228,7 @@ impl AnswerCard {
                 let is_digit = matches!(key.code, Code::Char(digit) if digit.is_ascii_digit());
                 action.decision = chosen;
                 self.touch();
-                // What needs a text is typed next.
+                // A decision that needs a text moves the focus to it.
                 let message = Stop { question, at: At::Message(n) };
                 let argument = Stop { question, at: At::Argument(n, 0) };
                 if is_digit && let Some(next) = [message, argument].into_iter().find(|one| self.stops().contains(one)) {
@@ -241,7 +239,7 @@ impl AnswerCard {
         }
     }
 
-    /// Text that was pasted.
+    /// Inserts pasted text.
     pub fn paste(&mut self, pasted: &str) {
         if !self.is_editable() {
             return;
@@ -252,7 +250,7 @@ impl AnswerCard {
         }
     }
 
-    /// Another way to give the same answer: JSON instead of the form, or text, yes or no, JSON.
+    /// Switches between form and JSON, or between text, yes or no, and JSON.
     pub(crate) fn turn(&mut self) {
         let Some(Stop { question, .. }) = self.focused() else { return };
         let (asked, draft) = (&self.questions[question], &mut self.drafts[question]);
@@ -274,7 +272,7 @@ impl AnswerCard {
         self.focus = stops.iter().position(is_its).unwrap_or_default();
     }
 
-    /// The text under the cursor, for the person's own editor.
+    /// Returns the text under the cursor, for the user's editor.
     pub(crate) fn outside_text(&mut self) -> Option<String> {
         match self.place() {
             Place::Text(text, _) => Some(text.text()),
@@ -282,16 +280,16 @@ impl AnswerCard {
         }
     }
 
-    /// Takes the text that the person's own editor wrote.
+    /// Applies the text from the user's editor.
     pub fn set_text(&mut self, written: &str) {
         if let Place::Text(text, _) = self.place() {
-            // Editors end a file with a line break that nobody typed.
+            // Editors add a line break at the end of a file.
             *text = TextInput::new(written.strip_suffix('\n').unwrap_or(written));
             self.touch();
         }
     }
 
-    /// Clears the answer to the question that has the focus.
+    /// Clears the answer to the focused question.
     fn start_over(&mut self) {
         if let Some(Stop { question, .. }) = self.focused().filter(|_| self.is_editable()) {
             self.drafts[question] = QuestionDraft::of(&self.questions[question]);
@@ -334,7 +332,7 @@ fn stops_of(draft: &QuestionDraft) -> Vec<At> {
 }
 
 impl QuestionDraft {
-    /// Notes that a field was left.
+    /// Notes that a field lost the focus.
     fn leave(&mut self, at: At) {
         match (&mut self.draft, at) {
             (Draft::Fields(_, fields), At::Field(n)) => {
@@ -353,7 +351,7 @@ impl QuestionDraft {
 }
 
 impl super::draft::PlainDraft {
-    /// The next way to send it, or the one before. A text that is JSON already is taken along.
+    /// Switches to the next or previous type, keeping a text that is already JSON.
     fn turn(&mut self, back: bool) {
         const KINDS: [PlainKind; 3] = [PlainKind::Text, PlainKind::YesNo, PlainKind::Json];
         let at = KINDS.iter().position(|kind| *kind == self.kind).unwrap_or_default();
@@ -381,7 +379,7 @@ fn field_place<'a>(
     }
 }
 
-/// A key on a choice. Returns whether it changed.
+/// Handles a key on a choice. Returns whether it changed.
 fn choose(choice: &mut Option<usize>, count: usize, is_yes_or_no: bool, key: Key) -> bool {
     let next = match key.code {
         Code::Char(' ') | Code::Right => Some(choice.map_or(0, |at| (at + 1) % count)),
@@ -395,7 +393,7 @@ fn choose(choice: &mut Option<usize>, count: usize, is_yes_or_no: bool, key: Key
 }
 
 impl AnswerCard {
-    /// Handles a key: only the card's own keys, and those that no text field wants, are not typed.
+    /// Handles a key. Only the card's own keys, and keys that a text field doesn't accept, are not typed.
     pub(super) fn on_key(&mut self, cx: &Cx<'_>, key: Key) -> Requests {
         let height = cx.session.overlay_inner().h as usize;
         match cx.session.keymap.action(Context::Answer, key) {
@@ -409,7 +407,7 @@ impl AnswerCard {
             Some(Action::EditOutside) if self.is_editable() => {
                 return match self.outside_text() {
                     Some(text) => Effect::EditOutside(text).into(),
-                    None => Requests::info("The editor opens on a text: Tab goes to one."),
+                    None => Requests::info("The editor opens for text fields; press Tab to go to one."),
                 };
             }
             Some(Action::PageUp) if key.text().is_none() => self.top = self.top.saturating_sub(height),

@@ -1,4 +1,4 @@
-//! The card as lines: the questions with what is typed, the request, and what is still missing.
+//! The lines of the answer card: the questions with their drafts, the request, and the open problems.
 
 use super::draft::{ActionDraft, Draft, QuestionDraft};
 use super::fields;
@@ -12,23 +12,22 @@ use runtail_core::model::{DecisionKind, Problem, Question, Resume};
 use runtail_core::text;
 use serde_json::Value;
 
-/// Lines of a question, and of the request.
+/// Maximum lines of a question, and of the request.
 const QUESTION_LINES: usize = 10;
 const REQUEST_LINES: usize = 12;
 
 /// The lines of a card.
 #[derive(Debug, Default)]
 pub struct CardLines {
-    /// All of them.
     pub lines: Vec<Line>,
-    /// The lines of what has the focus, from and up to.
+    /// The range of lines with the focus.
     pub focus: (usize, usize),
-    /// Line and column of the text cursor.
+    /// The line and column of the text cursor.
     pub cursor: Option<(usize, usize)>,
 }
 
 impl AnswerCard {
-    /// The title: the place, and who asks since when.
+    /// Returns the title: the place, and which node asked when.
     pub fn title(&self, now: Timestamp, region: &str) -> String {
         let server = &self.thread.server;
         let place =
@@ -47,7 +46,7 @@ impl AnswerCard {
         text::clean(&format!("Answer · {place} › {thread}{age}{by}")).into_owned()
     }
 
-    /// The keys of the card: their ids and what they do here. Those without an id are typed.
+    /// Returns the key ids of the card with their labels. Keys without an id are typed.
     pub fn keys(&self) -> Vec<(&'static str, String)> {
         if !self.is_editable() {
             return vec![("answer.back", "close".into())];
@@ -77,7 +76,7 @@ impl AnswerCard {
         keys
     }
 
-    /// What is drawn in so many columns.
+    /// Returns the lines for a width.
     pub fn lines(&self, width: usize) -> CardLines {
         let mut out = CardLines::default();
         match &self.stage {
@@ -157,7 +156,7 @@ impl AnswerCard {
         lines
     }
 
-    /// The request that the key sends, or that it can't be made yet.
+    /// Returns the lines of the request, or why there is none yet.
     fn request_lines(&self, width: usize) -> Vec<Line> {
         let fold = if self.shows_request { "▾" } else { "▸" };
         let mut lines = vec![Line::of(Tone::Dim, &format!("{fold} Request"))];
@@ -165,11 +164,8 @@ impl AnswerCard {
             return lines;
         }
         let Some(body) = self.request() else {
-            let why = if self.run.is_none() {
-                "The thread does not say which assistant it belongs to."
-            } else {
-                "The answer is not complete."
-            };
+            let why =
+                if self.run.is_none() { "The thread's assistant is unknown." } else { "The answer is not complete." };
             lines.push(Line::of(Tone::Dim, &format!("  {why}")));
             return lines;
         };
@@ -189,10 +185,10 @@ impl AnswerCard {
         lines
     }
 
-    /// What is decided, and what is still missing.
+    /// Returns the lines about decisions made and problems left.
     fn summary(&self, answer: &Result<Resume, Vec<Problem>>, width: usize) -> Vec<Line> {
         if self.stage == AnswerStage::Sending {
-            return vec![Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "Sending. The thread is checked once more…")];
+            return vec![Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "Checking the thread, then sending…")];
         }
         let count = self.questions.len();
         let actions: Vec<&ActionDraft> = self
@@ -224,7 +220,7 @@ impl AnswerCard {
                 match problems.len() {
                     _ if !is_begun => parts.push("Nothing is answered yet.".into()),
                     1 => parts.push(sentence(&problems[0].to_string())),
-                    n => parts.push(format!("{n} things need a change. Nothing is sent until everything fits.")),
+                    n => parts.push(format!("{n} problems to fix. Nothing is sent until everything is valid.")),
                 }
             }
         }
@@ -233,10 +229,10 @@ impl AnswerCard {
         let unchecked = self.questions.iter().find_map(Question::unchecked_schema);
         let caution = match unchecked {
             Some(why) => {
-                format!("The question's schema can't be checked here ({}): the server checks it.", text::clean(&why))
+                format!("Can't validate against the question's schema here ({}); the server will.", text::clean(&why))
             }
             None if self.questions.iter().all(|question| question.response_schema.is_some()) => String::new(),
-            None => "The server keeps the first answer: check it before sending.".into(),
+            None => "The server keeps only the first answer. Check it before sending.".into(),
         };
         let room = lines.last().map_or(0, |line| width.saturating_sub(line.width() + 2));
         match lines.last_mut() {
@@ -246,12 +242,12 @@ impl AnswerCard {
         lines
     }
 
-    /// What is sent as the answer to the one question, in words.
+    /// Describes what is sent as the answer to the only question.
     fn sends(&self, resume: &Resume) -> Option<String> {
         let draft = self.drafts.first()?;
         let question = self.questions.first()?;
         let (Draft::Plain(_), false) = (&draft.draft, draft.as_json) else {
-            return Some("The answer fits the question.".into());
+            return Some("The answer is valid.".into());
         };
         let (value, to) = match question.resume_id() {
             Some(id) => (&resume.value()[id], format!(" to question {}", short(id))),
@@ -268,7 +264,7 @@ fn short(id: &str) -> String {
     format!("{}…{}", text::head(id, 6), text::tail(id, 4))
 }
 
-/// What is asked: its text, and below it what else the payload holds.
+/// Returns the text of a question, and the lines for the rest of its payload.
 fn question_lines(question: &Question, width: usize) -> (Vec<String>, Vec<Line>) {
     let (said, others): (String, Vec<(&String, &Value)>) = match &question.value {
         Value::Object(fields) => {
@@ -280,7 +276,7 @@ fn question_lines(question: &Question, width: usize) -> (Vec<String>, Vec<Line>)
             }
         }
         Value::String(said) => (said.clone(), Vec::new()),
-        Value::Null => ("The graph asks for an answer, and says nothing else.".into(), Vec::new()),
+        Value::Null => ("The graph asks for an answer without details.".into(), Vec::new()),
         other => (serde_json::to_string_pretty(other).unwrap_or_default(), Vec::new()),
     };
     let mut lines = wrap(text::head(&said, 8 << 10).trim_end(), width);

@@ -1,5 +1,5 @@
-//! The card in which a thread's questions are answered. Nothing is sent before the key that sends, and nothing that doesn't
-//! fit: a server keeps the first answer that it receives, even one that the graph can't use.
+//! The card that answers a thread's questions. Only the send key sends an answer, and only a valid one, because a
+//! server keeps the first answer it receives, even if the graph can't use it.
 
 mod draft;
 mod fields;
@@ -23,61 +23,56 @@ use runtail_api::{ApiError, LoadedThread, RunStart, ServerKind, StartError, Star
 use runtail_core::model::{DecisionKind, Problem, Question, Reply, Rerun, Resume, RunCreate, ThreadStatus, resume};
 use runtail_core::text;
 
-/// Drafts of answers that are kept for the session.
+/// Maximum number of drafts kept in a session.
 const MAX_DRAFTS: usize = 50;
 
-/// The card.
+/// The answer card.
 #[derive(Debug, Clone)]
 pub struct AnswerCard {
-    /// Its number in this session.
+    /// The number of the card in this session.
     pub number: u64,
-    /// The thread.
     pub thread: ThreadRef,
-    /// How far it is.
     pub stage: AnswerStage,
-    /// The graph, by its name where that is known.
+    /// The name of the graph, if it is known.
     graph: Option<String>,
-    /// Since when the thread waits.
+    /// When the thread began to wait.
     since: Option<Timestamp>,
     /// The questions, in the server's order.
     questions: Vec<Question>,
     drafts: Vec<QuestionDraft>,
-    /// The run that answers, without the answer.
+    /// The run that sends the answer, without the answer itself.
     run: Option<Rerun>,
-    /// Whether a JavaScript server answers.
+    /// Whether the server is a JavaScript server.
     is_javascript: bool,
-    /// Whether the person asked for approval everywhere.
+    /// Whether the user chose "approve all".
     approve: bool,
-    /// The stop with the focus.
+    /// The index of the stop with the focus.
     focus: usize,
-    /// The first line that is shown.
+    /// The first visible line.
     pub top: usize,
-    /// Window and focus when they were last brought in line.
+    /// The window and the focus at the last [`AnswerCard::clamp`].
     settled: Option<(usize, usize)>,
     /// Whether the request is shown.
     shows_request: bool,
-    /// When the key that sends was pressed before there was anything to send.
+    /// When the send key was pressed before there was anything to send.
     held: Option<Timestamp>,
-    /// Whether sending was tried: from then on every problem is shown.
+    /// Whether sending was tried; from then on all problems are shown.
     was_tried: bool,
 }
 
-/// How far a card is.
+/// The stage of a card.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnswerStage {
-    /// The thread is being read.
     Loading,
-    /// It could not be read.
+    /// The thread could not be loaded.
     NotLoaded(ApiError),
-    /// It is being filled in.
     Editing,
-    /// It was sent.
     Sending,
-    /// It was not sent, or not accepted.
+    /// The answer was not sent, or the server rejected it.
     Refused(StartError),
 }
 
-/// A draft that was left, with the question that it is for.
+/// A draft that was closed, with its question.
 #[derive(Debug, Clone)]
 pub struct KeptDraft {
     thread: ThreadRef,
@@ -86,7 +81,7 @@ pub struct KeptDraft {
 }
 
 impl AnswerCard {
-    /// A card of a thread that has to be read first.
+    /// Returns a card for a thread that must be loaded first.
     pub fn loading(number: u64, thread: ThreadRef) -> AnswerCard {
         AnswerCard {
             number,
@@ -108,14 +103,14 @@ impl AnswerCard {
         }
     }
 
-    /// A card of a thread that was read.
+    /// Returns a card for a loaded thread.
     pub fn loaded(number: u64, thread: ThreadRef, loaded: LoadedThread) -> AnswerCard {
         let mut card = AnswerCard::loading(number, thread);
         card.fill(loaded);
         card
     }
 
-    /// A card of a thread of which only the stream is known.
+    /// Returns a card for a thread that is known only from its stream.
     pub fn of_stream(
         number: u64,
         thread: ThreadRef,
@@ -145,36 +140,36 @@ impl AnswerCard {
         self.focus = self.first_stop();
     }
 
-    /// Says that the thread could not be read.
+    /// Records that the thread could not be loaded.
     pub(crate) fn loading_failed(&mut self, error: ApiError) {
         self.stage = AnswerStage::NotLoaded(error);
     }
 
-    /// Says that the answer was not accepted; what was typed is kept.
+    /// Records that the answer was rejected; the draft is kept.
     pub(crate) fn refused(&mut self, failed: StartError) {
         self.stage = AnswerStage::Refused(failed);
         self.top = 0;
     }
 
-    /// Decides for approval wherever the question offers it.
+    /// Approves every undecided action that allows it.
     fn approve_all(&mut self) {
         for (question, draft) in self.questions.iter().zip(&mut self.drafts) {
             draft.approve(question);
         }
     }
 
-    /// Brings what has the focus into sight.
+    /// Scrolls the focus into view.
     pub(crate) fn clamp(&mut self, width: usize, height: usize) {
         let CardLines { lines, focus: (from, to), .. } = self.lines(width);
         let last = lines.len().saturating_sub(height);
         let shows_focus = (self.top, self.focus);
         if self.settled != Some(shows_focus) {
-            // A page was turned, or something else has the focus: only the latter moves the window.
+            // Scrolling by pages must not jump back, so only a change of the focus moves the window.
             if self.settled.is_none_or(|(_, focus)| focus != self.focus) {
                 if to > self.top + height {
                     self.top = to - height;
                 }
-                // The heading of the first question belongs to it.
+                // The heading stays visible with the first question.
                 self.top = if from <= height / 2 && to <= height { 0 } else { self.top.min(from) };
             }
         }
@@ -182,20 +177,20 @@ impl AnswerCard {
         self.settled = Some((self.top, self.focus));
     }
 
-    /// How many questions the answer leaves open.
+    /// Returns how many questions the answer leaves open.
     pub(crate) fn left_open(&self) -> usize {
         self.answer().map_or(0, |resume| self.questions.len() - resume.answered().len())
     }
 
-    /// What is typed, as answers to the questions.
+    /// Returns the drafts as answers to the questions.
     ///
     /// # Errors
-    /// Every reason why it can't be sent.
+    /// Returns every reason why they can't be sent.
     pub fn answer(&self) -> Result<Resume, Vec<Problem>> {
         let mut problems = Vec::new();
         let mut replies: Vec<Option<Reply>> = Vec::new();
         for (at, (question, draft)) in self.questions.iter().zip(&self.drafts).enumerate() {
-            // Alone, a form that nobody touched may be what is meant; among others it stays open.
+            // An untouched form may be a valid answer to a single question; among several it leaves the question open.
             let is_meant = draft.is_touched() || (self.was_tried && self.questions.len() == 1);
             match draft.reply(question, is_meant) {
                 Ok(reply) => replies.push(reply),
@@ -208,7 +203,7 @@ impl AnswerCard {
         if problems.is_empty() {
             return resume(&self.questions, &replies);
         }
-        // What can't be read is no answer, but the others' problems are said all the same.
+        // An unreadable reply is not an answer, but the problems of the others are still reported.
         if let Err(others) = resume(&self.questions, &replies) {
             let is_new = |other: &Problem| !problems.iter().any(|known| known.question == other.question);
             let others: Vec<Problem> =
@@ -218,13 +213,14 @@ impl AnswerCard {
         Err(problems)
     }
 
-    /// The run that would be started; none while the answer does not fit, or the assistant is not known.
+    /// Returns the run to start; `None` if the answer is invalid or the assistant unknown.
     pub fn request(&self) -> Option<RunCreate> {
         let answer = self.answer().ok()?;
         Some(self.run.as_ref()?.body.clone().answering(&answer))
     }
 
-    /// Whether approvals and rejections are mixed on a server that may drop the approved ones (acting reference §3).
+    /// Returns whether approvals and rejections are mixed on a server that may drop the approved actions (acting
+    /// reference §3).
     fn mixes_decisions(&self) -> bool {
         let mixes = |draft: &QuestionDraft| {
             let decided = draft.decisions();
@@ -240,14 +236,14 @@ impl AnswerCard {
 }
 
 impl AnswerCard {
-    /// The card of a thread. `approve`: with approval set wherever it is offered.
+    /// Opens the card of a thread. `approve`: approves every action that allows it.
     pub fn shown(mut self, session: &Session, approve: bool) -> AnswerCard {
         self.approve = approve;
         self.shows_request = session.size.1 >= 30;
         self
     }
 
-    /// Brings what was typed before into a card whose questions are known.
+    /// Restores an earlier draft in a card whose questions are known.
     pub fn begin(&mut self, session: &Session, kept: &[KeptDraft], kind: Option<ServerKind>) -> Requests {
         self.is_javascript = kind == Some(ServerKind::JavaScript);
         if self.stage != AnswerStage::Editing {
@@ -267,22 +263,22 @@ impl AnswerCard {
         };
         self.focus = self.first_stop();
         if is_short {
-            return Requests::info("Not everything can be approved. Decide about the rest.");
+            return Requests::info("Not every action can be approved. Choose a decision for the rest.");
         }
         match is_restored {
             true => {
                 let key = session.key("answer.start_over");
-                Requests::info(format!("This is your draft from before. {key} starts over."))
+                Requests::info(format!("Restored your earlier draft. Press {key} to start over."))
             }
             false => Requests::none(),
         }
     }
 
-    /// Closes the card; what was typed is kept.
+    /// Closes the card and keeps the draft.
     fn close(&self) -> Requests {
         let mut out = Requests::none();
         if self.stage == AnswerStage::Sending {
-            out.notify(false, "The answer was sent already. You'll be told what became of it.");
+            out.notify(false, "The answer was already sent. You'll be notified of the result.");
         }
         out.and(Request::Close)
     }
@@ -290,7 +286,7 @@ impl AnswerCard {
     /// Sends the answer.
     fn send(&mut self, cx: &Cx<'_>) -> Requests {
         let now = cx.session.now;
-        // A key that is held down since before there was anything to read must not send.
+        // A send key that is held down since before the questions were visible must not send.
         if !cx.is_seen || !self.is_editable() || self.held.is_some_and(|last| now.duration_since(last) < HELD) {
             self.held = Some(now);
             return Requests::none();
@@ -307,7 +303,7 @@ impl AnswerCard {
                 self.go_to_problem(&problems);
                 return Requests::error(match problems.as_slice() {
                     [one] => format!("Nothing was sent. {}", sentence(&one.to_string())),
-                    several => format!("Nothing was sent. {} things need a change.", several.len()),
+                    several => format!("Nothing was sent. {} problems to fix.", several.len()),
                 });
             }
         };
@@ -316,7 +312,7 @@ impl AnswerCard {
                         would hide its state.";
             return Requests::error(text);
         };
-        // It may have become so since the card was opened.
+        // The profile can become read-only while the card is open.
         if cx.session.is_read_only(&self.thread.server.profile) {
             return Requests::error(read_only_text(&self.thread.server.profile));
         }
@@ -332,7 +328,7 @@ impl AnswerCard {
 }
 
 impl Threads {
-    /// Keeps what was typed, for when the same question is answered again.
+    /// Keeps a draft for the next time the same question is answered.
     pub fn keep(&mut self, card: &AnswerCard) {
         for (question, draft) in card.questions.iter().zip(&card.drafts) {
             self.answer_drafts.retain(|kept| kept.thread != card.thread || kept.question != *question);
@@ -345,7 +341,7 @@ impl Threads {
         self.answer_drafts.drain(..surplus);
     }
 
-    /// Forgets the drafts of questions that were answered.
+    /// Forgets the drafts of answered questions.
     pub fn forget_answered(&mut self, card: &AnswerCard) {
         self.keep(card);
         let answered = card.answer().map(|resume| resume.answered().to_vec()).unwrap_or_default();
@@ -395,7 +391,7 @@ impl Component for AnswerCard {
     }
 }
 
-/// A rule as a sentence: with a capital, and a full stop.
+/// Formats a rule as a sentence with a capital letter and a period.
 fn sentence(rule: &str) -> String {
     let mut chars = text::clean(rule).chars().collect::<Vec<_>>();
     if let Some(first) = chars.first_mut() {
@@ -405,7 +401,7 @@ fn sentence(rule: &str) -> String {
     if text.ends_with('.') { text } else { format!("{text}.") }
 }
 
-/// What a refusal means here.
+/// Describes a rejected answer.
 fn meaning(failure: StartFailure) -> &'static str {
     match failure {
         StartFailure::NotOpen => "This question is no longer open. Nothing was sent; your draft is kept.",

@@ -12,7 +12,7 @@ fn thread() -> ThreadRef {
     ThreadRef { server, id: "01a1fbb5-173d-77d7-b93d-09bf6dcc9775".into() }
 }
 
-/// A thread that waits as in a captured state.
+/// Returns a waiting thread from a captured state.
 fn waiting(name: &str) -> LoadedThread {
     let path = format!("{}/../../tests/fixtures/threads/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -84,7 +84,7 @@ fn yes_and_no_and_json_are_a_key_away() {
 #[test]
 fn every_action_needs_a_decision_that_it_allows() {
     let mut card = card("question-hitl");
-    // 1 approve; the second does not allow 2 or 4, the third only 4.
+    // 1 is approve; the second action does not allow 2 or 4, and the third allows only 4.
     press(&mut card, "1<Down>24");
     assert_eq!(problems(&card), ["action 2 needs a decision", "action 3 needs a decision"]);
     press(&mut card, "3keep it<Down>14Tuesday");
@@ -203,7 +203,7 @@ fn any_keys() -> impl Strategy<Value = Vec<Key>> {
 }
 
 proptest! {
-    /// Whatever is typed: the card can be drawn in any width, its focus exists, and what it sends passes the model's check.
+    /// For any input, the card can be drawn at any width, its focus exists, and what it sends passes validation.
     #[test]
     fn typing_never_makes_an_answer_that_does_not_fit(
         name in proptest::sample::select(vec!["question", "question-hitl", "question-inbox", "question-with-schema", "questions-parallel"]),
