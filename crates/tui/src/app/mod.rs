@@ -190,7 +190,7 @@ impl App {
             [one] => self.notify(true, one),
             several => {
                 let text =
-                    format!("[keys] {} problems; :keys shows what is in force\n{}", several.len(), several.join("\n"));
+                    format!("[keys] {} problems; :keys shows the keys in use\n{}", several.len(), several.join("\n"));
                 self.notify(true, text);
             }
         }

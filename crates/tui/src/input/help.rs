@@ -37,9 +37,9 @@ const PLACES: [Context; 22] = {
 
 /// Headings within a long list: the row that each stands above.
 const PARTS: [(&str, &str); 3] = [
-    ("stream.messages", "Stream: its views"),
-    ("stream.search", "Stream: finding one's way"),
-    ("stream.compare", "Stream: the view State"),
+    ("stream.messages", "Stream: views"),
+    ("stream.search", "Stream: navigation"),
+    ("stream.compare", "Stream: State view"),
 ];
 
 /// From this width on each row names itself, as the configuration's `[keys]` calls it.
@@ -66,7 +66,7 @@ pub fn help_lines(keymap: &Keymap, here: Context, width: usize, ascii: bool) -> 
             lines.push(if width >= WITH_NAMES { line.right(Tone::Dim, binding.id) } else { line });
         }
     }
-    lines.extend([Line::new(), Line::of(Tone::Strong, "Wherever you type")]);
+    lines.extend([Line::new(), Line::of(Tone::Strong, "In text fields")]);
     let widest = text_input::KEYS.iter().map(|(keys, _)| keys.len()).max().unwrap_or(0);
     let row =
         |(keys, help): &(&str, &str)| Line::of(Tone::Accent, &format!("  {keys:widest$}  ")).with(Tone::Plain, help);
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(problems, Vec::<String>::new());
         let told =
             |lines: Vec<Line>, what: &str| lines.iter().map(Line::text).find(|line| line.contains(what)).unwrap();
-        let line = told(help_lines(&keymap, Context::Stream, 76, false), "Where the next message begins");
+        let line = told(help_lines(&keymap, Context::Stream, 76, false), "Next or previous message");
         assert!(line.starts_with("  F2  ") && !line.contains(')'), "{line}");
         let line = told(table_lines(&keymap, false), "stream.prev_message");
         assert!(line.contains("none") && line.contains("instead of ("), "{line}");

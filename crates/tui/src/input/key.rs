@@ -97,9 +97,9 @@ impl FromStr for Key {
             (None, Some(c), "") => Code::Char(c),
             (None, Some('F' | 'f'), number) => match number.parse() {
                 Ok(n @ 1..=12) => Code::F(n),
-                _ => return Err(format!("no key is named {text:?}")),
+                _ => return Err(format!("unknown key {text:?}")),
             },
-            _ => return Err(format!("no key is named {text:?}")),
+            _ => return Err(format!("unknown key {text:?}")),
         };
         Ok(Key { code, ctrl, alt })
     }

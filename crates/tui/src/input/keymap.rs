@@ -29,7 +29,7 @@ impl Keymap {
         let changes: &BTreeMap<String, Vec<String>> =
             &changes.iter().map(|(id, keys)| (current(id), keys.clone())).collect();
         for id in changes.keys().filter(|id| !BINDINGS.iter().any(|b| b.id == id.as_str())) {
-            problems.push(format!("[keys] {id}: there is no such action (`?` lists them)"));
+            problems.push(format!("[keys] {id}: unknown action (`:keys` lists them)"));
         }
         let mut keys: BTreeMap<(Context, Key), Action> = BTreeMap::new();
         let mut owners: BTreeMap<(Context, Key), &'static str> = BTreeMap::new();
@@ -52,13 +52,13 @@ impl Keymap {
             for key in wanted {
                 if binding.writes && !binding.action.sends() && sending.contains(&key) {
                     problems.push(format!(
-                        "[keys] {key} sends, so it cannot be {} too: one that is held down must not send",
+                        "[keys] {key} sends, so it can't also be {}: a held key must not send",
                         binding.id
                     ));
                     continue;
                 }
                 if let Some(owner) = owners.get(&(binding.context, key)) {
-                    problems.push(format!("[keys] {key} is both {owner} and {}: the first keeps it", binding.id));
+                    problems.push(format!("[keys] {key} is bound to {owner} and {}; the first wins", binding.id));
                     continue;
                 }
                 owners.insert((binding.context, key), binding.id);
@@ -169,7 +169,7 @@ fn shadows(owners: &BTreeMap<(Context, Key), &'static str>) -> Vec<String> {
 fn sendable(binding: &Binding, key: &str) -> Result<Key, String> {
     let key: Key = key.parse()?;
     match binding.action == Action::Send && (key.code == Code::Enter || key.text().is_some()) {
-        true => Err(format!("{key} never sends; choose one with ctrl, or F1 to F12")),
+        true => Err(format!("{key} can't send; choose a ctrl key, or F1 to F12")),
         false => Ok(key),
     }
 }
@@ -192,7 +192,7 @@ mod tests {
         let (_, problems) = Keymap::new(&BTreeMap::new());
         assert_eq!(problems, Vec::<String>::new());
         for (n, binding) in BINDINGS.iter().enumerate() {
-            assert!(BINDINGS[n + 1..].iter().all(|other| other.id != binding.id), "{} is there twice", binding.id);
+            assert!(BINDINGS[n + 1..].iter().all(|other| other.id != binding.id), "{} is listed twice", binding.id);
             for key in binding.keys {
                 key.parse::<Key>().unwrap_or_else(|e| panic!("{}: {e}", binding.id));
             }
@@ -254,7 +254,7 @@ mod tests {
         let set = |id: &str, keys: &[&str]| (id.to_string(), keys.iter().map(|k| k.to_string()).collect());
         for never in ["Enter", "y", "Space"] {
             let (map, problems) = Keymap::new(&BTreeMap::from([set("confirm.send", &[never])]));
-            assert!(problems.len() == 1 && problems[0].contains("never sends"), "{problems:?}");
+            assert!(problems.len() == 1 && problems[0].contains("can't send"), "{problems:?}");
             assert_eq!(
                 map.action(Context::Confirm, key("ctrl-s")),
                 Some(Action::Send),

@@ -19,7 +19,7 @@ pub struct ViewPrefs {
     pub mouse: Mouse,
     /// How the times of a stream are told.
     pub timestamps: Timestamps,
-    /// Whether long lines of a stream go on in the next one.
+    /// Wrap long lines in streams.
     pub wrap: bool,
     /// What the configuration said last.
     configured: Option<Ui>,

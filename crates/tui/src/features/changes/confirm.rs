@@ -156,9 +156,7 @@ impl Confirm {
     pub fn lines(&self, width: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         match &self.stage {
-            Stage::Planning => {
-                lines.push(Line::of(Tone::Dim, "Reading the current state. Nothing is changed by that."))
-            }
+            Stage::Planning => lines.push(Line::of(Tone::Dim, "Loading the current state…")),
             Stage::Refused(error) => {
                 let (tone, heading, why) = match error {
                     PlanError::Asked(error) => {
@@ -339,7 +337,7 @@ impl Confirm {
         }
         if !self.may_be_sent() {
             let Some(name) = self.wants_name() else { return Requests::none() };
-            return Requests::info(format!("Nothing is sent before you have typed {} exactly.", text::clean(name)));
+            return Requests::info(format!("Type {} exactly to continue. Nothing was sent.", text::clean(name)));
         }
         // It may have become so since the dialog opened.
         if cx.session.is_read_only(&self.profile) {
@@ -365,7 +363,7 @@ impl Confirm {
     fn leave(&mut self) -> Requests {
         let mut out: Requests = Request::Close.into();
         match self.stage {
-            Stage::Sending(_) => out.notify(false, "It was sent already; you are told what came of it."),
+            Stage::Sending(_) => out.notify(false, "Already sent; the result will be reported."),
             Stage::Ready(_) => {
                 out.notify(false, "Nothing was sent.");
                 out.push(Effect::Forget(self.number));
@@ -406,7 +404,7 @@ impl Confirm {
 
 /// Copies a request as a command.
 pub fn copy_command(curl: &str) -> Requests {
-    Requests::info("Copied as a command for curl: set KEY (or TOKEN) first. Secrets in the body are ***.")
+    Requests::info("Copied as a curl command. Set KEY (or TOKEN) first; secrets in the body are ***.")
         .and(Effect::Copy(text::clean_lines(curl).into_owned()))
 }
 

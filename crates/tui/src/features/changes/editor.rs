@@ -31,15 +31,15 @@ impl Subject {
             Subject::Authenticate { provider, .. } => ("AUTHENTICATE".into(), provider),
             Subject::Service { what, name, .. } => (what.verb().to_uppercase(), name),
             Subject::Profile(Some(_)) => ("PROFILE".into(), ""),
-            Subject::Profile(None) => ("PROFILE".into(), "a new one"),
+            Subject::Profile(None) => ("PROFILE".into(), "new"),
         }
     }
 
     /// What the document is, for the line that says that nothing is wrong with it.
     pub fn form(&self) -> &'static str {
         match self {
-            Subject::Profile(_) => "a profile, and every key is known",
-            _ => "TOML, and every field is known",
+            Subject::Profile(_) => "Valid profile",
+            _ => "Valid",
         }
     }
 

@@ -52,11 +52,11 @@ fn entry_lines(sent: &Sent, width: usize) -> Vec<Line> {
     }
     lines.push(Line::of(tone, &word).with(Tone::Dim, &format!("   {}   took {}", sent.at, text::duration(sent.took))));
     if let Outcome::NoAnswer(why) = &sent.outcome {
-        let text = format!("{why}. Whether it was carried out is not known: look before you send it again.");
+        let text = format!("{why}. It is unknown whether it was applied: check before you send it again.");
         lines.extend(wrap(&text, width).iter().map(|part| Line::of(Tone::Plain, part)));
     }
     lines.push(Line::new());
-    lines.push(Line::of(Tone::Dim, "As a command ($KEY and $TOKEN stand for the secrets, *** for those in the body)"));
+    lines.push(Line::of(Tone::Dim, "As a command ($KEY and $TOKEN are placeholders, *** masks secrets in the body)"));
     lines.extend(wrap(&sent.request.curl(), width).iter().map(|part| Line::of(Tone::Plain, part)));
     lines
 }

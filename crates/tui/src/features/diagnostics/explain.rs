@@ -24,7 +24,7 @@ impl Explained {
     /// The page's lines.
     pub fn card_lines(&self, width: usize) -> Vec<Line> {
         let card = match &self.card {
-            None => return vec![Line::of(Tone::Dim, "Reading its record, its history and its log…")],
+            None => return vec![Line::of(Tone::Dim, "Loading its record, history and log…")],
             Some(Err(error)) => return words(Tone::Bad, &error.story(), width),
             Some(Ok(card)) => card,
         };
@@ -128,11 +128,7 @@ fn groups(lines: Vec<CardLine>) -> Vec<Vec<CardLine>> {
 /// What differs between two revisions, field by field.
 fn difference(changes: &[Change], width: usize) -> Vec<Line> {
     if changes.is_empty() {
-        return words(
-            Tone::Plain,
-            "Nothing that the server tells of them differs, but their ids, times and statuses.",
-            width,
-        );
+        return words(Tone::Plain, "No differences except ids, times and statuses.", width);
     }
     let value = |side: &Option<serde_json::Value>| match side {
         None => "not set".to_string(),
@@ -143,7 +139,7 @@ fn difference(changes: &[Change], width: usize) -> Vec<Line> {
     for change in changes {
         lines.extend(words(Tone::Strong, &change.path, width));
         if change.is_masked() {
-            lines.extend(words(Tone::Plain, "  a secret, and not the same", width));
+            lines.extend(words(Tone::Plain, "  a secret, changed", width));
         } else {
             lines.extend(words(Tone::Dim, &format!("  - {}", value(&change.before)), width));
             lines.extend(words(Tone::Plain, &format!("  + {}", value(&change.after)), width));
