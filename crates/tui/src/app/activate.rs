@@ -1,4 +1,4 @@
-//! Which profiles are in force: what happens when others are, without a restart.
+//! Switches profiles and reloads the configuration without a restart.
 
 use super::{App, Overlay, Pane};
 use crate::features::changes::confirm::Stage;
@@ -79,7 +79,7 @@ impl App {
         effects
     }
 
-    /// The file is not in force as it is: what was read before stays.
+    /// Reports an invalid configuration file and keeps the previous configuration.
     fn keep_configuration(&mut self, error: ConfigError) -> Vec<Effect> {
         self.notify(true, format!("{error}\n  The previous configuration stays in use until this is fixed."));
         self.session.catalogue.problem = Some(error);
@@ -113,8 +113,8 @@ impl App {
         profile.is_none_or(|name| self.session.profiles.iter().any(|p| &*p.name == name && p.generation <= since))
     }
 
-    /// These profiles are in force from now on. What is open of those that go, or that lead elsewhere now, is closed with a
-    /// word; what belongs to the others goes on untouched.
+    /// Activates these profiles. Views of profiles that were removed or now point to another server are closed with a notice;
+    /// everything else is left untouched.
     pub(crate) fn activate_profiles(&mut self, list: Vec<Profile>) -> Vec<Effect> {
         if self.session.catalogue.in_force == list {
             return Vec::new();
@@ -124,7 +124,7 @@ impl App {
         let stays =
             |name: &str| named(&before, name).zip(named(&list, name)).is_some_and(|(old, new)| old.same_target(&new));
         self.session.epoch = self.session.epoch.next();
-        // Answers of profiles that lead elsewhere are dropped, so it would wait forever.
+        // Responses of redirected profiles are dropped, so the change would wait forever.
         self.cancel_search();
         let generation = self.session.epoch;
         let mut words = Vec::new();
@@ -142,7 +142,7 @@ impl App {
                 let now = if fresh.read_only { "is read-only now" } else { "is now writable" };
                 words.push(format!("{} {now}", profile.name));
             }
-            // Other deployments are pinned: the list is read anew.
+            // Other deployments are pinned, so the list is loaded again.
             let repinned = old.is_some_and(|old| old.deployments != profile.deployments);
             let epoch = if repinned { generation } else { known.epoch };
             let ProfileState { label, read_only, production, .. } = fresh;

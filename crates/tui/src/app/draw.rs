@@ -1,4 +1,4 @@
-//! The screen: drawn from the state, changing nothing.
+//! Draws the screen from the state.
 
 use super::{App, Overlay, Pane, bars};
 use crate::session::{Component, SMALLEST};
@@ -10,12 +10,12 @@ use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 
-/// Frames that stand still while the person wants that.
+/// The frozen frame, kept while the user has frozen the screen.
 #[derive(Debug, Default)]
 pub struct FrozenFrame(Option<Buffer>);
 
 impl FrozenFrame {
-    /// Draws one frame, or the one again that stands still.
+    /// Draws one frame, or the frozen one again.
     pub fn draw(&mut self, app: &App, theme: &Theme, frame: &mut Frame<'_>) {
         if !app.frozen {
             self.0 = None;

@@ -7,22 +7,22 @@ use super::action::{Action, Context};
 pub struct Binding {
     /// The name in the configuration's `[keys]`.
     pub id: &'static str,
-    /// Where it works.
+    /// The context in which the keys work.
     pub context: Context,
-    /// The keys that come with Runtail.
+    /// The default keys.
     pub keys: &'static [&'static str],
-    /// What happens.
+    /// The action that the keys trigger.
     pub action: Action,
     /// One or two words for the footer.
     pub label: &'static str,
-    /// Whether it writes, or leads to where something is written.
+    /// Whether the action writes, or opens something that does.
     pub writes: bool,
-    /// A sentence for the help screen. Where it is empty the row before speaks for both.
+    /// A sentence for the help screen; empty if the previous row's sentence covers both.
     pub help: &'static str,
 }
 
 impl Binding {
-    /// What it does, told of this row alone.
+    /// Returns the help sentence of this row alone.
     pub fn sentence(&self) -> &'static str {
         if self.help.is_empty() { self.label } else { self.help }
     }
@@ -39,7 +39,7 @@ const fn bind(
     Binding { id, context, keys, action, label, help, writes: false }
 }
 
-/// The row of an action that writes, or leads to where something is written.
+/// Creates the row of an action that writes, or opens something that does.
 const fn write(
     id: &'static str,
     context: Context,
@@ -51,7 +51,7 @@ const fn write(
     Binding { writes: true, ..bind(id, context, keys, action, label, help) }
 }
 
-/// Former names of actions, which `[keys]` still takes.
+/// Former names of actions, still accepted in `[keys]`.
 pub const ALIASES: &[(&str, &str)] = &[
     ("stream.values", "stream.state"),
     ("stream.lifecycle", "stream.runs"),
@@ -65,12 +65,12 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("editor.anew", "editor.start_over"),
 ];
 
-/// A row of the table by its id.
+/// Returns the row with this id.
 pub fn binding(id: &str) -> Option<&'static Binding> {
     BINDINGS.iter().find(|binding| binding.id == id)
 }
 
-/// Every key that works, in the order of the help screen.
+/// All key bindings, in the order of the help screen.
 pub const BINDINGS: &[Binding] = {
     use Action as A;
     use Context::*;
@@ -417,7 +417,7 @@ pub const BINDINGS: &[Binding] = {
         bind("editor.outside", Editor, &["ctrl-o", "F4"], A::EditOutside, "$EDITOR", "Edit with $VISUAL or $EDITOR"),
         bind("editor.start_over", Editor, &["ctrl-n"], A::StartOver, "start over", "Discard the edits and start over"),
         bind("editor.back", Editor, &["Esc"], A::Back, "back", "Go back; input is kept"),
-        // Not the key that leads here: one that is held down must not send.
+        // Not the key that opens the preview: a held key must not send.
         write("confirm.send", Confirm, &["ctrl-s"], A::Send, "send", "Send (no other key does)"),
         bind(
             "confirm.option",

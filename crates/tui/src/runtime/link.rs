@@ -1,4 +1,4 @@
-//! Opens a link in the person's browser, by what their system has for it. Never unasked.
+//! Opens a link in the user's browser with the system's opener, and only on request.
 
 use std::process::Stdio;
 use std::time::Duration;

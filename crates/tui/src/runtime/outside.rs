@@ -1,4 +1,4 @@
-//! The person's own editor.
+//! Edits a text in the user's own editor.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
@@ -37,7 +37,7 @@ fn read(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8"))
 }
 
-/// A file that nobody else can read, and that goes away with this.
+/// A temporary file that only the user can read; dropping it deletes the file.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -56,7 +56,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // There is nobody to tell, and no secret in it.
+        // Ignored: there is nobody to report it to, and the file has no secrets.
         let _ = fs::remove_file(&self.0);
     }
 }
