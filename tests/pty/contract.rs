@@ -74,7 +74,7 @@ fn a_run_is_composed_by_a_name_and_seen_whole() {
     term.keys("2");
     term.wait_for("can't list its assistants");
     term.keys("n");
-    term.wait_for("type its name");
+    term.wait_for("type an assistant or graph name");
     term.keys(&format!("{}agent\x13", BACK_TAB.repeat(3)));
     // It is over, though nobody can be asked how it went.
     term.wait_for("■ stream ended");

@@ -237,7 +237,7 @@ fn what_goes_wrong_is_said() {
     dash.keys(":export md x<Enter>");
     assert!(said(&dash).contains("still being written"), "{}", said(&dash));
     dash.done(EffectResult::FileStepped(*number, Err("the file already exists and was not changed".into())));
-    assert!(said(&dash).contains("was not written: there is a file of that name"), "{}", said(&dash));
+    assert!(said(&dash).contains("was not written: the file already exists"), "{}", said(&dash));
     // A stream that is closed leaves a file that is not whole, and says so.
     let effects = dash.keys(":export md x<Enter>");
     let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };

@@ -340,7 +340,7 @@ fn a_contract_only_server_opens_a_thread_unchecked() {
     let effects = say(&mut dash, UNKNOWN);
     assert_eq!(answer_all(&mut dash, effects, |_| Ok(Some(Found::Unsupported))), 1);
     assert_eq!(dash.app.viewer().unwrap().thread_id.as_deref(), Some(UNKNOWN));
-    assert!(said(&dash).contains("lab can't look threads up"), "{}", said(&dash));
+    assert!(said(&dash).contains("lab can't search threads"), "{}", said(&dash));
 }
 
 #[test]

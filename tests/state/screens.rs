@@ -298,8 +298,8 @@ fn help_begins_with_the_keys_of_the_place_that_it_was_asked_for_in() {
     dash.open_thread();
     dash.capture("agent-values");
     assert_eq!(first(&mut dash, "?"), "Stream");
-    assert_eq!(first(&mut dash, "<Esc>M?"), "The modes of a stream");
-    assert_eq!(first(&mut dash, "<Esc><Esc>7<Up><Enter>?"), "JSON");
+    assert_eq!(first(&mut dash, "<Esc>M?"), "Stream modes");
+    assert_eq!(first(&mut dash, "<Esc><Esc>7<Up><Enter>?"), "JSON inspector");
 }
 
 #[test]
@@ -415,7 +415,7 @@ fn a_log_says_what_is_new_and_what_may_be_missing() {
 fn a_failed_revision_is_explained_on_one_screen() {
     let mut dash = demo_like((100, 34));
     dash.keys("<Home>e");
-    assert!(dash.screen().contains("Reading its record"), "{}", dash.screen());
+    assert!(dash.screen().contains("Loading its record"), "{}", dash.screen());
     dash.card();
     insta::assert_snapshot!("failure_card", dash.screen());
     dash.keys("b");

@@ -1,4 +1,4 @@
-//! Files that views are written to. Each is new, the person's own, and written a part at a time where nobody waits for it.
+//! Files that views are exported to. Each is new, readable only by the user, and written in parts in the background.
 
 use crate::session::msg::{Chunk, FileStep};
 use runtail_core::text::{clean, clean_lines, json};

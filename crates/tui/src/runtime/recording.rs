@@ -31,7 +31,7 @@ pub(super) async fn play(file: PathBuf, out: &Out) {
 }
 
 fn read(file: &Path, out: &Sender<Vec<Item>>) {
-    // What is no record is told only at the end: a small file may unpack to so much of it that nobody waits for that.
+    // Invalid lines are reported only at the end: a small file may unpack to very many of them.
     let opened = File::open(file).and_then(|file| Reader::new(WhileWanted(file, out.clone())));
     let mut reader = match opened {
         Ok(reader) => reader,

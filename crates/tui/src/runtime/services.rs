@@ -1,4 +1,4 @@
-//! The clients of each profile, made when they are first needed, and what all requests of a profile share.
+//! The clients of each profile, created on first use, and the state that all requests of a profile share.
 
 use super::abilities::Surroundings;
 use super::actions::Actions;

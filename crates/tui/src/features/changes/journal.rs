@@ -1,4 +1,4 @@
-//! The journal on the screen: every request of the session that was meant to change something, newest first.
+//! The journal: all write requests of the session, newest first.
 
 use super::confirm::copy_command;
 use super::view;
@@ -11,7 +11,7 @@ use crate::widgets::list::Picker;
 use runtail_api::{Outcome, Sent};
 use runtail_core::text;
 
-/// The journal that is open.
+/// The open journal.
 #[derive(Debug, Clone, Default)]
 pub struct JournalView {
     /// Its entries, newest first; none before they were asked for.
@@ -34,7 +34,7 @@ impl JournalView {
     }
 }
 
-/// What came of a request, in few words, and whether that is good.
+/// Summarizes the result of a request, with its tone.
 pub fn outcome(sent: &Sent) -> (Tone, String) {
     match &sent.outcome {
         Outcome::Status(status) if sent.is_done() => (Tone::Good, format!("● {status}")),
@@ -43,7 +43,7 @@ pub fn outcome(sent: &Sent) -> (Tone, String) {
     }
 }
 
-/// All of an entry, as lines to read.
+/// Returns all details of an entry as lines.
 fn entry_lines(sent: &Sent, width: usize) -> Vec<Line> {
     let (tone, word) = outcome(sent);
     let mut lines = Vec::new();

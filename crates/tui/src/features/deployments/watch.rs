@@ -1,4 +1,4 @@
-//! Revisions that a person wants to be told of: each is followed until it ends, wherever the selection goes.
+//! Watched revisions: each is polled until it finishes, whatever is selected.
 
 use super::Deployments;
 use super::list::Row;
@@ -11,7 +11,7 @@ use runtail_core::text;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A revision that is watched.
+/// A watched revision.
 #[derive(Debug, Clone)]
 pub struct Watch {
     /// `us › support-bot › 4444…`.
@@ -27,7 +27,7 @@ pub struct Watch {
 }
 
 impl Deployments {
-    /// Watches a revision, or no longer.
+    /// Toggles the watch of a revision.
     pub(super) fn toggle_watch(
         &mut self,
         session: &Session,
@@ -51,7 +51,7 @@ impl Deployments {
         out
     }
 
-    /// Watches the revision that a change made. Returns what to say of it.
+    /// Watches the revision that a change created. Returns the notice.
     pub fn watch_made(&mut self, session: &Session, of: RevisionRef) -> (Requests, String) {
         let row = self.list.row(&format!("{}/{}", of.profile, of.deployment));
         let name = row.map(Row::title).unwrap_or_else(|| of.deployment.to_string());
@@ -63,7 +63,7 @@ impl Deployments {
         (out, format!("Watching revision {id}; you'll be notified when it finishes."))
     }
 
-    /// Takes the newest record of a watched revision.
+    /// Applies the newest record of a watched revision.
     pub fn on_watched(
         &mut self,
         session: &Session,
@@ -99,7 +99,7 @@ impl Deployments {
                 }
             }
             Err(error) if error.kind == Kind::NotFound => Some((true, "was deleted.".to_string())),
-            // A refused key stops the profile, and with it the watch, until somebody acts.
+            // A rejected key stops the profile, and with it the watch, until the user refreshes.
             Err(error) if error.kind == Kind::Unauthorized || (next != NextPoll::GaveUp && !stops_polling(&error)) => {
                 watch.error = Some(error);
                 None

@@ -1,4 +1,4 @@
-//! The page that explains a revision, and the one that tells two apart.
+//! The pages that explain a revision and compare two revisions.
 
 use crate::input::action::{Action, Context};
 use crate::session::msg::{Described, LogRef, RevisionRef};
@@ -9,7 +9,7 @@ use runtail_api::LogKind;
 use runtail_core::model::{CardLine, Change, FailureCard, Part};
 use runtail_core::text;
 
-/// A revision that is explained.
+/// The explanation of a revision.
 #[derive(Debug, Clone)]
 pub struct Explained {
     /// Which one.
@@ -28,7 +28,7 @@ impl Explained {
             Some(Err(error)) => return words(Tone::Bad, &error.story(), width),
             Some(Ok(card)) => card,
         };
-        // What went wrong and what to do shall be on the first screen; the log is the longest and comes last.
+        // The cause and the fix must be on the first screen; the log is the longest part and comes last.
         let mut groups: Vec<(usize, Vec<CardLine>)> = groups(card.lines()).into_iter().enumerate().collect();
         groups.sort_by_key(|(number, group)| {
             let has = |part| group.iter().any(|line| line.part == part);
@@ -90,7 +90,7 @@ impl Page for Explained {
     }
 }
 
-/// What differs between two revisions.
+/// The differences between two revisions.
 #[derive(Debug, Clone)]
 pub struct Comparison {
     /// Which ones.

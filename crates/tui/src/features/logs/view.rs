@@ -123,7 +123,7 @@ fn entry_line(cx: &Cx<'_>, logs: &LogView, entry: &Entry, dated: bool, leveled: 
     {
         let name = text::fit(&text::clean(&source.name), names).into_owned();
         let pad = " ".repeat(names.saturating_sub(text::width(&name)));
-        // Colour tells neighbours apart for the eye, the name for everybody.
+        // Color separates adjacent logs; the name does too without color.
         let tone = [Tone::Accent, Tone::Ns, Tone::Plain][entry.source % 3];
         line.push(tone, &format!("{name}{pad} "));
         line.push(Tone::Dim, "│ ");

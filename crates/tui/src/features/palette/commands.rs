@@ -1,4 +1,4 @@
-//! The commands: everything that can be done without a place to do it in has a name.
+//! The commands of the palette.
 
 use crate::input::keymap::binding;
 use crate::session::catalogue::Then;

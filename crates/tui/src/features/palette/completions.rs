@@ -1,4 +1,4 @@
-//! What is offered while a command is typed: commands whose names fit, and what is known that may stand behind them.
+//! Completions of the command line: matching commands and known arguments.
 
 use super::commands::{COMMANDS, Command};
 use super::parse_target::{self, Address};

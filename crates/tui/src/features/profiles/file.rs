@@ -1,4 +1,4 @@
-//! What would be written to the configuration file: nothing is written that was not shown.
+//! The diff of the configuration file, always shown before it is written.
 
 use crate::input::action::{Action, Context};
 use crate::session::msg::Effect;

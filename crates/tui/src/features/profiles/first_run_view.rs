@@ -36,7 +36,7 @@ pub(super) fn first_run(choice: usize, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Where was looked in vain.
+/// Returns the places that have no configuration.
 fn missing(catalogue: &Catalogue, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     let origin = &catalogue.origin;
@@ -52,7 +52,7 @@ fn missing(catalogue: &Catalogue, width: usize) -> Vec<Line> {
     lines
 }
 
-/// What has to be said in a profile.
+/// Returns the settings that a profile needs.
 fn needed(width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for (name, text) in [

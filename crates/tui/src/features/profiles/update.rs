@@ -23,7 +23,7 @@ impl Catalogue {
         }
     }
 
-    /// Uses a profile beside the others once it was reached, or no longer.
+    /// Toggles the use of a profile beside the others, once it is reachable.
     fn toggle_use(&mut self, name: &str) -> Requests {
         let Some(known) = self.known_mut(name) else { return Requests::none() };
         if known.is_coming() {
@@ -41,7 +41,7 @@ impl Catalogue {
         Request::UseProfiles(others).into()
     }
 
-    /// Asks a profile's servers whether they can be reached with its keys. Until they answered all is as it was.
+    /// Tests whether a profile's servers are reachable with its keys. Changes nothing until they respond.
     pub fn try_profile(&mut self, name: &str, then: Then) -> Requests {
         self.trials += 1;
         let number = self.trials;
@@ -83,7 +83,7 @@ impl Catalogue {
         }
     }
 
-    /// Uses a profile though its servers could not be reached.
+    /// Uses a profile although its servers couldn't be reached.
     fn use_anyway(&mut self, name: &str) -> Requests {
         match self.known(name).and_then(|known| known.tried.as_ref()) {
             Some((then, Err(_))) => {

@@ -237,7 +237,7 @@ fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     }
     let used = cx.session.catalogue.used(&profile.name);
     match &used.unwrap_or(profile).sealed {
-        Some(why) => field("writing", format!("read-only: {why}")),
+        Some(why) => field("writing", format!("no: {why}")),
         None => field("writing", "allowed".into()),
     }
     if !profile.deployments.is_empty() {

@@ -204,7 +204,7 @@ impl Browse {
         }
     }
 
-    /// Requests the list, once more.
+    /// Requests the list again.
     pub fn reread(&mut self, session: &Session) -> Effect {
         (self.number, self.asking) = (session.next_stream.take(), true);
         Effect::Browse(self.number, self.profile.clone(), self.of.clone())

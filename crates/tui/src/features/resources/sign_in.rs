@@ -1,5 +1,5 @@
-//! Authenticating with a provider: what was asked for, how it stands, the link, and the wait. There is no token here: it is
-//! let go below.
+//! Authentication with a provider: the request, its status, the link and the wait. The token never gets here; the layer below
+//! drops it.
 
 use super::view;
 use crate::input::action::{Action, Context};
@@ -28,7 +28,7 @@ pub struct SignIn {
     pub profile: Arc<str>,
     /// What was asked for.
     pub request: AuthAuthenticateRequest,
-    /// How it stands.
+    /// Its status.
     pub stage: Stage,
     /// Since when it is waited for, while it is.
     pub waiting: Option<Timestamp>,
@@ -38,7 +38,7 @@ pub struct SignIn {
     pub place: Place,
 }
 
-/// How an authentication stands.
+/// The status of an authentication.
 #[derive(Debug, Clone)]
 pub enum Stage {
     /// It can be sent. Nothing was so far.
@@ -64,7 +64,7 @@ impl SignIn {
         self.answer().filter(|answer| answer.status() != AuthStatus::Completed)?.url()
     }
 
-    /// What is waited for.
+    /// Returns the id of the pending authentication.
     pub fn auth_id(&self) -> Option<&str> {
         self.answer()?.auth_id()
     }
@@ -128,7 +128,7 @@ impl SignIn {
         lines
     }
 
-    /// What can be done next, in words.
+    /// Returns the possible next steps.
     fn next_steps(&self, answer: &AuthAnswer, key: impl Fn(&str) -> String) -> Vec<String> {
         let mut steps = Vec::new();
         let edit = "Esc goes back to the request";
