@@ -90,7 +90,7 @@ async fn doctor_output_as_text_and_json() {
         "✓ workspace      none sent, none required",
         "✓ deployments    0 in the list",
         "- logs           no deployments",
-        "All is well.",
+        "No problems found.",
     ];
     let mut lines = ended.out.lines();
     for line in expected {

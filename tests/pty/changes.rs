@@ -61,7 +61,7 @@ fn a_deployment_is_deleted_by_its_name_and_followed_until_it_is_gone() {
     term.keys(&name);
     term.wait_for("ctrl-s sends it");
     term.keys("\x13");
-    term.wait_for("is gone: the service does not know it any more");
+    term.wait_for("is deleted.");
     let writes = world.writes();
     assert_eq!(writes.len(), 1, "{writes:?}");
     assert_eq!(writes[0].method, "DELETE");
@@ -80,8 +80,8 @@ fn a_revision_is_deployed_again_and_watched() {
     term.keys("R");
     term.wait_for("creates a new revision");
     term.keys("\x13");
-    term.wait_for("is watched");
-    term.wait_for("after you began to watch");
+    term.wait_for("Watching revision");
+    term.wait_for("after you started watching");
     let writes = world.writes();
     assert_eq!(writes.len(), 1, "{writes:?}");
     assert!(writes[0].path.ends_with("/redeploy"), "{writes:?}");
@@ -99,7 +99,7 @@ fn an_update_is_written_with_the_persons_own_editor_and_previewed() {
     let term = world.open(&[], &[("VISUAL", editor.to_str().unwrap()), ("RUNTAIL_TEST_SECRET", secret)]);
     first_name(&term);
     term.keys("u");
-    term.wait_for("every field is known");
+    term.wait_for("● Valid");
     term.keys("\x0f");
     term.wait_for("NEW_ONE");
     term.keys("\x12");
@@ -107,7 +107,7 @@ fn an_update_is_written_with_the_persons_own_editor_and_previewed() {
     term.wait_for("creates a new revision");
     assert!(world.writes().is_empty(), "what leads here does not send");
     term.keys("\x13");
-    term.wait_for("is watched");
+    term.wait_for("Watching revision");
     let writes = world.writes();
     assert_eq!(writes.len(), 1, "{writes:?}");
     let body: serde_json::Value = serde_json::from_slice(&writes[0].body).unwrap();
@@ -149,7 +149,7 @@ fn nothing_is_written_to_production_unless_it_is_said() {
     first_name(&term);
     for keys in ["D", "u", ":redeploy\r", ":create\r"] {
         term.keys(keys);
-        term.wait_for("is read-only: nothing was sent");
+        term.wait_for("is read-only; nothing was sent");
         term.keys("!");
         term.wait_for("MESSAGES");
         term.keys("\x1b");

@@ -69,12 +69,12 @@ fn a_run_is_composed_by_a_name_and_seen_whole() {
     let server = Contract::start();
     let term = Term::spawn(&["--url", &server.url], 140, 40);
     // The lists are not there, and what to do instead is.
-    term.wait_for("does not list its threads");
-    term.wait_for("starts a run, of an assistant by its name");
+    term.wait_for("can't list its threads");
+    term.wait_for("to start a run with an assistant's name");
     term.keys("2");
-    term.wait_for("does not list its assistants");
+    term.wait_for("can't list its assistants");
     term.keys("n");
-    term.wait_for("type its name");
+    term.wait_for("type an assistant or graph name");
     term.keys(&format!("{}agent\x13", BACK_TAB.repeat(3)));
     // It is over, though nobody can be asked how it went.
     term.wait_for("■ stream ended");
@@ -94,7 +94,7 @@ fn a_thread_is_followed_by_its_id_and_its_modes_are_changed() {
     let server = Contract::start();
     let thread = server.thread();
     let term = Term::spawn(&["--url", &server.url], 140, 40);
-    term.wait_for("does not list its threads");
+    term.wait_for("can't list its threads");
     term.keys(&format!(":{thread}\r"));
     term.wait_for("● live");
     assert_views(&term);

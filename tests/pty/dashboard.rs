@@ -47,8 +47,8 @@ fn the_first_frame_comes_before_anybody_is_asked() {
     let term = Term::spawn(&["--config", &file.to_string_lossy()], 140, 40);
     let at = |text: &str| String::from_utf8_lossy(&term.raw_output()).find(text);
     term.wait_until("the key is asked for", |_| at("who wants a key?").is_some());
-    assert!(at("Asking the control planes") < at("who wants a key?"), "{}", term.screen());
-    assert!(at("Asking the control planes").is_some(), "{}", term.screen());
+    assert!(at("Loading deployments") < at("who wants a key?"), "{}", term.screen());
+    assert!(at("Loading deployments").is_some(), "{}", term.screen());
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn what_vanished_between_the_list_and_a_key_is_said_to_be_gone() {
     term.wait_for(name);
     world.sim.rule(Rule::on("GET", &format!("/v2/deployments/{id}")).status(404));
     term.keys("d");
-    term.wait_for(&format!("deployment {name} is gone"));
+    term.wait_for(&format!("deployment {name} was deleted"));
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_refused_key_stops_the_profile_and_r_asks_again() {
     let term = world.open(140, 40);
     term.wait_for("here ●");
     world.sim.rule(Rule::on("GET", "/v2/deployments?").times(1).status(401));
-    term.wait_for("✗ 401, r asks again");
+    term.wait_for("✗ 401, r retries");
     // The rows stay, as old as they are.
     assert!(term.screen().contains("DEPLOYED"), "{}", term.screen());
     term.keys("r");

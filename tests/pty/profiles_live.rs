@@ -71,11 +71,11 @@ fn the_file_is_followed_while_it_is_changed_broken_and_put_right() {
     term.wait_for("config.toml:2:10: unknown region \"mars\"");
     assert!(term.screen().contains("two ●"), "{}", term.screen());
     term.keys("p");
-    term.wait_for("The file is not in force as it is now");
+    term.wait_for("The current file is not in use");
     world.write(&[world.profile("one", "RIGHT")]);
     term.wait_until("two is gone", |term| {
         let screen = term.screen();
-        !screen.contains("not in force") && !screen.contains("two ●") && screen.contains("one ●")
+        !screen.contains("not in use:") && !screen.contains("two ●") && screen.contains("one ●")
     });
     // Another key, which is not taken: what was goes on.
     world.write(&[world.profile("one", "WRONG")]);
@@ -87,7 +87,7 @@ fn the_file_is_followed_while_it_is_changed_broken_and_put_right() {
     assert!(term.screen().contains("one ●"), "{}", term.screen());
     // It is used all the same when somebody says so.
     term.keys("u");
-    term.wait_for("one ✗ 401, r asks again");
+    term.wait_for("one ✗ 401, r retries");
     world.assert_secret(&term);
 }
 
@@ -150,13 +150,13 @@ fn a_profile_is_edited_and_saved() {
 fn without_a_configuration_the_first_run_leads_to_one() {
     let world = World::new();
     let mut term = world.open();
-    term.wait_for("NOTHING IS CONFIGURED YET");
+    term.wait_for("Not configured yet");
     term.keys("j\r");
     term.wait_for("✗ us: the environment variable LANGSMITH_API_KEY is not set");
     // Somebody makes the file in another window.
     world.write(&[world.profile("one", "RIGHT")]);
     term.wait_for("one ●");
-    assert!(!term.screen().contains("NOTHING IS CONFIGURED"), "{}", term.screen());
+    assert!(!term.screen().contains("Not configured"), "{}", term.screen());
     term.keys("q");
     assert_eq!(term.exit_status().exit_code(), 0);
 }

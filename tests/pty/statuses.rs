@@ -273,7 +273,7 @@ const CASES: &[Case] = &[
 /// Opens the dashboard on a server, with its list of threads or the reason why it has none.
 fn open(server: &Server) -> Term {
     let term = Term::spawn(&["--url", &server.url], 140, 40);
-    term.wait_for(if server.kind == Contract { "does not list its threads" } else { "GRAPH, NOTES" });
+    term.wait_for(if server.kind == Contract { "can't list its threads" } else { "GRAPH, NOTES" });
     term
 }
 

@@ -313,7 +313,7 @@ fn a_thread_in_the_list_is_read_before_it_is_answered() {
     dash.done(EffectResult::Acted(number, thread(), Ok(acted)));
     let shown = dash.app.viewer().map(|viewer| viewer.target.clone());
     assert_eq!(shown, Some(StreamTarget::Tail { thread: THREAD.into() }), "the page of the thread");
-    assert!(last_notice(&dash).contains("The server's reply was lost, but the run is there."));
+    assert!(last_notice(&dash).contains("The server's reply was lost, but the run was started."));
     // One that does not wait says so, and one that cannot be read too.
     dash.keys("<Esc>");
     let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else { panic!() };
@@ -475,7 +475,7 @@ fn a_read_only_profile_acts_on_nothing() {
     for key in ["a", "A", "x", "X", "R", "D", "n"] {
         assert!(dash.keys(key).is_empty(), "{key}");
         assert!(dash.app.overlays.is_empty(), "{key}");
-        assert!(last_notice(&dash).contains("is read-only: nothing was sent"), "{key}: {}", last_notice(&dash));
+        assert!(last_notice(&dash).contains("is read-only; nothing was sent"), "{key}: {}", last_notice(&dash));
     }
 }
 

@@ -355,7 +355,7 @@ fn the_assistant_of_a_thread_is_chosen_even_when_the_list_comes_late() {
     dash.threads();
     // The third thread ran the graph `broken`, which this server does not list; the first one `agent`.
     dash.keys("n");
-    assert!(dash.screen().contains("asking the server for its assistants"), "{}", dash.screen());
+    assert!(dash.screen().contains("loading assistants…"), "{}", dash.screen());
     dash.assistants();
     assert!(dash.screen().contains("‹ agent ›"), "{}", dash.screen());
 }

@@ -75,7 +75,7 @@ fn a_list_that_broke_off_makes_no_row_go() {
     dash.fails(list_of(US), Kind::Network);
     dash.pass(65);
     let screen = dash.screen();
-    assert!(screen.contains("us ✗ no connection 1m old, again in 0s  eu ◐ partial"), "{screen}");
+    assert!(screen.contains("us ✗ no connection 1m old, retry in 0s  eu ◐ partial"), "{screen}");
     // A whole list makes go what is not in it.
     dash.answer(list_of(US), listed(deployments(&[("d2", "d2-r")])));
     assert_eq!(dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
@@ -166,7 +166,7 @@ fn a_watch_outlives_a_refused_key() {
     let answer = SubscriptionEvent::Watched(Err(error), NextPoll::Stopped);
     dash.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
     assert_eq!(dash.app.deployments.watches.len(), 1);
-    assert!(dash.screen().contains("✗ 401, r asks again"), "{}", dash.screen());
+    assert!(dash.screen().contains("✗ 401, r retries"), "{}", dash.screen());
     dash.keys("r");
     assert!(dash.watched("BUILDING").is_empty() && dash.app.deployments.watches.len() == 1);
 }

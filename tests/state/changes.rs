@@ -199,7 +199,7 @@ fn the_revision_that_a_change_made_is_watched() {
     dash.done(EffectResult::Sent(number, Ok(made)));
     assert!(dash.app.overlays.is_empty());
     assert!(dash.app.deployments.watches.contains_key(&of));
-    assert!(dash.screen().contains("is watched"), "{}", dash.screen());
+    assert!(dash.screen().contains("Watching revision"), "{}", dash.screen());
     assert!(subscriptions(&dash.app).iter().any(|s| s.key == SubscriptionId::Watch(of.clone())));
 }
 
@@ -222,7 +222,7 @@ fn what_is_deleted_is_followed_until_it_is_gone() {
     assert!(dash.screen().contains("deleting"), "{}", dash.screen());
     let error = dash.error(&key.0, Kind::NotFound);
     dash.answer(is, SubscriptionEvent::Vanishing(Err(error), NextPoll::Stopped));
-    assert!(dash.screen().contains("is gone"), "{}", dash.screen());
+    assert!(dash.screen().contains("is deleted"), "{}", dash.screen());
     assert!(!subscriptions(&dash.app).iter().any(|s| is(&s.key)));
 }
 

@@ -236,12 +236,9 @@ fn what_goes_wrong_is_said() {
     let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
     dash.keys(":export md x<Enter>");
     assert!(said(&dash).contains("still being written"), "{}", said(&dash));
-    dash.done(EffectResult::FileStepped(
-        *number,
-        Err("there is a file of that name already, and it stays as it is".into()),
-    ));
-    assert!(said(&dash).contains(".txt: there is a file of that name"), "{}", said(&dash));
-    // A stream that is closed leaves a file that is incomplete, and says so.
+    dash.done(EffectResult::FileStepped(*number, Err("the file already exists and was not changed".into())));
+    assert!(said(&dash).contains("was not written: the file already exists"), "{}", said(&dash));
+    // A stream that is closed leaves a file that is incomplete, and reports it.
     let effects = dash.keys(":export md x<Enter>");
     let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
     dash.keys("q");

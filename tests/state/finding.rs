@@ -124,7 +124,7 @@ fn the_footer_offers_what_the_view_can_do() {
     assert!(changes.contains("⏎ go there") && changes.contains("= whole state"), "{changes}");
     let raw = footer("7");
     assert!(raw.contains("⏎ event") && raw.contains("v as received"), "{raw}");
-    assert!(footer("v").contains("v in words"));
+    assert!(footer("v").contains("v summary"));
     assert!(footer("<Up>").contains("End follow"), "whoever moved up is told the way back");
 }
 
@@ -261,7 +261,7 @@ fn a_pattern_that_is_no_regex_is_said_and_searched_as_it_stands() {
     dash.app.zoom = true;
     dash.keys("7/sunny(");
     let said = told(&mut dash);
-    assert!(said.contains("no hit") && said.contains("no regex (unclosed group): searched as it stands"), "{said}");
+    assert!(said.contains("no hit") && said.contains("not a regex (unclosed group); searched as text"), "{said}");
     dash.keys("<Backspace>");
     finish(&mut dash);
     assert!(!told(&mut dash).contains("no regex"), "{}", told(&mut dash));

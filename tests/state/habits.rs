@@ -77,7 +77,7 @@ fn a_frozen_screen_stands_still_while_everything_goes_on() {
     let mut dash = with_events((140, 40), &texts);
     dash.keys("7F");
     let still = dash.screen();
-    assert!(still.lines().next().unwrap().ends_with("FROZEN F goes on"), "{still}");
+    assert!(still.lines().next().unwrap().ends_with("FROZEN F continues"), "{still}");
     dash.items(events(11, &texts));
     dash.pass(30);
     dash.keys("1<Home>x:quit<Enter>");
@@ -206,8 +206,7 @@ fn a_thread_is_opened_in_the_browser_and_its_address_leads_back() {
     dash.feed(Msg::Paste(link.clone()));
     assert_eq!(dash.app.viewer().unwrap().target, here);
     // Where no browser can be started, the notice has the link, and it is copied.
-    let failed =
-        |link: &str| EffectResult::LinkNotOpened(link.into(), "xdg-open could not be started: not found".into());
+    let failed = |link: &str| EffectResult::LinkNotOpened(link.into(), "couldn't start xdg-open: not found".into());
     assert_eq!(dash.done(failed(link)), [Effect::Copy(link.clone())]);
     let notice = dash.app.session.notices.last().unwrap();
     assert!(

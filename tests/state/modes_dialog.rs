@@ -118,7 +118,7 @@ fn the_server_may_refuse_too() {
     assert_eq!(told(&dash), ["values"]);
     dash.items(vec![Item::ModesKept { why: "it would do harm".into() }]);
     assert_eq!(told(&dash), [""; 0]);
-    assert!(dash.screen().contains("The modes stay as they were: it would do harm."), "{}", dash.screen());
+    assert!(dash.screen().contains("The modes are unchanged: it would do harm."), "{}", dash.screen());
 }
 
 #[test]

@@ -232,7 +232,7 @@ fn an_id_is_searched_on_all_servers_at_once() {
     let mut dash = demo_like((140, 40));
     // No agent server was opened before.
     let (number, sources) = asked(&say(&mut dash, UNKNOWN));
-    assert!(said(&dash).starts_with("Asking prod-") && said(&dash).ends_with('…'), "{}", said(&dash));
+    assert!(said(&dash).starts_with("Searching prod-") && said(&dash).ends_with('…'), "{}", said(&dash));
     for profile in ["prod-us", "prod-eu"] {
         assert!(sources.contains(&Source::Deployments(profile.into())), "{sources:?}");
     }
@@ -269,7 +269,7 @@ fn a_search_that_finds_nothing_names_the_servers() {
     assert!(text.starts_with("99999999…9999 was not found on prod-"), "{text}");
     for part in [
         "; prod-us › triage: 401.",
-        "Runs of the 50 newest threads were looked at; for others paste THREAD/RUN.",
+        "Searched the runs of the 50 newest threads; for others paste THREAD/RUN.",
         "who are you?",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -327,7 +327,7 @@ fn what_is_found_is_opened() {
     let studio = format!("https://smith.langchain.com/studio/?baseUrl=https://other.example&threadId={UNKNOWN}");
     let effects = dash.feed(Msg::Paste(studio));
     answer_all(&mut dash, effects, |_| Ok(None));
-    assert!(said(&dash).contains("No profile in use has an agent server at https://other.example/"), "{}", said(&dash));
+    assert!(said(&dash).contains("No profile in use has the agent server https://other.example/"), "{}", said(&dash));
     // A run alone can't be found.
     let mut dash = demo_like((140, 40));
     say(&mut dash, &format!("run {UNKNOWN}"));
@@ -340,7 +340,7 @@ fn a_contract_only_server_opens_a_thread_unchecked() {
     let effects = say(&mut dash, UNKNOWN);
     assert_eq!(answer_all(&mut dash, effects, |_| Ok(Some(Found::Unsupported))), 1);
     assert_eq!(dash.app.viewer().unwrap().thread_id.as_deref(), Some(UNKNOWN));
-    assert!(said(&dash).contains("lab can't look threads up"), "{}", said(&dash));
+    assert!(said(&dash).contains("lab can't search threads"), "{}", said(&dash));
 }
 
 #[test]
@@ -375,13 +375,13 @@ fn addresses_of_consoles_and_servers() {
         ("http://localhost:2024/info", "`runtail --url http://localhost:2024/`"),
         (
             "https://eu.smith.langchain.com/o/1/host/deployments/99999999-9999-4999-8999-999999999999",
-            "None of the deployments that prod-eu lists",
+            "prod-eu has no deployment with the id",
         ),
         (
             "https://apac.smith.langchain.com/o/1/host/deployments/99999999-9999-4999-8999-999999999999",
-            "No profile leads to apac.smith.langchain.com",
+            "No profile for apac.smith.langchain.com",
         ),
-        ("https://smith.langchain.com/settings", "names no deployment, revision, thread or run"),
+        ("https://smith.langchain.com/settings", "is not a deployment, revision, thread or run"),
     ] {
         dash.feed(Msg::Paste(address.into()));
         assert!(said(&dash).contains(why), "{address}: {}", said(&dash));

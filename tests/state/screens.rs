@@ -298,8 +298,8 @@ fn help_begins_with_the_keys_of_the_place_that_it_was_asked_for_in() {
     dash.open_thread();
     dash.capture("agent-values");
     assert_eq!(first(&mut dash, "?"), "Stream");
-    assert_eq!(first(&mut dash, "<Esc>M?"), "The modes of a stream");
-    assert_eq!(first(&mut dash, "<Esc><Esc>7<Up><Enter>?"), "JSON");
+    assert_eq!(first(&mut dash, "<Esc>M?"), "Stream modes");
+    assert_eq!(first(&mut dash, "<Esc><Esc>7<Up><Enter>?"), "JSON inspector");
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn the_filter_knows_fields_opposites_and_letters() {
         assert_eq!(order(&mut dash), wanted, "{filter}");
     }
     let screen = dash.screen();
-    assert!(screen.contains("Nothing fits “nothing-like-it”") && screen.contains("field:word"), "{screen}");
+    assert!(screen.contains("No match for “nothing-like-it”") && screen.contains("field:word"), "{screen}");
 }
 
 #[test]
@@ -369,7 +369,7 @@ fn logs_of_marked_deployments_are_one_view() {
     let screen = dash.screen();
     assert!(screen.contains("+  invoice-agent") && screen.contains("+  nightly-etl"), "{screen}");
     dash.keys("lf");
-    assert!(dash.screen().contains("Asking for its lines"), "{}", dash.screen());
+    assert!(dash.screen().contains("Loading lines"), "{}", dash.screen());
     dash.log_lines();
     insta::assert_snapshot!("logs_merged", dash.screen());
     // Only what is asked for now counts: the level and the time are asked of the server, the words are looked for here.
@@ -415,7 +415,7 @@ fn a_log_says_what_is_new_and_what_may_be_missing() {
 fn a_failed_revision_is_explained_on_one_screen() {
     let mut dash = demo_like((100, 34));
     dash.keys("<Home>e");
-    assert!(dash.screen().contains("Reading its record"), "{}", dash.screen());
+    assert!(dash.screen().contains("Loading its record"), "{}", dash.screen());
     dash.card();
     insta::assert_snapshot!("failure_card", dash.screen());
     dash.keys("b");
@@ -508,11 +508,10 @@ fn the_header_says_how_each_of_eight_profiles_is() {
         dash.resize(width, 24);
         dash.screen().lines().next().unwrap().to_string()
     };
-    for part in ["p0 ●  p1 ◌ 429 10s 30s old", "p2 ✗ 503 30s old, again in 0s", "p3 ✗ 401, r asks again 30s old"]
-    {
+    for part in ["p0 ●  p1 ◌ 429 10s 30s old", "p2 ✗ 503 30s old, retry in 0s", "p3 ✗ 401, r retries 30s old"] {
         assert!(header(140).contains(part), "{part}: {}", header(140));
     }
-    for part in ["  5 ●", "p1 ◌ 429 10s", "p2 ✗ 503", "p3 ✗ 401, r asks again"] {
+    for part in ["  5 ●", "p1 ◌ 429 10s", "p2 ✗ 503", "p3 ✗ 401, r retries"] {
         assert!(header(80).contains(part), "{part}: {}", header(80));
     }
     assert!(header(60).contains("  5 ●  1 ◐  2 ✗"), "{}", header(60));

@@ -114,7 +114,7 @@ fn a_profile_in_trouble_counts_as_coarsely_as_it_says() {
     let mut dash = demo_like((140, 40));
     dash.keys("<Up>");
     dash.fails(us, Kind::Server(503));
-    assert!(dash.screen().contains("again in 4s"), "{}", dash.screen());
+    assert!(dash.screen().contains("retry in 4s"), "{}", dash.screen());
     let drawn = drawn_in(&mut dash, 10 * MINUTES);
     assert!((10..90).contains(&drawn), "{drawn}:\n{}", dash.screen());
     dash.pass(3600);

@@ -108,7 +108,7 @@ impl App {
     /// Shows the next of the open streams, or the one before.
     fn next_stream(&mut self, forward: bool) {
         if self.stream.tabs.all().is_empty() {
-            return self.notify(false, "No stream is open. ⏎ on a thread opens one.");
+            return self.notify(false, "No stream is open. Press ⏎ on a thread to open one.");
         }
         self.stream.tabs.turn(forward);
         self.logs = None;
@@ -168,7 +168,7 @@ impl App {
         if let Some(server) = &self.agent.server {
             effects.push(Effect::FetchAssistants(server.server.clone()));
         }
-        self.notify(false, "Asking again.");
+        self.notify(false, "Refreshing…");
         // Nothing else connects again after a failure. What was received stays: `:reopen` drops it.
         let is_lost = |viewer: &Viewer| matches!(viewer.link, LinkState::Failed(_)) && viewer.has_only_snapshots();
         if self.viewer().is_some_and(is_lost) {
@@ -184,9 +184,9 @@ impl App {
         let all = text::bytes(text.len() as u64);
         let offered = text::head(text, MAX_COPIED);
         let said = match offered.len() == text.len() {
-            true => format!("Copied {} ({all}) to the clipboard by OSC 52.", text::short_id(text)),
+            true => format!("Copied {} ({all}) to the clipboard (OSC 52).", text::short_id(text)),
             false => {
-                format!("Copied the first {} of {all}: terminals take no more.", text::bytes(offered.len() as u64))
+                format!("Copied the first {} of {all} (the maximum of OSC 52).", text::bytes(offered.len() as u64))
             }
         };
         self.notify(false, said);

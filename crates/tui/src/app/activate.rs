@@ -1,4 +1,4 @@
-//! Which profiles are in force: what happens when others are, without a restart.
+//! Switches profiles and reloads the configuration without a restart.
 
 use super::{App, Overlay, Pane};
 use crate::features::changes::confirm::Stage;
@@ -41,7 +41,7 @@ impl App {
                 if config.chosen(&self.session.catalogue.origin.names).is_empty()
                     && !self.session.profiles.is_empty() =>
             {
-                let mut error = ConfigError::new("there is no profile in it to work with any more");
+                let mut error = ConfigError::new("it has no profiles any more");
                 error.path = config.path.clone();
                 return self.keep_configuration(error);
             }
@@ -56,7 +56,7 @@ impl App {
         if polls {
             // Their pauses are other ones.
             self.session.restart_polls();
-            words.push("[poll] counts from now on".into());
+            words.push("[poll] applies from now on".into());
         }
         let chosen = self.session.catalogue.chosen.clone();
         let leaves = |name: &String| chosen_before.contains(name) && !chosen.contains(name);
@@ -73,15 +73,15 @@ impl App {
             list = chosen.iter().filter_map(|name| Some(self.session.catalogue.known(name)?.profile.clone())).collect();
         }
         let more = if words.is_empty() { String::new() } else { format!(" {}.", words.join("; ")) };
-        self.notify(false, format!("The configuration was read again.{more}"));
+        self.notify(false, format!("Configuration reloaded.{more}"));
         let requests = self.session.catalogue.redefine(list);
         effects.extend(self.apply(requests));
         effects
     }
 
-    /// The file is not in force as it is: what was read before stays.
+    /// Reports an invalid configuration file and keeps the previous configuration.
     fn keep_configuration(&mut self, error: ConfigError) -> Vec<Effect> {
-        self.notify(true, format!("{error}\n  What was read before stays in force until this is put right."));
+        self.notify(true, format!("{error}\n  The previous configuration stays in use until this is fixed."));
         self.session.catalogue.problem = Some(error);
         Vec::new()
     }
@@ -92,14 +92,14 @@ impl App {
         if self.session.settings.keys != config.keys {
             let (keymap, problems) = Keymap::new(&config.keys);
             (self.session.keymap, self.session.settings.keys) = (keymap, config.keys.clone());
-            words.push("[keys] counts from now on".into());
+            words.push("[keys] applies from now on".into());
             self.tell_of_keys(&problems);
         }
         self.session.settings.ascii = self.session.catalogue.origin.ascii || config.ui.ascii;
         self.session.prefs.configure(config);
         if self.session.settings.tape != config.tape {
             self.session.settings.tape = config.tape.clone();
-            words.push("[limits] counts for streams that are opened from now on".into());
+            words.push("[limits] applies to new streams".into());
         }
         for warning in config.warnings.iter().filter(|w| !self.session.settings.warnings.contains(w)) {
             words.push(warning.clone());
@@ -113,8 +113,8 @@ impl App {
         profile.is_none_or(|name| self.session.profiles.iter().any(|p| &*p.name == name && p.generation <= since))
     }
 
-    /// These profiles are in force from now on. What is open of those that go, or that lead elsewhere now, is closed with a
-    /// word; what belongs to the others goes on untouched.
+    /// Activates these profiles. Views of profiles that were removed or now point to another server are closed with a notice;
+    /// everything else is left untouched.
     pub(crate) fn activate_profiles(&mut self, list: Vec<Profile>) -> Vec<Effect> {
         if self.session.catalogue.in_force == list {
             return Vec::new();
@@ -124,7 +124,7 @@ impl App {
         let stays =
             |name: &str| named(&before, name).zip(named(&list, name)).is_some_and(|(old, new)| old.same_target(&new));
         self.session.epoch = self.session.epoch.next();
-        // Answers of profiles that lead elsewhere are dropped, so it would wait forever.
+        // Responses of redirected profiles are dropped, so the change would wait forever.
         self.cancel_search();
         let generation = self.session.epoch;
         let mut words = Vec::new();
@@ -134,15 +134,15 @@ impl App {
             let known =
                 self.session.profiles.iter().find(|p| *p.name == *profile.name).filter(|_| stays(&profile.name));
             let Some(known) = known else {
-                let now = if old.is_some() { "leads elsewhere now" } else { "is in use" };
+                let now = if old.is_some() { "now points to another server" } else { "is in use" };
                 words.push(format!("{} {now}", profile.name));
                 return fresh;
             };
             if known.read_only != fresh.read_only {
-                let now = if fresh.read_only { "is read-only now" } else { "may be written to now" };
+                let now = if fresh.read_only { "is read-only now" } else { "is now writable" };
                 words.push(format!("{} {now}", profile.name));
             }
-            // Other deployments are pinned: the list is read anew.
+            // Other deployments are pinned, so the list is loaded again.
             let repinned = old.is_some_and(|old| old.deployments != profile.deployments);
             let epoch = if repinned { generation } else { known.epoch };
             let ProfileState { label, read_only, production, .. } = fresh;
@@ -183,7 +183,7 @@ impl App {
         let mut forgotten = Vec::new();
         let mut closed = Vec::new();
         for viewer in self.stream.tabs.close_unless(|v| v.is_recording() || stays(&v.server.profile)) {
-            closed.push(format!("the stream of {} (its run goes on)", viewer.server.name));
+            closed.push(format!("the stream of {} (its run continues)", viewer.server.name));
         }
         if let Some(server) = self.agent.server.take_if(|s| !stays(&s.server.profile)) {
             closed.push(format!("the threads of {}", server.server.name));
@@ -210,14 +210,14 @@ impl App {
                 Overlay::FirstRun(_) if !self.session.profiles.is_empty() => {}
                 // One that is on its way is told of in any case.
                 Overlay::Confirm(confirm) if !same(&confirm.profile) && !matches!(confirm.stage, Stage::Sending(_)) => {
-                    closed.push("the change that was asked about (nothing was sent)".into());
+                    closed.push("the pending change (nothing was sent)".into());
                     forgotten.push(Effect::Forget(confirm.number));
                 }
                 overlay if overlay.profile().is_none_or(&stays) => self.overlays.push(overlay),
                 // What was typed is kept, should the server come back.
                 Overlay::Compose(composer) => self.agent.draft = Some(*composer),
                 Overlay::Edit(editor) if editor.is_changed() => {
-                    closed.push("the document that was edited (it is kept)".into());
+                    closed.push("the edited document (kept as a draft)".into());
                     self.changes.keep(*editor);
                 }
                 _ => {}

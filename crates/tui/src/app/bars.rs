@@ -128,7 +128,7 @@ pub(crate) fn health(app: &App, profile: &ProfileState) -> Health {
     let until = |at: jiff::Timestamp| Duration::try_from(at - app.session.now).ok().filter(|wait| !wait.is_zero());
     let limited = profile.limited_until.and_then(until);
     let (mark, tone) = match (error, answered) {
-        _ if profile.halted => ("✗ 401, r asks again".to_string(), Tone::Bad),
+        _ if profile.halted => ("✗ 401, r retries".to_string(), Tone::Bad),
         _ if limited.is_some() => (format!("◌ 429 {}", limited.map(text::age).unwrap_or_default()), Tone::Moving),
         (Some(error), _) => (format!("✗ {}", error.badge()), Tone::Bad),
         (None, true) if profile.partial.is_some() => ("◐ partial".to_string(), Tone::Moving),
@@ -141,7 +141,7 @@ pub(crate) fn health(app: &App, profile: &ProfileState) -> Health {
     let mut age = old.map(|age| format!(" {} old", text::age(age))).unwrap_or_default();
     if let (Some(NextPoll::At(at)), true) = (profile.next_poll, error.is_some() && limited.is_none() && !profile.halted)
     {
-        age.push_str(&format!(", again in {}", text::age(until(at).unwrap_or_default())));
+        age.push_str(&format!(", retry in {}", text::age(until(at).unwrap_or_default())));
     }
     // Several profiles of one region are told apart by their names.
     let alone = app.session.profiles.iter().filter(|p| p.tag() == profile.tag()).count() == 1;
@@ -180,7 +180,7 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         line.push(if notice.error { Tone::Bad } else { Tone::Accent }, if notice.error { "✗ " } else { "· " });
         let room = (area.w as usize).saturating_sub(if more { 18 } else { 4 });
         line.push(Tone::Plain, &text::fit(&text::clean(first), room));
-        let hint = if more { "! all of it " } else { "" };
+        let hint = if more { "! details " } else { "" };
         canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, hint));
         return;
     }

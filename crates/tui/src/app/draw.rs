@@ -1,4 +1,4 @@
-//! The screen: drawn from the state, changing nothing.
+//! Draws the screen from the state.
 
 use super::{App, Overlay, Pane, bars};
 use crate::session::{Component, SMALLEST};
@@ -10,12 +10,12 @@ use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 
-/// Frames that stand still while the person wants that.
+/// The frozen frame, kept while the user has frozen the screen.
 #[derive(Debug, Default)]
 pub struct FrozenFrame(Option<Buffer>);
 
 impl FrozenFrame {
-    /// Draws one frame, or the one again that stands still.
+    /// Draws one frame, or the frozen one again.
     pub fn draw(&mut self, app: &App, theme: &Theme, frame: &mut Frame<'_>) {
         if !app.frozen {
             self.0 = None;
@@ -28,7 +28,7 @@ impl FrozenFrame {
                 let paint = theme.paint(&app.session.prefs.themes, app.session.prefs.theme());
                 let mut canvas = Canvas { buffer: frame.buffer_mut(), theme: paint };
                 let key = app.session.key("app.freeze");
-                let line = Line::of(Tone::Strong, " ■ FROZEN ").with(Tone::Dim, &format!("{key} goes on "));
+                let line = Line::of(Tone::Strong, " ■ FROZEN ").with(Tone::Dim, &format!("{key} continues "));
                 let x = canvas.buffer.area.width.saturating_sub(line.width() as u16);
                 canvas.line(x, 0, line.width() as u16, &line);
                 if theme.ascii {
@@ -118,7 +118,7 @@ fn stream_pane(app: &App, canvas: &mut Canvas<'_>) {
 
 fn too_small(canvas: &mut Canvas<'_>, w: u16, h: u16) {
     let text = format!(
-        "This terminal is too small: runtail needs {}x{}, and this is {w}x{h}. q quits.",
+        "This terminal is too small: runtail needs {}x{}, this is {w}x{h}. Press q to quit.",
         SMALLEST.0, SMALLEST.1
     );
     for (y, line) in crate::widgets::line::wrap(&text, w as usize).iter().enumerate().take(h as usize) {

@@ -65,9 +65,7 @@ impl App {
                     let refusal = viewer.modes.refusal();
                     let most = self.session.settings.tape.max_bytes.saturating_mul(LOGS);
                     self.stream.tabs.keep_within(usize::try_from(most).unwrap_or(usize::MAX));
-                    refusal
-                        .map(|why| Requests::error(format!("The modes stay as they were: {why}.")))
-                        .unwrap_or_default()
+                    refusal.map(|why| Requests::error(format!("The modes are unchanged: {why}."))).unwrap_or_default()
                 } else {
                     Requests::none()
                 }
@@ -153,7 +151,7 @@ impl App {
             _ => Requests::none(),
         };
         let effects = self.apply(requests);
-        self.notify(true, format!("A background task failed and was stopped: {text}. The rest goes on; r asks again."));
+        self.notify(true, format!("A background task failed: {text}. Everything else continues; press r to retry."));
         effects
     }
 
@@ -267,7 +265,7 @@ impl App {
                 if let (Described::Deployment(profile, id, _), Kind::NotFound) = (&what, &error.kind) {
                     self.deployments.list.mark_gone(&format!("{profile}/{id}"));
                 }
-                let gone = format!("{title} is gone: it was deleted since it was listed.\n{}", error.story());
+                let gone = format!("{title} was deleted.\n{}", error.story());
                 self.notify(true, if error.kind == Kind::NotFound { gone } else { error.story() });
             }
         }

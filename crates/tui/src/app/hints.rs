@@ -52,7 +52,7 @@ fn of_stream(viewer: &Viewer, keymap: &Keymap, can_act: bool, ascii: bool) -> Hi
         View::State => ids.extend([("stream.open", Some("fold")), ("stream.compare", None)]),
         View::Timeline => ids.extend([("stream.open", None), ("move.left", Some("fold"))]),
         View::Raw | View::Custom => {
-            let how = if viewer.as_received { "in words" } else { "as received" };
+            let how = if viewer.as_received { "summary" } else { "as received" };
             ids.extend([("stream.open", None), ("stream.as_received", Some(how))]);
         }
         View::Delivery => ids.push(("stream.export", None)),

@@ -1,5 +1,5 @@
-//! The dashboard's state and how it changes. No clock, no I/O, no terminal: messages come in with their time, effects
-//! and subscriptions go out, and the screen is drawn from what is here.
+//! Application state and its transitions. Contains no clock, I/O or terminal access: `update` takes timestamped messages and
+//! returns effects, and the UI is drawn from this state.
 
 mod actions;
 mod activate;
@@ -51,7 +51,7 @@ use runtail_core::config::Profile;
 use std::mem::Discriminant;
 use typing::Prompt;
 
-/// The whole state.
+/// The application state.
 #[derive(Debug)]
 pub struct App {
     /// What belongs to no feature: settings, keys, preferences, time, profiles, notices.
@@ -70,7 +70,7 @@ pub struct App {
     pub changes: Changes,
     /// The search for an id.
     pub palette: PaletteState,
-    /// What lies over the panes, lowest first.
+    /// The open overlays, lowest first.
     pub overlays: Vec<Overlay>,
     /// The top overlay that was in a frame since it opened: how many there are, and its kind.
     seen_overlay: Option<(usize, Discriminant<Overlay>)>,
@@ -84,7 +84,7 @@ pub struct App {
     pub prompt: Option<Prompt>,
     /// The record that was requested and is still awaited.
     pub pending_record: Option<Described>,
-    /// The dashboard is to end.
+    /// Whether the dashboard should quit.
     pub quit: bool,
 }
 
@@ -190,7 +190,7 @@ impl App {
             [one] => self.notify(true, one),
             several => {
                 let text =
-                    format!("[keys] {} problems; :keys shows what is in force\n{}", several.len(), several.join("\n"));
+                    format!("[keys] {} problems; :keys shows the keys in use\n{}", several.len(), several.join("\n"));
                 self.notify(true, text);
             }
         }

@@ -114,7 +114,7 @@ impl App {
             },
             Address::Elsewhere(url) => {
                 let host = url.host_str().unwrap_or_default();
-                self.explain(&format!("That page of {host} names no deployment, revision, thread or run."))
+                self.explain(&format!("This page of {host} is not a deployment, revision, thread or run."))
             }
         }
     }
@@ -197,14 +197,14 @@ impl App {
         let other = self.session.catalogue.all.iter().map(|known| &known.profile).find(of_host);
         match (reaches, other) {
             (Some(profile), _) => format!(
-                "None of the deployments that {} lists has the id {}: it may be of another workspace, or gone.",
+                "{} has no deployment with the id {}: it may be in another workspace, or deleted.",
                 profile.name,
                 short_id(id)
             ),
             (None, Some(profile)) => {
                 format!("{} is the console of {}, which is not in use: `:profile {0}`.", profile.name, clean(host))
             }
-            (None, None) => format!("No profile leads to {}: `runtail config` says how to add one.", clean(host)),
+            (None, None) => format!("No profile for {}. Add one with p, or see `runtail config init`.", clean(host)),
         }
     }
 
@@ -217,7 +217,7 @@ impl App {
         let mut all = open.into_iter().chain(self.stream.tabs.all().iter().map(|v| v.server.clone())).chain(listed);
         all.find(same).ok_or_else(|| {
             let shown = clean(url.as_str()).into_owned();
-            format!("No profile in use has an agent server at {shown}. `runtail --url {shown}` opens it.")
+            format!("No profile in use has the agent server {shown}. Open it with `runtail --url {shown}`.")
         })
     }
 
@@ -270,7 +270,7 @@ impl App {
 
     fn go_to_run(&mut self, id: &str) -> Vec<Effect> {
         if id.is_empty() {
-            return self.explain("run ID: the run's id is missing.");
+            return self.explain("run ID: the run id is missing.");
         }
         if let Some(Address::Thread { server: None, thread, run: Some(run) }) = parse_target::read(id) {
             return self.go_to_run_of(&thread, &run);
@@ -311,7 +311,7 @@ impl App {
                 viewer.show(*view);
                 self.go_to_stream(at)
             }
-            (None, ..) => self.explain("view VIEW: its name is missing."),
+            (None, ..) => self.explain("view VIEW: the view name is missing."),
             _ => self.explain("No stream is shown."),
         }
     }
@@ -320,7 +320,7 @@ impl App {
         let at = number.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
         match at.filter(|at| *at < self.stream.tabs.all().len()) {
             Some(at) => self.go_to_stream(at),
-            None => self.explain("There is no stream of that number."),
+            None => self.explain("There is no stream with this number."),
         }
     }
 
@@ -365,17 +365,17 @@ impl App {
     /// Goes to the first event of a time of day, on the day of the newest one.
     fn go_to_time(&mut self, [hour, minute, second]: [u8; 3]) -> Vec<Effect> {
         let Some(viewer) = self.stream.tabs.shown() else {
-            return self.explain("No stream is shown: there is no time to go to.");
+            return self.explain("No stream is open, so there is no time to go to.");
         };
         let newest = viewer.tape.last_seq();
         let Some(at) = viewer.tape.time(newest) else {
-            return self.explain("Nothing has come in this stream yet.");
+            return self.explain("No events in this stream yet.");
         };
         let day = at.to_zoned(self.session.settings.tz.clone());
         let parts = [hour, minute, second].map(|part| part as i8);
         let wanted = day.date().at(parts[0], parts[1], parts[2], 0).to_zoned(self.session.settings.tz.clone());
         let Ok(wanted) = wanted.map(|zoned| zoned.timestamp()) else {
-            return self.explain("There is no such time on that day.");
+            return self.explain("This time does not exist on that day.");
         };
         // Arrival times only grow, but for a clock that was set back.
         let first = viewer.tape.first_since(wanted).unwrap_or(newest);

@@ -221,7 +221,7 @@ impl App {
     /// Opens a list beside the deployments.
     fn open_list(&mut self, of: Collection, profile: Arc<str>, owner: &str) -> Vec<Effect> {
         if !self.session.profile(&profile).is_some_and(|profile| profile.control_plane) {
-            self.notify(false, format!("{profile} has no control plane, and so no {}.", of.plural()));
+            self.notify(false, format!("{profile} has no control plane, so no {}.", of.plural()));
             return Vec::new();
         }
         let mut list = Browse::new(of, profile, owner);
@@ -234,7 +234,7 @@ impl App {
     pub(super) fn edit(&mut self, subject: Subject, text: &str) {
         let (editor, is_restored) = self.changes.editor(subject, text);
         if is_restored {
-            self.notify(false, "This is your draft from before; ctrl-n starts over.");
+            self.notify(false, "Restored your draft; ctrl-n starts over.");
         }
         self.push(editor);
     }

@@ -126,7 +126,7 @@ impl App {
         if error.kind == Kind::Unauthorized && state.control_plane && !state.halted {
             state.halted = true;
             state.error = Some(error.clone());
-            let text = format!("{}\n  Nothing more is asked of {} until you press r.", error.story(), state.name);
+            let text = format!("{}\n  Polling of {} is stopped until you press r.", error.story(), state.name);
             self.notify(true, text);
         }
     }

@@ -5,7 +5,7 @@ use super::{App, Pane};
 use crate::session::Component;
 use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind};
 
-/// The subscriptions that the state needs now.
+/// Returns the subscriptions that the state needs now.
 pub fn subscriptions(app: &App) -> Vec<Subscription> {
     let mut subscriptions = Vec::new();
     let out = &mut subscriptions;

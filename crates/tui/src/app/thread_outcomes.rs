@@ -158,7 +158,7 @@ impl App {
 
     fn on_started(&mut self, number: u64, thread: ThreadRef, started: &Started) -> Vec<Effect> {
         let name = self.new_run_name(&thread, &started.run_id);
-        let found = if started.was_found { " The server's reply was lost, but the run is there." } else { "" };
+        let found = if started.was_found { " The server's reply was lost, but the run was started." } else { "" };
         let at = self.overlays.iter().position(|o| matches!(o, Overlay::Answer(card) if card.number == number));
         let said = match at.map(|at| self.overlays.remove(at)) {
             Some(Overlay::Answer(card)) => {

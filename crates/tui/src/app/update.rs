@@ -60,7 +60,10 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
         Msg::Done { since, done } if app.is_current(done.profile(), since) => app.on_result(done),
         // What was changed is told, but there is nothing to be followed any more.
         Msg::Done { done: EffectResult::Sent(_, Ok(made)), .. } => {
-            app.notify(false, format!("{} Its profile leads elsewhere by now: no more is seen of it.", made.said));
+            app.notify(
+                false,
+                format!("{} Its profile now points to another server, so it can no longer be tracked.", made.said),
+            );
             Vec::new()
         }
         Msg::Done { .. } => Vec::new(),

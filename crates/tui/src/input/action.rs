@@ -1,6 +1,6 @@
-//! What keys can do, and the places in which they do it.
+//! Actions that keys trigger, and the contexts in which keys are pressed.
 
-/// Where keys are pressed.
+/// A part of the screen with its own keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Context {
     /// Everywhere, after the context's own keys.
@@ -29,63 +29,63 @@ pub enum Context {
     Composer,
     /// A document being edited.
     Editor,
-    /// A change that is asked about.
+    /// The preview of a change.
     Confirm,
     /// The answer to a thread's questions.
     Answer,
     /// The journal.
     Journal,
-    /// An entry of it.
+    /// One entry of the journal.
     Entry,
     /// A command being typed.
     Command,
     /// All profiles.
     Profiles,
-    /// A list beside the deployments.
+    /// A list of resources: integrations, listeners, providers, tokens, connections.
     Browse,
     /// An authentication before it is sent.
     Request,
-    /// One that was sent.
+    /// An authentication that was sent.
     SignIn,
-    /// What would be written to the configuration file.
+    /// The diff of the configuration file, before it is written.
     Save,
-    /// Where nothing is configured.
+    /// The first-run screen, shown while nothing is configured.
     FirstRun,
 }
 
 impl Context {
-    /// The heading on the help screen.
+    /// Returns the heading on the help screen.
     pub fn title(self) -> &'static str {
         match self {
             Context::Global => "Everywhere",
             Context::Deployments => "Deployments",
             Context::Revisions => "Revisions",
-            Context::Server => "Threads, runs, assistants",
+            Context::Server => "Threads, runs and assistants",
             Context::Stream => "Stream",
-            Context::Modes => "The modes of a stream",
+            Context::Modes => "Stream modes",
             Context::Logs => "Logs",
-            Context::Card => "A revision explained",
-            Context::Why => "Why a thread is as it is",
-            Context::Inspector => "JSON",
+            Context::Card => "Explanation of a revision",
+            Context::Why => "Explanation of a thread",
+            Context::Inspector => "JSON inspector",
             Context::Page => "Pages",
             Context::Composer => "Composing a run",
             Context::Editor => "Editing a document",
-            Context::Confirm => "Before a change is made",
-            Context::Answer => "Answering",
-            Context::Journal => "The journal",
-            Context::Entry => "An entry of the journal",
+            Context::Confirm => "Confirming a change",
+            Context::Answer => "Answering a question",
+            Context::Journal => "Journal",
+            Context::Entry => "Journal entry",
             Context::Command => "Typing a command",
             Context::Profiles => "Profiles",
             Context::Browse => "Integrations, listeners, providers, tokens, connections",
-            Context::Request => "Before an authentication is sent",
-            Context::SignIn => "An authentication",
-            Context::Save => "Before the configuration is written",
-            Context::FirstRun => "The first run",
+            Context::Request => "Confirming an authentication",
+            Context::SignIn => "Authentication",
+            Context::Save => "Confirming a configuration change",
+            Context::FirstRun => "First run",
         }
     }
 }
 
-/// What a key can do.
+/// An action that a key triggers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum Action {
@@ -209,17 +209,17 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether it is one of a dialog that asks about a change, rather than one that moves in it.
+    /// Returns whether the action belongs to a confirmation dialog, rather than scrolling in it.
     pub(crate) fn is_of_confirm(self) -> bool {
         matches!(self, Action::Send | Action::Back | Action::Quit | Action::Option | Action::Curl)
     }
 
-    /// Whether it can be done while the screen stands still.
+    /// Returns whether the action works while the screen is frozen.
     pub(crate) fn works_frozen(self) -> bool {
         matches!(self, Action::Freeze | Action::QuitNow | Action::Suspend | Action::Redraw)
     }
 
-    /// Whether it is what sends, rather than one that leads there.
+    /// Returns whether the action sends a request, rather than opening the dialog that does.
     pub(crate) fn sends(self) -> bool {
         matches!(self, Action::Send | Action::Start)
     }

@@ -1,4 +1,4 @@
-//! The help screen and the page of all keys: both are written by the table of keys, as it is in force.
+//! The help screen and the `:keys` page, both generated from the current keymap.
 
 use super::action::Context;
 use super::bindings::{BINDINGS, Binding};
@@ -6,7 +6,7 @@ use super::keymap::{Keymap, key_glyph};
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::text_input;
 
-/// The places with keys of their own, in the order of the help screen.
+/// The contexts with keys of their own, in the order of the help screen.
 const PLACES: [Context; 22] = {
     use Context::*;
     [
@@ -35,18 +35,17 @@ const PLACES: [Context; 22] = {
     ]
 };
 
-/// Headings within a long list: the row that each stands above.
+/// Headings within a long list, each with the id of the row below it.
 const PARTS: [(&str, &str); 3] = [
-    ("stream.messages", "Stream: its views"),
-    ("stream.search", "Stream: finding one's way"),
-    ("stream.compare", "Stream: the view State"),
+    ("stream.messages", "Stream: views"),
+    ("stream.search", "Stream: navigation"),
+    ("stream.compare", "Stream: State view"),
 ];
 
-/// From this width on each row names itself, as the configuration's `[keys]` calls it.
+/// From this width on, each row shows its id in `[keys]`.
 const WITH_NAMES: usize = 100;
 
-/// The help screen: every key that works, those of the place where one is first. Two rows that are told by one sentence
-/// share a line.
+/// Returns the lines of the help screen, starting with the current context. Two rows with one sentence share a line.
 pub fn help_lines(keymap: &Keymap, here: Context, width: usize, ascii: bool) -> Vec<Line> {
     let mut lines = Vec::new();
     let others = PLACES.into_iter().filter(|place| *place != here && *place != Context::Global);
@@ -66,7 +65,7 @@ pub fn help_lines(keymap: &Keymap, here: Context, width: usize, ascii: bool) -> 
             lines.push(if width >= WITH_NAMES { line.right(Tone::Dim, binding.id) } else { line });
         }
     }
-    lines.extend([Line::new(), Line::of(Tone::Strong, "Wherever you type")]);
+    lines.extend([Line::new(), Line::of(Tone::Strong, "In text fields")]);
     let widest = text_input::KEYS.iter().map(|(keys, _)| keys.len()).max().unwrap_or(0);
     let row =
         |(keys, help): &(&str, &str)| Line::of(Tone::Accent, &format!("  {keys:widest$}  ")).with(Tone::Plain, help);
@@ -74,7 +73,7 @@ pub fn help_lines(keymap: &Keymap, here: Context, width: usize, ascii: bool) -> 
     lines
 }
 
-/// The rows of a place, each with its keys and those of the row that its sentence speaks for as well.
+/// Returns the rows of a context. A row without a sentence adds its keys to the row before it.
 fn rows(keymap: &Keymap, place: Context, ascii: bool) -> Vec<(&'static Binding, String)> {
     let mut rows: Vec<(&Binding, String)> = Vec::new();
     for binding in BINDINGS.iter().filter(|binding| binding.context == place) {
@@ -88,7 +87,7 @@ fn rows(keymap: &Keymap, place: Context, ascii: bool) -> Vec<(&'static Binding, 
     rows
 }
 
-/// Every key that is in force, a row of the table a line, under what was wrong with the configuration's ones.
+/// Returns all current key bindings, one per line, below the problems of the configured ones.
 pub fn table_lines(keymap: &Keymap, ascii: bool) -> Vec<Line> {
     let mut lines: Vec<Line> = keymap.problems().iter().map(|problem| Line::of(Tone::Bad, problem)).collect();
     if !lines.is_empty() {
@@ -165,7 +164,7 @@ mod tests {
         assert_eq!(problems, Vec::<String>::new());
         let told =
             |lines: Vec<Line>, what: &str| lines.iter().map(Line::text).find(|line| line.contains(what)).unwrap();
-        let line = told(help_lines(&keymap, Context::Stream, 76, false), "Where the next message begins");
+        let line = told(help_lines(&keymap, Context::Stream, 76, false), "Next or previous message");
         assert!(line.starts_with("  F2  ") && !line.contains(')'), "{line}");
         let line = told(table_lines(&keymap, false), "stream.prev_message");
         assert!(line.contains("none") && line.contains("instead of ("), "{line}");

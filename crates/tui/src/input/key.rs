@@ -1,4 +1,4 @@
-//! A key press in our own words, so that state and tests need no terminal crate.
+//! Key presses as Runtail's own type, so that state and tests need no terminal crate.
 
 use std::fmt;
 use std::str::FromStr;
@@ -97,9 +97,9 @@ impl FromStr for Key {
             (None, Some(c), "") => Code::Char(c),
             (None, Some('F' | 'f'), number) => match number.parse() {
                 Ok(n @ 1..=12) => Code::F(n),
-                _ => return Err(format!("no key is named {text:?}")),
+                _ => return Err(format!("unknown key {text:?}")),
             },
-            _ => return Err(format!("no key is named {text:?}")),
+            _ => return Err(format!("unknown key {text:?}")),
         };
         Ok(Key { code, ctrl, alt })
     }
@@ -131,7 +131,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// Reads a string of keys as tests write them: `jj<Enter>/bot<Esc><ctrl-d>`; `<lt>` is `<`.
+/// Parses a string of keys as tests write them: `jj<Enter>/bot<Esc><ctrl-d>`; `<lt>` is `<`.
 pub fn parse_keys(text: &str) -> Result<Vec<Key>, String> {
     let mut keys = Vec::new();
     let mut rest = text;

@@ -1,16 +1,16 @@
-//! What keys do, and where: the table with the configuration's `[keys]`, for dispatch and the footer.
+//! The keymap: the table of bindings with the changes of `[keys]` applied.
 
 use super::action::{Action, Context};
 pub use super::bindings::{ALIASES, BINDINGS, Binding, binding};
 use super::key::{Code, Key};
 use std::collections::BTreeMap;
 
-/// The keys in force: the table with the configuration's changes.
+/// The current keys: the table with the configuration's changes.
 #[derive(Debug, Clone)]
 pub struct Keymap {
     keys: BTreeMap<(Context, Key), Action>,
     shown: BTreeMap<&'static str, Vec<Key>>,
-    /// What was wrong with the configuration's changes.
+    /// Problems of the configuration's changes.
     problems: Vec<String>,
 }
 
@@ -21,7 +21,7 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    /// Builds the map. Every problem of the configuration is reported at once; what is wrong changes nothing.
+    /// Builds the map. Reports all problems of the configuration at once; invalid entries change nothing.
     pub fn new(changes: &BTreeMap<String, Vec<String>>) -> (Keymap, Vec<String>) {
         let mut problems = Vec::new();
         let current =
@@ -29,7 +29,7 @@ impl Keymap {
         let changes: &BTreeMap<String, Vec<String>> =
             &changes.iter().map(|(id, keys)| (current(id), keys.clone())).collect();
         for id in changes.keys().filter(|id| !BINDINGS.iter().any(|b| b.id == id.as_str())) {
-            problems.push(format!("[keys] {id}: there is no such action (`?` lists them)"));
+            problems.push(format!("[keys] {id}: unknown action (`:keys` lists them)"));
         }
         let mut keys: BTreeMap<(Context, Key), Action> = BTreeMap::new();
         let mut owners: BTreeMap<(Context, Key), &'static str> = BTreeMap::new();
@@ -52,13 +52,13 @@ impl Keymap {
             for key in wanted {
                 if binding.writes && !binding.action.sends() && sending.contains(&key) {
                     problems.push(format!(
-                        "[keys] {key} sends, so it cannot be {} too: one that is held down must not send",
+                        "[keys] {key} sends, so it can't also be {}: a held key must not send",
                         binding.id
                     ));
                     continue;
                 }
                 if let Some(owner) = owners.get(&(binding.context, key)) {
-                    problems.push(format!("[keys] {key} is both {owner} and {}: the first keeps it", binding.id));
+                    problems.push(format!("[keys] {key} is bound to {owner} and {}; the first wins", binding.id));
                     continue;
                 }
                 owners.insert((binding.context, key), binding.id);
@@ -70,22 +70,22 @@ impl Keymap {
         (Keymap { keys, shown, problems: problems.clone() }, problems)
     }
 
-    /// What a key does in a context.
+    /// Returns what a key does in a context.
     pub fn action(&self, context: Context, key: Key) -> Option<Action> {
         self.keys.get(&(context, key)).or_else(|| self.keys.get(&(Context::Global, key))).copied()
     }
 
-    /// What was wrong with the configuration's changes.
+    /// Returns the problems of the configuration's changes.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
 
-    /// The keys of a row of the table.
+    /// Returns the keys of a row of the table.
     pub fn keys_of(&self, id: &str) -> &[Key] {
         self.shown.get(id).map_or(&[], Vec::as_slice)
     }
 
-    /// The rows that the footer shows in a context, most useful first.
+    /// Returns the rows that the footer shows in a context, most useful first.
     pub fn hints(&self, context: Context, ascii: bool) -> Vec<(String, &'static str)> {
         let ids: &[&str] = match context {
             Context::Deployments => &[
@@ -138,7 +138,7 @@ impl Keymap {
         self.hints_of(ids.iter().chain(help), ascii)
     }
 
-    /// Rows of the table for the footer, by their names.
+    /// Returns the rows with these ids, for the footer.
     pub fn hints_of<'i>(&self, ids: impl IntoIterator<Item = &'i &'i str>, ascii: bool) -> Vec<(String, &'static str)> {
         let row = |id: &&str| {
             let binding = binding(id)?;
@@ -149,7 +149,7 @@ impl Keymap {
     }
 }
 
-/// Where a changed key takes one away that works everywhere else. Both stay in force: that may well be what was wanted.
+/// Reports configured keys that hide a global key in one context. Both stay, because that may be intended.
 fn shadows(owners: &BTreeMap<(Context, Key), &'static str>) -> Vec<String> {
     let comes_with = |id: &str, key: Key| {
         let row = BINDINGS.iter().find(|binding| binding.id == id);
@@ -158,23 +158,23 @@ fn shadows(owners: &BTreeMap<(Context, Key), &'static str>) -> Vec<String> {
     let here = owners.iter().filter(|((context, _), _)| *context != Context::Global);
     let said = here.filter_map(|((context, key), own)| {
         let hidden = owners.get(&(Context::Global, *key)).copied()?;
-        // What Runtail comes with is so on purpose.
+        // The defaults hide global keys on purpose.
         let changed = !comes_with(own, *key) || !comes_with(hidden, *key);
         changed.then(|| format!("[keys] {key} is {own} in \"{}\", so it is not {hidden} there", context.title()))
     });
     said.collect()
 }
 
-/// Reads a key of the configuration. What sends is no key that one presses by habit, or that a pasted text could hold.
+/// Parses a configured key. Enter and characters can't send: they are pressed by habit, and a pasted text may hold them.
 fn sendable(binding: &Binding, key: &str) -> Result<Key, String> {
     let key: Key = key.parse()?;
     match binding.action == Action::Send && (key.code == Code::Enter || key.text().is_some()) {
-        true => Err(format!("{key} never sends; choose one with ctrl, or F1 to F12")),
+        true => Err(format!("{key} can't send; choose a ctrl key, or F1 to F12")),
         false => Ok(key),
     }
 }
 
-/// A key as the footer shows it. In ASCII the sign of Enter would look like that of Ctrl.
+/// Formats a key for the footer. In ASCII the symbol of Enter would look like that of Ctrl.
 pub fn key_glyph(key: Key, ascii: bool) -> String {
     match key.to_string().as_str() {
         "Enter" if !ascii => "⏎".into(),
@@ -192,7 +192,7 @@ mod tests {
         let (_, problems) = Keymap::new(&BTreeMap::new());
         assert_eq!(problems, Vec::<String>::new());
         for (n, binding) in BINDINGS.iter().enumerate() {
-            assert!(BINDINGS[n + 1..].iter().all(|other| other.id != binding.id), "{} is there twice", binding.id);
+            assert!(BINDINGS[n + 1..].iter().all(|other| other.id != binding.id), "{} is listed twice", binding.id);
             for key in binding.keys {
                 key.parse::<Key>().unwrap_or_else(|e| panic!("{}: {e}", binding.id));
             }
@@ -254,7 +254,7 @@ mod tests {
         let set = |id: &str, keys: &[&str]| (id.to_string(), keys.iter().map(|k| k.to_string()).collect());
         for never in ["Enter", "y", "Space"] {
             let (map, problems) = Keymap::new(&BTreeMap::from([set("confirm.send", &[never])]));
-            assert!(problems.len() == 1 && problems[0].contains("never sends"), "{problems:?}");
+            assert!(problems.len() == 1 && problems[0].contains("can't send"), "{problems:?}");
             assert_eq!(
                 map.action(Context::Confirm, key("ctrl-s")),
                 Some(Action::Send),

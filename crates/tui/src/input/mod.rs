@@ -1,4 +1,4 @@
-//! Keys: what they are, what they do and where, and how the help screen lists them. No part of it knows a feature.
+//! Keys, actions, the keymap and the help screen. Nothing here depends on a feature.
 
 pub mod action;
 mod bindings;

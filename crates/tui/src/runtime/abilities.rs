@@ -67,22 +67,22 @@ fn screen(terminal: Terminal, get: &impl Fn(&str) -> Option<String>) -> Check {
     let found = format!("{shown}{size}{inside}");
     let none = match (terminal.stdin, terminal.stdout) {
         (true, true) => None,
-        (false, true) => Some("stdin is none"),
-        (true, false) => Some("stdout is none"),
-        (false, false) => Some("neither stdin nor stdout is one"),
+        (false, true) => Some("stdin is not a terminal"),
+        (true, false) => Some("stdout is not a terminal"),
+        (false, false) => Some("neither stdin nor stdout is a terminal"),
     };
     if let Some(none) = none {
-        return Check::skipped(name, format!("{none}, so the dashboard cannot be opened here; commands work"));
+        return Check::skipped(name, format!("{none}, so the dashboard can't be opened here; commands work"));
     }
     match (kind.as_deref(), terminal.size) {
         (Some("dumb"), _) => Check::bad(Fault::Configuration, name, found)
-            .likely("TERM says that this terminal can place no text")
+            .likely("TERM is a terminal without cursor movement")
             .to_do("open a real terminal for the dashboard; commands work here"),
         (None, _) if cfg!(unix) => {
             Check::warn(name, found).likely("a shell without a login").to_do("export TERM=xterm-256color")
         }
         (_, Some((w, h))) if w < SMALLEST.0 || h < SMALLEST.1 => {
-            let wanted = format!("{}x{} and more shows everything", SMALLEST.0, SMALLEST.1);
+            let wanted = format!("at least {}x{} is needed", SMALLEST.0, SMALLEST.1);
             Check::warn(name, found).to_do(format!("enlarge the window: {wanted}"))
         }
         _ => Check::good(name, found),
@@ -93,14 +93,14 @@ fn screen(terminal: Terminal, get: &impl Fn(&str) -> Option<String>) -> Check {
 fn colours(get: &impl Fn(&str) -> Option<String>) -> Check {
     let name = "colours";
     if get("NO_COLOR").is_some() {
-        return Check::good(name, "none, since NO_COLOR is set; glyphs and words say the same");
+        return Check::good(name, "none (NO_COLOR is set); glyphs and words are used instead");
     }
     let depth = match (get("COLORTERM").as_deref(), get("TERM").as_deref()) {
         (Some("truecolor" | "24bit"), _) => "24 bit",
         (_, Some(term)) if term.contains("256color") || term.contains("direct") => "256",
         _ => "16 or fewer",
     };
-    Check::good(name, format!("{depth}, of which the terminal's own 16 are used"))
+    Check::good(name, format!("{depth}; Runtail uses the terminal's own 16"))
 }
 
 fn characters(get: &impl Fn(&str) -> Option<String>) -> Check {
@@ -110,7 +110,7 @@ fn characters(get: &impl Fn(&str) -> Option<String>) -> Check {
         return match cfg!(windows) {
             true => Check::good(name, "Unicode"),
             false => Check::warn(name, "no locale is set (LC_ALL, LC_CTYPE, LANG)")
-                .likely("signs such as ● may come out wrong")
+                .likely("symbols such as ● may be displayed incorrectly")
                 .to_do("export LANG=C.UTF-8, or use --ascii"),
         };
     };
@@ -119,12 +119,12 @@ fn characters(get: &impl Fn(&str) -> Option<String>) -> Check {
         return Check::good(name, format!("UTF-8 ({variable}={locale})"));
     }
     Check::warn(name, format!("not UTF-8 ({variable}={locale})"))
-        .likely("signs such as ● may come out wrong")
+        .likely("symbols such as ● may be displayed incorrectly")
         .to_do("export LANG=C.UTF-8, or use --ascii")
 }
 
 fn clipboard(get: &impl Fn(&str) -> Option<String>) -> Check {
-    let check = Check::skipped("clipboard", "copying uses OSC 52; no terminal says whether it takes that");
+    let check = Check::skipped("clipboard", "copying uses OSC 52, whose support can't be detected");
     match get("TMUX") {
         Some(_) => check.to_do("tmux passes it on with `set -g set-clipboard on`"),
         None => check,
@@ -149,7 +149,7 @@ mod tests {
         let checks = with(REAL, &pairs);
         let found: Vec<&str> = checks.iter().map(|c| c.found.as_str()).collect();
         assert_eq!(found[0], "xterm-256color, 120x40, within tmux");
-        assert_eq!(found[1], "24 bit, of which the terminal's own 16 are used");
+        assert_eq!(found[1], "24 bit, Runtail uses the terminal's own 16");
         assert_eq!(found[2], "UTF-8 (LANG=pl_PL.utf8)");
         assert_eq!(checks[3].state, State::Skipped);
         assert!(checks[3].todo.as_ref().unwrap().contains("set-clipboard"));
@@ -165,6 +165,6 @@ mod tests {
         assert_eq!(with(small, &[("TERM", "xterm")])[0].state, State::Warn);
         let piped = Terminal { stdout: false, ..REAL };
         let piped = with(piped, &[("TERM", "xterm")]);
-        assert!(piped[0].found.starts_with("stdout is none"), "{piped:?}");
+        assert!(piped[0].found.starts_with("stdout is not a terminal"), "{piped:?}");
     }
 }

@@ -47,7 +47,7 @@ pub async fn plan(
 /// Carries out an action.
 pub async fn act(services: &Services, number: u64, thread: &ThreadRef) -> Result<Acted, StartError> {
     let Some((client, plan)) = services.actions.take(number) else {
-        let detail = "this was carried out or cancelled already, so nothing was sent";
+        let detail = "already sent or cancelled; nothing was sent";
         let error = services.refused(&thread.server.profile, detail);
         return Err(StartError { failure: StartFailure::Unchecked, error });
     };

@@ -36,7 +36,7 @@ pub async fn plan(services: &Services, number: u64, profile: &str, intent: &Inte
 /// Sends a change.
 pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Made, ApiError> {
     let Some((control_plane, plan)) = services.changes.take(number) else {
-        return Err(services.refused(profile, "this change was sent already, or given up: nothing was sent"));
+        return Err(services.refused(profile, "already sent or cancelled; nothing was sent"));
     };
     let made = control_plane.carry_out(&plan).await?;
     let complaint = made.complaint().map(|complaint| format!(" But {complaint}.")).unwrap_or_default();
@@ -57,8 +57,8 @@ pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Mad
     // The answer of these is a link to go on with.
     let link = ["url", "redirect_url"].into_iter().find_map(|field| made.record[field].as_str());
     let link = link.filter(|_| plan.path.iter().any(|part| part == "forge-github"));
-    let link = link.map(|link| format!(" It goes on here:\n{link}")).unwrap_or_default();
-    let follow = if vanishing.is_some() { " It is followed until it is gone." } else { "" };
+    let link = link.map(|link| format!(" Continue here:\n{link}")).unwrap_or_default();
+    let follow = if vanishing.is_some() { " Watching until it is deleted." } else { "" };
     Ok(Made { said: format!("{}: done.{complaint}{doubt}{follow}{link}", plan.preview.title), revision, vanishing })
 }
 

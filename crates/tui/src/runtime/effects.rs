@@ -127,7 +127,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
 async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ConfigError> + Send + 'static,
 ) -> Result<T, ConfigError> {
-    let broken = |_| Err(ConfigError::new("the configuration file could not be worked on"));
+    let broken = |_| Err(ConfigError::new("the configuration file could not be read or written"));
     tokio::task::spawn_blocking(work).await.unwrap_or_else(broken)
 }
 

@@ -1,4 +1,4 @@
-//! Files that views are written to. Each is new, the person's own, and written a part at a time where nobody waits for it.
+//! Files that views are exported to. Each is new, readable only by the user, and written in parts in the background.
 
 use crate::session::msg::{Chunk, FileStep};
 use runtail_core::text::{clean, clean_lines, json};
@@ -83,14 +83,14 @@ impl Files {
         let done = tokio::task::spawn_blocking(move || files.perform(number, step));
         match done.await {
             Ok(done) => done.map_err(|e| told(&e)),
-            Err(_) => Err("writing broke off".into()),
+            Err(_) => Err("writing failed".into()),
         }
     }
 
     fn perform(&self, number: u64, step: FileStep) -> io::Result<u64> {
         // Nobody else has this one while it is written, and the others are not held up.
         let take = || self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
-        let gone = || io::Error::other("the file is not open any more");
+        let gone = || io::Error::other("the file is no longer open");
         let file = match step {
             FileStep::Create(path) => Open::View(Counted { file: BufWriter::new(create(&at_home(path))?), bytes: 0 }),
             FileStep::Record(path) => {
@@ -115,7 +115,7 @@ impl Files {
 
 fn told(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::AlreadyExists => "there is a file of that name already, and it stays as it is".into(),
+        io::ErrorKind::AlreadyExists => "the file already exists and was not changed".into(),
         io::ErrorKind::NotFound => "its folder does not exist".into(),
         _ => error.to_string(),
     }
@@ -223,7 +223,7 @@ mod tests {
             assert_eq!(mode & 0o777, 0o600);
         }
         let again = files.step(2, FileStep::Create(path.clone())).await.unwrap_err();
-        assert!(again.contains("stays as it is"), "{again}");
+        assert!(again.contains("was not changed"), "{again}");
         assert!(files.step(2, FileStep::Write(Vec::new())).await.is_err());
         let nowhere = files.step(3, FileStep::Create(folder.path().join("no/x"))).await.unwrap_err();
         assert!(nowhere.contains("folder does not exist"), "{nowhere}");

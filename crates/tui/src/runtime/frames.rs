@@ -1,4 +1,4 @@
-//! How long frames took, for the log: one line when the dashboard ends.
+//! Frame times, logged in one line when the dashboard ends.
 
 use std::time::Duration;
 

@@ -20,7 +20,7 @@ const WHEEL: i8 = 3;
 pub fn open() -> io::Result<SelectAll<EventStream>> {
     // A stream without a source panics; asking for one tells.
     crossterm::event::poll(Duration::ZERO)
-        .map_err(|e| io::Error::new(e.kind(), format!("its keys cannot be read ({e}); are too many files open?")))?;
+        .map_err(|e| io::Error::new(e.kind(), format!("the keyboard can't be read ({e}); are too many files open?")))?;
     Ok(SelectAll::from_iter([EventStream::new()]))
 }
 

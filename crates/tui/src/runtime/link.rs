@@ -1,4 +1,4 @@
-//! Opens a link in the person's browser, by what their system has for it. Never unasked.
+//! Opens a link in the user's browser with the system's opener, and only on request.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub async fn open_link(link: &str) -> Result<(), String> {
     let mut command = tokio::process::Command::new(program);
     // What it writes would land in the middle of the screen or of the data.
     command.args(arguments).arg(url.as_str()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut opener = command.spawn().map_err(|e| format!("{program} could not be started: {e}"))?;
+    let mut opener = command.spawn().map_err(|e| format!("couldn't start {program}: {e}"))?;
     match tokio::time::timeout(PATIENCE, opener.wait()).await {
         Ok(Ok(status)) if !status.success() => Err(format!("{program} failed: {status}")),
         _ => Ok(()),
@@ -33,10 +33,10 @@ pub async fn open_link(link: &str) -> Result<(), String> {
 }
 
 fn checked(link: &str) -> Result<Url, String> {
-    let url = Url::parse(link).map_err(|e| format!("the link is no address ({e}), and was not opened"))?;
+    let url = Url::parse(link).map_err(|e| format!("invalid link ({e}); not opened"))?;
     match url.scheme() {
         "http" | "https" => Ok(url),
-        _ => Err("the link is neither http nor https, and was not opened".into()),
+        _ => Err("the link is neither http nor https; not opened".into()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The person's own editor.
+//! Edits a text in the user's own editor.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
@@ -13,15 +13,15 @@ pub fn edit(text: &str) -> Result<String, String> {
     let editor =
         ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.trim().is_empty()));
     let Some(editor) = editor else {
-        return Err("Neither VISUAL nor EDITOR is set in the environment: it says which editor is yours.".into());
+        return Err("Set VISUAL or EDITOR to choose your editor.".into());
     };
-    let file = Scratch::new(text).map_err(|e| format!("No file could be made for the editor: {e}"))?;
+    let file = Scratch::new(text).map_err(|e| format!("Couldn't create a file for the editor: {e}"))?;
     // As git and crontab do it: the variable may hold options, so a shell reads it; the file's name is an argument.
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(&file.0).status();
     match status {
         Ok(status) if status.success() => read(&file.0),
-        Ok(status) => Err(format!("{editor} ended with {status}: nothing was changed.")),
-        Err(e) => Err(format!("{editor} could not be started: {e}")),
+        Ok(status) => Err(format!("{editor} exited with {status}. Nothing was changed.")),
+        Err(e) => Err(format!("Couldn't start {editor}: {e}")),
     }
 }
 
@@ -37,7 +37,7 @@ fn read(path: &Path) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8"))
 }
 
-/// A file that nobody else can read, and that goes away with this.
+/// A temporary file that only the user can read; dropping it deletes the file.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -56,7 +56,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // There is nobody to tell, and no secret in it.
+        // Ignored: there is nobody to report it to, and the file has no secrets.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -1,5 +1,5 @@
-//! Polls of the control planes: what asks, how often, and what it tells. Each is a task of its own with few requests under
-//! way, jittered, slow when nobody looks, silent where the server wants to be left alone.
+//! Polls of the control planes. Each is a task with few concurrent requests; intervals are jittered, longer while the window
+//! is unfocused, and respect rate limits.
 
 use super::round::{Round, SHORTEST, Told, pause, quickened};
 use super::services::Services;

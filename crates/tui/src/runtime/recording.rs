@@ -31,7 +31,7 @@ pub(super) async fn play(file: PathBuf, out: &Out) {
 }
 
 fn read(file: &Path, out: &Sender<Vec<Item>>) {
-    // What is no record is told only at the end: a small file may unpack to so much of it that nobody waits for that.
+    // Invalid lines are reported only at the end: a small file may unpack to very many of them.
     let opened = File::open(file).and_then(|file| Reader::new(WhileWanted(file, out.clone())));
     let mut reader = match opened {
         Ok(reader) => reader,
@@ -77,7 +77,7 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
         }
     }
     if damaged > 0 {
-        let why = format!("{damaged} lines are no records, and were left out: runtail verify says which");
+        let why = format!("{damaged} lines are not records and were skipped; `runtail verify` lists them");
         let gap = Record::Gap { at: seen.at, why };
         seen.count(&gap);
         // An end that the file has stays the end.
@@ -88,7 +88,7 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
         let why = if reader.was_cut() {
             "ends in the middle of a line"
         } else {
-            "has no end: it was cut off, or is still being written"
+            "has no end: it was truncated, or is still being written"
         };
         seen.detail = Some(format!("the recording {why}"));
         batch.push(Item::Record(Record::End(seen)));
@@ -170,8 +170,11 @@ impl Numbers {
             true => format!("the file has no events {} to {}", before.next(), said.previous()),
             false => format!("in the file event {said} follows event {before}"),
         };
-        let more = if self.holes == Self::TOLD { "; further places like this are not told" } else { "" };
-        Some(Record::Gap { at: event.at, why: format!("{why}; what follows is numbered on from {}{more}", event.seq) })
+        let more = if self.holes == Self::TOLD { "; further gaps like this are not reported" } else { "" };
+        Some(Record::Gap {
+            at: event.at,
+            why: format!("{why}; following events are numbered from {}{more}", event.seq),
+        })
     }
 }
 

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 /// The shortest pause, however short the configured one is.
 pub const SHORTEST: Duration = Duration::from_secs(1);
 
-/// How often who rests looks at the clock on the wall, and how far that has to be ahead: the other one may stand still while the
-/// machine sleeps, and who comes back to it wants to see what is, and not what was.
+/// Wall-clock check interval and threshold. The monotonic clock may stop during system sleep, so a large jump triggers an
+/// immediate refresh.
 const GLANCE: Duration = Duration::from_secs(5);
 const SLEPT: Duration = Duration::from_secs(30);
 

@@ -1,4 +1,4 @@
-//! The clients of each profile, made when they are first needed, and what all requests of a profile share.
+//! The clients of each profile, created on first use, and the state that all requests of a profile share.
 
 use super::abilities::Surroundings;
 use super::actions::Actions;
@@ -127,7 +127,7 @@ impl Services {
     }
 
     fn entry(&self, profile: &str) -> Result<&Entry, ApiError> {
-        self.profiles.get(profile).map(|entry| &**entry).ok_or_else(|| refused(profile, "there is no such profile"))
+        self.profiles.get(profile).map(|entry| &**entry).ok_or_else(|| refused(profile, "unknown profile"))
     }
 
     /// The control plane of a profile.
@@ -139,7 +139,7 @@ impl Services {
     /// A client for an agent server.
     pub async fn agent_server(&self, server: &ServerRef) -> Result<AgentServer, ApiError> {
         let clients = self.entry(&server.profile)?.clients().await?;
-        let no_address = |e| refused(&server.profile, &format!("{} is no address: {e}", server.url));
+        let no_address = |e| refused(&server.profile, &format!("{} is not a valid address: {e}", server.url));
         Ok(AgentServer::new(clients.http, server.url.parse().map_err(no_address)?))
     }
 
@@ -250,7 +250,7 @@ fn make(profile: Profile, journal: Journal, connections: Connections) -> Making 
         let control_plane = base.map(|base| ControlPlane::new(http.clone(), base).retrying(Retry::HEEDING));
         Ok(Clients { http, control_plane })
     });
-    async move { task.await.unwrap_or_else(|_| Err(refused(&name, "the key could not be read"))) }.boxed().shared()
+    async move { task.await.unwrap_or_else(|_| Err(refused(&name, "couldn't read the key"))) }.boxed().shared()
 }
 
 /// What is held is never left half changed, so a panic elsewhere does not matter.

@@ -351,7 +351,7 @@ async fn stream(
     let mut held = told.clone();
     let forward = async {
         while let Some(items) = receiver.recv().await {
-            // The recording is behind: nothing more is read, and the server waits.
+            // Back-pressure: the recording is behind, so stop reading until it catches up.
             if held.wait_for(|wish| !wish.hold).await.is_err() {
                 return;
             }

@@ -1,4 +1,4 @@
-//! Where a person can go by name, and what the names are of.
+//! Navigation targets, and the kinds of names that commands take.
 
 use super::msg::{Described, ServerRef, StreamTarget};
 
@@ -13,7 +13,7 @@ pub enum Pane {
     Stream,
 }
 
-/// Where a person wants to go.
+/// A navigation target.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Destination {
     /// A pane.
@@ -47,12 +47,12 @@ pub enum Destination {
     Address(String),
 }
 
-/// What may stand behind a command. What is known of it is offered.
+/// The argument of a command, which determines its completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
     /// Nothing.
     Nothing,
-    /// A text that nobody knows beforehand, by what it is called.
+    /// Free text, by its placeholder.
     Text(&'static str),
     /// A deployment, by its name.
     Deployment,
@@ -77,7 +77,7 @@ pub enum Takes {
 }
 
 impl Takes {
-    /// What it is called, in capitals; empty where nothing may stand there.
+    /// Returns the placeholder in capitals; empty if there is no argument.
     pub fn name(self) -> &'static str {
         match self {
             Takes::Nothing => "",

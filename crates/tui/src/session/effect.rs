@@ -126,7 +126,7 @@ pub enum Effect {
     EditOutside(String),
     /// Ask a profile for a list beside the deployments; the number names the request.
     Browse(u64, Arc<str>, Collection),
-    /// Ask for a token of a third party, with a profile; the number names the authentication.
+    /// Request a third-party token, with a profile; the number names the authentication.
     Authenticate(u64, Arc<str>, Box<AuthAuthenticateRequest>),
     /// Do a step with the file of that number: a part of it at a time.
     File(u64, FileStep),

@@ -1,14 +1,14 @@
-//! An answer of a server, and what became of the newest request for it.
+//! A server's last good response, and the state of the newest request for it.
 
 use jiff::Timestamp;
 use runtail_api::ApiError;
 
-/// Something that was asked for: the last good answer, and what became of the newest request.
+/// The last good response, and the error of the newest request if it failed.
 #[derive(Debug, Clone)]
 pub struct Loaded<T> {
-    /// The last good answer.
+    /// The last good response.
     pub value: Option<T>,
-    /// When it came.
+    /// When it was received.
     pub at: Option<Timestamp>,
     /// Why the newest request failed.
     pub error: Option<ApiError>,
@@ -21,7 +21,7 @@ impl<T> Default for Loaded<T> {
 }
 
 impl<T> Loaded<T> {
-    /// Takes the newest answer; a failure leaves the last good one.
+    /// Applies the newest response. An error keeps the last good value.
     pub fn take(&mut self, result: Result<T, ApiError>, at: Timestamp) {
         match result {
             Ok(value) => *self = Loaded { value: Some(value), at: Some(at), error: None },

@@ -263,5 +263,5 @@ pub fn stops_polling(error: &ApiError) -> bool {
 
 /// Why nothing is written.
 pub fn read_only_text(profile: &str) -> String {
-    format!("{profile} is read-only: nothing was sent. `--write`, or `read_only = false` for the profile, allows it.")
+    format!("{profile} is read-only; nothing was sent. Use `--write`, or set `read_only = false` for the profile.")
 }

@@ -1,11 +1,11 @@
-//! What can happen.
+//! Messages: everything that changes the state.
 
 pub use super::{effect::*, refs::*, subscription::*};
 
 use crate::input::key::Key;
 use runtail_core::config::{Config, ConfigError};
 
-/// Something that happened. `update` is told when.
+/// An input of `update`, which also receives its time.
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant)]
 pub enum Msg {
@@ -13,7 +13,7 @@ pub enum Msg {
     Key(Key),
     /// Text was pasted.
     Paste(String),
-    /// The terminal has another size.
+    /// The terminal was resized.
     Resize(u16, u16),
     /// The wheel was turned, in lines, over a cell.
     Wheel {
@@ -38,11 +38,11 @@ pub enum Msg {
         /** Row. */
         y: u16,
     },
-    /// Time went on: what counts seconds shows another number.
+    /// A clock tick: something on the screen shows another number of seconds.
     Tick,
     /// The terminal's window got the focus, or lost it.
     Focus(bool),
-    /// An answer to a subscription; dropped where its epoch is not the one that is wanted now.
+    /// A subscription's event; dropped if its epoch is outdated.
     Answer {
         /** Whose. */
         key: SubscriptionId,
@@ -51,23 +51,23 @@ pub enum Msg {
         /** What it said. */
         answer: SubscriptionEvent,
     },
-    /// A text came back from the person's own editor, or why not.
+    /// The result of editing a text in the user's editor.
     Edited(Result<String, String>),
-    /// An answer to an effect; dropped where its profile leads elsewhere by now.
+    /// The result of an effect; dropped if its profile now points to another server.
     Done {
         /** Number of the configuration that was in force when it began. */
         since: Epoch,
         /** What it said. */
         done: EffectResult,
     },
-    /// A background task panicked. The dashboard goes on.
+    /// A background task panicked. The dashboard continues.
     TaskPanicked {
-        /// The subscription that it kept.
+        /// The subscription that the task served.
         key: Option<SubscriptionId>,
-        /// Its message.
+        /// The panic message.
         text: String,
     },
-    /// The configuration file was read again, or could not be.
+    /// The configuration file was reloaded, or failed to load.
     Configured(Result<Box<Config>, ConfigError>),
 }
 

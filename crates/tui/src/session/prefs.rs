@@ -1,37 +1,37 @@
-//! How a person likes to look at things: theme, mouse, times, long lines. Begun with by the configuration's `[ui]`, changed
-//! by keys and commands, and kept for the session.
+//! View preferences: theme, mouse, times, wrapping. They start from `[ui]`, are changed by keys and commands, and last for
+//! the session.
 
 use runtail_core::config::theme::Themes;
 use runtail_core::config::{Config, Mouse, Timestamps, Ui};
 
-/// What a person is used to.
+/// The user's view preferences.
 #[derive(Debug, Clone, Default)]
 pub struct ViewPrefs {
-    /// All themes that there are.
+    /// All themes.
     pub themes: Themes,
-    /// The name of the one in force.
+    /// The name of the current theme.
     pub theme: String,
-    /// The name of one that is looked at while it is chosen.
+    /// The name of the theme previewed while one is chosen.
     pub preview: Option<String>,
     /// The lines that were typed after `:`, newest last.
     pub said: Vec<String>,
-    /// Whose the mouse is.
+    /// Who handles the mouse.
     pub mouse: Mouse,
-    /// How the times of a stream are told.
+    /// How a stream's times are shown.
     pub timestamps: Timestamps,
-    /// Whether long lines of a stream go on in the next one.
+    /// Wrap long lines in streams.
     pub wrap: bool,
-    /// What the configuration said last.
+    /// The last loaded `[ui]`.
     configured: Option<Ui>,
 }
 
 impl ViewPrefs {
-    /// The name of the theme that is shown.
+    /// Returns the name of the theme shown, which may be a preview.
     pub fn theme(&self) -> &str {
         self.preview.as_deref().unwrap_or(&self.theme)
     }
 
-    /// Takes what the configuration says. What it says as before stays as the person has it by now.
+    /// Applies a reloaded `[ui]`. Settings that did not change in the file keep the user's current value.
     pub fn configure(&mut self, config: &Config) {
         let before = self.configured.replace(config.ui.clone());
         let changed = |of: fn(&Ui) -> String| before.as_ref().is_none_or(|ui| of(ui) != of(&config.ui));

@@ -81,7 +81,7 @@ pub enum Described {
     Deployment(Arc<str>, Arc<str>, String),
     /// A revision.
     Revision(RevisionRef),
-    /// A session of Forge's picker: its profile and its id.
+    /// A Forge installation session: its profile and its id.
     ForgeSession(Arc<str>, String),
 }
 

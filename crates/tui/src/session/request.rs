@@ -266,7 +266,7 @@ impl Requests {
     pub fn inspect(title: String, record: &impl serde::Serialize) -> Requests {
         match serde_json::to_string(record) {
             Ok(text) => Route::Document { title, text: text.into() }.into(),
-            Err(e) => Requests::error(format!("This record cannot be shown as JSON: {e}")),
+            Err(e) => Requests::error(format!("Can't show this record as JSON: {e}")),
         }
     }
 }

@@ -13,7 +13,7 @@ pub const AT_ONCE: usize = 512_000;
 /// Bytes that one step of a job works on.
 const STEP: usize = 2_000_000;
 
-/// What is to be done. Another one is another one, even where it says the same.
+/// A unit of background work. Compared by identity: two equal requests are still two jobs.
 #[derive(Debug, Clone)]
 pub struct Task(Arc<Kind>);
 

@@ -144,7 +144,7 @@ impl Flow {
     fn give_up(&mut self, at: usize) {
         self.plain = true;
         let limit = runtail_core::text::bytes(MAX_BLOCK as u64);
-        self.rows.push((Line::of(Tone::Dim, &format!("(more than {limit} in one block: shown as it came)")), at));
+        self.rows.push((Line::of(Tone::Dim, &format!("(more than {limit} in one block: shown as received)")), at));
         self.kept = (self.rows.len(), at);
     }
 

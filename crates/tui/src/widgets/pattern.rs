@@ -55,7 +55,7 @@ impl Pattern {
             Ok(regex) => Pattern { text: text.to_string(), regex: Some(regex), problem: None },
             Err(error) => {
                 let why = reason(&error);
-                Pattern { problem: Some(format!("no regex ({why}): searched as it stands")), ..Pattern::plain(text) }
+                Pattern { problem: Some(format!("not a regex ({why}); searched as text")), ..Pattern::plain(text) }
             }
         }
     }
@@ -67,7 +67,7 @@ impl Pattern {
         }
         let exact = text.chars().any(char::is_uppercase);
         let regex = (text.len() <= MAX_TEXT).then(|| compile(&regex::escape(text), exact).ok()).flatten();
-        let problem = regex.is_none().then(|| "too long to be searched for: nothing is found".to_string());
+        let problem = regex.is_none().then(|| "too long to search for".to_string());
         Pattern { text: text.to_string(), regex, problem }
     }
 
@@ -262,7 +262,7 @@ fn has_capital(text: &str) -> bool {
 /// Why a text is no regular expression, in a few words.
 fn reason(error: &regex::Error) -> String {
     match error {
-        regex::Error::CompiledTooBig(_) => "it would grow too large".into(),
+        regex::Error::CompiledTooBig(_) => "the regex is too large".into(),
         error => {
             let text = error.to_string();
             let last = text.lines().last().unwrap_or_default().trim();
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(pattern.problem(), Some("no regex (unclosed group): searched as it stands"));
         assert_eq!(pattern.hits("F(X) f(x").collect::<Vec<_>>(), [0..3, 5..8]);
         let huge = Pattern::new(r"\w{1000}{1000}");
-        assert_eq!(huge.problem(), Some("no regex (it would grow too large): searched as it stands"));
+        assert_eq!(huge.problem(), Some("no regex (the regex is too large): searched as it stands"));
         assert!(huge.is_in(r"a \w{1000}{1000} b"));
         let deep = Pattern::new(&"(".repeat(2_000));
         assert!(deep.problem().is_some() && deep.is_in(&"(".repeat(2_001)));

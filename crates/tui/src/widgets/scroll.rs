@@ -1,5 +1,5 @@
-//! Where a person is in a list whose entries have stable keys and heights in lines, and which may grow at its end and
-//! be cut at its front while they read. A paused place never moves by itself; following is a place of its own.
+//! Scroll position in a list that grows at the end and is trimmed at the front. Entries have stable keys and variable heights;
+//! a paused position never moves by itself.
 
 /// A list that can be scrolled. Entries have keys of `first..end`, of which some may be left out.
 pub trait Rows {

@@ -78,10 +78,10 @@ fn assistant_line(cx: &Cx<'_>, composer: &Composer) -> Line {
             let typed = Line::of(Tone::Strong, before)
                 .with(Tone::Accent, if composer.field == Field::Assistant { "▏" } else { "" })
                 .with(Tone::Strong, after)
-                .with(Tone::Dim, if composer.named.is_empty() { "type its name, or a graph's" } else { "" });
+                .with(Tone::Dim, if composer.named.is_empty() { "type an assistant or graph name" } else { "" });
             typed.with(Tone::Dim, "   none are listed: ").with(Tone::Bad, "✗ ").with(Tone::Plain, &error.detail)
         }
-        (None, None) => Line::of(Tone::Dim, "asking the server for its assistants…"),
+        (None, None) => Line::of(Tone::Dim, "loading assistants…"),
         (Some((_, name)), _) => Line::of(Tone::Dim, "‹ ")
             .with(Tone::Strong, name)
             .with(Tone::Dim, &format!(" ›   {} of {}", composer.assistant + 1, composer.assistants.len())),

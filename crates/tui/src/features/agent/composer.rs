@@ -122,7 +122,7 @@ impl Composer {
         self.problem = match serde_json::from_str::<Value>(&self.input.text()) {
             Ok(_) => None,
             Err(_) if self.input.text().trim().is_empty() => {
-                Some(Problem { line: 1, column: 1, message: "type the input: {…}".into() })
+                Some(Problem { line: 1, column: 1, message: "type the input as JSON: {…}".into() })
             }
             Err(e) => {
                 let text = e.to_string();
@@ -214,7 +214,7 @@ impl Composer {
         let named = self.named.text();
         let typed = Some(named.trim()).filter(|name| !name.is_empty());
         let Some(assistant_id) = chosen.or(typed) else {
-            return Err("Which assistant? This server has listed none: type the name of one, or of a graph.".into());
+            return Err("Which assistant? This server lists none; type an assistant or graph name.".into());
         };
         let value: Value = serde_json::from_str(&self.input.text()).map_err(|_| match &self.problem {
             Some(p) => {

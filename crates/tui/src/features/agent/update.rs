@@ -77,7 +77,7 @@ impl Agent {
         let (thread, run) = match server.tab {
             Tab::Threads => (server.thread_picker.selected.clone(), None),
             Tab::Runs => (server.runs_of.clone(), server.run_picker.selected.clone()),
-            Tab::Assistants => return Err(Requests::info("This key works on a thread. 1 shows the threads.")),
+            Tab::Assistants => return Err(Requests::info("This key works on threads. Press 1 to show them.")),
         };
         let Some(id) = thread else { return Err(Requests::info("No thread is selected.")) };
         Ok((ThreadRef { server: server.server.clone(), id }, run))

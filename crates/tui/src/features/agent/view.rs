@@ -45,7 +45,7 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
     let ids = server.shown_ids();
     let mut tab_line = tabs(server);
     if let Some(error) = error.as_ref().filter(|_| !ids.is_empty()) {
-        tab_line = tab_line.right(Tone::Bad, "✗ ").right(Tone::Plain, &format!("not fresh: {}", error.detail));
+        tab_line = tab_line.right(Tone::Bad, "✗ ").right(Tone::Plain, &format!("outdated: {}", error.detail));
     }
     canvas.line_for_right(area.x + 1, area.y + 1, area.w.saturating_sub(2), &tab_line);
     if ids.is_empty() {
@@ -54,12 +54,12 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
             Some(error) if error.may_lack_call() && is_contract => {
                 let (new_run, command) = (cx.session.key("server.new_run"), cx.session.key("app.command"));
                 let words = format!(
-                    "This server does not list its {list}.\n{error}\n\n{new_run} starts a run, of an assistant by its name. \
-                     {command} and the id of a thread follow that thread.\nr asks again."
+                    "This server can't list its {list}.\n{error}\n\nPress {new_run} to start a run with an assistant's name, or \
+                     {command} and a thread id to follow it.\nPress r to retry."
                 );
                 (Tone::Plain, words)
             }
-            Some(error) => (Tone::Bad, format!("{error}\n\nr asks again.")),
+            Some(error) => (Tone::Bad, format!("{error}\n\nPress r to retry.")),
             None => nothing(cx, server),
         };
         return canvas.words(rows, tone, &words);
@@ -101,7 +101,7 @@ fn tabs(server: &Server) -> Line {
 fn nothing(cx: &Cx<'_>, server: &Server) -> (Tone, String) {
     let new_run = cx.session.key("server.new_run");
     if !server.filter.is_empty() {
-        return (Tone::Plain, format!("Nothing contains “{}”.\n\nEsc clears the filter.", server.filter));
+        return (Tone::Plain, format!("No match for “{}”.\n\nPress Esc to clear the filter.", server.filter));
     }
     match (server.tab, server.threads.at, server.assistants.at, server.runs.at) {
         (Tab::Threads, Some(_), ..) => {
@@ -111,7 +111,7 @@ fn nothing(cx: &Cx<'_>, server: &Server) -> (Tone, String) {
         (Tab::Runs, _, _, Some(_)) => {
             (Tone::Plain, format!("Nothing has run on this thread yet.\n\nPress {new_run} to start a run."))
         }
-        _ => (Tone::Dim, "Asking the server…".into()),
+        _ => (Tone::Dim, "Loading…".into()),
     }
 }
 

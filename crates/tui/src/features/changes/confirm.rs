@@ -1,5 +1,5 @@
-//! A change before it is made: it is planned and shown, and sent only when the person says so. What it is done to is frozen
-//! when the dialog opens; whatever the lists do meanwhile, nothing else is touched.
+//! The confirmation dialog: a change is planned, previewed, and sent only on request. Its target is fixed when the dialog
+//! opens, so updates of the lists can't redirect it.
 
 use super::view;
 use crate::input::action::{Action, Context};
@@ -17,30 +17,30 @@ use runtail_core::model::{Intent, Preview};
 use runtail_core::text;
 use std::sync::Arc;
 
-/// A change that the person is asked about.
+/// A change that waits for confirmation.
 #[derive(Debug, Clone)]
 pub struct Confirm {
     /// Its number in this session.
     pub number: u64,
     /// The profile that it is done with.
     pub profile: Arc<str>,
-    /// What is wanted.
+    /// The requested change.
     pub proposal: Proposal,
-    /// How far it is.
+    /// Its progress.
     pub stage: Stage,
     /// What was typed: the name that has to be, or another value of the choice that there is.
     pub typed: TextInput,
-    /// What can still be chosen.
+    /// The option that can still be toggled.
     pub choice: Option<Choice>,
     /// When the key that sends was pressed before there was anything to read: it may be held down since.
     pub held: Option<Timestamp>,
     /// Whether the preview was on the screen.
     pub is_seen: bool,
-    /// Where in the preview one reads.
+    /// Scroll position in the preview.
     pub place: Place,
 }
 
-/// What a dialog asks about.
+/// The subject of a confirmation dialog.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Proposal {
     /// A change on the control plane of the profile.
@@ -49,16 +49,16 @@ pub enum Proposal {
     Thread(ServerRef, ThreadIntent),
 }
 
-/// How far a change is.
+/// The progress of a change.
 #[derive(Debug, Clone)]
 pub enum Stage {
-    /// What it would do is being found out. Nothing that writes is sent.
+    /// The preview is being computed. No write request is sent.
     Planning,
-    /// It cannot be done, for this reason. Nothing was sent.
+    /// The change is impossible, for this reason. Nothing was sent.
     Refused(PlanError),
     /// It can be sent.
     Ready(Box<Preview>),
-    /// It was sent, and its answer is waited for.
+    /// It was sent; waiting for the response.
     Sending(Box<Preview>),
     /// It was sent, or nearly, and failed.
     Failed(Box<Preview>, ApiError),
@@ -95,7 +95,7 @@ impl Confirm {
         }
     }
 
-    /// The name that has to be typed, while that makes sense.
+    /// Returns the name to type for confirmation, if one is required.
     pub fn wants_name(&self) -> Option<&str> {
         match &self.stage {
             Stage::Ready(preview) => preview.consent.wanted(),
@@ -103,7 +103,7 @@ impl Confirm {
         }
     }
 
-    /// Whether the key that sends would send it.
+    /// Returns whether the send key would send the change.
     pub fn may_be_sent(&self) -> bool {
         let is_given =
             |preview: &Preview| preview.consent.wanted().is_none() || preview.consent.is_given(&self.typed.text());
@@ -116,7 +116,7 @@ impl Confirm {
         self.typed.text().parse().ok().filter(|typed| *typed != planned && *typed > 0)
     }
 
-    /// What can be chosen, in words.
+    /// Describes the available option.
     fn option(&self, key: &str) -> Option<String> {
         if !matches!(self.stage, Stage::Ready(_)) {
             return None;
@@ -152,13 +152,11 @@ impl Confirm {
         }
     }
 
-    /// The lines to read.
+    /// Returns the lines of the preview.
     pub fn lines(&self, width: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         match &self.stage {
-            Stage::Planning => {
-                lines.push(Line::of(Tone::Dim, "Reading the current state. Nothing is changed by that."))
-            }
+            Stage::Planning => lines.push(Line::of(Tone::Dim, "Loading the current state…")),
             Stage::Refused(error) => {
                 let (tone, heading, why) = match error {
                     PlanError::Asked(error) => {
@@ -253,7 +251,7 @@ impl Confirm {
         }
     }
 
-    /// Plans the change. Nothing that writes is sent.
+    /// Plans the change. Sends no write request.
     pub fn plan(&self) -> Effect {
         match self.proposal.clone() {
             Proposal::Service(intent) => Effect::Plan(self.number, self.profile.clone(), Box::new(intent)),
@@ -339,7 +337,7 @@ impl Confirm {
         }
         if !self.may_be_sent() {
             let Some(name) = self.wants_name() else { return Requests::none() };
-            return Requests::info(format!("Nothing is sent before you have typed {} exactly.", text::clean(name)));
+            return Requests::info(format!("Type {} exactly to continue. Nothing was sent.", text::clean(name)));
         }
         // It may have become so since the dialog opened.
         if cx.session.is_read_only(&self.profile) {
@@ -365,7 +363,7 @@ impl Confirm {
     fn leave(&mut self) -> Requests {
         let mut out: Requests = Request::Close.into();
         match self.stage {
-            Stage::Sending(_) => out.notify(false, "It was sent already; you are told what came of it."),
+            Stage::Sending(_) => out.notify(false, "Already sent; the result will be reported."),
             Stage::Ready(_) => {
                 out.notify(false, "Nothing was sent.");
                 out.push(Effect::Forget(self.number));
@@ -375,14 +373,14 @@ impl Confirm {
         out
     }
 
-    /// The change that was sent failed.
+    /// Shows that the sent change failed.
     pub fn fail(&mut self, error: ApiError) {
         if let Stage::Sending(preview) = std::mem::replace(&mut self.stage, Stage::Planning) {
             self.stage = Stage::Failed(preview, error);
         }
     }
 
-    /// Whether a name or a number is being typed.
+    /// Returns whether a name or a number is being typed.
     fn is_typing(&self) -> bool {
         self.wants_name().is_some() || matches!(self.choice, Some(Choice::RecursionLimit(_)))
     }
@@ -406,7 +404,7 @@ impl Confirm {
 
 /// Copies a request as a command.
 pub fn copy_command(curl: &str) -> Requests {
-    Requests::info("Copied as a command for curl: set KEY (or TOKEN) first. Secrets in the body are ***.")
+    Requests::info("Copied as a curl command. Set KEY (or TOKEN) first; secrets in the body are ***.")
         .and(Effect::Copy(text::clean_lines(curl).into_owned()))
 }
 

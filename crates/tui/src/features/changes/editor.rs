@@ -1,4 +1,4 @@
-//! A document being edited: what is created or changed is written down in one form for all, and checked while one types.
+//! The document editor. All created or changed objects are edited as documents, validated while you type.
 
 use super::{Changes, view};
 use crate::input::action::{Action, Context};
@@ -31,15 +31,15 @@ impl Subject {
             Subject::Authenticate { provider, .. } => ("AUTHENTICATE".into(), provider),
             Subject::Service { what, name, .. } => (what.verb().to_uppercase(), name),
             Subject::Profile(Some(_)) => ("PROFILE".into(), ""),
-            Subject::Profile(None) => ("PROFILE".into(), "a new one"),
+            Subject::Profile(None) => ("PROFILE".into(), "new"),
         }
     }
 
-    /// What the document is, for the line that says that nothing is wrong with it.
+    /// Returns the status text of a valid document.
     pub fn form(&self) -> &'static str {
         match self {
-            Subject::Profile(_) => "a profile, and every key is known",
-            _ => "TOML, and every field is known",
+            Subject::Profile(_) => "Valid profile",
+            _ => "Valid",
         }
     }
 
@@ -117,19 +117,19 @@ impl Editor {
         self.check();
     }
 
-    /// A key that no action took.
+    /// Handles a key that no action handled.
     pub fn key(&mut self, key: Key) {
         self.text.key(key);
         self.check();
     }
 
-    /// Text that was pasted.
+    /// Inserts pasted text.
     pub fn paste(&mut self, text: &str) {
         self.text.insert(text);
         self.check();
     }
 
-    /// Whether it was changed since it was opened.
+    /// Returns whether the text was changed since the editor opened.
     pub fn is_changed(&self) -> bool {
         self.text.text() != self.began
     }
@@ -150,7 +150,7 @@ impl Changes {
         (editor, draft.is_some())
     }
 
-    /// Keeps what was typed, for when the same is edited again.
+    /// Keeps the text as a draft for this subject.
     pub fn keep(&mut self, editor: Editor) {
         if editor.is_changed() {
             let text = editor.text.text();

@@ -1,4 +1,4 @@
-//! The journal on the screen: every request of the session that was meant to change something, newest first.
+//! The journal: all write requests of the session, newest first.
 
 use super::confirm::copy_command;
 use super::view;
@@ -11,7 +11,7 @@ use crate::widgets::list::Picker;
 use runtail_api::{Outcome, Sent};
 use runtail_core::text;
 
-/// The journal that is open.
+/// The open journal.
 #[derive(Debug, Clone, Default)]
 pub struct JournalView {
     /// Its entries, newest first; none before they were asked for.
@@ -34,7 +34,7 @@ impl JournalView {
     }
 }
 
-/// What came of a request, in few words, and whether that is good.
+/// Summarizes the result of a request, with its tone.
 pub fn outcome(sent: &Sent) -> (Tone, String) {
     match &sent.outcome {
         Outcome::Status(status) if sent.is_done() => (Tone::Good, format!("● {status}")),
@@ -43,7 +43,7 @@ pub fn outcome(sent: &Sent) -> (Tone, String) {
     }
 }
 
-/// All of an entry, as lines to read.
+/// Returns all details of an entry as lines.
 fn entry_lines(sent: &Sent, width: usize) -> Vec<Line> {
     let (tone, word) = outcome(sent);
     let mut lines = Vec::new();
@@ -52,11 +52,11 @@ fn entry_lines(sent: &Sent, width: usize) -> Vec<Line> {
     }
     lines.push(Line::of(tone, &word).with(Tone::Dim, &format!("   {}   took {}", sent.at, text::duration(sent.took))));
     if let Outcome::NoAnswer(why) = &sent.outcome {
-        let text = format!("{why}. Whether it was carried out is not known: look before you send it again.");
+        let text = format!("{why}. It is unknown whether it was applied: check before you send it again.");
         lines.extend(wrap(&text, width).iter().map(|part| Line::of(Tone::Plain, part)));
     }
     lines.push(Line::new());
-    lines.push(Line::of(Tone::Dim, "As a command ($KEY and $TOKEN stand for the secrets, *** for those in the body)"));
+    lines.push(Line::of(Tone::Dim, "As a command ($KEY and $TOKEN are placeholders, *** masks secrets in the body)"));
     lines.extend(wrap(&sent.request.curl(), width).iter().map(|part| Line::of(Tone::Plain, part)));
     lines
 }

@@ -38,7 +38,7 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
             let key =
                 cx.session.keymap.keys_of("editor.preview").first().map(|key| key.to_string()).unwrap_or_default();
             match editor.subject {
-                Subject::Profile(_) => line.with(Tone::Plain, &format!("   {key} checks it, for this session")),
+                Subject::Profile(_) => line.with(Tone::Plain, &format!("   {key} checks it (this session only)")),
                 _ => line,
             }
         }
@@ -77,7 +77,7 @@ pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -
     let mut cursor = None;
     let line = match (&confirm.stage, confirm.wants_name()) {
         (Stage::Ready(_), Some(name)) => {
-            let ask = format!("Type {} to allow it: ", text::clean(name));
+            let ask = format!("Type {} to confirm: ", text::clean(name));
             let typed = confirm.typed.text();
             let typed = text::clean(&typed);
             let before = text::clean(confirm.typed.around_cursor().0);
@@ -94,7 +94,7 @@ pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -
         (Stage::Ready(_), None) => {
             Line::of(Tone::Strong, &format!("{send} sends it")).with(Tone::Dim, &format!(", {leave} cancels"))
         }
-        (Stage::Sending(_), _) => Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "Sent, waiting for the answer…"),
+        (Stage::Sending(_), _) => Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "Sent, waiting for the response…"),
         (Stage::Failed(..), _) => Line::of(Tone::Dim, &format!("{leave} goes back")),
         (Stage::Planning | Stage::Refused(_), _) => Line::of(Tone::Dim, &format!("{leave} goes back")),
     };
@@ -108,8 +108,8 @@ pub(super) fn journal(journal: &JournalView, cx: &Cx<'_>, canvas: &mut Canvas<'_
     canvas.title(overlay_head(area), "JOURNAL", true);
     let Some(entries) = &journal.entries else { return };
     if entries.is_empty() {
-        let text = "Nothing was sent in this session that was meant to change anything.\n\nWhat you create, change, delete or run \
-                    is written down here, with the command that would do the same.";
+        let text = "No changes were sent in this session.\n\nEverything you create, change, delete or run is listed here, with its \
+                    curl command.";
         return canvas.words(Area { y: area.y - 1, ..area }, Tone::Plain, text);
     }
     let ids = journal.ids();

@@ -49,8 +49,8 @@ impl Live {
     }
 }
 
-/// What the list keeps of a deployment's record. There may be ten thousand, of which a few are ever looked at: the rest of
-/// a record is asked for then.
+/// The fields of a deployment's record that the list keeps. There may be ten thousand rows, so the full record is loaded only
+/// when it is shown.
 #[derive(Debug, Clone)]
 pub struct Listed {
     /// The identifier used in paths.
@@ -211,7 +211,7 @@ impl Default for Sort {
     }
 }
 
-/// All rows, and where one is in them.
+/// All rows, with selection, filter and order.
 #[derive(Debug, Clone, Default)]
 pub struct DeploymentList {
     /// All rows, profile by profile, in the servers' order.
@@ -274,7 +274,7 @@ impl DeploymentList {
         }
     }
 
-    /// Other profiles are in force: rows of those that lead where they led stay, those of all others go.
+    /// Applies a new set of profiles. Keeps the rows of profiles that still point to the same server.
     pub fn rearrange(&mut self, profiles: &[Profile], states: &[ProfileState], stays: impl Fn(&str) -> bool) {
         self.rows.retain_mut(|row| {
             let number = states.iter().position(|state| state.name == row.profile_name);
@@ -364,7 +364,7 @@ impl DeploymentList {
         // What only its own list shows is not kept ten thousand times.
         (revision.extra, revision.source_revision_config.extra) = Default::default();
         (row.newest, row.newest_error) = (Some(revision), None);
-        // Ten thousand rows are only ordered and filtered anew where it matters.
+        // Sorting and filtering ten thousand rows again is expensive, so only when the view is affected.
         self.stale |= !self.filter.is_empty() || matches!(self.sort.column, Column::Newest | Column::Live);
         true
     }

@@ -30,7 +30,7 @@ fn height(area: Area, head: u16) -> usize {
 }
 
 fn gone(row: &Row) -> Requests {
-    Requests::error(format!("{} is gone: it was deleted since it was listed. r asks for the list again.", row.name))
+    Requests::error(format!("{} was deleted. Press r to refresh the list.", row.name))
 }
 
 /// The request, or what to say instead of it.
@@ -116,14 +116,14 @@ impl Deployments {
         if in_revisions || kind == LogKind::Build || self.list.marked.is_empty() {
             let Some(row) = self.list.selected() else { return Requests::none() };
             let Some(deployment) = &row.deployment else {
-                return Requests::info("An agent server without a control plane has no logs to ask for.");
+                return Requests::info("Logs need a control plane; this agent server has none.");
             };
             let revision = match (in_revisions, kind) {
                 (false, LogKind::Server) => None,
                 _ => self.chosen_revision(in_revisions).map(|(of, _)| of.revision.to_string()),
             };
             if revision.is_none() && kind == LogKind::Build {
-                return Requests::info(format!("{} has no revision yet, and so no build log.", row.title()));
+                return Requests::info(format!("{} has no revision yet, so there is no build log.", row.title()));
             }
             let mut name = row.title();
             if let Some(id) = &revision {
@@ -145,10 +145,9 @@ impl Deployments {
     fn mark_revision(&mut self) -> Requests {
         let chosen = self.chosen_revision(true).map(|(of, _)| of);
         self.compared = if self.compared == chosen { None } else { chosen };
-        let said = self
-            .compared
-            .as_ref()
-            .map(|of| format!("Revision {} is marked: = on another compares them.", text::short_id(&of.revision)));
+        let said = self.compared.as_ref().map(|of| {
+            format!("Revision {} is marked. Press = on another one to compare.", text::short_id(&of.revision))
+        });
         said.map(Requests::info).unwrap_or_default()
     }
 
@@ -159,7 +158,7 @@ impl Deployments {
         let revisions = self.history().map(|h| h.revisions.as_slice()).unwrap_or(&[]);
         // Only the list has all fields of a revision.
         let Some(this) = revisions.iter().find(|r| r.id == *of.revision) else {
-            return Requests::info("This revision is not among those listed: there is nothing to compare yet.");
+            return Requests::info("This revision is not in the list yet; nothing to compare.");
         };
         let other = match &marked {
             Some(marked) => revisions.iter().find(|r| r.id == *marked.revision),
@@ -167,8 +166,8 @@ impl Deployments {
         };
         let Some(other) = other else {
             return Requests::info(match marked {
-                Some(_) => "The marked revision is no longer among those listed. m marks another.",
-                None => "There is no older revision to compare it with. m marks one.",
+                Some(_) => "The marked revision is no longer in the list. Press m to mark another.",
+                None => "No older revision to compare with. Press m to mark one.",
             });
         };
         // From the older to the newer, whichever was marked.
@@ -187,7 +186,7 @@ impl Deployments {
         }
         let Some(id) = row.deployment.as_ref().map(|d| d.id.clone()) else {
             return Err(Requests::error(format!(
-                "{} is an agent server without a control plane: it cannot be changed from here.",
+                "{} is an agent server without a control plane; it can't be changed here.",
                 row.name
             )));
         };
@@ -197,7 +196,7 @@ impl Deployments {
     /// Edits a new deployment of the chosen profile.
     fn create(&self, session: &Session) -> Requests {
         let Some(profile) = self.chosen_profile(session) else {
-            return Requests::error("None of the profiles has a control plane on which a deployment could be created.");
+            return Requests::error("No profile has a control plane to create a deployment on.");
         };
         if session.is_read_only(&profile) {
             return Requests::error(read_only_text(&profile));
@@ -244,7 +243,7 @@ impl Deployments {
                 self.change_revision(in_revisions, |deployment, revision| Intent::Interrupt { deployment, revision })
             }
             Action::Rollback if !in_revisions => {
-                Err(Requests::info("Choose the revision to go back to: Tab goes to the revisions."))
+                Err(Requests::info("Choose a revision to roll back to; press Tab for the revisions."))
             }
             Action::Rollback => {
                 self.change_revision(in_revisions, |deployment, revision| Intent::Rollback { deployment, revision })

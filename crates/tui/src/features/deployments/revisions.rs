@@ -10,10 +10,10 @@ use std::collections::HashMap;
 /// How much later than promised a poll may come and still have seen all there was to see.
 const LATE: SignedDuration = SignedDuration::from_secs(15);
 
-/// Deployments whose revisions are kept: who walks over thousands of rows comes back to few of them.
+/// Deployments whose revisions are kept. The user returns to few of the rows that were scrolled past.
 pub const MOST: usize = 200;
 
-/// Lets go of the revisions that were read longest ago where there are too many, but for those of one row.
+/// Evicts the least recently loaded revisions over the limit, except those of one row.
 pub fn make_room(histories: &mut HashMap<String, History>, but: &str) {
     while histories.len() > MOST {
         let others = histories.iter().filter(|(row, _)| *row != but);
@@ -50,7 +50,7 @@ pub struct History {
     pub next_poll: Option<NextPoll>,
     /// Why the last request failed.
     pub error: Option<ApiError>,
-    /// Whether the server had sorted the list, as it promises.
+    /// Whether the server's list was sorted, as documented.
     pub was_sorted: bool,
 }
 

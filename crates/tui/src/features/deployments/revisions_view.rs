@@ -43,21 +43,21 @@ pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     }
     canvas.line(area.x + used + 2, area.y, area.w.saturating_sub(used + 3), &head);
     if row.gone {
-        return canvas.words(rows, Tone::Plain, "It is gone: it was deleted since it was listed.");
+        return canvas.words(rows, Tone::Plain, "It was deleted.");
     }
     if halted && history.is_none_or(|h| h.loaded_at.is_none()) {
-        return canvas.words(rows, Tone::Plain, "Not asked for: the key was refused.\n\nr asks again.");
+        return canvas.words(rows, Tone::Plain, "Not loaded: the key was rejected.\n\nPress r to retry.");
     }
-    let Some(history) = history else { return canvas.words(rows, Tone::Dim, "Asking for its revisions…") };
+    let Some(history) = history else { return canvas.words(rows, Tone::Dim, "Loading revisions…") };
     match (&history.error, history.loaded_at) {
         (Some(error), None) => return canvas.words(rows, Tone::Bad, &error.story()),
-        (None, None) => return canvas.words(rows, Tone::Dim, "Asking for its revisions…"),
-        _ if history.revisions.is_empty() => return canvas.words(rows, Tone::Plain, "It has no revisions."),
+        (None, None) => return canvas.words(rows, Tone::Dim, "Loading revisions…"),
+        _ if history.revisions.is_empty() => return canvas.words(rows, Tone::Plain, "No revisions."),
         _ => {}
     }
     let mut rows = rows;
     if !history.was_sorted {
-        let words = "The server did not sort them by their date, as it promises; here they are sorted.";
+        let words = "The server's list was not sorted by date; sorted here.";
         canvas.foreign(rows.x + 3, rows.y, rows.w.saturating_sub(4), words, Tone::Moving);
         rows = below(rows, 1);
     }
@@ -66,9 +66,9 @@ pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 
 fn next_poll(history: &History, cx: &Cx<'_>, halted: bool) -> String {
     match (&history.error, history.next_poll) {
-        _ if halted => "stopped, r asks again".into(),
-        (_, Some(NextPoll::GaveUp)) => "not final in time, r polls again".into(),
-        (_, Some(NextPoll::Stopped)) => "stopped, r asks again".into(),
+        _ if halted => "stopped, r retries".into(),
+        (_, Some(NextPoll::GaveUp)) => "timed out, r polls again".into(),
+        (_, Some(NextPoll::Stopped)) => "stopped, r retries".into(),
         (error, Some(NextPoll::At(at))) => {
             let wait = Duration::try_from(at - cx.session.now).unwrap_or_default();
             let settled = history.revisions.first().is_some_and(|r| r.phase().is_final());
@@ -77,9 +77,9 @@ fn next_poll(history: &History, cx: &Cx<'_>, halted: bool) -> String {
                     let old =
                         history.loaded_at.and_then(|t| Duration::try_from(cx.session.now - t).ok()).map(text::age);
                     let old = old.map(|age| format!("{age} old · ")).unwrap_or_default();
-                    format!("{old}{} · again in {}", error.badge(), text::age(wait))
+                    format!("{old}{} · retry in {}", error.badge(), text::age(wait))
                 }
-                None if settled => "settled".into(),
+                None if settled => "idle".into(),
                 None => format!("next poll {}", text::age(wait)),
             }
         }
@@ -183,7 +183,7 @@ fn phases_line(phases: &[(String, Duration, bool)], revision: &Revision) -> Line
         line.push(if last { Tone::Plain } else { Tone::Dim }, &format!("{word} {least}{}", text::duration(*spent)));
     }
     if revision.phase() == Phase::Unknown && revision.status != "UNKNOWN" {
-        line = line.right(Tone::Dim, "not a word that runtail knows");
+        line = line.right(Tone::Dim, "unknown status");
     }
     line
 }
@@ -197,12 +197,12 @@ fn agent_server(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, area: Are
         Some((_, Some(error))) => canvas.words(area, Tone::Bad, &error.story()),
         Some((Some(info), None)) => {
             let text = format!(
-                "An agent server without a control plane: it has no revisions.\n\n{}\n{}",
+                "Local agent server: no revisions.\n\n{}\n{}",
                 crate::session::profile::server_software(info),
                 server.url.trim_end_matches('/')
             );
             canvas.words(area, Tone::Plain, &text);
         }
-        _ => canvas.words(area, Tone::Dim, "Asking the server who it is…"),
+        _ => canvas.words(area, Tone::Dim, "Checking the server…"),
     }
 }

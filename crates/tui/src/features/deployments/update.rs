@@ -117,7 +117,7 @@ fn on_skew(state: &mut ProfileState, skew: SignedDuration) -> Requests {
     state.skew = skew;
     let (name, mut out) = (state.name.clone(), Requests::from(Request::AdjustClocks));
     if skew.is_zero() {
-        out.notify(false, format!("{name}: its clock and ours agree again."));
+        out.notify(false, format!("{name}: its clock is in sync again."));
         return out;
     }
     let how = if skew.is_positive() { "ahead of" } else { "behind" };

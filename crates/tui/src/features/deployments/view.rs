@@ -221,18 +221,18 @@ fn nothing(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
         return (
             Tone::Plain,
             format!(
-                "Nothing fits “{filter}”.\n\nEsc clears the filter. A word is looked for everywhere, field:word in one of \
-                 {fields}; !word leaves out."
+                "No match for “{filter}”.\n\nEsc clears the filter. A word matches any field, field:word one of {fields}; \
+                 !word excludes."
             ),
         );
     }
     if let Some(error) = cx.session.profiles.iter().find_map(|p| p.error.as_ref().or(p.partial.as_ref())) {
-        return (Tone::Bad, format!("{}\n\nr asks again, ! shows every message.", error.story()));
+        return (Tone::Bad, format!("{}\n\nPress r to retry, ! for all messages.", error.story()));
     }
     if cx.session.profiles.iter().any(|p| p.control_plane && p.loaded_at.is_none()) {
-        return (Tone::Dim, "Asking the control planes…".into());
+        return (Tone::Dim, "Loading deployments…".into());
     }
-    (Tone::Plain, "There are no deployments in these workspaces yet.\n\nr asks again.".into())
+    (Tone::Plain, "No deployments in these workspaces yet.\n\nPress r to refresh.".into())
 }
 
 /// The tag of a row's region. An agent server by itself has none beside its own address.

@@ -1,4 +1,4 @@
-//! Revisions that a person wants to be told of: each is followed until it ends, wherever the selection goes.
+//! Watched revisions: each is polled until it finishes, whatever is selected.
 
 use super::Deployments;
 use super::list::Row;
@@ -11,7 +11,7 @@ use runtail_core::text;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A revision that is watched.
+/// A watched revision.
 #[derive(Debug, Clone)]
 pub struct Watch {
     /// `us › support-bot › 4444…`.
@@ -27,7 +27,7 @@ pub struct Watch {
 }
 
 impl Deployments {
-    /// Watches a revision, or no longer.
+    /// Toggles the watch of a revision.
     pub(super) fn toggle_watch(
         &mut self,
         session: &Session,
@@ -40,18 +40,18 @@ impl Deployments {
             return Requests::info(format!("{title} is no longer watched."));
         }
         if let Some(revision) = revision.filter(|r| r.phase().is_final()) {
-            let text = format!("{title} is {} already: there is nothing to wait for.", revision.status);
+            let text = format!("{title} is already {}; nothing to watch.", revision.status);
             return Requests::info(text);
         }
         let status = revision.map(|r| r.status.clone());
-        let out = Requests::info(format!("Watching {title}: you are told when it ends, wherever you are in here."));
+        let out = Requests::info(format!("Watching {title}; you'll be notified when it finishes."));
         let newest = self.list.row(&format!("{}/{}", of.profile, of.deployment)).and_then(|r| r.newest_id());
         let newest = newest.map(str::to_string);
         self.watches.insert(of, Watch { title, status, since: session.now, error: None, newest });
         out
     }
 
-    /// Watches the revision that a change made. Returns what to say of it.
+    /// Watches the revision that a change created. Returns the notice.
     pub fn watch_made(&mut self, session: &Session, of: RevisionRef) -> (Requests, String) {
         let row = self.list.row(&format!("{}/{}", of.profile, of.deployment));
         let name = row.map(Row::title).unwrap_or_else(|| of.deployment.to_string());
@@ -60,10 +60,10 @@ impl Deployments {
             true => Requests::none(),
             false => self.toggle_watch(session, of, &name, None),
         };
-        (out, format!("Its revision {id} is watched: you are told when it ends."))
+        (out, format!("Watching revision {id}; you'll be notified when it finishes."))
     }
 
-    /// Takes the newest record of a watched revision.
+    /// Applies the newest record of a watched revision.
     pub fn on_watched(
         &mut self,
         session: &Session,
@@ -83,26 +83,28 @@ impl Deployments {
                 let status = text::clean(&revision.status).into_owned();
                 self.list.take_status(&row, revision);
                 match phase {
-                    Phase::Deployed => Some((false, format!("is {status} ({waited} after you began to watch)."))),
+                    Phase::Deployed => Some((false, format!("is {status} ({waited} after you started watching)."))),
                     Phase::Failed => Some((
                         true,
-                        format!("is {status} ({waited} after you began to watch). ⏎ on the revision explains it."),
+                        format!(
+                            "is {status} ({waited} after you started watching). Press ⏎ on the revision to explain it."
+                        ),
                     )),
-                    Phase::Skipped => Some((true, format!("{status}: a newer revision took its place."))),
-                    Phase::Interrupted => Some((true, format!("{status}: somebody stopped it."))),
+                    Phase::Skipped => Some((true, format!("{status}: superseded by a newer revision."))),
+                    Phase::Interrupted => Some((true, format!("{status}: interrupted by a user."))),
                     _ if next == NextPoll::GaveUp => {
-                        Some((true, format!("is still {status} after {waited}, and is no longer watched.")))
+                        Some((true, format!("is still {status} after {waited}; no longer watched.")))
                     }
                     _ => None,
                 }
             }
-            Err(error) if error.kind == Kind::NotFound => Some((true, "is gone: it was deleted.".to_string())),
-            // A refused key stops the profile, and with it the watch, until somebody acts.
+            Err(error) if error.kind == Kind::NotFound => Some((true, "was deleted.".to_string())),
+            // A rejected key stops the profile, and with it the watch, until the user refreshes.
             Err(error) if error.kind == Kind::Unauthorized || (next != NextPoll::GaveUp && !stops_polling(&error)) => {
                 watch.error = Some(error);
                 None
             }
-            Err(error) => Some((true, format!("cannot be watched any more: {}", error.story()))),
+            Err(error) => Some((true, format!("can no longer be watched: {}", error.story()))),
         };
         let Some((bad, how)) = end else { return Requests::none() };
         self.watches.remove(of);
@@ -119,7 +121,7 @@ impl Deployments {
             let before = same.then(|| watch.newest.replace(newest.id.clone())).flatten();
             if before.is_some_and(|before| before != newest.id) && *of.revision != *newest.id {
                 let newest = text::short_id(&newest.id);
-                out.notify(false, format!("{} was overtaken by {newest}; it is still watched.", watch.title));
+                out.notify(false, format!("{} was superseded by {newest}; still watching.", watch.title));
             }
         }
         out
@@ -138,18 +140,17 @@ impl Deployments {
         let end = match result {
             Ok(deployment) => {
                 self.list.take_word(&row, deployment.status);
-                (next == NextPoll::GaveUp)
-                    .then(|| (true, "is still being deleted, and is no longer followed.".to_string()))
+                (next == NextPoll::GaveUp).then(|| (true, "is still being deleted; no longer watched.".to_string()))
             }
             Err(error) if error.kind == Kind::NotFound => {
                 self.list.mark_gone(&row);
-                Some((false, "is gone: the service does not know it any more.".to_string()))
+                Some((false, "is deleted.".to_string()))
             }
             Err(error) => {
                 let ends = next == NextPoll::GaveUp || stops_polling(&error) && error.kind != Kind::Unauthorized;
                 let story = error.story();
                 out.push(Request::ReportError(error));
-                ends.then(|| (true, format!("cannot be followed any more: {story}")))
+                ends.then(|| (true, format!("can no longer be watched: {story}")))
             }
         };
         if let Some((bad, how)) = end {

@@ -94,7 +94,7 @@ pub fn sum(checks: &[Check]) -> String {
     let of = |wanted: fn(State) -> bool| checks.iter().filter(|check| wanted(check.state)).count();
     let count = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
     match (of(|state| matches!(state, State::Bad(_))), of(|state| state == State::Warn)) {
-        (0, 0) => "All is well.".to_string(),
+        (0, 0) => "No problems found.".to_string(),
         (0, warnings) => format!("It works; {}.", count(warnings, "warning")),
         (problems, 0) => format!("{} found.", count(problems, "problem")),
         (problems, warnings) => format!("{} and {} found.", count(problems, "problem"), count(warnings, "warning")),

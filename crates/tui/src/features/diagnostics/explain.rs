@@ -1,4 +1,4 @@
-//! The page that explains a revision, and the one that tells two apart.
+//! The pages that explain a revision and compare two revisions.
 
 use crate::input::action::{Action, Context};
 use crate::session::msg::{Described, LogRef, RevisionRef};
@@ -9,7 +9,7 @@ use runtail_api::LogKind;
 use runtail_core::model::{CardLine, Change, FailureCard, Part};
 use runtail_core::text;
 
-/// A revision that is explained.
+/// The explanation of a revision.
 #[derive(Debug, Clone)]
 pub struct Explained {
     /// Which one.
@@ -24,11 +24,11 @@ impl Explained {
     /// The page's lines.
     pub fn card_lines(&self, width: usize) -> Vec<Line> {
         let card = match &self.card {
-            None => return vec![Line::of(Tone::Dim, "Reading its record, its history and its log…")],
+            None => return vec![Line::of(Tone::Dim, "Loading its record, history and log…")],
             Some(Err(error)) => return words(Tone::Bad, &error.story(), width),
             Some(Ok(card)) => card,
         };
-        // What went wrong and what to do shall be on the first screen; the log is the longest and comes last.
+        // The cause and the fix must be on the first screen; the log is the longest part and comes last.
         let mut groups: Vec<(usize, Vec<CardLine>)> = groups(card.lines()).into_iter().enumerate().collect();
         groups.sort_by_key(|(number, group)| {
             let has = |part| group.iter().any(|line| line.part == part);
@@ -90,7 +90,7 @@ impl Page for Explained {
     }
 }
 
-/// What differs between two revisions.
+/// The differences between two revisions.
 #[derive(Debug, Clone)]
 pub struct Comparison {
     /// Which ones.
@@ -128,11 +128,7 @@ fn groups(lines: Vec<CardLine>) -> Vec<Vec<CardLine>> {
 /// What differs between two revisions, field by field.
 fn difference(changes: &[Change], width: usize) -> Vec<Line> {
     if changes.is_empty() {
-        return words(
-            Tone::Plain,
-            "Nothing that the server tells of them differs, but their ids, times and statuses.",
-            width,
-        );
+        return words(Tone::Plain, "No differences except ids, times and statuses.", width);
     }
     let value = |side: &Option<serde_json::Value>| match side {
         None => "not set".to_string(),
@@ -143,7 +139,7 @@ fn difference(changes: &[Change], width: usize) -> Vec<Line> {
     for change in changes {
         lines.extend(words(Tone::Strong, &change.path, width));
         if change.is_masked() {
-            lines.extend(words(Tone::Plain, "  a secret, and not the same", width));
+            lines.extend(words(Tone::Plain, "  a secret, changed", width));
         } else {
             lines.extend(words(Tone::Dim, &format!("  - {}", value(&change.before)), width));
             lines.extend(words(Tone::Plain, &format!("  + {}", value(&change.after)), width));

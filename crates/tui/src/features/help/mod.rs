@@ -18,7 +18,7 @@ pub struct Messages;
 
 impl Page for Help {
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("KEYS", ":keys tells what each is called in the configuration".to_string())
+        ("KEYS", ":keys lists their config names".to_string())
     }
 
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
@@ -55,7 +55,7 @@ impl Page for Messages {
             }
         }
         if lines.is_empty() {
-            lines.push(Line::of(Tone::Dim, "Nothing was said in this session yet."));
+            lines.push(Line::of(Tone::Dim, "No messages yet."));
         }
         lines
     }

@@ -1,4 +1,4 @@
-//! Logs on the screen: the lines of one deployment's or revision's log, or of several in one view, as they come.
+//! The log view: lines of one deployment's or revision's log, or of several logs merged by time.
 
 use crate::widgets::filter::{Fields, Filter};
 use crate::widgets::scroll::{Flat, Place};
@@ -9,10 +9,9 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// How much a view keeps.
+/// The memory limits of a view.
 const ROOM: Room = Room { lines: 100_000, slack: 10_000, bytes: 32 << 20 };
-/// Two clocks whose difference is said to have changed by no more than this go as before: it is told in whole seconds, and
-/// the way to a server takes its time.
+/// Changes of a clock difference up to this are ignored: it has a resolution of whole seconds and includes network latency.
 const JITTER: SignedDuration = SignedDuration::from_secs(2);
 /// What a filter may name before a colon.
 const FIELDS: [&str; 2] = ["level", "from"];
@@ -37,7 +36,7 @@ pub struct Source {
 struct Room {
     /// Most lines,
     lines: usize,
-    /// and those beyond that which are let go at once.
+    /// and the excess that is evicted at once.
     slack: usize,
     /// Most bytes of what they say.
     bytes: usize,
@@ -52,7 +51,7 @@ struct Known {
     skew: SignedDuration,
     /// The time of the line that came last.
     last: Option<Timestamp>,
-    /// Whether its server may have lines that were wanted and could not be had.
+    /// Whether its server may have lines that couldn't be loaded.
     is_incomplete: bool,
 }
 
@@ -63,7 +62,7 @@ pub struct Kept {
     pub at: Option<Timestamp>,
     /// The level word as the server said it.
     pub level: Option<Box<str>>,
-    /// What it says, as it came.
+    /// The message as received.
     pub message: Box<str>,
     /// Everything else, which few lines have.
     pub extra: Option<Box<Extra>>,
@@ -77,7 +76,7 @@ impl From<LogLine> for Kept {
 }
 
 impl Kept {
-    /// How grave the line is.
+    /// The severity of the line.
     pub fn severity(&self) -> Severity {
         self.level.as_deref().map_or(Severity::Unknown, Severity::of)
     }
@@ -146,7 +145,7 @@ pub struct LogView {
     next: u64,
     /// and of the one that came next when the end was last followed.
     seen: u64,
-    /// Lines that were let go at the front.
+    /// Evicted lines.
     pub let_go: u64,
 }
 
@@ -191,7 +190,7 @@ impl LogView {
         }
     }
 
-    /// The same logs, read anew under another number.
+    /// Returns a view that reads the same logs again under a new number.
     pub fn again(&self, number: u64) -> LogView {
         let fresh = |s: &Source| Source { loaded_at: None, error: None, ..s.clone() };
         let known = |k: &Known| Known { name: k.name.clone(), skew: k.skew, ..Known::default() };
@@ -261,7 +260,7 @@ impl LogView {
         self.entries[from..].sort_by_key(Entry::order);
     }
 
-    /// Lets go at the front what there is no room for.
+    /// Evicts the oldest lines over the limits.
     fn make_room(&mut self) {
         let Room { lines, slack, bytes } = self.room;
         let count = self.entries.len();
@@ -278,7 +277,7 @@ impl LogView {
         self.let_go += gone as u64;
     }
 
-    /// Learns what a log's server has its clock ahead of ours, and sorts its lines anew where that changed.
+    /// Applies the clock offset of a log's server, and sorts its lines again if it changed.
     pub fn set_skew(&mut self, source: usize, skew: SignedDuration) {
         let Some(known) = self.known.get_mut(source) else { return };
         if (skew - known.skew).abs() <= JITTER {
@@ -295,14 +294,14 @@ impl LogView {
         self.refilter(here);
     }
 
-    /// Notes whether a log's server may have lines that were wanted and could not be had.
+    /// Records whether a log's server may have lines that couldn't be loaded.
     pub fn note_incomplete(&mut self, source: usize, is_incomplete: bool) {
         if let Some(known) = self.known.get_mut(source) {
             known.is_incomplete = is_incomplete;
         }
     }
 
-    /// Whether a log's server may have lines that were wanted and could not be had.
+    /// Returns whether a log's server may have lines that couldn't be loaded.
     pub fn is_incomplete(&self, source: usize) -> bool {
         self.known.get(source).is_some_and(|known| known.is_incomplete)
     }

@@ -25,10 +25,10 @@ impl LogView {
         mut of: Vec<LogRef>,
     ) -> Result<(LogView, Option<String>), &'static str> {
         if of.is_empty() {
-            return Err("An agent server without a control plane has no logs to ask for.");
+            return Err("Logs need a control plane; this agent server has none.");
         }
         let notice = (of.len() > MAX_LOGS)
-            .then(|| format!("The logs of the first {MAX_LOGS} marked deployments: more at once would be rude."));
+            .then(|| format!("Showing logs of the first {MAX_LOGS} marked deployments (maximum)."));
         of.truncate(MAX_LOGS);
         let source = |LogRef { profile, name, deployment, revision }| Source {
             profile,

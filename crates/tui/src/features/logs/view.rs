@@ -76,7 +76,7 @@ fn asked(cx: &Cx<'_>, logs: &LogView) -> Line {
         );
     }
     if logs.let_go > 0 {
-        line.push(Tone::Dim, &format!("   {} let go", text::count(logs.let_go)));
+        line.push(Tone::Dim, &format!("   {} evicted", text::count(logs.let_go)));
     }
     let incomplete = logs.sources.iter().enumerate().filter(|(n, _)| logs.is_incomplete(*n));
     let incomplete: Vec<&str> = incomplete.map(|(_, source)| source.name.as_str()).collect();
@@ -123,7 +123,7 @@ fn entry_line(cx: &Cx<'_>, logs: &LogView, entry: &Entry, dated: bool, leveled: 
     {
         let name = text::fit(&text::clean(&source.name), names).into_owned();
         let pad = " ".repeat(names.saturating_sub(text::width(&name)));
-        // Colour tells neighbours apart for the eye, the name for everybody.
+        // Color separates adjacent logs; the name does too without color.
         let tone = [Tone::Accent, Tone::Ns, Tone::Plain][entry.source % 3];
         line.push(tone, &format!("{name}{pad} "));
         line.push(Tone::Dim, "│ ");
@@ -136,27 +136,24 @@ fn entry_line(cx: &Cx<'_>, logs: &LogView, entry: &Entry, dated: bool, leveled: 
 
 fn nothing(logs: &LogView) -> (Tone, String) {
     if let Some(error) = logs.sources.iter().find_map(|s| s.error.as_ref()) {
-        return (
-            Tone::Bad,
-            format!("{}\n\nIt is asked again by itself where that may help; r asks now.", error.story()),
-        );
+        return (Tone::Bad, format!("{}\n\nRetrying automatically if possible; press r to retry now.", error.story()));
     }
     if !logs.is_loaded() {
-        return (Tone::Dim, "Asking for its lines…".into());
+        return (Tone::Dim, "Loading lines…".into());
     }
     if !logs.filter().is_empty() {
         return (
             Tone::Plain,
-            format!("No line contains “{}”.\n\nEsc clears the filter.", text::clean(logs.filter().text())),
+            format!("No line matches “{}”.\n\nPress Esc to clear the filter.", text::clean(logs.filter().text())),
         );
     }
     let why = match logs.kind {
-        LogKind::Build => "A build log begins when the revision is built; an image that was built elsewhere has none.",
-        LogKind::Server => "A server log begins when a revision is deployed.",
+        LogKind::Build => "The build log starts with the build; images built elsewhere have none.",
+        LogKind::Server => "The server log starts when a revision is deployed.",
     };
     let asked = match (logs.level, logs.minutes) {
         (None, None) => "",
-        _ => " v and t change what is asked for.",
+        _ => " Press v for the level, t for the time range.",
     };
-    (Tone::Plain, format!("There are no lines yet.\n\n{why}{asked} New ones appear here by themselves."))
+    (Tone::Plain, format!("No lines yet.\n\n{why}{asked} New lines appear automatically."))
 }

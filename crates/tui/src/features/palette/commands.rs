@@ -1,4 +1,4 @@
-//! The commands: everything that can be done without a place to do it in has a name.
+//! The commands of the palette.
 
 use crate::input::keymap::binding;
 use crate::session::catalogue::Then;
@@ -34,18 +34,16 @@ pub const COMMANDS: &[Command] = &[
         go(Destination::Pane(Pane::Revisions))
     }),
     command("dep", Takes::Deployment, "Go to a deployment", |_, name| go(Destination::Deployment(name.into()))),
-    command("profile", Takes::Profile, "Use a profile alone, once it is reached", |cx, name| match name {
-        "" => Requests::error("profile PROFILE: its name is missing."),
+    command("profile", Takes::Profile, "Switch to this profile", |cx, name| match name {
+        "" => Requests::error("profile PROFILE: the profile name is missing."),
         name if cx.session.catalogue.known(name).is_none() => {
             Requests::error(format!("There is no profile {}.", runtail_core::text::clean(name)))
         }
         name => ProfileRequest::Try(name.into(), Then::Switch).into(),
     }),
-    command("thread", Takes::Thread, "Tail a thread of the server that is open", |_, id| {
-        go(Destination::Thread(id.into()))
-    }),
-    command("run", Takes::Run, "Join a run of the thread that is open", |_, id| go(Destination::Run(id.into()))),
-    command("assistant", Takes::Assistant, "Go to an assistant of the server that is open", |_, id| {
+    command("thread", Takes::Thread, "Open a thread by id", |_, id| go(Destination::Thread(id.into()))),
+    command("run", Takes::Run, "Join a run of the open thread", |_, id| go(Destination::Run(id.into()))),
+    command("assistant", Takes::Assistant, "Go to an assistant of the open server", |_, id| {
         go(Destination::Assistant(None, id.into()))
     }),
     command("view", Takes::View, "Show a view of the stream", |_, name| go(Destination::View(name.into()))),
@@ -54,63 +52,56 @@ pub const COMMANDS: &[Command] = &[
     command("update", Takes::Nothing, "Change the selected deployment", |_, _| change("deployments.update")),
     command("delete", Takes::Nothing, "Delete the selected deployment", |_, _| change("deployments.delete")),
     command("redeploy", Takes::Nothing, "Deploy the selected revision again", |_, _| change("revisions.redeploy")),
-    command("interrupt", Takes::Nothing, "Stop the selected revision on its way", |_, _| change("revisions.interrupt")),
-    command("rollback", Takes::Nothing, "Go back to the selected revision", |_, _| change("revisions.rollback")),
+    command("interrupt", Takes::Nothing, "Interrupt the selected revision", |_, _| change("revisions.interrupt")),
+    command("rollback", Takes::Nothing, "Roll back to the selected revision", |_, _| change("revisions.rollback")),
     command("profiles", Takes::Nothing, "All profiles: use, switch, test, add, edit, save", |_, _| {
         Route::Profiles.into()
     }),
-    command("doctor", Takes::Nothing, "What stands between you and your deployments, a line a check", |_, _| {
-        Route::Doctor.into()
-    }),
+    command("doctor", Takes::Nothing, "Diagnose connection problems", |_, _| Route::Doctor.into()),
     command("integrations", Takes::Nothing, "GitHub accounts that deployments are built from", |cx, _| {
         list(cx, Collection::Integrations(GithubApp::Deployments), "")
     }),
-    command("forge", Takes::Nothing, "GitHub accounts of Forge, which no deployment needs", |cx, _| {
+    command("forge", Takes::Nothing, "GitHub accounts of the Forge app", |cx, _| {
         list(cx, Collection::Integrations(GithubApp::Forge), "")
     }),
-    command("listeners", Takes::Nothing, "Listeners of an organisation that hosts itself", |cx, _| {
+    command("listeners", Takes::Nothing, "Listeners of an organization that hosts its own deployments", |cx, _| {
         list(cx, Collection::Listeners, "")
     }),
-    command("providers", Takes::Nothing, "OAuth providers of the organisation", |cx, _| {
+    command("providers", Takes::Nothing, "OAuth providers of the organization", |cx, _| {
         list(cx, Collection::Providers, "")
     }),
-    command("tokens", Takes::Text("PROVIDER"), "Your own tokens: of one provider, or all", |cx, provider| {
+    command("tokens", Takes::Text("PROVIDER"), "Your own tokens: for one provider, or all", |cx, provider| {
         let of = Collection::Tokens((!provider.is_empty()).then(|| provider.to_string()));
         list(cx, of, provider)
     }),
     command("connections", Takes::Text("AGENT"), "The tokens that an agent may use", |cx, agent| match agent {
-        "" => Requests::error("connections AGENT: the agent's id is missing."),
+        "" => Requests::error("connections AGENT: the agent id is missing."),
         agent => list(cx, Collection::Connections(agent.to_string()), agent),
     }),
-    command("revoke-slack", Takes::Nothing, "Revoke everybody's tokens of Slack in the workspace", |cx, _| {
+    command("revoke-slack", Takes::Nothing, "Revoke all Slack tokens in the workspace", |cx, _| {
         with_profile(cx, |profile| Route::Service(profile, Service::RevokeSlack))
     }),
-    command("forgesession", Takes::Text("SESSION"), "A session of Forge's picker", |cx, session| match session {
-        "" => Requests::error("forgesession SESSION: the session's id is missing."),
+    command("forgesession", Takes::Text("SESSION"), "A Forge installation session", |cx, session| match session {
+        "" => Requests::error("forgesession SESSION: the session id is missing."),
         id => with_profile(cx, |profile| Route::Record(Described::ForgeSession(profile, id.to_string()))),
     }),
-    command(
-        "forgeselect",
-        Takes::Text("SESSION"),
-        "Choose in a session of Forge's picker",
-        |cx, session| match session {
-            "" => Requests::error("forgeselect SESSION: the session's id is missing."),
+    command("forgeselect", Takes::Text("SESSION"), "Choose an installation in a Forge session", |cx, session| {
+        match session {
+            "" => Requests::error("forgeselect SESSION: the session id is missing."),
             session => with_profile(cx, |profile| Route::Service(profile, Service::ForgeSelect(session.to_string()))),
-        },
-    ),
-    command("authenticate", Takes::Text("PROVIDER"), "Ask for a token of a third party", |cx, provider| {
+        }
+    }),
+    command("authenticate", Takes::Text("PROVIDER"), "Request a third-party token", |cx, provider| {
         with_profile(cx, |profile| Route::Authenticate(profile, provider.to_string()))
     }),
-    command("journal", Takes::Nothing, "What was sent to change something, and what came of it", |_, _| {
-        Route::Journal.into()
-    }),
+    command("journal", Takes::Nothing, "Changes that were sent, and their results", |_, _| Route::Journal.into()),
     command("logs", Takes::Nothing, "The server log of the selected deployment", |_, _| {
         on_deployment("deployments.logs")
     }),
     command("threads", Takes::Nothing, "The threads of the selected deployment", |_, _| {
         on_deployment("deployments.open")
     }),
-    command("theme", Takes::Theme, "How everything looks; shown while it is chosen", |cx, name| {
+    command("theme", Takes::Theme, "Choose a theme (with preview)", |cx, name| {
         let themes = &cx.session.prefs.themes;
         if themes.get(name).is_none() {
             let (message, hint) = themes.unknown(name);
@@ -121,50 +112,43 @@ pub const COMMANDS: &[Command] = &[
     command(
         "mouse",
         Takes::Word(&["auto", "on", "off"]),
-        "The mouse: Runtail's (on), the terminal's (off), or by what is read (auto)",
+        "Mouse: handled by Runtail (on), the terminal (off), or by pane (auto)",
         |cx, how| prefer("mouse", how, &Mouse::WORDS, cx.session.prefs.mouse, Pref::Mouse),
     ),
     command(
         "timestamps",
         Takes::Word(&["absolute", "relative", "delta"]),
-        "Times: absolute, relative to the start of the run, or since the entry before",
+        "Times: absolute, relative to the start of the run, or since the previous entry",
         |cx, how| prefer("timestamps", how, &Timestamps::WORDS, cx.session.prefs.timestamps, Pref::Timestamps),
     ),
-    command("wrap", Takes::Word(&["on", "off"]), "Whether long lines of a stream go on in the next one", |cx, how| {
+    command("wrap", Takes::Word(&["on", "off"]), "Wrap long lines in streams", |cx, how| {
         prefer("wrap", how, &[("on", true), ("off", false)], cx.session.prefs.wrap, Pref::Wrap)
     }),
-    command("keys", Takes::Nothing, "Every key that is in force, with its name in the configuration", |_, _| {
-        Route::Keys.into()
-    }),
+    command("keys", Takes::Nothing, "Key bindings with their config names", |_, _| Route::Keys.into()),
     command("state", Takes::Nothing, "Show the thread's state and record as the server has them now", |cx, _| match cx
         .lookup
         .shown_thread()
         .map(|view| (view.is_recording, view.server.clone(), view.thread_id))
     {
-        Some((true, ..)) => Requests::error("This is a recording: there is no server to ask."),
+        Some((true, ..)) => Requests::error("This is a recording; there is no server."),
         Some((_, server, Some(thread))) => Route::Record(Described::Thread(server, thread.into())).into(),
         Some((.., None)) => Requests::error("A stateless run has no thread, so there is no state to show."),
         None => Requests::error("No stream is shown."),
     }),
-    command(
-        "record",
-        Takes::Text("FILE|off"),
-        "Record the stream from its first event on; off ends that",
-        |_, file| StreamCommand::Record(file.into()).into(),
-    ),
-    command("replay", Takes::Text("FILE"), "Open a recording, or replay the stream that is shown", |_, file| {
+    command("record", Takes::Text("FILE|off"), "Record the stream from its first event; off stops", |_, file| {
+        StreamCommand::Record(file.into()).into()
+    }),
+    command("replay", Takes::Text("FILE"), "Open a recording, or replay the current stream", |_, file| {
         StreamCommand::Replay(file.into()).into()
     }),
-    command("reopen", Takes::Nothing, "Open the stream again from its start, from the server", |_, _| {
-        StreamCommand::Reopen.into()
-    }),
+    command("reopen", Takes::Nothing, "Reload the stream from the server", |_, _| StreamCommand::Reopen.into()),
     command("export", Takes::Export, "Write the view to a new file: text, jsonl or md", |_, how| {
         StreamCommand::Export(how.into()).into()
     }),
-    command("messages", Takes::Nothing, "Every message and error of this session", |_, _| of_table("app.notices")),
-    command("refresh", Takes::Nothing, "Ask the servers again now", |_, _| of_table("app.refresh")),
-    command("help", Takes::Nothing, "The keys that work", |_, _| of_table("app.help")),
-    command("quit", Takes::Nothing, "Leave; runs go on", |_, _| of_table("app.quit_now")),
+    command("messages", Takes::Nothing, "All messages and errors of this session", |_, _| of_table("app.notices")),
+    command("refresh", Takes::Nothing, "Refresh now", |_, _| of_table("app.refresh")),
+    command("help", Takes::Nothing, "Keys that work here", |_, _| of_table("app.help")),
+    command("quit", Takes::Nothing, "Quit; runs continue", |_, _| of_table("app.quit_now")),
 ];
 
 fn go(to: Destination) -> Requests {
@@ -191,7 +175,7 @@ fn on_deployment(id: &str) -> Requests {
 fn with_profile(cx: &Cx<'_>, route: impl FnOnce(Arc<str>) -> Route) -> Requests {
     match cx.lookup.chosen_profile() {
         Some(profile) => route(profile).into(),
-        None => Requests::error("None of the profiles has a control plane to ask."),
+        None => Requests::error("No profile has a control plane."),
     }
 }
 

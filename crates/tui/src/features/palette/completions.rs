@@ -1,4 +1,4 @@
-//! What is offered while a command is typed: commands whose names fit, and what is known that may stand behind them.
+//! Completions of the command line: matching commands and known arguments.
 
 use super::commands::{COMMANDS, Command};
 use super::parse_target::{self, Address};
@@ -210,13 +210,13 @@ fn points_at(address: &Address) -> String {
     match address {
         Address::Event(number) => format!("Go to event {number} of the stream"),
         Address::Time(..) => "Go to this time in the stream".into(),
-        Address::Id(_) => "Go to what has this id".into(),
+        Address::Id(_) => "Find this id".into(),
         Address::Deployment { revision: None, .. } => "Go to this deployment".into(),
         Address::Deployment { .. } => "Go to this revision".into(),
         Address::Thread { run: None, .. } => "Tail this thread".into(),
         Address::Thread { .. } => "Join this run".into(),
         Address::Assistant { .. } => "Go to this assistant".into(),
         Address::Server(_) => "Open this agent server".into(),
-        Address::Elsewhere(_) => "This page names nothing that can be shown here".into(),
+        Address::Elsewhere(_) => "This page is not supported".into(),
     }
 }

@@ -1,4 +1,4 @@
-//! The line after `:`, which goes anywhere: commands by name with what may stand behind them, ids, addresses, events, times.
+//! The command line after `:`. Takes commands with arguments, ids, addresses, event numbers and times.
 
 mod commands;
 mod completions;
@@ -124,7 +124,7 @@ impl Component for Palette {
             Code::Up | Code::BackTab => (self.at, self.chosen) = (self.at.saturating_sub(1), true),
             Code::Down => (self.at, self.chosen) = ((self.at + 1).min(last), true),
             Code::Tab => {
-                // What is there already is not put in again: the next offer is.
+                // If the completion is already there, insert the next one.
                 let again = offers.get(self.at).is_some_and(|offer| offer.completed() == self.text());
                 let at = if again { (self.at + 1) % offers.len().max(1) } else { self.at };
                 if let Some(offer) = offers.get(at) {

@@ -59,14 +59,14 @@ impl PaletteState {
         if sources.is_empty() && halted.is_empty() {
             let note = note.unwrap_or_else(|| "Add a profile, or open a server with --url.".into());
             let id = short_id(id);
-            return Requests::error(format!("No server of the profiles in use can be asked for {id}. {note}"));
+            return Requests::error(format!("No server of the profiles in use can search for {id}. {note}"));
         }
         let number = self.next_search;
         self.next_search += 1;
         let (id, queue) = (id.to_string(), VecDeque::from(sources));
         let search = Search { number, id, run, queue, failed: halted, skipped, note, ..Search::default() };
         let names: Vec<String> = search.queue.iter().map(Source::name).collect();
-        let mut out = Requests::info(format!("Asking {}…", listing(&names)));
+        let mut out = Requests::info(format!("Searching {}…", listing(&names)));
         self.search = Some(search);
         out.extend(self.proceed(cx));
         out
@@ -127,7 +127,8 @@ impl PaletteState {
                 search.skipped += sources.len().saturating_sub(MOST_DEPLOYMENTS);
                 search.queue.extend(sources.into_iter().take(MOST_DEPLOYMENTS));
                 let (n, id) = (search.queue.len(), short_id(&search.id));
-                let text = format!("No thread, assistant or deployment {id}. Asking {n} deployments for a revision…");
+                let text =
+                    format!("No thread, assistant or deployment {id}. Searching the revisions of {n} deployments…");
                 let mut out = Requests::info(text);
                 out.extend(self.proceed(cx));
                 return out;
@@ -145,7 +146,7 @@ impl PaletteState {
         if let Some(server) = only.cloned() {
             let place = Source::Server(server.clone()).name();
             let target = target(search.id, search.run);
-            return Requests::info(format!("{place} can't look threads up: opened the thread unchecked."))
+            return Requests::info(format!("{place} can't search threads; opened the thread unchecked."))
                 .and(Request::Go(Destination::Stream(server, target)));
         }
         Requests::error(search.nothing())
@@ -216,7 +217,7 @@ impl Search {
         }
         let id = short_id(&self.id);
         let mut line = match absent.is_empty() {
-            true => format!("Could not look for {id}"),
+            true => format!("Couldn't search for {id}"),
             false => format!("{id} was not found on {}", listing(&absent)),
         };
         if !self.failed.is_empty() {
@@ -227,22 +228,22 @@ impl Search {
         let unsupported: Vec<String> =
             self.unsupported.iter().map(|server| Source::Server(server.clone()).name()).collect();
         if !unsupported.is_empty() {
-            line.push_str(&format!("; can't look ids up: {}", listing(&unsupported)));
+            line.push_str(&format!("; can't search by id: {}", listing(&unsupported)));
         }
         if self.skipped > 0 {
-            line.push_str(&format!("; {} more were not asked", self.skipped));
+            line.push_str(&format!("; {} more were not searched", self.skipped));
         }
         line.push('.');
         if self.run.is_none() {
             let looked_at = Found::THREADS_LOOKED_AT;
             line.push_str(&format!(
-                " Runs of the {looked_at} newest threads were looked at; for others paste THREAD/RUN."
+                " Searched the runs of the {looked_at} newest threads; for others paste THREAD/RUN."
             ));
         }
         let mut lines = vec![line];
         lines.extend(self.note.clone());
         if absent.len() > MOST_NAMES {
-            lines.push(format!("Asked: {}", absent.join(", ")));
+            lines.push(format!("Searched: {}", absent.join(", ")));
         }
         lines.extend(self.failed.iter().map(|(name, error)| format!("{name}: {}", error.story())));
         lines.join("\n")

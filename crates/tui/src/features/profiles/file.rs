@@ -1,4 +1,4 @@
-//! What would be written to the configuration file: nothing is written that was not shown.
+//! The diff of the configuration file, always shown before it is written.
 
 use crate::input::action::{Action, Context};
 use crate::session::msg::Effect;
@@ -38,11 +38,11 @@ fn draft_lines(draft: &Draft, write: &str, width: usize) -> Vec<Line> {
     if draft.is_new() {
         say(
             Tone::Plain,
-            "The file is going to be made, for you alone to read. Where there is one, the variables of the environment make \
-             no profile any more.",
+            "The file will be created, readable only by you. Once it exists, environment variables no longer make a \
+             profile.",
         );
     } else {
-        say(Tone::Plain, "These lines of the file go (-) and come (+); everything else stays as it is:");
+        say(Tone::Plain, "Changes to the file (everything else is unchanged):");
     }
     say(Tone::Plain, "");
     for line in draft.diff() {
@@ -55,6 +55,6 @@ fn draft_lines(draft: &Draft, write: &str, width: usize) -> Vec<Line> {
         }
     }
     say(Tone::Plain, "");
-    say(Tone::Strong, &format!("{write} writes it, Esc leaves the file as it is."));
+    say(Tone::Strong, &format!("{write} writes the file, Esc cancels."));
     lines
 }

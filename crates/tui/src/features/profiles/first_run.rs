@@ -1,4 +1,4 @@
-//! What a person sees where nothing is configured: what is missing, and three ways on.
+//! The first-run screen: what is missing, and three ways to continue.
 
 use super::first_run_view;
 use crate::input::action::{Action, Context};

@@ -15,7 +15,7 @@ const NAMES: usize = 12;
 pub(super) fn first_run(choice: usize, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = cx.area;
     let catalogue = &cx.session.catalogue;
-    canvas.title(Area { x: 1, y: 2, w: area.w, h: 1 }, "NOTHING IS CONFIGURED YET", true);
+    canvas.title(Area { x: 1, y: 2, w: area.w, h: 1 }, "Not configured yet", true);
     let width = usize::from(area.w);
     let mut lines = missing(catalogue, width);
     lines.extend(needed(width));
@@ -36,11 +36,11 @@ pub(super) fn first_run(choice: usize, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// Where was looked in vain.
+/// Returns the places that have no configuration.
 fn missing(catalogue: &Catalogue, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     let origin = &catalogue.origin;
-    let file = origin.file.as_ref().map_or_else(|| "no home folder is known".to_string(), |f| f.display().to_string());
+    let file = origin.file.as_ref().map_or_else(|| "no home directory found".to_string(), |f| f.display().to_string());
     match &catalogue.problem {
         Some(problem) => field(&mut lines, Tone::Bad, "the file", &problem.to_string(), width),
         None => field(&mut lines, Tone::Plain, "no profile", &format!("in {file}"), width),
@@ -52,7 +52,7 @@ fn missing(catalogue: &Catalogue, width: usize) -> Vec<Line> {
     lines
 }
 
-/// What has to be said in a profile.
+/// Returns the settings that a profile needs.
 fn needed(width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for (name, text) in [
@@ -62,7 +62,7 @@ fn needed(width: usize) -> Vec<Line> {
             "api_key_env = \"VARIABLE\", api_key_file = \"FILE\" that only you can read (chmod 600), or \
                      api_key_command = [\"pass\", \"show\", \"langsmith\"]; never the key itself",
         ),
-        ("workspace", "workspace = \"UUID\", only with a key of a whole organisation"),
+        ("workspace", "workspace = \"UUID\", only for keys of a whole organization"),
     ] {
         field(&mut lines, Tone::Plain, name, text, width);
     }
@@ -79,7 +79,7 @@ fn field(lines: &mut Vec<Line>, tone: Tone, name: &str, value: &str, width: usiz
 
 fn words(catalogue: &Catalogue, choice: Choice) -> (&'static str, String) {
     match choice {
-        Choice::Write => ("Write a profile", "it is checked, and used in this session".into()),
+        Choice::Write => ("Write a profile", "checked, then used for this session".into()),
         Choice::Usual => {
             let set = if catalogue.origin.has_key { "" } else { ", which is not set" };
             ("Region us, usual key", format!("the key in {KEY_VARIABLE}{set}"))
@@ -103,7 +103,7 @@ fn outcome(catalogue: &Catalogue, width: usize) -> Vec<Line> {
             }
             say(Tone::Dim, "⏎ on the first line changes it, u uses it anyway, s writes it to the file.");
         }
-        _ => say(Tone::Dim, "Nothing is written to the file before you save. A file that comes to be is read at once."),
+        _ => say(Tone::Dim, "Nothing is written until you save. New config files are picked up automatically."),
     }
     lines
 }

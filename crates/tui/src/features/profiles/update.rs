@@ -23,25 +23,25 @@ impl Catalogue {
         }
     }
 
-    /// Uses a profile beside the others once it was reached, or no longer.
+    /// Toggles the use of a profile beside the others, once it is reachable.
     fn toggle_use(&mut self, name: &str) -> Requests {
         let Some(known) = self.known_mut(name) else { return Requests::none() };
         if known.is_coming() {
             known.trial = None;
-            return Requests::info(format!("{name} is not checked any more; everything is as it was."));
+            return Requests::info(format!("Check of {name} cancelled; nothing changed."));
         }
         if self.used(name).is_none() {
             return self.try_profile(name, Then::Use);
         }
         let others: Vec<Profile> = self.in_force.iter().filter(|p| p.name != name).cloned().collect();
         if others.is_empty() {
-            let text = format!("{name} is the only one in use and stays. ⏎ on another one switches to that.");
+            let text = format!("{name} is the only profile in use. Press ⏎ on another one to switch.");
             return Requests::info(text);
         }
         Request::UseProfiles(others).into()
     }
 
-    /// Asks a profile's servers whether they can be reached with its keys. Until they answered all is as it was.
+    /// Tests whether a profile's servers are reachable with its keys. Changes nothing until they respond.
     pub fn try_profile(&mut self, name: &str, then: Then) -> Requests {
         self.trials += 1;
         let number = self.trials;
@@ -64,20 +64,18 @@ impl Catalogue {
         let name = known.profile.name.clone();
         known.tried = Some((then, result.clone().map(|()| at)));
         match (result, then) {
-            (Ok(()), Then::Nothing) => Requests::info(format!("{name} can be reached.")),
+            (Ok(()), Then::Nothing) => Requests::info(format!("{name} is reachable.")),
             (Ok(()), then) => match self.adopted(&name, then == Then::Switch) {
                 Some(list) if self.in_force != list => Request::UseProfiles(list).into(),
-                _ => Requests::info(format!("{name} can be reached, and is what is in use.")),
+                _ => Requests::info(format!("{name} is reachable and in use.")),
             },
             (Err(error), then) => {
                 let stays = match (then, self.used(&name).is_some()) {
                     (Then::Nothing, _) => String::new(),
-                    (Then::Switch, false) => {
-                        "\n  Nothing was switched. On the page of profiles u uses it anyway.".into()
-                    }
-                    (_, false) => format!("\n  {name} is not used. On the page of profiles u uses it anyway."),
+                    (Then::Switch, false) => "\n  Not switched. On the profiles page, u uses it anyway.".into(),
+                    (_, false) => format!("\n  {name} is not used. On the profiles page, u uses it anyway."),
                     (_, true) => {
-                        format!("\n  {name} stays as it was. On the page of profiles u uses it as it is defined now.")
+                        format!("\n  {name} is unchanged. On the profiles page, u uses the new definition.")
                     }
                 };
                 Requests::error(format!("{}{stays}", error.story()))
@@ -85,14 +83,14 @@ impl Catalogue {
         }
     }
 
-    /// Uses a profile though its servers could not be reached.
+    /// Uses a profile although its servers couldn't be reached.
     fn use_anyway(&mut self, name: &str) -> Requests {
         match self.known(name).and_then(|known| known.tried.as_ref()) {
             Some((then, Err(_))) => {
                 let list = self.adopted(name, *then == Then::Switch);
                 list.map(|list| Request::UseProfiles(list).into()).unwrap_or_default()
             }
-            _ => Requests::info("A profile is used without being checked only after a check that failed."),
+            _ => Requests::info("A profile can be used without a check only after a failed check."),
         }
     }
 
@@ -189,8 +187,8 @@ impl Catalogue {
     fn draft_file(&self) -> Requests {
         let typed: Vec<_> = self.all.iter().filter_map(|known| known.typed.clone()).collect();
         match &self.origin.file {
-            _ if typed.is_empty() => Requests::info("Nothing was changed here that is not in the file."),
-            None => Requests::error("No home folder is known: give --config FILE to say where the file is to be."),
+            _ if typed.is_empty() => Requests::info("There are no unsaved changes."),
+            None => Requests::error("No home directory found; use --config FILE."),
             Some(file) => Effect::DraftFile(file.clone(), typed).into(),
         }
     }

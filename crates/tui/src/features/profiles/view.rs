@@ -71,7 +71,7 @@ fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let used = canvas.title(head, "PROFILES", true);
     let mut about = Line::of(Tone::Dim, &place(cx));
     if cx.session.catalogue.is_unsaved() {
-        about.push(Tone::Moving, "   not saved: s shows what would be");
+        about.push(Tone::Moving, "   not saved; s shows the diff");
     }
     canvas.line(head.x + used + 3, head.y, head.w.saturating_sub(used + 3), &about);
     let columns = Columns::of(cx, area.w);
@@ -100,7 +100,7 @@ fn place(cx: &Cx<'_>) -> String {
     match &cx.session.catalogue.origin.file {
         _ if cx.session.settings.demo => "of the demo".into(),
         Some(file) if cx.session.catalogue.all.iter().any(|known| known.filed.is_some()) => file.display().to_string(),
-        _ => "of the environment or the command line".into(),
+        _ => "from the environment or the command line".into(),
     }
 }
 
@@ -197,13 +197,13 @@ fn state(cx: &Cx<'_>, known: &Known) -> (Tone, String) {
         Some(state) => {
             let health = cx.lookup.health(state);
             let word = match health.mark.as_str() {
-                "●" => " answers",
+                "●" => " reachable",
                 "◐" => " asking",
                 _ => "",
             };
             (health.tone, format!("{}{word}{}", health.mark, health.age))
         }
-        None if matches!(known.tried, Some((_, Ok(_)))) => (Tone::Good, "● reached".into()),
+        None if matches!(known.tried, Some((_, Ok(_)))) => (Tone::Good, "● reachable".into()),
         None => (Tone::Dim, "not used".into()),
     }
 }
@@ -212,7 +212,7 @@ fn state(cx: &Cx<'_>, known: &Known) -> (Tone, String) {
 fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     if let Some(problem) = &cx.session.catalogue.problem {
-        lines.push(Line::of(Tone::Bad, "✗ ").with(Tone::Plain, "The file is not in force as it is now:"));
+        lines.push(Line::of(Tone::Bad, "✗ ").with(Tone::Plain, "The current file is not in use:"));
         lines.extend(wrap(&problem.to_string(), width).iter().map(|text| Line::of(Tone::Plain, &format!("  {text}"))));
         lines.push(Line::new());
     }
@@ -229,7 +229,7 @@ fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     for (name, url) in &profile.agent_servers {
         field("server", format!("{url}  ({name})"));
     }
-    field("workspace", profile.workspace.clone().unwrap_or_else(|| "that of the key".into()));
+    field("workspace", profile.workspace.clone().unwrap_or_else(|| "from the key".into()));
     for (name, source) in [("key", &profile.key), ("bearer", &profile.bearer)] {
         if let Some(source) = source {
             field(name, source.to_string());
@@ -237,21 +237,21 @@ fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     }
     let used = cx.session.catalogue.used(&profile.name);
     match &used.unwrap_or(profile).sealed {
-        Some(why) => field("writing", format!("ruled out: {why}")),
+        Some(why) => field("writing", format!("no: {why}")),
         None => field("writing", "allowed".into()),
     }
     if !profile.deployments.is_empty() {
         field("pinned", format!("{} deployments", profile.deployments.len()));
     }
     match (&known.typed, &known.filed) {
-        (Some(_), Some(_)) => field("defined", "here, for this session; the file has it otherwise".into()),
-        (Some(_), None) => field("defined", "here, for this session".into()),
+        (Some(_), Some(_)) => field("defined", "edited here for this session; the file differs".into()),
+        (Some(_), None) => field("defined", "edited here for this session".into()),
         _ => {}
     }
     if let Some((_, Err(error))) = &known.tried {
         field("checked", error.story());
     } else if cx.session.catalogue.is_pending(known) && known.trial.is_none() {
-        field("checked", "not yet: it is used as it was defined before".into());
+        field("checked", "not in use yet; the previous definition applies".into());
     }
     lines
 }

@@ -204,7 +204,7 @@ impl Browse {
         }
     }
 
-    /// Requests the list, once more.
+    /// Requests the list again.
     pub fn reread(&mut self, session: &Session) -> Effect {
         (self.number, self.asking) = (session.next_stream.take(), true);
         Effect::Browse(self.number, self.profile.clone(), self.of.clone())
@@ -269,12 +269,12 @@ impl Browse {
         let at = names.iter().position(|name| *name == self.profile).unwrap_or(0);
         let step = if forward { 1 } else { names.len() - 1 };
         let Some(next) = names.get((at + step) % names.len().max(1)).filter(|next| **next != self.profile) else {
-            return Requests::info("There is no other profile with a control plane.");
+            return Requests::info("No other profile has a control plane.");
         };
         if let Collection::Repositories(..) | Collection::InstallationRepositories(_) | Collection::Connections(_) =
             self.of
         {
-            let text = format!("These {} are of {}: another profile has others.", self.of.plural(), self.profile);
+            let text = format!("These {} belong to {}; other profiles have their own.", self.of.plural(), self.profile);
             return Requests::info(text);
         }
         self.profile = next.clone();

@@ -1,5 +1,5 @@
-//! Authenticating with a provider: what was asked for, how it stands, the link, and the wait. There is no token here: it is
-//! let go below.
+//! Authentication with a provider: the request, its status, the link and the wait. The token never gets here; the layer below
+//! drops it.
 
 use super::view;
 use crate::input::action::{Action, Context};
@@ -28,7 +28,7 @@ pub struct SignIn {
     pub profile: Arc<str>,
     /// What was asked for.
     pub request: AuthAuthenticateRequest,
-    /// How it stands.
+    /// Its status.
     pub stage: Stage,
     /// Since when it is waited for, while it is.
     pub waiting: Option<Timestamp>,
@@ -38,7 +38,7 @@ pub struct SignIn {
     pub place: Place,
 }
 
-/// How an authentication stands.
+/// The status of an authentication.
 #[derive(Debug, Clone)]
 pub enum Stage {
     /// It can be sent. Nothing was so far.
@@ -64,7 +64,7 @@ impl SignIn {
         self.answer().filter(|answer| answer.status() != AuthStatus::Completed)?.url()
     }
 
-    /// What is waited for.
+    /// Returns the id of the pending authentication.
     pub fn auth_id(&self) -> Option<&str> {
         self.answer()?.auth_id()
     }
@@ -74,11 +74,11 @@ impl SignIn {
         let mut lines = Vec::new();
         let answer = match &self.stage {
             Stage::Ready => {
-                told(&mut lines, Tone::Plain, "This begins an authentication; nothing was sent so far.", width);
+                told(&mut lines, Tone::Plain, "Starts an authentication. Nothing was sent yet.", width);
                 let send = key("signin.send");
-                told(&mut lines, Tone::Plain, &format!("{send} sends it. Nothing else does, Enter neither."), width);
+                told(&mut lines, Tone::Plain, &format!("Only {send} sends it (Enter doesn't)."), width);
                 lines.push(Line::new());
-                lines.push(Line::of(Tone::Dim, "What is sent"));
+                lines.push(Line::of(Tone::Dim, "Request"));
                 told(&mut lines, Tone::Plain, "  POST /v2/auth/authenticate", width);
                 let body = serde_json::to_string_pretty(&self.request).unwrap_or_default();
                 for part in wrap(&body, width.saturating_sub(2)) {
@@ -90,7 +90,7 @@ impl SignIn {
             Stage::Failed(error) => {
                 told(&mut lines, Tone::Bad, &error.story(), width);
                 lines.push(Line::new());
-                told(&mut lines, Tone::Plain, "Esc leads back to what was asked.", width);
+                told(&mut lines, Tone::Plain, "Esc goes back to the request.", width);
                 return lines;
             }
             Stage::Answered(answer) => answer,
@@ -111,7 +111,7 @@ impl SignIn {
             field(&mut lines, "metadata", &answer.row["metadata"].to_string(), width, Tone::Plain);
         }
         if answer.has_token {
-            field(&mut lines, "token", "came, and is not shown", width, Tone::Dim);
+            field(&mut lines, "token", "received (not shown)", width, Tone::Dim);
         }
         lines.push(Line::new());
         for step in self.next_steps(answer, &key) {
@@ -128,10 +128,10 @@ impl SignIn {
         lines
     }
 
-    /// What can be done next, in words.
+    /// Returns the possible next steps.
     fn next_steps(&self, answer: &AuthAnswer, key: impl Fn(&str) -> String) -> Vec<String> {
         let mut steps = Vec::new();
-        let edit = "Esc leads back to what was asked";
+        let edit = "Esc goes back to the request";
         if self.link().is_some() {
             steps.push(format!(
                 "{} opens the link in your browser, {} copies it.",
@@ -140,21 +140,21 @@ impl SignIn {
             ));
         }
         match (answer.status(), self.auth_id(), self.waiting) {
-            (AuthStatus::Completed, ..) => steps.push("Nothing is left to do. Esc goes back.".into()),
+            (AuthStatus::Completed, ..) => steps.push("Done. Esc goes back.".into()),
             (AuthStatus::Pending | AuthStatus::Timeout | AuthStatus::Unknown, Some(_), None) => {
-                steps.push(format!("{} waits until somebody agreed.", key("signin.wait")));
+                steps.push(format!("{} waits for authorization.", key("signin.wait")));
             }
             (AuthStatus::Pending | AuthStatus::Timeout | AuthStatus::Unknown, Some(_), Some(_)) => {
-                steps.push(format!("{} stops waiting; the link stays good.", key("signin.wait")));
+                steps.push(format!("{} stops waiting; the link stays valid.", key("signin.wait")));
             }
             (AuthStatus::ConnectionRequired, ..) => steps.push(format!(
-                "Without `check_only` the server gives a link where there is one to give: {edit}. What an agent may use \
-                 is in its connections (:connections AGENT)."
+                "Without `check_only` the server returns a link, if needed: {edit}. An agent's tokens are its connections \
+                 (:connections AGENT)."
             )),
             (AuthStatus::TokenExpired, ..) => {
-                steps.push(format!("`force_new = true` asks for a new one: {edit}."));
+                steps.push(format!("`force_new = true` requests a new one: {edit}."));
             }
-            (AuthStatus::NotFound, ..) => steps.push(format!("Another link is given when it is asked again: {edit}.")),
+            (AuthStatus::NotFound, ..) => steps.push(format!("Send it again for a new link: {edit}.")),
             _ => steps.push(format!("{edit}.")),
         }
         steps
@@ -236,7 +236,9 @@ impl SignIn {
                 }
                 said
             }
-            Ok(AuthWaited::Deadline) => "Nobody agreed so far. The link may still be good; w waits on.".to_string(),
+            Ok(AuthWaited::Deadline) => {
+                "Not authorized yet. The link may still be valid; press w to keep waiting.".to_string()
+            }
             Err(error) => {
                 self.trouble = Some(error);
                 return Requests::none();
@@ -276,13 +278,13 @@ impl Component for SignIn {
             Action::Send => return self.send(cx),
             Action::OpenLink | Action::Open => match self.link() {
                 Some(link) => return Effect::OpenLink(link.to_string()).into(),
-                None if self.answer().is_some() => return Requests::info("There is no link to open."),
+                None if self.answer().is_some() => return Requests::info("No link to open."),
                 None => {}
             },
             Action::Watch => match (self.auth_id(), self.waiting) {
                 (Some(_), None) if self.link().is_some() => self.waiting = Some(cx.session.now),
                 (_, Some(_)) => self.waiting = None,
-                _ => return Requests::info("There is nothing to wait for."),
+                _ => return Requests::info("Nothing to wait for."),
             },
             _ => {}
         }

@@ -59,8 +59,8 @@ fn head(session: &Session, list: &Browse, canvas: &mut Canvas<'_>, area: Area) {
     }
     let (tone, state) = match (&list.rows.error, &list.incomplete) {
         _ if list.asking => (Tone::Moving, "asking…".to_string()),
-        (Some(error), _) if list.rows.value.is_some() => (Tone::Bad, format!("old: {}, r asks again", error.badge())),
-        (_, Some(error)) => (Tone::Moving, format!("there may be more: {}", error.badge())),
+        (Some(error), _) if list.rows.value.is_some() => (Tone::Bad, format!("outdated: {}; r retries", error.badge())),
+        (_, Some(error)) => (Tone::Moving, format!("incomplete: {}", error.badge())),
         _ => (Tone::Dim, String::new()),
     };
     canvas.line_for_right(area.x + used + 3, area.y, area.w.saturating_sub(used + 4), &line.right(tone, &state));
@@ -71,14 +71,14 @@ fn nothing(session: &Session, list: &Browse) -> (Tone, String) {
     let what = list.of.plural();
     match (&list.rows.value, &list.rows.error) {
         _ if !list.filter.is_empty() => {
-            (Tone::Plain, format!("Nothing contains “{}”.\n\nEsc clears the filter.", list.filter))
+            (Tone::Plain, format!("No match for “{}”.\n\nPress Esc to clear the filter.", list.filter))
         }
-        (_, Some(error)) if !list.asking => (Tone::Bad, format!("{}\n\nr asks again.", error.story())),
-        (None, _) => (Tone::Dim, format!("Asking {} for its {what}…", list.profile)),
+        (_, Some(error)) if !list.asking => (Tone::Bad, format!("{}\n\nPress r to retry.", error.story())),
+        (None, _) => (Tone::Dim, format!("Loading {what} of {}…", list.profile)),
         (Some(_), _) => {
             let others = session.profiles.iter().filter(|p| p.control_plane).count() > 1;
-            let tab = if others { "\n\nTab shows those of the next profile." } else { "" };
-            (Tone::Plain, format!("There are no {what}.{tab}"))
+            let tab = if others { "\n\nPress Tab for the next profile." } else { "" };
+            (Tone::Plain, format!("No {what}.{tab}"))
         }
     }
 }
