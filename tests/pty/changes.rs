@@ -54,9 +54,9 @@ fn a_deployment_is_deleted_by_its_name_and_followed_until_it_is_gone() {
     let term = world.open(&[], &[]);
     let name = first_name(&term);
     term.keys("D");
-    term.wait_for("to allow it");
+    term.wait_for("to confirm");
     term.keys("\r\x13"); // Enter, and the key that sends, before the name is there
-    term.wait_for("Nothing is sent before");
+    term.wait_for("exactly to continue. Nothing was sent.");
     assert!(world.writes().is_empty());
     term.keys(&name);
     term.wait_for("ctrl-s sends it");
@@ -135,7 +135,7 @@ fn what_vanished_between_preview_and_sending_is_left_alone() {
     let term = world.open(&[], &[]);
     let name = first_name(&term);
     term.keys("D");
-    term.wait_for("to allow it");
+    term.wait_for("to confirm");
     world.sim.rule(Rule::on("GET", "/v2/deployments/").status(404).json(&serde_json::json!({"detail": "not found."})));
     term.keys(&format!("{name}\x13"));
     term.wait_for("nothing was sent");
@@ -160,7 +160,7 @@ fn nothing_is_written_to_production_unless_it_is_said() {
     let term = world.open(&["--write"], &[]);
     first_name(&term);
     term.keys("D");
-    term.wait_for("to allow it");
+    term.wait_for("to confirm");
     assert!(term.screen().lines().nth(2).unwrap().contains("PROD"), "{}", term.screen());
 }
 

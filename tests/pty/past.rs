@@ -88,10 +88,10 @@ fn a_recording_is_gone_through_and_no_server_hears_of_it() {
     term.wait_until("now", |term| !term.screen().contains("PAST"));
     // What needs a server says that there is none.
     term.keys(":state\r");
-    term.wait_for("there is no server to ask");
+    term.wait_for("there is no server");
     term.keys("\x1b");
     term.keys("a");
-    term.wait_for("there is no server to ask");
+    term.wait_for("there is no server");
     term.keys("\x03");
     ends_well(term, 0);
     let heard = server.accept();

@@ -209,7 +209,7 @@ fn a_run_is_cancelled_and_its_status_verified() {
         assert!(status.contains("interrupted"), "{status}");
         // Deleting requires the beginning of the thread's id.
         term.keys("D");
-        term.wait_for(&format!("Type {} to allow it", &thread[..8]));
+        term.wait_for(&format!("Type {} to confirm", &thread[..8]));
         term.keys(&thread[..8]);
         term.keys(SEND);
         term.wait_for("was deleted.");

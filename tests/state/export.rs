@@ -237,7 +237,7 @@ fn what_goes_wrong_is_said() {
     dash.keys(":export md x<Enter>");
     assert!(said(&dash).contains("still being written"), "{}", said(&dash));
     dash.done(EffectResult::FileStepped(*number, Err("the file already exists and was not changed".into())));
-    assert!(said(&dash).contains("was not written: the file already exists"), "{}", said(&dash));
+    assert!(said(&dash).contains("the file already exists and was not changed"), "{}", said(&dash));
     // A stream that is closed leaves a file that is incomplete, and reports it.
     let effects = dash.keys(":export md x<Enter>");
     let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };

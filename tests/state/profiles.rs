@@ -649,7 +649,9 @@ fn a_profile_is_edited_checked_used_and_saved() {
     let effects = dash.keys("s");
     drafted(&mut dash, &effects);
     let screen = dash.screen();
-    for line in ["SAVE", "- api_key_env = \"K\"", "+ api_key_env = \"NEW\"", "+ label = \"PROD\"", "ctrl-s writes the file"] {
+    for line in
+        ["SAVE", "- api_key_env = \"K\"", "+ api_key_env = \"NEW\"", "+ label = \"PROD\"", "ctrl-s writes the file"]
+    {
         assert!(screen.contains(line), "{line}: {screen}");
     }
     assert!(dash.keys("<Enter>").is_empty());

@@ -447,11 +447,7 @@ fn who_watches_a_revision_is_called_when_it_ends() {
     assert!(dash.app.deployments.watches.is_empty() && dash.screen().contains("is DEPLOYED"), "{}", dash.screen());
     // What has ended cannot be waited for.
     dash.keys("<Esc><Home>w");
-    assert!(
-        dash.app.deployments.watches.is_empty() && dash.screen().contains("nothing to watch"),
-        "{}",
-        dash.screen()
-    );
+    assert!(dash.app.deployments.watches.is_empty() && dash.screen().contains("nothing to watch"), "{}", dash.screen());
 }
 
 #[test]

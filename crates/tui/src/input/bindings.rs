@@ -76,25 +76,11 @@ pub const BINDINGS: &[Binding] = {
     use Context::*;
     &[
         bind("app.help", Global, &["?"], A::Help, "help", "Show the keys that work here"),
-        bind(
-            "app.command",
-            Global,
-            &[":"],
-            A::Command,
-            "commands",
-            "Open the command line: command, name, id, address, event",
-        ),
+        bind("app.command", Global, &[":"], A::Command, "commands", "Command line: a command, name, id or address"),
         bind("app.back", Global, &["Esc"], A::Back, "back", "Go back one step; input is kept"),
-        bind("app.quit", Global, &["q"], A::Quit, "quit", "Back; closes a tab; quits from the deployments list"),
+        bind("app.quit", Global, &["q"], A::Quit, "quit", "Back; close a tab; quit from the deployments"),
         bind("app.quit_now", Global, &["ctrl-c"], A::QuitNow, "quit", "Quit at once; runs continue"),
-        bind(
-            "app.next_pane",
-            Global,
-            &["Tab"],
-            A::NextPane,
-            "next pane",
-            "Next or previous pane, or the other half of a split",
-        ),
+        bind("app.next_pane", Global, &["Tab"], A::NextPane, "next pane", "Next or previous pane, or half of a split"),
         bind("app.prev_pane", Global, &["BackTab"], A::PrevPane, "previous pane", ""),
         bind("app.zoom", Global, &["f"], A::Zoom, "zoom", "Toggle full screen for the pane"),
         bind("app.freeze", Global, &["F"], A::Freeze, "freeze", "Freeze the screen; data keeps arriving"),

@@ -241,13 +241,13 @@ mod tests {
         assert_eq!(numbers(&[501, 502, 503]), (vec![501, 502, 503], vec![]));
         let (seqs, gaps) = numbers(&[1, 2, 40, 41, 5]);
         assert_eq!(seqs, [1, 2, 3, 4, 5]);
-        assert_eq!(gaps[0], "the file has no events 3 to 39; what follows is numbered on from 3");
-        assert_eq!(gaps[1], "in the file event 5 follows event 41; what follows is numbered on from 5");
+        assert_eq!(gaps[0], "the file has no events 3 to 39; following events are numbered from 3");
+        assert_eq!(gaps[1], "in the file event 5 follows event 41; following events are numbered from 5");
         assert_eq!(numbers(&[u64::MAX, u64::MAX, 0]).0, [1, 2, 3]);
         let many: Vec<u64> = (0..500).map(|n| n * 2 + 1).collect();
         let (seqs, gaps) = numbers(&many);
         assert_eq!((seqs.len(), gaps.len()), (500, Numbers::TOLD as usize));
-        assert!(gaps.last().unwrap().ends_with("are not told"));
+        assert!(gaps.last().unwrap().ends_with("are not reported"));
     }
 
     #[test]

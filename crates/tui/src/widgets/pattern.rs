@@ -293,10 +293,10 @@ mod tests {
     #[test]
     fn a_text_that_is_no_regex_is_searched_as_it_stands() {
         let pattern = Pattern::new("f(x");
-        assert_eq!(pattern.problem(), Some("no regex (unclosed group): searched as it stands"));
+        assert_eq!(pattern.problem(), Some("not a regex (unclosed group); searched as text"));
         assert_eq!(pattern.hits("F(X) f(x").collect::<Vec<_>>(), [0..3, 5..8]);
         let huge = Pattern::new(r"\w{1000}{1000}");
-        assert_eq!(huge.problem(), Some("no regex (the regex is too large): searched as it stands"));
+        assert_eq!(huge.problem(), Some("not a regex (the regex is too large); searched as text"));
         assert!(huge.is_in(r"a \w{1000}{1000} b"));
         let deep = Pattern::new(&"(".repeat(2_000));
         assert!(deep.problem().is_some() && deep.is_in(&"(".repeat(2_001)));

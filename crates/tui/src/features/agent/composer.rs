@@ -274,7 +274,7 @@ mod tests {
     fn an_assistant_that_is_not_listed_can_be_named() {
         let server = ServerRef { profile: "p".into(), name: "s".into(), url: "http://x".into() };
         let mut composer = Composer::new(server, &[], Origin::default());
-        assert!(composer.target().unwrap_err().contains("type the name"));
+        assert!(composer.target().unwrap_err().contains("type an assistant"));
         composer.next_field(-3);
         assert_eq!(composer.field, Field::Assistant);
         type_text(&mut composer, "agents");

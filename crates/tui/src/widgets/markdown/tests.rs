@@ -149,7 +149,7 @@ fn ten_thousand_tokens_cost_what_they_bring() {
     }
     assert!(flow.read() < 6 * source.len() as u64, "{}", flow.read());
     let rows: Vec<String> = flow.rows().iter().map(|(line, _)| words(line)).collect();
-    assert_eq!(rows[0], "(more than 65.5 kB in one block: shown as it came)");
+    assert_eq!(rows[0], "(more than 65.5 kB in one block: shown as received)");
     assert_eq!(rows[1..].join(" "), source.trim_end());
 }
 
