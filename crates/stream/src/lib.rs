@@ -25,7 +25,7 @@ pub use log::tape::{Limits, Mark, Tape};
 pub use protocol::ModeTuple;
 pub use source::control_events::error_text;
 pub use source::follow;
-pub use source::resume::key as id_order;
+pub use source::id_key::IdKey;
 pub use sse::decode::{Decoded, Decoder, is_json};
 pub use sse::framer::{Block, Frame, Framer};
 pub use sse::interner::{EventNames, Names, Namespace};

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The requested stream modes of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[allow(missing_docs, clippy::struct_excessive_bools)]
+#[allow(clippy::struct_excessive_bools)]
 pub struct Modes {
     pub values: bool,
     pub updates: bool,

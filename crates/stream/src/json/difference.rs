@@ -16,7 +16,6 @@ use std::sync::Arc;
 /// Maximum number of changes kept; more are only counted.
 pub const MAX_CHANGES: usize = 20_000;
 
-/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ChangeKind {
     Added,
@@ -140,13 +139,20 @@ impl Difference {
     }
 }
 
-/// What is still to be done, the next thing last.
+/// The two lists whose members are compared.
+#[derive(Debug, Clone, Copy)]
+struct Parents {
+    old: u32,
+    new: u32,
+}
+
+/// The remaining work, the next step last.
 #[derive(Debug, Clone, Copy)]
 enum Op {
     /// Compare two values.
     Pair(u32, u32),
     /// The members of two lists, from these on, are to be compared one by one.
-    Members(Option<u32>, Option<u32>, (u32, u32)),
+    Members(Option<u32>, Option<u32>, Parents),
     /// Report a change.
     Tell(Change),
 }
@@ -263,26 +269,26 @@ impl Compare<'_> {
                 .collect(),
             None => {
                 self.by_position.push(new);
-                vec![Op::Members(olds.first().copied(), news.first().copied(), (old, new))]
+                vec![Op::Members(olds.first().copied(), news.first().copied(), Parents { old, new })]
             }
         };
         self.todo.extend(ops.into_iter().rev());
     }
 
     /// One by one, so that lists of millions of members need no memory.
-    fn members(&mut self, old: Option<u32>, new: Option<u32>, of: (u32, u32)) {
+    fn members(&mut self, old: Option<u32>, new: Option<u32>, of: Parents) {
         let (mut old, mut new) = (old, new);
         let next = |doc: &Doc, node: u32, of: u32| Some(doc.after(node)).filter(|next| *next < doc.after(of));
         loop {
             let op = match (old, new) {
                 (Some(a), Some(b)) if self.is_equal(a, b) => None,
                 (Some(a), Some(b)) => Some(Op::Pair(a, b)),
-                (Some(a), None) => Some(Op::Tell(removed(a, of.1))),
-                (None, Some(b)) => Some(Op::Tell(added(of.0, b))),
+                (Some(a), None) => Some(Op::Tell(removed(a, of.new))),
+                (None, Some(b)) => Some(Op::Tell(added(of.old, b))),
                 (None, None) => return,
             };
-            old = old.and_then(|node| next(self.old, node, of.0));
-            new = new.and_then(|node| next(self.new, node, of.1));
+            old = old.and_then(|node| next(self.old, node, of.old));
+            new = new.and_then(|node| next(self.new, node, of.new));
             if let Some(op) = op {
                 self.todo.extend([Op::Members(old, new, of), op]);
                 return;

@@ -7,7 +7,6 @@ use serde_json::value::RawValue;
 /// Places that one path may lead to in one event; `[]` on a list of a million must not take a second.
 const MAX_PLACES: usize = 10_000;
 
-/// A path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     steps: Vec<Step>,

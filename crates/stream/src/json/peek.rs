@@ -55,7 +55,6 @@ impl<'a> Peek<'a> {
         Some(if inner.contains('\\') { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) })
     }
 
-    /// A number.
     pub fn number(self) -> Option<f64> {
         self.text.parse().ok().filter(|_| self.whole)
     }

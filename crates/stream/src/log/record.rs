@@ -19,7 +19,6 @@ pub enum Record {
         /// The id that the server was asked to resume after.
         resumed_after: Option<String>,
     },
-    /// An event.
     Event(Event),
     /// A connection ended.
     Close {
@@ -65,7 +64,6 @@ impl Record {
 pub struct RunRecord {
     /// When the list was read.
     pub at: Timestamp,
-    /// The run.
     pub run_id: String,
     /// The status as the server spells it.
     pub status: String,
@@ -217,7 +215,6 @@ pub enum Item {
     Started {
         /// The thread, if there is one.
         thread_id: Option<String>,
-        /// The run.
         run_id: String,
     },
     /// The run's stream options became known.

@@ -65,7 +65,6 @@ pub enum Loaded {
 pub struct ThreadSnapshot {
     /// When the last part arrived.
     pub at: Timestamp,
-    /// The parts.
     pub parts: BTreeMap<Part, Loaded>,
 }
 

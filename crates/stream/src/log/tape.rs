@@ -29,7 +29,6 @@ impl Default for Limits {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
     pub after: Seq,
-    /// The record.
     pub record: Record,
 }
 

@@ -2,7 +2,7 @@
 //! heartbeat.
 
 use super::rows::{Rows, Weigh};
-use crate::{Data, Event, Item, Record, Seq, id_order};
+use crate::{Data, Event, IdKey, Item, Record, Seq};
 use jiff::Timestamp;
 use runtail_core::text;
 use std::collections::VecDeque;
@@ -132,7 +132,7 @@ pub struct Ledger {
     last_beat: Option<Timestamp>,
     rhythm: Option<Duration>,
     seconds: VecDeque<(i64, u32)>,
-    newest_id: Option<(u64, u64)>,
+    newest_id: Option<IdKey>,
 }
 
 impl Default for Ledger {
@@ -330,7 +330,7 @@ impl Ledger {
         if let Some(connection) = self.connections.last_mut() {
             connection.events += 1;
         }
-        if let Some(id) = event.id.as_deref().and_then(id_order) {
+        if let Some(id) = event.id.as_deref().and_then(IdKey::of) {
             if self.newest_id.is_some_and(|newest| id < newest) {
                 self.late += 1;
             }

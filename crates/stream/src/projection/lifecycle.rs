@@ -47,7 +47,6 @@ pub enum LifecycleKind {
     End,
 }
 
-/// A lifecycle row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LifecycleRow {
     /// Its event, or the event before it.

@@ -53,7 +53,6 @@ impl Role {
     }
 }
 
-/// A tool call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolCall {
     /// Its id, which the tool result refers to.
@@ -109,7 +108,6 @@ pub struct Message {
     pub spans: Spans,
     /// The same for the reasoning.
     pub thoughts: Spans,
-    /// Calls of tools.
     pub tool_calls: Vec<ToolCall>,
     /// For a tool's answer: the call that it answers.
     pub tool_call_id: Option<String>,

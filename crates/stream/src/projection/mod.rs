@@ -50,7 +50,6 @@ use crate::{Event, Item, Record, SnapshotFields};
 /// All projections of one event log.
 #[derive(Debug, Clone, Default)]
 pub struct Projections {
-    /// The messages.
     pub messages: Messages,
     /// The updates of each node.
     pub updates: Updates,
@@ -76,7 +75,6 @@ pub struct Projections {
 /// The projections of a stream without its states, whose differences are too expensive for line output.
 #[derive(Debug, Default)]
 pub struct Story {
-    /// The messages.
     pub messages: Messages,
     /// The updates of each node.
     pub updates: Updates,

@@ -73,7 +73,6 @@ impl StateSource {
 /// One key of a state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyState {
-    /// Its name.
     pub name: Arc<str>,
     /// Bytes of JSON.
     pub size: usize,

@@ -5,7 +5,6 @@ use super::{MessageOrigin, MessagePayload};
 
 /// A message with what comes beside it.
 pub(crate) struct MessagePair<'a> {
-    /// The message.
     pub message: MessagePayload<'a>,
     /// Where it comes from.
     pub origin: &'a MessageOrigin<'static>,

@@ -12,7 +12,6 @@ use std::cell::OnceCell;
 
 /// An event, unwrapped.
 pub(crate) struct Payload<'a> {
-    /// The event.
     pub event: &'a Event,
     /// What it is: its name, or the method of the envelope.
     pub name: &'a str,
@@ -53,7 +52,6 @@ struct Parsed<'a> {
 
 /// What one node wrote.
 pub(crate) struct Write<'a> {
-    /// The node.
     pub node: Cow<'a, str>,
     /// Its update.
     pub json: &'a str,
@@ -163,7 +161,6 @@ impl<'a> Payload<'a> {
         self.parsed.block.get_or_init(|| self.read().map(Box::new)).as_deref()
     }
 
-    /// A callback.
     pub fn callback(&self) -> Option<&Callback<'a>> {
         self.parsed.callback.get_or_init(|| self.read().map(Box::new)).as_deref()
     }

@@ -5,6 +5,7 @@ pub(crate) mod control_events;
 mod course;
 pub(crate) mod disconnect;
 mod ending;
+pub(crate) mod id_key;
 pub(crate) mod overlap;
 mod reading;
 pub(crate) mod replay;

@@ -2,7 +2,7 @@
 //! that is still growing, then delivers its queue. So everything published between the subscription and the end of the
 //! replay is sent a second time: as one block, in the same order, at most once per connection, after newer ids.
 
-use crate::source::resume::key;
+use crate::source::id_key::IdKey;
 use crate::sse::decode::Decoded;
 use foldhash::fast::RandomState;
 use std::collections::{HashMap, VecDeque};
@@ -71,29 +71,29 @@ impl Positions {
 pub(crate) struct Overlap {
     hasher: RandomState,
     /// The newest id and its sort key.
-    newest: Option<(Arc<str>, (u64, u64))>,
+    newest: Option<(Arc<str>, IdKey)>,
     may_repeat: bool,
-    seen: VecDeque<((u64, u64), u64)>,
+    seen: VecDeque<(IdKey, u64)>,
     /// The positions of each fingerprint, counted from the connection's first event. Thousands of events may share an
     /// id, and searching all of them for each event would take quadratic time.
     positions: HashMap<u64, Positions, RandomState>,
     /// How many events were evicted from the front, and the newest key among them.
     evicted: u64,
-    newest_evicted: Option<(u64, u64)>,
+    newest_evicted: Option<IdKey>,
     /// The position in `seen` from which the block's next event is searched, once the block has begun.
     next: Option<usize>,
     /// Events received after newer ids because the server's clock went back, with how often each will appear in the
     /// block.
-    out_of_order: HashMap<((u64, u64), u64), u32>,
+    out_of_order: HashMap<(IdKey, u64), u32>,
     /// The server's clock when it answered, in milliseconds.
     answered: Option<u64>,
     /// The newest key received before the connection opened. The block cannot begin at or before it.
-    known_before: Option<(u64, u64)>,
+    known_before: Option<IdKey>,
 }
 
 impl Overlap {
     /// Starts a new connection. Only one that requested a replay can contain a block.
-    pub fn opened(&mut self, replays: bool, answered: Option<u64>, known_before: Option<(u64, u64)>) {
+    pub fn opened(&mut self, replays: bool, answered: Option<u64>, known_before: Option<IdKey>) {
         *self = Overlap { may_repeat: replays, answered, known_before, ..Overlap::default() };
     }
 
@@ -114,7 +114,7 @@ impl Overlap {
             },
             Some(newest) if at == newest => match self.find(0, at, fingerprint) {
                 // Ids that are unique per event: this is the same event.
-                Some(i) if !id.contains('-') || at.1 != 0 => self.match_at(i),
+                Some(i) if !id.contains('-') || at.minor != 0 => self.match_at(i),
                 Some(_) if self.may_begin(at) => Dedup::Ambiguous,
                 _ => self.remember(at, fingerprint),
             },
@@ -122,18 +122,18 @@ impl Overlap {
         }
     }
 
-    fn key_of(&mut self, id: &Arc<str>) -> Option<(u64, u64)> {
+    fn key_of(&mut self, id: &Arc<str>) -> Option<IdKey> {
         if let Some((_, position)) = self.newest.as_ref().filter(|(newest, _)| Arc::ptr_eq(newest, id)) {
             return Some(*position);
         }
-        let position = key(id)?;
+        let position = IdKey::of(id)?;
         self.newest = Some((id.clone(), position));
         Some(position)
     }
 
     /// Treats an ambiguous event as the start of the block, or as new.
     pub fn resolve(&mut self, event: &Decoded, is_duplicate: bool) {
-        let Some(at) = event.id.as_deref().and_then(key) else { return };
+        let Some(at) = event.id.as_deref().and_then(IdKey::of) else { return };
         let fingerprint = self.fingerprint_of(event);
         match self.find(0, at, fingerprint) {
             Some(i) if is_duplicate => self.match_at(i),
@@ -148,7 +148,7 @@ impl Overlap {
     }
 
     /// Classifies an event inside the block. Events that are not duplicates there were never stored.
-    fn in_block(&mut self, next: usize, at: (u64, u64), fingerprint: u64) -> Dedup {
+    fn in_block(&mut self, next: usize, at: IdKey, fingerprint: u64) -> Dedup {
         if self.seen.back().is_none_or(|(newest, _)| at > *newest) {
             self.end();
             return Dedup::New;
@@ -170,7 +170,7 @@ impl Overlap {
     }
 
     /// Classifies an event that arrived after newer ids, outside any known block.
-    fn out_of_order(&mut self, at: (u64, u64), fingerprint: u64) -> Dedup {
+    fn out_of_order(&mut self, at: IdKey, fingerprint: u64) -> Dedup {
         if self.out_of_order.len() >= REMEMBERED {
             return Dedup::New;
         }
@@ -195,22 +195,22 @@ impl Overlap {
     }
 
     /// Returns the first event from `from` on that equals this one.
-    fn find(&self, from: usize, at: (u64, u64), fingerprint: u64) -> Option<usize> {
+    fn find(&self, from: usize, at: IdKey, fingerprint: u64) -> Option<usize> {
         let position = self.positions.get(&fingerprint)?.first(self.evicted + from as u64)?;
         let i = usize::try_from(position - self.evicted).ok()?;
         self.seen.get(i).is_some_and(|(key, _)| *key == at).then_some(i)
     }
 
     /// Returns whether the block may begin in this millisecond, which must be close to when the connection opened.
-    fn may_begin(&self, at: (u64, u64)) -> bool {
+    fn may_begin(&self, at: IdKey) -> bool {
         // If the clock went back, an older id doesn't mean an older event.
         (!self.out_of_order.is_empty() || self.known_before.is_none_or(|known_before| at > known_before))
             && self.answered.is_some_and(|t| {
-                (t.saturating_sub(CLOCK_TOLERANCE.0)..=t.saturating_add(CLOCK_TOLERANCE.1)).contains(&at.0)
+                (t.saturating_sub(CLOCK_TOLERANCE.0)..=t.saturating_add(CLOCK_TOLERANCE.1)).contains(&at.major)
             })
     }
 
-    fn remember(&mut self, at: (u64, u64), fingerprint: u64) -> Dedup {
+    fn remember(&mut self, at: IdKey, fingerprint: u64) -> Dedup {
         let position = self.evicted + self.seen.len() as u64;
         self.positions
             .entry(fingerprint)
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(results(&[("9000-0", "a"), ("9000-0", "a")], Some(1_000)), [New, New]);
         assert_eq!(results(&[("5", "a"), ("5", "a")], Some(1_000)), [New, Duplicate]);
         let mut known_before = Overlap::default();
-        known_before.opened(true, Some(1_000), Some((5, 0)));
+        known_before.opened(true, Some(1_000), Some(IdKey { major: 5, minor: 0 }));
         assert_eq!([classify(&mut known_before, "5-0", "a"), classify(&mut known_before, "5-0", "a")], [New, New]);
         let mut live = Overlap::default();
         live.opened(false, Some(1_000), None);

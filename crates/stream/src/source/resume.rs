@@ -5,6 +5,7 @@
 //! expected again: they are skipped by (name, id, data), each as many times as it was received, never by id alone.
 
 use crate::Data;
+use crate::source::id_key::IdKey;
 use crate::source::overlap::{Dedup, Overlap};
 use crate::source::sequence_ids::SequenceTracker;
 use crate::sse::decode::Decoded;
@@ -120,14 +121,14 @@ pub(crate) struct Tail {
     overlap: Overlap,
     sequence: SequenceTracker,
     /// The key of the highest id.
-    highest: Option<(u64, u64)>,
+    highest: Option<IdKey>,
     /// The highest id of the forgotten events.
     forgotten: Option<Arc<str>>,
     /// Whether the modes changed since the last connection.
     modes_changed: bool,
     /// After a change of modes: the id that the first connection resumed after, and the highest key then. Until that
     /// key is reached, events of the added modes precede known ones and don't show how far the server got.
-    backfill: Option<(String, (u64, u64))>,
+    backfill: Option<(String, IdKey)>,
     /// Consecutive ambiguous results, the last ambiguous event, and whether it turned out to be new.
     ambiguous_count: u32,
     ambiguous_event: Option<Decoded>,
@@ -142,7 +143,7 @@ impl Tail {
     /// milliseconds.
     pub fn opened(&mut self, after: Option<&str>, answered: Option<u64>) {
         // If the server's clock went back, the newest id is not the highest.
-        let newest = self.newest.as_deref().and_then(key);
+        let newest = self.newest.as_deref().and_then(IdKey::of);
         self.overlap.opened(
             after.is_some(),
             answered,
@@ -168,7 +169,7 @@ impl Tail {
 
     /// Classifies an event, and remembers it if it is new.
     pub fn admit(&mut self, event: &Decoded) -> Admission {
-        let at = || event.id.as_deref().and_then(key);
+        let at = || event.id.as_deref().and_then(IdKey::of);
         if self.backfill.as_ref().is_some_and(|(_, top)| at() > Some(*top)) || self.seen.len() > MAX_BACKFILL {
             self.backfill = None;
         }
@@ -241,8 +242,8 @@ impl Tail {
 
     /// Returns whether an id is beyond everything that can be replayed.
     fn is_past(&self, id: &Arc<str>) -> bool {
-        let last = self.expected_ids.iter().map(|e| key(e)).max().flatten();
-        match (key(id), last) {
+        let last = self.expected_ids.iter().map(|e| IdKey::of(e)).max().flatten();
+        match (IdKey::of(id), last) {
             (Some(id), Some(last)) => id > last,
             _ => !self.expected_ids.contains(id),
         }
@@ -288,18 +289,18 @@ impl Tail {
             self.expects_replay = expects_replay.map(|after| matches!(after, "-1" | "-" | "0" | "0-0"));
             return ResumePoint { missing_reason: after.is_none().then_some(NOTHING_YET), after };
         };
-        let newest_key = key(&newest);
+        let newest_key = IdKey::of(&newest);
         let earlier = |e: &&Seen| match (&e.id, newest_key) {
-            (Some(id), Some(newest)) => key(id).is_some_and(|k| k < newest),
+            (Some(id), Some(newest)) => IdKey::of(id).is_some_and(|k| k < newest),
             _ => false,
         };
         let other = |e: &&Seen| e.id.as_ref().is_some_and(|id| *id != newest);
         // By the order of the ids if they have one, so that an out-of-order event doesn't mislead; otherwise by
         // position. Never before a forgotten event, which could not be told from a new one.
         let earlier = self.seen.iter().rev().find(earlier).and_then(|e| e.id.clone());
-        let floor = self.forgotten.clone().filter(|id| key(id).is_some());
-        if let Some(id) = earlier.into_iter().chain(floor).max_by_key(|id| key(id)) {
-            let missing_reason = (key(&id) >= newest_key).then_some(WENT_BACK);
+        let floor = self.forgotten.clone().filter(|id| IdKey::of(id).is_some());
+        if let Some(id) = earlier.into_iter().chain(floor).max_by_key(|id| IdKey::of(id)) {
+            let missing_reason = (IdKey::of(&id) >= newest_key).then_some(WENT_BACK);
             return ResumePoint { missing_reason, ..self.resume_after(id.to_string()) };
         }
         if let Some(i) = self.seen.iter().rposition(|e| other(&e)) {
@@ -320,8 +321,8 @@ impl Tail {
 
     /// Resumes after an id that has an order.
     fn resume_after(&mut self, after: String) -> ResumePoint {
-        let point = key(&after);
-        let beyond = |e: &&Seen| e.id.as_deref().is_none_or(|id| key(id) > point);
+        let point = IdKey::of(&after);
+        let beyond = |e: &&Seen| e.id.as_deref().is_none_or(|id| IdKey::of(id) > point);
         let last = self.seen.iter().rposition(|e| e.id.as_deref() == Some(&after)).unwrap_or(0);
         let expected = self.seen.iter().enumerate();
         let expected = expected.filter(|(i, e)| beyond(e) && (e.id.is_some() || *i > last)).map(|(_, e)| e.clone());
@@ -354,7 +355,7 @@ impl Tail {
         self.any_event = true;
         match &event.id {
             Some(id) if self.newest.as_ref() != Some(id) => {
-                self.highest = self.highest.max(key(id));
+                self.highest = self.highest.max(IdKey::of(id));
                 self.anchor = self.seen.iter().rposition(|e| e.id.is_some());
                 self.newest = Some(id.clone());
             }
@@ -371,7 +372,7 @@ impl Tail {
         self.seen.push_back(Seen { name, ns, id, data });
         while self.backfill.is_none() && self.seen.len() > WINDOW && self.anchor.is_some_and(|a| a > 0) {
             let gone = self.seen.pop_front().and_then(|e| e.id);
-            self.forgotten = self.forgotten.take().into_iter().chain(gone).max_by_key(|id| key(id));
+            self.forgotten = self.forgotten.take().into_iter().chain(gone).max_by_key(|id| IdKey::of(id));
             self.anchor = self.anchor.map(|a| a - 1);
         }
         if self.seen.len() > FULL_DATA {
@@ -383,18 +384,9 @@ impl Tail {
     }
 }
 
-/// Returns the sort key of an id of the form `<number>` or `<number>-<number>`.
-pub fn key(id: &str) -> Option<(u64, u64)> {
-    let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
-    match id.split_once('-') {
-        Some((ms, n)) => Some((number(ms)?, number(n)?)),
-        None => Some((number(id)?, 0)),
-    }
-}
-
 /// Returns the id just before this one, if ids are numbers.
 fn predecessor(id: &str) -> Option<String> {
-    let (first, _) = key(id)?;
+    let first = IdKey::of(id)?.major;
     match id.contains('-') {
         true => Some(format!("{}-0", first.checked_sub(1)?)),
         // Before the first event's id comes the one that requests the whole run.

@@ -50,7 +50,6 @@ impl Decoder {
         RawEvent::parse(block).map(|event| self.decode_event(event))
     }
 
-    /// Decodes an event.
     pub fn decode_event(&mut self, event: RawEvent) -> Decoded {
         let [name, id, data] = [&event.name, &event.id, &event.data].map(|field| text(field));
         let (name, ns) = self.names.split(&name);

@@ -22,7 +22,6 @@ const WAITING: usize = 4;
 /// One item delivered by a connection.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Feed {
-    /// An event.
     Event(RawEvent),
     /// A comment line, sent as a heartbeat.
     Heartbeat,

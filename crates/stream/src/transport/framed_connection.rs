@@ -1,7 +1,7 @@
 //! One connection of a thread's stream, as frames classified by run and thread.
 
 use crate::protocol::Metadata;
-use crate::source::resume::key;
+use crate::source::id_key::IdKey;
 use crate::sse::parse::RawEvent;
 use crate::sse::read_ahead::{Batch, Feed, Feeds};
 use foldhash::fast::FixedState;
@@ -31,10 +31,8 @@ pub(super) enum ThreadFrame {
 pub(super) struct Block {
     pub(super) event: RawEvent,
     pub(super) kind: FrameKind,
-    pub(super) id: Option<Key>,
+    pub(super) id: Option<IdKey>,
 }
-
-pub(super) type Key = (u64, u64);
 
 /// The kind of a thread's event, as far as merging needs it.
 #[derive(Debug, PartialEq)]
@@ -86,7 +84,7 @@ impl Block {
             b"state_update" | b"error" => FrameKind::ThreadLevel,
             _ => FrameKind::RunEvent,
         };
-        let id = std::str::from_utf8(&event.id).ok().and_then(key);
+        let id = std::str::from_utf8(&event.id).ok().and_then(IdKey::of);
         Block { kind, id, event }
     }
 

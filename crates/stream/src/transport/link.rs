@@ -168,7 +168,6 @@ impl Default for Retries {
     }
 }
 
-/// The options of a source.
 #[derive(Debug, Clone)]
 pub struct SourceOptions {
     /// The head of the event log. The source fills in ids when it learns them.

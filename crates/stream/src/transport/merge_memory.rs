@@ -1,6 +1,6 @@
 //! The state of a thread's merged stream that outlives a connection.
 
-use super::framed_connection::Key;
+use crate::source::id_key::IdKey;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ pub(crate) struct MergeMemory {
     /// The run of the newest event, unless it has finished.
     pub(super) current: Option<String>,
     /// Finished runs, each with the id of its last event.
-    pub(super) done: HashMap<String, Option<Key>>,
+    pub(super) done: HashMap<String, Option<IdKey>>,
     /// Whether the stream was reopened because the start of a run was missing, and no run has finished since.
     pub(super) reopened_for_start: bool,
     /// The run whose missing end was the reason to reopen the stream.

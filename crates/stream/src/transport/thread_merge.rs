@@ -8,9 +8,9 @@
 //! The present takes over from the run at the id of the present's first event. If that id cannot be determined the body
 //! ends, and the source reconnects after the last id up to which it is complete.
 
-use crate::source::resume::key;
+use crate::source::id_key::IdKey;
 use crate::sse::read_ahead::{Batch, Feed, Feeds};
-use crate::transport::framed_connection::{Block, FrameKind, FramedConnection, Key, ThreadFrame, next_or_pending};
+use crate::transport::framed_connection::{Block, FrameKind, FramedConnection, ThreadFrame, next_or_pending};
 use crate::transport::merge_memory::{MergeMemory, lock};
 use crate::transport::modes::is_resumable;
 use crate::transport::thread_link::Thread;
@@ -67,9 +67,9 @@ pub(crate) struct ThreadMerger {
     /// The present's first run event, held back.
     held: Option<Block>,
     /// The id up to which the run is read before the present takes over. The maximum once the run has ended.
-    edge: Option<Key>,
+    edge: Option<IdKey>,
     /// The newest id from the run, and hashes of its events that the present may also deliver.
-    newest: Option<Key>,
+    newest: Option<IdKey>,
     delivered: HashSet<u64>,
     /// When the last listed run ended, if the past contains it.
     last: Option<u64>,
@@ -239,10 +239,10 @@ impl ThreadMerger {
     /// Returns whether the past has replayed the end of the last run that it contains.
     fn has_past(&self) -> bool {
         let Some(last) = self.last_finished() else { return true };
-        let after = key(&self.after);
+        let after = IdKey::of(&self.after);
         let is_before = match lock(&self.memory).done.get(&last.run_id) {
             Some(id) => *id <= after,
-            None => ended(last).is_some_and(|ended| after.is_some_and(|(at, _)| ended < at)),
+            None => ended(last).is_some_and(|ended| after.is_some_and(|after| ended < after.major)),
         };
         is_before || self.ended.as_ref() == Some(&last.run_id)
     }
@@ -265,12 +265,12 @@ impl ThreadMerger {
             return true;
         }
         if let Some(known) = run.as_ref().and_then(|run| self.runs.iter().find(|r| r.run_id == *run)) {
-            let is_in_time = is_named || block.id.is_none_or(|(at, _)| ended(known).is_none_or(|ended| at <= ended));
+            let is_in_time = is_named || block.id.is_none_or(|id| ended(known).is_none_or(|ended| id.major <= ended));
             return is_finished(known) && is_in_time;
         }
         // An unlisted or unknown run. Runs of a thread never overlap, so compare times.
         let last = self.runs.iter().filter(|run| is_finished(run)).filter_map(ended).max();
-        block.id.is_some_and(|(at, _)| last.is_some_and(|last| at <= last))
+        block.id.is_some_and(|id| last.is_some_and(|last| id.major <= last))
     }
 
     /// Returns whether an event that `is_past` did not recognize belongs to a deleted run. The server keeps the events
@@ -297,7 +297,7 @@ impl ThreadMerger {
                 }
                 None
             }
-            FrameKind::RunEvent if self.last.zip(block.id).is_some_and(|(last, (at, _))| at <= last) => None,
+            FrameKind::RunEvent if self.last.zip(block.id).is_some_and(|(last, id)| id.major <= last) => None,
             _ => Some(block),
         }
     }
@@ -367,7 +367,7 @@ impl ThreadMerger {
                 ThreadFrame::Heartbeat => self.heartbeat(),
                 ThreadFrame::Truncated => self.end_truncated(),
                 ThreadFrame::Closed => {
-                    self.edge = Some((u64::MAX, 0));
+                    self.edge = Some(IdKey { major: u64::MAX, minor: 0 });
                     self.leave_run();
                 }
             },
@@ -401,7 +401,7 @@ impl ThreadMerger {
             self.leave_run();
             return;
         }
-        if id.0.saturating_add(CLOCK_SKEW) >= self.since {
+        if id.major.saturating_add(CLOCK_SKEW) >= self.since {
             self.delivered.insert(block.fingerprint());
         }
         self.newest = self.newest.max(Some(id));
@@ -452,7 +452,7 @@ impl ThreadMerger {
     }
 
     async fn read_present(&mut self) -> Result<(), ApiError> {
-        let awaits_done = self.edge.is_some_and(|(at, _)| at == u64::MAX);
+        let awaits_done = self.edge.is_some_and(|id| id.major == u64::MAX);
         let is_overdue = lock(&self.memory).replay_overdue;
         let frame = match self.held.take() {
             Some(block) => ThreadFrame::Block(block),
@@ -552,7 +552,7 @@ impl ThreadMerger {
 
     /// Reports runs that are not resumable: events that were not received live are lost.
     fn report_unresumable_runs(&mut self) {
-        let from = key(&self.after).map_or(0, |(at, _)| at);
+        let from = IdKey::of(&self.after).map_or(0, |id| id.major);
         let memory = lock(&self.memory);
         let is_missed = |run: &&Run| match is_finished(run) {
             true => !memory.done.contains_key(&run.run_id) && ended(run).is_none_or(|at| at > from),

@@ -5,7 +5,6 @@ use crate::input::key::Key;
 use crate::session::msg::Effect;
 
 impl App {
-    /// Handles a key.
     pub(super) fn handle_key(&mut self, key: Key) -> Vec<Effect> {
         let context = self.context();
         // Ignore navigation while frozen: moving a cursor the user cannot see is worse than not moving it.

@@ -8,7 +8,6 @@ pub const WIDE: u16 = 120;
 
 /// The rectangles of one screen. A pane that is not shown has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs)]
 pub struct Regions {
     pub header: Area,
     pub deployments: Option<Area>,

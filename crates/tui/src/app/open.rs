@@ -141,7 +141,6 @@ impl App {
         self.after_showing(shown);
     }
 
-    /// Shows the page of a thread.
     pub(super) fn show_thread_page(&mut self, thread: &ThreadRef) {
         let shown = self.stream.show_thread(&self.session, thread);
         self.after_showing(shown);

@@ -7,7 +7,6 @@ use std::ops::{Deref, DerefMut};
 /// Declares the overlays. One with a name and a help sentence is opened by the command of that name.
 macro_rules! overlays {
     ($($variant:ident($component:ty) $(= $command:literal, $help:literal)?;)*) => {
-        /// An overlay.
         #[derive(Debug, Clone)]
         pub enum Overlay { $($variant(Box<$component>),)* }
 

@@ -15,7 +15,6 @@ pub enum Context {
     Stream,
     /// The modes of a stream.
     Modes,
-    /// Logs.
     Logs,
     /// The page that explains a revision.
     Card,
@@ -33,7 +32,6 @@ pub enum Context {
     Confirm,
     /// The answer to a thread's questions.
     Answer,
-    /// The journal.
     Journal,
     /// One entry of the journal.
     Entry,
@@ -87,7 +85,6 @@ impl Context {
 
 /// An action that a key triggers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)]
 pub enum Action {
     Quit,
     QuitNow,

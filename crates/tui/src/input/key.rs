@@ -8,15 +8,12 @@ use std::str::FromStr;
 pub struct Key {
     /// Which key. Shift is part of a character (`G`), and `BackTab` is its own key.
     pub code: Code,
-    /// With Ctrl.
     pub ctrl: bool,
-    /// With Alt.
     pub alt: bool,
 }
 
 /// The keys that Runtail knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)]
 pub enum Code {
     Char(char),
     F(u8),

@@ -253,10 +253,9 @@ impl Patience {
 }
 
 /// The revisions of a deployment.
-pub async fn revisions(services: &Services, at: (&str, &str), limit: usize, mut told: Told, out: &Out) {
+pub async fn revisions(services: &Services, profile: &str, id: &str, limit: usize, mut told: Told, out: &Out) {
     // Who only scrolls past a deployment does not ask for its revisions.
     tokio::time::sleep(SETTLE).await;
-    let (profile, id) = at;
     let mut patience = Patience { limit: services.poll.timeout, moving_since: None };
     let mut round = Round::begin();
     loop {
@@ -399,8 +398,7 @@ pub async fn threads(services: &Services, server: &ServerRef, limit: usize, mut 
 }
 
 /// The runs of a thread, newest first.
-pub async fn runs(services: &Services, of: (&ServerRef, &str), limit: usize, mut told: Told, out: &Out) {
-    let (server, thread) = of;
+pub async fn runs(services: &Services, server: &ServerRef, thread: &str, limit: usize, mut told: Told, out: &Out) {
     let mut round = Round::begin();
     loop {
         round.again();

@@ -137,7 +137,7 @@ impl Runner {
                 (SubscriptionId::Deployments(profile), _) => polls::deployments(services, &profile, told, &out).await,
                 (SubscriptionId::Newest(profile), _) => polls::newest(services, &profile, told, &out).await,
                 (SubscriptionId::Revisions(profile, id), _) => {
-                    polls::revisions(services, (&profile, &id), sub.limit, told, &out).await
+                    polls::revisions(services, &profile, &id, sub.limit, told, &out).await
                 }
                 (SubscriptionId::Vanish(profile, id), _) => polls::vanish(services, &profile, &id, told, &out).await,
                 (SubscriptionId::Watch(of), _) => polls::watch(services, &of, told, &out).await,
@@ -149,7 +149,7 @@ impl Runner {
                     super::statuses::thread_statuses(services, &server, told, &out).await
                 }
                 (SubscriptionId::Runs(server, thread), _) => {
-                    polls::runs(services, (&server, &thread), sub.limit, told, &out).await
+                    polls::runs(services, &server, &thread, sub.limit, told, &out).await
                 }
                 (SubscriptionId::Stream(_), SubscriptionKind::Stream(server, target)) => {
                     stream(services, &server, target, max_event, told, &out).await

@@ -14,11 +14,8 @@ pub struct Origin {
     pub file: Option<PathBuf>,
     /// The profiles that were chosen by name; whatever the file says, no others are used unasked.
     pub names: Vec<String>,
-    /// `--read-only`.
     pub read_only: bool,
-    /// `--write`.
     pub write: bool,
-    /// `--ascii`.
     pub ascii: bool,
     /// Whether the variable is set in which a key is looked for without a file.
     pub has_key: bool,

@@ -16,7 +16,6 @@ pub enum Pane {
 /// A navigation target.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Destination {
-    /// A pane.
     Pane(Pane),
     /// A deployment, by its name.
     Deployment(String),
@@ -34,9 +33,7 @@ pub enum Destination {
     Stream(ServerRef, StreamTarget),
     /// A listed deployment, by its id, and one of its revisions; its record, where it is not listed.
     Row {
-        /// The deployment.
         deployment: String,
-        /// The revision.
         revision: Option<String>,
         /// The record.
         or: Described,
@@ -50,7 +47,6 @@ pub enum Destination {
 /// The argument of a command, which determines its completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// Nothing.
     Nothing,
     /// Free text, by its placeholder.
     Text(&'static str),
@@ -68,7 +64,6 @@ pub enum Takes {
     View,
     /// One of the open streams, by the number of its tab.
     Stream,
-    /// A theme.
     Theme,
     /// How the view is written, and where to.
     Export,

@@ -22,7 +22,6 @@ use std::sync::Arc;
 pub enum EffectResult {
     /// Who an agent server is.
     Info(ServerRef, Result<ServerInfo, ApiError>),
-    /// Its assistants.
     Assistants(ServerRef, Result<Vec<Assistant>, ApiError>),
     /// A record as the server wrote it, secrets masked.
     Described(Described, Result<Arc<str>, ApiError>),
@@ -120,7 +119,6 @@ pub enum Effect {
     LoadThread(u64, ThreadRef),
     /// Forget the change, or the action, of that number (no answer).
     Forget(u64),
-    /// Read the journal.
     ReadJournal,
     /// Let the person's own editor change a text; it comes back as [`Msg::Edited`].
     EditOutside(String),
@@ -192,15 +190,12 @@ impl Source {
 /// What a source has by an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
-    /// A thread.
     Thread,
-    /// An assistant.
     Assistant,
     /// A run, by its thread.
     Run(String),
     /// A deployment, by its name.
     Deployment(String),
-    /// A revision.
     Revision,
     /// It can't be told: the server has only the contract's calls, which look nothing up.
     Unsupported,

@@ -11,7 +11,6 @@ use std::sync::Arc;
 /// A profile as the dashboard knows it: no secret is in here.
 #[derive(Debug, Clone, Default)]
 pub struct ProfileState {
-    /// Its name.
     pub name: Arc<str>,
     /// Its region's tag, or its host.
     pub region: Option<String>,

@@ -19,7 +19,6 @@ pub struct ServerRef {
 /// A thread of an agent server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadRef {
-    /// The server.
     pub server: ServerRef,
     /// The thread's id.
     pub id: String,
@@ -39,7 +38,6 @@ pub struct Made {
 /// A revision of a deployment of a profile.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RevisionRef {
-    /// The profile.
     pub profile: Arc<str>,
     /// The deployment's id.
     pub deployment: Arc<str>,
@@ -50,7 +48,6 @@ pub struct RevisionRef {
 /// A log to read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogRef {
-    /// The profile.
     pub profile: Arc<str>,
     /// The name before its lines.
     pub name: String,
@@ -79,7 +76,6 @@ pub enum Described {
     Thread(ServerRef, String),
     /// A deployment: its profile, its id, and its name.
     Deployment(Arc<str>, Arc<str>, String),
-    /// A revision.
     Revision(RevisionRef),
     /// A Forge installation session: its profile and its id.
     ForgeSession(Arc<str>, String),
@@ -118,17 +114,9 @@ pub enum StreamTarget {
         body: Arc<RunCreate>,
     },
     /// A run that somebody started.
-    Join {
-        /// Its thread.
-        thread: String,
-        /// The run.
-        run: String,
-    },
+    Join { thread: String, run: String },
     /// All runs of a thread, without end.
-    Tail {
-        /// The thread.
-        thread: String,
-    },
+    Tail { thread: String },
     /// A file that a stream was recorded to: nothing is asked of any server.
     Recording {
         /// Its path.

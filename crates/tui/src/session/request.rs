@@ -90,7 +90,6 @@ pub enum Pref {
     Timestamps(Timestamps),
     /// Whose the mouse is.
     Mouse(Mouse),
-    /// The theme.
     Theme(String),
     /// The theme that is shown while it is chosen.
     Preview(Option<String>),
@@ -132,7 +131,6 @@ impl From<ProfileRequest> for Request {
 pub enum Route {
     /// A JSON document.
     Document {
-        /// Its title.
         title: String,
         /// The document.
         text: Arc<str>,
@@ -160,7 +158,6 @@ pub enum Route {
         name: String,
         /// The name of its deployment on the command line.
         address: String,
-        /// The times.
         times: Vec<StatusTime>,
     },
     /// The differences between two revisions.

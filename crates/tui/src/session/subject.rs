@@ -7,22 +7,16 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// A new deployment of a profile.
-    CreateDeployment {
-        /** The profile. */
-        profile: Arc<str>,
-    },
+    CreateDeployment { profile: Arc<str> },
     /// What is changed of a deployment.
     UpdateDeployment {
-        /** The profile. */
         profile: Arc<str>,
         /** The deployment's id. */
         id: Arc<str>,
-        /** Its name. */
         name: Arc<str>,
     },
     /// An authentication with a provider.
     Authenticate {
-        /** The profile. */
         profile: Arc<str>,
         /** The provider's slug. */
         provider: Arc<str>,
@@ -31,7 +25,6 @@ pub enum Subject {
     Profile(Option<Arc<str>>),
     /// What stands beside the deployments.
     Service {
-        /** The profile. */
         profile: Arc<str>,
         /** What is done. */
         what: Service,

@@ -28,7 +28,6 @@ pub enum SubscriptionEvent {
     },
     /// The newest revision of a deployment in the list.
     Newest {
-        /** The deployment. */
         deployment: Arc<str>,
         /** Its newest revision. */
         revision: Result<Revision, ApiError>,
@@ -207,7 +206,6 @@ pub enum Pace {
 /// A newest revision that the list wants to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// The deployment.
     pub deployment: Arc<str>,
     /// Its newest revision.
     pub revision: Arc<str>,
@@ -220,7 +218,6 @@ pub struct Wanted {
 /// A thread of a list whose status is to be read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WantedStatus {
-    /// The thread.
     pub thread: Arc<str>,
     /// What the list says of it: read again when that changes.
     pub facts: Arc<ThreadFacts>,

@@ -10,7 +10,6 @@ use runtail_stream::projection::Status;
 
 /// The thread of the stream that is shown.
 pub struct ThreadView<'a> {
-    /// Its server.
     pub server: &'a ServerRef,
     /// Its id, where it is known.
     pub thread_id: Option<&'a str>,
@@ -32,11 +31,8 @@ pub struct ThreadView<'a> {
 pub struct ModesView {
     /// What the stream is of.
     pub target: StreamTarget,
-    /// Its thread.
     pub thread_id: Option<String>,
-    /// Its run.
     pub run_id: Option<String>,
-    /// Its server.
     pub server: ServerRef,
     /// Whether it goes on.
     pub is_open: bool,

@@ -2,7 +2,6 @@
 
 /// A rectangle of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs)]
 pub struct Area {
     pub x: u16,
     pub y: u16,

@@ -29,7 +29,6 @@ enum Kind {
 pub enum Side {
     /// It was read before.
     Read(Arc<Doc>),
-    /// Its text.
     Text(Excerpt),
 }
 
@@ -73,7 +72,6 @@ impl Task {
         Task(Arc::new(Kind::Compare(old, new)))
     }
 
-    /// Begins.
     pub fn begin(&self) -> Job {
         match &*self.0 {
             Kind::Read(text) => Job::Read(Reading::new(text.clone())),

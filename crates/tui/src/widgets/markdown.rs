@@ -50,7 +50,6 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// For Markdown.
     pub fn markdown(measure: Measure) -> Flow {
         Flow { measure, markdown: true, plain: false, tone: Tone::Plain, rows: Vec::new(), kept: (0, 0), read: 0 }
     }

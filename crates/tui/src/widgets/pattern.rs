@@ -28,7 +28,6 @@ pub struct Pattern {
 /// A text that is looked through.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// The text.
     pub text: &'a str,
     /// Whether it is JSON: then it is searched as it came, and as it reads without escapes.
     pub is_json: bool,

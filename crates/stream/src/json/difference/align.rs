@@ -48,7 +48,7 @@ pub(super) fn align(old: Side<'_>, new: Side<'_>) -> Option<Vec<Aligned>> {
     let old_ids: Vec<Option<&str>> = olds.iter().map(|n| id(old.0, *n)).collect();
     let new_ids: Vec<Option<&str>> = news.iter().map(|n| id(new.0, *n)).collect();
     if let (Some(old_ids), Some(new_ids)) = (unique(&old_ids), unique(&new_ids)) {
-        return Some(by_id((olds, &old_ids), (news, &new_ids)));
+        return Some(by_id(&Identified { nodes: olds, ids: &old_ids }, &Identified { nodes: news, ids: &new_ids }));
     }
     let anchors = common(olds, news, equal)?;
     let mut aligned = Vec::new();
@@ -96,29 +96,35 @@ fn unique<'a>(ids: &[Option<&'a str>]) -> Option<Vec<&'a str>> {
     ids.iter().map(|id| id.filter(|id| seen.insert(*id))).collect()
 }
 
-fn by_id(old: (&[u32], &[&str]), new: (&[u32], &[&str])) -> Vec<Aligned> {
-    let place: HashMap<&str, usize> = old.1.iter().enumerate().map(|(n, id)| (*id, n)).collect();
-    let before: Vec<Option<usize>> = new.1.iter().map(|id| place.get(id).copied()).collect();
+/// The members of a list, each with its id.
+struct Identified<'a> {
+    nodes: &'a [u32],
+    ids: &'a [&'a str],
+}
+
+fn by_id(old: &Identified<'_>, new: &Identified<'_>) -> Vec<Aligned> {
+    let place: HashMap<&str, usize> = old.ids.iter().enumerate().map(|(n, id)| (*id, n)).collect();
+    let before: Vec<Option<usize>> = new.ids.iter().map(|id| place.get(id).copied()).collect();
     let stays = longest_rise(&before);
     let found: HashSet<usize> = before.iter().flatten().copied().collect();
     let mut aligned = Vec::new();
-    let mut told = 0;
+    let mut reported = 0;
     let mut gone = |aligned: &mut Vec<Aligned>, upto: usize| {
-        aligned.extend((told..upto).filter(|n| !found.contains(n)).map(|n| Aligned::Removed(old.0[n])));
-        told = upto;
+        aligned.extend((reported..upto).filter(|n| !found.contains(n)).map(|n| Aligned::Removed(old.nodes[n])));
+        reported = upto;
     };
     for (n, at) in before.into_iter().enumerate() {
-        let to = new.0[n];
+        let to = new.nodes[n];
         match at {
             Some(at) if stays[n] => {
                 gone(&mut aligned, at);
-                aligned.push(Aligned::Pair(old.0[at], to));
+                aligned.push(Aligned::Pair(old.nodes[at], to));
             }
-            Some(at) => aligned.push(Aligned::Moved(old.0[at], to)),
+            Some(at) => aligned.push(Aligned::Moved(old.nodes[at], to)),
             None => aligned.push(Aligned::Added(to)),
         }
     }
-    gone(&mut aligned, old.0.len());
+    gone(&mut aligned, old.nodes.len());
     aligned
 }
 

@@ -115,7 +115,6 @@ pub struct RunNumbers {
     pub lost: SignedDuration,
     /// The event that each further attempt began with, and what the one before it had cost.
     pub retries: Vec<(Seq, SignedDuration)>,
-    /// Its events.
     pub events: u64,
     /// Bytes of their payloads.
     pub bytes: u64,

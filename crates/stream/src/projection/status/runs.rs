@@ -12,15 +12,12 @@ use std::sync::Arc;
 pub enum RunOutcome {
     /// It waits for its turn.
     Queued,
-    /// It is running.
     Running,
-    /// It finished.
     Finished,
     /// It is waiting for an answer.
     Asked,
     /// It stopped at a breakpoint.
     Paused,
-    /// It failed.
     Failed,
     /// It ran out of time.
     TimedOut,

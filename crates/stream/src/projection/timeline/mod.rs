@@ -25,7 +25,6 @@ const MAX_ATTEMPTS: usize = 4096;
 /// Bars behind a place that are looked at to find the one that ran there.
 const LOOK_BACK: usize = 2000;
 
-/// The kind of a bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BarKind {
     /// A task of a graph: one run of a node.
@@ -41,9 +40,7 @@ pub enum BarKind {
 pub enum BarState {
     /// It runs.
     Running,
-    /// It is done.
     Done,
-    /// It failed.
     Failed,
     /// It stopped to ask.
     Interrupted,

@@ -18,7 +18,6 @@ pub enum Field {
     Where,
     /// Which stream modes.
     Modes,
-    /// The input.
     Input,
 }
 

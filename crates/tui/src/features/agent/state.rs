@@ -14,7 +14,6 @@ use std::sync::Arc;
 pub enum Tab {
     /// The server's threads.
     Threads,
-    /// Its assistants.
     Assistants,
     /// The runs of one thread.
     Runs,
@@ -34,7 +33,6 @@ pub struct Server {
     pub tab: Tab,
     /// Threads, newest first.
     pub threads: Loaded<Vec<Thread>>,
-    /// Assistants.
     pub assistants: Loaded<Vec<Assistant>>,
     /// The thread whose runs are listed, and its runs.
     pub runs_of: Option<String>,

@@ -72,11 +72,8 @@ impl Subject {
 /// What is written down.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Written {
-    /// A change.
     Change(Intent),
-    /// An authentication.
     Authentication(AuthAuthenticateRequest),
-    /// A profile.
     Profile(Box<Profile>),
 }
 
@@ -92,7 +89,6 @@ fn problem(error: ConfigError) -> Problem {
 pub struct Editor {
     /// What it is about.
     pub subject: Subject,
-    /// The text.
     pub text: TextInput,
     /// What is wrong with it: nothing wrong ever leaves the editor.
     pub problem: Option<Problem>,

@@ -8,7 +8,6 @@ use std::cmp::{Ordering, Reverse};
 pub const FIELDS: [&str; 11] =
     ["name", "profile", "region", "state", "newest", "live", "source", "type", "url", "ref", "id"];
 
-/// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
     /// The deployment's name.
@@ -27,7 +26,6 @@ pub enum Column {
     Type,
     /// `github`, `external_docker`, …
     Source,
-    /// The profile.
     Profile,
     /// Address of the agent server.
     Url,

@@ -452,7 +452,6 @@ impl DeploymentList {
         self.row(self.picker.selected.as_ref()?)
     }
 
-    /// The filter.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }

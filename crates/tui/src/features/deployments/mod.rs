@@ -25,7 +25,6 @@ use watch::Watch;
 /// The deployments of all profiles, their revisions, and what a person wants to be told of them.
 #[derive(Debug, Default)]
 pub struct Deployments {
-    /// The list.
     pub list: DeploymentList,
     /// Revisions, by row.
     pub histories: HashMap<String, History>,

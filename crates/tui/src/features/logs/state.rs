@@ -19,7 +19,6 @@ const FIELDS: [&str; 2] = ["level", "from"];
 /// One of the logs in a view.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// The profile.
     pub profile: Arc<str>,
     /// What stands before its lines.
     pub name: String,
@@ -94,7 +93,6 @@ pub struct Entry {
     number: u64,
     /// Number of its log.
     pub source: usize,
-    /// The line.
     pub line: Kept,
     /// The log's name, for the filter.
     name: Arc<str>,

@@ -10,7 +10,6 @@ use runtail_core::config::{Mouse, Timestamps};
 use runtail_core::model::{Collection, GithubApp, Service};
 use std::sync::Arc;
 
-/// A command.
 pub struct Command {
     /// What is typed.
     pub name: &'static str,

@@ -15,7 +15,6 @@ pub enum Address {
     Id(String),
     /// A deployment's page, or that of one of its revisions.
     Deployment {
-        /// Its id.
         id: String,
         /// The revision's.
         revision: Option<String>,

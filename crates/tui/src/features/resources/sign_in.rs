@@ -47,7 +47,6 @@ pub enum Stage {
     Asking,
     /// This was the answer, with what the wait told since.
     Answered(AuthAnswer),
-    /// It failed.
     Failed(ApiError),
 }
 

@@ -79,7 +79,6 @@ impl LastModes {
     }
 }
 
-/// The modes dialog.
 #[derive(Debug, Clone)]
 pub struct ModesDialog {
     /// The number of the stream.

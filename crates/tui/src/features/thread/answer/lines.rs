@@ -16,7 +16,6 @@ use serde_json::Value;
 const QUESTION_LINES: usize = 10;
 const REQUEST_LINES: usize = 12;
 
-/// The lines of a card.
 #[derive(Debug, Default)]
 pub struct CardLines {
     pub lines: Vec<Line>,

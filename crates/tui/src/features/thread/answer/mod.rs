@@ -26,7 +26,6 @@ use runtail_core::text;
 /// Maximum number of drafts kept in a session.
 const MAX_DRAFTS: usize = 50;
 
-/// The answer card.
 #[derive(Debug, Clone)]
 pub struct AnswerCard {
     /// The number of the card in this session.
