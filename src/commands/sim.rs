@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Options of `sim`.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Port of the first server; the others take the ports after it (default: the system chooses)
+    /// Port of the first server; the others take the ports after it (default, or 0: the system chooses)
     #[arg(long, value_name = "P")]
     port: Option<u16>,
     /// What the servers hold: demo, empty, contract, javascript, aegra, fleet or fleet:N
@@ -26,8 +26,12 @@ pub(crate) async fn run(options: Options) -> Result<Exit, Failure> {
     if !(options.speed.is_finite() && options.speed > 0.0) {
         return Err(Failure::usage("--speed must be greater than 0"));
     }
-    let wanted =
-        SimOptions { port: options.port, scenario: options.scenario, speed: options.speed, ..SimOptions::demo() };
+    let wanted = SimOptions {
+        port: options.port.filter(|port| *port != 0),
+        scenario: options.scenario,
+        speed: options.speed,
+        ..SimOptions::demo()
+    };
     let sim = Sim::start(wanted).await.map_err(|e| {
         let port = options.port.map(|p| format!(" on port {p} and the following ones")).unwrap_or_default();
         Failure::new(Exit::Failed, format!("the simulator can't listen{port}: {e}"))

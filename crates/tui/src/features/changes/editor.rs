@@ -141,7 +141,10 @@ impl Changes {
         let draft = self.drafts.remove(&subject);
         let mut editor = Editor::new(subject, text);
         if let Some(draft) = &draft {
-            editor.set_text(draft);
+            // A new input, because an undo must not replace the draft by the text that the editor began with.
+            editor.text = TextInput::new(draft);
+            editor.text.set_cursor(0, 0);
+            editor.check();
         }
         (editor, draft.is_some())
     }
