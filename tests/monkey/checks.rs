@@ -151,7 +151,7 @@ impl Watched {
             && w >= SMALLEST.0
             && h >= SMALLEST.1
         {
-            assert!(text.contains("sends it") || text.contains("to allow it"), "a dialog asks nothing: {text}");
+            assert!(text.contains("sends it") || text.contains("to confirm"), "a dialog asks nothing: {text}");
             self.drawn.insert(confirm.number);
         }
     }
