@@ -243,7 +243,7 @@ impl Doc {
         self.node(node).children > 0
     }
 
-    /// Returns whether a container holds a node, at whatever depth.
+    /// Returns whether a container holds a node, at any depth.
     pub fn contains(&self, container: u32, node: u32) -> bool {
         container < node && node < self.after(container)
     }

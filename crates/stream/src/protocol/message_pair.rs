@@ -3,7 +3,7 @@
 
 use super::{MessageOrigin, MessagePayload};
 
-/// A message with what comes beside it.
+/// A message and its metadata.
 pub(crate) struct MessagePair<'a> {
     pub message: MessagePayload<'a>,
     /// Where it comes from.

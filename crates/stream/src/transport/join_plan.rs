@@ -173,7 +173,7 @@ mod tests {
         };
         assert_eq!(missing("metadata", r#"{"run_id":"r","attempt":1}"#, None, None), None);
         assert_eq!(missing("metadata", r#"{"run_id":"r"}"#, None, None), None);
-        // By the contract the first event has both fields, whatever its name.
+        // By the contract the first event has both fields, under any name.
         assert_eq!(missing("start", r#"{"run_id":"r","attempt":1}"#, None, None), None);
         assert_eq!(missing("values", "{}", Some(0), Some(0)), None);
         for (name, data) in [

@@ -29,7 +29,7 @@ impl App {
         }
     }
 
-    /// The configuration file was read again. One that cannot be used changes nothing, and is said to be so.
+    /// Applies a configuration file that was read again. An invalid one changes nothing and is reported.
     pub(crate) fn reconfigure(&mut self, read: Result<Box<Config>, ConfigError>) -> Vec<Effect> {
         let chosen_before = self.session.catalogue.chosen.clone();
         let sealed = |mut config: Box<Config>| {
@@ -173,8 +173,8 @@ impl App {
         effects
     }
 
-    /// Closes what is open of all profiles but those that stay. A change that somebody is asked about is asked about anew where
-    /// anything at all of its profile is not the same. Says what a person may miss.
+    /// Closes the streams, lists and dialogs of profiles that don't stay. A pending change is closed if anything in its profile's
+    /// definition changed. Returns what was closed, for the notice, and the effects.
     fn close_unless(
         &mut self,
         stays: impl Fn(&str) -> bool,

@@ -119,7 +119,7 @@ impl App {
         }
     }
 
-    /// Goes to whatever has this id: what is on the screen or was listed first, then what the open server knows.
+    /// Goes to the object with this id: first among visible and listed ones, then on the open server.
     fn go_to_id(&mut self, id: &str) -> Vec<Effect> {
         if let Some(row) = self.row_of(id) {
             return self.go_to_row(row, None);

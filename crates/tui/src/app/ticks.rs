@@ -36,7 +36,7 @@ impl App {
         let mut also = |tick: Option<Duration>| next = next.into_iter().chain(tick).min();
         also(self.notice().and(self.session.notice_until).map(|until| ahead(until, self.session.now)));
         also(self.overlays.last().and_then(|top| top.next_tick(&self.overlay_cx(false))));
-        // Header and footer stand above and below whatever lies over the panes.
+        // Header and footer stay visible around an overlay.
         if self.overlays.iter().all(|overlay| matches!(overlay, Overlay::Command(_))) {
             also(shown.is_some_and(Viewer::is_open).then_some(SECOND));
             also(shown.and_then(|viewer| viewer.thread_status().time()).map(|at| self.older(at)));

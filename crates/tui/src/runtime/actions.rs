@@ -15,7 +15,8 @@ use std::time::Duration;
 /// How long a cancelled run is followed.
 const FOLLOWED: Duration = Duration::from_secs(60);
 
-/// The actions that wait. What is sent goes to the server that was looked at, whatever the profile leads to by then.
+/// The pending actions. An action is sent to the server that was read for its preview, even if the profile points to another one
+/// by then.
 #[derive(Default)]
 pub struct Actions(Mutex<HashMap<u64, (AgentServer, ThreadPlan)>>);
 

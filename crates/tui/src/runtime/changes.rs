@@ -8,8 +8,8 @@ use runtail_core::model::{DeploymentSpec, Intent, Plan, Preview};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The changes that wait, each with the client that it was planned with: what is sent goes where it was looked at, whatever
-/// the profile leads to by then.
+/// The pending changes, each with the client that planned it. A change is sent to the server that was read for its preview, even
+/// if the profile points to another server by then.
 #[derive(Default)]
 pub struct Changes(Mutex<HashMap<u64, (ControlPlane, Plan)>>);
 

@@ -143,8 +143,7 @@ impl Services {
         Ok(AgentServer::new(clients.http, server.url.parse().map_err(no_address)?))
     }
 
-    /// Looks at why a request failed, if it did, for what that means for the next ones of its profile: a refused key is
-    /// looked for anew.
+    /// Applies the effect of a failed request on the next ones of its profile: a rejected key is resolved again.
     pub fn heed(&self, profile: &str, error: Option<&ApiError>) {
         if let (Some(Kind::Unauthorized), Ok(entry)) = (error.map(|e| &e.kind), self.entry(profile)) {
             *lock(&entry.making) = None;

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 /// Where frames are drawn before they go to the terminal.
 ///
 /// ratatui's own backend writes its attributes and its cursor with every frame, and a large one in many pieces, since
-/// stdout holds a kilobyte: for a screen that stands still whatever comes, a terminal would be woken for nothing.
+/// stdout buffers a kilobyte: it would wake the terminal even for frames that change nothing.
 pub struct Sheet<W: Write> {
     /// What the frame that is being drawn changes, as the terminal is told it.
     cells: Vec<u8>,

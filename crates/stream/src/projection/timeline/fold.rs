@@ -92,8 +92,8 @@ impl Timeline {
         self.ids.insert(id, key);
     }
 
-    /// Returns the bar in which the graph of a namespace runs; none at the top. Each segment is `node:task id`; whatever has one
-    /// tells that this task runs.
+    /// Returns the bar in which the graph of a namespace runs; none at the top. Each segment is `node:task id`, and an event with
+    /// that segment shows that the task runs.
     pub(super) fn graph(&mut self, ns: &[Arc<str>], told: Told) -> Option<u64> {
         let mut parent = None;
         for (depth, segment) in ns.iter().enumerate().take(MAX_DEPTH) {

@@ -1,4 +1,4 @@
-//! The timeline of nodes, tools and model calls: a tree of bars for each attempt of a run, built from whatever modes
+//! The timeline of nodes, tools and model calls: a tree of bars for each attempt of a run, built from the modes that
 //! are available. Several modes are merged into one bar with the best times. Bars keep the events of their starts and
 //! ends, so that the tree and the event log can be navigated in both directions.
 

@@ -116,7 +116,7 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
     offers
 }
 
-/// What is known that has such a name, whatever command it is for.
+/// Returns the known objects with a matching name, for any command.
 fn things(cx: &Cx<'_>, word: &str) -> Vec<(u8, Offer)> {
     let mut offers = Vec::new();
     for command in COMMANDS.iter().filter(|command| !matches!(command.takes, Takes::Word(_) | Takes::Export)) {
