@@ -334,13 +334,13 @@ pub(super) fn line(foreign: &str) -> String {
 mod tests {
     use super::*;
 
-    fn said(body: &str) -> (String, Vec<String>) {
-        let said = read(&HeaderMap::new(), body.as_bytes());
-        (said.detail, said.fields)
+    fn details(body: &str) -> (String, Vec<String>) {
+        let details = read(&HeaderMap::new(), body.as_bytes());
+        (details.detail, details.fields)
     }
 
     #[test]
-    fn every_shape_of_body() {
+    fn error_details_are_read_from_every_body_shape() {
         let one = |text: &str| (text.to_string(), Vec::<String>::new());
         let refused = |fields: &[&str]| (of_fields(fields.len()), fields.iter().map(|f| f.to_string()).collect());
         for (body, expected) in [
@@ -368,15 +368,15 @@ mod tests {
                 one("HTML instead of JSON (“Sign in”): wrong URL or a proxy/login page?"),
             ),
         ] {
-            assert_eq!(said(body), expected, "{body}");
+            assert_eq!(details(body), expected, "{body}");
         }
     }
 
     #[test]
-    fn a_date_to_come_back_at_is_one_of_the_servers_own_clock() {
+    fn retry_after_dates_use_the_servers_clock() {
         let about = About { plane: Service::Agent, is_list: false, shown: Shown::Key, has_workspace: false };
         let mut headers = HeaderMap::new();
-        // A clock that is years from ours.
+        // The server's clock is years off.
         headers.insert(DATE, "Sat, 21 Nov 2009 10:00:00 GMT".parse().unwrap());
         headers.insert(RETRY_AFTER, "Sat, 21 Nov 2009 10:00:07 GMT".parse().unwrap());
         let error = refusal(StatusCode::SERVICE_UNAVAILABLE, &headers, b"", Place::default(), about);
@@ -384,14 +384,14 @@ mod tests {
     }
 
     #[test]
-    fn real_bodies() {
+    fn captured_error_bodies_are_parsed() {
         // Captured from langgraph-api 0.16.7 and @langchain/langgraph-api 1.5.1.
         let python = r#"{"detail":"\"banana\" is not valid under any of the schemas listed in the 'anyOf' keyword\n\nFailed validating \"anyOf\" in schema[\"components\"][\"schemas\"][\"RunCreateStateful\"][\"properties\"][\"stream_mode\"]\n\nOn instance[\"stream_mode\"]:\n    \"banana\""}"#;
         let expected = "stream_mode: \"banana\" is not valid under any of the schemas listed in the 'anyOf' keyword";
-        assert_eq!(said(python).1, [expected]);
+        assert_eq!(details(python).1, [expected]);
         let python = r#"{"detail":"\"assistant_id\" is a required property\n\nFailed validating \"required\" in schema[\"x\"]\n\nOn instance:\n    {\"input\":{\"a\":\"canary\"}}"}"#;
-        assert_eq!(said(python).1, ["\"assistant_id\" is a required property"]);
+        assert_eq!(details(python).1, ["\"assistant_id\" is a required property"]);
         let js = r#"{"success":false,"error":{"issues":[{"code":"invalid_union","unionErrors":[{"issues":[{"code":"invalid_type","expected":"string","received":"undefined","path":["assistant_id"],"message":"Required"}],"name":"ZodError"},{"issues":[{"path":["assistant_id"],"message":"Required"}],"name":"ZodError"}],"path":["assistant_id"],"message":"Invalid input"}],"name":"ZodError"}}"#;
-        assert_eq!(said(js).1, ["assistant_id: Required"]);
+        assert_eq!(details(js).1, ["assistant_id: Required"]);
     }
 }

@@ -190,19 +190,19 @@ mod tests {
     }
 
     #[test]
-    fn values_count_and_not_only_bytes() {
+    fn parse_cost_depends_on_values_and_not_only_bytes() {
         assert!(is_too_costly(&repeated("0,", 60 << 20)));
         assert!(is_too_costly(&repeated("[],", 60 << 20)));
         assert!(is_too_costly(&repeated(r#"{"a":1},"#, 60 << 20)));
         assert!(is_too_costly(&vec![b'['; 60 << 20]));
-        // Numbers of an embedding, and texts.
+        // Numbers of an embedding, and strings.
         assert!(!is_too_costly(&repeated("0.0123456789,", 50 << 20)));
         assert!(!is_too_costly(&repeated(r#""text with , : [ { \" and \\ in it, which are no values","#, 60 << 20)));
-        assert!(!is_too_costly(&repeated("0,", 8 << 20)), "small answers are not counted");
+        assert!(!is_too_costly(&repeated("0,", 8 << 20)), "small bodies are not measured");
     }
 
     #[test]
-    fn a_text_that_is_cut_off_anywhere_is_counted() {
+    fn truncated_bodies_can_be_measured() {
         let text = repeated(r#"{"a\\":"b\"",[1,2]},"#, 30 << 20);
         for cut in [text.len() - 1, text.len() - 5, text.len() - 13, text.len() - 14] {
             let _ = is_too_costly(&text[..cut]);

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_to_agent_servers_are_named_by_their_paths() {
+    fn agent_server_requests_have_readable_titles() {
         for (method, path, expected) in [
             ("POST", "/threads", "Create thread"),
             ("POST", "/own/prefix/threads", "Create thread"),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_named_by_what_they_do() {
+    fn run_requests_are_titled_by_their_effect() {
         for (body, expected) in [
             (json!({"input": {"a": 1}}), "Start run on thread t-1"),
             (json!({"input": null}), "Continue thread t-1"),

@@ -102,7 +102,7 @@ mod tests {
 
     const KEYS: [&str; 2] = ["lsv2_pt_canary", "bearer-canary-ab"];
 
-    fn passed(chunks: &[&[u8]]) -> String {
+    fn redacted(chunks: &[&[u8]]) -> String {
         let mut keyless = SecretRedactor::new(&Secrets::new(KEYS, 6));
         let mut out = Vec::new();
         for chunk in chunks {
@@ -113,19 +113,23 @@ mod tests {
     }
 
     #[test]
-    fn keys_go_and_the_rest_stays() {
-        assert_eq!(passed(&[b"data: lsv2_pt_", b"canary x\n\n"]), "data: *** x\n\n");
-        assert_eq!(passed(&[b"data: lsv2_pt_cana", b"\n\n"]), "data: lsv2_pt_cana\n\n");
-        assert_eq!(passed(&[b"lsv2_pt_lsv2_pt_canary"]), "lsv2_pt_***");
-        assert_eq!(passed(&[b"bearer-canary-"]), "bearer-canary-");
+    fn keys_are_redacted_from_streams() {
+        assert_eq!(redacted(&[b"data: lsv2_pt_", b"canary x\n\n"]), "data: *** x\n\n");
+        assert_eq!(redacted(&[b"data: lsv2_pt_cana", b"\n\n"]), "data: lsv2_pt_cana\n\n");
+        assert_eq!(redacted(&[b"lsv2_pt_lsv2_pt_canary"]), "lsv2_pt_***");
+        assert_eq!(redacted(&[b"bearer-canary-"]), "bearer-canary-");
         let mut keyless = SecretRedactor::new(&Secrets::new(KEYS, 6));
-        assert_eq!(keyless.pass(Bytes::from_static(b"data: 1l\n\n")), "data: 1l\n\n", "a whole event is not held back");
+        assert_eq!(
+            keyless.pass(Bytes::from_static(b"data: 1l\n\n")),
+            "data: 1l\n\n",
+            "a complete event is not held back"
+        );
         assert_eq!(keyless.pass(Bytes::from_static(b"data: l")), "data: ");
         assert_eq!(SecretRedactor::new(&Secrets::new([], 6)).pass(Bytes::from_static(b"data: l")), "data: l");
     }
 
     #[test]
-    fn a_whole_text_is_copied_only_where_a_key_is() {
+    fn whole_texts_are_copied_only_if_they_contain_a_key() {
         let keys = Secrets::new(KEYS, 6);
         assert_eq!(SecretRedactor::whole(&keys, b"{\"a\": \"lsv2_pt_canar\"}"), None);
         let both =
@@ -135,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn however_it_is_cut(
+        fn keys_are_redacted_across_any_chunks(
             parts in prop::collection::vec(prop::sample::select(vec![KEYS[0], KEYS[1], "lsv2_", "l", "bearer-canary-a", "b", "\n", "x{}"]), 0..20),
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
         ) {
@@ -144,8 +148,8 @@ mod tests {
             places.extend([0, text.len()]);
             places.sort_unstable();
             let chunks: Vec<&[u8]> = places.windows(2).map(|ends| &text.as_bytes()[ends[0]..ends[1]]).collect();
-            let wanted = KEYS.iter().fold(text.clone(), |text, key| text.replace(key, MASK));
-            prop_assert_eq!(passed(&chunks), wanted);
+            let expected = KEYS.iter().fold(text.clone(), |text, key| text.replace(key, MASK));
+            prop_assert_eq!(redacted(&chunks), expected);
         }
     }
 }

@@ -337,12 +337,12 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_that_says_more() {
+    fn more_specific_error_is_kept() {
         let bare = || error(Kind::NotFound, "Not Found");
-        let told = || error(Kind::NotFound, "Deployment ID 1 not found.");
+        let specific = || error(Kind::NotFound, "Deployment ID 1 not found.");
         let method = || error(Kind::Status(405), "Method Not Allowed");
-        assert_eq!(clearer(told(), bare()), told());
-        assert_eq!(clearer(bare(), told()), told());
+        assert_eq!(clearer(specific(), bare()), specific());
+        assert_eq!(clearer(bare(), specific()), specific());
         for (newer, older) in [(bare(), method()), (method(), bare())] {
             let error = clearer(newer, older);
             assert!(error.kind == Kind::NotFound && error.hint.is_some());

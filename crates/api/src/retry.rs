@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_worth_another_attempt() {
+    fn temporary_errors_are_retried() {
         let retry = Retry::PATIENT;
         for kind in [Kind::Network, Kind::RateLimited(None), Kind::Server(502), Kind::Server(503), Kind::Server(504)] {
             assert!(retry.wait(&error(kind.clone()), 1, 0.5).is_some(), "{kind:?}");
@@ -75,10 +75,10 @@ mod tests {
     }
 
     #[test]
-    fn the_servers_wish_is_kept_within_reason() {
-        let asked = |seconds| error(Kind::RateLimited(Some(Duration::from_secs(seconds))));
-        assert_eq!(Retry::PATIENT.wait(&asked(7), 1, 0.0), Some(Duration::from_secs(7)));
-        assert_eq!(Retry::PATIENT.wait(&asked(3600), 1, 0.0), None);
+    fn retry_after_is_honored_up_to_a_limit() {
+        let rate_limited = |seconds| error(Kind::RateLimited(Some(Duration::from_secs(seconds))));
+        assert_eq!(Retry::PATIENT.wait(&rate_limited(7), 1, 0.0), Some(Duration::from_secs(7)));
+        assert_eq!(Retry::PATIENT.wait(&rate_limited(3600), 1, 0.0), None);
         let mut busy = error(Kind::Server(503));
         busy.at.retry_after = Some(Duration::from_secs(7));
         assert_eq!((busy.quiet(), Retry::PATIENT.wait(&busy, 1, 0.0)), (busy.asked().unwrap(), busy.asked()));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_in_both_forms() {
+    fn retry_after_is_parsed_as_seconds_or_date() {
         let now: jiff::Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
         assert_eq!(retry_after(" 12 ", now), Some(Duration::from_secs(12)));
         assert_eq!(retry_after("Sat, 21 Nov 2026 10:01:00 GMT", now), Some(Duration::from_secs(60)));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn no_server_can_ask_for_more_than_a_day() {
+    fn retry_after_is_at_most_a_day() {
         let now: jiff::Timestamp = "2026-11-21T10:00:00Z".parse().unwrap();
         let day = Some(Duration::from_secs(24 * 3600));
         for long in ["86401", "9999999999999999999", "99999999999999999999999", "Sat, 21 Nov 2099 10:00:00 GMT"] {

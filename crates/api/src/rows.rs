@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn each_row_comes_once() {
+    fn duplicate_rows_are_dropped() {
         let mut received = Received::default();
         let texts = |rows: Vec<Row>| rows.iter().map(|row| row.get().to_string()).collect::<Vec<_>>();
         let first = rows(r#"[{"id":"a"},{"id":"b"},{"no":"id"},{"thread_id":"t","id":"a"},7]"#);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_full_by_what_its_rows_cost_when_they_are_parsed() {
+    fn list_limit_counts_the_parse_cost_of_rows() {
         let dense = format!(r#"[{{"id":"a","values":[{}0]}}]"#, "0,".repeat(1 << 20));
         let mut received = Received::default();
         received.new_of(rows(&dense));

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_from_the_same_origin_only() {
+    fn ids_are_read_only_from_same_origin_locations() {
         let url = Url::parse("https://a.example.com/base/threads/t1/runs/stream").unwrap();
         let named = |header, value: &str| {
             let mut headers = HeaderMap::new();

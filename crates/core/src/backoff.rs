@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_and_stay_bounded() {
+    fn backoff_grows_up_to_its_cap() {
         let backoff = Backoff { base: Duration::from_millis(500), cap: Duration::from_secs(8) };
         assert_eq!([1, 2, 3].map(|n| backoff.bound(n).as_millis()), [500, 1000, 2000]);
         assert_eq!(backoff.wait(3, 0.5), Duration::from_secs(1));
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_vary_by_a_tenth() {
+    fn intervals_vary_by_ten_percent() {
         let minute = Duration::from_secs(60);
         assert_eq!(
             [0.0, 0.5, 1.0, 7.0].map(|random| vary(minute, random).as_secs_f64().round()),

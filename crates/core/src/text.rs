@@ -366,14 +366,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn ends_are_cut_between_characters() {
+    fn heads_and_tails_are_cut_between_characters() {
         assert_eq!((head("aé日", 2), head("aé日", 3), head("aé", 9), head("", 1)), ("a", "aé", "aé", ""));
         assert_eq!((tail("日éa", 2), tail("日éa", 3), tail("éa", 9), tail("", 1)), ("a", "éa", "éa", ""));
         assert_eq!(short_id(&format!("12345678{}9abc", "日".repeat(1_000_000))), "12345678…9abc");
     }
 
     #[test]
-    fn escapes_vanish_and_controls_show() {
+    fn clean_removes_escapes_and_shows_controls() {
         assert_eq!(clean("a\u{1b}[31mred\u{1b}[0m b"), "ared b");
         assert_eq!(clean("t\u{1b}]0;owned\u{7}x\u{1b}]52;c;aGk=\u{1b}\\y"), "txy");
         assert_eq!(clean("bell\u{7} nul\0"), "bell␇ nul␀");
@@ -382,29 +382,29 @@ mod tests {
         assert_eq!(clean_lines("a\r\nb\tc"), "a\nb    c");
         assert_eq!(clean("Kraków ☀ 日本"), "Kraków ☀ 日本");
         assert_eq!(clean("open\u{1b}]0;never closed\nnext"), "open⏎next");
-        let tower = clean(&format!("e{}", "\u{301}\u{1b}[m".repeat(40))).into_owned();
-        assert_eq!(tower.chars().count(), 1 + MAX_CLUSTER_CHARS, "sequences in between do not make it higher");
+        let cluster = clean(&format!("e{}", "\u{301}\u{1b}[m".repeat(40))).into_owned();
+        assert_eq!(cluster.chars().count(), 1 + MAX_CLUSTER_CHARS, "sequences in between do not raise the limit");
     }
 
     #[test]
-    fn json_is_harmless_and_the_same() {
+    fn json_is_sanitized_without_changing_its_value() {
         let value = "x\u{202e}y\u{9b}z\u{7f} ☀ é 日本\u{e0041}\u{2028}\u{200d}";
         let text = format!("{{\"a\":\"{value}\"}}\n{{}}\n");
         let safe = json(&text);
         assert_eq!(safe, "{\"a\":\"x\\u202ey\\u009bz\\u007f ☀ é 日本\\udb40\\udc41\\u2028\u{200d}\"}\n{}\n");
         let read: serde_json::Value = serde_json::from_str(safe.lines().next().unwrap()).unwrap();
         assert_eq!(read["a"], value);
-        assert_eq!(json("{\t\"a\":\r\"\\t\"}"), "{ \"a\": \"\\t\"}", "between tokens there are no escapes");
+        assert_eq!(json("{\t\"a\":\r\"\\t\"}"), "{ \"a\": \"\\t\"}", "escapes are only inside strings");
         assert!(matches!(json("{\"a\":\"é ☀\"}\n"), Cow::Borrowed(_)));
     }
 
     #[test]
-    fn json_strings_end_at_their_own_quotation_mark() {
+    fn json_string_end_is_found() {
         assert_eq!((string_end(b"a\\"), string_end(b"a\\\\\" rest"), string_end(b"\\\"b\"")), (2, 3, 3));
     }
 
     #[test]
-    fn shortening() {
+    fn texts_and_ids_are_shortened() {
         assert_eq!(fit("deployment", 6), "deplo…");
         assert_eq!(fit("日本語", 4), "日…");
         assert_eq!(short_id("01a1fbb5-173d-77d7-b93d-09bf6dcc9775"), "01a1fbb5…9775");
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_for_people() {
+    fn numbers_are_formatted() {
         use std::time::Duration;
         assert_eq!(duration(Duration::from_millis(410)), "0.4s");
         assert_eq!(duration(Duration::from_secs(130)), "2m10s");
@@ -425,7 +425,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_dangerous_passes(text in any::<String>(), wild in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn cleaned_text_has_no_control_characters(text in any::<String>(), wild in proptest::collection::vec(any::<u8>(), 0..200)) {
             for source in [text.as_str(), &String::from_utf8_lossy(&wild)] {
                 for c in clean(source).chars() {
                     prop_assert!(!c.is_control() && !is_hidden(c), "{c:?}");
@@ -437,14 +437,14 @@ mod tests {
         }
 
         #[test]
-        fn fit_never_exceeds(text in "\\PC{0,40}", columns in 0usize..30) {
+        fn fit_never_exceeds_the_width(text in "\\PC{0,40}", columns in 0usize..30) {
             let cleaned = clean(&text);
             prop_assert!(width(&fit(&cleaned, columns)) <= columns);
         }
     }
 
     #[test]
-    fn escapes_are_decoded_where_they_only_hide_text() {
+    fn readable_decodes_unnecessary_escapes() {
         for (json, expected) in [
             (r#"{"note":"caf\u00e9"}"#, r#"{"note":"café"}"#),
             (r#""\ud83d\ude00 \u65e5""#, "\"😀 日\""),

@@ -191,7 +191,7 @@ mod tests {
     use futures::FutureExt;
 
     #[tokio::test]
-    async fn the_past_takes_no_time_and_keeps_the_order_of_sleepers() {
+    async fn past_clock_takes_no_time_and_keeps_the_order_of_sleepers() {
         let start = before(Timestamp::now(), 3600.0);
         let clock = Clock::past(start, 1.0, Ids::PerMillisecond, false);
         let order = Arc::new(Mutex::new(Vec::new()));
@@ -224,11 +224,11 @@ mod tests {
             sleeper.sleep(Duration::from_secs(60)).await;
             sleeper.sleep(Duration::from_secs(60)).await;
         };
-        let rest = clock.catch_up(work.boxed()).await.expect("it ends 20 seconds from now");
+        let rest = clock.catch_up(work.boxed()).await.expect("the work ends 20s from now");
         let started = tokio::time::Instant::now();
         rest.await;
         let passed = started.elapsed().as_secs_f64();
         assert!((19.0..=21.0).contains(&passed), "{passed}");
-        assert!(clock.now() >= before(Timestamp::now(), 1.0), "it shows the present");
+        assert!(clock.now() >= before(Timestamp::now(), 1.0), "the clock shows the present");
     }
 }

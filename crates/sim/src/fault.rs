@@ -296,18 +296,18 @@ mod tests {
     }
 
     #[test]
-    fn rules_fit_by_method_path_and_server() {
-        let asked = request("GET", "/v2/deployments", "limit=5");
-        assert!(Rule::on("get", "deployments").fits(&asked));
-        assert!(Rule::on("*", "limit=5").fits(&asked));
-        assert!(!Rule::on("POST", "deployments").fits(&asked));
-        assert!(!Rule::on("GET", "threads").fits(&asked));
-        assert!(!Rule::on("GET", "").server("prod-eu").fits(&asked));
-        assert_eq!((asked.header("X-Api-Key"), &asked.json()["a"]), (Some("k"), &serde_json::json!(1)));
+    fn rules_match_method_path_and_server() {
+        let sent = request("GET", "/v2/deployments", "limit=5");
+        assert!(Rule::on("get", "deployments").fits(&sent));
+        assert!(Rule::on("*", "limit=5").fits(&sent));
+        assert!(!Rule::on("POST", "deployments").fits(&sent));
+        assert!(!Rule::on("GET", "threads").fits(&sent));
+        assert!(!Rule::on("GET", "").server("prod-eu").fits(&sent));
+        assert_eq!((sent.header("X-Api-Key"), &sent.json()["a"]), (Some("k"), &serde_json::json!(1)));
     }
 
     #[test]
-    fn rules_can_be_read_from_a_text() {
+    fn rules_are_parsed_from_text() {
         for (name, _) in NAMED {
             assert!(name.parse::<Rule>().is_ok(), "{name}");
         }

@@ -153,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn times_look_like_the_servers() {
+    fn times_match_the_servers_format() {
         let at: Timestamp = "2026-11-21T01:25:14.6Z".parse().expect("a time");
         assert_eq!(iso(at), "2026-11-21T01:25:14.600000+00:00");
         assert_eq!(iso_z(at), "2026-11-21T01:25:14.600000Z");
     }
 
     #[test]
-    fn ids_repeat_within_a_burst_and_only_there() {
+    fn ids_repeat_only_within_a_burst() {
         let clock = IdClock::new(Ids::PerMillisecond);
         let now = Timestamp::now();
         let (first, second) = (clock.burst(now, 3), clock.burst(now, 2));

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bodies_are_cut_where_the_rule_says() {
+    async fn rules_cut_bodies() {
         let (parts, broken) = through(BodyFault { cut_events: Some(2), ..BodyFault::default() }).await;
         assert!(broken);
         assert_eq!(parts.concat(), "event: a\r\ndata: 1\r\n\r\nevent: b\r\ndata: 2\r\n\r\n");
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_count_what_they_hit() {
+    fn rules_count_matching_requests() {
         let script = Script::default();
         script.rule(Rule::on("GET", "/a").skip(1).times(1).status(500));
         let request = |path: &str| Request {

@@ -198,11 +198,11 @@ mod tests {
     }
 
     #[test]
-    fn shapes_are_told_and_nothing_else() {
+    fn credential_formats_are_reported_without_the_secret() {
         let now = Timestamp::from_second(1_800_000_000).unwrap();
         let source = SecretSource::Env("K".into());
         let good = |hex: &str| format!("lsv2_pt_{hex}");
-        for (which, secret, state, told) in [
+        for (which, secret, state, expected) in [
             (Which::Key, good("canary0123456789canary0123456789_canary"), State::Good, "lsv2_pt_), 40 to 99"),
             (Which::Key, "lsv2_sk_canary0123456789canary012".into(), State::Good, "a service key (lsv2_sk_), 20 to 39"),
             (Which::Key, good("canary"), State::Warn, "under 20"),
@@ -217,13 +217,16 @@ mod tests {
         ] {
             let check = shape(which, &source, &secret, now);
             assert_eq!(check.state, state, "{check:?}");
-            assert!(check.found.starts_with("the environment variable K: ") && check.found.contains(told), "{check:?}");
+            assert!(
+                check.found.starts_with("the environment variable K: ") && check.found.contains(expected),
+                "{check:?}"
+            );
             assert!(!format!("{check:?}").contains("canary"), "{check:?}");
         }
     }
 
     #[test]
-    fn what_a_command_says_is_not_repeated() {
+    fn output_of_key_commands_is_not_repeated() {
         let said = Some("no, lsv2_pt_canary is not it".to_string());
         let error = SecretError::Command { program: "pass".into(), why: "failed with exit code 1".into(), said };
         let check = missing(Which::Key, &error);

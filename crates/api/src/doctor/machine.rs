@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_named_and_never_shown() {
+    fn variables_are_named_but_their_values_never_shown() {
         let checks = with(&[
             ("LANGSMITH_API_KEY", "lsv2_pt_canary"),
             ("LANGSMITH_WORKSPACE_ID", "w-canary-1"),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_shown_where_it_is_broken() {
+    fn configuration_errors_are_shown_with_their_position() {
         let error = Config::parse("[ui]\nascii = \"lsv2_pt_canary0123456789\"\n", None).unwrap_err();
         let check = &machine(Origin::Broken(&error), |_| None)[0];
         assert_eq!(check.fault(), Some(Fault::Configuration));
@@ -215,14 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_at_all() {
+    fn missing_configuration_is_reported() {
         let check = &machine(Origin::Found(&Config::default()), |_| None)[0];
         assert_eq!(check.fault(), Some(Fault::Configuration));
         assert!(check.todo.as_ref().unwrap().contains("config init"));
     }
 
     #[test]
-    fn the_home_folder_has_no_name() {
+    fn home_folder_is_abbreviated() {
         let home = Some("/home/ann");
         assert_eq!(short("read /home/ann/x and /home/ann, not /home/anna/x", home), "read ~/x and ~, not /home/anna/x");
         assert_eq!(short("/home/ann", None), "/home/ann");

@@ -1,33 +1,33 @@
-//! Logs as servers of many habits show them, read by random polls: what comes out is the log.
+//! Logs of servers with different paging, read by random polls, which must return the whole log.
 
 use super::*;
 use proptest::prelude::*;
 use serde_json::json;
 
-/// What a server does with cursors.
+/// How a server uses cursors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Cursors {
-    /// Always one, which stands for the last line given.
+    /// Every page has one, which identifies the last line sent.
     Always,
-    /// None on the last page.
+    /// Every page but the last has one.
     NoneAtEnd,
-    /// A count of the lines given.
+    /// A count of the lines sent.
     Counts,
-    /// None ever.
+    /// No page has one.
     Never,
-    /// Always the same, and not looked at.
+    /// Always the same, and ignored.
     Constant,
 }
 
-/// A log, and the server that shows it.
+/// A log and its server.
 #[derive(Debug, Clone)]
 struct Source {
-    /// In the order of time, each with its number by arrival.
+    /// Sorted by time, each with its number in order of arrival.
     lines: Vec<(i64, usize, Value)>,
     cursors: Cursors,
-    /// Lines on a page at most, whatever was asked for.
+    /// The maximum number of lines per page, regardless of the request.
     cap: usize,
-    /// Whether its bounds are exclusive.
+    /// Whether time bounds are exclusive.
     exclusive: bool,
 }
 
@@ -36,7 +36,7 @@ impl Source {
         Source { lines: Vec::new(), cursors, cap, exclusive: false }
     }
 
-    /// A page has an end only for a client who can ask for the rest of a moment, by a cursor.
+    /// Whether a client can request the remaining lines of one time by cursor.
     fn has_cursors(&self) -> bool {
         !matches!(self.cursors, Cursors::Never | Cursors::Constant)
     }
@@ -63,7 +63,7 @@ impl Source {
         self.lines.iter().map(|(_, number, _)| *number).collect()
     }
 
-    fn answer(&self, ask: &LogAsk) -> LogPage {
+    fn respond(&self, ask: &LogAsk) -> LogPage {
         let millis = |at: Option<Timestamp>| at.map(|at| at.as_millisecond() - START);
         let (start, end, open) = (millis(ask.start), millis(ask.end), self.exclusive);
         let holds = |at: i64| {
@@ -94,23 +94,23 @@ impl Source {
     }
 }
 
-/// Midnight somewhere.
+/// The time of the first line.
 const START: i64 = 1_763_596_800_000;
 
-/// One poll; it may fail after so many pages, and lines may arrive between two of them.
+/// Polls once. The poll may fail after some pages, and lines may arrive between pages.
 fn poll(tail: &mut Tail, source: &mut Source, fails_after: Option<usize>, meanwhile: &[Line]) -> Option<Vec<usize>> {
     let mut reading = tail.read();
     let mut meanwhile = meanwhile.iter();
     for page in 0.. {
         let Some(ask) = reading.ask() else { break };
-        assert!(page < 2000, "it never ends");
+        assert!(page < 2000, "the poll never ends");
         if fails_after == Some(page) {
             return None;
         }
-        let answer = source.answer(ask);
-        reading.take(answer);
+        let page = source.respond(ask);
+        reading.take(page);
         if let Some(line) = meanwhile.next() {
-            // Which of two equal times came first cannot be seen from behind.
+            // Reading backwards, the order of equal times is unknown.
             let after = if tail.began { line.after } else { line.after.max(1) };
             Line { after, ..line.clone() }.arrive(source, tail.settings.page);
         }
@@ -135,7 +135,7 @@ impl Line {
 #[derive(Debug, Clone)]
 enum Step {
     Lines(Vec<Line>),
-    /// A line that comes so many milliseconds late.
+    /// A line that arrives this many milliseconds late.
     Late(i64),
     Poll {
         fails_after: Option<usize>,
@@ -172,12 +172,12 @@ fn source() -> impl Strategy<Value = Source> {
     ];
     (cursors, 2..20usize, any::<bool>()).prop_map(|(cursors, cap, exclusive)| Source {
         exclusive,
-        // Without a cursor nobody can know that a page is short of what was asked for.
+        // Without a cursor, a client can't know that a page was limited by the server.
         ..Source::new(cursors, if cursors == Cursors::Never { usize::MAX } else { cap })
     })
 }
 
-/// Runs the steps; gives the batches, and what of the log there was before the first that did not fail.
+/// Runs the steps. Returns the batches, and the number of lines before the first successful poll.
 fn play(tail: &mut Tail, source: &mut Source, steps: &[Step]) -> (Vec<Vec<usize>>, usize) {
     let page = tail.settings.page;
     let mut batches = Vec::new();
@@ -190,12 +190,12 @@ fn play(tail: &mut Tail, source: &mut Source, steps: &[Step]) -> (Vec<Vec<usize>
             }
             Step::Late(_) => {}
             Step::Poll { fails_after, meanwhile } => {
-                // Counted from behind, every place moves with a line that comes.
-                let calm = source.cursors == Cursors::Counts && batches.is_empty();
-                let meanwhile = if calm { &[] } else { meanwhile.as_slice() };
-                let there = source.lines.len();
+                // Counted backwards, every position moves when a line arrives.
+                let no_arrivals = source.cursors == Cursors::Counts && batches.is_empty();
+                let meanwhile = if no_arrivals { &[] } else { meanwhile.as_slice() };
+                let length = source.lines.len();
                 if let Some(batch) = poll(tail, source, *fails_after, meanwhile) {
-                    before = if batches.is_empty() { there } else { before };
+                    before = if batches.is_empty() { length } else { before };
                     batches.push(batch);
                 }
             }
@@ -208,7 +208,7 @@ fn play(tail: &mut Tail, source: &mut Source, steps: &[Step]) -> (Vec<Vec<usize>
 
 proptest! {
     #[test]
-    fn what_is_polled_is_the_log(mut source in source(), page in 4..12usize,
+    fn polls_return_the_whole_log_once(mut source in source(), page in 4..12usize,
                                  steps in prop::collection::vec(step(0), 1..14)) {
         let mut tail = Tail::new(&LogFilter::default(), usize::MAX, page);
         let (batches, _) = play(&mut tail, &mut source, &steps);
@@ -216,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn late_lines_come_too_and_once(mut source in source(), page in 4..12usize,
+    fn late_lines_are_returned_once(mut source in source(), page in 4..12usize,
                                     steps in prop::collection::vec(step(2), 1..14)) {
         let mut tail = Tail::new(&LogFilter::default(), usize::MAX, page);
         let (batches, _) = play(&mut tail, &mut source, &steps);
@@ -226,7 +226,7 @@ proptest! {
     }
 
     #[test]
-    fn it_begins_with_the_newest(mut source in source(), page in 4..12usize, wanted in 0..30usize,
+    fn tail_starts_with_the_newest_lines(mut source in source(), page in 4..12usize, wanted in 0..30usize,
                                  lines in prop::collection::vec(line(), 0..60),
                                  steps in prop::collection::vec(step(0), 1..8)) {
         lines.iter().for_each(|line| line.arrive(&mut source, page));
@@ -239,7 +239,7 @@ proptest! {
     }
 }
 
-/// A log of so many lines, a second apart.
+/// Creates a log of this many lines, 1s apart.
 fn seconds(cursors: Cursors, count: usize) -> Source {
     let mut source = Source::new(cursors, usize::MAX);
     (0..count).for_each(|_| source.add(source.newest() + 1000, None, "x", 100));
@@ -250,19 +250,19 @@ fn asks(tail: &Tail, source: &Source) -> Vec<LogAsk> {
     let mut reading = tail.read();
     std::iter::from_fn(|| {
         let ask = reading.ask()?.clone();
-        reading.take(source.answer(&ask));
+        reading.take(source.respond(&ask));
         Some(ask)
     })
     .collect()
 }
 
 #[test]
-fn a_quiet_poll_is_one_question_by_the_servers_clock() {
+fn quiet_polls_send_one_request_by_the_servers_clock() {
     let mut source = seconds(Cursors::Never, 300);
     let mut tail = Tail::new(&LogFilter::default(), 10, 100);
     assert_eq!(asks(&tail, &source), [LogAsk { newest_first: true, limit: 100, ..LogAsk::default() }]);
     assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap(), (290..300).collect::<Vec<_>>());
-    let [ask] = &asks(&tail, &source)[..] else { panic!("one question") };
+    let [ask] = &asks(&tail, &source)[..] else { panic!("one request") };
     let start = ask.start.unwrap().as_millisecond() - START;
     assert!(!ask.newest_first && (200_000..290_000).contains(&start), "{ask:?}");
     assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap(), [0; 0]);
@@ -278,11 +278,11 @@ fn memory_is_bounded() {
         count += poll(&mut tail, &mut source, None, &[]).unwrap().len();
         assert!(tail.handled.len() <= MOST + 7, "{}", tail.handled.len());
     }
-    assert_eq!(count, 5900, "what was there at first was not wanted");
+    assert_eq!(count, 5900, "the lines of the first poll were not requested");
 }
 
 #[test]
-fn a_line_from_the_future_does_not_end_the_log() {
+fn lines_from_the_future_do_not_stop_the_log() {
     let mut source = seconds(Cursors::Never, 80);
     let mut tail = Tail::new(&LogFilter::default(), 0, 100);
     poll(&mut tail, &mut source, None, &[]).unwrap();
@@ -293,14 +293,14 @@ fn a_line_from_the_future_does_not_end_the_log() {
 }
 
 #[test]
-fn a_moment_larger_than_a_page_does_not_stop_the_log() {
+fn times_with_more_lines_than_a_page_do_not_stop_the_log() {
     let mut source = Source::new(Cursors::Always, usize::MAX);
     (0..150).for_each(|_| source.add(1000, None, "x", 1));
     source.add(2000, None, "x", 1);
     let mut tail = Tail::new(&LogFilter::default(), usize::MAX, 100);
     assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap().len(), 151);
     assert!(!tail.is_incomplete());
-    // Without a cursor the fifty others cannot be had; that is said, and the log goes on.
+    // Without a cursor the other 50 lines can't be requested, which is reported, and the log continues.
     source.cursors = Cursors::Never;
     let mut tail = Tail::new(&LogFilter::default(), usize::MAX, 100);
     assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap().len(), 101);
@@ -310,7 +310,7 @@ fn a_moment_larger_than_a_page_does_not_stop_the_log() {
 }
 
 #[test]
-fn filters_that_the_server_does_not_know_hold_all_the_same() {
+fn filters_unknown_to_the_server_are_applied_locally() {
     let row = |n: usize, level: Value| json!({"timestamp": START + n as i64 * 60_000, "level": level, "n": n});
     let levels = [json!("info"), json!("ERROR"), json!(null), json!("odd"), json!("WARN"), json!("FATAL")];
     let mut source = Source::new(Cursors::Never, usize::MAX);
@@ -318,8 +318,8 @@ fn filters_that_the_server_does_not_know_hold_all_the_same() {
     let since = Timestamp::from_millisecond(START + 60_000 * 12).ok();
     let filter = LogFilter { level: Some(Severity::Error), since, ..LogFilter::default() };
     let mut tail = Tail::new(&filter, usize::MAX, 100);
-    let fits = |n: &usize| matches!(n % 6, 1 | 2 | 3 | 5);
-    assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap(), (12..600).filter(fits).collect::<Vec<_>>());
+    let is_expected = |n: &usize| matches!(n % 6, 1 | 2 | 3 | 5);
+    assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap(), (12..600).filter(is_expected).collect::<Vec<_>>());
     let mut tail = Tail::new(&filter, 120, 100);
     assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap().len(), 120, "counted after the filter");
     source.lines.push((3.6e10 as i64, 600, row(600, json!("CRITICAL"))));
@@ -328,7 +328,7 @@ fn filters_that_the_server_does_not_know_hold_all_the_same() {
 }
 
 #[test]
-fn a_log_without_times_is_followed_by_its_cursors() {
+fn logs_without_times_are_followed_by_cursor() {
     let mut source = Source::new(Cursors::Always, 20);
     let add = |source: &mut Source, count: usize| {
         for n in source.lines.len()..source.lines.len() + count {
@@ -344,14 +344,14 @@ fn a_log_without_times_is_followed_by_its_cursors() {
 }
 
 #[test]
-fn a_line_that_is_late_comes_also_after_a_short_beginning() {
+fn late_lines_are_returned_after_a_short_first_poll() {
     let mut source = Source::new(Cursors::Never, usize::MAX);
     (0..500).for_each(|_| source.add(source.newest() + 10, None, "x", 100));
     let mut tail = Tail::new(&LogFilter::default(), 1, 100);
     assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap(), [499]);
     source.add(source.newest() - 1500, None, "late", 100);
     assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap(), [500]);
-    // What is older than the window was there before, for all that can be known.
+    // Lines older than the window are assumed to be known.
     source.add(source.newest() - 4500, None, "too late", 100);
     assert_eq!(poll(&mut tail, &mut source, None, &[]).unwrap(), [0; 0]);
 }

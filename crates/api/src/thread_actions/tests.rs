@@ -26,24 +26,24 @@ fn failure(guard: &StartGuard, now: &LoadedThread) -> Option<StartFailure> {
 }
 
 #[test]
-fn an_answer_is_refused_once_its_question_is_gone() {
+fn answers_to_closed_questions_are_refused() {
     let before = loaded("questions-parallel");
-    let asked = before.answerable();
-    let guard = |at: usize| StartGuard::Questions(vec![asked[at].clone()]);
-    assert_eq!(asked.len(), 3);
+    let questions = before.answerable();
+    let guard = |at: usize| StartGuard::Questions(vec![questions[at].clone()]);
+    assert_eq!(questions.len(), 3);
     assert_eq!(failure(&guard(1), &before), None);
-    // Somebody answered one of the three: the others are still open.
+    // One of the three questions was answered elsewhere; the others are still open.
     let after = loaded("questions-parallel-one-answered");
-    let gone: Vec<bool> = (0..3).map(|at| failure(&guard(at), &after).is_some()).collect();
-    assert_eq!(gone.iter().filter(|gone| **gone).count(), 1, "{gone:?}");
+    let is_closed: Vec<bool> = (0..3).map(|at| failure(&guard(at), &after).is_some()).collect();
+    assert_eq!(is_closed.iter().filter(|is_closed| **is_closed).count(), 1, "{is_closed:?}");
     let running = with_run(before.clone(), "running");
     assert_eq!(failure(&guard(0), &running), Some(StartFailure::NotOpen));
-    // A server that shows neither thread nor state refuses by itself.
+    // Without thread and state records, the server decides.
     assert_eq!(failure(&guard(0), &LoadedThread::default()), None);
 }
 
 #[test]
-fn a_rejected_answer_is_told_from_a_question_that_can_be_answered_again() {
+fn rejected_answers_are_distinguished_from_open_questions() {
     let mut poisoned = with_run(loaded("poisoned"), "error");
     assert!(poisoned.keeps_rejected_answer() && poisoned.answerable().is_empty());
     // With a schema the server asks again.
@@ -54,7 +54,7 @@ fn a_rejected_answer_is_told_from_a_question_that_can_be_answered_again() {
 }
 
 #[test]
-fn a_run_is_refused_if_the_thread_moved_since_the_preview() {
+fn runs_are_refused_if_the_thread_changed_since_the_preview() {
     let cancelled = loaded("cancelled");
     let checkpoint = cancelled.checkpoint().map(str::to_string);
     let guard = StartGuard::Checkpoint(checkpoint);
@@ -65,7 +65,7 @@ fn a_run_is_refused_if_the_thread_moved_since_the_preview() {
 }
 
 #[test]
-fn the_limit_that_a_run_reached_is_read_from_its_error() {
+fn recursion_limit_is_read_from_the_error() {
     let python = "GraphRecursionError: Recursion limit of 5 reached without hitting a stop condition.";
     assert_eq!(reached_limit(python), Some(5));
     assert_eq!(reached_limit("Error: Recursion limit of 1000 reached"), Some(1000));

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_address_finds_its_control_plane() {
+    fn control_plane_is_derived_from_any_url() {
         for (given, base) in [
             ("https://api.host.langchain.com", "https://api.host.langchain.com/"),
             ("https://api.host.langchain.com/api-host/", "https://api.host.langchain.com/"),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn regions_and_tags() {
+    fn regions_have_urls_and_tags() {
         assert_eq!(of_region("eu").unwrap().as_str(), "https://eu.api.host.langchain.com/");
         assert!(of_region("mars").is_none());
         assert_eq!(tag(&of_region("aws").unwrap()), "aws");
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_thread_is_seen_in_a_browser() {
+    fn studio_page_of_a_thread() {
         let page = |base: Option<&str>, thread| {
             let base = base.map(|base| Url::parse(base).unwrap());
             studio_page(base.as_ref(), "http://127.0.0.1:2024/", thread).unwrap().to_string()
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn where_deployments_are_switched_on() {
+    fn deployments_page_is_derived_from_the_control_plane() {
         for (base, page) in [
             ("https://api.host.langchain.com/v2/deployments", Some("https://smith.langchain.com/host/deployments")),
             ("https://eu.api.host.langchain.com", Some("https://eu.smith.langchain.com/host/deployments")),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback() {
+    fn loopback_urls_are_recognized() {
         for yes in ["http://localhost:1", "http://127.9.9.9", "http://[::1]:2024", "http://app.localhost"] {
             assert!(is_loopback(&Url::parse(yes).unwrap()), "{yes}");
         }

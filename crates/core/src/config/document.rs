@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn toml_and_json_say_the_same() {
+    fn toml_and_json_documents_are_equivalent() {
         let toml = read(
             "name = \"a\"\nid = \"11111111-1111-4111-8111-111111111111\"\npush = true\nscopes = [\"x\"]\nclient_secret = \"env:C\"\n\
              [secrets]\nA = \"env:B\"\n\"b.c\" = \"file:/k\"\n[inner]\ngraph_config_path = \"g.json\"\nscale = 0x10\ncpu = 1\n\
@@ -482,8 +482,8 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_at_its_place() {
-        for (text, says) in [
+    fn errors_show_their_position() {
+        for (text, message) in [
             (
                 "name = \"a\"\nsorce = \"github\"",
                 "d.toml:2:1: there is no field `sorce`\n  2 | sorce = ********\n    | ^^^^^\n  did you mean `source`?",
@@ -520,7 +520,7 @@ mod tests {
             ("{\"name\": \"a\" \"push\": true}", "this is not JSON: Expected comma"),
         ] {
             let error = read(text).unwrap_err();
-            assert!(error.contains(says), "{text}\n{error}\n-- expected: {says}");
+            assert!(error.contains(message), "{text}\n{error}\n-- expected: {message}");
         }
     }
 
@@ -539,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_never_repeated() {
+    fn errors_never_repeat_secrets() {
         for text in [
             "name = \"a\"\n[secrets]\nA = \"canary words\"",
             "name = \"a\"\n[secrets]\nA = \"\"\"\ncanary\nwords\"\"\"",
@@ -575,7 +575,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_fetched_or_named() {
+    fn missing_secrets_are_named() {
         let document = read("name = \"a\"\n[secrets]\nA = \"env:RUNTAIL_TEST_NO_SUCH_VARIABLE\"").unwrap();
         let error = document.fetch().unwrap_err().to_string();
         assert_eq!(error, "d.toml:3: secrets.A: the environment variable RUNTAIL_TEST_NO_SUCH_VARIABLE is not set");
@@ -583,7 +583,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in "[\\[\\]{}\"'=:,.a-c\n #\\\\0-9é]{0,60}", json in any::<bool>()) {
+        fn parsing_random_text_never_panics(text in "[\\[\\]{}\"'=:,.a-c\n #\\\\0-9é]{0,60}", json in any::<bool>()) {
             let format = if json { Format::Json } else { Format::Toml };
             if let Err(error) = Document::parse(&text, format, None, FIELDS) {
                 prop_assert!(!error.to_string().is_empty());

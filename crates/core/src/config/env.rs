@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_variables_make_none() {
+    fn invalid_variables_make_no_profile() {
         for given in ["nonsense", "ftp://x", "http://ls.example.com", "https://user:canary@ls.example.com"] {
             let env = |name: &str| (name == "LANGGRAPH_HOST_URL").then(|| given.to_string());
             assert!(Config::from_env(env).is_none());
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_address() {
+    fn profile_for_a_bare_url() {
         for (given, base) in [
             ("http://127.0.0.1:2024/", "http://127.0.0.1:2024/"),
             ("localhost:2024", "http://localhost:2024/"),

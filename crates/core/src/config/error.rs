@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_caret_stands_under_the_word() {
+    fn caret_is_under_the_error() {
         let text = "a = 1\nkö = \"nein\"\r\n";
         let at = text.find("\"nein\"").unwrap();
         let error = ConfigError::at(Some(Path::new("c.toml")), text, at..at + 6, "no").hint("say yes");
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_very_long_line_the_part_around_the_mistake_is_shown() {
+    fn long_lines_are_shortened_around_the_error() {
         let text = format!("a = [{}!!, {}]", "1, ".repeat(90_000), "2, ".repeat(90_000));
         let at = text.find("!!").unwrap();
         let shown = ConfigError::at(None, &text, at..at + 2, "no").to_string();
@@ -199,7 +199,7 @@ mod tests {
         let mistake = lines[1].chars().position(|c| c == '!').unwrap();
         assert_eq!(lines[2].chars().position(|c| c == '^'), Some(mistake), "{shown}");
         assert!(lines[2].ends_with("^^") && !lines[2].ends_with("^^^"), "{shown}");
-        // What is marked may itself be long.
+        // The marked part may itself be long.
         let all = ConfigError::at(None, &text, 0..text.len(), "no").to_string();
         assert!(all.lines().all(|line| line.chars().count() < 260), "{all}");
     }
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_word() {
+    fn nearest_name_is_suggested() {
         assert_eq!(nearest("prod-su", ["prod-us", "local"]), Some("prod-us"));
         assert_eq!(nearest("zzz", ["prod-us", "local"]), None);
     }

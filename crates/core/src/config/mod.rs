@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn choosing_profiles() {
+    fn profiles_are_chosen_by_name_or_default() {
         let mut config =
             Config { profiles: vec![named("prod-us"), named("prod-eu"), named("local")], ..Config::default() };
         let names = |list: &[Profile]| list.iter().map(|p| p.name.clone()).collect::<Vec<_>>();
@@ -409,35 +409,35 @@ mod tests {
     }
 
     #[test]
-    fn production_is_read_only_unless_told_otherwise() {
-        let sealed = |label: &str, own: bool, read_only: bool, write: bool| {
+    fn production_is_read_only_by_default() {
+        let is_read_only = |label: &str, own: bool, read_only: bool, write: bool| {
             let profile = Profile { label: Some(label.into()), read_only: own, ..named("p") };
             let mut config = Config { profiles: vec![profile], ..Config::default() };
             config.seal(read_only, write);
             config.profiles[0].is_read_only()
         };
         for label in ["PROD", "prod", " Production ", "NON-PROD"] {
-            assert!(sealed(label, false, false, false), "{label}");
-            assert!(!sealed(label, false, false, true), "{label}");
-            assert!(sealed(label, true, false, true), "{label}");
+            assert!(is_read_only(label, false, false, false), "{label}");
+            assert!(!is_read_only(label, false, false, true), "{label}");
+            assert!(is_read_only(label, true, false, true), "{label}");
         }
-        assert!(!sealed("staging", false, false, false));
-        assert!(sealed("staging", false, true, false));
-        assert!(sealed("staging", true, false, false));
+        assert!(!is_read_only("staging", false, false, false));
+        assert!(is_read_only("staging", false, true, false));
+        assert!(is_read_only("staging", true, false, false));
     }
 
     #[test]
-    fn a_named_file_must_exist() {
+    fn explicit_configuration_file_must_exist() {
         let error = Config::load(Some(Path::new("/nonexistent/runtail.toml"))).unwrap_err();
         assert!(error.to_string().starts_with("/nonexistent/runtail.toml: the file does not exist"), "{error}");
     }
 
     #[test]
-    fn the_example_is_complete_and_clean() {
+    fn example_configuration_is_complete_and_valid() {
         let config = Config::parse(Config::EXAMPLE, None).unwrap();
         assert_eq!(config.warnings, Vec::<String>::new());
         assert_eq!((config.poll, config.tape, config.ui), (Poll::default(), TapeLimits::default(), Ui::default()));
-        // What is commented out must be right as well.
+        // The commented lines must be valid as well.
         let all: String = Config::EXAMPLE
             .lines()
             .map(|line| match line.strip_prefix("#: ") {
@@ -448,20 +448,20 @@ mod tests {
         let config = Config::parse(&all, None).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(config.warnings, Vec::<String>::new());
         assert!(config.profiles.len() >= 4);
-        // Whatever is asked for where the file is read has a line of its own; ways to name a secret are told together.
-        let asks = r#"(?:table|root)\.\w+\("(\w+)"|"((?:api_key|bearer|max)_\w+)""#;
-        let asked: std::collections::BTreeSet<&str> = regex::Regex::new(asks)
+        // Every key that the parser reads has a line; the ways to give a secret are described together.
+        let pattern = r#"(?:table|root)\.\w+\("(\w+)"|"((?:api_key|bearer|max)_\w+)""#;
+        let keys: std::collections::BTreeSet<&str> = regex::Regex::new(pattern)
             .unwrap()
             .captures_iter(include_str!("parse.rs"))
             .filter_map(|found| Some(found.get(1).or(found.get(2))?.as_str()))
             .collect();
-        assert!(asked.len() > 30, "{asked:?}");
+        assert!(keys.len() > 30, "{keys:?}");
         let lines = || Config::EXAMPLE.lines().map(|line| line.trim_start_matches("#: ").trim_start_matches("# "));
-        for name in asked {
+        for name in keys {
             let (set, table) = (format!("{name} = "), format!("[{name}"));
-            let told = lines().any(|line| line.starts_with(&set) || line.starts_with(&table));
-            let together = name.starts_with("bearer_") && Config::EXAMPLE.contains(name);
-            assert!(told || together, "the example says nothing of {name}");
+            let has_line = lines().any(|line| line.starts_with(&set) || line.starts_with(&table));
+            let is_mentioned = name.starts_with("bearer_") && Config::EXAMPLE.contains(name);
+            assert!(has_line || is_mentioned, "the example does not contain {name}");
         }
     }
 }

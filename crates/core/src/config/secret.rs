@@ -291,22 +291,22 @@ mod tests {
     }
 
     #[test]
-    fn given_and_missing() {
+    fn given_secrets_are_resolved_and_missing_ones_reported() {
         let given = SecretSource::Given(SecretString::from("canary\n".to_string()));
         assert_eq!(given.resolve().unwrap().expose_secret(), "canary");
         assert!(!format!("{given:?} {given}").contains("canary"));
         let env = SecretSource::Env("RUNTAIL_TEST_NO_SUCH_VARIABLE".into());
         assert_eq!(env.resolve().unwrap_err(), SecretError::NotSet("RUNTAIL_TEST_NO_SUCH_VARIABLE".into()));
-        for (text, odd) in [("can ary", true), ("can\nary", true), ("cañary", true), ("\n", false)] {
+        for (text, is_invalid) in [("can ary", true), ("can\nary", true), ("cañary", true), ("\n", false)] {
             let error = SecretSource::Given(SecretString::from(text.to_string())).resolve().unwrap_err();
-            assert_eq!(matches!(error, SecretError::Odd(_)), odd);
+            assert_eq!(matches!(error, SecretError::Odd(_)), is_invalid);
             assert!(!format!("{error} {error:?}").contains("ary"));
         }
     }
 
     #[cfg(unix)]
     #[test]
-    fn files_that_others_can_read_are_refused() {
+    fn key_files_readable_by_others_are_refused() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("key");
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_told_from_secrets() {
+    fn references_are_distinguished_from_secrets() {
         let at = |text| SecretRef::parse(text, Some(Path::new("/etc/x")));
         assert_eq!(at("env:OPENAI_API_KEY"), Some(SecretRef::Env("OPENAI_API_KEY".into())));
         assert_eq!(at("file:keys/openai"), Some(SecretRef::File("/etc/x/keys/openai".into())));
@@ -346,7 +346,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_is_referred_to_may_be_any_text() {
+    fn referenced_files_may_contain_any_text() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("key");
@@ -367,7 +367,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn commands() {
+    fn key_commands_are_run() {
         assert_eq!(command(&["echo", "canary"]).resolve().unwrap().expose_secret(), "canary");
         let error = command(&["sh", "-c", "echo locked >&2; exit 3", "canary"]).resolve().unwrap_err();
         assert_eq!(error.to_string(), "the command \"sh\" failed with exit code 3: locked");

@@ -400,12 +400,12 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_comes_with_runtail_can_be_read() {
+    fn built_in_themes_are_valid() {
         let themes = Themes::default();
         assert_eq!(themes.names().collect::<Vec<_>>(), ["terminal", "colour-blind", "high-contrast", "mono"]);
         for (name, scheme) in &themes.all {
-            let told = scheme.0.iter().filter(|look| **look != Look::default()).count();
-            assert!(told >= 5, "{name} says little");
+            let count = scheme.0.iter().filter(|look| **look != Look::default()).count();
+            assert!(count >= 5, "{name} defines only {count} styles");
         }
         for role in Role::ALL {
             let look = themes.without_colour().look(*role);
@@ -414,16 +414,16 @@ mod tests {
     }
 
     #[test]
-    fn states_differ_for_people_with_color_blindness() {
+    fn color_blind_theme_has_distinguishable_states() {
         let themes = Themes::default();
         let scheme = themes.or_terminal("colour-blind");
         let blue = |role| match scheme.look(role).ink {
             Some(Ink::Numbered(n)) => i32::from(rgb_of(n)[2]),
             other => panic!("{other:?} may look like anything"),
         };
-        assert!((blue(Role::Good) - blue(Role::Bad)).abs() > 150, "red and green are told apart by how blue they are");
+        assert!((blue(Role::Good) - blue(Role::Bad)).abs() > 150, "good and bad differ in their blue part");
         assert!((blue(Role::Good) - blue(Role::Moving)).abs() > 150);
-        // On black as on white: contrast by WCAG 2.
+        // Readable on black and on white: contrast by WCAG 2.
         let luminance = |number| {
             let [r, g, b] = rgb_of(number).map(|part| {
                 let part = f64::from(part) / 255.0;
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documentation_names_every_role_and_theme() {
+    fn documentation_lists_every_role_and_theme() {
         let page = include_str!("../../../../docs/themes.md");
         for role in Role::ALL {
             let row = format!("| `{}` | {} |", role.name(), role.meaning());
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_are_read_as_they_are_written() {
+    fn styles_round_trip() {
         let look = parse("bold cyan on #ff8700").unwrap();
         assert_eq!((look.bold, look.ink, look.ground), (true, Some(Ink::Named(6)), Some(Ink::Rgb(255, 135, 0))));
         assert_eq!(look.to_string(), "bold cyan on #ff8700");
@@ -467,7 +467,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_written_is_read_or_refused(text in ".{0,40}") {
+        fn random_styles_are_parsed_or_rejected(text in ".{0,40}") {
             if let Ok(look) = parse(&text) {
                 prop_assert_eq!(parse(&look.to_string()).unwrap(), look);
             }

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations() {
+    fn durations_are_parsed() {
         for (text, millis) in
             [("200ms", 200), ("60s", 60_000), ("30m", 1_800_000), ("1h30m", 5_400_000), ("1.5 s", 1500), ("0s", 0)]
         {
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes() {
+    fn sizes_are_parsed() {
         for (text, bytes) in [("64KiB", 65536), ("256MiB", 268_435_456), ("1GB", 1_000_000_000), ("12", 12), ("5 B", 5)]
         {
             assert_eq!(size(text), Some(bytes), "{text}");

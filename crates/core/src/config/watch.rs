@@ -76,42 +76,42 @@ mod tests {
     const ONE: &str = "[profiles.a]\nregion = \"us\"\n";
     const TWO: &str = "[profiles.a]\nregion = \"us\"\n[profiles.b]\nregion = \"eu\"\n";
 
-    /// What two looks in a row find.
-    fn looked(watch: &mut Watch) -> Option<Result<usize, String>> {
+    /// Returns the result of two consecutive polls.
+    fn poll_twice(watch: &mut Watch) -> Option<Result<usize, String>> {
         let first = watch.look();
-        assert!(first.is_none(), "a change is news only when it stood still");
+        assert!(first.is_none(), "a change is reported only once the file is stable");
         watch.look().map(|read| read.map(|c| c.profiles.len()).map_err(|e| e.to_string()))
     }
 
     #[test]
-    fn a_file_that_is_written_renamed_touched_broken_and_taken_away() {
+    fn watch_reports_changed_broken_and_removed_files() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
         let mut watch = Watch::new(path.clone());
-        assert_eq!(looked(&mut watch), None, "there is none");
+        assert_eq!(poll_twice(&mut watch), None, "the file does not exist");
         std::fs::write(&path, ONE).unwrap();
-        assert_eq!(looked(&mut watch), Some(Ok(1)));
-        assert_eq!(looked(&mut watch), None);
-        // As editors do it: another file takes its place.
+        assert_eq!(poll_twice(&mut watch), Some(Ok(1)));
+        assert_eq!(poll_twice(&mut watch), None);
+        // Editors replace the file by a new one.
         std::fs::write(folder.path().join("new"), TWO).unwrap();
         std::fs::rename(folder.path().join("new"), &path).unwrap();
-        assert_eq!(looked(&mut watch), Some(Ok(2)));
+        assert_eq!(poll_twice(&mut watch), Some(Ok(2)));
         // The same text in another file.
         std::fs::write(folder.path().join("new"), TWO).unwrap();
         std::fs::rename(folder.path().join("new"), &path).unwrap();
-        assert_eq!(looked(&mut watch), None);
+        assert_eq!(poll_twice(&mut watch), None);
         std::fs::write(&path, "[profiles.a]\nregion = \"mars\"\n").unwrap();
-        let broken = looked(&mut watch).unwrap().unwrap_err();
+        let broken = poll_twice(&mut watch).unwrap().unwrap_err();
         assert!(broken.contains("config.toml:2:10: unknown region"), "{broken}");
         std::fs::remove_file(&path).unwrap();
-        let gone = looked(&mut watch).unwrap().unwrap_err();
+        let gone = poll_twice(&mut watch).unwrap().unwrap_err();
         assert!(gone.contains("the file does not exist"), "{gone}");
         std::fs::write(&path, ONE).unwrap();
-        assert_eq!(looked(&mut watch), Some(Ok(1)));
+        assert_eq!(poll_twice(&mut watch), Some(Ok(1)));
     }
 
     #[test]
-    fn a_file_that_is_being_written_is_left_alone_until_it_stands_still() {
+    fn watch_waits_until_a_file_stops_changing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.toml");
         std::fs::write(&path, ONE).unwrap();
@@ -121,6 +121,6 @@ mod tests {
             assert!(watch.look().is_none(), "{text:?}");
         }
         std::fs::write(&path, TWO).unwrap();
-        assert_eq!(looked(&mut watch), Some(Ok(2)));
+        assert_eq!(poll_twice(&mut watch), Some(Ok(2)));
     }
 }

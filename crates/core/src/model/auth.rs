@@ -204,32 +204,35 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_token_goes_no_further_than_the_answer() {
+    fn tokens_are_removed_from_auth_responses() {
         let answer =
             AuthAnswer::new(json!({"status": "completed", "token": "canary-1", "url": "https://x/?t=canary-1",
             "metadata": {"note": ["canary-1"], "access_token": "canary-2"}, "user_id": "u", "novel": [1]}));
         assert!(answer.has_token && answer.status() == AuthStatus::Completed);
         let shown = format!("{answer:?}{}", answer.row);
         assert!(!shown.contains("canary"), "{shown}");
-        assert_eq!(answer.row["novel"], json!([1]), "what is not known is kept");
+        assert_eq!(answer.row["novel"], json!([1]), "unknown fields are kept");
         assert_eq!(answer.url(), Some("https://x/?t=***"));
     }
 
     #[test]
-    fn every_status_has_its_own_words() {
+    fn every_auth_status_has_a_description() {
         let words = ["completed", "pending", "connection_required", "token_expired", "timeout", "not_found", "novel"];
         let mut meanings: Vec<&str> = words.iter().map(|word| AuthStatus::of(word).meaning()).collect();
         meanings.sort_unstable();
         meanings.dedup();
         assert_eq!(meanings.len(), words.len());
-        let odd = AuthAnswer::new(json!({"status": null, "token": null, "url": "", "auth_id": 3}));
-        assert_eq!((odd.word(), odd.status(), odd.url(), odd.auth_id()), ("", AuthStatus::Unknown, None, None));
-        assert!(!odd.has_token);
-        assert_eq!(AuthAnswer::new(json!("pending")).word(), "", "an answer that is no object");
+        let malformed = AuthAnswer::new(json!({"status": null, "token": null, "url": "", "auth_id": 3}));
+        assert_eq!(
+            (malformed.word(), malformed.status(), malformed.url(), malformed.auth_id()),
+            ("", AuthStatus::Unknown, None, None)
+        );
+        assert!(!malformed.has_token);
+        assert_eq!(AuthAnswer::new(json!("pending")).word(), "", "a response that is not an object");
     }
 
     #[test]
-    fn a_document_holds_every_field() {
+    fn authenticate_example_contains_every_field() {
         let example = AuthAuthenticateRequest::example("go\"ogle");
         let read = AuthAuthenticateRequest::read(&example).unwrap();
         assert_eq!((read.provider.as_str(), read.scopes.len(), read.force_new), ("go\"ogle", 0, None));
@@ -242,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_the_servers() {
+    fn unset_fields_are_not_sent() {
         let body = AuthAuthenticateRequest {
             provider: "github".into(),
             scopes: vec!["repo".into()],

@@ -207,7 +207,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn cells_of_a_row() {
+    fn collection_rows_are_formatted_as_cells() {
         let row = json!({"id": "l1", "compute_id": "cluster-a", "compute_type": "k8s", "version": null,
             "compute_config": {"k8s_namespaces": ["a", "b", 3]}, "updated_at": "2026-11-21T10:00:00Z"});
         let cells: Vec<String> = Collection::Listeners.fields().iter().map(|field| field.words(&row)).collect();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_row_is_named_by() {
+    fn collection_rows_have_ids_and_names() {
         let row = json!({"id": "uuid", "provider_id": "github", "name": "GitHub"});
         assert_eq!(Collection::Providers.id_of(&row).as_deref(), Some("github"), "paths take the slug");
         let repository = json!({"id": 42, "name": "bot"});

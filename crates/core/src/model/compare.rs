@@ -202,13 +202,13 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_told_by_their_paths() {
+    fn changes_are_named_by_path() {
         let before = json!({"id": "a", "status": "DEPLOYED", "source_revision_config": {"repo_ref": "main", "image_uri": null},
             "novel": {"cpu": 1, "labels": {"app.io/name": "x"}}, "gone": true, "list": [1, 2], "empty": {}});
         let after = json!({"id": "b", "status": "BUILD_FAILED", "source_revision_config": {"repo_ref": "hotfix"},
             "novel": {"cpu": 1.0, "labels": {"app.io/name": "y"}}, "list": [2, 1], "made": {"a": {"b": 1}}, "empty": null});
         let changes = without_natural(compare(&before, &after));
-        let told: Vec<String> = changes.iter().map(Change::line).collect();
+        let shown: Vec<String> = changes.iter().map(Change::line).collect();
         let expected = [
             "source_revision_config.repo_ref: main → hotfix",
             "novel.labels[\"app.io/name\"]: x → y",
@@ -217,17 +217,17 @@ mod tests {
             "empty: no longer set, was {}",
             "made.a.b: 1, was not set",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(shown, expected);
         assert_eq!(compare(&before, &after).len(), expected.len() + 2, "id and status differ as well");
     }
 
     #[test]
-    fn of_secrets_only_the_fact_is_told() {
+    fn secret_changes_hide_values() {
         let before = json!({"secrets": [{"name": "A", "value": "canary-1"}, {"name": "B", "value": "same"}, {"name": "C", "value": "canary-2"}],
             "env_vars": {"X": "canary-3"}, "token": "canary-4", "deep": [{"token": "canary-5"}]});
         let after = json!({"secrets": [{"name": "D", "value": "canary-6"}, {"name": "B", "value": "same"}, {"name": "A", "value": "canary-7"}],
             "env_vars": {"X": "canary-8"}, "token": "canary-9", "deep": []});
-        let told = lines(before.clone(), after.clone());
+        let shown = lines(before.clone(), after.clone());
         let expected = [
             "secrets[A]: changed",
             "secrets[C]: removed",
@@ -236,12 +236,12 @@ mod tests {
             "token: changed",
             "deep: [{\"token\":\"***\"}] → []",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(shown, expected);
         let json = serde_json::to_string(&compare(&before, &after)).unwrap();
         assert!(!json.contains("canary") && !json.contains("same"), "{json}");
-        // Secrets without names, and ones that changed their form.
-        let told = lines(json!({"secrets": ["canary"]}), json!({"secrets": {"A": "canary"}}));
-        assert_eq!(told, ["secrets: changed"]);
+        // Secrets without names, and secrets in another format.
+        let shown = lines(json!({"secrets": ["canary"]}), json!({"secrets": {"A": "canary"}}));
+        assert_eq!(shown, ["secrets: changed"]);
         assert_eq!(lines(json!({}), json!({"secrets": "canary"})), ["secrets: added"]);
     }
 
@@ -251,13 +251,13 @@ mod tests {
         let after = json!({"sidecars": [{"name": "log"}, {"name": "proxy", "image": "a:2"}]});
         assert_eq!(lines(before, after), ["sidecars[proxy].image: a:1 → a:2"]);
         let twice = json!({"l": [{"name": "a"}, {"name": "a", "x": 1}]});
-        assert_eq!(compare(&twice, &json!({"l": [{"name": "a"}]})).len(), 1, "names that repeat tell nothing apart");
+        assert_eq!(compare(&twice, &json!({"l": [{"name": "a"}]})).len(), 1, "repeated names can't identify entries");
     }
 
     #[test]
-    fn nothing_of_a_value_can_change_a_terminal() {
-        let told = lines(json!({"a\u{1b}[31m": "x"}), json!({"a\u{1b}[31m": "y\u{1b}]0;t\u{7}\nz"}));
-        assert_eq!(told, ["[\"a\\u001b[31m\"]: x → y⏎z"]);
+    fn values_are_sanitized_in_changes() {
+        let shown = lines(json!({"a\u{1b}[31m": "x"}), json!({"a\u{1b}[31m": "y\u{1b}]0;t\u{7}\nz"}));
+        assert_eq!(shown, ["[\"a\\u001b[31m\"]: x → y⏎z"]);
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
@@ -278,7 +278,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_record_equals_itself_and_direction_only_swaps(a in any_json(), b in any_json()) {
+        fn comparison_is_symmetric(a in any_json(), b in any_json()) {
             prop_assert!(compare(&a, &a).is_empty());
             let swap = |c: Change| (c.path, c.after, c.before);
             let mut forth: Vec<_> = compare(&a, &b).into_iter().map(|c| (c.path, c.before, c.after)).collect();

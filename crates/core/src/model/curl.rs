@@ -70,7 +70,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_shell_reads_back_what_was_meant() {
+    fn curl_command_is_quoted_for_the_shell() {
         let request = PlainRequest {
             method: "PATCH".into(),
             url: "https://h/v2/deployments/1?a=b&c=it's".into(),
@@ -78,9 +78,9 @@ mod tests {
             body: Some(json!({"name": "it's $HOME `x`"})),
         };
         let echo = request.curl().replacen("curl", "printf '%s\\n'", 1);
-        let told = std::process::Command::new("sh").arg("-c").arg(echo).env("KEY", "k-1").output().unwrap();
-        let told = String::from_utf8(told.stdout).unwrap();
-        let words: Vec<&str> = told.lines().collect();
+        let output = std::process::Command::new("sh").arg("-c").arg(echo).env("KEY", "k-1").output().unwrap();
+        let output = String::from_utf8(output.stdout).unwrap();
+        let words: Vec<&str> = output.lines().collect();
         let expected = [
             "-sS",
             "-X",
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_does_not_send_masks_in_the_place_of_secrets() {
+    fn curl_command_with_masked_secrets_is_commented_out() {
         let request = PlainRequest {
             method: "PATCH".into(),
             url: "https://h/v2/deployments/1".into(),

@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_of_another_type_does_not_lose_the_row() {
+    fn fields_of_unexpected_types_do_not_lose_the_deployment() {
         let text = r#"{"id":"d1","name":7,"status":{"word":"READY"},"source_config":"none","source_revision_config":[],
             "secrets":{"A":"canary"},"latest_revision_id":null,"url":"","updated_at":1763632801000,"novel":[1]}"#;
         let deployment: Deployment = serde_json::from_str(text).unwrap();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_revision_was_made_from() {
+    fn revision_source_is_formatted() {
         let from = |text: &str| serde_json::from_str::<SourceRevisionConfig>(text).unwrap().made_from();
         assert_eq!(
             from(r#"{"repo_ref":"refs/tags/v1","repo_commit_sha":"9fceb02d0ae"}"#).as_deref(),
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documents_example() {
+    fn documented_deployment_example_is_parsed() {
         // control-plane reference §12, shortened.
         let text = r#"{"id":"1","tenant_id":"2","name":"support-bot","source":"github","status":"READY",
             "source_config":{"deployment_type":"prod","build_on_push":true,"custom_url":"https://b.us.langgraph.app","resource_spec":null},

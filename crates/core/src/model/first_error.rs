@@ -311,12 +311,12 @@ mod tests {
         first_error(&lines)
     }
 
-    fn said(log: &str) -> String {
+    fn error_text(log: &str) -> String {
         found(log).map(|e| e.text).unwrap_or_default()
     }
 
     #[test]
-    fn uv_within_docker() {
+    fn first_error_of_uv_in_docker() {
         let error = found(
             "#6 [2/6] ADD . /deps/app\n#6 DONE 0.1s\n#7 [3/6] RUN uv pip install --system -e /deps/*\n\
              #7 6.874 \u{1b}[31m  × No solution found when resolving dependencies:\u{1b}[0m\n\
@@ -333,39 +333,42 @@ mod tests {
     }
 
     #[test]
-    fn pip_npm_and_compilers() {
+    fn first_error_of_pip_npm_and_compilers() {
         let pip = "Collecting httpx==9\nERROR: pip's dependency resolver does not currently take into account all\n\
                    ERROR: Could not find a version that satisfies the requirement httpx==9 (from versions: 0.1)\n\
                    ERROR: No matching distribution found for httpx==9";
         assert_eq!(
-            said(pip),
+            error_text(pip),
             "ERROR: Could not find a version that satisfies the requirement httpx==9 (from versions: 0.1)"
         );
         let wheel = "  error: subprocess-exited-with-error\n  × Getting requirements to build wheel did not run successfully.\n  │ exit code: 1\n\
                      psycopg/x.c:1:10: fatal error: Python.h: No such file or directory";
-        assert_eq!(said(wheel), "× Getting requirements to build wheel did not run successfully.");
+        assert_eq!(error_text(wheel), "× Getting requirements to build wheel did not run successfully.");
         let npm = "npm warn ERESOLVE overriding peer dependency\nnpm error code ERESOLVE\nnpm error A complete log of this run can be found in: x";
-        assert_eq!(said(npm), "npm error code ERESOLVE");
+        assert_eq!(error_text(npm), "npm error code ERESOLVE");
         assert_eq!(
-            said("src/a.ts(3,5): error TS2322: Type 'x'\nerror Command failed with exit code 1."),
+            error_text("src/a.ts(3,5): error TS2322: Type 'x'\nerror Command failed with exit code 1."),
             "src/a.ts(3,5): error TS2322: Type 'x'"
         );
-        assert_eq!(said(" ERR_PNPM_OUTDATED_LOCKFILE  Cannot install"), "ERR_PNPM_OUTDATED_LOCKFILE  Cannot install");
         assert_eq!(
-            said("/bin/sh: 1: langgraph: command not found\nexit status 127"),
+            error_text(" ERR_PNPM_OUTDATED_LOCKFILE  Cannot install"),
+            "ERR_PNPM_OUTDATED_LOCKFILE  Cannot install"
+        );
+        assert_eq!(
+            error_text("/bin/sh: 1: langgraph: command not found\nexit status 127"),
             "/bin/sh: 1: langgraph: command not found"
         );
     }
 
     #[test]
-    fn a_traceback_ends_with_its_error() {
+    fn first_error_of_a_traceback_is_its_last_line() {
         let log = "INFO:     Started server\nTraceback (most recent call last):\n  File \"a.py\", line 3, in load\n    import graph\n\
                    ModuleNotFoundError: No module named 'app.graph'\n\nDuring handling of the above exception, another exception occurred:\n\n\
                    Traceback (most recent call last):\n  File \"b.py\", line 9, in <module>\n    raise Broken(name)\n      ^^^^^\n\
                    app.Broken: the graph 'support' does not load\nERROR:    Application startup failed. Exiting.";
         let error = found(log).unwrap();
         assert_eq!((error.line, error.text.as_str()), (13, "app.Broken: the graph 'support' does not load"));
-        // All in one message, and without its indentation.
+        // A whole traceback in one message, and one without indentation.
         let lines = [
             LogText { level: Some("info"), message: "starting", ..LogText::default() },
             LogText {
@@ -376,12 +379,12 @@ mod tests {
         let error = first_error(&lines).unwrap();
         assert_eq!((error.line, error.text.as_str()), (2, "KeyError: 'x'"));
         let flat = "Traceback (most recent call last):\nFile \"a.py\", line 1, in f\nraise x\nValueError: bad";
-        assert_eq!(said(flat), "ValueError: bad");
-        assert_eq!(said("Traceback (most recent call last):"), "", "cut off before it says anything");
+        assert_eq!(error_text(flat), "ValueError: bad");
+        assert_eq!(error_text("Traceback (most recent call last):"), "", "cut off before the error");
     }
 
     #[test]
-    fn levels_count_where_nothing_says_more() {
+    fn log_levels_are_the_fallback() {
         let at = |level, message| LogText { at: None, level: Some(level), message };
         let log = [
             at("INFO", "2026-11-20T10:00:00Z fine"),
@@ -392,36 +395,38 @@ mod tests {
         let log = [at("ERROR", "WARNING: running as root"), at("ERROR", "Finished, 0 errors"), at("INFO", "x")];
         assert_eq!(first_error(&log), None);
         assert_eq!(
-            said("2026-11-20 10:00:00,123 ERROR root: gone\n2026-11-20T10:00:01Z [error    ] later"),
+            error_text("2026-11-20 10:00:00,123 ERROR root: gone\n2026-11-20T10:00:01Z [error    ] later"),
             "ERROR root: gone"
         );
     }
 
     #[test]
-    fn success_is_no_error() {
+    fn success_messages_are_not_errors() {
         let log = "#3 0.112  + python-error-pages==1.0\nCompiled with 0 errors\nFound no errors.\nDownloading errors-1.0.tar.gz\n\
                    ruff: checks passed, error_handler.py unchanged\nerrors=0 failed=0\nprocess finished with exit code: 0\nDONE";
-        assert_eq!(said(log), "");
-        assert_eq!(said(&format!("{log}\nCompiled with 10 errors")), "Compiled with 10 errors");
+        assert_eq!(error_text(log), "");
+        assert_eq!(error_text(&format!("{log}\nCompiled with 10 errors")), "Compiled with 10 errors");
         assert_eq!(first_error(&[]), None);
     }
 
     #[test]
-    fn another_build_step_is_not_the_failing_one() {
+    fn first_error_is_in_the_failing_build_step() {
         let log = "#5 1.001 ModuleNotFoundError: No module named 'optional'\n#5 DONE 2.0s\n#9 1.200 thing: permission denied\n\
                    #9 ERROR: process \"x\" did not complete successfully: exit code: 1";
-        assert_eq!(said(log), "thing: permission denied");
+        assert_eq!(error_text(log), "thing: permission denied");
         assert_eq!(
-            said("fatal: not a git repository\n#9 ERROR: process \"x\" did not complete successfully: exit code: 1")
-                .split(':')
-                .next(),
+            error_text(
+                "fatal: not a git repository\n#9 ERROR: process \"x\" did not complete successfully: exit code: 1"
+            )
+            .split(':')
+            .next(),
             Some("ERROR")
         );
     }
 
     proptest! {
         #[test]
-        fn any_log_is_survived(log in proptest::collection::vec("(Traceback \\(most recent call last\\):|#7 |  |0 error|E|.){0,8}", 0..12)) {
+        fn random_logs_never_panic(log in proptest::collection::vec("(Traceback \\(most recent call last\\):|#7 |  |0 error|E|.){0,8}", 0..12)) {
             let lines: Vec<LogText> = log.iter().map(|message| LogText { message, ..LogText::default() }).collect();
             if let Some(error) = first_error(&lines) {
                 prop_assert!(error.line >= 1 && error.line <= lines.len());

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_line() {
+    fn usual_log_line_is_parsed() {
         let line = LogLine::from(json!({
             "id": "a1", "timestamp": 1_763_632_801_000_i64, "level": "INFO", "message": "Step #1", "novel": {"x": 1},
         }));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn times_in_every_form() {
+    fn log_times_are_parsed_in_every_format() {
         for (time, expected) in [
             (json!(1_763_632_801_000_i64), at("2025-11-20T10:00:01Z")),
             (json!(1_763_632_801_000.25), at("2025-11-20T10:00:01.00025Z")),
@@ -178,12 +178,12 @@ mod tests {
             let line = LogLine::from(json!({"timestamp": time, "message": "x"}));
             assert_eq!(line.at, expected, "{time}");
             let kept = expected.is_none() && !time.is_null();
-            assert_eq!(line.extra.get("timestamp"), kept.then_some(&time), "what is not understood is kept");
+            assert_eq!(line.extra.get("timestamp"), kept.then_some(&time), "unparsed times are kept");
         }
     }
 
     #[test]
-    fn what_is_missing_or_of_another_kind() {
+    fn missing_and_unexpected_log_fields_are_handled() {
         let message = |row: Value| LogLine::from(row).message;
         assert_eq!(message(json!("a bare text")), "a bare text");
         assert_eq!(message(json!([1, "a"])), r#"[1,"a"]"#);
@@ -192,13 +192,16 @@ mod tests {
         assert_eq!(message(json!({"level": "INFO"})), "");
         assert_eq!(message(json!({"message": null, "event": "started"})), r#"{"event":"started"}"#);
         assert_eq!(message(json!({"message": {"event": "x"}})), r#"{"event":"x"}"#);
-        let odd = LogLine::from(json!({"id": 7, "level": 30, "message": 5}));
-        assert_eq!((odd.id.as_deref(), odd.level.as_deref(), odd.message.as_str()), (Some("7"), None, "5"));
-        assert_eq!(Value::Object(odd.extra), json!({"level": 30, "message": 5}));
+        let malformed = LogLine::from(json!({"id": 7, "level": 30, "message": 5}));
+        assert_eq!(
+            (malformed.id.as_deref(), malformed.level.as_deref(), malformed.message.as_str()),
+            (Some("7"), None, "5")
+        );
+        assert_eq!(Value::Object(malformed.extra), json!({"level": 30, "message": 5}));
     }
 
     #[test]
-    fn level_words_are_open_text() {
+    fn log_levels_are_classified() {
         for (word, severity) in [
             ("debug", Severity::Debug),
             ("Trace", Severity::Debug),
@@ -220,7 +223,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_line_fails(time in any::<f64>(), text in any::<String>()) {
+        fn random_log_lines_never_panic(time in any::<f64>(), text in any::<String>()) {
             for row in [json!({"timestamp": time, "message": text}), json!({"timestamp": text, "level": text}), json!(text)] {
                 let _ = LogLine::from(row).severity();
             }

@@ -338,20 +338,20 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn texts_that_repeat_a_secret() {
+    fn repeated_secrets_are_masked_in_text() {
         let record = json!({"name": "in-the-open", "secrets": [{"name": "A_LONG_NAME", "value": "canary-1"}, {"name": "B", "value": "short"},
             {"name": "PEM", "value": "-----BEGIN-----\n  canary-line-two\n"}], "env_vars": {"X": "canary-1-longer"}, "nested": [{"token": "canary-3"}]});
         let secrets = Secrets::of_records(&[&record]);
         let text = "canary-1-longer canary-1 short in-the-open A_LONG_NAME  canary-line-two canary-3";
         assert_eq!(secrets.scrub(text), "*** *** short in-the-open A_LONG_NAME  *** ***");
-        // What is short, or nothing to see, mangles nothing in whichever writing.
+        // Short or invisible secrets are not masked, in any encoding.
         let secrets = Secrets::new(["\n\n\n\n", "é\"é", "         "], 6);
         let text = r#""\n\n\n\n" é\"é \u00e9\"\u00e9          "#;
         assert_eq!(secrets.scrub(text), text);
     }
 
     #[test]
-    fn a_key_goes_from_a_record_but_not_from_its_secrets() {
+    fn keys_are_masked_outside_secret_fields() {
         let mut record = json!({"name": "bot-canary-1", "error": ["see canary-1"], "canary-1": {"token": "canary-1"},
             "secrets": [{"name": "OF_canary-1", "value": "canary-1"}], "env_vars": {"canary-1": "canary-1"}, "n": 1});
         Secrets::new(["canary-1"], 6).take_out(&mut record);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_repeats_no_secret_anywhere() {
+    fn record_secrets_are_masked_everywhere() {
         let mut record = json!({"name": "support-bot", "secrets": [
                 {"name": "TOKEN", "value": "canary-12"}, {"name": "LANGSMITH_PROJECT", "value": "support-bot"}],
             "source_config": {"install_command": "pip install --token=canary-12", "repo_url": "https://me:canary-x@git.example/a@b"},
@@ -373,7 +373,7 @@ mod tests {
         assert!(!text.contains("canary"), "{text}");
         assert!(text.contains(r#""name":"support-bot""#) && text.contains("https://***@git.example/a@b"), "{text}");
         assert!(text.contains("https://support-bot.us.langgraph.app"), "{text}");
-        // What is a part of a name or an address is left there; a secret that is an address goes as a whole.
+        // A secret within a name or URL is kept; a secret that is a URL is masked as a whole.
         let mut record = json!({"name": "invoice-production", "url": "https://invoice-production-1.example", "note": "in production",
             "build_args": {"T": "canary-45"}, "env_vars": {"ENVIRONMENT": "production", "T": "canary-45", "HOOK": "https://me:pw@hook.example/x?token=abcdef"},
             "log": "POST https://me:pw@hook.example/x?token=abcdef"});
@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(record["url"], "https://invoice-production-1.example");
         assert_eq!((&record["note"], &record["log"]), (&json!("in ***"), &json!("POST ***")));
         assert!(!record.to_string().contains("canary"), "{record}");
-        // Secrets that come together stay what they are, however often that happens.
+        // Combining sets of secrets repeatedly changes nothing.
         let (a, b) = (Secrets::new(["can\\\"ary-1"], 1), Secrets::new(["can\\\"ary-1-longer"], 1));
         let both = a.and(&b).and(&a).and(&b);
         assert_eq!(
@@ -389,18 +389,18 @@ mod tests {
             (a.len() + b.len(), "*** ***")
         );
         let none = Secrets::new([], 1);
-        for (text, wanted) in [
+        for (text, expected) in [
             ("clone https://x-access-token:ghs_abc@github.com/a/b.git now", "clone https://***@github.com/a/b.git now"),
             ("see https://docs.example/x and mail a@b.c", "see https://docs.example/x and mail a@b.c"),
             ("postgres://u:p@ss@db:5432/x https://h", "postgres://***@db:5432/x https://h"),
             ("://", "://"),
         ] {
-            assert_eq!(none.scrub(text), wanted);
+            assert_eq!(none.scrub(text), expected);
         }
     }
 
     #[test]
-    fn a_secret_in_other_writing() {
+    fn escaped_secrets_are_masked() {
         let secret = "say \"canäry\" 🔑\n\tc:\\canary-two\\x\"y\n";
         let python = r#"say \"can\u00e4ry\" \ud83d\udd11\n\tc:\\canary-two\\x\"y\n"#;
         let secrets = Secrets::new([secret], 6);
@@ -419,14 +419,14 @@ mod tests {
     }
 
     #[test]
-    fn where_secrets_stand() {
+    fn secret_fields_are_found() {
         let value = json!({"env_vars": {"key": "a", "name": {"deep": ["b"]}}, "secrets": [{"key": "K", "type": "T", "value": "c"}, "d"],
             "open": "x", "password": "e", "list": [{"environment_variables": "f"}], "secret_references": [{"secret_key": "x"}]});
         assert_eq!(secret_texts(&value), ["a", "b", "c", "d", "e", "f"]);
     }
 
     #[test]
-    fn values_vanish_and_names_stay() {
+    fn secret_values_are_masked_and_names_kept() {
         let mut value = json!({"resources": [
             {"id": "1", "secrets": [{"name": "A", "value": "canary"}, {"name": "B", "value": null}, "canary"]},
             {"secrets": {"A": "canary"}, "secret_references": [{"name": "X", "secret_key": "k"}]},

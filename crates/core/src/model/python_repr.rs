@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exceptions_read_as_in_the_thread_record() {
+    fn exception_reprs_match_the_thread_record() {
         for (repr, plain) in [
             ("ValueError('boom: the node failed')", "ValueError: boom: the node failed"),
             (r#"KeyError("it's")"#, "KeyError: it's"),

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn captured_questions_read_well() {
+    fn captured_questions_are_summarized() {
         assert_eq!(captured("question").summary(), "Approve? · draft: send 5 EUR");
         assert_eq!(captured("questions-parallel").summary(), "Keep red? · item: red");
         let hitl = captured("question-hitl");
@@ -324,14 +324,14 @@ mod tests {
     }
 
     #[test]
-    fn every_shape_has_one_short_line() {
+    fn question_summaries_are_one_short_line() {
         let summary = |value: Value| Question { value, ..Question::default() }.summary();
         assert_eq!(summary(json!("Really?\n  yes or no")), "Really? yes or no");
         assert_eq!(summary(json!({"amount": 5, "message": "Pay"})), "Pay · amount: 5");
         assert_eq!(summary(json!([1, {"a": null}])), r#"[1,{"a":null}]"#);
         assert_eq!((summary(Value::Null), summary(json!({}))), ("an answer".into(), "{}".into()));
         assert_eq!(summary(json!("x".repeat(5000))).chars().count(), MAX_SUMMARY + 1);
-        // A dialect with a part missing is no dialect.
+        // An incomplete request of a known format is treated as plain JSON.
         assert_eq!(summary(json!({"action_requests": [{"args": {}}]})), r#"{"action_requests":[{"args":{}}]}"#);
         let long = json!({"action_requests": [{"name": "f", "args": {"a": "y".repeat(99), "b": [1], "c": 2, "d": 3, "e": 4}}]});
         assert_eq!(summary(long), format!("Approve f(a={}…, b=[1], c=2, d=3, …)", "y".repeat(40)));
@@ -340,10 +340,12 @@ mod tests {
     }
 
     #[test]
-    fn yes_or_no_is_offered_where_it_fits() {
-        let asks = |value: Value| Question { value, ..Question::default() }.is_yes_or_no();
-        assert!(asks(json!("Approve this payment?")) && asks(json!({"question": "Send it?"})));
-        assert!(!asks(json!("Which city?")) && !asks(json!({"x": 1})) && !asks(json!("Approve")));
+    fn yes_or_no_questions_are_detected() {
+        let is_yes_or_no = |value: Value| Question { value, ..Question::default() }.is_yes_or_no();
+        assert!(is_yes_or_no(json!("Approve this payment?")) && is_yes_or_no(json!({"question": "Send it?"})));
+        assert!(
+            !is_yes_or_no(json!("Which city?")) && !is_yes_or_no(json!({"x": 1})) && !is_yes_or_no(json!("Approve"))
+        );
         let schema = Question { response_schema: Some(json!({"type": "boolean"})), ..Question::default() };
         assert!(schema.is_yes_or_no());
     }

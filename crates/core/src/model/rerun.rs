@@ -137,8 +137,8 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_repeated_with_its_own_options_and_none_of_the_servers() {
-        // As captured from the Python server (acting/run-create), with a few options more.
+    fn rerun_keeps_the_runs_options_without_the_servers() {
+        // Captured from the Python server (acting/run-create), with a few more options.
         let record = json!({
             "run_id": "r", "kwargs": {
                 "input": {"seconds": 4}, "command": null,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_context_goes_without_configurable() {
+    fn rerun_with_context_omits_configurable() {
         let record = json!({"kwargs": {"input": {}, "context": {"model": "large"},
                             "config": {"configurable": {"model": "large", "other": 1}}}});
         let rerun = rerun(&record).unwrap();
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn records_without_an_input_say_why() {
+    fn rerun_without_input_is_explained() {
         for (record, why) in [
             (json!({"run_id": "r"}), "the server's record of it has no input"),
             (json!({"kwargs": {"input": null}}), "it had no input of its own: it continued the thread"),

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn status_words_are_classified_by_their_parts() {
+    fn revision_statuses_are_classified_by_their_parts() {
         for (status, phase) in [
             ("DEPLOYED", Phase::Deployed),
             ("DEPLOYED_WITH_WARNINGS", Phase::Deployed),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_missing_and_unknown_fields_survive() {
+    fn null_missing_and_unknown_fields_are_accepted() {
         let text =
             r#"{"id":"r1","status":null,"created_at":"not a date","source_revision_config":null,"novel":{"a":1}}"#;
         let revision: Revision = serde_json::from_str(text).unwrap();

@@ -75,17 +75,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_servers_word_comes_first() {
+    fn active_revision_of_the_server_takes_precedence() {
         let list = [("e", "BUILDING"), ("d", "DEPLOY_FAILED"), ("c", "DEPLOYED"), ("b", "SKIPPED"), ("a", "DEPLOYED")];
         let words = |roles: &Roles| list.map(|(id, status)| roles.of(id, status).word());
         let derived = Roles::new(None, list);
         assert!(derived.derived);
         assert_eq!(words(&derived), ["candidate", "failed", "serving", "skipped", "superseded"]);
-        // Rolled back to an older one.
-        let said = Roles::new(Some("a"), list);
-        assert!(!said.derived);
-        assert_eq!(words(&said), ["candidate", "failed", "superseded", "skipped", "serving"]);
-        // The one that serves is older than the list goes.
+        // Rolled back to an older revision.
+        let reported = Roles::new(Some("a"), list);
+        assert!(!reported.derived);
+        assert_eq!(words(&reported), ["candidate", "failed", "superseded", "skipped", "serving"]);
+        // The serving revision is older than the list.
         assert_eq!(Roles::new(Some("z"), list).of("c", "DEPLOYED"), RevisionRole::Superseded);
         let unusual = [("c", "NOT_DEPLOYED_YET"), ("b", "UNDEPLOYED"), ("a", "DEPLOYED_WITH_WARNINGS")];
         let roles = Roles::new(None, unusual);

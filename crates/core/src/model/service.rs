@@ -246,7 +246,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const WRITTEN: fn() -> Vec<Service> = || {
+    const WITH_DOCUMENT: fn() -> Vec<Service> = || {
         vec![
             Service::CreateListener,
             Service::UpdateListener("l".into()),
@@ -260,10 +260,10 @@ mod tests {
     };
 
     #[test]
-    fn templates_can_be_read_and_name_every_field() {
+    fn templates_are_valid_and_contain_every_field() {
         let record = json!({"name": "a \"quoted\" name\n", "client_id": "c", "auth_url": "u", "token_url": null, "uses_pkce": true,
             "version": "1", "compute_config": {"k8s_namespaces": ["a", "b\\"]}, "provider_account_label": null, "is_default": false});
-        for what in WRITTEN() {
+        for what in WITH_DOCUMENT() {
             for record in [&record, &Value::Null] {
                 let text = what.template(record);
                 for field in what.fields() {
@@ -274,7 +274,7 @@ mod tests {
                 let change = what.clone().read(&text, None).unwrap_or_else(|e| panic!("{e}\n{text}"));
                 assert_eq!(change.what, what);
             }
-            // The lines that are not sent can be: all but the marks are TOML too.
+            // The commented lines are valid TOML as well.
             let all: String = what
                 .template(&Value::Null)
                 .lines()
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_masked_is_not_sent_back() {
+    fn masked_values_are_not_sent() {
         let record = json!({"name": "n", "auth_url": "https://***@login.example/authorize"});
         let change = Service::UpdateProvider("p".into());
         let read = change.clone().read(&change.template(&record), None).unwrap();
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_named_with_their_line() {
+    fn errors_are_reported_with_their_line() {
         let error = Service::CreateListener
             .read("compute_type = \"k8s\"\ncompute_idd = \"x\"\n", None)
             .unwrap_err()

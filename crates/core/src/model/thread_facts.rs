@@ -517,7 +517,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn odd_fields_count_as_missing() {
+    fn malformed_fields_count_as_missing() {
         let thread =
             ThreadFacts::read(r#"{"status":7,"updated_at":"yesterday","error":"boom","interrupts":[1],"metadata":3}"#);
         let thread = thread.unwrap();

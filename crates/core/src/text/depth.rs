@@ -65,17 +65,17 @@ mod tests {
     }
 
     #[test]
-    fn a_deep_value_costs_only_itself() {
+    fn only_deep_values_are_replaced() {
         let text = format!(r#"[{{"id":"a","x":{}}},{{"id":"b]","x":1,"y":{}}}]"#, deep(100_000), deep(300));
         let rows: Vec<Value> = parse(text.as_bytes()).unwrap();
         assert_eq!((&rows[0]["id"], &rows[1]["id"], &rows[1]["x"]), (&json!("a"), &json!("b]"), &json!(1)));
         assert!(rows[0]["x"].to_string().contains("nested more than 100 levels deep"));
         let whole: Value = parse(deep(120).as_bytes()).unwrap();
-        assert_eq!(whole.to_string(), deep(120), "what the parser accepts stays whole");
+        assert_eq!(whole.to_string(), deep(120), "values that the parser accepts stay unchanged");
     }
 
     #[test]
-    fn what_is_not_json_is_an_error() {
+    fn invalid_json_is_an_error() {
         for text in
             ["[".repeat(1000), "]".repeat(1000), format!("{}}}", deep(300)), deep(300).replace(']', ""), "\"".into()]
         {
@@ -85,7 +85,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_as_the_parser_reads_it(text in r#"[\[\]{}":,1a\\]{0,300}"#) {
+        fn random_text_is_parsed_like_serde_json(text in r#"[\[\]{}":,1a\\]{0,300}"#) {
             let _ = without_deep(text.as_bytes());
             prop_assert_eq!(parse::<Value>(text.as_bytes()).ok(), serde_json::from_slice::<Value>(text.as_bytes()).ok());
         }

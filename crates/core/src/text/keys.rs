@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_found_however_it_is_written() {
+    fn keys_are_found_in_any_encoding() {
         let spread = KEY.chars().map(|c| format!("{c}\u{1b}[0m")).collect::<String>();
         let spaced = KEY.chars().map(|c| format!("{c}\n ")).collect::<String>();
         let hidden = KEY.chars().map(|c| format!("{c}\u{200b}")).collect::<String>();
@@ -297,25 +297,25 @@ mod tests {
             assert!(masked.starts_with("before ") && masked.ends_with(" behind") && masked.contains(MASK), "{masked}");
         }
         assert_eq!(needles().masked(&format!("a {KEY}, b {KEY}.")).as_deref(), Some("a ***, b ***."));
-        // A beginning at the end of the text is masked, and a beginning in its middle isn't.
+        // A key prefix is masked at the end of the text, but not in its middle.
         assert_eq!(needles().masked("so lsv2_pt_0123456789ab").as_deref(), Some("so ***"));
         assert_eq!(needles().masked("so lsv2_pt_0123456789ab, no"), None);
         assert_eq!(needles().masked("so lsv2_pt_01"), None);
     }
 
     #[test]
-    fn json_keeps_its_shape() {
+    fn masked_json_stays_valid() {
         let json = format!(r#"{{"a":["x\n{KEY}","\u006c{}"],"{KEY}":1.50,"b":"\\\"{KEY}\\"}}"#, &KEY[1..]);
         let masked = needles().masked_json(&json).unwrap();
         assert_eq!(masked, r#"{"a":["x\n***","***"],"***":1.50,"b":"\\\"***\\"}"#);
         assert_eq!(needles().masked_json(r#"{"a":"lsv2","b":"_pt_"}"#), None);
-        // One letter in each string: no string shows the key.
+        // With one letter per string, no string shows the key.
         let split: Vec<String> = KEY.chars().map(String::from).collect();
         assert_eq!(needles().masked_json(&serde_json::to_string(&split).unwrap()), None);
     }
 
     #[test]
-    fn a_possible_beginning_is_held_back() {
+    fn possible_key_prefixes_are_held_back() {
         assert_eq!(needles().open_end("hello lsv2_p"), "lsv2_p".len());
         assert!(needles().open_end("hello lsv2 x") < 2);
         assert!(needles().open_end(&format!("{KEY} and more")) < 4);
@@ -323,9 +323,9 @@ mod tests {
     }
 
     proptest! {
-        /// A text that arrives in pieces shows no key, and everything else in the end.
+        /// Chunked text never shows a key, and everything else is shown eventually.
         #[test]
-        fn pieces_show_no_key(
+        fn chunks_show_no_key(
             parts in prop::collection::vec(prop::sample::select(vec!["l", "lsv2_", "pt_", KEY, "x ", "\n", "é", "0123"]), 0..12),
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
         ) {
@@ -346,7 +346,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_breaks_it(text in any::<String>(), wild in "[%&#;\\\\ux0-9a-f\u{1b}\\[\u{9b}\"é]{0,60}") {
+        fn masking_random_text_never_panics(text in any::<String>(), wild in "[%&#;\\\\ux0-9a-f\u{1b}\\[\u{9b}\"é]{0,60}") {
             for text in [&text, &wild] {
                 let letters: Vec<_> = Letters::of(text).map(|l| (l.from, l.to)).collect();
                 prop_assert!(letters.windows(2).all(|pair| pair[0].1 <= pair[1].0));

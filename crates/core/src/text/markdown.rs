@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_formats() {
+    fn inline_text_is_escaped() {
         assert_eq!(
             inline("a|b `c` <img src=x> *d* [e](f)\n# g"),
             "a\\|b \\`c\\` \\<img src=x\\> \\*d\\* \\[e\\]\\(f\\)⏎\\# g"
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn code_cannot_be_left() {
+    fn code_blocks_cannot_be_closed_early() {
         assert_eq!(code("plain"), "`plain`");
         assert_eq!(code("a``b"), "```a``b```");
         assert_eq!(code("`x`"), "`` `x` ``");

@@ -344,7 +344,7 @@ impl Drop for Reader {
 mod tests {
     use super::*;
 
-    fn kept() -> ReplayLimits {
+    fn limits() -> ReplayLimits {
         ReplayLimits { bytes: 1 << 20, window: Duration::from_secs(120) }
     }
 
@@ -366,7 +366,7 @@ mod tests {
 
     #[tokio::test]
     async fn readers_get_all_later_events() {
-        let feed = Arc::new(Feed::new(kept()));
+        let feed = Arc::new(Feed::new(limits()));
         feed.push(&[item("1", true), item("2", false)]);
         let mut late = feed.reader(|_| false);
         let mut replay = feed.reader(|_| true);
@@ -380,7 +380,7 @@ mod tests {
 
     #[tokio::test]
     async fn events_without_a_reader_or_a_replay_are_dropped() {
-        let feed = Arc::new(Feed::new(kept()));
+        let feed = Arc::new(Feed::new(limits()));
         let mut reader = feed.reader(|_| false);
         feed.push(&[item("1", false), item("2", false)]);
         assert_eq!(feed.lag(), 2);
@@ -391,25 +391,25 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_run_that_ended_two_minutes_ago_is_not_replayed() {
-        let feed = Arc::new(Feed::new(kept()));
+        let feed = Arc::new(Feed::new(limits()));
         let (older, newer) = (Ended::default(), Ended::default());
         feed.push(&[item_of(&older, "1", true), item_of(&newer, "2", true)]);
-        older.set(Instant::now()).expect("it ends once");
+        older.set(Instant::now()).expect("ended only once");
         tokio::time::advance(Duration::from_secs(119)).await;
         assert_eq!(ids(feed.reader(|_| true).next().await), ["1", "2"]);
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(ids(feed.reader(|_| true).next().await), ["2"]);
         feed.expire();
-        assert_eq!(feed.log().items.len(), 1, "its memory is freed");
+        assert_eq!(feed.log().items.len(), 1, "the expired event is dropped");
     }
 
     #[tokio::test]
     async fn readers_of_a_shared_feed_take_turns() {
-        let feed = Arc::new(Feed::new(kept()));
+        let feed = Arc::new(Feed::new(limits()));
         feed.share(true);
         feed.push(&[item("0", false)]);
         let (mut one, mut two) = (feed.reader(|_| false), feed.reader(|_| false));
-        assert_eq!(ids(one.next().await), ["0"], "a backlog goes to the first reader");
+        assert_eq!(ids(one.next().await), ["0"], "the first reader receives the backlog");
         assert!(futures::poll!(std::pin::pin!(two.next())).is_pending());
         assert!(futures::poll!(std::pin::pin!(one.next())).is_pending());
         feed.push(&[item("1", false), item("2", false), item("3", false)]);
@@ -417,7 +417,7 @@ mod tests {
         assert_eq!(ids(two.next().await), ["1"]);
         assert_eq!(ids(one.next().await), ["2"]);
         drop(one);
-        assert_eq!(ids(two.next().await), ["3"], "a reader that left has no turn");
+        assert_eq!(ids(two.next().await), ["3"], "a disconnected reader is skipped");
         assert_eq!(ids(two.next().await), ["end"]);
     }
 }

@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stream_ids_are_those_of_redis() {
+    fn stream_ids_have_the_redis_format() {
         for good in ["-", "0", "0-0", "1795224332619-0", "17-*"] {
             assert!(is_stream_id(good), "{good}");
         }
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_join_may_name_its_modes() {
+    fn joins_can_filter_modes() {
         let pairs = |value: &str| vec![("stream_mode".to_owned(), value.to_owned())];
         assert_eq!(join_filter(&pairs("values")), Filter::Names(vec!["values".into()]));
         assert_eq!(

@@ -301,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pieces_of_a_reply_make_the_whole() {
+    fn reply_chunks_form_the_whole_reply() {
         let call = Call { name: "get_weather".into(), args: json!({"city": "Kraków"}), id: "call_1".into() };
         let reply = Reply { text: "Let me 日本 check.".into(), calls: vec![call] };
         assert_eq!(reply.pieces(), ["Let ", "me ", "日", "本", " ", "check."]);
@@ -326,16 +326,16 @@ mod tests {
     }
 
     #[test]
-    fn tool_calls_are_open_until_a_tool_answers() {
+    fn tool_calls_are_open_until_their_result() {
         let call = |id: &str| Call { name: "t".into(), args: json!({}), id: id.into() };
-        let asked = ai("m", "", &[call("a"), call("b")], json!({}), Value::Null);
-        assert_eq!(open_calls(Some(&json!([asked]))), 2);
-        assert_eq!(open_calls(Some(&json!([asked, tool("t", "a", "")]))), 1);
-        assert_eq!(open_calls(Some(&json!([asked, human(&json!("x"))]))), 0);
+        let calls = ai("m", "", &[call("a"), call("b")], json!({}), Value::Null);
+        assert_eq!(open_calls(Some(&json!([calls]))), 2);
+        assert_eq!(open_calls(Some(&json!([calls, tool("t", "a", "")]))), 1);
+        assert_eq!(open_calls(Some(&json!([calls, human(&json!("x"))]))), 0);
     }
 
     #[test]
-    fn clients_may_send_short_messages() {
+    fn short_messages_are_accepted() {
         assert_eq!(coerce(&json!({"role": "user", "content": "hi"}))["type"], "human");
         assert_eq!(coerce(&json!("hi"))["content"], "hi");
         let whole = human(&json!("x"));

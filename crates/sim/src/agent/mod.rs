@@ -292,7 +292,7 @@ mod tests {
         let mut waits = pin!(agent.company());
         assert!(futures::poll!(waits.as_mut()).is_pending());
         agent.visit();
-        assert!(futures::poll!(waits).is_ready(), "a visit wakes it");
+        assert!(futures::poll!(waits).is_ready(), "a visit ends the wait");
         let reader = agent.thread_feed("t").reader(|_| true);
         tokio::time::advance(VISIT).await;
         assert!(!alone().await);

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lead_into_lists_from_both_ends() {
+    fn paths_index_lists_from_both_ends() {
         let row = json!({"values": {"messages": [{"content": "first"}, {"content": "last"}]}});
         let paths = json!({"a": "values.messages[0].content", "b": "values.messages[-1].content", "c": "values.x[3]"});
         assert_eq!(extracted(&row, &paths), json!({"a": "first", "b": "last", "c": null}));

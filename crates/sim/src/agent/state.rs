@@ -332,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metadata_filters_look_into_objects_and_lists() {
+    fn metadata_filters_match_nested_objects_and_lists() {
         let metadata = json!({"tags": ["a", "b"], "nest": {"x": 1, "y": 2}});
         for (filter, found) in [
             (json!({"tags": ["a"]}), true),

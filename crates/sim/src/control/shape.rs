@@ -205,7 +205,7 @@ mod tests {
         null("inner", Shape::Object(&[must("on", Shape::Flag)])),
     ];
 
-    async fn told(text: &str) -> Vec<(String, String)> {
+    async fn problems(text: &str) -> Vec<(String, String)> {
         let Err(refusal) = body(text.as_bytes(), FIELDS) else { return Vec::new() };
         assert_eq!(refusal.status(), 422);
         let bytes = axum::body::to_bytes(refusal.into_body(), 1 << 16).await.expect("a body");
@@ -215,11 +215,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_thing_that_is_wrong_is_told_with_its_place() {
-        assert_eq!(told(r#"{"name": "x", "count": 2.0, "kind": null, "more": 1}"#).await, []);
-        assert_eq!(told("").await[0], ("[\"body\"]".into(), "Field required".into()));
-        assert_eq!(told("{").await[0], ("[\"body\",0]".into(), "JSON decode error".into()));
-        assert_eq!(told("[]").await[0].1, "Input should be a valid dictionary or object");
+    async fn invalid_fields_are_reported_with_their_location() {
+        assert_eq!(problems(r#"{"name": "x", "count": 2.0, "kind": null, "more": 1}"#).await, []);
+        assert_eq!(problems("").await[0], ("[\"body\"]".into(), "Field required".into()));
+        assert_eq!(problems("{").await[0], ("[\"body\",0]".into(), "JSON decode error".into()));
+        assert_eq!(problems("[]").await[0].1, "Input should be a valid dictionary or object");
         let wrong =
             r#"{"name": "", "count": null, "kind": "d", "cpu": 9, "ids": ["x"], "labels": {"k": 1}, "inner": {}}"#;
         let expected = [
@@ -231,6 +231,6 @@ mod tests {
             (r#"["body","labels","k"]"#, "Input should be a valid string"),
             (r#"["body","inner","on"]"#, "Field required"),
         ];
-        assert_eq!(told(wrong).await, expected.map(|(place, says)| (place.to_owned(), says.to_owned())));
+        assert_eq!(problems(wrong).await, expected.map(|(place, message)| (place.to_owned(), message.to_owned())));
     }
 }

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_goes_through_all_its_statuses() {
+    fn revisions_go_through_all_statuses() {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
         let mut seen = Vec::new();
         for second in 0..70 {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn of_those_that_wait_only_the_newest_is_built() {
+    fn only_the_newest_queued_revision_is_built() {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
         let three = [0.0, 10.0, 20.0].map(|at| revision("r", plus(zero, at), "github", ScheduledOutcome::Deployed));
         assert_eq!(words(&three[..2], plus(zero, 16.0)), ["BUILDING", "QUEUED"]);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_revision_lets_the_next_one_go() {
+    fn interrupted_revisions_unblock_the_next() {
         let zero: Timestamp = "2026-11-21T00:00:00Z".parse().expect("a time");
         let mut two = [0.0, 10.0].map(|at| revision("r", plus(zero, at), "github", ScheduledOutcome::Deployed));
         two[0].interrupted_at = Some(plus(zero, 15.0));

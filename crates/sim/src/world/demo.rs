@@ -270,7 +270,7 @@ mod tests {
     use crate::Options;
 
     #[test]
-    fn every_state_is_there() {
+    fn demo_has_every_deployment_status() {
         let now = Timestamp::now();
         let mut all = Vec::new();
         for region in ["us", "eu"] {

@@ -72,7 +72,7 @@ mod tests {
     use crate::Options;
 
     #[test]
-    fn a_fleet_is_always_the_same() {
+    fn generated_deployments_are_deterministic_and_unique() {
         let plane = ControlServer::new("local", "local", "http://127.0.0.1:1", &Options::default());
         fill(&plane, None, 300);
         let deployments = plane.deployments();

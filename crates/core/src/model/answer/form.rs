@@ -270,7 +270,7 @@ mod tests {
         let case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         let form = Form::of_schema(&case["state"]["tasks"][0]["interrupts"][0]["response_schema"]).unwrap();
         assert_eq!(form.title.as_deref(), Some("Verdict"));
-        let told: Vec<(&str, bool, bool, &str)> =
+        let fields: Vec<(&str, bool, bool, &str)> =
             form.fields.iter().map(|f| (f.name.as_str(), f.is_required, f.is_nullable, f.rule.as_str())).collect();
         let expected = [
             ("approve", true, false, ""),
@@ -278,7 +278,7 @@ mod tests {
             ("colour", false, false, "default red"),
             ("note", false, true, "text, optional"),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(fields, expected);
         assert_eq!(form.fields[0].description.as_deref(), Some("Let it through?"));
         assert_eq!(form.fields[2].kind, FieldKind::Choice(vec![json!("red"), json!("green")]));
         assert_eq!(form.fields[1].initial, Some(json!(3)));
@@ -295,7 +295,7 @@ mod tests {
         {
             assert_eq!(Form::of_schema(&schema), None, "{schema}");
         }
-        // A reference that leads to itself ends.
+        // A reference to itself is not followed forever.
         assert_eq!(Form::of_schema(&json!({"$ref": "#"})), None);
     }
 
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_keep_their_types_and_nothing_is_lost() {
+    fn arguments_keep_their_types_and_values() {
         let args = json!({"to": "ann", "amount": 49.5, "cc": ["x"], "urgent": false, "ref": null});
         let form = Form::of_arguments(args.as_object().unwrap(), None);
         let entries = form.fields.iter().map(|field| {
@@ -329,14 +329,14 @@ mod tests {
         assert_eq!(form.value(entries.collect()), args);
         let schema = json!({"properties": {"to": {"type": "integer"}, "more": {"type": "string", "default": "x"}}});
         let form = Form::of_arguments(args.as_object().unwrap(), Some(&schema));
-        assert_eq!(form.fields[0].kind, FieldKind::Json, "a text where an integer belongs is still shown");
+        assert_eq!(form.fields[0].kind, FieldKind::Json, "a text in an integer field is still shown");
         assert_eq!(form.fields[5].name, "more");
         assert_eq!(form.fields[5].initial, None);
         assert!(form.covers(args.as_object().unwrap()));
     }
 
     #[test]
-    fn typed_texts_become_values_of_the_fields_type() {
+    fn typed_text_is_converted_to_the_fields_type() {
         let field = |kind: FieldKind| Field { kind, ..Field::of_value("x", &json!(null)) };
         for (kind, typed, expected) in [
             (FieldKind::Integer, " 12 ", Ok(Some(json!(12)))),

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_names_the_field_and_what_it_must_be() {
+    fn violations_name_the_field_and_the_rule() {
         let schema = json!({
             "type": "object", "required": ["approve"], "additionalProperties": false,
             "properties": {
@@ -175,16 +175,16 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_is_unusable_or_remote_is_reported_and_never_fetched() {
+    fn invalid_and_remote_schemas_are_reported_and_never_fetched() {
         assert!(violations(&json!({"$ref": "https://example.com/schema.json"}), &json!(1)).is_err());
         assert!(violations(&json!({"type": 7}), &json!(1)).is_err());
-        // A pattern that is made to backtrack ends in a violation, and soon.
+        // A pattern with catastrophic backtracking is a violation, and is stopped soon.
         let text = format!("{}!", "a".repeat(60));
         assert_eq!(rules(json!({"pattern": "^(?=(a+)+$)(a|aa)+\\1$"}), json!(text)).len(), 1);
     }
 
     #[test]
-    fn references_within_the_schema_are_followed() {
+    fn local_schema_references_are_resolved() {
         let schema = json!({"$defs": {"size": {"type": "integer"}}, "properties": {"n": {"$ref": "#/$defs/size"}}});
         assert_eq!(rules(schema, json!({"n": "x"})), ["n must be an integer"]);
     }

@@ -27,16 +27,16 @@ fn args(value: Value) -> Map<String, Value> {
 }
 
 #[test]
-fn decisions_become_what_the_middleware_accepts() {
-    let asked = questions("question-hitl");
-    let id = asked[0].id.clone().unwrap();
+fn decisions_match_the_middlewares_format() {
+    let open = questions("question-hitl");
+    let id = open[0].id.clone().unwrap();
     let decisions = vec![
         Some(Decision::Edit(args(json!({"to": "bob@example.com", "body": "dinner?"})))),
         Some(Decision::Reject("keep it".into())),
         Some(Decision::Respond("Tuesday".into())),
     ];
-    let sent = answer(&asked, &[Some(Reply::Decisions(decisions))]).unwrap();
-    // Word for word what the captured server accepted.
+    let sent = answer(&open, &[Some(Reply::Decisions(decisions))]).unwrap();
+    // Exactly what the captured server accepted.
     let expected = json!({"decisions": [
         {"type": "edit", "edited_action": {"name": "send_email", "args": {"to": "bob@example.com", "body": "dinner?"}}},
         {"type": "reject", "message": "keep it"},
@@ -46,8 +46,8 @@ fn decisions_become_what_the_middleware_accepts() {
 }
 
 #[test]
-fn decisions_that_poison_a_question_are_refused() {
-    let asked = questions("question-hitl");
+fn invalid_decisions_are_refused() {
+    let open = questions("question-hitl");
     let approve = || Some(Decision::Approve);
     let respond = || Some(Decision::Respond("x".into()));
     let reject = || Some(Decision::Reject(String::new()));
@@ -66,11 +66,11 @@ fn decisions_that_poison_a_question_are_refused() {
         ),
     ] {
         assert_eq!(
-            answer(&asked, &[Some(Reply::Decisions(decisions))]),
+            answer(&open, &[Some(Reply::Decisions(decisions))]),
             Err(expected.iter().map(|s| s.to_string()).collect())
         );
     }
-    // The same when somebody types JSON; the first is what the old inbox sends, which poisons the question.
+    // The same as typed JSON. The first one is the old inbox's format, which the graph would reject.
     for (typed, expected) in [
         (json!([{"type": "accept"}]), "must be {\"decisions\": […]} with one decision for each action"),
         (json!({"decisions": [{"type": "approve"}]}), "must have 3 decisions, one for each action, and has 1"),
@@ -87,14 +87,14 @@ fn decisions_that_poison_a_question_are_refused() {
             "action 2 needs a text as its reason",
         ),
     ] {
-        assert_eq!(answer(&asked, &[Some(Reply::Value(typed))]), Err(vec![expected.to_string()]));
+        assert_eq!(answer(&open, &[Some(Reply::Value(typed))]), Err(vec![expected.to_string()]));
     }
 }
 
 #[test]
-fn the_older_inbox_gets_a_list_of_one() {
-    let asked = questions("question-inbox");
-    let id = asked[0].id.clone().unwrap();
+fn agent_inbox_answers_are_lists_of_one() {
+    let open = questions("question-inbox");
+    let id = open[0].id.clone().unwrap();
     for (decision, expected) in [
         (Decision::Approve, json!([{"type": "accept", "args": null}])),
         (Decision::Ignore, json!([{"type": "ignore", "args": null}])),
@@ -105,42 +105,42 @@ fn the_older_inbox_gets_a_list_of_one() {
         ),
     ] {
         assert_eq!(
-            answer(&asked, &[Some(Reply::Decisions(vec![Some(decision)]))]),
+            answer(&open, &[Some(Reply::Decisions(vec![Some(decision)]))]),
             Ok(json!({ id.as_str(): expected }))
         );
     }
-    let wrong = answer(&asked, &[Some(Reply::Value(json!({"type": "accept"})))]).unwrap_err();
+    let wrong = answer(&open, &[Some(Reply::Value(json!({"type": "accept"})))]).unwrap_err();
     assert!(wrong[0].starts_with("must be a list of exactly one response"), "{wrong:?}");
-    let unknown = answer(&asked, &[Some(Reply::Value(json!([{"type": "approve"}])))]).unwrap_err();
+    let unknown = answer(&open, &[Some(Reply::Value(json!([{"type": "approve"}])))]).unwrap_err();
     assert_eq!(unknown, ["action 1 (send_email) allows only accept, edit, ignore, response"]);
 }
 
 #[test]
-fn a_response_schema_is_checked_before_anything_is_sent() {
-    let asked = questions("question-with-schema");
+fn answers_are_checked_against_the_response_schema() {
+    let open = questions("question-with-schema");
     let good = json!({"approve": true, "score": 5, "colour": "green"});
-    assert!(answer(&asked, &[Some(Reply::Value(good))]).is_ok());
-    let bad = answer(&asked, &[Some(Reply::Value(json!({"score": 9})))]).unwrap_err();
+    assert!(answer(&open, &[Some(Reply::Value(good))]).is_ok());
+    let bad = answer(&open, &[Some(Reply::Value(json!({"score": 9})))]).unwrap_err();
     assert_eq!(bad, ["approve: is required", "score: must be at most 5"]);
     let remote = Question { response_schema: Some(json!({"$ref": "https://x.test/s"})), ..plain(A, json!("?")) };
-    assert!(remote.unchecked_schema().is_some() && asked[0].unchecked_schema().is_none());
+    assert!(remote.unchecked_schema().is_some() && open[0].unchecked_schema().is_none());
 }
 
 #[test]
 fn several_questions_are_answered_by_id_and_may_stay_open() {
-    let asked = questions("questions-parallel");
-    let id = |at: usize| asked[at].id.clone().unwrap();
+    let open = questions("questions-parallel");
+    let id = |at: usize| open[at].id.clone().unwrap();
     let replies = [None, Some(Reply::Value(json!("keep"))), Some(Reply::Value(json!(false)))];
-    let made = resume(&asked, &replies).unwrap();
-    assert_eq!(made.value(), &json!({ id(1): "keep", id(2): false }));
-    assert_eq!(made.answered(), [1, 2]);
-    assert_eq!(answer(&asked, &[None, None, None]), Err(vec!["Nothing is answered yet.".to_string()]));
-    let null = answer(&asked, &[Some(Reply::Value(Value::Null))]).unwrap_err();
+    let resumed = resume(&open, &replies).unwrap();
+    assert_eq!(resumed.value(), &json!({ id(1): "keep", id(2): false }));
+    assert_eq!(resumed.answered(), [1, 2]);
+    assert_eq!(answer(&open, &[None, None, None]), Err(vec!["Nothing is answered yet.".to_string()]));
+    let null = answer(&open, &[Some(Reply::Value(Value::Null))]).unwrap_err();
     assert!(null[0].starts_with("null can't be an answer"), "{null:?}");
 }
 
 #[test]
-fn a_question_without_an_id_is_answered_alone_and_bare() {
+fn question_without_an_id_is_answered_alone_without_a_map() {
     let old = Question { value: json!("Go?"), ..Question::default() };
     assert_eq!(answer(std::slice::from_ref(&old), &[Some(Reply::Value(json!("yes")))]), Ok(json!("yes")));
     let two = [old.clone(), plain(A, json!("And this?"))];
@@ -148,18 +148,18 @@ fn a_question_without_an_id_is_answered_alone_and_bare() {
     assert_eq!(refused, ["has no id, so it can't be answered while other questions are open"]);
     let map = answer(&[old], &[Some(Reply::Value(json!({ A: 1 })))]).unwrap_err();
     assert_eq!(map, ["has no id, and the server would take this answer for answers by id"]);
-    // With another form of id, servers would take the map for the answer itself.
-    let odd = plain("550e8400-e29b-41d4-a716-446655440000", json!("Go?"));
-    assert_eq!(answer(&[odd], &[Some(Reply::Value(json!("yes")))]), Ok(json!("yes")));
+    // With another id format, servers would treat the map as the answer itself.
+    let with_uuid = plain("550e8400-e29b-41d4-a716-446655440000", json!("Go?"));
+    assert_eq!(answer(&[with_uuid], &[Some(Reply::Value(json!("yes")))]), Ok(json!("yes")));
 }
 
 #[test]
 fn questions_that_share_an_id_get_one_answer() {
-    let twins = [plain(A, json!("Delete a?")), plain(A, json!("Delete b?"))];
+    let same_id = [plain(A, json!("Delete a?")), plain(A, json!("Delete b?"))];
     let yes = || Some(Reply::Value(json!(true)));
-    assert_eq!(answer(&twins, &[yes(), yes()]), Ok(json!({ A: true })));
-    assert!(answer(&twins, &[yes(), None]).is_err());
-    assert!(answer(&twins, &[yes(), Some(Reply::Value(json!(false)))]).is_err());
+    assert_eq!(answer(&same_id, &[yes(), yes()]), Ok(json!({ A: true })));
+    assert!(answer(&same_id, &[yes(), None]).is_err());
+    assert!(answer(&same_id, &[yes(), Some(Reply::Value(json!(false)))]).is_err());
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -227,37 +227,37 @@ fn any_question() -> impl Strategy<Value = Question> {
 }
 
 proptest! {
-    /// Whatever is typed: what is made is by id, null nowhere, and each value passes the check of its own question.
+    /// Any accepted answer is keyed by interrupt id, is never null, and each value is valid for its question.
     #[test]
-    fn no_invalid_answer_is_ever_built(
-        asked in prop::collection::vec(any_question(), 1..4),
+    fn random_answers_are_valid_or_refused(
+        open in prop::collection::vec(any_question(), 1..4),
         replies in prop::collection::vec(any_reply(), 0..5),
     ) {
-        let Ok(made) = resume(&asked, &replies) else { return Ok(()) };
-        prop_assert!(!made.answered().is_empty() && !made.value().is_null());
-        for at in made.answered() {
-            let question = &asked[*at];
+        let Ok(resumed) = resume(&open, &replies) else { return Ok(()) };
+        prop_assert!(!resumed.answered().is_empty() && !resumed.value().is_null());
+        for at in resumed.answered() {
+            let question = &open[*at];
             let value = match question.resume_id() {
                 Some(id) => {
-                    prop_assert!(is_id_map(made.value()), "by id always: {}", made.value());
-                    &made.value()[id]
+                    prop_assert!(is_id_map(resumed.value()), "answers must be keyed by id: {}", resumed.value());
+                    &resumed.value()[id]
                 }
                 None => {
-                    prop_assert!(asked.len() == 1 && !is_id_map(made.value()));
-                    made.value()
+                    prop_assert!(open.len() == 1 && !is_id_map(resumed.value()));
+                    resumed.value()
                 }
             };
             prop_assert_eq!(question.check(value), vec![]);
             prop_assert!(replies.get(*at).is_some_and(Option::is_some));
         }
-        if let Some(sent) = made.value().as_object().filter(|_| asked[made.answered()[0]].resume_id().is_some()) {
-            prop_assert!(sent.keys().all(|id| asked.iter().any(|question| question.resume_id() == Some(id))));
+        if let Some(sent) = resumed.value().as_object().filter(|_| open[resumed.answered()[0]].resume_id().is_some()) {
+            prop_assert!(sent.keys().all(|id| open.iter().any(|question| question.resume_id() == Some(id))));
         }
     }
 
-    /// Forms never panic, and what they are filled with stays.
+    /// Forms never panic and keep their values.
     #[test]
-    fn any_schema_makes_a_form_or_none(schema in any_json(), typed in "\\PC{0,20}") {
+    fn random_schemas_never_panic(schema in any_json(), typed in "\\PC{0,20}") {
         if let Some(form) = Form::of_schema(&schema) {
             let entries = form.fields.iter().map(|field| field.value_of(&typed).unwrap_or_default()).collect();
             form.value(entries);

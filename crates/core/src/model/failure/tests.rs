@@ -1,4 +1,4 @@
-//! The card of every kind of ending.
+//! Failure cards for every final status.
 
 use super::*;
 use serde_json::json;
@@ -23,7 +23,7 @@ fn card(history: &[Value], at: usize, log: LogEvidence<'_>) -> FailureCard {
 }
 
 #[test]
-fn a_failed_build() {
+fn failed_build_card() {
     let mut failed = row("r3", "BUILD_FAILED", 30, "ccccccccc");
     failed["status_message"] = json!("build exited with canary-secret\u{1b}[31m");
     let history = [failed, row("r2", "BUILD_FAILED", 20, "bbbbbbbbb"), row("r1", "DEPLOYED", 10, "aaaaaaaaa")];
@@ -73,8 +73,8 @@ prod-us/bot r3 (main@ccccccc): BUILD_FAILED
 }
 
 #[test]
-fn no_part_of_a_secret_is_left() {
-    // One of the deployment's begins one of the revision's, and a log of JSON lines writes them in its own way.
+fn failure_card_contains_no_part_of_a_secret() {
+    // One secret is a prefix of another, and a log of JSON lines escapes them.
     let deployment =
         json!({"secrets": [{"name": "A", "value": "canary-1"}, {"name": "B", "value": "say \"canary\"\nc:\\canary"}]});
     let mut failed = row("r1", "BUILD_FAILED", 30, "c");
@@ -96,7 +96,7 @@ fn no_part_of_a_secret_is_left() {
 }
 
 #[test]
-fn markdown_stays_what_it_is() {
+fn markdown_card_is_escaped() {
     let mut failed = row("r`2|", "DEPLOY_FAILED", 20, "b");
     failed["status_message"] = json!("<script>x</script> | *bold*\n# title");
     let log = [LogText { message: "ERROR: ```\n</details>", ..LogText::default() }];
@@ -143,7 +143,7 @@ ERROR: ```
 }
 
 #[test]
-fn every_ending_has_its_words() {
+fn every_status_has_a_meaning_and_next_steps() {
     let ended = |status: &str| {
         let history = [
             row("r4", "BUILDING", 40, "d"),
@@ -171,15 +171,15 @@ fn every_ending_has_its_words() {
         ("NOT_DEPLOYED_YET", "Unknown status", "runtail revisions wait"),
         ("", "reports no status", "runtail revisions wait"),
     ] {
-        let (said, steps) = ended(status);
-        assert!(said.contains(meaning), "{status}: {said}");
+        let (shown, steps) = ended(status);
+        assert!(shown.contains(meaning), "{status}: {shown}");
         assert!(steps.contains(step), "{status}: {steps}");
         assert_eq!(status.contains("FAILED"), steps.contains("serving traffic"), "{status}: {steps}");
     }
     assert_eq!(ended("DEPLOYED"), ("Deployed. No failure.".into(), String::new()));
 }
 
-/// The card of one of these revisions, of which the server says this one serves.
+/// Returns the card of a revision, with this active revision in the deployment's record.
 fn card_with(active: Value, history: &[Value], at: usize) -> FailureCard {
     FailureCard::new(&Evidence {
         address: "prod-us/bot",
@@ -193,14 +193,14 @@ fn card_with(active: Value, history: &[Value], at: usize) -> FailureCard {
 }
 
 #[test]
-fn a_deployed_revision_that_does_not_serve() {
+fn deployed_revision_that_is_not_serving_is_explained() {
     let history = [
         row("r4", "DEPLOYED", 40, "dddddddd"),
         row("r3", "BUILD_FAILED", 30, "c"),
         row("r2", "DEPLOYED", 20, "bbbbbbbb"),
         row("r1", "DEPLOYED", 10, "bbbbbbbb"),
     ];
-    // Rolled back.
+    // The deployment was rolled back.
     let expected = "\
 prod-us/bot r4 (main@ddddddd): DEPLOYED
   Deployed, but not serving: an older revision is.
@@ -218,12 +218,12 @@ prod-us/bot r4 (main@ddddddd): DEPLOYED
     let card = card_with(json!("r2"), &history, 0);
     assert_eq!(card.text(), expected);
     let markdown = card.markdown();
-    let said = "The serving revision is r2, created 2026-11-20 10:20Z from main@bbbbbbb; differences of this one:\n\n\
+    let expected = "The serving revision is r2, created 2026-11-20 10:20Z from main@bbbbbbb; differences of this one:\n\n\
                 - `source_revision_config.repo_commit_sha: bbbbbbbb → dddddddd`\n";
-    assert!(markdown.contains(said), "{markdown}");
+    assert!(markdown.contains(expected), "{markdown}");
     let json = serde_json::to_value(&card).unwrap();
     assert_eq!((&json["serves_instead"]["id"], &json["serves_instead"]["is_older"]), (&json!("r2"), &json!(true)));
-    // Overtaken since; the server's word, or the order of things where it says none.
+    // Superseded, according to the server's record, or to the order of revisions if it has none.
     let text = card_with(json!("r4"), &history, 2).text();
     for part in [
         "Deployed, but no longer serving: a newer revision is.\n",
@@ -238,7 +238,7 @@ prod-us/bot r4 (main@ddddddd): DEPLOYED
     let text = card_with(json!(null), &history, 2).text();
     assert!(text.contains("Deployed, but presumably no longer serving: a newer revision was deployed."), "{text}");
     assert!(text.contains("the newest deployed revision (presumably serving) is r4,"), "{text}");
-    // One from which nothing differs, and one of which nothing is known.
+    // A serving revision without differences, and one without a record.
     let text = card_with(json!("r1"), &history, 2).text();
     assert!(
         text.contains(
@@ -249,7 +249,7 @@ prod-us/bot r4 (main@ddddddd): DEPLOYED
     let text = card_with(json!("r0"), &history, 0).text();
     assert!(text.contains("Deployed, but not serving: another revision is.\n"), "{text}");
     assert!(text.contains("  the serving revision is r0; its record could not be read\n"), "{text}");
-    // The one that serves, and those that never could.
+    // The serving revision, and one that was never deployed.
     for (at, status) in [(0, "DEPLOYED"), (1, "BUILD_FAILED")] {
         let card = card_with(json!("r4"), &history, at);
         assert_eq!((card.status.as_str(), card.serves_instead), (status, None));
@@ -257,7 +257,7 @@ prod-us/bot r4 (main@ddddddd): DEPLOYED
 }
 
 #[test]
-fn only_a_failure_is_given_advice_on_its_error() {
+fn only_failures_get_advice_on_errors() {
     let log = [LogText { message: "ModuleNotFoundError: No module named 'app'", ..LogText::default() }];
     for status in ["BUILD_FAILED", "BUILDING", "INTERRUPTED", "SOMETHING_NEW"] {
         let card = card(&[row("r1", status, 10, "a")], 0, LogEvidence::Read(CardLog::Build, &log));
@@ -268,7 +268,7 @@ fn only_a_failure_is_given_advice_on_its_error() {
 }
 
 #[test]
-fn what_is_not_known_is_said() {
+fn unknown_parts_are_reported() {
     let alone = [row("r1", "DEPLOY_FAILED", 10, "a")];
     let card = card(&alone, 0, LogEvidence::Unread(CardLog::Server, "404: no such route"));
     assert_eq!(card.last_good, None);
@@ -281,7 +281,7 @@ fn what_is_not_known_is_said() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // A revision that the list does not reach back to, and one from which nothing differs.
+    // A revision that is not in the list, and a last good revision without differences.
     let history = [row("r9", "DEPLOYED", 50, "x"), row("r1", "DEPLOYED", 10, "same")];
     let old = row("r2", "BUILD_FAILED", 20, "same");
     let evidence = Evidence {
@@ -303,7 +303,7 @@ fn what_is_not_known_is_said() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    // Nothing at all.
+    // Empty records.
     let nothing = Evidence {
         address: "",
         options: "",

@@ -13,7 +13,7 @@ fn spec(toml: &str) -> DeploymentSpec {
     DeploymentSpec::parse(toml, Format::Toml, Some(Path::new("d.toml"))).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// What stands in the place of each reference: `value of NAME`.
+/// Resolves each reference to `value of NAME`.
 fn fetched(spec: &DeploymentSpec) -> body::Fetched {
     let value = |at: &Vec<String>| SecretString::from(format!("value of {}", at[1]));
     spec.document.secrets.iter().map(|(at, _)| (at.clone(), value(at))).collect()
@@ -48,7 +48,7 @@ const GITHUB: &str = "name = \"bot\"\nsource = \"github\"\n[source_config]\nrepo
     [source_revision_config]\nrepo_ref = \"main\"\ngraph_config_path = \"langgraph.json\"\n";
 
 #[test]
-fn the_example_is_complete_and_right() {
+fn example_document_is_complete_and_valid() {
     let plain = spec(DeploymentSpec::EXAMPLE);
     assert_eq!(plain.document.secrets.len(), 1);
     assert!(plain.create(CLOUD, &fetched(&plain)).is_ok());
@@ -58,7 +58,7 @@ fn the_example_is_complete_and_right() {
     assert!(all.replace_secrets && all.remove_secrets == ["OLD_API_KEY"] && all.document.secrets.len() == 2);
     fn named(fields: &[Field]) {
         for field in fields {
-            assert!(DeploymentSpec::EXAMPLE.contains(field.name), "the example says nothing of {}", field.name);
+            assert!(DeploymentSpec::EXAMPLE.contains(field.name), "the example does not contain {}", field.name);
             match field.form {
                 Form::Table(inner) | Form::Tables(inner) => named(inner),
                 _ => {}
@@ -69,7 +69,7 @@ fn the_example_is_complete_and_right() {
 }
 
 #[test]
-fn the_body_of_a_new_deployment() {
+fn body_of_a_new_deployment() {
     let draft = create(&format!("{GITHUB}[secrets]\nK = \"env:X\"\n"), CLOUD).unwrap();
     let expected = json!({"name": "bot", "source": "github",
         "source_config": {"repo_url": "https://github.com/acme/bot", "deployment_type": "dev", "build_on_push": false,
@@ -91,7 +91,7 @@ fn the_body_of_a_new_deployment() {
 }
 
 #[test]
-fn what_the_service_would_refuse_is_refused_here_with_its_reason() {
+fn invalid_deployments_are_refused_with_a_reason() {
     let cases: [(String, Installation, &[&str]); 13] = [
         (String::new(), CLOUD, &["d.toml: name is missing: ", "d.toml: source is missing: "]),
         ("name = \"Bot_1\"\nsource = \"internal_docker\"".into(), CLOUD, &["d.toml:1: name: a name has lowercase letters"]),
@@ -136,12 +136,12 @@ fn what_the_service_would_refuse_is_refused_here_with_its_reason() {
             assert!(wrong.contains(reason), "{wrong}\n-- expected: {reason}");
         }
     }
-    // What is reserved in the cloud alone is taken elsewhere.
+    // Names that are reserved only in the cloud are accepted elsewhere.
     assert!(create(&format!("{GITHUB}[secrets]\nPORT = \"env:X\""), OWN).is_ok());
 }
 
 #[test]
-fn an_update_sends_what_differs_and_the_source_as_it_is_given() {
+fn updates_send_differences_and_the_given_source() {
     let full = "name = \"bot\"\nsource = \"github\"\n[source_config]\nrepo_url = \"https://github.com/acme/bot\"\ndeployment_type = \"prod\"\n\
                 build_on_push = true\nresource_spec = {min_scale = 1, cpu = 1}\n";
     let draft = update(full, &record()).unwrap();
@@ -163,7 +163,7 @@ fn an_update_sends_what_differs_and_the_source_as_it_is_given() {
     assert!(draft.changes.is_empty() && matches!(draft.revision, NewRevision::Yes(_)));
     assert!(draft.notes[0].text.contains("source is unchanged"));
     assert_eq!(draft.made_from, json!({"repo_ref": "main", "langgraph_config_path": "langgraph.json"}));
-    // Resources replace each other as a whole, and what goes with them is told.
+    // Resources are replaced as a whole, and removed fields are listed.
     let draft = update("source_config.resource_spec = {cpu = 2}", &record()).unwrap();
     assert_eq!(
         draft.changes.iter().map(Change::line).collect::<Vec<_>>(),
@@ -188,7 +188,7 @@ fn an_update_sends_what_differs_and_the_source_as_it_is_given() {
 }
 
 #[test]
-fn no_secret_is_dropped_unsaid() {
+fn removed_secrets_are_reported() {
     let sent = |draft: &Draft| {
         let list = draft.body["secrets"].as_array().cloned().unwrap_or_default();
         list.iter()
@@ -211,28 +211,28 @@ fn no_secret_is_dropped_unsaid() {
         (sent(&draft), warnings(&draft)),
         (vec!["C=value of C".into()], vec!["These secrets are removed: A, B."])
     );
-    // The very same set is no change.
+    // An identical set is no change.
     let mut same = record();
     same["secrets"] = json!([{"name": "C", "value": "value of C"}]);
     assert_eq!(update("[secrets]\nC = \"env:X\"", &same).unwrap().body, json!({}));
-    // The server hides values, or the names too: what cannot be kept is not dropped.
+    // The server hides values, or the names too: secrets that can't be kept are not dropped.
     for hidden in ["***", "", "sk-***", "[REDACTED]", "<hidden>", "xxxxxxxx", "sk-…4f2a", "●●●●4f2a"].map(Value::from)
     {
         let mut masked = record();
         masked["secrets"][0]["value"] = hidden;
         let wrong = update("[secrets]\nC = \"env:X\"", &masked).err().unwrap_or_default();
         assert!(wrong[0].contains("doesn't return the values of A,"), "{wrong:?}");
-        assert!(update("[secrets]\nA = \"env:X\"", &masked).is_ok(), "that one is given");
+        assert!(update("[secrets]\nA = \"env:X\"", &masked).is_ok(), "the hidden secret is given");
         assert!(update("replace_secrets = true\n[secrets]\nC = \"env:X\"", &masked).is_ok());
         assert!(update("source_config.build_on_push = false", &masked).is_ok(), "secrets are not touched");
     }
     let mut without = record();
     without["secrets"][0]["value"] = json!(null);
     assert!(update("[secrets]\nC = \"env:X\"", &without).is_err());
-    let mut unsaid = record();
-    unsaid.as_object_mut().unwrap().remove("secrets");
+    let mut unlisted = record();
+    unlisted.as_object_mut().unwrap().remove("secrets");
     assert!(
-        update("[secrets]\nC = \"env:X\"", &unsaid).err().unwrap()[0].contains("doesn't list the existing secrets")
+        update("[secrets]\nC = \"env:X\"", &unlisted).err().unwrap()[0].contains("doesn't list the existing secrets")
     );
     for (toml, reason) in [
         ("replace_secrets = true", "the last secret can't be removed"),
@@ -247,9 +247,9 @@ fn no_secret_is_dropped_unsaid() {
 }
 
 #[test]
-fn a_template_changes_nothing_and_shows_no_secret() {
-    let mut odd = record();
-    odd["source_config"]["resource_spec"]["orchestrator_cpu"] = json!(1);
+fn unchanged_templates_send_nothing_and_contain_no_secret() {
+    let mut unknown_field = record();
+    unknown_field["source_config"]["resource_spec"]["orchestrator_cpu"] = json!(1);
     let mut sidecar = record();
     sidecar["source_config"]["resource_spec"] =
         json!({"sidecars": [{"name": "x", "image": "y", "env": [{"name": "E", "value": "gamma-canary"}]}]});
@@ -265,7 +265,7 @@ fn a_template_changes_nothing_and_shows_no_secret() {
     broken["source_config"]["build_on_push"] = json!("yes\n[evil]");
     for record in [
         record(),
-        odd,
+        unknown_field,
         sidecar,
         repeated,
         broken,
@@ -292,7 +292,7 @@ fn a_template_changes_nothing_and_shows_no_secret() {
 }
 
 #[test]
-fn options_go_over_the_document() {
+fn options_override_the_document() {
     let mut spec = spec("source_config.build_on_push = true\n[secrets]\nA = \"env:X\"");
     spec.set(["source_config", "build_on_push"], json!(false));
     spec.set(["source_revision_config", "repo_ref"], json!("hotfix"));
@@ -309,7 +309,7 @@ fn options_go_over_the_document() {
 }
 
 #[test]
-fn variables_of_containers_are_masked() {
+fn container_variables_are_masked() {
     let mut record =
         json!({"sidecars": [{"name": "x", "env": [{"name": "E", "value": "canary-of-env"}]}], "why": "canary-of-env"});
     mask_record(&mut record);
@@ -317,9 +317,9 @@ fn variables_of_containers_are_masked() {
 }
 
 proptest! {
-    /// Whatever is there and whatever is given: what is sent holds all of today but what was said to go.
+    /// For any existing and given secrets, the update sends all existing ones except those reported as removed.
     #[test]
-    fn every_secret_is_kept_or_said(
+    fn random_updates_keep_or_report_every_secret(
         today in proptest::collection::btree_map("[A-F]", "[a-z]{8}", 0..5),
         given in proptest::collection::btree_set("[A-H]", 0..4),
         removed in proptest::collection::btree_set("[A-F]", 0..3),
@@ -337,16 +337,16 @@ proptest! {
                 prop_assert!(sent.contains(&name.as_str()) || replaces || removed.contains(name));
             }
             prop_assert!(draft.body["secrets"] != json!([]));
-            // What a person sees of it holds no value.
+            // The preview contains no value.
             let seen = format!("{:?}{:?}", draft.changes, draft.notes);
             prop_assert!(today.values().all(|value| !seen.contains(value.as_str())));
         }
     }
 }
 
-/// What a server says stays in its field: no line of it becomes another one of the document.
+/// A server's text stays in its field and never becomes another line of the document.
 #[test]
-fn a_value_of_several_lines_stays_behind_its_mark() {
+fn multiline_values_stay_in_their_field() {
     let evil = "a\ninstall_command = \"evil\"\n\r\n[secrets]\nX = \"env:HOME\"\n\u{2028}\u{202e}\u{1b}[2J'\"\"\"\n'''";
     let record = json!({"name": evil, "source": evil, "display_name": evil, "secrets": [{"name": evil, "value": "x"}],
         "source_config": {"repo_url": evil, "deployment_type": evil, "integration_id": evil, "custom_url": evil,

@@ -1,9 +1,9 @@
-//! The status of threads as real servers recorded them, each with the runs that the same server lists for it.
+//! The status of threads from records of real servers, with and without their runs.
 
 use super::*;
 use serde_json::{Value, json};
 
-/// What a captured case has of a thread.
+/// The records of a captured thread.
 #[derive(Default)]
 struct Case {
     thread: Option<ThreadFacts>,
@@ -61,7 +61,7 @@ fn state(source: &str, next: &[&str]) -> Value {
 }
 
 #[test]
-fn captured_threads_have_their_status() {
+fn captured_threads_have_the_expected_status() {
     for (name, newest, word) in [
         ("question", "success", "waiting for you"),
         ("questions-parallel", "success", "waiting for you"),
@@ -71,7 +71,7 @@ fn captured_threads_have_their_status() {
         ("question-hitl", "success", "waiting for you"),
         ("question-inbox", "success", "waiting for you"),
         ("js-questions", "success", "waiting for you"),
-        // A copy has no runs of its own and is called idle, yet its state asks and can be answered.
+        // A copy has no runs and is idle, but its state has an open question.
         ("copy-of-waiting", "", "waiting for you"),
         ("failed", "error", "failed"),
         ("cancelled", "interrupted", "cancelled"),
@@ -81,7 +81,7 @@ fn captured_threads_have_their_status() {
         let case = if newest.is_empty() { case } else { case.with_run(newest) };
         assert_eq!(case.word(), word, "{name}");
     }
-    // The thread's row alone does not tell a breakpoint from other causes; with the state it does.
+    // Only the state distinguishes a breakpoint from other causes.
     let breakpoint = Case::captured("breakpoint");
     assert_eq!(breakpoint.word(), "interrupted");
     let stopped = StateFacts::read(&state("loop", &["c"]).to_string()).unwrap();
@@ -105,7 +105,7 @@ fn only_open_questions_are_pending() {
     let open = answered.status();
     assert_eq!(open.questions().iter().map(|q| q.id.clone()).collect::<Vec<_>>(), [kept]);
     assert_eq!(open.questions()[0].node.as_deref(), Some("ask_one"));
-    // A schema comes with its question, and a question that stays after a failed answer is no waiting thread.
+    // Schemas belong to questions, and a question that remains after a failed answer doesn't mean a waiting thread.
     assert!(Case::captured("question-with-schema").status().questions()[0].response_schema.is_some());
     let poisoned = Case { thread: ThreadFacts::read(r#"{"status":"error"}"#).ok(), ..Case::captured("poisoned") };
     let ThreadStatus::Failed { error, .. } = poisoned.status() else { panic!("{:?}", poisoned.status()) };
@@ -113,10 +113,10 @@ fn only_open_questions_are_pending() {
 }
 
 #[test]
-fn a_failure_names_its_cause_and_its_nodes() {
+fn failures_name_their_cause_and_nodes() {
     let ThreadStatus::Failed { error, nodes, timed_out, .. } = Case::captured("failed").status() else { panic!() };
     assert_eq!((error.as_str(), nodes, timed_out), ("ValueError: n must not be 0", vec!["maybe".to_string()], false));
-    // Aegra's thread has no error: the run or the state has it.
+    // Aegra's thread has no error; the run or the state has it.
     let aegra = Case::of(
         json!({"status": "error"}),
         json!({"next": ["boom"], "tasks": [{"name": "boom", "error": "ValueError('boom')"}], "created_at": at(1)}),
@@ -129,7 +129,7 @@ fn a_failure_names_its_cause_and_its_nodes() {
 }
 
 #[test]
-fn active_runs_come_before_everything_else() {
+fn active_runs_take_precedence() {
     let old_question = Case::captured("question");
     assert_eq!(old_question.with_run("running").word(), "running");
     let queue = json!([run("c", "pending", 5, 5), run("b", "pending", 4, 4), run("a", "success", 1, 2)]);
@@ -141,7 +141,7 @@ fn active_runs_come_before_everything_else() {
     let ThreadStatus::Running { nodes, step, run_id, queued, since } = running.status() else { panic!() };
     assert_eq!((nodes, step, run_id.as_deref(), queued), (vec!["chat".to_string()], Some(4), Some("r"), 1));
     assert_eq!(since, at(5).parse().ok());
-    // The checkpoint is of an earlier run: where the new one is, nobody knows.
+    // The checkpoint is of an earlier run, so the position of the new run is unknown.
     let runs = json!([run("other", "running", 5, 5)]);
     let ThreadStatus::Running { nodes, step, .. } =
         Case::of(json!({"status": "busy"}), state("loop", &["chat"]), runs).status()
@@ -152,7 +152,7 @@ fn active_runs_come_before_everything_else() {
 }
 
 #[test]
-fn causes_of_an_interrupted_thread_are_told_apart() {
+fn causes_of_interrupted_threads_are_distinguished() {
     let interrupted = || json!({"status": "interrupted", "error": null, "interrupts": {}, "updated_at": at(11)});
     let paused = Case::of(interrupted(), state("loop", &["write"]), json!([run("r", "success", 1, 2)]));
     assert!(matches!(paused.status(), ThreadStatus::Paused { after: false, .. }), "{:?}", paused.status());
@@ -164,22 +164,22 @@ fn causes_of_an_interrupted_thread_are_told_apart() {
     assert!(matches!(edited.status(), ThreadStatus::Edited { .. }), "{:?}", edited.status());
     let cancelled = Case::of(interrupted(), state("loop", &["write"]), json!([run("r", "interrupted", 1, 2)]));
     assert_eq!(cancelled.status(), ThreadStatus::Cancelled { at: at(2).parse().ok(), next: vec!["write".into()] });
-    // JavaScript leaves the thread idle after a cancel; only the run tells.
+    // JavaScript leaves the thread idle after a cancel; only the run shows it.
     let cancelled =
         Case::of(json!({"status": "idle"}), state("loop", &["write"]), json!([run("r", "interrupted", 1, 2)]));
     assert_eq!(cancelled.word(), "cancelled");
-    // Closed by an edit since.
+    // The state was edited since.
     let ended = Case::of(json!({"status": "idle"}), state("update", &[]), json!([run("r", "interrupted", 1, 2)]));
     assert_eq!(ended.word(), "idle");
 }
 
 #[test]
-fn what_is_not_known_is_not_made_up() {
+fn missing_records_give_an_unknown_status() {
     assert_eq!(Case::default().word(), "status unknown");
     let nothing = Case::of(Value::Null, Value::Null, json!([]));
     assert_eq!(nothing.status(), ThreadStatus::Idle { ended: None, began: None });
-    let odd = Case::of(json!({"status": "archived"}), Value::Null, json!([]));
-    assert_eq!(odd.status(), ThreadStatus::Unknown { why: "the thread's status is archived".into() });
+    let unknown = Case::of(json!({"status": "archived"}), Value::Null, json!([]));
+    assert_eq!(unknown.status(), ThreadStatus::Unknown { why: "the thread's status is archived".into() });
     let busy = Case::of(
         json!({"status": "busy", "updated_at": at(3)}),
         state("loop", &[]),
@@ -194,7 +194,7 @@ fn what_is_not_known_is_not_made_up() {
 }
 
 #[test]
-fn only_what_is_left_is_offered_again() {
+fn retry_offers_only_remaining_work() {
     let again = |state: Option<StateFacts>, runs: Option<&[RunFacts]>| {
         let thread = ThreadFacts { status: "error".into(), ..ThreadFacts::default() };
         ThreadRecords { thread: Some(&thread), state: state.as_ref(), runs }.again()
@@ -205,10 +205,10 @@ fn only_what_is_left_is_offered_again() {
     let runs = [RunFacts { run_id: "r".into(), status: "error".into(), ..RunFacts::default() }];
     assert_eq!(again(state(&["boom"]), Some(&runs)), Again::Steps);
     assert_eq!(again(state(&[]), Some(&runs)), Again::Input);
-    // JavaScript calls a thread failed though all of its runs were deleted, and its checkpoints with them.
+    // JavaScript reports a thread as failed even after all its runs and checkpoints were deleted.
     assert_eq!(again(state(&[]), Some(&[])), Again::Nothing);
     assert_eq!(Again::Nothing.label(), None);
-    // What is not known hides nothing.
+    // Missing records hide no action.
     assert_eq!(again(None, None), Again::Steps);
     assert_eq!(again(state(&[]), None), Again::Input);
 }

@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exceptions_look_like_the_server_writes_them() {
+    fn exceptions_match_the_servers_format() {
         let python = |error: &str, message: &str| exception(Dialect::Python, error, message);
         assert_eq!(python("ValueError", "n must not be 0"), "ValueError('n must not be 0')");
         assert_eq!(python("CancelledError", ""), "CancelledError()");

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drawings_open_their_subgraphs() {
+    fn drawings_expand_subgraphs() {
         let flat = Graph::Research.drawing(Dialect::Python, 0);
         assert!(flat["nodes"].as_array().is_some_and(|nodes| nodes.iter().any(|node| node["id"] == "critic")));
         let open = Graph::Research.drawing(Dialect::Python, 9).to_string();

@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn each_node_leads_where_its_edges_say() {
+    fn next_nodes_follow_the_edges() {
         let state = Object::new();
         assert_eq!(Graph::Research.start(), ["plan"]);
         assert_eq!(Graph::Research.next(&["plan"], &state), ["critic", "papers", "web"]);

@@ -196,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_breaks_it(text in "\\PC{0,80}", wild in proptest::collection::vec(any::<u8>(), 0..120), width in 1usize..30) {
+    fn rendering_random_text_never_panics(text in "\\PC{0,80}", wild in proptest::collection::vec(any::<u8>(), 0..120), width in 1usize..30) {
         for source in [text.as_str(), &String::from_utf8_lossy(&wild)] {
             for wrap in [false, true] {
                 for (line, _) in render(source, Measure { width, wrap }) {
