@@ -1,4 +1,4 @@
-//! What is done at every key is not paid for by the million: allocations are counted, which is exact where time is not.
+//! The number of allocations of frequent operations, which is exact, unlike their time.
 
 use runtail_core::model::{Deployment, LogLine};
 use runtail_testkit::dash::{Dash, demo_like, listed};
@@ -12,21 +12,21 @@ use std::cell::Cell;
 thread_local!(static COUNT: Cell<usize> = const { Cell::new(0) });
 thread_local!(static HELD: Cell<isize> = const { Cell::new(0) });
 
-/// The system's allocator, which counts for each thread: how often it is asked, and bytes that are held.
+/// The system's allocator with counters per thread: allocations, and allocated bytes.
 struct Counting;
 
-// SAFETY: everything is handed on to the system's allocator as it comes.
+// SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.set(COUNT.get() + 1);
         HELD.set(HELD.get() + layout.size() as isize);
-        // SAFETY: the caller keeps the rules.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         HELD.set(HELD.get() - layout.size() as isize);
-        // SAFETY: the caller keeps the rules.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -50,13 +50,13 @@ fn searching_a_document_does_not_copy_it() {
     {
         let count = allocations(|| tree.search(text));
         assert_eq!(tree.search_place().map(|(_, count)| count), Some(found), "{text}");
-        // Making the expression allocates, and so do the places found; what is looked at does not.
+        // Compiling the expression and storing results allocate, but reading the document does not.
         assert!(count < 4_000, "{text}: {count} allocations");
     }
 }
 
 #[test]
-fn the_first_turn_of_a_filter_looks_at_its_share_however_many_messages_there_are() {
+fn filter_work_per_turn_does_not_grow_with_the_number_of_messages() {
     let first_turn = |messages: usize| {
         let mut dash = demo_like((100, 24));
         dash.open_thread();
@@ -66,14 +66,17 @@ fn the_first_turn_of_a_filter_looks_at_its_share_however_many_messages_there_are
         dash.event("values", &format!(r#"{{"messages":[{}]}}"#, all.join(",")));
         dash.keys("1&");
         let count = allocations(|| drop(dash.keys("w")));
-        assert!(dash.app.viewer().is_some_and(|viewer| viewer.finding().is_scanning()), "one turn is not all of it");
+        assert!(
+            dash.app.viewer().is_some_and(|viewer| viewer.finding().is_scanning()),
+            "the filter finished in one turn"
+        );
         count
     };
     let (few, many) = (first_turn(2_000), first_turn(10_000));
-    assert!(many < few + few / 2, "{few} allocations, {many} for five times as many");
+    assert!(many < few + few / 2, "{few} allocations, {many} with five times as many messages");
 }
 
-/// Bytes that are held after something was done, beyond those before.
+/// The number of allocated bytes that remain after some work.
 fn held(work: impl FnOnce()) -> usize {
     let before = HELD.get();
     work();
@@ -81,7 +84,7 @@ fn held(work: impl FnOnce()) -> usize {
 }
 
 #[test]
-fn of_a_deployment_the_list_holds_what_it_shows() {
+fn deployments_list_keeps_only_the_shown_fields() {
     const ROWS: usize = 4_000;
     let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n", (140, 40));
     let row = |n: usize| {
@@ -99,11 +102,11 @@ fn of_a_deployment_the_list_holds_what_it_shows() {
         dash.answer(|key| matches!(key, SubscriptionId::Deployments(_)), listed((0..ROWS).map(row).collect()));
         dash.app.relayout();
     }) / ROWS;
-    assert!((400..2_000).contains(&each), "{each} bytes a deployment");
+    assert!((400..2_000).contains(&each), "{each} bytes per deployment");
 }
 
 #[test]
-fn a_line_of_a_log_holds_little_more_than_its_text() {
+fn log_lines_use_little_more_memory_than_their_text() {
     let mut dash = demo_like((140, 40));
     dash.keys("l");
     let rows: Vec<String> = (0..16_000)
@@ -124,13 +127,13 @@ fn a_line_of_a_log_holds_little_more_than_its_text() {
             );
         }
     });
-    assert!((text / 2..2 * text).contains(&held), "{held} bytes for {text} of text");
+    assert!((text / 2..2 * text).contains(&held), "{held} bytes for {text} bytes of text");
 }
 
 #[test]
-fn a_stream_that_repeats_any_text_stays_within_its_budget() {
+fn streams_of_repeated_text_stay_within_their_memory_budget() {
     const BUDGET: usize = 2 << 20;
-    let most_held = |size: usize, make: hostile_stream::Make| {
+    let most_held = |size: usize, make: hostile_stream::MakeEvent| {
         let mut dash = demo_like((140, 40));
         dash.app.session.settings.tape.max_bytes = BUDGET as u64;
         dash.open_thread();
@@ -148,7 +151,7 @@ fn a_stream_that_repeats_any_text_stays_within_its_budget() {
     let over = |size: usize| {
         let held = hostile_stream::KINDS.map(|(kind, make)| (kind, most_held(size, make)));
         let over = held.iter().filter(|(_, held)| *held > 3 * BUDGET);
-        over.map(|(kind, held)| format!("{kind}, {size} bytes each: {held} bytes are held")).collect::<Vec<_>>()
+        over.map(|(kind, held)| format!("{kind}, {size} bytes each: {held} bytes are allocated")).collect::<Vec<_>>()
     };
     std::thread::scope(|scope| {
         let small = scope.spawn(|| over(8 << 10));

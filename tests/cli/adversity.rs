@@ -2,7 +2,7 @@
 //! rapid resizes. Each must end in a reported state, with the terminal restored and nothing left running.
 
 use runtail_stream::{Reader, Record};
-use runtail_testkit::process::{self, PATIENCE, Running, command, launch, spawn};
+use runtail_testkit::process::{self, Running, TIMEOUT, command, launch, spawn};
 use runtail_testkit::term::Term;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -26,7 +26,7 @@ fn thread(url: &str) -> String {
 
 /// Starts the dashboard on a thread of a server.
 #[track_caller]
-fn following(url: &str) -> Term {
+fn dashboard_on_thread(url: &str) -> Term {
     let thread = thread(url);
     let term = Term::spawn(&["--url", url], 100, 36);
     term.wait_for("THREAD");
@@ -37,14 +37,14 @@ fn following(url: &str) -> Term {
 
 #[track_caller]
 fn assert_restored(term: &Term) {
-    let left = term.left_behind();
-    assert!(left.is_empty(), "left behind: {left:?}");
+    let left = term.unrestored_modes();
+    assert!(left.is_empty(), "modes that were not restored: {left:?}");
 }
 
 #[test]
 fn dashboard_reports_a_killed_server() {
     let (sim, url) = server();
-    let mut term = following(&url);
+    let mut term = dashboard_on_thread(&url);
     sim.signal(libc::SIGKILL);
     term.wait_for("◐ reconnecting");
     // Reads the screen while it retries: the reason is shown.
@@ -58,11 +58,11 @@ fn dashboard_reports_a_killed_server() {
 #[test]
 fn a_suspended_dashboard_notices_a_killed_server_on_resume() {
     let (sim, url) = server();
-    let mut term = following(&url);
+    let mut term = dashboard_on_thread(&url);
     term.signal(libc::SIGSTOP);
     sim.signal(libc::SIGKILL);
     let _ = sim.wait();
-    // What was typed meanwhile waits as well.
+    // Keys that are typed meanwhile are processed after the resume.
     term.keys("8");
     term.resize(220, 30);
     term.signal(libc::SIGCONT);
@@ -97,7 +97,7 @@ fn bare_terminal() -> (OwnedFd, OwnedFd) {
     const ON_EXEC: libc::c_int = 0;
     let size = libc::winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
     let mut name = [0 as libc::c_char; 128];
-    // SAFETY: each descriptor is new and owned only here; the buffer and the size outlive their calls.
+    // SAFETY: each descriptor is new and owned only here; the buffer and the size are valid during their calls.
     unsafe {
         let master = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY | ON_EXEC);
         assert!(master >= 0, "a pseudo-terminal");
@@ -116,7 +116,7 @@ fn bare_terminal() -> (OwnedFd, OwnedFd) {
 /// Whether there is something to read within this many milliseconds.
 fn is_readable(file: &File, milliseconds: i32) -> bool {
     let mut asked = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: the pollfd outlives the call.
+    // SAFETY: the pollfd is valid during the call.
     unsafe { libc::poll(&raw mut asked, 1, milliseconds) == 1 }
 }
 
@@ -145,7 +145,7 @@ fn exit_code_after_close(args: &[&str], shows: &str, at_rest: bool) -> Option<i3
         screen.write_all(b"j").expect("a running process");
     }
     drop(screen);
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     loop {
         if let Some(status) = child.try_wait().expect("wait") {
             return status.code();
@@ -189,7 +189,7 @@ fn a_full_disk_ends_the_recording_but_not_the_stream() {
         .arg(binary)
         .args(["--url", &url, "run", "support", "-o", "jsonl", "--input", INPUT]);
     shell.arg("--record").arg(&file);
-    for (name, value) in process::surroundings() {
+    for (name, value) in process::environment() {
         match value {
             Some(value) => shell.env(name, value),
             None => shell.env_remove(name),
@@ -249,7 +249,7 @@ fn too_few_file_descriptors_leave_a_normal_terminal() {
     for files in [5, 7, 9, 11, 13, 15, 16, 17, 18, 19, 20, 22, 24, 28, 40, 100] {
         let mut term = Term::spawn_under(&format!(r#"ulimit -n {files}; exec "$@""#), &["--demo"], 100, 30);
         // It starts, or reports why it can't.
-        term.wait_until("something", |term| {
+        term.wait_until("the first output", |term| {
             let raw = term.raw_output();
             let text = String::from_utf8_lossy(&raw);
             text.contains("support-bot")
@@ -358,7 +358,7 @@ fn named_pipes_are_refused_in_place_of_files() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     let name = std::ffi::CString::new(pipe.to_str().unwrap()).unwrap();
-    // SAFETY: the path is a zero-terminated string that outlives the call.
+    // SAFETY: the path is a zero-terminated string that is valid during the call.
     assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
     let pipe = pipe.to_str().unwrap();
     let config = folder.path().join("config.toml");

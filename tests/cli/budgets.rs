@@ -1,21 +1,21 @@
-//! Limits on what a server's answers cost: their size, their unpacked size and the memory that parsing takes.
+//! Limits on the cost of a server's responses: their size, their decompressed size and the memory for parsing them.
 
 use axum::body::Body;
 use axum::response::Response;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use runtail_testkit::common::{Server, answer};
-use runtail_testkit::hostile_stream::{KINDS, Make, text};
+use runtail_testkit::common::{Server, response};
+use runtail_testkit::hostile_stream::{KINDS, MakeEvent, text};
 use runtail_testkit::process;
 use runtail_testkit::term::Term;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
 /// Maximum resident memory of the dashboard under a hostile stream, in KiB.
-const MOST_RESIDENT: u64 = 512 << 10;
+const MAX_RESIDENT: u64 = 512 << 10;
 
 /// Maximum memory of a command for a hostile response beyond an ordinary one, in KiB.
-const MOST: i64 = 64 << 10;
+const MAX_EXTRA: i64 = 64 << 10;
 
 /// A compressed JSON response.
 fn packed(json: &[u8]) -> Vec<u8> {
@@ -25,8 +25,8 @@ fn packed(json: &[u8]) -> Vec<u8> {
 }
 
 fn compressed(body: Vec<u8>) -> Response {
-    let answer = Response::builder().status(200).header("content-type", "application/json");
-    answer.header("content-encoding", "gzip").body(Body::from(body)).unwrap()
+    let response = Response::builder().status(200).header("content-type", "application/json");
+    response.header("content-encoding", "gzip").body(Body::from(body)).unwrap()
 }
 
 /// A list of zeros of this size.
@@ -73,7 +73,7 @@ async fn a_gzip_bomb_uses_little_memory() {
         let done = run(&large, command).await;
         let said = format!("{}{}", done.stdout, done.stderr);
         assert!(said.contains("decompresses to more than 100 times its size"), "{command:?}: {said}");
-        assert!(peak() - usual < MOST, "{command:?}: {} KiB, usually {usual} KiB", peak());
+        assert!(peak() - usual < MAX_EXTRA, "{command:?}: {} KiB, usually {usual} KiB", peak());
     }
 }
 
@@ -84,10 +84,10 @@ async fn responses_that_need_too_much_memory_to_parse_are_refused() {
     let state: &'static str = state.leak();
     let dense: &'static [u8] = numbers(60 << 20).leak();
     let server = Server::start(move |seen| match seen.path.as_str() {
-        "/threads/large/state" => answer(200, "application/json", state),
+        "/threads/large/state" => response(200, "application/json", state),
         // Repetitive data, as in states with many similar messages: compressed less than a hundredfold.
         "/threads/packed/state" => compressed(packed(format!("{{\"values\":[{}0]}}", lines(20 << 20)).as_bytes())),
-        _ => answer(200, "application/json", dense),
+        _ => response(200, "application/json", dense),
     })
     .await;
     let agent = server.agent();
@@ -110,11 +110,11 @@ fn lines(size: usize) -> String {
 }
 
 /// Starts a server with one thread whose stream sends events of this kind as fast as they are read.
-async fn hostile_server(make: Make) -> Server {
+async fn hostile_server(make: MakeEvent) -> Server {
     Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
-        (_, "/threads/search") => answer(200, "application/json", r#"[{"thread_id":"t","status":"busy"}]"#),
-        (_, "/threads/t") => answer(200, "application/json", r#"{"thread_id":"t","status":"busy"}"#),
-        (_, "/threads/t/state") => answer(200, "application/json", r#"{"values":{},"next":["n"],"tasks":[]}"#),
+        (_, "/threads/search") => response(200, "application/json", r#"[{"thread_id":"t","status":"busy"}]"#),
+        (_, "/threads/t") => response(200, "application/json", r#"{"thread_id":"t","status":"busy"}"#),
+        (_, "/threads/t/state") => response(200, "application/json", r#"{"values":{},"next":["n"],"tasks":[]}"#),
         (_, "/threads/t/stream") => {
             let (send, receive) = tokio::sync::mpsc::channel(4);
             tokio::task::spawn_blocking(move || {
@@ -125,8 +125,8 @@ async fn hostile_server(make: Make) -> Server {
             let body = futures::stream::unfold(receive, async |mut receive| Some((receive.recv().await?, receive)));
             Response::builder().header("content-type", "text/event-stream").body(Body::from_stream(body)).unwrap()
         }
-        (_, "/info") => answer(200, "application/json", "{}"),
-        _ => answer(200, "application/json", "[]"),
+        (_, "/info") => response(200, "application/json", "{}"),
+        _ => response(200, "application/json", "[]"),
     })
     .await
 }
@@ -143,9 +143,9 @@ async fn dashboard_memory_stays_bounded_under_hostile_streams() {
         let (most, events) =
             tokio::task::spawn_blocking(move || watch(&url, Duration::from_secs(seconds))).await.unwrap();
         println!("{kind}: {} MiB resident at most · {events}", most >> 10);
-        over.extend((most > MOST_RESIDENT).then_some(kind));
+        over.extend((most > MAX_RESIDENT).then_some(kind));
     }
-    assert!(over.is_empty(), "{over:?} take more than {MOST_RESIDENT} KiB");
+    assert!(over.is_empty(), "{over:?} take more than {MAX_RESIDENT} KiB");
 }
 
 /// Shows the thread for a while, each view in turn. Returns the memory and the event count on the last screen.

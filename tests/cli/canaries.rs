@@ -2,7 +2,7 @@
 //! them may reach the output, an error or the file of `--log`.
 
 use axum::response::Response;
-use runtail_testkit::common::{Seen, Server, answer, json};
+use runtail_testkit::common::{Seen, Server, json, response};
 use runtail_testkit::process::{Done, command, launch};
 use serde_json::{Value, json as value};
 use std::os::unix::fs::PermissionsExt;
@@ -101,7 +101,7 @@ fn record(seen: &Seen) -> Value {
 }
 
 /// Everything in a request, as a server might echo it.
-fn repeated(seen: &Seen) -> String {
+fn echo(seen: &Seen) -> String {
     let headers = seen.headers.iter().map(|(name, text)| format!("{name}: {}", text.to_str().unwrap_or_default()));
     let body = serde_json::from_str::<Value>(&seen.body).map(|body| body.to_string()).unwrap_or_default();
     format!("{} {} {body} {}", headers.collect::<Vec<_>>().join(" "), seen.query, seen.body)
@@ -109,7 +109,7 @@ fn repeated(seen: &Seen) -> String {
 
 /// How a server responds.
 #[derive(Debug, Clone, Copy)]
-enum Way {
+enum Behavior {
     Well,
     Refuses(u16),
     Fields,
@@ -121,30 +121,30 @@ enum Way {
     Repeats,
 }
 
-fn act(seen: &Seen, way: Way, base: &str) -> Response {
-    let all = repeated(seen);
+fn act(seen: &Seen, way: Behavior, base: &str) -> Response {
+    let all = echo(seen);
     let base = base.trim_end_matches('/');
     match way {
         // The name of the new provider must be free.
-        Way::Well if seen.path.ends_with("/providers/new") => json(404, "{}"),
-        Way::Well if seen.path.ends_with("/search") => json(200, "[]"),
+        Behavior::Well if seen.path.ends_with("/providers/new") => json(404, "{}"),
+        Behavior::Well if seen.path.ends_with("/search") => json(200, "[]"),
         // Agent servers return the user's own data, so it may be printed.
-        Way::Well if seen.path.starts_with("/agent/") => json(200, value!({"thread_id": "t"})),
-        Way::Well if seen.path.ends_with("/authenticate") || seen.path.contains("/auth/wait/") => json(
+        Behavior::Well if seen.path.starts_with("/agent/") => json(200, value!({"thread_id": "t"})),
+        Behavior::Well if seen.path.ends_with("/authenticate") || seen.path.contains("/auth/wait/") => json(
             200,
             value!({"status": "completed", "token": "canary-of-oauth", "auth_id": ID, "url": "https://l.example"}),
         ),
-        Way::Well if seen.path.ends_with("-logs") || seen.path.contains("_logs") => json(
+        Behavior::Well if seen.path.ends_with("-logs") || seen.path.contains("_logs") => json(
             200,
             value!({"logs": [{"id": "1", "timestamp": "2026-11-21T10:00:00Z", "level": "INFO", "message": "canary-of-the-server"}],
                 "items": [{"id": "1", "timestamp": "2026-11-21T10:00:00Z", "level": "INFO", "message": "canary-of-the-server"}]}),
         ),
-        Way::Well => {
+        Behavior::Well => {
             let mut one = record(seen);
             one["url"] = value!(format!("{base}/agent"));
             let status =
                 match (seen.method.as_str(), seen.path.ends_with("/deployments"), seen.path.contains("/providers")) {
-                    ("DELETE", ..) => return answer(204, "application/json", ""),
+                    ("DELETE", ..) => return response(204, "application/json", ""),
                     ("POST", true, _) => 201,
                     _ => 200,
                 };
@@ -155,14 +155,14 @@ fn act(seen: &Seen, way: Way, base: &str) -> Response {
             lists.iter().for_each(|list| drop(fields.insert((*list).into(), value!([row.clone()]))));
             json(status, one)
         }
-        Way::Refuses(status) => json(status, value!({"detail": format!("you sent {all}")})),
-        Way::Fields => {
+        Behavior::Refuses(status) => json(status, value!({"detail": format!("you sent {all}")})),
+        Behavior::Fields => {
             let detail = value!([{"loc": ["body", "secrets", 0, "value"], "type": "x", "msg": all, "input": all}]);
             json(422, value!({ "detail": detail }))
         }
-        Way::Page => answer(200, "text/html", format!("<html><title>{all}</title>{all}</html>")),
-        Way::Cut => json(200, format!("{{\"detail\": \"{all}")),
-        Way::Repeats if seen.path.starts_with("/agent/") => {
+        Behavior::Page => response(200, "text/html", format!("<html><title>{all}</title>{all}</html>")),
+        Behavior::Cut => json(200, format!("{{\"detail\": \"{all}")),
+        Behavior::Repeats if seen.path.starts_with("/agent/") => {
             let row = value!({"thread_id": ID, "run_id": "r", "assistant_id": all, "graph_id": all, "name": all,
                 "status": all, "metadata": {all.clone(): all}, "config": {"configurable": {"x-api-key": all}}, "values": {"a": all},
                 "error": all, "interrupts": {"t": [{"value": all}]}, "kwargs": {"input": all}, "next": [all], "version": all,
@@ -170,7 +170,7 @@ fn act(seen: &Seen, way: Way, base: &str) -> Response {
             let is_list = ["/search", "/history", "/runs"].iter().any(|end| seen.path.ends_with(end));
             json(200, if is_list { value!([row]) } else { row })
         }
-        Way::Repeats => {
+        Behavior::Repeats => {
             let key = seen.headers.get("x-api-key").and_then(|key| key.to_str().ok()).unwrap_or_default();
             let mut one = record(seen);
             one["url"] = value!(format!("{base}/agent"));
@@ -191,9 +191,9 @@ fn act(seen: &Seen, way: Way, base: &str) -> Response {
             lists.iter().for_each(|list| drop(fields.insert((*list).into(), value!([log.clone()]))));
             json(200, one)
         }
-        Way::Says => {
+        Behavior::Says => {
             let said = value!({"configurable": all, "run_id": "r"});
-            answer(
+            response(
                 200,
                 "text/event-stream",
                 format!("event: metadata\ndata: {said}\nid: {ID}\n\nevent: custom\ndata: {all}\n\n"),
@@ -204,13 +204,13 @@ fn act(seen: &Seen, way: Way, base: &str) -> Response {
 
 struct World {
     server: Server,
-    ways: Arc<Mutex<(Way, Way)>>,
+    ways: Arc<Mutex<(Behavior, Behavior)>>,
     folder: tempfile::TempDir,
 }
 
 impl World {
     async fn new() -> World {
-        let ways = Arc::new(Mutex::new((Way::Well, Way::Well)));
+        let ways = Arc::new(Mutex::new((Behavior::Well, Behavior::Well)));
         let (asked, base) = (ways.clone(), Arc::new(Mutex::new(String::new())));
         let at = base.clone();
         let server = Server::start(move |seen| {
@@ -248,7 +248,7 @@ impl World {
         World { server, ways, folder }
     }
 
-    fn answers(&self, reads: Way, writes: Way) {
+    fn set_behavior(&self, reads: Behavior, writes: Behavior) {
         *self.ways.lock().expect("not poisoned") = (reads, writes);
     }
 
@@ -271,22 +271,30 @@ impl World {
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_never_reach_output_errors_or_the_log() {
     let world = World::new().await;
-    for way in [Way::Well, Way::Refuses(401), Way::Fields, Way::Page, Way::Cut] {
-        world.answers(way, way);
+    for way in [Behavior::Well, Behavior::Refuses(401), Behavior::Fields, Behavior::Page, Behavior::Cut] {
+        world.set_behavior(way, way);
         for line in READS {
             let done = world.run(line, &[]);
             // A usage error (exit code 2) would prove nothing.
             assert!(done.code != Some(2) || line.starts_with("doctor"), "{line} {way:?}\n{}", done.stderr);
         }
     }
-    for way in [Way::Well, Way::Refuses(400), Way::Refuses(409), Way::Refuses(500), Way::Fields, Way::Page, Way::Cut] {
-        world.answers(Way::Well, way);
+    for way in [
+        Behavior::Well,
+        Behavior::Refuses(400),
+        Behavior::Refuses(409),
+        Behavior::Refuses(500),
+        Behavior::Fields,
+        Behavior::Page,
+        Behavior::Cut,
+    ] {
+        world.set_behavior(Behavior::Well, way);
         let before = world.server.seen().len();
         for line in WRITES {
             let done = world.run(line, &[]);
             assert_ne!(done.code, Some(2), "{line} {way:?}\n{}", done.stderr);
         }
-        let sent: String = world.server.seen()[before..].iter().map(repeated).collect();
+        let sent: String = world.server.seen()[before..].iter().map(echo).collect();
         for canary in [
             "lsv2_pt_canary_of_the_key",
             "bearer-canary-token",
@@ -299,7 +307,7 @@ async fn secrets_never_reach_output_errors_or_the_log() {
             assert!(sent.contains(canary), "{canary} was never sent, so it could not leak: {way:?}");
         }
     }
-    world.answers(Way::Well, Way::Well);
+    world.set_behavior(Behavior::Well, Behavior::Well);
     for line in WRITES.iter().filter(|line| !line.contains("authenticate") && !line.starts_with("-d")) {
         for format in ["table", "json"] {
             let line = line.replace(" --wait --timeout 2s", "");
@@ -322,7 +330,7 @@ async fn secrets_never_reach_output_errors_or_the_log() {
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_repeated_in_valid_responses_are_not_printed() {
     let world = World::new().await;
-    world.answers(Way::Repeats, Way::Repeats);
+    world.set_behavior(Behavior::Repeats, Behavior::Repeats);
     for line in READS.iter().filter(|line| !line.starts_with("-d")).chain(AGENT_READS) {
         for format in ["table", "json"] {
             let has_format =
@@ -364,9 +372,9 @@ async fn keys_repeated_in_valid_responses_are_not_printed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn recordings_and_their_errors_contain_no_keys() {
     let world = World::new().await;
-    let ways = [Way::Says, Way::Refuses(500), Way::Refuses(401), Way::Page];
+    let ways = [Behavior::Says, Behavior::Refuses(500), Behavior::Refuses(401), Behavior::Page];
     for (n, way) in ways.into_iter().enumerate() {
-        world.answers(Way::Well, way);
+        world.set_behavior(Behavior::Well, way);
         for format in ["text", "jsonl", "raw"] {
             let record = world.folder.path().join(format!("tape.jsonl.{n}.{format}"));
             let more = ["--record", &record.to_string_lossy(), "-o", format];

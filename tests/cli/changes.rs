@@ -473,7 +473,7 @@ async fn redeploy_waits_for_the_new_revision() {
 /// Runs the command against a server with the deployment `bot`. `replies` are its records: for the lookup, the plan, the second
 /// read, and the write.
 fn scripted(replies: &[Reply], args: &[&str], code: i32) -> (String, usize) {
-    let server = Scripted::plane(&[("bot", &[])]);
+    let server = Scripted::control_plane(&[("bot", &[])]);
     server.reply("", &[ok(json!({"resources": [record()]}))]);
     server.reply("/bot", replies);
     let (_folder, path) = config(&[("one", &server)]);
@@ -482,7 +482,7 @@ fn scripted(replies: &[Reply], args: &[&str], code: i32) -> (String, usize) {
     let done = launch(command, "").wait().expect(code);
     assert!(!format!("{}{}", done.stdout, done.stderr).contains("canary"), "{}", done.stderr);
     assert_eq!(done.stdout, "");
-    let asked = server.asked().iter().filter(|path| *path == "/bot").count();
+    let asked = server.requests().iter().filter(|path| *path == "/bot").count();
     (done.stderr, asked)
 }
 
@@ -520,9 +520,9 @@ fn changes_are_not_sent_if_the_target_changed_after_the_preview() {
     assert!(stderr.contains("doesn't return the values of A,") && asked == 1, "{stderr}");
     // The key expires before the write, and during it.
     let (stderr, asked) = scripted(&[ok(record()), refuse(401)], &push, 3);
-    assert!(stderr.contains("401: said 401") && stderr.contains("nothing was sent") && asked == 2, "{stderr}");
+    assert!(stderr.contains("401: status 401") && stderr.contains("nothing was sent") && asked == 2, "{stderr}");
     let (stderr, asked) = scripted(&[ok(record()), ok(record()), refuse(401)], &push, 3);
-    assert!(stderr.contains("401: said 401") && asked == 3, "{stderr}");
+    assert!(stderr.contains("401: status 401") && asked == 3, "{stderr}");
     // The write may have been applied.
     let (stderr, asked) = scripted(&[ok(record()), ok(record()), Reply::Page], &push, 1);
     assert!(
@@ -539,7 +539,7 @@ fn changes_are_not_sent_if_the_target_changed_after_the_preview() {
 
 #[test]
 fn an_unreadable_target_is_not_reported_as_deleted() {
-    let server = Scripted::plane(&[("bot", &[])]);
+    let server = Scripted::control_plane(&[("bot", &[])]);
     server.reply("", &[ok(json!({"resources": [record()]}))]);
     server.reply("/bot", &[ok(record()), ok(record()), Reply::Http(204, "", String::new()), refuse(403)]);
     let (_folder, path) = config(&[("one", &server)]);
@@ -551,7 +551,7 @@ fn an_unreadable_target_is_not_reported_as_deleted() {
 
 #[test]
 fn create_explains_a_name_taken_by_a_tracing_project() {
-    let server = Scripted::plane(&[]);
+    let server = Scripted::control_plane(&[]);
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("bot.toml");
     std::fs::write(&file, GITHUB).expect("written");

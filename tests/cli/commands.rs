@@ -1,6 +1,6 @@
 //! Commands as other programs see them: stdout, stderr and exit codes of the real binary.
 
-use runtail_testkit::common::{CANARY, Server, answer, json};
+use runtail_testkit::common::{CANARY, Server, json, response};
 use serde_json::{Value, json as value};
 use std::path::Path;
 use std::process::Stdio;
@@ -151,7 +151,7 @@ async fn threads_and_assistants_are_listed() {
         "/assistants/search" => json(200, include_str!("../fixtures/assistants-search.json")),
         "/threads" => json(200, format!(r#"{{"thread_id":"t-1","metadata":{}}}"#, seen.json()["metadata"])),
         "/threads/t-1" => json(200, include_str!("../fixtures/thread-get.json")),
-        _ => answer(404, "text/plain", "no"),
+        _ => response(404, "text/plain", "no"),
     })
     .await;
     let folder = tempfile::tempdir().unwrap();

@@ -23,7 +23,7 @@ impl Ended {
     }
 
     #[track_caller]
-    fn says(self, text: &str) -> Ended {
+    fn expect_text(self, text: &str) -> Ended {
         // Long lines are wrapped.
         let words: Vec<&str> = self.out.split_whitespace().collect();
         assert!(words.join(" ").contains(text), "{text:?} is not in\n{}", self.out);
@@ -71,13 +71,13 @@ fn profile(name: &str, url: &str) -> String {
 }
 
 /// Starts a control plane that sends this response to every request.
-async fn answering(status: u16, body: &'static str) -> Server {
+async fn server_with(status: u16, body: &'static str) -> Server {
     Server::start(move |_| json(status, body)).await
 }
 
 #[tokio::test]
 async fn doctor_output_as_text_and_json() {
-    let (home, server) = (home(), answering(200, r#"{"resources":[]}"#).await);
+    let (home, server) = (home(), server_with(200, r#"{"resources":[]}"#).await);
     configure(home.path(), &profile("eu", server.url.as_str()));
     let ended = doctor(home.path(), &[], &[("TERM", "xterm")]).await.expect(0);
     let expected = [
@@ -118,16 +118,16 @@ async fn doctor_output_as_text_and_json() {
 #[tokio::test]
 async fn doctor_exits_with_the_code_of_the_worst_problem() {
     let nothing = home();
-    doctor(nothing.path(), &[], &[]).await.expect(2).says("no profile configured").says("config init");
+    doctor(nothing.path(), &[], &[]).await.expect(2).expect_text("no profile configured").expect_text("config init");
     configure(nothing.path(), "[profiles.a]\nregion = \"mars\"\n");
     doctor(nothing.path(), &[], &[])
         .await
         .expect(2)
-        .says("unknown region")
-        .says("~/conf/runtail/config.toml:2:10: region");
+        .expect_text("unknown region")
+        .expect_text("~/conf/runtail/config.toml:2:10: region");
 
     let home = home();
-    let (well, refusing) = (answering(200, "{}").await, answering(401, r#"{"detail":"no"}"#).await);
+    let (well, refusing) = (server_with(200, "{}").await, server_with(401, r#"{"detail":"no"}"#).await);
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let gone = format!("http://127.0.0.1:{port}");
     let text =
@@ -139,27 +139,28 @@ async fn doctor_exits_with_the_code_of_the_worst_problem() {
     let both = doctor(home.path(), &of(&["gone", "refusing"]), &[]).await.expect(3);
     let (first, second) = (both.out.find("Profile gone").unwrap(), both.out.find("Profile refusing").unwrap());
     assert!(first < second, "in the order of the arguments: {}", both.out);
-    doctor(home.path(), &[], &[]).await.expect(2).says("variable NO_SUCH is not set");
-    doctor(home.path(), &["-p", "well", "-d", "bot"], &[]).await.expect(1).says("bot is not in this profile");
-    doctor(home.path(), &["-p", "wel"], &[]).await.expect(2).says("did you mean");
+    doctor(home.path(), &[], &[]).await.expect(2).expect_text("variable NO_SUCH is not set");
+    doctor(home.path(), &["-p", "well", "-d", "bot"], &[]).await.expect(1).expect_text("bot is not in this profile");
+    doctor(home.path(), &["-p", "wel"], &[]).await.expect(2).expect_text("did you mean");
 }
 
 #[tokio::test]
 async fn doctor_works_with_environment_variables_only() {
-    let (home, server) = (home(), answering(200, "{}").await);
+    let (home, server) = (home(), server_with(200, "{}").await);
     let env = [("LANGSMITH_BEARER_TOKEN", "canary-token-1"), ("LANGGRAPH_HOST_URL", server.url.as_str())];
     let ended = doctor(home.path(), &[], &env).await.expect(0);
-    let ended = ended.says("the environment makes the profile").says("to the control plane: Authorization;");
-    ended.says("set: LANGSMITH_BEARER_TOKEN, LANGGRAPH_HOST_URL");
+    let ended =
+        ended.expect_text("the environment makes the profile").expect_text("to the control plane: Authorization;");
+    ended.expect_text("set: LANGSMITH_BEARER_TOKEN, LANGGRAPH_HOST_URL");
     let env = [("LANGGRAPH_HOST_URL", "http://user:canary@ls.example.com/")];
-    doctor(home.path(), &[], &env).await.expect(2).says("must not contain a user or a password");
+    doctor(home.path(), &[], &env).await.expect(2).expect_text("must not contain a user or a password");
 }
 
 #[cfg(unix)]
 #[tokio::test]
 async fn doctor_checks_file_permissions_and_key_commands() {
     use std::os::unix::fs::PermissionsExt;
-    let (home, server) = (home(), answering(200, "{}").await);
+    let (home, server) = (home(), server_with(200, "{}").await);
     let open = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     let key = home.path().join("conf/runtail/key");
     let with = |source: &str| format!("[profiles.a]\nurl = \"{}\"\n{source}\nnovel = 1\n", server.url);
@@ -167,17 +168,17 @@ async fn doctor_checks_file_permissions_and_key_commands() {
     std::fs::write(&key, CANARY).unwrap();
     open(&key, 0o644);
     let ended = doctor(home.path(), &[], &[]).await.expect(2);
-    ended.says("the file ~/conf/runtail/key can be read by").says("unknown key `novel`");
+    ended.expect_text("the file ~/conf/runtail/key can be read by").expect_text("unknown key `novel`");
     open(&key, 0o600);
     open(&home.path().join("conf/runtail/config.toml"), 0o666);
     let ended = doctor(home.path(), &[], &[]).await.expect(0);
     ended
-        .says("key (mode 600): a personal")
-        .says("! rights others can change it (mode 666)")
-        .says("It works; 2 warnings.");
+        .expect_text("key (mode 600): a personal")
+        .expect_text("! rights others can change it (mode 666)")
+        .expect_text("It works; 2 warnings.");
     // A key command's error output may contain a part of the key.
     configure(home.path(), &with("api_key_command = [\"sh\", \"-c\", \"echo canary-of-a-command >&2; exit 3\"]"));
-    doctor(home.path(), &[], &[]).await.expect(2).says("the command \"sh\" failed with exit code 3");
+    doctor(home.path(), &[], &[]).await.expect(2).expect_text("the command \"sh\" failed with exit code 3");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use runtail_testkit::common::{Seen, Server, answer, json};
+use runtail_testkit::common::{Seen, Server, json, response};
 use runtail_testkit::process;
 use runtail_testkit::term::Term;
 use serde_json::{Value, json as value};
@@ -101,7 +101,9 @@ fn act(seen: &Seen) -> Response {
             Some("") => json(200, thread),
             Some("/state") => json(200, escaped(&state.to_string())),
             Some("/runs") => json(200, value!([run])),
-            Some(path) if path.ends_with("/stream") && path.contains(RUN) => answer(200, "text/event-stream", events()),
+            Some(path) if path.ends_with("/stream") && path.contains(RUN) => {
+                response(200, "text/event-stream", events())
+            }
             Some(path) if path.ends_with(RUN) => json(200, run),
             _ => json(404, r#"{"detail":"Not Found"}"#),
         },
@@ -178,7 +180,7 @@ async fn dashboard_shows_copies_and_exports_no_key_in_any_encoding() {
         term.keys("1");
         term.wait_for("begin ***");
         term.keys("kkky");
-        term.wait_until("something is copied", |term| String::from_utf8_lossy(&term.raw_output()).contains("]52;c;"));
+        term.wait_until("a clipboard write", |term| String::from_utf8_lossy(&term.raw_output()).contains("]52;c;"));
         term.keys(&format!(":export md {export}\r"));
         term.wait_for("said.md");
         term.wait_until("the file is written", |_| {

@@ -5,7 +5,7 @@
 mod hostile_inputs;
 
 use hostile_inputs::{HOSTILE, World, is_dangerous};
-use runtail_testkit::common::{Seen, Server, answer, json};
+use runtail_testkit::common::{Seen, Server, json, response};
 use runtail_testkit::process;
 use runtail_testkit::term::Term;
 use serde_json::{Value, json as value};
@@ -190,7 +190,7 @@ fn act(seen: &Seen, url: &str) -> axum::response::Response {
         "source_revision_config": {"repo_ref": bomb, "repo_commit_sha": bomb},
     });
     match seen.path.as_str() {
-        path if path.ends_with("/stream") => answer(200, "text/event-stream", stream()),
+        path if path.ends_with("/stream") => response(200, "text/event-stream", stream()),
         path if path.ends_with("/graph") => {
             json(200, value!({"nodes": [{"id": bomb}], "edges": [{"source": bomb, "target": bomb}]}))
         }
@@ -281,19 +281,19 @@ fn escape_sequences_do_not_change_screen_title_or_clipboard() {
         ] {
             term.keys(keys);
             // Each key is drawn before the next one. A lone Esc is a key too.
-            term.wait_for_rest(Duration::from_millis(150));
+            term.wait_for_quiet(Duration::from_millis(150));
         }
         term.keys("\x1b");
-        term.wait_for_rest(Duration::from_millis(150));
+        term.wait_for_quiet(Duration::from_millis(150));
         let file = bomb.folder.path().join(format!("raw-{}.txt", first.to_lowercase()));
         term.keys(&format!(":export text {}\r", file.display()));
-        term.wait_for_rest(Duration::from_millis(300));
+        term.wait_for_quiet(Duration::from_millis(300));
         term.keys("!");
-        term.wait_for_rest(Duration::from_millis(150));
+        term.wait_for_quiet(Duration::from_millis(150));
         term.keys("\x03");
         term.wait_for("after 0");
         assert!(term.screen().contains("before"), "{}", term.screen());
-        assert!(term.left_behind().is_empty(), "{:?}", term.left_behind());
+        assert!(term.unrestored_modes().is_empty(), "{:?}", term.unrestored_modes());
         let raw = term.raw_output();
         assert!(String::from_utf8_lossy(&raw).contains("<U+202E>"), "the hostile text was not shown");
         assert_eq!(foreign(&raw), [""; 0], "no titles, clipboard writes or modes except our own");

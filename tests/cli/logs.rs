@@ -12,8 +12,8 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-/// Long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Maximum wait, long enough for a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// 2026-11-21T10:00:00Z in milliseconds.
 const TEN: i64 = 1_795_255_200_000;
 
@@ -43,7 +43,7 @@ fn command(folder: &Path, args: &[&str]) -> Command {
 }
 
 async fn ended(mut command: Command) -> Ended {
-    let output = tokio::time::timeout(PATIENCE, command.output()).await.expect("an end").unwrap();
+    let output = tokio::time::timeout(TIMEOUT, command.output()).await.expect("an end").unwrap();
     let ended = Ended {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8(output.stdout).unwrap(),
@@ -133,7 +133,7 @@ impl Running {
     }
 
     async fn line(&mut self) -> String {
-        tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("a line").unwrap().expect("no end yet")
+        tokio::time::timeout(TIMEOUT, self.lines.next_line()).await.expect("a line").unwrap().expect("no end yet")
     }
 
     async fn message(&mut self) -> String {
@@ -145,7 +145,7 @@ impl Running {
     /// Waits for its end. Returns the exit code, the unread lines, and stderr.
     async fn end(mut self) -> (i32, Vec<String>, String) {
         let mut rest = Vec::new();
-        while let Some(line) = tokio::time::timeout(PATIENCE, self.lines.next_line()).await.expect("an end").unwrap() {
+        while let Some(line) = tokio::time::timeout(TIMEOUT, self.lines.next_line()).await.expect("an end").unwrap() {
             rest.push(line);
         }
         let mut err = String::new();
@@ -380,7 +380,7 @@ async fn simulated(logs: Logs, speed: f64) -> (Sim, tempfile::TempDir) {
 }
 
 /// The position of a line in the simulator's log, in milliseconds.
-fn place(line: &str) -> i64 {
+fn position(line: &str) -> i64 {
     let row: Value = serde_json::from_str(line).unwrap();
     row["timestamp"].as_i64().unwrap()
 }
@@ -388,9 +388,9 @@ fn place(line: &str) -> i64 {
 /// Checks that lines are neither missing nor repeated. The simulator writes one every four seconds of its time: a larger distance
 /// means a missing line, and the same position twice means a repeated one.
 #[track_caller]
-fn assert_each_once(places: &[i64], speed: f64) {
+fn assert_each_once(positions: &[i64], speed: f64) {
     let pace = (4000.0 / speed) as i64;
-    let gaps: Vec<i64> = places.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let gaps: Vec<i64> = positions.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(gaps.iter().all(|gap| (pace - 1..=pace + 1).contains(gap)), "{gaps:?}");
 }
 
@@ -411,14 +411,14 @@ async fn both_log_api_generations_work_with_and_without_ids() {
         for scope in [&["--revision", revision][..], &[]] {
             let mut running =
                 Running::start(folder.path(), &[&["logs", name, "--tail", "150"], scope, &FOLLOW].concat());
-            let mut places = Vec::new();
-            while places.len() < 160 {
-                places.push(place(&running.line().await));
+            let mut positions = Vec::new();
+            while positions.len() < 160 {
+                positions.push(position(&running.line().await));
             }
             let (code, rest, err) = running.interrupt().await;
             assert_eq!((code, err.as_str()), (130, ""));
-            places.extend(rest.iter().map(|line| place(line)));
-            assert_each_once(&places, 100.0);
+            positions.extend(rest.iter().map(|line| position(line)));
+            assert_each_once(&positions, 100.0);
         }
         let asked = |part: &str| sim.requests().iter().filter(|one| one.path.contains(part)).count();
         let tried_in_vain = if v1 { asked("/v2/deployment-logs") } else { asked("/v1/projects") };
@@ -431,21 +431,21 @@ async fn failed_log_polls_are_reported_once_and_lose_no_line() {
     let (sim, folder) = simulated(Logs::default(), 40.0).await;
     let mut running =
         Running::start(folder.path(), &[&["logs", "amber-agent-0000", "--tail", "5"], &FOLLOW[..]].concat());
-    let mut places = vec![place(&running.line().await)];
+    let mut positions = vec![position(&running.line().await)];
     for trouble in ["times=3 status=503", "times=1 status=429 retry-after=1", "times=2 cut=10"] {
         let rule = format!("POST deploy_logs {trouble}");
         sim.rule(rule.parse::<Rule>().unwrap());
         sim.forget_requests();
         // The lines of polls after the errors.
         while sim.requests().len() < 6 {
-            places.push(place(&running.line().await));
+            positions.push(position(&running.line().await));
         }
     }
     sim.clear_rules();
     sim.rule("POST deploy_logs status=401".parse::<Rule>().unwrap());
     let (code, rest, err) = running.end().await;
-    places.extend(rest.iter().map(|line| place(line)));
-    assert_each_once(&places, 40.0);
+    positions.extend(rest.iter().map(|line| position(line)));
+    assert_each_once(&positions, 40.0);
     let told: Vec<&str> = err.lines().collect();
     assert_eq!(code, 3, "{err}");
     let again = "reading the log again";
@@ -481,7 +481,7 @@ async fn a_closed_pipe_ends_logs_follow_quietly() {
     assert_eq!(running.message().await, "only");
     let Running { mut child, lines } = running;
     drop(lines);
-    let status = tokio::time::timeout(PATIENCE, child.wait()).await.expect("an end").unwrap();
+    let status = tokio::time::timeout(TIMEOUT, child.wait()).await.expect("an end").unwrap();
     let mut err = String::new();
     child.stderr.take().unwrap().read_to_string(&mut err).await.unwrap();
     assert_eq!((status.code(), err.as_str()), (Some(0), ""));

@@ -31,7 +31,7 @@ fn history(active: Option<&str>) -> Scripted {
         row("r2", "INTERRUPTED", 12, "bbbbbbbbbb"),
         row("r1", "DEPLOYED", 11, "aaaaaaaaaa"),
     ];
-    let server = Scripted::plane(&[("bot", &[])]);
+    let server = Scripted::control_plane(&[("bot", &[])]);
     let mut deployment = json!({"id": "bot", "name": "bot", "latest_revision_id": "r6", "secrets": [{"name": "K", "value": "canary-in-the-log"}]});
     if let Some(active) = active {
         deployment["active_revision_id"] = json!(active);
@@ -143,7 +143,7 @@ fn explain_shows_the_first_error_of_the_build_log() {
 #[test]
 fn explain_shows_which_revision_serves_after_a_rollback() {
     let rows = [row("r3", "DEPLOYED", 13, "cccccccccc"), row("r2", "DEPLOYED", 12, "bbbbbbbbbb")];
-    let server = Scripted::plane(&[("bot", &[])]);
+    let server = Scripted::control_plane(&[("bot", &[])]);
     server.reply("/bot/revisions", &[answer(json!({"resources": rows}))]);
     // The serving revision may be older than the end of the list.
     let rows = rows.into_iter().chain([row("r1", "DEPLOYED", 11, "aaaaaaaaaa")]);
@@ -194,15 +194,15 @@ fn explain_reports_parts_that_could_not_be_read() {
 #[test]
 fn deployments_list_adds_newest_revisions_on_request() {
     let building = [status("BUILDING")];
-    let server = Scripted::plane(&[("a", &building), ("b", &[]), ("c", &building), ("d", &building)]);
+    let server = Scripted::control_plane(&[("a", &building), ("b", &[]), ("c", &building), ("d", &building)]);
     server.reply("/b/revisions", &[answer(json!({"resources": []}))]);
     // Newest revisions cost requests, so they are not read by default.
     let rows = runtail(&server, &["deployments", "list"]).expect(0).json_lines();
     assert!(rows.iter().all(|row| row.get("latest_revision").is_none()));
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requests().len(), 1);
     let rows = runtail(&server, &["deployments", "list", "--revisions"]).expect(0).json_lines();
     assert_eq!(
-        server.asked().len(),
+        server.requests().len(),
         1 + 1 + 4 + 1,
         "one request per deployment, and a list for the one whose newest is missing"
     );
@@ -212,7 +212,7 @@ fn deployments_list_adds_newest_revisions_on_request() {
     // A failure is reported and counted; the other rows have their revisions.
     server.reply("/c/revisions/r-c", &[refuse(403)]);
     let done = runtail(&server, &["deployments", "list", "--revisions", "-o", "table"]).expect(3);
-    assert!(done.stderr.contains("/v2/deployments/c/revisions/r-c: 403: said 403"), "{}", done.stderr);
+    assert!(done.stderr.contains("/v2/deployments/c/revisions/r-c: 403: status 403"), "{}", done.stderr);
     let lines: Vec<Vec<&str>> = done.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0][2..6], ["NAME", "STATUS", "NEWEST", "LIVE"]);
     assert_eq!(lines.len(), 5);
@@ -227,9 +227,9 @@ fn newest_revisions_are_not_requested_after_a_final_error() {
     // The server rejects the key or rate-limits from the sixth request on, or refuses every request.
     let busy = Reply::Http(429, "9999999999999999999", "{}".into());
     for (reply, from, code, said) in
-        [(refuse(401), 5, 3, "401: said 401"), (busy, 5, 5, ": 429: "), (refuse(403), 0, 3, "403: said 403")]
+        [(refuse(401), 5, 3, "401: status 401"), (busy, 5, 5, ": 429: "), (refuse(403), 0, 3, "403: status 403")]
     {
-        let server = Scripted::plane(&deployments);
+        let server = Scripted::control_plane(&deployments);
         let newest = |name: &String| format!("/{name}/revisions/r-{name}");
         names[from..].iter().for_each(|name| server.reply(&newest(name), std::slice::from_ref(&reply)));
         let done = runtail(&server, &["deployments", "list", "--revisions"]).expect(code);
@@ -242,11 +242,11 @@ fn newest_revisions_are_not_requested_after_a_final_error() {
         let missing = format!("runtail: one: {} of 12 newest revisions could not be read\n", 12 - from);
         assert!(done.stderr.ends_with(&missing), "{}", done.stderr);
         // Four requests run at a time.
-        let asked = server.asked().iter().filter(|path| path.contains("/revisions")).count();
+        let asked = server.requests().iter().filter(|path| path.contains("/revisions")).count();
         assert!(asked < 10, "{asked} requests after {said}");
     }
     // An error for one row leaves the other rows intact.
-    let server = Scripted::plane(&deployments);
+    let server = Scripted::control_plane(&deployments);
     server.reply("/d03/revisions/r-d03", &[refuse(500)]);
     server.reply("/d07/revisions/r-d07", &[refuse(403)]);
     let done = runtail(&server, &["deployments", "list", "--revisions"]).expect(5);
@@ -268,7 +268,7 @@ fn deployments_table_explains_a_missing_newest_revision() {
     let building = [status("BUILDING")];
     let names = ["fine", "gone", "leaving", "empty", "closed"];
     let deployments: Vec<(&str, &[Reply])> = names.map(|name| (name, &building[..])).to_vec();
-    let server = Scripted::plane(&deployments);
+    let server = Scripted::control_plane(&deployments);
     for name in ["gone", "leaving", "closed"] {
         server.reply(&format!("/{name}/revisions"), &[refuse(404)]);
         server.reply(&format!("/{name}/revisions/r-{name}"), &[refuse(404)]);
@@ -290,7 +290,7 @@ fn deployments_table_explains_a_missing_newest_revision() {
     server.reply("/closed/revisions", &[refuse(404)]);
     let done = runtail(&server, &["deployments", "list", "--revisions", "-o", "table"]).expect(1);
     assert_eq!(cells(&done.stdout, "NEWEST")[4], "unread");
-    assert!(done.stderr.contains("runtail: one: GET ") && done.stderr.contains("/closed/revisions: 404: said 404"));
+    assert!(done.stderr.contains("runtail: one: GET ") && done.stderr.contains("/closed/revisions: 404: status 404"));
     assert!(done.stderr.ends_with("one: 1 of 5 newest revisions could not be read\n"), "{}", done.stderr);
 }
 
@@ -299,7 +299,7 @@ fn tables_show_a_missing_status() {
     let odd = [json!(null), json!(""), json!(" "), json!(7), json!("READY")];
     let record = |(n, status): (usize, &Value)| json!({"id": n.to_string(), "name": "x", "status": status});
     let records: Vec<Value> = odd.iter().enumerate().map(record).collect();
-    let server = Scripted::plane(&[]);
+    let server = Scripted::control_plane(&[]);
     server.reply("", &[answer(json!({"resources": records}))]);
     for row in &records {
         server.reply(&format!("/{}/revisions", row["id"].as_str().expect("an id")), &[answer(json!([row]))]);
@@ -318,7 +318,7 @@ fn tables_show_a_missing_status() {
 
 #[test]
 fn records_without_an_id_are_skipped_and_reported() {
-    let server = Scripted::plane(&[]);
+    let server = Scripted::control_plane(&[]);
     let odd = json!([null, 3, "x", {"id": null, "name": "bot"}, {"id": "", "name": "bot"}, {"id": "d", "name": "bot"}]);
     server.reply("", &[answer(json!({"resources": odd}))]);
     server.reply("/d/revisions", &[answer(odd)]);
@@ -342,7 +342,7 @@ fn records_without_an_id_are_skipped_and_reported() {
 #[test]
 fn newest_revision_does_not_depend_on_list_order() {
     let rows = [row("r2", "SKIPPED", 12, "b"), row("r3", "BUILD_FAILED", 13, "c"), row("r1", "DEPLOYED", 11, "a")];
-    let server = Scripted::plane(&[("bot", &[])]);
+    let server = Scripted::control_plane(&[("bot", &[])]);
     server.reply("/bot/revisions", &[answer(json!({"resources": rows}))]);
     for row in rows {
         server.reply(&format!("/bot/revisions/{}", row["id"].as_str().expect("an id")), &[answer(row)]);
@@ -382,14 +382,14 @@ fn newest_revision_does_not_depend_on_list_order() {
     let done = runtail(&server, &["revisions", "list", "bot", "--limit", "1"]).expect(0);
     assert_eq!(done.stderr, "warning: the newest revision, r3, is not in this list\n");
     // A limit of zero is refused.
-    let asked = server.asked().len();
+    let asked = server.requests().len();
     let done = runtail(&server, &["revisions", "list", "bot", "--limit", "0"]).expect(2);
-    assert!(done.stderr.contains("'0' for '--limit <LIMIT>'") && server.asked().len() == asked, "{}", done.stderr);
+    assert!(done.stderr.contains("'0' for '--limit <LIMIT>'") && server.requests().len() == asked, "{}", done.stderr);
 }
 
 #[test]
 fn deployments_table_shows_the_live_revision() {
-    let server = Scripted::plane(&[("x", &[status("DEPLOYED")])]);
+    let server = Scripted::control_plane(&[("x", &[status("DEPLOYED")])]);
     let row = |id: &str, latest: &str, active: Value| json!({"id": id, "name": id, "latest_revision_id": latest, "active_revision_id": active});
     let mut silent = row("silent", "r1", json!(null));
     silent.as_object_mut().expect("fields").remove("active_revision_id");

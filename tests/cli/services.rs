@@ -202,7 +202,7 @@ async fn lists_with_offset_or_cursor_pages_are_read_to_the_end() {
 async fn a_failed_profile_does_not_hide_the_others() {
     let good = Server::start(|_| json(200, value!([{"id": "p", "provider_id": "github"}]))).await;
     let bad = Server::start(|_| json(401, r#"{"detail":"who?"}"#)).await;
-    let page = Server::start(|_| common::answer(200, "text/html", "<html><title>Sign in</title>")).await;
+    let page = Server::start(|_| common::response(200, "text/html", "<html><title>Sign in</title>")).await;
     let folder = configured(&[("bad", &bad), ("good", &good), ("page", &page)]);
     let ended = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(3);
     assert_eq!(texts(&ended.lines(), "profile"), ["good"]);

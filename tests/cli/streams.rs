@@ -59,8 +59,8 @@ fn stream(body: impl Into<Body>) -> Response {
     answer.header("content-location", format!("/threads/t-1/runs/{RUN}")).body(body.into()).unwrap()
 }
 
-/// Responds to requests around a stream: assistants, a thread in this state, a run with this status.
-fn around(seen: &Seen, run: &str, thread: &Value) -> Response {
+/// Responds to the requests before and after a stream: assistants, a thread in this state, a run with this status.
+fn common_response(seen: &Seen, run: &str, thread: &Value) -> Response {
     match (seen.method.as_str(), seen.path.as_str()) {
         (_, "/info") => json(200, r#"{"langgraph_py_version":"1.0.0"}"#),
         (_, "/assistants/search") => json(
@@ -77,8 +77,10 @@ fn around(seen: &Seen, run: &str, thread: &Value) -> Response {
 
 /// Starts a server whose run streams these events and ends with this status.
 async fn server(events: &'static str, run: &'static str, thread: Value) -> Server {
-    Server::start(move |seen| if seen.path.ends_with("/stream") { stream(events) } else { around(seen, run, &thread) })
-        .await
+    Server::start(
+        move |seen| if seen.path.ends_with("/stream") { stream(events) } else { common_response(seen, run, &thread) },
+    )
+    .await
 }
 
 fn idle() -> Value {
@@ -317,7 +319,7 @@ async fn stream_commands_report_refusals_and_unreachable_servers() {
 async fn endless() -> Server {
     Server::start(|seen| {
         if !seen.path.ends_with("/stream") {
-            return around(seen, "running", &idle());
+            return common_response(seen, "running", &idle());
         }
         let ticks = futures::stream::unfold(0u32, |n| async move {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -329,7 +331,7 @@ async fn endless() -> Server {
 }
 
 /// Fails the test if a child does not respond in time.
-async fn within<T>(work: impl Future<Output = T>) -> T {
+async fn with_timeout<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), work).await.expect("the child did not finish in time")
 }
 
@@ -339,7 +341,7 @@ fn send(child: &tokio::process::Child, signal: i32) {
     assert_eq!(unsafe { libc::kill(child.id().unwrap() as i32, signal) }, 0);
 }
 
-/// `nohup` starts a command with SIGHUP ignored, so that it outlives its terminal.
+/// `nohup` starts a command with SIGHUP ignored, so that it continues after its terminal is closed.
 #[cfg(unix)]
 #[tokio::test]
 async fn an_ignored_sighup_stays_ignored() {
@@ -350,7 +352,7 @@ async fn an_ignored_sighup_stays_ignored() {
     let mut child = command.spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
-    within(async {
+    with_timeout(async {
         while !text.contains("\"n\":3") {
             assert!(out.read_line(&mut text).await.unwrap() > 0, "{text}");
         }
@@ -381,7 +383,7 @@ async fn signals_end_a_stream_with_an_end_record() {
         let mut child = command(folder.path(), &args).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut text = String::new();
-        within(async {
+        with_timeout(async {
             while !text.contains("\"n\":3") {
                 assert!(out.read_line(&mut text).await.unwrap() > 0, "{text}");
             }
@@ -421,7 +423,7 @@ async fn a_closed_pipe_ends_the_stream_quietly() {
     // Also while no events arrive.
     let silent = Server::start(|seen| match seen.path.ends_with("/stream") {
         true => stream(Body::from_stream(futures::stream::pending::<Result<String, std::io::Error>>())),
-        false => around(seen, "running", &idle()),
+        false => common_response(seen, "running", &idle()),
     })
     .await;
     let mut child = command(folder.path(), &["tail", "t-1", "--url", silent.url.as_str()]).spawn().unwrap();
@@ -596,7 +598,7 @@ async fn thread_states_runs_and_graphs_are_read() {
             r#"{"nodes":[{"id":"__start__"},{"id":"chat"}],"edges":[{"source":"__start__","target":"chat"}]}"#,
         ),
         ("DELETE", "/threads/t-1") => json(204, ""),
-        _ => around(seen, "success", &idle()),
+        _ => common_response(seen, "success", &idle()),
     })
     .await;
     let folder = configured(&server);
@@ -780,7 +782,7 @@ async fn a_gap_suggests_threads_state_once() {
         // Without ids, and cut in the middle of an event: the events in between are lost.
         true if seen.method == "POST" => stream("event: custom\ndata: 1\n\nevent: cus"),
         true => stream("event: custom\ndata: 2\n\n"),
-        false => around(seen, "success", &idle()),
+        false => common_response(seen, "success", &idle()),
     })
     .await;
     let folder = configured(&server);
@@ -803,7 +805,7 @@ async fn one_reader() -> Server {
             let status = if read.load(std::sync::atomic::Ordering::SeqCst) { "success" } else { "running" };
             json(200, value!({"run_id": RUN, "status": status, "kwargs": {"resumable": false}}))
         }
-        _ => around(seen, "success", &idle()),
+        _ => common_response(seen, "success", &idle()),
     })
     .await
 }
@@ -874,7 +876,7 @@ async fn tail_follows_runs_without_a_thread_stream() {
         "/threads/t-1/runs/r-1" => {
             json(200, value!({"run_id": RUN, "status": "success", "kwargs": {"resumable": true}}))
         }
-        _ => around(seen, "success", &idle()),
+        _ => common_response(seen, "success", &idle()),
     })
     .await;
     let folder = configured(&server);
@@ -885,7 +887,7 @@ async fn tail_follows_runs_without_a_thread_stream() {
         let mut child = command(folder.path(), &args).spawn().unwrap();
         let (mut out, mut err) = (BufReader::new(child.stdout.take().unwrap()), child.stderr.take().unwrap());
         let (mut text, mut said) = (String::new(), String::new());
-        within(async {
+        with_timeout(async {
             while !text.contains(shows) {
                 assert!(out.read_line(&mut text).await.unwrap() > 0, "{text}");
             }
@@ -918,7 +920,7 @@ async fn with_thread(info: &'static str, thread: Value, state: Value) -> Server 
         }
         ("POST", "/threads/t-1/runs/stream") => stream(EVENTS),
         (_, "/threads/t-1/runs/r-1/stream") => stream(EVENTS),
-        _ => around(seen, "success", &thread),
+        _ => common_response(seen, "success", &thread),
     })
     .await
 }
@@ -1099,7 +1101,7 @@ async fn an_unrequested_thread_is_neither_used_nor_deleted() {
     let server = Server::start(move |seen| match (seen.method.as_str(), seen.path.as_str()) {
         ("POST", "/threads") => json(200, value!({"thread_id": other})),
         ("POST", _) if seen.path.ends_with("/runs/stream") => json(409, r#"{"detail":"no"}"#),
-        _ => around(seen, "success", &idle()),
+        _ => common_response(seen, "success", &idle()),
     })
     .await;
     let folder = configured(&server);

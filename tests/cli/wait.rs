@@ -20,7 +20,7 @@ fn wait_survives_temporary_errors() {
         status("BUILDING"),
         status("DEPLOYED"),
     ];
-    let server = Scripted::plane(&[("bot", &replies)]);
+    let server = Scripted::control_plane(&[("bot", &replies)]);
     let done = wait(&[("one", &server)], &["bot"]).expect(0);
     let rows = done.json_lines();
     let expected = [
@@ -47,11 +47,11 @@ fn wait_survives_temporary_errors() {
     );
     assert_eq!(rows[8]["failed"], 8, "all eight failures are counted");
     assert_eq!(rows[9]["after"]["status"], "QUEUED");
-    let polls = server.asked().iter().filter(|path| path.ends_with("/revisions/r-bot")).count();
+    let polls = server.requests().iter().filter(|path| path.ends_with("/revisions/r-bot")).count();
     assert_eq!(polls, replies.len());
     for line in [
         "one/bot r-bot: QUEUED\n",
-        "one/bot r-bot: said 503 (503); retrying\n",
+        "one/bot r-bot: status 503 (503); retrying\n",
         "one/bot r-bot: slow down (429); the server asked to wait 1s; retrying then\n",
         "one/bot r-bot: not even JSON (429); retrying\n",
         "one/bot r-bot: the connection was reset; retrying\n",
@@ -65,7 +65,7 @@ fn wait_survives_temporary_errors() {
 
 #[test]
 fn wait_survives_errors_while_it_looks_up_the_revision() {
-    let server = Scripted::plane(&[("bot", &[status("DEPLOYED")])]);
+    let server = Scripted::control_plane(&[("bot", &[status("DEPLOYED")])]);
     let row = json!({"id": "bot", "name": "bot", "latest_revision_id": null});
     let list = Reply::Http(200, "", json!({"resources": [row]}).to_string());
     server.reply("", &[refuse(503), Reply::Reset, list]);
@@ -93,7 +93,7 @@ fn wait_maps_every_status_to_an_exit_code() {
         ("INTERRUPTED", "interrupted", 1),
     ];
     for (word, outcome, code) in ends {
-        let server = Scripted::plane(&[("bot", &[status("CREATING"), status(word)])]);
+        let server = Scripted::control_plane(&[("bot", &[status("CREATING"), status(word)])]);
         let done = wait(&[("one", &server)], &["bot"]).expect(code);
         let rows = done.json_lines();
         let result = results(&rows)[0];
@@ -127,7 +127,7 @@ fn wait_maps_every_status_to_an_exit_code() {
     let names: Vec<String> = (0..others.len()).map(|n| format!("bot-{n:02}")).collect();
     let deployments: Vec<(&str, &[Reply])> =
         names.iter().map(String::as_str).zip(replies.iter().map(|r| &r[..])).collect();
-    let server = Scripted::plane(&deployments);
+    let server = Scripted::control_plane(&deployments);
     let mut args = vec!["--timeout", "2s", "--interval", "60s"];
     args.extend(names.iter().map(String::as_str));
     let done = wait(&[("one", &server)], &args).expect(4);
@@ -144,7 +144,7 @@ fn wait_maps_every_status_to_an_exit_code() {
 fn wait_continues_on_a_status_that_is_not_a_string() {
     let odd = [json!(null), json!({"word": "BUILD_FAILED"}), json!(7), json!(""), json!("DEPLOYED")];
     let replies: Vec<Reply> = odd.iter().cloned().map(Reply::Status).collect();
-    let server = Scripted::plane(&[("bot", &replies)]);
+    let server = Scripted::control_plane(&[("bot", &replies)]);
     let done = wait(&[("one", &server)], &["bot"]).expect(0);
     let rows = done.json_lines();
     let told: Vec<&Value> = rows.iter().filter(|r| r["kind"] == "status").map(|r| &r["status"]).collect();
@@ -158,14 +158,14 @@ fn wait_stops_at_permanent_errors() {
     for (code, exit, outcome) in [(401, 3, "unauthorized"), (403, 3, "forbidden"), (405, 1, "error"), (400, 1, "error")]
     {
         // From the first request.
-        let server = Scripted::plane(&[("bot", &[status("BUILDING")])]);
+        let server = Scripted::control_plane(&[("bot", &[status("BUILDING")])]);
         server.reply("", &[refuse(code)]);
         let done = wait(&[("one", &server)], &["bot"]).expect(exit);
         assert_eq!(results(&done.json_lines())[0]["outcome"], outcome);
         assert!(done.stderr.starts_with("bot: one: GET http://127.0.0.1"), "{}", done.stderr);
-        assert_eq!(server.asked().len(), 1);
+        assert_eq!(server.requests().len(), 1);
         // Later, when a key expires.
-        let server = Scripted::plane(&[("bot", &[status("BUILDING"), refuse(code)])]);
+        let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), refuse(code)])]);
         let done = wait(&[("one", &server)], &["bot"]).expect(exit);
         let rows = done.json_lines();
         let result = results(&rows)[0];
@@ -173,7 +173,7 @@ fn wait_stops_at_permanent_errors() {
         assert!(done.stderr.contains("; the last status was BUILDING"), "{}", done.stderr);
     }
     // HTML at the first request means a wrong address.
-    let server = Scripted::plane(&[("bot", &[])]);
+    let server = Scripted::control_plane(&[("bot", &[])]);
     server.reply("", &[Reply::Page]);
     wait(&[("one", &server)], &["bot"]).expect(1);
     // A failing key command is run only once.
@@ -191,7 +191,7 @@ fn wait_stops_at_permanent_errors() {
 
 #[test]
 fn wait_reports_missing_and_deleted_revisions() {
-    let server = Scripted::plane(&[("bot", &[status("BUILDING"), refuse(404)])]);
+    let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), refuse(404)])]);
     let done = wait(&[("one", &server)], &["none"]).expect(1);
     assert!(done.stderr.contains("none: there is no deployment \"none\""), "{}", done.stderr);
     let done = wait(&[("one", &server)], &["bot", "--revision", "r-other"]).expect(1);
@@ -200,9 +200,9 @@ fn wait_reports_missing_and_deleted_revisions() {
     // The revision disappears, and then the deployment too.
     let done = wait(&[("one", &server)], &["bot"]).expect(1);
     let said =
-        "r-bot: the revision is gone: its deployment no longer has r-bot; the last status was BUILDING (said 404)";
+        "r-bot: the revision is gone: its deployment no longer has r-bot; the last status was BUILDING (status 404)";
     assert!(done.stderr.contains(said), "{}", done.stderr);
-    let server = Scripted::plane(&[("bot", &[status("BUILDING"), refuse(404)])]);
+    let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), refuse(404)])]);
     server.reply("/bot", &[refuse(404)]);
     let done = wait(&[("one", &server)], &["bot"]).expect(1);
     assert!(
@@ -220,7 +220,7 @@ fn wait_continues_when_a_newer_revision_supersedes() {
     let record = |latest: Value| answer(json!({"id": "bot", "name": "bot", "latest_revision_id": latest}));
     let building = || status("BUILDING");
     let replies = [building(), building(), building(), building(), building(), status("DEPLOYED")];
-    let server = Scripted::plane(&[("bot", &replies)]);
+    let server = Scripted::control_plane(&[("bot", &replies)]);
     // A failed check for a newer revision is ignored, and so is an older revision that an outdated record names.
     let older = newest("r-older", "2026-11-20T08:00:00Z");
     server.reply("/bot", &[refuse(500), Reply::Reset, record(json!("r-older")), record(json!(null))]);
@@ -237,10 +237,10 @@ fn wait_continues_when_a_newer_revision_supersedes() {
         "{}",
         done.stderr
     );
-    let looks = server.asked().iter().filter(|path| *path == "/bot").count();
+    let looks = server.requests().iter().filter(|path| *path == "/bot").count();
     assert_eq!(looks, 4, "no more checks once a newer revision is known");
     // `--revision` selects the revision even if another is newer.
-    let server = Scripted::plane(&[("bot", &[])]);
+    let server = Scripted::control_plane(&[("bot", &[])]);
     server.reply("/bot/revisions/r-mine", &[Reply::Http(200, "", revision("mine", &json!("DEPLOYED")).to_string())]);
     let done = wait(&[("one", &server)], &["bot", "--revision", "r-mine"]).expect(0);
     assert_eq!(results(&done.json_lines())[0]["id"], "r-mine");
@@ -248,8 +248,8 @@ fn wait_continues_when_a_newer_revision_supersedes() {
 
 #[test]
 fn wait_handles_several_deployments_of_two_profiles() {
-    let good = Scripted::plane(&[("quick", &[status("DEPLOYED")]), ("slow", &[status("BUILDING")])]);
-    let bad = Scripted::plane(&[("bot", &[status("DEPLOY_FAILED")])]);
+    let good = Scripted::control_plane(&[("quick", &[status("DEPLOYED")]), ("slow", &[status("BUILDING")])]);
+    let bad = Scripted::control_plane(&[("bot", &[status("DEPLOY_FAILED")])]);
     let both = [("good", &good), ("bad", &bad)];
     // The worst outcome sets the exit code: failure, then deadline, then success.
     let outcomes = |done: &Done| -> Vec<String> {
@@ -292,7 +292,7 @@ fn wait_handles_several_deployments_of_two_profiles() {
 
 #[test]
 fn wait_result_contains_the_servers_record() {
-    let server = Scripted::plane(&[("bot", &[status("BUILDING"), status("BUILD_FAILED")])]);
+    let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), status("BUILD_FAILED")])]);
     let history = [
         revision("bot", &json!("BUILD_FAILED")),
         json!({"id": "r-good", "status": "DEPLOYED", "created_at": "2026-11-19T09:00:00Z",
@@ -328,7 +328,7 @@ fn wait_appends_to_the_summary_file() {
     std::fs::write(&file, "before\n").expect("written");
     let path = file.to_string_lossy().into_owned();
     let wild = json!({"id": "r-wild", "status": "BUILD_FAILED|<b>`", "status_message": "<script>alert(1)</script> | canary-of-the-deployment"});
-    let server = Scripted::plane(&[
+    let server = Scripted::control_plane(&[
         ("fine", &[status("BUILDING"), status("DEPLOYED")]),
         ("wild", &[Reply::Http(200, "", wild.to_string())]),
         ("slow", &[status("QUEUED")]),
@@ -351,22 +351,22 @@ fn wait_appends_to_the_summary_file() {
         assert!(text.contains(part), "{part}: {text}");
     }
     // An unwritable file is reported before any request.
-    let asked = server.asked().len();
+    let asked = server.requests().len();
     let done = wait(&[("one", &server)], &["fine", "--summary-file", "/nowhere/at/all.md"]).expect(2);
     assert!(done.stderr.contains("the summary file /nowhere/at/all.md cannot be written"), "{}", done.stderr);
-    assert_eq!(server.asked().len(), asked);
+    assert_eq!(server.requests().len(), asked);
 }
 
 #[test]
 fn wait_usage_errors() {
-    let server = Scripted::plane(&[("bot", &[status("DEPLOYED")])]);
+    let server = Scripted::control_plane(&[("bot", &[status("DEPLOYED")])]);
     for args in
         [&["bot", "other", "--revision", "r"][..], &["bot", "--interval", "10ms"], &["bot", "--timeout", "soon"], &[]]
     {
         let done = wait(&[("one", &server)], args).expect(2);
         assert!(!done.stderr.contains("multiple times"), "{}", done.stderr);
     }
-    assert!(server.asked().is_empty());
+    assert!(server.requests().is_empty());
     let help = run(["revisions", "wait", "--help"]).expect(0).stdout;
     assert!(help.contains("Append a summary as Markdown") && help.contains("4 the deadline was reached"), "{help}");
 }

@@ -9,7 +9,7 @@ use std::io::BufRead;
 #[test]
 fn wait_table_shows_a_missing_status() {
     for odd in [json!(null), json!(""), json!(" ")] {
-        let server = Scripted::plane(&[("bot", &[Reply::Status(odd)])]);
+        let server = Scripted::control_plane(&[("bot", &[Reply::Status(odd)])]);
         let done = wait(&[("one", &server)], &["bot", "--timeout", "300ms", "-o", "table"]).expect(4);
         let row = done.stdout.lines().nth(1).expect("a row");
         assert!(row.starts_with("one      bot         r-bot     deadline  no status  "), "{}", done.stdout);
@@ -19,7 +19,7 @@ fn wait_table_shows_a_missing_status() {
 
 #[test]
 fn wait_deadline_without_any_response() {
-    let server = Scripted::plane(&[("bot", &[refuse(503)])]);
+    let server = Scripted::control_plane(&[("bot", &[refuse(503)])]);
     let done = wait(&[("one", &server)], &["bot", "--timeout", "300ms"]).expect(4);
     let rows = done.json_lines();
     assert_eq!(kinds(&rows), ["trouble", "result"]);
@@ -27,7 +27,7 @@ fn wait_deadline_without_any_response() {
         (&rows[1]["revision_id"], &rows[1]["status"], &rows[1]["id"]),
         (&json!("r-bot"), &json!(null), &json!(null))
     );
-    let why = "the deadline was reached before it had any status; last error: said 503 (503)";
+    let why = "the deadline was reached before it had any status; last error: status 503 (503)";
     assert_eq!(rows[1]["error"], why);
     // Nothing listens on the port.
     let (_folder, path) = config(&[]);
@@ -43,7 +43,7 @@ fn wait_deadline_without_any_response() {
 fn wait_deadline_ends_pending_requests_and_commands() {
     let timeout = ["bot", "--timeout", "1s"];
     // One request after the other never gets a response: the list, the record, the revision, and those for the failure card.
-    let server = Scripted::plane(&[("bot", &[status("BUILDING"), Reply::Hang])]);
+    let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), Reply::Hang])]);
     let done = wait(&[("one", &server)], &timeout).expect(4);
     assert!(done.stderr.ends_with("one/bot r-bot: the deadline was reached at BUILDING\n"), "{}", done.stderr);
     server.reply("/bot/revisions/r-bot", &[status("BUILDING"), Reply::Status(json!(null))]);
@@ -68,7 +68,7 @@ fn wait_deadline_ends_pending_requests_and_commands() {
 #[test]
 fn wait_ends_when_retry_after_is_past_the_deadline() {
     let busy = Reply::Http(429, "3600", json!({"detail": "slow down"}).to_string());
-    let server = Scripted::plane(&[("bot", &[status("BUILDING"), busy.clone(), status("DEPLOYED")])]);
+    let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), busy.clone(), status("DEPLOYED")])]);
     let done = wait(&[("one", &server)], &["bot"]).expect(4);
     let rows = done.json_lines();
     assert_eq!(kinds(&rows), ["status", "trouble", "result"]);
@@ -80,11 +80,11 @@ one/bot r-bot: the server asked to wait 1h00m, which is past the deadline; the w
 ";
     assert_eq!(done.stderr, said);
     // If only the check for a newer revision is rate-limited, the wait continues.
-    let server = Scripted::plane(&[("bot", &[status("BUILDING"), status("DEPLOYED")])]);
+    let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), status("DEPLOYED")])]);
     server.reply("/bot", &[busy]);
     wait(&[("one", &server)], &["bot"]).expect(0);
     // A short delay is respected and reported.
-    let server = Scripted::plane(&[("bot", &[status("BUILDING"), status("DEPLOYED")])]);
+    let server = Scripted::control_plane(&[("bot", &[status("BUILDING"), status("DEPLOYED")])]);
     server.reply("/bot", &[Reply::Http(429, "1", json!({"detail": "slow down"}).to_string())]);
     let done = wait(&[("one", &server)], &["bot"]).expect(0);
     assert!(done.stderr.contains("asked to wait 1s; retrying then\n"), "{}", done.stderr);
@@ -93,10 +93,10 @@ one/bot r-bot: the server asked to wait 1h00m, which is past the deadline; the w
 #[test]
 fn wait_reports_a_status_that_disappeared() {
     let replies = [status("BUILDING"), Reply::Status(json!(null))];
-    let server = Scripted::plane(&[("bot", &replies)]);
+    let server = Scripted::control_plane(&[("bot", &replies)]);
     let done = wait(&[("one", &server)], &["bot", "--timeout", "1s"]).expect(4);
     assert!(done.stderr.contains("deadline was reached without a status; the last was BUILDING\n"), "{}", done.stderr);
-    let server = Scripted::plane(&[("bot", &[Reply::Status(json!(null)), refuse(401)])]);
+    let server = Scripted::control_plane(&[("bot", &[Reply::Status(json!(null)), refuse(401)])]);
     let done = wait(&[("one", &server)], &["bot"]).expect(3);
     assert!(!done.stderr.contains("the last status"), "{}", done.stderr);
 }
@@ -106,7 +106,7 @@ fn signals_end_wait_with_results_and_a_summary() {
     for (signal, code) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("summary.md");
-        let server = Scripted::plane(&[("bot", &[status("BUILDING")]), ("done", &[status("DEPLOYED")])]);
+        let server = Scripted::control_plane(&[("bot", &[status("BUILDING")]), ("done", &[status("DEPLOYED")])]);
         let (_folder, config) = config(&[("one", &server)]);
         let summary = file.to_string_lossy();
         let mut running = spawn([
@@ -146,7 +146,7 @@ fn signals_end_wait_with_results_and_a_summary() {
 
 #[test]
 fn a_pipe_closed_during_wait_ends_it_quietly() {
-    let server = Scripted::plane(&[("bot", &[status("BUILDING")])]);
+    let server = Scripted::control_plane(&[("bot", &[status("BUILDING")])]);
     let (_folder, config) = config(&[("one", &server)]);
     let (reader, writer) = std::io::pipe().expect("a pipe");
     let args =
@@ -163,7 +163,7 @@ fn a_pipe_closed_during_wait_ends_it_quietly() {
 
 #[test]
 fn wait_with_a_closed_pipe_fails() {
-    let server = Scripted::plane(&[("bot", &[status("BUILDING")])]);
+    let server = Scripted::control_plane(&[("bot", &[status("BUILDING")])]);
     let (_folder, config) = config(&[("one", &server)]);
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);

@@ -33,7 +33,7 @@ pub fn watch_panics() {
 
 /// What was confirmed: dialogs whose preview was on the screen, and the requests that may follow.
 #[derive(Default)]
-pub struct Watched {
+pub struct ActionChecks {
     /// Numbers of the dialogs that were drawn in a state in which they could be sent.
     drawn: BTreeSet<u64>,
     /// Method and path of the confirmed changes; `*` stands for any method, and for any path below a prefix.
@@ -48,9 +48,9 @@ pub struct Watched {
     pub started: usize,
 }
 
-impl Watched {
-    pub fn new(is_read_only: bool, profiles: &[Profile]) -> Watched {
-        let mut watched = Watched { is_read_only, ..Watched::default() };
+impl ActionChecks {
+    pub fn new(is_read_only: bool, profiles: &[Profile]) -> ActionChecks {
+        let mut watched = ActionChecks { is_read_only, ..ActionChecks::default() };
         watched.use_profiles(profiles);
         watched
     }
@@ -139,11 +139,11 @@ impl Watched {
         terminal.draw(|frame| dashboard.draw(frame)).unwrap();
         let buffer = terminal.backend().buffer();
         assert_eq!((buffer.area.width, buffer.area.height), (w, h));
-        let is_obeyed = |c: char| {
+        let is_control = |c: char| {
             c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
         };
         let text: String = buffer.content.iter().map(|cell| cell.symbol()).collect();
-        assert!(!text.contains(is_obeyed), "a character that a terminal obeys is on the screen: {text:?}");
+        assert!(!text.contains(is_control), "a terminal control character is on the screen: {text:?}");
         let app = &dashboard.app;
         if let Some(Overlay::Confirm(confirm)) = app.overlays.last()
             && matches!(confirm.stage, Stage::Ready(_))
@@ -151,7 +151,10 @@ impl Watched {
             && w >= SMALLEST.0
             && h >= SMALLEST.1
         {
-            assert!(text.contains("sends it") || text.contains("to confirm"), "a dialog asks nothing: {text}");
+            assert!(
+                text.contains("sends it") || text.contains("to confirm"),
+                "a dialog without a confirmation key: {text}"
+            );
             self.drawn.insert(confirm.number);
         }
     }
@@ -175,11 +178,11 @@ fn region_of(sim: &Sim, request: &Request) -> String {
 }
 
 /// Checks what must hold in every state.
-pub fn state_holds(app: &App, is_read_only: bool) {
+pub fn check_state(app: &App, is_read_only: bool) {
     let panics = std::mem::take(&mut *PANICS.lock().unwrap());
     assert!(panics.is_empty(), "panics: {panics:#?}");
     assert!(app.session.notices.len() <= 200);
-    assert!(app.overlays.len() <= 24, "overlays pile up: {}", app.overlays.len());
+    assert!(app.overlays.len() <= 24, "too many overlays: {}", app.overlays.len());
     let streams = &app.stream.tabs;
     assert!(streams.all().len() <= MAX_TABS);
     assert!(streams.at().is_none_or(|at| at < streams.all().len()));

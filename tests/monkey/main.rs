@@ -6,7 +6,7 @@
 mod checks;
 mod steps;
 
-use checks::{Log, OTHER_CLIENT, Watched, edited, state_holds};
+use checks::{ActionChecks, Log, OTHER_CLIENT, check_state, edited};
 use fastrand::Rng;
 use jiff::tz::TimeZone;
 use runtail_core::config::{Config, Watch};
@@ -23,14 +23,14 @@ use steps::{Other, Step};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// How long another client waits for a response.
-const PATIENCE: Duration = Duration::from_millis(300);
+/// Maximum wait of another client for a response.
+const TIMEOUT: Duration = Duration::from_millis(300);
 
 /// A dashboard, the servers that it uses, and what the checks know about both.
 struct World {
     dashboard: Dashboard,
     sim: Sim,
-    watched: Watched,
+    watched: ActionChecks,
     random: Rng,
     file: PathBuf,
     is_read_only: bool,
@@ -70,7 +70,7 @@ impl World {
         config.seal(is_read_only, false);
         config.poll.interval = Duration::from_millis(300);
         let profiles = config.choose(&[]).expect("all profiles");
-        let watched = Watched::new(is_read_only, &profiles);
+        let watched = ActionChecks::new(is_read_only, &profiles);
         let mut options = Options::new(&config, profiles, TimeZone::UTC);
         options.origin = Origin { file: Some(file.clone()), read_only: is_read_only, ..Origin::default() };
         options.watch = Some(Watch::new(file.clone()));
@@ -154,18 +154,18 @@ impl World {
             Step::Tick => self.apply(Msg::Tick),
             Step::Fault(rule) => self.sim.rule(*rule),
             Step::Heal => self.sim.clear_rules(),
-            Step::Other(other) => self.other(other).await,
+            Step::Other(other) => self.act_as_other_client(other).await,
             Step::Config(variant) => std::fs::write(&self.file, World::config(&self.sim, variant)).unwrap(),
             Step::Wait(millis) => self.settle(Duration::from_millis(millis)).await,
         }
         self.settle(Duration::from_millis(2)).await;
         self.draw();
         self.watched.on_requests(&self.sim);
-        state_holds(&self.dashboard.app, self.is_read_only);
+        check_state(&self.dashboard.app, self.is_read_only);
     }
 
     /// Another client acts on something that the dashboard shows.
-    async fn other(&self, other: Other) {
+    async fn act_as_other_client(&self, other: Other) {
         let app = &self.dashboard.app;
         let listed = app
             .agent
@@ -247,16 +247,16 @@ async fn send(method: &str, url: &str, body: &str) {
         stream.read_to_end(&mut Vec::new()).await
     };
     // A fault may affect this request too.
-    let _ = tokio::time::timeout(PATIENCE, exchange).await;
+    let _ = tokio::time::timeout(TIMEOUT, exchange).await;
 }
 
 /// Returns how to repeat a failure.
-struct Story {
+struct FailureReport {
     seed: u64,
     log: Log,
 }
 
-impl Drop for Story {
+impl Drop for FailureReport {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             return;
@@ -273,7 +273,7 @@ impl Drop for Story {
     }
 }
 
-/// What happened in a game.
+/// The counts of a game.
 #[derive(Debug, Default)]
 struct Done {
     steps: usize,
@@ -297,7 +297,7 @@ impl Done {
 /// Plays one dashboard from start to end.
 fn play(seed: u64, steps: usize) -> Done {
     let log = Log::default();
-    let story = Story { seed, log: log.clone() };
+    let story = FailureReport { seed, log: log.clone() };
     let is_read_only = seed % 3 == 2;
     let folder = tempfile::tempdir().unwrap();
     // One thread, so that timing affects the order of events as little as sockets allow.
@@ -321,7 +321,7 @@ fn play(seed: u64, steps: usize) -> Done {
         }
         world.settle(Duration::from_millis(5)).await;
         world.watched.on_requests(&world.sim);
-        state_holds(&world.dashboard.app, is_read_only);
+        check_state(&world.dashboard.app, is_read_only);
         Done { sent: world.watched.sent, started: world.watched.started, ..done }
     });
     runtime.shutdown_timeout(Duration::from_secs(2));

@@ -5,7 +5,7 @@ use runtail_api::{CancelAction, ControlPlane, DeploymentQuery, Http, Kind, Serve
 use runtail_core::config::SecretSource;
 use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, RunCreate};
 use runtail_testkit::common;
-use runtail_testkit::common::{BEARER, CANARY, Server, answer, json, profile};
+use runtail_testkit::common::{BEARER, CANARY, Server, json, profile, response};
 use secrecy::SecretString;
 use serde_json::{Value, json as value};
 
@@ -18,7 +18,7 @@ fn parameter(query: &str, name: &str) -> usize {
 }
 
 #[tokio::test]
-async fn headers_of_both_services() {
+async fn both_services_get_their_headers() {
     let server = Server::start(|_| json(200, r#"{"id":"d","thread_id":"t"}"#)).await;
     server.control().deployment("d").await.unwrap();
     server.agent().thread("t").await.unwrap();
@@ -37,7 +37,7 @@ async fn headers_of_both_services() {
 }
 
 #[tokio::test]
-async fn all_pages_of_deployments() {
+async fn all_pages_of_deployments_are_read() {
     let server = Server::start(|seen| {
         let (limit, offset) = (parameter(&seen.query, "limit"), parameter(&seen.query, "offset"));
         json(200, numbered(offset, limit.min(250usize.saturating_sub(offset))))
@@ -70,7 +70,7 @@ async fn a_list_with_the_maximum_number_of_rows_is_complete() {
 
 #[tokio::test]
 async fn lists_are_bounded_by_memory() {
-    // A page is within the limits of an answer; two of them are more than a list may have.
+    // One page is within the limits of a response; two of them exceed the limit of a list.
     let dense = "0,".repeat(15_000);
     let server = Server::start(move |seen| {
         let body = if seen.method == "POST" { seen.json() } else { Value::Null };
@@ -107,17 +107,17 @@ async fn a_row_that_is_not_a_record_is_an_error() {
 }
 
 #[tokio::test]
-async fn lists_of_servers_without_paging() {
+async fn lists_of_servers_without_paging_are_read() {
     let server = Server::start(|_| json(200, numbered(0, 100))).await;
     let rows = server.control().deployment_rows(&DeploymentQuery::default()).await.unwrap();
     assert_eq!(rows.items.len(), 100);
     assert!(rows.incomplete.unwrap().detail.contains("repeats a page"));
     assert!(server.control().deployments(&DeploymentQuery::default()).await.is_err());
-    // One that sends everything at once, whatever was asked for, and as a plain list.
+    // One that sends everything at once as a plain list, and ignores the paging parameters.
     let server = Server::start(|_| json(200, &numbered(0, 130)["resources"])).await;
     assert_eq!(server.control().deployments(&DeploymentQuery::default()).await.unwrap().len(), 130);
     assert_eq!(server.seen().len(), 1);
-    // A later page that fails leaves what came before it.
+    // If a later page fails, the earlier pages are kept.
     let server = Server::start(|seen| match parameter(&seen.query, "offset") {
         0 => json(200, numbered(0, 100)),
         _ => json(500, "{}"),
@@ -136,10 +136,10 @@ async fn revisions_are_sorted_newest_first() {
     let server =
         Server::start(move |seen| json(200, if seen.path.contains("sorted") { &sorted } else { &mixed })).await;
     let ids = |list: &[runtail_core::model::Revision]| list.iter().map(|r| r.id.clone()).collect::<Vec<_>>();
-    let answer = server.control().revisions("sorted", 10).await.unwrap();
-    assert_eq!((ids(&answer.items), answer.was_sorted), (vec!["c".into(), "b".into(), "a".into()], true));
-    let answer = server.control().revisions("mixed", 10).await.unwrap();
-    assert_eq!((ids(&answer.items).join(""), answer.was_sorted), ("cba?".into(), false));
+    let response = server.control().revisions("sorted", 10).await.unwrap();
+    assert_eq!((ids(&response.items), response.was_sorted), (vec!["c".into(), "b".into(), "a".into()], true));
+    let response = server.control().revisions("mixed", 10).await.unwrap();
+    assert_eq!((ids(&response.items).join(""), response.was_sorted), ("cba?".into(), false));
     assert_eq!(server.control().revisions("sorted", 2).await.unwrap().items.len(), 2);
     assert_eq!(server.seen()[0].query, "limit=10");
 }
@@ -150,12 +150,12 @@ async fn writes_require_their_documented_status() {
     let create = Intent::CreateDeployment(spec("name = \"new\"\nsource = \"internal_docker\""));
     let update = Intent::UpdateDeployment { id: "d".into(), spec: spec("display_name = \"D\"") };
     let delete = Intent::DeleteDeployment { id: "d".into(), delete_tracing_project: false, force: false };
-    // Right for other calls, wrong for these.
+    // Documented for other calls, but not for these.
     for (intent, right, wrong) in [(create, 201, 200), (update, 200, 202), (delete, 204, 200)] {
         for (status, is_right) in [(right, true), (wrong, false)] {
             let server = Server::start(move |seen| match (seen.method.as_str(), status) {
                 ("GET", _) => json(200, r#"{"id":"d","name":"d"}"#),
-                (_, 204) => answer(204, "text/plain", ""),
+                (_, 204) => response(204, "text/plain", ""),
                 _ => json(status, r#"{"id":"d","secrets":[{"name":"A","value":"canary"}]}"#),
             })
             .await;
@@ -173,13 +173,13 @@ async fn writes_require_their_documented_status() {
 }
 
 #[tokio::test]
-async fn authentication() {
+async fn authenticate_hides_the_token() {
     let server = Server::start(|_| json(200, r#"{"status":"completed","token":"canary","url":null}"#)).await;
     let body = AuthAuthenticateRequest { provider: "p".into(), scopes: vec!["s".into()], ..Default::default() };
-    let answer = server.control().authenticate(&body).await.unwrap();
-    assert!(answer.has_token && answer.word() == "completed");
+    let response = server.control().authenticate(&body).await.unwrap();
+    assert!(response.has_token && response.word() == "completed");
     assert_eq!(server.seen()[0].path, "/api-host/v2/auth/authenticate");
-    assert!(!format!("{answer:?}").contains("canary"));
+    assert!(!format!("{response:?}").contains("canary"));
 }
 
 #[tokio::test]
@@ -263,7 +263,7 @@ async fn servers_without_sort_or_select_get_plain_requests() {
 async fn threads_and_runs_are_created_and_cancelled() {
     let server = Server::start(|seen| match seen.path.as_str() {
         "/threads" => json(200, r#"{"thread_id":"t-new"}"#),
-        _ => answer(202, "text/plain", ""),
+        _ => response(202, "text/plain", ""),
     })
     .await;
     let agent = server.agent();
@@ -291,9 +291,9 @@ enum Lists {
     Sliced,
     /// The same where a negative offset is refused.
     SlicedStrictly,
-    /// Oldest first; negative offsets count as none, and pages have 40 rows at most.
+    /// Oldest first; negative offsets are ignored, and pages have at most 40 rows.
     Capped,
-    /// Oldest first and whole, whatever was asked.
+    /// Oldest first and complete; paging parameters are ignored.
     Whole,
     /// Newest first; more than 100 rows are refused.
     Refusing,
@@ -301,7 +301,7 @@ enum Lists {
     Unfiltered,
 }
 
-/// A server whose thread has so many runs; the two newest are active. Run n began n seconds after the first.
+/// Starts a server whose thread has `total` runs, of which the two newest are active. Run n began n seconds after the first.
 async fn listing(lists: Lists, total: usize) -> Server {
     Server::start(move |seen| {
         let query = |name: &str| {
@@ -365,7 +365,7 @@ async fn newest_runs_are_listed_for_any_server_order() {
             let server = listing(lists, total).await;
             let agent = server.agent();
             let expected: Vec<String> = (0..total).rev().skip(offset).take(limit).map(|n| format!("r{n}")).collect();
-            // The second time goes by what the first one found out.
+            // The second request uses what the first one found out.
             for _ in 0..2 {
                 let rows = agent.run_rows("t", limit, offset).await.unwrap();
                 let ids: Vec<&str> = rows.iter().map(|row| row["run_id"].as_str().unwrap()).collect();
@@ -451,13 +451,13 @@ async fn oversized_responses_have_their_own_error() {
 }
 
 #[tokio::test]
-async fn streams() {
+async fn stream_requests_have_their_parameters_and_headers() {
     let server = Server::start(|seen| {
-        let mut answer = answer(200, "text/event-stream; charset=utf-8", "event: a\ndata: 1\n\n");
+        let mut response = response(200, "text/event-stream; charset=utf-8", "event: a\ndata: 1\n\n");
         if seen.method == "POST" {
-            answer.headers_mut().insert("content-location", "/threads/t/runs/r-7".parse().unwrap());
+            response.headers_mut().insert("content-location", "/threads/t/runs/r-7".parse().unwrap());
         }
-        answer
+        response
     })
     .await;
     let agent = server.agent();
@@ -512,7 +512,7 @@ async fn a_response_that_is_not_a_stream_is_reported() {
     for (kind, detail) in
         [("application/json", "application/json instead of an event stream"), ("text/html", "HTML instead of JSON")]
     {
-        let server = Server::start(move |_| answer(200, kind, "{}")).await;
+        let server = Server::start(move |_| response(200, kind, "{}")).await;
         let error = server.agent().thread_stream("t", &[], true, None).await.unwrap_err();
         assert_eq!(error.kind, Kind::Protocol);
         assert!(error.detail.starts_with(detail), "{error}");

@@ -3,7 +3,7 @@
 use runtail_api::{AgentServer, ApiError, ControlPlane, DeploymentQuery, Http, Kind, Retry};
 use runtail_core::config::{Profile, SecretSource};
 use runtail_testkit::common;
-use runtail_testkit::common::{BEARER, CANARY, Server, answer, json, profile, raw};
+use runtail_testkit::common::{BEARER, CANARY, Server, json, profile, raw, response};
 use secrecy::SecretString;
 use std::time::Duration;
 use url::Url;
@@ -11,9 +11,9 @@ use url::Url;
 /// Returns the error of listing deployments on a server with this fixed response.
 async fn listing(status: u16, kind: &'static str, body: &'static str) -> ApiError {
     let server = Server::start(move |_| {
-        let mut answer = answer(status, kind, body);
-        answer.headers_mut().insert("x-request-id", "req-1".parse().unwrap());
-        answer
+        let mut response = response(status, kind, body);
+        response.headers_mut().insert("x-request-id", "req-1".parse().unwrap());
+        response
     })
     .await;
     server.control().deployments(&DeploymentQuery::default()).await.unwrap_err()
@@ -90,9 +90,9 @@ async fn redirects_are_not_followed() {
     let other = Server::start(|_| json(200, "{}")).await;
     let target = other.url.join("/login?token=canary").unwrap().to_string();
     let server = Server::start(move |_| {
-        let mut answer = answer(307, "text/plain", "");
-        answer.headers_mut().insert("location", target.parse().unwrap());
-        answer
+        let mut response = response(307, "text/plain", "");
+        response.headers_mut().insert("location", target.parse().unwrap());
+        response
     })
     .await;
     let error = server.control().deployment("d").await.unwrap_err();
@@ -106,7 +106,7 @@ async fn redirects_are_not_followed() {
 
 #[tokio::test]
 async fn failed_connections_are_explained() {
-    // A port that was free a moment ago.
+    // A port on which nothing listens.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let control = |url: &Url| ControlPlane::new(Http::new(&profile()).unwrap(), url.clone());
     let url = Url::parse(&format!("http://127.0.0.1:{port}")).unwrap();
@@ -122,7 +122,7 @@ async fn failed_connections_are_explained() {
     assert_eq!(error.kind, Kind::Network, "{error}");
     assert!(error.detail.contains("in the middle of the response"), "{error}");
 
-    // What a TLS server says to plain http: an alert record.
+    // The response of a TLS server to plain HTTP: an alert record.
     let tls = raw(&[0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x46]).await;
     let error = control(&tls).deployment("d").await.unwrap_err();
     assert_eq!(error.kind, Kind::Network);
@@ -139,7 +139,7 @@ async fn failed_connections_are_explained() {
 async fn unresolvable_names_are_explained() {
     let url = Url::parse("https://runtail-test.invalid").unwrap();
     let error = ControlPlane::new(Http::new(&profile()).unwrap(), url).deployment("d").await.unwrap_err();
-    // Behind a proxy it is the proxy that does not find the name.
+    // With a proxy, the proxy resolves the name, and reports that it can't.
     assert!(matches!(error.kind, Kind::Network | Kind::Timeout | Kind::Server(_)), "{error}");
 }
 
@@ -147,12 +147,12 @@ async fn unresolvable_names_are_explained() {
 async fn keys_are_only_sent_to_their_profiles_hosts() {
     let server = Server::start(|_| json(200, r#"{"id":"d"}"#)).await;
     let http = Http::new(&profile()).unwrap();
-    // Plain http to another machine.
+    // Plain HTTP to another machine.
     let agent = AgentServer::new(http.clone(), Url::parse("http://192.0.2.7:2024").unwrap());
     let error = agent.thread("t").await.unwrap_err();
     assert_eq!(error.kind, Kind::Refused);
     assert!(error.hint.unwrap().contains("allow_http"));
-    // Identifiers that would address something else.
+    // Identifiers that would lead to another path.
     for id in ["", ".", "..", "a\nb"] {
         let error = server.control().deployment(id).await.unwrap_err();
         assert_eq!(error.kind, Kind::Refused, "{id:?}");
@@ -187,10 +187,10 @@ async fn no_secret_is_ever_shown() {
                 422,
                 serde_json::json!({"detail": [{"loc": ["h"], "msg": format!("{key} {}", seen.body), "type": "x"}]}),
             ),
-            p if p.contains("text") => answer(500, "text/plain", format!("{key} {bearer} {}", seen.body)),
-            p if p.contains("html") => answer(502, "text/html", format!("<html><title>{key}</title>")),
+            p if p.contains("text") => response(500, "text/plain", format!("{key} {bearer} {}", seen.body)),
+            p if p.contains("html") => response(502, "text/html", format!("<html><title>{key}</title>")),
             p if p.contains("odd") => json(200, format!("{{\"id\": [\"{key}\"]}}")),
-            p if p.ends_with("/stream") => answer(200, "text/plain", key),
+            p if p.ends_with("/stream") => response(200, "text/plain", key),
             _ => json(400, echo),
         }
     })
@@ -222,9 +222,9 @@ async fn only_gets_are_retried() {
         _ if seen.method == "POST" => json(503, "{}"),
         0 => json(503, "{}"),
         1 => {
-            let mut answer = json(429, "{}");
-            answer.headers_mut().insert("retry-after", "0".parse().unwrap());
-            answer
+            let mut response = json(429, "{}");
+            response.headers_mut().insert("retry-after", "0".parse().unwrap());
+            response
         }
         _ => json(200, r#"{"id":"d"}"#),
     };
@@ -245,14 +245,14 @@ async fn only_gets_are_retried() {
 #[tokio::test]
 async fn an_overflowing_retry_after_is_one_day() {
     let server = Server::start(|_| {
-        let mut answer = json(429, "{}");
-        answer.headers_mut().insert("retry-after", "9999999999999999999".parse().unwrap());
-        answer
+        let mut response = json(429, "{}");
+        response.headers_mut().insert("retry-after", "9999999999999999999".parse().unwrap());
+        response
     })
     .await;
     let error = server.control().retrying(Retry::PATIENT).deployment("d").await.unwrap_err();
     assert_eq!(error.kind, Kind::RateLimited(Some(Duration::from_secs(24 * 3600))));
-    assert_eq!(server.seen().len(), 1, "nobody waits that long");
+    assert_eq!(server.seen().len(), 1, "a wait of a day is not attempted");
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ fn table() -> Vec<Row> {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         Row { configured: cells[0].to_string(), control: headers(cells[1]), agent: headers(cells[2]) }
     };
-    // The tables of later sections have other heads.
+    // The tables of later sections have other headings.
     rows.take_while(|line| line.matches('|').count() == 4).map(of).collect()
 }
 
@@ -39,7 +39,7 @@ fn profile(configured: &str) -> Profile {
             "key" => profile.key = given(CANARY),
             "token" => profile.bearer = given(BEARER),
             "workspace" => profile.workspace = Some("w-1".into()),
-            other => panic!("the table speaks of {other}"),
+            other => panic!("unknown configuration in the table: {other}"),
         }
     }
     profile
@@ -69,7 +69,7 @@ async fn sent_headers_match_the_documentation() {
         let agent = AgentServer::new(http, server.url.clone());
         agent.info().await.unwrap();
         agent.assistants(1, 0).await.unwrap();
-        // A stream is opened by another way than a plain request.
+        // Streams are opened by other code than plain requests.
         agent.thread_stream("t", &[], true, None).await.unwrap_err();
         let seen = server.seen().split_off(before);
         let [control, plain @ ..] = seen.as_slice() else { panic!("nothing was sent") };

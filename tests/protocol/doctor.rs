@@ -4,7 +4,7 @@ use runtail_api::doctor::{Ask, Check, Fault, Refused, State, examine};
 use runtail_core::config::{Profile, SecretSource};
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::common;
-use runtail_testkit::common::{BEARER, CANARY, Seen, Server, answer, json, raw};
+use runtail_testkit::common::{BEARER, CANARY, Seen, Server, json, raw, response};
 use secrecy::SecretString;
 use serde_json::json as value;
 use std::time::Duration;
@@ -97,7 +97,7 @@ async fn a_healthy_setup_has_no_problems() {
     );
     assert_eq!(one(&checks, "server").found, "Python server, version 0.16.7");
     assert_eq!(one(&checks, "logs").found, "readable with the older calls (/v1/projects/…)");
-    // No request could have changed anything.
+    // Only read requests were sent.
     let only_reads = |seen: &Seen| seen.method == "GET" || seen.path.ends_with("_logs");
     assert!(server.seen().iter().all(only_reads), "{:?}", server.seen());
 }
@@ -144,11 +144,11 @@ async fn echoed_keys_never_reach_the_report() {
                     _ => value!({"detail": [{"loc": ["body", key], "msg": said}], "version": said, "name": said})
                         .to_string(),
                 };
-                let mut answer = answer(status, kind, body);
-                let headers = answer.headers_mut();
+                let mut response = response(status, kind, body);
+                let headers = response.headers_mut();
                 headers.insert("x-request-id", format!("{key}{token}").parse().unwrap());
                 headers.insert("location", format!("/{key}?{token}").parse().unwrap());
-                answer
+                response
             })
             .await;
             let profile = Profile {
@@ -160,14 +160,14 @@ async fn echoed_keys_never_reach_the_report() {
             let (checks, refused) = look(&profile, &Ask::default()).await;
             assert!(checks.iter().any(|check| check.name == "access" || check.name == "address"), "{checks:#?}");
             assert!(checks.iter().all(|check| !format!("{check:?}").contains('\u{1b}')));
-            // The regions of the cloud are not asked for a key of another installation.
+            // The cloud's regions are not tried with a key of another installation.
             assert!(refused.is_none());
         }
     }
 }
 
 #[tokio::test]
-async fn the_prefix() {
+async fn a_path_prefix_is_detected() {
     let server = Server::start(|seen| control_plane(seen, "")).await;
     let (checks, _) = look(&at(&server.url), &Ask::default()).await;
     let check = one(&checks, "address");
@@ -176,9 +176,9 @@ async fn the_prefix() {
     assert_eq!(check.cause.as_deref().unwrap(), format!("a wrong prefix: there is a control plane at {root}/api-host"));
     assert!(check.todo.as_deref().unwrap().starts_with(&format!("set `url = \"{root}\"`")), "{check:?}");
 
-    // A page for everything, as a dashboard gives it, and a control plane at the root.
+    // A server that sends an HTML page for every path, as a dashboard does, and a control plane at the root.
     let server = Server::start(|seen| match seen.path.starts_with("/api-host") {
-        true => answer(200, "text/html", "<!doctype html><title>LangSmith</title>"),
+        true => response(200, "text/html", "<!doctype html><title>LangSmith</title>"),
         false => json(200, r#"{"resources":[]}"#),
     })
     .await;
@@ -193,7 +193,7 @@ async fn the_prefix() {
 }
 
 #[tokio::test]
-async fn refusals() {
+async fn rejections_are_explained() {
     for (status, body, name, fault, cause) in [
         (401, "Invalid token", "access", Fault::Access, "the key was rejected"),
         (403, "Forbidden", "access", Fault::Access, "is the key from this region"),
@@ -228,7 +228,7 @@ async fn other_regions_are_tried_only_after_confirmation() {
     let ask = Ask { regions: vec![region("us", &us), region("eu", &eu), region("apac", &apac)], ..Ask::default() };
     let (checks, refused) = look(&at(&us.url), &ask).await;
     assert!(one(&checks, "access").todo.as_deref().unwrap().contains("--try-regions"));
-    assert!(eu.seen().is_empty() && apac.seen().is_empty(), "the key stays at home until somebody says yes");
+    assert!(eu.seen().is_empty() && apac.seen().is_empty(), "the key was sent to other regions without confirmation");
 
     let refused = refused.expect("a key that other regions may know");
     assert_eq!(refused.others(&ask.regions), ["eu", "apac"]);
@@ -281,7 +281,7 @@ async fn broken_connections_are_explained() {
         let (checks, _) = look(&at(&url), &Ask::default()).await;
         assert!(one(&checks, "address").fault().is_some(), "{checks:#?}");
     }
-    // https to a plain http port.
+    // HTTPS to a plain HTTP port.
     let server = Server::start(|_| json(200, "{}")).await;
     let url = Url::parse(&server.url.as_str().replace("http:", "https:")).unwrap();
     let (checks, _) = look(&at(&url), &Ask::default()).await;
@@ -289,7 +289,7 @@ async fn broken_connections_are_explained() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_list() {
+async fn a_server_without_a_deployments_list_is_diagnosed() {
     let server = Server::start(|seen| match seen.path.as_str() {
         p if p == format!("/v2/deployments/{D}") => json(200, value!({"id": D})),
         p if p.starts_with("/v2/deployments/") => json(404, r#"{"detail":"Deployment ID x not found."}"#),
@@ -306,7 +306,7 @@ async fn a_server_without_a_list() {
 }
 
 #[tokio::test]
-async fn the_agent_servers_kind_is_reported() {
+async fn agent_server_kind_is_reported() {
     for (info, told) in [
         (r#"{"version":"1.5.1","langgraph_js_version":"1.4"}"#, "JavaScript server, version 1.5.1"),
         (r#"{"name":"Aegra","version":"0.1.0"}"#, "Aegra, version 0.1.0"),
@@ -338,7 +338,7 @@ async fn the_agent_servers_kind_is_reported() {
     let (checks, _) = look(&profile, &Ask::default()).await;
     assert_eq!(one(&checks, "access").fault(), Some(Fault::Access));
     assert!(one(&checks, "access").cause.as_deref().unwrap().starts_with("no key was sent"), "{checks:#?}");
-    // A control plane is no agent server.
+    // A control plane is not an agent server.
     let server = Server::start(|seen| control_plane(seen, "")).await;
     let check = access_of(&server).await;
     assert_eq!(check.fault(), Some(Fault::Configuration), "{check:?}");
@@ -353,7 +353,7 @@ async fn access_of(server: &Server) -> Check {
     one(&checks, "access").clone()
 }
 
-/// A server that has only the contract's calls (contract §4) is a good server.
+/// A server that offers only the contract's calls (contract §4) has no problems.
 #[tokio::test]
 async fn a_contract_only_agent_server_has_no_problems() {
     let sim = Sim::start(Options { scenario: Scenario::Contract, ..Options::default() }).await.unwrap();
@@ -368,9 +368,9 @@ async fn a_contract_only_agent_server_has_no_problems() {
     assert_eq!(one(&checks, "access").found, "/assistants/search: not offered; the contract's calls are available");
     assert_eq!(one(&checks, "health").found, "/ok: not offered");
 
-    // Servers whose missing routes and methods are all 404: only the thread stream tells.
+    // Servers that respond with 404 to unknown routes and methods are recognized only by their thread stream.
     let server = Server::start(|seen| match seen.path.ends_with("/stream") {
-        true => answer(200, "text/event-stream", ""),
+        true => response(200, "text/event-stream", ""),
         false => json(404, r#"{"detail":"Not Found"}"#),
     })
     .await;
@@ -379,8 +379,8 @@ async fn a_contract_only_agent_server_has_no_problems() {
     let check = access_of(&server).await;
     assert_eq!(check.state, State::Warn, "neither an agent server nor something else for certain: {check:?}");
     assert!(check.found.contains("could not verify"), "{check:?}");
-    // A web page is no agent server.
-    let server = Server::start(|_| answer(404, "text/html", "<html><title>Not found</title>")).await;
+    // A web page is not an agent server.
+    let server = Server::start(|_| response(404, "text/html", "<html><title>Not found</title>")).await;
     assert_eq!(access_of(&server).await.fault(), Some(Fault::Configuration));
 }
 

@@ -10,7 +10,7 @@ use axum::serve::{IncomingStream, Listener};
 use futures::future::join_all;
 use futures::stream;
 use runtail_api::{AgentServer, Connections, ControlPlane, Http, Journal};
-use runtail_testkit::common::{CANARY, answer, json, profile, tls};
+use runtail_testkit::common::{CANARY, json, profile, response, tls};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io;
@@ -26,13 +26,13 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use url::Url;
 
-/// Where the one finds its server who runs in a process of its own, with its own store of certificates.
+/// The variable with the server's address, for the half of a test that runs in its own process with its own certificate store.
 const URL: &str = "RUNTAIL_TEST_URL";
-/// Longer than anything here that doesn't hang.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Longer than a poll pauses.
+/// More than the duration of any step that does not hang.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// More than the interval of polls.
 const A_POLL: Duration = Duration::from_secs(70);
-/// Streams that nobody reads, and what a server can send on each before it has to wait.
+/// The number of unread streams, and the number of bytes that a server can send on each before it must wait.
 const STREAMS: usize = 6;
 const UNREAD: usize = 2 << 20;
 
@@ -65,14 +65,14 @@ impl AsyncWrite for Line {
     }
 }
 
-/// Connections over TLS, by their numbers from 1.
-struct Secure {
+/// A TLS listener that numbers its connections from 1.
+struct TlsListener {
     listener: TcpListener,
     acceptor: TlsAcceptor,
     seen: Arc<Seen>,
 }
 
-impl Listener for Secure {
+impl Listener for TlsListener {
     type Io = TlsStream<Line>;
     type Addr = usize;
 
@@ -93,12 +93,12 @@ impl Listener for Secure {
     }
 }
 
-/// The number of the connection that a request came over.
+/// The number of a request's connection.
 #[derive(Clone, Copy)]
 struct Number(usize);
 
-impl Connected<IncomingStream<'_, Secure>> for Number {
-    fn connect_info(stream: IncomingStream<'_, Secure>) -> Number {
+impl Connected<IncomingStream<'_, TlsListener>> for Number {
+    fn connect_info(stream: IncomingStream<'_, TlsListener>) -> Number {
         Number(*stream.remote_addr())
     }
 }
@@ -109,12 +109,12 @@ struct Seen {
     connections: AtomicUsize,
     lines: Mutex<HashMap<usize, Arc<AtomicBool>>>,
     versions: Mutex<Vec<String>>,
-    /// Bytes of streams that were taken from their source.
+    /// The number of stream bytes that were taken from their source.
     sent: AtomicUsize,
 }
 
-/// A server that says of each request which connection it came over. Gives its address, the folder with the store of
-/// certificates that trusts it, and what it sees.
+/// Starts a server that responds to each request with the number of its connection. Returns its address, the folder with a
+/// certificate store that trusts it, and its log of requests.
 async fn serve(protocols: &[&str]) -> (Url, tempfile::TempDir, Arc<Seen>) {
     let (root, config) = tls::server_config("localhost", protocols);
     let folder = tempfile::tempdir().unwrap();
@@ -127,9 +127,9 @@ async fn serve(protocols: &[&str]) -> (Url, tempfile::TempDir, Arc<Seen>) {
     });
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://localhost:{}", listener.local_addr().unwrap().port()).parse().unwrap();
-    let secure = Secure { listener, acceptor: TlsAcceptor::from(config), seen: seen.clone() };
+    let listener = TlsListener { listener, acceptor: TlsAcceptor::from(config), seen: seen.clone() };
     let app = app.into_make_service_with_connect_info::<Number>();
-    tokio::spawn(async move { axum::serve(secure, app).await.unwrap() });
+    tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
     (url, folder, seen)
 }
 
@@ -143,7 +143,7 @@ fn reply(seen: &Arc<Seen>, connection: usize, request: &Request) -> Response {
             seen.sent.fetch_add(chunk.len(), SeqCst);
             Ok::<_, io::Error>(chunk)
         });
-        return answer(200, "text/event-stream", Body::from_stream(chunks));
+        return response(200, "text/event-stream", Body::from_stream(chunks));
     }
     if path.ends_with("/v2/deployments") {
         let query: HashMap<_, _> =
@@ -160,7 +160,7 @@ fn reply(seen: &Arc<Seen>, connection: usize, request: &Request) -> Response {
     json(200, json!({"id": "d", "thread_id": "t", "connection": connection, "sent": sent}))
 }
 
-/// Runs a test's other half in a process of its own, which trusts a server of these protocols.
+/// Runs the other half of a test in its own process, which trusts a server with these protocols.
 #[track_caller]
 fn with_server(test: &str, protocols: &[&str]) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -169,19 +169,19 @@ fn with_server(test: &str, protocols: &[&str]) {
         let mut child = tokio::process::Command::new(std::env::current_exe().unwrap());
         child.env(URL, url.as_str()).env("SSL_CERT_FILE", folder.path().join("root.pem"));
         child.args(["--exact", &format!("http2::{test}"), "--nocapture"]).stdin(Stdio::null()).kill_on_drop(true);
-        let done = tokio::time::timeout(PATIENCE, child.output()).await.expect("a request waits for ever").unwrap();
+        let done = tokio::time::timeout(TIMEOUT, child.output()).await.expect("a request never ends").unwrap();
         let told = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
         assert!(done.status.success() && told.contains("1 passed"), "{told}");
     });
 }
 
-/// The server of the one that runs by itself.
+/// The server's address, in the process that runs the other half of a test.
 fn server() -> Option<Url> {
     Some(std::env::var(URL).ok()?.parse().unwrap())
 }
 
-/// Runs on one thread, whose clock can be set forward.
-fn alone(work: impl Future<Output = ()>) {
+/// Runs work on one thread, whose clock can be set forward.
+fn on_one_thread(work: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work);
 }
 
@@ -195,9 +195,9 @@ fn http(connections: &Connections) -> Http {
     Http::sharing(&profile(), Journal::default(), connections.clone()).unwrap()
 }
 
-/// The connection that an answer came over.
-fn connection(answer: &Value) -> u64 {
-    answer["connection"].as_u64().unwrap_or_else(|| panic!("{answer}"))
+/// The number of a response's connection.
+fn connection(response: &Value) -> u64 {
+    response["connection"].as_u64().unwrap_or_else(|| panic!("{response}"))
 }
 
 async fn read(control: &ControlPlane, id: &str) -> u64 {
@@ -205,7 +205,7 @@ async fn read(control: &ControlPlane, id: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn http2_is_taken_where_it_is_offered_and_not_otherwise() {
+async fn http2_is_used_only_if_offered() {
     for (protocols, version) in [(&["h2", "http/1.1"][..], "HTTP/2.0"), (&["http/1.1"], "HTTP/1.1"), (&[], "HTTP/1.1")]
     {
         let (url, folder, seen) = serve(protocols).await;
@@ -230,7 +230,7 @@ fn reads_share_one_connection_across_polls() {
     let Some(url) = server() else {
         return with_server("reads_share_one_connection_across_polls", &["h2"]);
     };
-    alone(async {
+    on_one_thread(async {
         let shared = Connections::default();
         let [one, other] = [(); 2].map(|()| ControlPlane::new(http(&shared), url.clone()));
         assert_eq!(read(&one, "a").await, 1);
@@ -240,25 +240,25 @@ fn reads_share_one_connection_across_polls() {
             set_forward(A_POLL).await;
             assert_eq!(read(&one, "a").await, 1);
         }
-        // What writes does not go over a connection that may just be dying.
+        // Write requests do not use an idle connection, which may be about to close.
         let agent = AgentServer::new(http(&shared), url.clone());
         let write = async || connection(&agent.create_thread_row(&json!({})).await.unwrap());
         assert_eq!((write().await, write().await), (2, 2));
         set_forward(Duration::from_secs(5)).await;
         assert_eq!((write().await, read(&other, "a").await), (3, 1));
         set_forward(2 * A_POLL).await;
-        assert_eq!(read(&one, "a").await, 4, "nothing is kept for ever");
+        assert_eq!(read(&one, "a").await, 4, "an idle connection is closed after a while");
     });
 }
 
 #[test]
-fn an_older_servers_connections_are_kept_briefly() {
+fn http1_connections_are_kept_briefly() {
     let Some(url) = server() else {
-        return with_server("an_older_servers_connections_are_kept_briefly", &["http/1.1"]);
+        return with_server("http1_connections_are_kept_briefly", &["http/1.1"]);
     };
-    alone(async {
+    on_one_thread(async {
         let control = ControlPlane::new(http(&Connections::default()), url);
-        // The first tells what it speaks.
+        // The first response reveals the protocol.
         assert_eq!(read(&control, "a").await, 1);
         assert_eq!((read(&control, "a").await, read(&control, "a").await), (2, 2));
         set_forward(Duration::from_secs(5)).await;
@@ -269,10 +269,10 @@ fn an_older_servers_connections_are_kept_briefly() {
 #[test]
 fn dead_connections_are_dropped() {
     let Some(url) = server() else { return with_server("dead_connections_are_dropped", &["h2"]) };
-    alone(async {
+    on_one_thread(async {
         let control = ControlPlane::new(http(&Connections::default()), url);
         assert_eq!((read(&control, "a").await, read(&control, "dies").await), (1, 1));
-        // From here on the clock goes on by itself while nothing comes.
+        // From here on the clock advances by itself while nothing arrives.
         tokio::time::pause();
         control.deployment_row("a").await.unwrap_err();
         tokio::time::resume();
@@ -283,7 +283,7 @@ fn dead_connections_are_dropped() {
 #[test]
 fn unread_streams_do_not_block_other_requests() {
     let Some(url) = server() else { return with_server("unread_streams_do_not_block_other_requests", &["h2"]) };
-    alone(async {
+    on_one_thread(async {
         let shared = Connections::default();
         let (control, agent) =
             (ControlPlane::new(http(&shared), url.clone()), AgentServer::new(http(&shared), url.clone()));
@@ -292,11 +292,11 @@ fn unread_streams_do_not_block_other_requests() {
         for _ in 0..STREAMS {
             streams.push(agent.join_run("t", "r", &[], None).await.unwrap());
         }
-        // Until the server has sent all that it may.
+        // Until the server has sent as much as flow control allows.
         loop {
-            let answer = control.deployment_row("a").await.unwrap();
-            assert_eq!(connection(&answer), 1);
-            if answer["sent"].as_u64().unwrap() as usize >= STREAMS * UNREAD {
+            let response = control.deployment_row("a").await.unwrap();
+            assert_eq!(connection(&response), 1);
+            if response["sent"].as_u64().unwrap() as usize >= STREAMS * UNREAD {
                 break;
             }
         }

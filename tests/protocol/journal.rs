@@ -10,10 +10,10 @@ use runtail_testkit::common::{BEARER, CANARY, Server, json, profile};
 use secrecy::SecretString;
 use serde_json::{Value, json as value};
 
-/// Everything that a client can be asked to write.
+/// The number of kinds of write requests.
 const WRITES: usize = 12;
 
-/// A change that is planned and made.
+/// Plans and applies a change.
 async fn change(control: &ControlPlane, intent: Intent) -> Result<(), ApiError> {
     match control.plan(&intent).await {
         Ok(plan) => control.carry_out(&plan).await.map(drop),
@@ -22,13 +22,13 @@ async fn change(control: &ControlPlane, intent: Intent) -> Result<(), ApiError> 
     }
 }
 
-/// What is created, with a secret that is this program's search path.
+/// The document of a new deployment, with a secret whose value is the PATH of this process.
 fn spec() -> Box<DeploymentSpec> {
     let text = "name = \"bot\"\nsource = \"internal_docker\"\nsecrets.A = \"env:PATH\"";
     Box::new(DeploymentSpec::parse(text, Format::Toml, None).expect("a document"))
 }
 
-/// Asks for one of them.
+/// Sends one of the write requests.
 async fn write(control: &ControlPlane, agent: &AgentServer, which: usize, text: &str) -> Result<(), ApiError> {
     let body = value!({"name": text, "secrets": [{"name": "A", "value": "canary-of-the-body"}]});
     let mut push = DeploymentSpec::default();
@@ -53,7 +53,7 @@ async fn write(control: &ControlPlane, agent: &AgentServer, which: usize, text: 
     }
 }
 
-/// Something that only reads.
+/// Sends one of some read requests.
 async fn read(control: &ControlPlane, agent: &AgentServer, which: usize) {
     let _ = match which % 4 {
         0 => control.deployment_row("d").await.map(drop),
@@ -73,7 +73,7 @@ proptest! {
 
     /// Clients of a read-only profile send no write requests, for any sequence of calls.
     #[test]
-    fn nothing_that_writes_leaves_a_sealed_profile(
+    fn read_only_profiles_send_no_write_requests(
         steps in proptest::collection::vec((any::<bool>(), 0usize..WRITES * 4, "\\PC{0,12}"), 1..30),
         way in 0usize..3,
     ) {
@@ -94,7 +94,7 @@ proptest! {
             for (writes, which, text) in &steps {
                 if *writes {
                     let error = write(&control, &agent, *which, text).await.expect_err("sealed");
-                    // What is no identifier is refused even before.
+                    // Invalid identifiers are refused earlier.
                     prop_assert!(matches!(error.kind, Kind::ReadOnly | Kind::Refused), "{error:?}");
                 } else {
                     read(&control, &agent, *which).await;
@@ -150,7 +150,7 @@ async fn requests_without_a_response_are_marked_in_the_journal() {
     let auth = AuthAuthenticateRequest::default();
     ControlPlane::new(http, url).authenticate(&auth).await.unwrap_err();
     assert!(matches!(&journal.entries()[0].outcome, Outcome::NoAnswer(why) if why.contains("refused")), "{journal:?}");
-    // A request that was cancelled half-way may have arrived.
+    // A cancelled request may have arrived.
     let server = Server::start(|_| json(200, Value::Null)).await;
     let (control, _) = clients(&server, &profile(), &journal);
     let mut sent = Box::pin(control.authenticate(&auth));

@@ -27,7 +27,7 @@ fn ask() -> LogAsk {
     }
 }
 
-/// Answers each generation with one of these.
+/// Starts a server with a fixed response for each generation of the log calls.
 async fn server(v1: (u16, &'static str), v2: (u16, &'static str)) -> Server {
     Server::start(move |seen| {
         let (status, body) = match seen.path.as_str() {
@@ -49,7 +49,7 @@ fn places(seen: &[Seen]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_older_log_endpoints() {
+async fn older_log_endpoints_get_documented_requests() {
     let server = server(LOGS, NO_ROUTE).await;
     let control = server.control();
     for (revision, kind) in
@@ -82,7 +82,7 @@ async fn the_older_log_endpoints() {
 }
 
 #[tokio::test]
-async fn the_newer_log_endpoints() {
+async fn newer_log_endpoints_get_documented_requests() {
     let common = "level=WARNING&query=a%26b&start_time=2026-11-21T10%3A00%3A00.001Z&end_time=2026-11-21T11%3A00%3A00Z";
     for missing in [NO_ROUTE, (405, r#"{"detail":"Method Not Allowed"}"#)] {
         let server = server(missing, ITEMS).await;
@@ -119,7 +119,7 @@ async fn refused(v1: (u16, &'static str), v2: (u16, &'static str)) -> (ApiError,
 }
 
 #[tokio::test]
-async fn logs_of_a_missing_deployment() {
+async fn logs_of_a_missing_deployment_are_an_error() {
     let told = (404, r#"{"detail":"Deployment ID d-1 not found."}"#);
     for (v1, v2) in [(told, NO_ROUTE), (NO_ROUTE, told), (told, told)] {
         let (error, asked) = refused(v1, v2).await;
@@ -127,7 +127,7 @@ async fn logs_of_a_missing_deployment() {
     }
     let (error, _) = refused((405, "{}"), NO_ROUTE).await;
     assert_eq!(error.kind, Kind::NotFound);
-    // The other endpoint is only tried if this one may be missing.
+    // The other endpoint is only tried if this one seems to be missing.
     for (status, kind) in [(401, Kind::Unauthorized), (403, Kind::Forbidden), (500, Kind::Server(500))] {
         assert_eq!(refused((status, "{}"), ITEMS).await.1, 1);
         let (error, _) = refused(NO_ROUTE, (status, "{}")).await;
@@ -164,7 +164,7 @@ async fn log_queries_sent_as_post_are_retried() {
 }
 
 #[tokio::test]
-async fn malformed_log_responses() {
+async fn malformed_log_responses_are_errors() {
     for (body, rows) in [(r#"{"logs":null}"#, Some(0)), ("{}", Some(0)), (r#"["a",1]"#, Some(2)), ("7", None)] {
         let server = server((200, body), NO_ROUTE).await;
         let page = server.control().log_page(&scope(None, LogKind::Server), &filter(), &ask()).await;

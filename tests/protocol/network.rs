@@ -17,15 +17,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Barrier;
 
-/// Requests of a profile that are under way at once, where there are many.
+/// The maximum number of concurrent requests of a profile.
 const AT_ONCE: usize = 4;
-/// Longer than anything here that doesn't hang.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// More than the duration of any step that does not hang.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a server saw.
+/// The requests and connections of a server.
 #[derive(Default)]
 struct Seen {
-    /// Paths with queries, as they came.
+    /// Paths with queries, in order of arrival.
     asked: Mutex<Vec<String>>,
     connections: AtomicUsize,
     under_way: AtomicUsize,
@@ -38,7 +38,7 @@ impl Seen {
     }
 }
 
-/// A server that answers by its path with its query, and notes what it sees.
+/// Starts a server whose responses depend on the path and query, and that records its requests.
 async fn serve<A: Future<Output = Response> + Send + 'static>(
     act: impl Fn(String) -> A + Clone + Send + Sync + 'static,
 ) -> (String, Arc<Seen>) {
@@ -66,7 +66,7 @@ async fn serve<A: Future<Output = Response> + Send + 'static>(
     (url, seen)
 }
 
-/// Profiles by their control planes.
+/// Creates a configuration of these profiles: names and control planes.
 fn config(of: &[(String, String)]) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.toml");
@@ -78,13 +78,13 @@ fn config(of: &[(String, String)]) -> (tempfile::TempDir, String) {
     (folder, path)
 }
 
-/// Runs a command over these profiles; the rows that it prints.
+/// Runs a command with these profiles. Returns the rows that it prints.
 async fn rows(of: &[(String, String)], args: &[&str]) -> Vec<Value> {
     let (_folder, config) = config(of);
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
     command.env_clear().env("RUNTAIL_TEST_KEY", CANARY).stdin(Stdio::null()).kill_on_drop(true);
     command.args(["--config", &config]).args(args).args(["-o", "jsonl"]);
-    let done = tokio::time::timeout(PATIENCE, command.output()).await.expect("requests wait for each other").unwrap();
+    let done = tokio::time::timeout(TIMEOUT, command.output()).await.expect("requests wait for each other").unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     String::from_utf8(done.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -93,18 +93,18 @@ fn one(url: &str) -> [(String, String); 1] {
     [("one".to_string(), url.to_string())]
 }
 
-/// Eight profiles of one server, each below a path of its own.
+/// Eight profiles of one server, each with its own path prefix.
 fn eight(url: &str) -> Vec<(String, String)> {
     (0..8).map(|n| (format!("p{n}"), format!("{url}/p{n}"))).collect()
 }
 
-/// A number in a query.
+/// A numeric parameter of a query.
 fn parameter(path: &str, name: &str) -> usize {
     let query = path.split_once('?').map_or("", |(_, query)| query);
     url::form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == name).map_or(0, |(_, n)| n.parse().unwrap())
 }
 
-/// A page of so many deployments in all.
+/// A page of a list with this total number of deployments.
 fn page(path: &str, total: usize) -> Response {
     let (limit, offset) = (parameter(path, "limit"), parameter(path, "offset"));
     let row = |n: usize| {
@@ -150,7 +150,7 @@ async fn listing_eight_profiles_takes_one_round_trip() {
 }
 
 #[test]
-fn the_dashboard_fills_from_eight_profiles_at_once() {
+fn dashboard_loads_eight_profiles_in_parallel() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (url, seen) = runtime.block_on(all_or_none());
     let (_folder, config) = config(&eight(&url));
@@ -166,7 +166,7 @@ async fn pages_of_a_long_list_are_loaded_with_limited_concurrency() {
     let (url, seen) = serve(move |path| {
         let few = few.clone();
         async move {
-            // Those before are asked for while it is not known yet how long the list is.
+            // The first pages are requested before the length of the list is known.
             if parameter(&path, "offset") >= 600 {
                 few.wait().await;
             }
@@ -180,7 +180,7 @@ async fn pages_of_a_long_list_are_loaded_with_limited_concurrency() {
     assert_eq!(seen.most.load(SeqCst), AT_ONCE);
     let asked = seen.asked().len();
     assert!(asked <= 101 + AT_ONCE, "{asked} requests");
-    // A connection that is just becoming free may be missed, but they are used again.
+    // A connection that just becomes free may be missed, but most connections are reused.
     let connections = seen.connections.load(SeqCst);
     assert!(connections <= 4 * AT_ONCE, "{connections} connections");
 }
@@ -240,7 +240,7 @@ fn newest_revisions_of_visible_rows_are_loaded_first() {
     let (_folder, config) = config(&one(&url));
     let term = Term::spawn_with(&[("RUNTAIL_TEST_KEY", CANARY)], &["--config", &config], 140, 40);
     let newest = || -> Vec<String> { seen.asked().into_iter().filter(|path| path.contains("/revisions/r-")).collect() };
-    term.wait_until("some that are not on the screen", |_| newest().len() > 100);
+    term.wait_until("requests for rows outside the screen", |_| newest().len() > 100);
     let screen = term.screen();
     for path in &newest()[..4 * AT_ONCE] {
         let name = format!("bot-{}", &path[path.len() - 5..]);

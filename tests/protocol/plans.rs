@@ -5,7 +5,7 @@ use runtail_api::{ApiError, Connections, ControlPlane, Http, Journal, Kind, Plan
 use runtail_core::config::Format;
 use runtail_core::model::{Consent, DeploymentSpec, Intent, NewRevision, Plan};
 use runtail_sim::{Options, Rule, Sim};
-use runtail_testkit::common::{Server, answer, json, profile};
+use runtail_testkit::common::{Server, json, profile, response};
 use serde_json::{Value, json as value};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use url::Url;
@@ -61,7 +61,7 @@ async fn a_deletion_is_planned_and_applied() {
     let made = control.carry_out(&plan).await.unwrap();
     assert_eq!((made.record, made.revision), (Value::Null, None));
     assert_eq!(writes(&sim), [format!("DELETE /v2/deployments/{}?delete_tracing_project=true", id(&record))]);
-    // Once is enough: the same plan again, and the same wish again, find it on its way out.
+    // A second deletion is refused, by the same plan and by a new plan.
     let error = control.carry_out(&plan).await.unwrap_err();
     assert!(
         error.kind == Kind::Stale && error.to_string().contains("bot was deleted after the preview: nothing was sent"),
@@ -86,7 +86,7 @@ async fn a_redeployed_revision_is_found() {
     let now = control.deployment_row(&id(&record)).await.unwrap();
     assert_eq!((made.revision, made.doubt), (Some(latest(&now)), None));
     assert_ne!(latest(&now), latest(&record));
-    // There is a newer one than when it was planned.
+    // There is a newer revision than when it was planned.
     let error = control.carry_out(&plan).await.unwrap_err();
     assert!(error.kind == Kind::Stale, "{error}");
     assert!(error.to_string().contains("changed after the preview (latest_revision_id)"), "{error}");
@@ -104,7 +104,7 @@ async fn only_revisions_in_progress_are_interrupted_in_both_spellings() {
         let intent = Intent::Interrupt { deployment: id(&record), revision: latest(&record) };
         let plan = control.plan(&intent).await.unwrap();
         assert!(matches!(plan.preview.revision, NewRevision::No(_)));
-        // That it moves on meanwhile is no reason to leave it alone.
+        // It is interrupted even if its status changed in between.
         sim.force_status(&latest(&record), "BUILDING");
         control.carry_out(&plan).await.unwrap();
         let ends: Vec<String> = writes(&sim).iter().map(|w| w.rsplit('/').next().unwrap().to_string()).collect();
@@ -136,7 +136,7 @@ fn spec(toml: &str) -> Box<DeploymentSpec> {
     Box::new(DeploymentSpec::parse(toml, Format::Toml, None).unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// A secret file with this text, and a reference to it.
+/// Writes a secret file with this text and returns a reference to it.
 fn secret(folder: &tempfile::TempDir, text: &str) -> String {
     let path = folder.path().join(format!("secret-{}", text.len()));
     std::fs::write(&path, text).unwrap();
@@ -164,7 +164,7 @@ async fn a_deployment_is_created_and_changed() {
     assert_eq!((made.record["name"].as_str(), made.revision.clone()), (Some("new"), Some(latest(&made.record))));
     let sent = sim.requests().into_iter().find(|request| request.method == "POST").unwrap().json();
     assert_eq!(sent["secrets"], value!([{"name": "K", "value": "canary-three"}]));
-    // The name is taken now.
+    // The name is in use now.
     assert!(
         matches!(control.plan(&create).await, Err(PlanError::Unfit(why)) if why.contains("the deployment new already exists"))
     );
@@ -186,7 +186,7 @@ async fn a_deployment_is_created_and_changed() {
 }
 
 #[tokio::test]
-async fn rollbacks_are_pinned() {
+async fn rollbacks_are_pinned_to_a_commit() {
     let (sim, control, record) = sim().await;
     let first = latest(&record);
     let back = |revision: &str| Intent::Rollback { deployment: id(&record), revision: revision.into() };
@@ -211,7 +211,7 @@ async fn rollbacks_are_pinned() {
     let done = control.carry_out(&plan).await.unwrap();
     assert_eq!((done.revision, done.doubt), (Some(latest(&done.record)), None));
     assert!(latest(&done.record) != made.revision.unwrap());
-    // It was planned against what is no longer the newest.
+    // The plan is refused, because a newer revision exists.
     assert!(control.carry_out(&plan).await.unwrap_err().to_string().contains("latest_revision_id"));
 }
 
@@ -270,7 +270,7 @@ async fn nothing_is_sent_if_the_target_changed() {
     let error = control.carry_out(&secrets).await.unwrap_err();
     assert!(error.kind == Kind::Stale && error.to_string().contains("(secrets): nothing was sent"), "{error}");
     assert_eq!(writes(&sim).len(), 1);
-    // What is about something else goes on.
+    // A change of other fields is still sent.
     control.carry_out(&push).await.unwrap();
     let delete = Intent::DeleteDeployment { id: id(&record), delete_tracing_project: false, force: false };
     let delete = control.plan(&delete).await.unwrap();
@@ -284,7 +284,7 @@ async fn nothing_is_sent_if_the_target_changed() {
         error.kind == Kind::Stale && error.to_string().contains("bot disappeared after the preview: nothing was sent"),
         "{error}"
     );
-    // A key that expired in the middle is no reason to send.
+    // If the key expired since the preview, nothing is sent.
     sim.clear_rules();
     sim.rule(Rule::on("GET", &id(&record)).status(401).body("{\"detail\":\"Invalid API key.\"}"));
     let error = control.carry_out(&late).await.unwrap_err();
@@ -294,7 +294,7 @@ async fn nothing_is_sent_if_the_target_changed() {
 
 #[tokio::test]
 async fn a_simultaneous_push_is_distinguished() {
-    // After the change there are two new revisions: ours, and one of a push; in whichever order.
+    // After the change there are two new revisions, ours and that of a push, in any order.
     for (newest, older, expected) in
         [("hotfix", "main", "r3"), ("main", "hotfix", "r2"), ("hotfix", "hotfix", "r2"), ("main", "main", "r3")]
     {
@@ -324,9 +324,8 @@ async fn a_simultaneous_push_is_distinguished() {
     }
 }
 
-/// Plans and makes a change of a record, answered with a refusal that repeats all that there is; gives everything that a person
-/// may see of it.
-async fn seen_of(record: Value, toml: String, echo: String) -> String {
+/// Plans and applies a change of a record. The server rejects it with an echo of everything. Returns all text that may be shown.
+async fn shown_text(record: Value, toml: String, echo: String) -> String {
     let journal = Journal::default();
     let answered = record.clone();
     let server = Server::start(move |seen| match &*seen.method {
@@ -361,15 +360,15 @@ async fn seen_of(record: Value, toml: String, echo: String) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// A secret of the record, or one that is given, repeated anywhere: in what differs, in what is sent, in what comes back.
+    /// Secrets of the record and given secrets, in changed fields, in requests and in responses, are never shown.
     #[test]
-    fn no_secret_is_ever_seen(
+    fn plans_and_rejections_show_no_secret(
         secrets in proptest::collection::vec("[A-Za-z0-9+/=_\"\\\\é -]{8,20}", 3),
         places in proptest::collection::vec(0..3usize, 5),
         is_sent in any::<bool>(),
     ) {
         let folder = tempfile::tempdir().unwrap();
-        // Blanks around are no part of what is told apart, and words of the documents are no secrets.
+        // Secrets are compared without surrounding blanks, and must not be words of the documents.
         let secrets: Vec<String> = secrets.iter().enumerate().map(|(n, s)| format!("x{n}{}x", s.trim())).collect();
         let at = |n: usize| secrets[places[n]].as_str();
         let quoted = |text: String| value!(text).to_string();
@@ -383,16 +382,16 @@ proptest! {
             quoted(format!("new {}", at(3))), quoted(at(4).into()), quoted("https://me:pass-word@github.com/x".into()),
             quoted(at(0).into()), quoted(at(1).into()),
         );
-        // The third one is known only where it is given.
+        // The third one is only in the given document.
         let is_known = is_sent || !places.contains(&2);
         if is_sent {
             toml += &format!("[secrets]\nC = {}\n", secret(&folder, &secrets[2]));
         }
         let echo = if is_sent { secrets.concat() } else { secrets[..2].concat() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let all = runtime.block_on(seen_of(record, toml, echo));
+        let all = runtime.block_on(shown_text(record, toml, echo));
         prop_assert!(all.contains("Plan {"), "{all}");
-        // What somebody wrote into the document itself stands in the document.
+        // A password in a URL of the document must not be shown in the plan.
         let seen = all.split_once("Plan {").map_or("", |(_, seen)| seen);
         prop_assert!(!seen.contains("pass-word"), "{seen}");
         for secret in secrets.iter().take(if is_known { 3 } else { 2 }) {
@@ -403,7 +402,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn a_redeployed_revision_that_keeps_its_id_is_ours_only_while_it_moves() {
+async fn a_redeployed_revision_with_the_same_id_must_change_its_status() {
     for (status, expected) in [("QUEUED", Some("r1")), ("DEPLOYED", None)] {
         let server =
             Server::start(move |seen| match (&*seen.method, seen.path.strip_prefix("/api-host/v2/deployments/d")) {
@@ -422,7 +421,7 @@ async fn a_redeployed_revision_that_keeps_its_id_is_ours_only_while_it_moves() {
     }
 }
 
-/// A server with one deployment, whose writing call is answered so.
+/// Starts a server with one deployment and this response to writes.
 async fn scripted(write: impl Fn(usize) -> axum::response::Response + Send + Sync + 'static) -> (Server, Plan) {
     let looks = AtomicUsize::new(0);
     let sent = AtomicUsize::new(0);
@@ -454,7 +453,7 @@ async fn failed(server: &Server, plan: &Plan) -> ApiError {
 
 #[tokio::test]
 async fn possibly_applied_changes_are_reported() {
-    let page = || answer(200, "text/html", "<html><title>Sign in</title></html>");
+    let page = || response(200, "text/html", "<html><title>Sign in</title></html>");
     let (server, plan) = scripted(move |_| page()).await;
     let error = failed(&server, &plan).await;
     assert!(
@@ -463,12 +462,12 @@ async fn possibly_applied_changes_are_reported() {
     );
     let (server, plan) = scripted(|_| json(503, value!({"detail": "later"}))).await;
     assert!(failed(&server, &plan).await.to_string().contains("check before you try again"));
-    // The key was refused in the middle: nothing was done, and nothing of the kind is said.
+    // The key was rejected by the write: nothing was applied, and no warning says otherwise.
     let (server, plan) = scripted(|_| json(401, value!({"detail": "expired: canary-two"}))).await;
     let error = failed(&server, &plan).await;
     assert!(error.kind == Kind::Unauthorized && !error.to_string().contains("nevertheless"), "{error}");
     assert!(!error.to_string().contains("canary"), "a secret of the record, which was not sent: {error}");
-    // A success that is not the one of this call, with the record, secrets included.
+    // A success status of another call, with the record and its secrets.
     let (server, plan) = scripted(|_| json(202, value!({"secrets": [{"name": "N", "value": "canary-new"}]}))).await;
     let error = failed(&server, &plan).await.to_string();
     assert!(error.contains("202 Accepted") && error.contains("nevertheless") && !error.contains("canary"), "{error}");
@@ -497,7 +496,7 @@ async fn a_change_missing_from_the_response_is_reported() {
         (true, "Bot", Some("shows the old values of: display_name, source_config.build_on_push")),
         (false, "Bot", Some("shows the old values of: display_name")),
         (false, "Support", None),
-        // What the server makes of it is its own affair.
+        // The server may change other fields.
         (false, "SUPPORT", None),
     ] {
         let server = Server::start(move |seen| {
@@ -519,7 +518,7 @@ async fn a_change_missing_from_the_response_is_reported() {
             None => assert_eq!(complaint, None),
         }
     }
-    // An answer without a record shows nothing, and nothing is made of that.
+    // A response without a record is no evidence, so nothing is reported.
     let server = Server::start(move |seen| match &*seen.method {
         "GET" => {
             json(200, value!({"id": "d", "name": "bot", "source": "github", "source_config": {"build_on_push": true}}))

@@ -5,7 +5,7 @@ use runtail_api::Kind;
 use runtail_core::model::RunCreate;
 use runtail_stream::{Item, JoinLink, Outcome, Record, RunLink, Target};
 use runtail_testkit::common::follow::{collect, end};
-use runtail_testkit::common::{Seen, Server, answer, json};
+use runtail_testkit::common::{Seen, Server, json, response};
 use serde_json::json as value;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -23,18 +23,18 @@ fn event(n: u32) -> String {
     format!("event: custom\r\ndata: {n}\r\nid: {n}-0\r\n\r\n")
 }
 
-/// Some events, and whether the answer breaks off in the middle of the next one.
+/// A stream of these events, which may break off in the middle of the next one.
 fn stream_of(events: impl Iterator<Item = u32>, breaks: bool) -> Response {
     let mut body: String = events.map(event).collect();
     if breaks {
         body += "event: cust";
     }
-    let mut answer = answer(200, "text/event-stream", body);
-    answer.headers_mut().insert("content-location", "/threads/t1/runs/r1".parse().unwrap());
-    answer
+    let mut response = response(200, "text/event-stream", body);
+    response.headers_mut().insert("content-location", "/threads/t1/runs/r1".parse().unwrap());
+    response
 }
 
-/// What comes of the five events behind the id that is asked for.
+/// The events after the requested id, of five.
 fn rest(seen: &Seen) -> Response {
     let after = seen.header("last-event-id").and_then(|id| id.split('-').next()?.parse::<u32>().ok()).unwrap_or(0);
     stream_of(after + 1..=5, false)
@@ -53,20 +53,20 @@ fn start(server: &Server) -> RunLink {
     RunLink::new(server.agent(), Target::Thread("t1".into()), body)
 }
 
-fn with_wait(mut answer: Response, seconds: &str) -> Response {
-    answer.headers_mut().insert("retry-after", seconds.parse().unwrap());
-    answer
+fn with_wait(mut response: Response, seconds: &str) -> Response {
+    response.headers_mut().insert("retry-after", seconds.parse().unwrap());
+    response
 }
 
 #[tokio::test]
 async fn reconnects_honor_a_busy_servers_retry_after() {
-    // First what the question about the run is answered, then what the stream is.
+    // The first response is to the run's status request, the second to the stream request.
     let verdicts =
-        Mutex::new(VecDeque::from([json(502, "{}"), answer(502, "text/html", "<html><h1>Bad Gateway</h1></html>")]));
+        Mutex::new(VecDeque::from([json(502, "{}"), response(502, "text/html", "<html><h1>Bad Gateway</h1></html>")]));
     let refusals = Mutex::new(VecDeque::from([
         with_wait(json(429, "{}"), "1"),
         with_wait(json(503, "{}"), "1"),
-        answer(502, "text/html", "<html><h1>Bad Gateway</h1></html>"),
+        response(502, "text/html", "<html><h1>Bad Gateway</h1></html>"),
         json(429, "{}"),
     ]));
     let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
@@ -99,11 +99,11 @@ async fn other_hosts_get_neither_requests_nor_keys() {
     let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
         ("POST", _) => {
             *kept.lock().unwrap() = seen.json()["metadata"].clone();
-            let mut answer = stream_of(1..=3, true);
+            let mut response = stream_of(1..=3, true);
             for name in ["location", "content-location"] {
-                answer.headers_mut().insert(name, location.parse().unwrap());
+                response.headers_mut().insert(name, location.parse().unwrap());
             }
-            answer
+            response
         }
         ("GET", "/threads/t1/runs") => json(200, value!([{"run_id": "r1", "metadata": *kept.lock().unwrap()}])),
         ("GET", "/threads/t1/runs/r1") => run("success"),
@@ -113,12 +113,12 @@ async fn other_hosts_get_neither_requests_nor_keys() {
     .await;
     let items = collect(start(&server), None).await;
     assert_eq!((numbers(&items), end(&items).gaps), (vec![1, 2, 3, 4, 5], 0));
-    // A redirect is no way there either.
+    // Redirects are not followed either.
     let server = Server::start(move |seen: &Seen| match &*seen.path {
         "/threads/t1/runs/r1/stream" => {
-            let mut answer = answer(307, "text/plain", "");
-            answer.headers_mut().insert("location", target.parse().unwrap());
-            answer
+            let mut response = response(307, "text/plain", "");
+            response.headers_mut().insert("location", target.parse().unwrap());
+            response
         }
         _ => run("running"),
     })
@@ -135,8 +135,8 @@ async fn a_restarted_server_is_distinguished_from_a_rolled_back_run() {
         let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
             ("POST", _) => stream_of(1..=3, true),
             ("GET", "/threads/t1") if knows_thread => idle(),
-            // As the Python server answers to a join of a run that it does not know.
-            ("GET", path) if path.ends_with("/stream") => answer(
+            // The Python server's response to a join of an unknown run.
+            ("GET", path) if path.ends_with("/stream") => response(
                 200,
                 "text/event-stream",
                 "event: error\r\ndata: {\"error\":\"HTTPException\",\"message\":\"404\"}\r\n\r\n",
@@ -153,8 +153,8 @@ async fn a_restarted_server_is_distinguished_from_a_rolled_back_run() {
 
 #[tokio::test]
 async fn a_login_page_during_a_reconnect_does_not_end_the_stream() {
-    // A login page of something in between, first for the question about the run, then for its stream.
-    let page = || answer(200, "text/html", "<html><title>Sign in</title></html>");
+    // A login page of a proxy, first for the run's status, then for its stream.
+    let page = || response(200, "text/html", "<html><title>Sign in</title></html>");
     let (verdicts, streams) = (Mutex::new(vec![page()]), Mutex::new(vec![page(), page()]));
     let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
         ("POST", _) => stream_of(1..=3, true),
@@ -167,7 +167,7 @@ async fn a_login_page_during_a_reconnect_does_not_end_the_stream() {
     assert_eq!((numbers(&items), end(&items).gaps), (vec![1, 2, 3, 4, 5], 0), "{items:?}");
     let said = items.iter().filter(|i| matches!(i, Item::Retrying { why, .. } if why.contains("HTML"))).count();
     assert_eq!(said, 3, "{items:?}");
-    // Where there never was a stream it is the wrong address.
+    // If there never was a stream, it is a wrong address.
     let server = Server::start(move |_| page()).await;
     let items = collect(JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]), None).await;
     assert_eq!((server.seen().len(), items.iter().filter(|i| matches!(i, Item::Failed(_))).count()), (1, 1));
@@ -189,13 +189,13 @@ async fn retry_after_dates_are_honored() {
     .await;
     let items = collect(start(&server), None).await;
     assert_eq!((numbers(&items), end(&items).gaps), (vec![1, 2, 3, 4, 5], 0));
-    // The date knows whole seconds only.
+    // The date has a resolution of seconds.
     let (second, three) = (Duration::from_secs(1), Duration::from_secs(3));
     let is_kept = |i: &&Item| matches!(i, Item::Retrying { wait, .. } if (second..=three).contains(wait));
     assert_eq!(items.iter().filter(is_kept).count(), 1, "{items:?}");
 }
 
-/// The store grows while it is replayed, and those events are in the queue as well. A client that lost the response to
+/// Events that are published during a replay are both in the store and in the queue. A client that lost the response to
 /// a start joins the run from its beginning and receives both.
 #[tokio::test]
 async fn a_rejoined_start_has_no_duplicates() {
@@ -210,7 +210,7 @@ async fn a_rejoined_start_has_no_duplicates() {
         ("GET", "/threads/t1/runs/r1/stream") => {
             let begin = "event: metadata\r\ndata: {\"run_id\":\"r1\",\"attempt\":1}\r\nid: 1-0\r\n\r\n".to_string();
             let events = std::iter::once(begin).chain((1..=5).chain(3..=6).map(event));
-            answer(200, "text/event-stream", events.collect::<String>())
+            response(200, "text/event-stream", events.collect::<String>())
         }
         _ => idle(),
     })

@@ -1,6 +1,6 @@
-//! Every request that Runtail sends to a control plane is held against the control plane's own document: the path, the query, and
-//! the body field by field. What goes beyond the document is listed with its source, and so is what of the document is not
-//! called; a line of either list that is no longer true fails as well.
+//! Compares every request that Runtail sends to a control plane with its OpenAPI document: the path, the query, and each field of
+//! the body. Requests and fields that the document lacks are listed with their source, and so are the documented calls that are not
+//! made; an outdated entry of either list is a failure too.
 
 use runtail_api::doctor;
 use runtail_api::{ControlPlane, DeploymentQuery, LogAsk, LogFilter, LogKind, LogScope, PlanError};
@@ -14,10 +14,10 @@ use serde_json::{Value, json as value};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// A UUID, for everything that has to be one.
+/// A UUID for every id.
 const ID: &str = "11111111-1111-4111-8111-111111111111";
 
-/// Calls that the document does not have, and who has them. Control-plane reference §2 unless something else is named.
+/// Calls that the document lacks, and their source: control-plane reference §2, unless another one is named.
 const BEYOND: [(&str, &str, &str); 13] = [
     ("POST", "/v2/deployments/{}/revisions/{}/interruption", "a CI example and another client; reference §13"),
     ("POST", "/v2/deployments/{}/revisions/{}/interrupt", "newer documentation; reference §13"),
@@ -34,7 +34,7 @@ const BEYOND: [(&str, &str, &str); 13] = [
     ("POST", "/v2/integrations/forge-github/picker-sessions/{}/selection", "newer documentation: integrations-v2"),
 ];
 
-/// Parts of documented calls that the document does not have, and who has them.
+/// Parts of documented calls that the document lacks, and their source.
 const NEWER: [(&str, &str, &str); 7] = [
     ("DELETE /v2/deployments/{deployment_id}", "force", "newer documentation: delete-deployment; reference §2"),
     ("PATCH /v2/deployments/{deployment_id}", "display_name", "the Terraform provider; reference §6"),
@@ -45,7 +45,7 @@ const NEWER: [(&str, &str, &str); 7] = [
     ("POST /v2/auth/authenticate", "check_only", "contract §2: excluded from the published schema"),
 ];
 
-/// Calls of the document that Runtail does not make, and why.
+/// Documented calls that Runtail does not make, with the reason.
 const NOT_CALLED: [(&str, &str); 4] = [
     ("DELETE /v2/deployments", "several at once: each deletion is agreed to by its own name"),
     ("GET /v2/auth/setup/{provider_id}", "the provider sends a browser there"),
@@ -53,7 +53,8 @@ const NOT_CALLED: [(&str, &str); 4] = [
     ("POST /v2/auth/callback/{provider_id}", "the service's own page sends it"),
 ];
 
-/// A control plane that has one of everything, under one id, and takes no change. The older or the newer log calls are there.
+/// Starts a control plane with one record of each type, all with the same id, that rejects every change. It has either the older or
+/// the newer log calls.
 async fn server(newer_logs: bool) -> Server {
     Server::start(move |seen| {
         let path = seen.path.trim_start_matches("/api-host");
@@ -90,7 +91,7 @@ async fn server(newer_logs: bool) -> Server {
     .await
 }
 
-/// A response that fits every request.
+/// A record that is valid for every request.
 fn record() -> Value {
     value!({"id": ID, "name": "bot", "source": "github", "status": "BUILDING", "latest_revision_id": ID,
         "created_at": "2026-11-20T09:00:00Z", "secrets": [{"name": "A", "value": "alpha"}],
@@ -104,7 +105,7 @@ fn spec(toml: &str) -> Box<DeploymentSpec> {
     Box::new(DeploymentSpec::parse(toml, Format::Toml, None).unwrap_or_else(|e| panic!("{e}")))
 }
 
-/// The example with every field that there is, as far as they go together.
+/// The example document with every field, except those that exclude each other.
 fn example(github: bool) -> String {
     let text: String = DeploymentSpec::EXAMPLE
         .lines()
@@ -127,7 +128,7 @@ fn example(github: bool) -> String {
     without(text, &of_github).replace("source = \"github\"", "source = \"external_docker\"")
 }
 
-/// What only an update takes.
+/// Removes the fields that are valid only in updates.
 fn for_create(text: &str) -> String {
     let only = ["display_name", "revision_source", "tracked_packages"];
     text.lines()
@@ -136,7 +137,7 @@ fn for_create(text: &str) -> String {
         .collect()
 }
 
-/// All changes that there are.
+/// All kinds of changes.
 fn intents() -> Vec<Intent> {
     let id = || ID.to_string();
     let renamed = |text: String| text.replace("name = \"support-bot\"", "name = \"new-bot\"");
@@ -181,7 +182,7 @@ fn intents() -> Vec<Intent> {
     all
 }
 
-/// Sends everything that can be sent, and gives what came.
+/// Sends every kind of request. Returns the received requests.
 async fn everything() -> Vec<Seen> {
     let (server, newer) = (server(false).await, server(true).await);
     let control = server.control();
@@ -256,7 +257,7 @@ async fn everything() -> Vec<Seen> {
     [server.seen(), newer.seen()].concat()
 }
 
-/// `force` is for what is being deleted already.
+/// Deletes with `force`, which is valid only if a deletion is in progress.
 async fn forced(server: &Server) {
     let going = Server::start(|seen| match seen.method.as_str() {
         "GET" => json(200, value!({"id": ID, "name": "bot", "status": "AWAITING_DELETE"})),
@@ -265,7 +266,7 @@ async fn forced(server: &Server) {
     .await;
     let intent = Intent::DeleteDeployment { id: ID.into(), delete_tracing_project: false, force: true };
     let plan = going.control().plan(&intent).await.unwrap();
-    // Recorded where all is.
+    // Recorded with all other requests.
     server.control().carry_out(&plan).await.unwrap_err();
 }
 
@@ -287,7 +288,7 @@ async fn logs(control: &ControlPlane) {
     }
 }
 
-/// The document, and what was found of it in requests.
+/// The document, and its parts that were found in requests.
 struct Document {
     whole: Value,
     sent: BTreeSet<String>,
@@ -297,7 +298,7 @@ struct Document {
 }
 
 impl Document {
-    /// The template of a path that has this method: the one with the fewest placeholders, as servers choose.
+    /// The template of a path with this method. Of several, it is the one with the fewest placeholders, as on servers.
     fn template(&self, method: &str, path: &str) -> Option<String> {
         let paths = self.whole["paths"].as_object().unwrap();
         let fits =
@@ -308,14 +309,12 @@ impl Document {
 
     fn resolved<'d>(&'d self, schema: &'d Value) -> &'d Value {
         match schema["$ref"].as_str() {
-            Some(reference) => {
-                self.whole.pointer(reference.trim_start_matches('#')).expect("a reference that leads somewhere")
-            }
+            Some(reference) => self.whole.pointer(reference.trim_start_matches('#')).expect("a valid reference"),
             None => schema,
         }
     }
 
-    /// What is wrong with a value by a schema, formats included.
+    /// The violations of a schema by a value, including formats.
     fn errors(&self, schema: &Value, value: &Value) -> Vec<String> {
         let mut schema = schema.clone();
         schema["components"] = self.whole["components"].clone();
@@ -323,11 +322,11 @@ impl Document {
         validator.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect()
     }
 
-    /// Fields of a value that its schema does not name; schemas do not rule them out by themselves.
+    /// Fields of a value that its schema does not name, which schemas allow by default.
     fn unknown(&self, schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
         let schema = self.resolved(schema);
         if let Some(choices) = schema["anyOf"].as_array() {
-            // Of these one is null, and of the others there is only one here.
+            // One of the choices is null, and there is only one other here.
             let choice = choices.iter().find(|choice| choice["type"] != "null").expect("a choice");
             return self.unknown(choice, value, at, found);
         }
@@ -348,11 +347,11 @@ impl Document {
         }
     }
 
-    /// Holds one request against the document.
+    /// Compares one request with the document.
     fn check(&mut self, seen: &Seen) {
         let path = seen.path.trim_start_matches("/api-host");
         let is_beyond = |(method, template, _): &&(&str, &str, &str)| *method == seen.method && fits(template, path);
-        // `free-count` would be a deployment's id by the document alone.
+        // The document alone would allow `free-count` as a deployment's id.
         if let Some((method, template, _)) = BEYOND.iter().find(is_beyond) {
             self.beyond.insert((method.to_string(), template.to_string()));
             return;
@@ -379,7 +378,7 @@ impl Document {
                 None => self.beyond_schema(&name, key, &what),
                 Some(parameter) => {
                     let schema = parameter["schema"].clone();
-                    // A number or a flag comes as a text, and is one by the rules of JSON; a text may look like either.
+                    // In a query, numbers and flags are text. A text may look like either, so both are tried.
                     let read = serde_json::from_str(text).unwrap_or_else(|_| text.as_str().into());
                     let as_text = self.errors(&schema, &text.as_str().into());
                     if !as_text.is_empty() {
@@ -419,7 +418,7 @@ impl Document {
     }
 }
 
-/// Whether a path is one of a template's, in which `{…}` stands for any one part.
+/// Whether a path matches a template, in which `{…}` matches one part.
 fn fits(template: &str, path: &str) -> bool {
     let (template, path): (Vec<&str>, Vec<&str>) = (template.split('/').collect(), path.split('/').collect());
     template.len() == path.len() && template.iter().zip(path).all(|(t, p)| t.starts_with('{') || *t == p)
@@ -449,7 +448,7 @@ async fn requests_conform_to_the_openapi_document() {
 
 #[test]
 fn all_calls_in_the_sources_are_checked() {
-    // Addresses stand in the sources as `["v2", "deployments", id, …]`.
+    // In the sources, paths are written as `["v2", "deployments", id, …]`.
     let mut sources = Vec::new();
     let mut folders = vec![std::path::PathBuf::from("crates/api/src")];
     while let Some(folder) = folders.pop() {

@@ -2,9 +2,8 @@
 //! document (`tests/control-plane/openapi.json`) allows, and many that it forbids, and checks that all responses
 //! conform to the document.
 //!
-//! The document is older than what it describes. Each thing that is changed in it before it is used is listed here with its
-//! reason; what the checks let pass, and the one phase that is left out, is listed in `tests/control-plane/schemathesis.toml`.
-//! No path is left out.
+//! The document is older than the API. Each change that is made to it before use is listed here with its reason. Exceptions of the
+//! checks, and the one excluded phase, are listed in `tests/control-plane/schemathesis.toml`. No path is excluded.
 
 use runtail_sim::{KEY, Options, Scenario, Sim};
 use serde_json::{Value, json};
@@ -14,8 +13,8 @@ use std::process::Command;
 
 const WHY: &str = "set by tests/real/serve: tests/real/serve -- cargo test --test protocol schema -- --ignored";
 
-/// Answers that the document does not name.
-const ANSWERS: [(&str, &str, &[&str]); 6] = [
+/// Response statuses that the document lacks, with the reason.
+const STATUSES: [(&str, &str, &[&str]); 6] = [
     (
         "409",
         "the name, the tracing project or the agent is taken: every official client knows it",
@@ -58,8 +57,8 @@ const ANSWERS: [(&str, &str, &[&str]); 6] = [
     ),
 ];
 
-/// Words that enumerations of the document lack: where, which, and the reason.
-const WORDS: [(&[&str], &[&str], &str); 3] = [
+/// Values that enumerations of the document lack: their places, the values, and the reason.
+const VALUES: [(&[&str], &[&str], &str); 3] = [
     (
         &["/components/schemas/Deployment/properties/status/enum"],
         &["AWAITING_FINAL_DELETE"],
@@ -107,16 +106,16 @@ fn operations(document: &Value) -> BTreeSet<String> {
     paths.iter().flat_map(each).collect()
 }
 
-/// What the document does not know yet.
-fn complete(document: &mut Value) {
-    for (status, why, names) in ANSWERS {
+/// Adds what the document lacks.
+fn add_missing(document: &mut Value) {
+    for (status, why, names) in STATUSES {
         for name in names {
             let known = operation(document, name)["responses"].as_object_mut().expect("responses");
             let before = known.insert(status.into(), json!({"description": why, "content": {"application/json": {}}}));
             assert!(before.is_none(), "{name} has {status} by now");
         }
     }
-    // A newer call on a path that is there.
+    // A newer call on a documented path.
     let mut add = operation(document, "PATCH /v2/deployments/{deployment_id}").clone();
     add["operationId"] = json!("create_revision");
     let made = json!({"description": "newer documentation", "content": {"application/json":
@@ -124,7 +123,7 @@ fn complete(document: &mut Value) {
     add["responses"].as_object_mut().expect("responses").remove("200");
     add["responses"]["201"] = made;
     document["paths"]["/v2/deployments/{deployment_id}/revisions"]["post"] = add;
-    for (places, words, _) in WORDS {
+    for (places, words, _) in VALUES {
         for place in places {
             let known = document.pointer_mut(place).and_then(Value::as_array_mut).expect("an enumeration");
             known.extend(words.iter().map(|&word| json!(word)));
@@ -132,24 +131,24 @@ fn complete(document: &mut Value) {
     }
 }
 
-/// What the document could say more exactly.
+/// Makes the document more exact.
 fn tighten(document: &mut Value) {
     for name in operations(document) {
         let operation = operation(document, &name);
-        for (status, answer) in operation["responses"].as_object_mut().expect("responses") {
-            // The document has only an example: every refusal is {"detail": "…"}.
+        for (status, response) in operation["responses"].as_object_mut().expect("responses") {
+            // The document has only an example: every rejection is {"detail": "…"}.
             if status.starts_with('4') && status != "422" {
-                answer["content"]["application/json"]["schema"] = json!(
+                response["content"]["application/json"]["schema"] = json!(
                     {"type": "object", "required": ["detail"], "properties": {"detail": {"type": "string"}}});
             }
         }
         for parameter in parameters(operation) {
             let schema = &mut parameter["schema"];
-            // A query cannot say null.
+            // A query can't contain null.
             if let Some(alternatives) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
                 alternatives.retain(|one| one["type"] != "null");
             }
-            // Nor can it say an empty list.
+            // Nor can it contain an empty list.
             if schema["type"] == "array" {
                 schema["minItems"] = json!(1);
             }
@@ -157,7 +156,7 @@ fn tighten(document: &mut Value) {
     }
 }
 
-/// What is there to be asked for, so that not everything ends in a 404: the operation (or all), the parameter, its values.
+/// Existing ids, so that not every request ends in a 404: the operation (or all), the parameter, its values.
 type Known = Vec<(&'static str, &'static str, Vec<String>)>;
 
 const DISCONNECT: &str = "DELETE /v2/auth/agents/{agent_id}/connections/{connection_id}";
@@ -170,7 +169,7 @@ struct World {
 impl World {
     async fn start() -> World {
         rustls::crypto::ring::default_provider().install_default().ok();
-        // So fast that no wait is long.
+        // Fast, so that no request waits long.
         let options = Options { scenario: Scenario::Fleet { deployments: 6 }, speed: 1000.0, ..Options::default() };
         let sim = Sim::start(options).await.expect("servers on loopback");
         World { sim, http: reqwest::Client::builder().no_proxy().build().expect("a client") }
@@ -180,9 +179,9 @@ impl World {
         let url = format!("{}{path}", self.sim.regions()[0].url);
         let request = self.http.request(method.parse().expect("a method"), url).header("X-Api-Key", KEY);
         let request = if body.is_null() { request } else { request.body(body.to_string()) };
-        let answer = request.send().await.expect("an answer");
-        assert!(answer.status().is_success(), "{method} {path}: {}", answer.status());
-        answer.json().await.expect("JSON")
+        let response = request.send().await.expect("a response");
+        assert!(response.status().is_success(), "{method} {path}: {}", response.status());
+        response.json().await.expect("JSON")
     }
 
     async fn known(&self) -> Known {
@@ -229,7 +228,7 @@ impl World {
             ("DELETE /v2/auth/tokens/{token_id}", "token_id", tokens.split_off(2)),
             ("", "token_id", texts(&[&tokens[0]])),
             ("", "oauth_token_id", texts(&[&tokens[0]])),
-            // Anybody else has none, which is answered just as well.
+            // Other agents have no connection, and the response is a success too.
             (DISCONNECT, "agent_id", texts(&["mailer"])),
             (DISCONNECT, "connection_id", texts(&[link["id"].as_str().expect("an id")])),
             ("", "integration_id", integrations),
@@ -237,8 +236,8 @@ impl World {
     }
 }
 
-/// Offers known values beside any other of the right shape.
-fn offer(document: &mut Value, known: &Known) {
+/// Adds known values as alternatives to generated ones.
+fn offer_known_values(document: &mut Value, known: &Known) {
     let beside = |schema: &mut Value, values: &[String]| {
         let shape = schema.take();
         *schema = match shape.get("items") {
@@ -267,8 +266,8 @@ fn offer(document: &mut Value, known: &Known) {
     }
 }
 
-/// Requests that keep all rules; random ones hardly ever do.
-fn exemplify(document: &mut Value) {
+/// Adds examples of valid requests, because random ones are rarely valid.
+fn add_examples(document: &mut Value) {
     let config = json!({"repo_url": "https://github.com/acme/bot", "deployment_type": "dev", "build_on_push": true});
     let revision = json!({"repo_ref": "main", "langgraph_config_path": "langgraph.json"});
     let image = json!({"image_uri": "registry.example/bot@sha256:aa"});
@@ -309,7 +308,7 @@ fn only_listed_document_changes_are_made() {
     let text = std::fs::read_to_string("tests/control-plane/openapi.json").expect("the document");
     let mut document: Value = serde_json::from_str(&text).expect("JSON");
     let before = operations(&document);
-    complete(&mut document);
+    add_missing(&mut document);
     tighten(&mut document);
     let after = operations(&document);
     assert_eq!(after.difference(&before).collect::<Vec<_>>(), ["POST /v2/deployments/{deployment_id}/revisions"]);
@@ -326,10 +325,10 @@ async fn responses_conform_to_the_document() {
     let text = std::fs::read_to_string("tests/control-plane/openapi.json").expect("the document");
     let mut document: Value = serde_json::from_str(&text).expect("JSON");
     let world = World::start().await;
-    complete(&mut document);
+    add_missing(&mut document);
     tighten(&mut document);
-    offer(&mut document, &world.known().await);
-    exemplify(&mut document);
+    offer_known_values(&mut document, &world.known().await);
+    add_examples(&mut document);
     let folder = tempfile::tempdir().expect("a folder");
     let (place, report) = (folder.path().join("openapi.json"), folder.path().join("report.har"));
     std::fs::write(&place, document.to_string()).expect("a file");
@@ -347,7 +346,7 @@ async fn responses_conform_to_the_document() {
     assert!(silent.is_empty(), "never answered with success: {silent:#?}\n{told}");
 }
 
-/// Operations that no request of the report was answered with success on: of these nothing was shown.
+/// Operations without a successful response in the report, so that no response of theirs was checked.
 fn without_success(document: &Value, report: &Path) -> Vec<String> {
     let report: Value =
         serde_json::from_slice(&std::fs::read(report).expect("a report")).expect("an HTTP archive is JSON");

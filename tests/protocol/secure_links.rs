@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
 
-/// What came in, as text.
-type Heard = Arc<Mutex<String>>;
+/// The received bytes as text.
+type Received = Arc<Mutex<String>>;
 
-fn heard(by: &Heard) -> String {
+fn received(by: &Received) -> String {
     by.lock().unwrap().clone()
 }
 
-/// Lists deployments with a key: exit code and all that is told.
+/// Lists deployments with a key. Returns the exit code and the output.
 async fn list(url: &str, more: &str, env: &[(&str, &str)]) -> (i32, String) {
     let home = tempfile::tempdir().unwrap();
     let config = home.path().join("config.toml");
@@ -30,8 +30,8 @@ async fn list(url: &str, more: &str, env: &[(&str, &str)]) -> (i32, String) {
     (done.status.code().unwrap_or(-1), told)
 }
 
-/// Answers one request with an empty list, after noting it.
-async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, notes: Heard) {
+/// Records one request and responds with an empty list.
+async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, notes: Received) {
     let mut head = vec![0; 8192];
     let Ok(read @ 1..) = stream.read(&mut head).await else { return };
     notes.lock().unwrap().push_str(&String::from_utf8_lossy(&head[..read]));
@@ -40,14 +40,14 @@ async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, notes: Heard) {
     let _ = stream.shutdown().await;
 }
 
-/// A server at localhost with a certificate for this name, by an authority of its own.
-async fn tls_server(name: &str) -> (String, String, Heard) {
+/// Starts a server on localhost with a certificate for this name by its own authority.
+async fn tls_server(name: &str) -> (String, String, Received) {
     let (root, config) = server_config(name, &[]);
     let acceptor = TlsAcceptor::from(config);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
-    let heard = Heard::default();
-    let notes = heard.clone();
+    let received = Received::default();
+    let notes = received.clone();
     tokio::spawn(async move {
         while let Ok((socket, _)) = listener.accept().await {
             let (acceptor, notes) = (acceptor.clone(), notes.clone());
@@ -58,7 +58,7 @@ async fn tls_server(name: &str) -> (String, String, Heard) {
             });
         }
     });
-    (root, url, heard)
+    (root, url, received)
 }
 
 #[tokio::test]
@@ -70,29 +70,29 @@ async fn certificates_are_verified_and_custom_authorities_trusted() {
     let (code, told) = list(&url, "", &[]).await;
     assert_eq!(code, 5, "{told}");
     assert!(told.to_lowercase().contains("certificate"), "{told}");
-    assert_eq!(heard(&heard_by), "", "nothing is said to a stranger");
+    assert_eq!(received(&heard_by), "", "a request was sent to an untrusted server");
     let (code, told) = list(&url, "", &[("SSL_CERT_FILE", store.to_str().unwrap())]).await;
     assert_eq!(code, 0, "{told}");
-    assert!(heard(&heard_by).contains(CANARY), "{}", heard(&heard_by));
-    // The right authority, and another's name.
+    assert!(received(&heard_by).contains(CANARY), "{}", received(&heard_by));
+    // The right authority, but a certificate for another name.
     let (root, url, heard_by) = tls_server("elsewhere.example").await;
     std::fs::write(&store, root).unwrap();
     let (code, told) = list(&url, "", &[("SSL_CERT_FILE", store.to_str().unwrap())]).await;
-    assert_eq!((code, heard(&heard_by).as_str()), (5, ""), "{told}");
+    assert_eq!((code, received(&heard_by).as_str()), (5, ""), "{told}");
 }
 
-/// Something that listens, notes and answers.
-async fn plain_server() -> (String, Heard) {
+/// Starts a plain server that records requests and responds.
+async fn plain_server() -> (String, Received) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let heard = Heard::default();
-    let notes = heard.clone();
+    let received = Received::default();
+    let notes = received.clone();
     tokio::spawn(async move {
         while let Ok((socket, _)) = listener.accept().await {
             tokio::spawn(serve(socket, notes.clone()));
         }
     });
-    (address, heard)
+    (address, received)
 }
 
 #[tokio::test]
@@ -100,20 +100,20 @@ async fn proxies_are_used_without_seeing_keys() {
     let (address, heard_by) = plain_server().await;
     let proxy = format!("http://user:canary-proxy@{address}");
     let (code, told) = list("https://ls.example.com", "", &[("HTTPS_PROXY", &proxy)]).await;
-    assert_eq!(code, 5, "it answered, but is no way to the server: {told}");
-    let asked = heard(&heard_by);
+    assert_eq!(code, 5, "the proxy answers, but does not connect to the server: {told}");
+    let asked = received(&heard_by);
     assert!(asked.starts_with("CONNECT ls.example.com:443 "), "{asked}");
     assert!(asked.to_lowercase().contains("proxy-authorization: basic"), "{asked}");
     assert!(!asked.contains(CANARY) && !asked.to_lowercase().contains("x-api-key"), "{asked}");
-    // An exception is one, and this machine is never asked for through a proxy.
-    let before = heard(&heard_by).len();
+    // Exceptions are respected, and loopback addresses never use a proxy.
+    let before = received(&heard_by).len();
     let env = [("HTTPS_PROXY", proxy.as_str()), ("NO_PROXY", "ls.invalid")];
     assert_eq!(list("https://ls.invalid", "", &env).await.0, 5);
     let (own, heard_by_own) = plain_server().await;
     let (code, told) = list(&format!("http://{own}"), "", &[("HTTP_PROXY", &proxy), ("ALL_PROXY", &proxy)]).await;
     assert_eq!(code, 0, "{told}");
-    assert!(heard(&heard_by_own).contains(CANARY));
-    assert_eq!(heard(&heard_by).len(), before);
+    assert!(received(&heard_by_own).contains(CANARY));
+    assert_eq!(received(&heard_by).len(), before);
 }
 
 #[tokio::test]
@@ -123,8 +123,8 @@ async fn plaintext_keys_are_sent_to_localhost_only() {
     let proxy = proxy.each_ref().map(|(name, value)| (*name, value.as_str()));
     let (code, told) = list("http://ls.example.com", "", &proxy).await;
     assert!(code != 0 && told.contains("allow_http"), "{code} {told}");
-    assert_eq!(heard(&heard_by), "");
+    assert_eq!(received(&heard_by), "");
     let (code, told) = list("http://ls.example.com", "allow_http = true\n", &proxy).await;
     assert_eq!(code, 0, "{told}");
-    assert!(heard(&heard_by).starts_with("GET http://ls.example.com/"), "{}", heard(&heard_by));
+    assert!(received(&heard_by).starts_with("GET http://ls.example.com/"), "{}", received(&heard_by));
 }

@@ -18,18 +18,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// One event of the thread: its run, time, name and data.
+/// An event of the thread: its run, time, name and data.
 #[derive(Debug, Clone, PartialEq)]
-struct Sent {
+struct ThreadEvent {
     run: usize,
     at: u64,
     name: &'static str,
     data: String,
 }
 
-/// The thread, and how far its time has come.
-struct Dev {
-    all: Vec<Sent>,
+/// The thread, and its current time.
+struct FakeThread {
+    all: Vec<ThreadEvent>,
     published: watch::Sender<usize>,
     cuts: Mutex<VecDeque<usize>>,
     seed: AtomicU64,
@@ -37,13 +37,13 @@ struct Dev {
 
 const DONE: &str = "run_done";
 
-impl Dev {
-    fn new(seed: u64, runs: usize, cuts: Vec<usize>) -> Arc<Dev> {
+impl FakeThread {
+    fn new(seed: u64, runs: usize, cuts: Vec<usize>) -> Arc<FakeThread> {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut at = 1_800_000_000_000;
         let (mut all, mut n) = (Vec::new(), 0);
         for run in 0..runs {
-            let mut send = |at: u64, name, data| all.push(Sent { run, at, name, data });
+            let mut send = |at: u64, name, data| all.push(ThreadEvent { run, at, name, data });
             at += random.u64(1..50);
             send(at, "metadata", value!({"run_id": format!("r{run}"), "attempt": 1}).to_string());
             for _ in 0..random.usize(0..60) {
@@ -54,7 +54,7 @@ impl Dev {
             send(at, DONE, value!({"status": "run_done", "run_id": format!("r{run}")}).to_string());
         }
         let published = watch::Sender::new(random.usize(0..all.len()));
-        Arc::new(Dev { all, published, cuts: Mutex::new(cuts.into()), seed: AtomicU64::new(seed) })
+        Arc::new(FakeThread { all, published, cuts: Mutex::new(cuts.into()), seed: AtomicU64::new(seed) })
     }
 
     fn random(&self) -> fastrand::Rng {
@@ -66,7 +66,7 @@ impl Dev {
     }
 
     fn text(&self, i: usize) -> String {
-        let Sent { at, name, data, .. } = &self.all[i];
+        let ThreadEvent { at, name, data, .. } = &self.all[i];
         let name = if *name == DONE { "metadata" } else { name };
         format!("event: {name}\r\ndata: {data}\r\nid: {at}-0\r\n\r\n")
     }
@@ -75,7 +75,7 @@ impl Dev {
         matches!(after, "-" | "-1") || *format!("{}-0", self.all[i].at) > *after
     }
 
-    /// A millisecond is over before the next connection is there.
+    /// Advances the time by a millisecond, so that the next connection is later.
     fn tick(&self) {
         self.published.send_if_modified(|n| {
             let before = *n;
@@ -86,7 +86,7 @@ impl Dev {
         });
     }
 
-    /// Whether it is published, once that is so. Never, when time has come to its end.
+    /// Waits until an event is published. Never returns if the time ends before.
     async fn reached(&self, i: usize) {
         if self.published.subscribe().wait_for(|n| *n > i).await.is_err() || i >= self.all.len() {
             std::future::pending::<()>().await;
@@ -114,30 +114,30 @@ impl Dev {
         (0..=self.all.last().unwrap().run).rev().map(run).collect()
     }
 
-    /// The events of a stream by number, each when it is sent.
-    fn answer(self: Arc<Dev>, run: Option<usize>, after: Option<String>, only_lifecycle: bool) -> Response {
+    /// The events of a stream, each sent when it is published.
+    fn answer(self: Arc<FakeThread>, run: Option<usize>, after: Option<String>, only_lifecycle: bool) -> Response {
         let mut random = self.random();
         let cut = self.cuts.lock().unwrap().pop_front();
         let now = self.all[self.now().max(1) - 1].at;
         let date = jiff::Timestamp::from_second(now as i64 / 1000).unwrap();
         let (sender, receiver) = tokio::sync::mpsc::channel::<String>(1);
-        let dev = self.clone();
+        let thread = self.clone();
         tokio::spawn(async move {
             rest(&mut random).await;
-            let is_asked = |i: usize| !only_lifecycle || dev.all[i].name != "custom";
+            let is_asked = |i: usize| !only_lifecycle || thread.all[i].name != "custom";
             let is_stored = |i: usize, after: &str| {
-                is_asked(i) && run.is_none_or(|r| dev.all[i].run == r) && dev.is_after(i, after)
+                is_asked(i) && run.is_none_or(|r| thread.all[i].run == r) && thread.is_after(i, after)
             };
-            let subscribed = dev.now();
+            let subscribed = thread.now();
             let mut i = 0;
             if let Some(after) = &after {
-                // A thread's replay is a snapshot; a run's grows on.
-                while i < if run.is_some() { dev.now() } else { subscribed } {
+                // A thread's replay is a snapshot; a run's replay includes events that are published meanwhile.
+                while i < if run.is_some() { thread.now() } else { subscribed } {
                     if is_stored(i, after) {
-                        if run.is_some() && dev.all[i].name == DONE {
+                        if run.is_some() && thread.all[i].name == DONE {
                             return;
                         }
-                        if sender.send(dev.text(i)).await.is_err() {
+                        if sender.send(thread.text(i)).await.is_err() {
                             return;
                         }
                         rest(&mut random).await;
@@ -145,15 +145,15 @@ impl Dev {
                     i += 1;
                 }
             }
-            for i in if run.is_some() { subscribed } else { dev.now() }.. {
+            for i in if run.is_some() { subscribed } else { thread.now() }.. {
                 tokio::select! {
-                    () = dev.reached(i) => {}
+                    () = thread.reached(i) => {}
                     () = sender.closed() => return,
                 }
-                if run.is_some_and(|r| dev.all[i].run != r) || !is_asked(i) {
+                if run.is_some_and(|r| thread.all[i].run != r) || !is_asked(i) {
                     continue;
                 }
-                if run.is_some() && dev.all[i].name == DONE || sender.send(dev.text(i)).await.is_err() {
+                if run.is_some() && thread.all[i].name == DONE || sender.send(thread.text(i)).await.is_err() {
                     return;
                 }
             }
@@ -173,7 +173,7 @@ impl Dev {
     }
 }
 
-/// Others get their turn, a few times.
+/// Yields to other tasks a few times.
 async fn rest(random: &mut fastrand::Rng) {
     for _ in 0..random.u8(..6) {
         tokio::task::yield_now().await;
@@ -181,8 +181,12 @@ async fn rest(random: &mut fastrand::Rng) {
 }
 
 /// Tails the thread until its last run is done.
-async fn tailed(dev: &Arc<Dev>, first_after: Option<&str>, mode: &str) -> (Vec<(String, String)>, Vec<String>) {
-    let inside = dev.clone();
+async fn tailed(
+    thread: &Arc<FakeThread>,
+    first_after: Option<&str>,
+    mode: &str,
+) -> (Vec<(String, String)>, Vec<String>) {
+    let inside = thread.clone();
     let server = Server::start(move |seen| {
         let after = seen.header("last-event-id").map(String::from);
         match &*seen.path {
@@ -207,8 +211,8 @@ async fn tailed(dev: &Arc<Dev>, first_after: Option<&str>, mode: &str) -> (Vec<(
     };
     let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
     tokio::spawn(follow(ThreadLink::new(server.agent(), "t".into(), modes), options, sender));
-    // Time goes on: in bursts, with rests between them.
-    let (clock, mut random) = (dev.clone(), dev.random());
+    // The time advances in bursts, with pauses between them.
+    let (clock, mut random) = (thread.clone(), thread.random());
     let clock = tokio::spawn(async move {
         while clock.now() < clock.all.len() {
             for _ in 0..random.u16(..40) {
@@ -222,10 +226,10 @@ async fn tailed(dev: &Arc<Dev>, first_after: Option<&str>, mode: &str) -> (Vec<(
         }
     });
     let (mut events, mut gaps) = (Vec::new(), Vec::new());
-    let last = dev.all.last().unwrap().data.clone();
+    let last = thread.all.last().unwrap().data.clone();
     while events.last().is_none_or(|(_, data)| *data != last) {
         let batch = tokio::time::timeout(Duration::from_secs(30), receiver.recv()).await;
-        for item in batch.unwrap_or_else(|_| panic!("it ends: {events:?}")).unwrap() {
+        for item in batch.unwrap_or_else(|_| panic!("it does not end: {events:?}")).unwrap() {
             match item {
                 Item::Record(Record::Event(event)) => {
                     events.push((event.id.unwrap().to_string(), event.data.text().to_string()));
@@ -244,31 +248,31 @@ async fn a_full_tail_has_every_event_once() {
     for seed in 0..60 {
         let mut random = fastrand::Rng::with_seed(seed);
         let cuts = (0..random.usize(..10)).map(|_| random.usize(..3000)).collect();
-        let dev = Dev::new(seed * 1_000_000, random.usize(1..4), cuts);
-        let (events, gaps) = tailed(&dev, Some("-"), "run_modes").await;
-        let all: Vec<_> = dev.all.iter().map(|sent| (format!("{}-0", sent.at), sent.data.clone())).collect();
+        let thread = FakeThread::new(seed * 1_000_000, random.usize(1..4), cuts);
+        let (events, gaps) = tailed(&thread, Some("-"), "run_modes").await;
+        let all: Vec<_> = thread.all.iter().map(|sent| (format!("{}-0", sent.at), sent.data.clone())).collect();
         let wrong = events.iter().zip(&all).position(|(a, b)| a != b);
         assert!(events == all, "seed {seed}, wrong at {wrong:?}: {events:?}\n{all:?}");
         assert_eq!(gaps, [""; 0], "seed {seed}");
     }
 }
 
-/// Starts and ends of runs can fall into the gap between past and present too.
+/// Starts and ends of runs may also fall between the replay and the subscription.
 #[tokio::test]
 async fn a_lifecycle_tail_has_every_event_once() {
     for seed in 100..140 {
         let mut random = fastrand::Rng::with_seed(seed);
         let cuts = (0..random.usize(..10)).map(|_| random.usize(..3000)).collect();
-        let dev = Dev::new(seed * 1_000_000, random.usize(1..6), cuts);
-        let (events, gaps) = tailed(&dev, Some("-"), "lifecycle").await;
-        let all = dev.all.iter().filter(|sent| sent.name != "custom");
+        let thread = FakeThread::new(seed * 1_000_000, random.usize(1..6), cuts);
+        let (events, gaps) = tailed(&thread, Some("-"), "lifecycle").await;
+        let all = thread.all.iter().filter(|sent| sent.name != "custom");
         let all: Vec<_> = all.map(|sent| (format!("{}-0", sent.at), sent.data.clone())).collect();
         assert!(events == all, "seed {seed}: {events:?}\n{all:?}");
         assert_eq!(gaps, [""; 0], "seed {seed}");
     }
 }
 
-/// A server without thread streams. Its runs are as the test says.
+/// A server without thread streams, with the runs that the test sets.
 struct Fake {
     server: Server,
     agent: AgentServer,
@@ -280,7 +284,7 @@ struct State {
     runs: Vec<FakeRun>,
     thread_gone: bool,
     no_list: bool,
-    /// Lists that are refused from now on.
+    /// The number of the next list requests to reject.
     refused: u32,
 }
 
@@ -289,7 +293,7 @@ struct FakeRun {
     id: &'static str,
     status: &'static str,
     resumable: bool,
-    /// Events that it has sent.
+    /// The number of events that it has sent.
     sent: usize,
 }
 
@@ -397,7 +401,7 @@ struct Followed {
 }
 
 impl Followed {
-    /// Reads on until it has shown this much; each test ends.
+    /// Reads until the condition holds, or fails after a timeout.
     async fn until(&mut self, what: &str, is_there: impl Fn(&[Item]) -> bool) {
         while !is_there(&self.items) {
             let batch = tokio::time::timeout(Duration::from_secs(30), self.receiver.recv()).await;
@@ -449,7 +453,7 @@ fn javascript() -> serde_json::Value {
     value!({"langgraph_js_version": "1"})
 }
 
-/// One log: numbers run on over runs and connections, and the end counts all of it.
+/// Checks that sequence numbers continue across runs and connections, and that the end record counts all events.
 fn assert_one_log(items: &[Item]) {
     let Some(Item::Record(Record::End(end))) = items.last() else { panic!("no end: {items:?}") };
     let (mut seq, mut conn, mut open) = (0, 0, None);
@@ -480,7 +484,7 @@ async fn a_thread_without_streams_is_followed_by_its_runs() {
     followed.until_event("r1 1").await;
     fake.set("r1", "running", 4);
     followed.until_event("r1 3").await;
-    // It ends, and two more runs start one after the other; one finishes before the next poll.
+    // The run ends, and two more start one after the other; one of them finishes before the next poll.
     fake.add(fake_run("r2", "pending", true, 0));
     followed.until_run("r2 pending").await;
     fake.set("r1", "success", 5);
@@ -508,7 +512,7 @@ async fn a_thread_without_streams_is_followed_by_its_runs() {
     assert_eq!((end.outcome, end.connections), (Outcome::Detached, 3));
     let every = items.iter().filter(|item| matches!(item, Item::Following { .. })).count();
     assert!(every >= 1);
-    // The server is not asked for a thread stream again.
+    // The thread stream is not requested again.
     assert!(fake.agent.lacks_thread_streams());
     let mut again = fake.follow(None, &[], false);
     again.until("it begins", |items| items.iter().any(|item| matches!(item, Item::Following { .. }))).await;
@@ -659,8 +663,8 @@ fn run_records_are_as_documented() {
     assert_eq!(reader.next().unwrap().unwrap(), Record::Run(run));
 }
 
-/// A body that sends each text after so many milliseconds, and ends, or stays open.
-fn timed(texts: Vec<(u64, String)>, ends: bool) -> Response {
+/// A body that sends each text after its delay in milliseconds, and then ends or stays open.
+fn timed_body(texts: Vec<(u64, String)>, ends: bool) -> Response {
     let texts = stream::iter(texts).then(|(wait, text)| async move {
         tokio::time::sleep(Duration::from_millis(wait)).await;
         Ok::<_, std::io::Error>(text)
@@ -678,7 +682,7 @@ fn listed(id: &str, status: &str, second: u32) -> serde_json::Value {
     value!({"run_id": id, "status": status, "created_at": at, "updated_at": at, "kwargs": {"resumable": true}})
 }
 
-fn sent(name: &str, data: serde_json::Value, second: u64) -> String {
+fn stored_event(name: &str, data: serde_json::Value, second: u64) -> String {
     format!("event: {name}\ndata: {data}\nid: {}-0\n\n", 1_800_000_000_000 + second * 1000)
 }
 
@@ -690,7 +694,7 @@ async fn tailed_until(server: &Server, holds: impl Fn(&[Item]) -> bool) -> Vec<I
     let mut items = Vec::new();
     while !holds(&items) {
         let batch = tokio::time::timeout(Duration::from_secs(20), receiver.recv()).await;
-        items.extend(batch.unwrap_or_else(|_| panic!("{items:#?}")).expect("it continues"));
+        items.extend(batch.unwrap_or_else(|_| panic!("{items:#?}")).expect("the stream continues"));
     }
     items
 }
@@ -701,10 +705,10 @@ async fn an_incomplete_replay_is_a_gap() {
         ("/info", _) => json(200, value!({"langgraph_py_version": "1"})),
         ("/threads/t", _) => json(200, value!({"thread_id": "t"})),
         ("/threads/t/runs", _) => json(200, value!([listed("r2", "running", 10), listed("r1", "success", 5)])),
-        ("/threads/t/runs/r2/stream", _) => timed(vec![(0, sent("custom", value!(1), 11))], false),
-        (_, None) => timed(vec![], false),
-        // Nothing of the finished run, and the end after the run was read instead.
-        (_, Some(_)) => timed(vec![(1500, String::new())], true),
+        ("/threads/t/runs/r2/stream", _) => timed_body(vec![(0, stored_event("custom", value!(1), 11))], false),
+        (_, None) => timed_body(vec![], false),
+        // Nothing of the finished run is replayed, and the end comes after its own stream was read.
+        (_, Some(_)) => timed_body(vec![(1500, String::new())], true),
     })
     .await;
     let items = tailed_until(&server, |items| !gaps(items).is_empty()).await;
@@ -713,7 +717,7 @@ async fn an_incomplete_replay_is_a_gap() {
 
 #[tokio::test]
 async fn a_run_truncated_in_an_event_is_read_again() {
-    let done = |run: &str, second| sent("metadata", value!({"status": "run_done", "run_id": run}), second);
+    let done = |run: &str, second| stored_event("metadata", value!({"status": "run_done", "run_id": run}), second);
     let is_over = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let over = is_over.clone();
     let server = Server::start(move |seen| {
@@ -726,12 +730,12 @@ async fn a_run_truncated_in_an_event_is_read_again() {
             ("/threads/t/runs/r2/stream", _) => {
                 over.store(true, Ordering::SeqCst);
                 let cut = "event: custom\ndata: 2".to_string();
-                timed(vec![(0, sent("custom", value!(1), 11)), (0, cut)], true)
+                timed_body(vec![(0, stored_event("custom", value!(1), 11)), (0, cut)], true)
             }
-            (_, None) if status == "running" => timed(vec![(300, done("r2", 15))], false),
-            (_, None) => timed(vec![], false),
-            (_, Some(_)) if status == "running" => timed(vec![(0, done("r1", 5))], false),
-            (_, Some(_)) => timed(vec![(0, sent("custom", value!(2), 12) + &done("r2", 15))], false),
+            (_, None) if status == "running" => timed_body(vec![(300, done("r2", 15))], false),
+            (_, None) => timed_body(vec![], false),
+            (_, Some(_)) if status == "running" => timed_body(vec![(0, done("r1", 5))], false),
+            (_, Some(_)) => timed_body(vec![(0, stored_event("custom", value!(2), 12) + &done("r2", 15))], false),
         }
     })
     .await;

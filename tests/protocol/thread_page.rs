@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
-/// How long a page may take for what a test waits for.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Bytes of a state that are loaded.
+/// The maximum time to wait for an item.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// The maximum size of a state in bytes.
 const MAX_STATE: usize = 10_000;
 
 /// The server's response for each part: status and body; `None` hangs.
@@ -67,7 +67,7 @@ impl Page {
             };
             match part {
                 Some((status, body)) => json(status, body.to_string()),
-                // An answer that never comes: its body has no end.
+                // A response that never ends.
                 None => axum::response::Response::new(axum::body::Body::from_stream(futures::stream::pending::<
                     Result<Vec<u8>, std::io::Error>,
                 >())),
@@ -89,8 +89,8 @@ impl Page {
         Page { world, _server: server, stream: Some(stream), refresh, log, waiting, seq: Seq::START }
     }
 
-    /// The stream sends an event.
-    async fn sends(&mut self, name: &str, data: &str, replayed: bool) {
+    /// Sends an event on the stream.
+    async fn send_event(&mut self, name: &str, data: &str, replayed: bool) {
         self.seq = self.seq.next();
         let (seq, at) = (self.seq, jiff::Timestamp::now());
         let data = Data::Json(data.into());
@@ -99,7 +99,7 @@ impl Page {
     }
 
     async fn send(&self, item: Item) {
-        self.stream.as_ref().expect("open").send(vec![item]).await.expect("the page reads");
+        self.stream.as_ref().expect("open").send(vec![item]).await.expect("the page reads items");
     }
 
     async fn next(&mut self) -> Item {
@@ -107,8 +107,8 @@ impl Page {
             if let Some(item) = self.waiting.pop_front() {
                 return item;
             }
-            let items = tokio::time::timeout(PATIENCE, self.log.recv()).await.expect("something comes");
-            self.waiting.extend(items.expect("the page goes on"));
+            let items = tokio::time::timeout(TIMEOUT, self.log.recv()).await.expect("an item in time");
+            self.waiting.extend(items.expect("the page continues"));
         }
     }
 
@@ -148,7 +148,7 @@ impl Page {
 async fn history_precedes_the_stream_and_the_head_precedes_history() {
     let mut page = Page::open(World::idle("before")).await;
     page.send(Item::Record(Record::Tape(Head::default()))).await;
-    page.sends("custom", r#"{"n":1}"#, false).await;
+    page.send_event("custom", r#"{"n":1}"#, false).await;
     assert!(matches!(page.next().await, Item::Record(Record::Tape(head)) if head.thread_id.as_deref() == Some("t")));
     let mut seen = Vec::new();
     while seen.last().map(|(name, _): &(String, Value)| name.as_str()) != Some("custom") {
@@ -162,7 +162,7 @@ async fn history_precedes_the_stream_and_the_head_precedes_history() {
 }
 
 #[tokio::test]
-async fn connection_signs_are_not_held_back() {
+async fn connection_records_are_not_delayed() {
     let mut page = Page::open(World { state: None, ..World::idle("") }).await;
     page.send(Item::Connecting { at: jiff::Timestamp::now(), conn: 1 }).await;
     loop {
@@ -177,8 +177,8 @@ async fn connection_signs_are_not_held_back() {
 #[tokio::test]
 async fn a_missing_state_delays_the_stream_for_a_limited_time() {
     let mut page = Page::open(World { state: None, history: None, ..World::idle("") }).await;
-    page.sends("custom", r#"{"n":1}"#, false).await;
-    page.sends("custom", r#"{"n":2}"#, false).await;
+    page.send_event("custom", r#"{"n":1}"#, false).await;
+    page.send_event("custom", r#"{"n":2}"#, false).await;
     let mut names = Vec::new();
     while names.len() < 2 {
         let (name, data) = page.next_event().await;
@@ -196,8 +196,8 @@ async fn a_finished_run_reloads_the_state() {
     let mut page = Page::open(World::idle("before")).await;
     page.snapshot_with("history").await;
     *page.world.lock().unwrap() = World::idle("after");
-    page.sends("metadata", r#"{"run_id":"r2","attempt":1}"#, false).await;
-    page.sends("metadata", r#"{"run_id":"r2","status":"run_done"}"#, false).await;
+    page.send_event("metadata", r#"{"run_id":"r2","attempt":1}"#, false).await;
+    page.send_event("metadata", r#"{"run_id":"r2","status":"run_done"}"#, false).await;
     loop {
         let (name, data) = page.next_event().await;
         if name == "snapshot" && data["state"]["values"]["said"] == "after" {
@@ -230,7 +230,7 @@ async fn a_deleted_thread_is_noticed() {
 async fn a_missing_history_hides_nothing_else() {
     let world = World { history: Some((404, value!({"detail": "Not Found"}))), ..World::idle("before") };
     let mut page = Page::open(world).await;
-    page.sends("custom", r#"{"n":1}"#, false).await;
+    page.send_event("custom", r#"{"n":1}"#, false).await;
     let mut told = String::new();
     loop {
         let (name, data) = page.next_event().await;

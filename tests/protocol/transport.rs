@@ -1,11 +1,11 @@
-//! Links against small servers: the requests, their order and their number.
+//! Stream links against small servers: the requests, their order and their number.
 
 use axum::response::Response;
 use runtail_api::Kind;
 use runtail_core::model::RunCreate;
 use runtail_stream::{Item, JoinLink, Link, Outcome, Record, RunLink, Target, ThreadLink, Verdict};
 use runtail_testkit::common::follow::{collect, end};
-use runtail_testkit::common::{Seen, Server, answer, json};
+use runtail_testkit::common::{Seen, Server, json, response};
 use serde_json::{Value, json as value};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,9 +17,9 @@ fn failed(items: &[Item]) -> Option<&runtail_api::ApiError> {
 }
 
 fn stream(body: &'static str) -> Response {
-    let mut answer = answer(200, "text/event-stream", body);
-    answer.headers_mut().insert("content-location", "/threads/t1/runs/r1".parse().unwrap());
-    answer
+    let mut response = response(200, "text/event-stream", body);
+    response.headers_mut().insert("content-location", "/threads/t1/runs/r1".parse().unwrap());
+    response
 }
 
 fn run(status: &str) -> Response {
@@ -35,7 +35,7 @@ fn agent() -> RunCreate {
 }
 
 #[tokio::test]
-async fn a_run_on_a_new_thread() {
+async fn a_run_on_a_new_thread_is_created_and_read() {
     let server = Server::start(|seen| match (&*seen.method, &*seen.path) {
         ("POST", "/threads") => json(200, value!({"thread_id": seen.json()["thread_id"], "status": "idle"})),
         ("POST", _) => stream(ONE),
@@ -78,7 +78,7 @@ async fn losing(is_known: bool, status: u16) -> (Server, Arc<Mutex<Value>>) {
             json(200, value!([other, {"run_id": "r1", "metadata": *kept.lock().unwrap()}]))
         }
         ("GET", "/threads/t1/runs") => json(200, value!([])),
-        ("GET", "/threads/t1/runs/r1/stream") => answer(200, "text/event-stream", ONE),
+        ("GET", "/threads/t1/runs/r1/stream") => response(200, "text/event-stream", ONE),
         ("GET", "/threads/t1/runs/r1") => run("success"),
         _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
     })
@@ -128,8 +128,8 @@ async fn rejections_are_final_and_busy_servers_are_retried() {
     assert_eq!((starts(&server), &failed(&items).unwrap().kind), (1, &Kind::Status(429)));
     assert!(failed(&items).unwrap().to_string().contains("was not sent again"));
     let server = Server::start(|_| {
-        let answer = Response::builder().status(429).header("content-type", "application/json");
-        answer.header("retry-after", "0").body("{}".into()).unwrap()
+        let response = Response::builder().status(429).header("content-type", "application/json");
+        response.header("retry-after", "0").body("{}".into()).unwrap()
     })
     .await;
     collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
@@ -139,7 +139,7 @@ async fn rejections_are_final_and_busy_servers_are_retried() {
 async fn outcome(info: Value, status: &'static str, thread: Value, state: Value) -> (Outcome, Option<String>) {
     let server = Server::start(move |seen| match &*seen.path {
         "/info" => json(200, &info),
-        "/threads/t1/runs/r1/stream" => answer(200, "text/event-stream", ONE),
+        "/threads/t1/runs/r1/stream" => response(200, "text/event-stream", ONE),
         "/threads/t1/runs/r1" if status == "gone" => json(404, "{}"),
         "/threads/t1/runs/r1" => run(status),
         "/threads/t1/state" => json(200, &state),
@@ -148,7 +148,7 @@ async fn outcome(info: Value, status: &'static str, thread: Value, state: Value)
     .await;
     let mut link = JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]);
     if status == "gone" {
-        // It was there when it was joined.
+        // It existed when it was joined.
         return match link.verdict().await.unwrap() {
             Verdict::NotFound(outcome, detail) => (outcome, detail),
             other => panic!("{other:?}"),
@@ -159,7 +159,7 @@ async fn outcome(info: Value, status: &'static str, thread: Value, state: Value)
 }
 
 #[tokio::test]
-async fn run_states_from_server_records() {
+async fn outcomes_are_read_from_server_records() {
     let python = || value!({"langgraph_py_version": "1"});
     let idle = || value!({"thread_id": "t1", "status": "idle"});
     let waiting =
@@ -223,7 +223,7 @@ async fn streams_work_without_status_endpoints() {
     // A thread without a record is followed until its stream disappears.
     let opened = Arc::new(AtomicU32::new(0));
     let server = Server::start(move |seen| match &*seen.path {
-        "/threads/t1/stream" if opened.fetch_add(1, Ordering::Relaxed) < 2 => answer(200, "text/event-stream", ONE),
+        "/threads/t1/stream" if opened.fetch_add(1, Ordering::Relaxed) < 2 => response(200, "text/event-stream", ONE),
         _ => json(404, r#"{"detail":"Not Found"}"#),
     })
     .await;
@@ -244,7 +244,7 @@ async fn a_thread_is_followed_until_it_is_deleted() {
             "/threads/t1" if asked.fetch_add(1, Ordering::Relaxed) == 3 => json(404, "{}"),
             "/threads/t1" => json(200, value!({"thread_id": "t1"})),
             "/threads/t1/runs" => json(200, value!([{"run_id": "r1", "status": "success"}])),
-            _ => answer(200, "text/event-stream", ONE),
+            _ => response(200, "text/event-stream", ONE),
         })
         .await;
         let modes = vec!["run_modes".into(), "lifecycle".into()];
@@ -271,7 +271,7 @@ async fn manual_state_edits_during_an_outage_may_be_missing() {
             "/threads/t1" if asked.fetch_add(1, Ordering::Relaxed) == 2 => json(404, "{}"),
             "/threads/t1" => json(200, value!({"thread_id": "t1"})),
             "/threads/t1/runs" => json(200, value!([])),
-            _ => answer(200, "text/event-stream", ONE),
+            _ => response(200, "text/event-stream", ONE),
         })
         .await;
         let modes = modes.iter().map(|mode| mode.to_string()).collect();
@@ -285,14 +285,14 @@ async fn manual_state_edits_during_an_outage_may_be_missing() {
     }
 }
 
-/// Joins a run that has this status, on a server whose ids count; tells which events were replayed.
+/// Joins a run with this status on a server with counting ids. Returns for each event whether it was replayed.
 async fn replayed_of(status: &'static str) -> Vec<bool> {
     let body = "event: metadata\ndata: {\"run_id\":\"r1\"}\nid: 0\n\nevent: values\ndata: {}\nid: 1\n\n";
     let asked = Arc::new(AtomicU32::new(0));
     let server = Server::start(move |seen| match &*seen.path {
         "/info" => json(200, value!({"langgraph_js_version": "1"})),
-        "/threads/t1/runs/r1/stream" => answer(200, "text/event-stream", body),
-        // What it was when it was joined; over when its stream has ended.
+        "/threads/t1/runs/r1/stream" => response(200, "text/event-stream", body),
+        // The status at the join; the run ends with its stream.
         "/threads/t1/runs/r1" if asked.fetch_add(1, Ordering::Relaxed) > 0 => run("success"),
         "/threads/t1/runs/r1" => json(200, value!({"run_id": "r1", "status": status, "kwargs": {"resumable": true}})),
         _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
@@ -318,7 +318,7 @@ async fn with_run(info: Value, status: &'static str, kwargs: Value, body: &'stat
         "/info" => json(200, &info),
         "/threads/t1/runs/r1/stream" => {
             read.fetch_add(1, Ordering::Relaxed);
-            answer(200, "text/event-stream", body)
+            response(200, "text/event-stream", body)
         }
         // A server that offers only the contract's calls.
         _ if info.is_null() => json(404, "{}"),
@@ -377,13 +377,13 @@ async fn joining_an_unresumable_run_late_is_a_gap() {
     let both: &'static str = format!("{BEGIN}{LATER}").leak();
     for (info, kwargs, body, said) in [
         (python(), lost(), LATER, Some(late)),
-        // What was verified by the first event is whole.
+        // Complete, as the first event shows.
         (python(), lost(), both, None),
         (python(), kept(), both, None),
         // Expired, or lost with a restart of the server.
         (python(), kept(), LATER, Some(late)),
         (python(), kept(), "", Some(late)),
-        // The contract alone: nothing but the first event can tell.
+        // With the contract's calls only, the first event decides.
         (Value::Null, lost(), LATER, Some(late)),
         (Value::Null, lost(), both, None),
     ] {
@@ -396,7 +396,7 @@ async fn joining_an_unresumable_run_late_is_a_gap() {
             gaps(&items)
         );
         assert_eq!((end(&items).outcome, end(&items).gaps), (Outcome::Success, gaps(&items).len() as u64));
-        // The gap stands before the event that shows it.
+        // The gap precedes the event that reveals it.
         if said.is_some() && !body.is_empty() {
             let at = items.iter().position(|item| matches!(item, Item::Record(Record::Gap { .. }))).unwrap();
             assert!(matches!(items[at + 1], Item::Record(Record::Event(_))));
@@ -418,12 +418,12 @@ async fn a_finished_run_without_events_ends_with_its_recorded_outcome() {
         assert!(matches!(&items[1], Item::Record(Record::Tape(head)) if !head.modes.is_empty()));
         assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/stream")), "nothing is read");
     }
-    // A server that keeps events, but not these any more.
+    // A server that stores events, but no longer has these.
     let server = with_run(python(), "success", value!({"resumable": true}), "").await;
     let items = joined(&server, false, &[]).await;
     assert_eq!((end(&items).outcome, end(&items).gaps), (Outcome::Success, 1));
     assert!(gaps(&items)[0].contains("no longer has its events"), "{:?}", gaps(&items));
-    // And one of which nothing can be asked.
+    // And one without other endpoints.
     let server = with_run(Value::Null, "", Value::Null, "").await;
     let items = joined(&server, false, &[]).await;
     assert_eq!((end(&items).outcome, end(&items).gaps), (Outcome::Unknown, 1));
@@ -460,7 +460,7 @@ async fn skipped_numbers_are_gaps_when_readers_alternate() {
     let said = gaps(&items);
     assert!(said[0].ends_with("99 earlier events aren't available"), "{said:?}");
     assert!(said[1].starts_with("1 event id is missing") && said[2] == said[1], "{said:?}");
-    // Ids can't show what is missing at the end, but another reader was at work.
+    // Ids can't show what is missing at the end, but there was another reader.
     assert!(said[3].contains("the last ones may be missing"), "{said:?}");
     assert_eq!((said.len(), end(&items).gaps), (4, 4));
 }
@@ -520,14 +520,14 @@ async fn modes_are_filtered_locally_if_the_server_cannot() {
     assert_eq!((end(&items).events, end(&items).gaps), (4, 0));
     let stream = server.seen().into_iter().find(|seen| seen.path.ends_with("/stream")).unwrap();
     assert_eq!(stream.query, "", "the server ignores it");
-    // All that it has, named by what it was started with.
+    // All events, named by the modes of the run's start.
     let items = joined(&server, false, &[]).await;
     assert_eq!(end(&items).events, 6);
     assert!(matches!(&items[1], Item::Record(Record::Tape(head)) if head.modes == ["values", "updates", "custom"]));
 }
 
-/// A server whose run records carry no metadata, as Aegra's, and that loses the answer to a start. `new` are the runs that
-/// are there afterwards.
+/// Starts a server whose run records have no metadata, like Aegra's, and that loses the response to a start. `new` are the runs
+/// that exist afterwards.
 async fn losing_without_metadata(new: Value) -> Server {
     let started = Arc::new(AtomicU32::new(0));
     Server::start(move |seen| match (&*seen.method, &*seen.path) {
@@ -549,7 +549,7 @@ async fn losing_without_metadata(new: Value) -> Server {
             json(200, Value::from(runs))
         }
         ("GET", path) if path.ends_with("/stream") => {
-            answer(200, "text/event-stream", "event: end\ndata: {\"status\":\"success\"}\n\n")
+            response(200, "text/event-stream", "event: end\ndata: {\"status\":\"success\"}\n\n")
         }
         ("GET", path) if path.contains("/runs/r") => run("success"),
         ("GET", path) if path.ends_with("/state") => json(200, "{}"),
@@ -567,7 +567,7 @@ async fn a_lost_start_is_found_among_new_runs() {
     let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), body()), None).await;
     assert_eq!((end(&items).outcome, starts(&server)), (Outcome::Success, 1), "{items:?}");
     assert!(items.iter().any(|i| matches!(i, Item::Started { run_id, .. } if run_id == "r1")));
-    // It was over before it was found, and nothing is kept of it.
+    // The run ended before it was found, and its events were not stored.
     assert_eq!(gaps(&items).len(), 1, "{:?}", gaps(&items));
     let with = |key: &str, other: Value| {
         let mut run = ours();
@@ -588,7 +588,7 @@ async fn a_lost_start_is_found_among_new_runs() {
         assert!(error.contains("whether the run began is unknown") && error.contains("sent only once"), "{error}");
         assert!(!error.contains("start it again"), "{error}");
     }
-    // On a thread of its own any run is ours: r0 too, where it is alone.
+    // On a new thread, any run is ours; here that is r0, because it is the only one.
     let server = losing_without_metadata(value!([])).await;
     let link = RunLink::new(server.agent(), Target::NewThread, body());
     let items = collect(link, None).await;
@@ -602,8 +602,8 @@ async fn a_truncated_contract_only_stream_is_no_success_without_an_end() {
         let cut: &'static str = format!("{BEGIN}{LATER}event: values\nda").leak();
         let server = Server::start(move |seen| match (&*seen.method, &*seen.path) {
             ("POST", "/threads") => json(200, value!({"thread_id": seen.json()["thread_id"]})),
-            ("POST", _) => answer(200, "text/event-stream", cut),
-            ("GET", path) if path.ends_with("/runs/r1/stream") => answer(200, "text/event-stream", rest),
+            ("POST", _) => response(200, "text/event-stream", cut),
+            ("GET", path) if path.ends_with("/runs/r1/stream") => response(200, "text/event-stream", rest),
             _ => json(404, "{}"),
         })
         .await;
@@ -621,7 +621,7 @@ async fn an_interrupted_run_recorded_as_success_is_interrupted() {
         // A breakpoint.
         ("idle", value!({"next": ["ask"], "tasks": []}), Outcome::Interrupted),
         ("idle", value!({"next": [], "tasks": []}), Outcome::Success),
-        // Another run is active by now, and the state is that of its steps.
+        // Another run is active, and the state is that of its steps.
         ("busy", value!({"next": ["ask"], "tasks": []}), Outcome::Success),
     ] {
         let thread = value!({"thread_id": "t1", "status": thread});

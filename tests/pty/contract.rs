@@ -1,14 +1,13 @@
-//! The dashboard in a terminal against a server that offers no more than the written contract: what it does not offer is
-//! said in words, and hides nothing else.
+//! The dashboard in a terminal with a contract-only server: missing endpoints are reported and hide nothing else.
 
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::term::Term;
 use serde_json::{Value, json};
 
-/// Keys that go back a field in the composer.
+/// Moves to the previous field of the composer.
 const BACK_TAB: &str = "\x1b[Z";
 
-/// A server by the contract. It serves as long as its runtime lives.
+/// A contract-only server. It runs as long as its runtime.
 struct Contract {
     runtime: tokio::runtime::Runtime,
     _sim: Sim,
@@ -26,18 +25,18 @@ impl Contract {
     }
 
     fn post(&self, path: &str, body: &Value) -> String {
-        let ask = async {
+        let request = async {
             let http = reqwest::Client::builder().no_proxy().build().expect("a client");
-            let answer = http.post(format!("{}{path}", self.url)).json(body).send().await.expect("an answer");
-            answer.text().await.expect("a text")
+            let response = http.post(format!("{}{path}", self.url)).json(body).send().await.expect("a response");
+            response.text().await.expect("a text")
         };
-        self.runtime.block_on(ask)
+        self.runtime.block_on(request)
     }
 
-    /// A thread on which a run has ended.
+    /// Creates a thread with a finished run.
     fn thread(&self) -> String {
-        let made: Value = serde_json::from_str(&self.post("/threads", &json!({}))).expect("JSON");
-        let thread = made["thread_id"].as_str().expect("an id").to_string();
+        let created: Value = serde_json::from_str(&self.post("/threads", &json!({}))).expect("JSON");
+        let thread = created["thread_id"].as_str().expect("an id").to_string();
         let modes = ["values", "updates", "messages-tuple", "custom", "tasks", "debug", "checkpoints", "events"];
         let body = json!({"assistant_id": "agent", "stream_mode": modes, "stream_subgraphs": true,
             "input": {"messages": [{"role": "user", "content": "weather?"}]}});
@@ -46,7 +45,7 @@ impl Contract {
     }
 }
 
-/// Each view shows what there is.
+/// Checks that each view has content.
 #[track_caller]
 fn assert_views(term: &Term) {
     for (key, shown) in [
@@ -65,10 +64,10 @@ fn assert_views(term: &Term) {
 }
 
 #[test]
-fn a_run_is_composed_by_a_name_and_seen_whole() {
+fn run_by_assistant_name_is_shown_completely() {
     let server = Contract::start();
     let term = Term::spawn(&["--url", &server.url], 140, 40);
-    // The lists are not there, and what to do instead is.
+    // The lists are missing, and a hint says what to do instead.
     term.wait_for("can't list its threads");
     term.wait_for("to start a run with an assistant's name");
     term.keys("2");
@@ -76,21 +75,21 @@ fn a_run_is_composed_by_a_name_and_seen_whole() {
     term.keys("n");
     term.wait_for("type an assistant or graph name");
     term.keys(&format!("{}agent\x13", BACK_TAB.repeat(3)));
-    // It is over, though nobody can be asked how it went.
+    // The stream has ended, although the outcome can't be requested.
     term.wait_for("■ stream ended");
     assert_views(&term);
     term.keys("M");
     term.wait_for("The run was started with messages-tuple, updates, values, custom, with subgraphs");
     term.keys("\x1b");
     term.wait_for("■ stream ended");
-    // The server gives nothing of the past of a run: that is said and no failure.
+    // The server replays no events of a finished run, which is reported and not an error.
     term.keys(":reopen\r");
     term.wait_for("The server sent no events for this run.");
     term.keys("q");
 }
 
 #[test]
-fn a_thread_is_followed_by_its_id_and_its_modes_are_changed() {
+fn thread_is_followed_by_id_and_its_modes_change() {
     let server = Contract::start();
     let thread = server.thread();
     let term = Term::spawn(&["--url", &server.url], 140, 40);
@@ -98,7 +97,7 @@ fn a_thread_is_followed_by_its_id_and_its_modes_are_changed() {
     term.keys(&format!(":{thread}\r"));
     term.wait_for("● live");
     assert_views(&term);
-    // The state after the run comes by the contract's own event.
+    // The state after the run is sent as a `state_update` event.
     term.keys("7");
     term.wait_for("state_update");
     term.keys("M");
@@ -109,12 +108,12 @@ fn a_thread_is_followed_by_its_id_and_its_modes_are_changed() {
     term.keys("\x1b[B \r");
     term.keys("5");
     term.wait_for("modes changed: reopened after");
-    // The dialog shows the modes that are in force now.
+    // The dialog shows the current modes.
     term.keys("M");
     term.wait_for("[x] lifecycle");
     term.keys("\x1b");
     term.wait_until("the stream again", |term| !term.screen().contains("STREAM MODES"));
-    // A run that begins now is seen.
+    // A new run is shown.
     let body = json!({"assistant_id": "slow", "input": {"seconds": 0}, "stream_mode": ["updates"]});
     server.post(&format!("/threads/{thread}/runs/stream"), &body);
     term.keys("2G");

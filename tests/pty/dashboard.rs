@@ -1,4 +1,4 @@
-//! The dashboard in a real terminal: what it shows first, and that every way out leaves the terminal as it was.
+//! The dashboard in a real terminal: startup, and that every exit restores the terminal.
 
 use runtail_testkit::process;
 use runtail_testkit::term::Term;
@@ -7,7 +7,7 @@ use runtail_tui::input::key::{Code, Key};
 use runtail_tui::input::keymap::BINDINGS;
 use std::time::Duration;
 
-/// The dashboard of the simulator, once it is there.
+/// Starts the dashboard with the simulator and waits for its first frame.
 #[track_caller]
 fn demo(cols: u16, rows: u16) -> Term {
     let term = Term::spawn(&["--demo"], cols, rows);
@@ -17,42 +17,42 @@ fn demo(cols: u16, rows: u16) -> Term {
 
 #[track_caller]
 fn assert_restored(term: &Term) {
-    let left = term.left_behind();
+    let left = term.unrestored_modes();
     let raw = term.raw_output();
     let end = String::from_utf8_lossy(&raw[raw.len().saturating_sub(200)..]).into_owned();
-    assert!(left.is_empty(), "left behind: {left:?}; the last that was written: {end:?}");
+    assert!(left.is_empty(), "left behind: {left:?}; the last output: {end:?}");
 }
 
 #[test]
-fn the_demo_shows_deployments() {
+fn demo_shows_deployments() {
     let term = demo(140, 40);
     term.wait_for("DEPLOYMENTS");
     term.wait_for("support-bot");
-    assert!(term.screen().contains("DEMO"), "always said: {}", term.screen());
-    assert!(term.left_behind().contains(&"the alternate screen"), "the harness sees what is set");
-    assert!(term.left_behind().contains(&"raw mode"), "the harness sees what is set");
+    assert!(term.screen().contains("DEMO"), "DEMO is always shown: {}", term.screen());
+    assert!(term.unrestored_modes().contains(&"the alternate screen"), "the harness detects changed modes");
+    assert!(term.unrestored_modes().contains(&"raw mode"), "the harness detects changed modes");
 }
 
 #[test]
-fn the_first_frame_comes_before_anybody_is_asked() {
+fn first_frame_is_drawn_before_key_commands_run() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config.toml");
-    // What both write to one terminal stands there in its order.
+    // The dashboard and the key command write to the same terminal, which shows their order.
     let text = r#"
         [profiles.slow]
         url = "http://127.0.0.1:9"
-        api_key_command = ["sh", "-c", "printf 'who wants a key?' > /dev/tty; echo key"]
+        api_key_command = ["sh", "-c", "printf 'key requested' > /dev/tty; echo key"]
     "#;
     std::fs::write(&file, text).unwrap();
     let term = Term::spawn(&["--config", &file.to_string_lossy()], 140, 40);
     let at = |text: &str| String::from_utf8_lossy(&term.raw_output()).find(text);
-    term.wait_until("the key is asked for", |_| at("who wants a key?").is_some());
-    assert!(at("Loading deployments") < at("who wants a key?"), "{}", term.screen());
+    term.wait_until("the key command", |_| at("key requested").is_some());
+    assert!(at("Loading deployments") < at("key requested"), "{}", term.screen());
     assert!(at("Loading deployments").is_some(), "{}", term.screen());
 }
 
 #[test]
-fn q_quits_and_leaves_a_normal_terminal() {
+fn q_quits_and_restores_the_terminal() {
     for (cols, rows) in [(140, 40), (80, 24)] {
         let mut term = demo(cols, rows);
         term.keys("q");
@@ -63,7 +63,7 @@ fn q_quits_and_leaves_a_normal_terminal() {
 }
 
 #[test]
-fn signals_leave_a_normal_terminal() {
+fn termination_signals_restore_the_terminal() {
     for (name, signal, code) in [
         ("INT", libc::SIGINT, 130),
         ("TERM", libc::SIGTERM, 143),
@@ -73,16 +73,16 @@ fn signals_leave_a_normal_terminal() {
         let mut term = demo(100, 30);
         term.signal(signal);
         let status = term.exit_status();
-        // Ended by the signal itself (after cleaning up) or with the shell's code for it: both say the same.
+        // Either the signal itself (after cleaning up) or the shell's exit code for it is fine.
         let by_signal = status.signal().is_some();
         assert!(by_signal || status.exit_code() == code, "SIG{name}: {status:?}");
         assert_restored(&term);
     }
 }
 
-/// Also those that only a fault, an abort or a limit sends.
+/// Signals that only a fault, an abort or a limit sends.
 #[test]
-fn every_signal_that_ends_it_leaves_a_normal_terminal() {
+fn fatal_signals_restore_the_terminal() {
     let signals = [
         libc::SIGABRT,
         libc::SIGSEGV,
@@ -103,13 +103,13 @@ fn every_signal_that_ends_it_leaves_a_normal_terminal() {
         let mut term = demo(100, 30);
         term.signal(signal);
         let status = term.exit_status();
-        assert!(status.signal().is_some(), "{signal}: it is the signal that ends it: {status:?}");
+        assert!(status.signal().is_some(), "{signal}: the process ends by the signal: {status:?}");
         assert_restored(&term);
     }
 }
 
 #[test]
-fn a_failed_allocation_leaves_a_normal_terminal() {
+fn failed_allocation_restores_the_terminal() {
     let mut term = Term::spawn_with(&[("RUNTAIL_TEST_PANIC", "memory")], &["--demo"], 100, 30);
     term.wait_for("support-bot");
     term.keys("\x1b[24~");
@@ -119,7 +119,7 @@ fn a_failed_allocation_leaves_a_normal_terminal() {
 }
 
 #[test]
-fn a_closed_terminal_ends_it() {
+fn closed_terminal_ends_the_dashboard() {
     let mut term = demo(100, 30);
     term.hang_up();
     let status = term.exit_status();
@@ -127,7 +127,7 @@ fn a_closed_terminal_ends_it() {
 }
 
 #[test]
-fn ctrl_z_gives_the_terminal_back_and_fg_brings_it_again() {
+fn ctrl_z_restores_the_terminal_and_fg_redraws() {
     let term = Term::spawn_as_job(&["--demo"], 100, 30);
     term.wait_for("DEMO");
     term.keys("\x1a");
@@ -135,15 +135,15 @@ fn ctrl_z_gives_the_terminal_back_and_fg_brings_it_again() {
     assert_restored(&term);
     term.keys("\r");
     term.wait_for("DEMO");
-    assert!(term.left_behind().contains(&"the alternate screen"), "it is back");
-    assert!(!term.screen().contains("job stopped"), "the whole screen is drawn again:\n{}", term.screen());
+    assert!(term.unrestored_modes().contains(&"the alternate screen"), "the dashboard is back");
+    assert!(!term.screen().contains("job stopped"), "the whole screen is redrawn:\n{}", term.screen());
     term.keys("q");
     term.wait_for("job ended 0");
     assert_restored(&term);
 }
 
 #[test]
-fn a_small_terminal_is_told_so() {
+fn small_terminal_shows_a_message() {
     let mut term = Term::spawn(&["--demo"], 50, 10);
     term.wait_for("too small");
     term.resize(120, 36);
@@ -157,7 +157,7 @@ fn a_small_terminal_is_told_so() {
 }
 
 #[test]
-fn every_size_is_survived() {
+fn resizing_to_any_size_works() {
     let mut term = demo(120, 36);
     for (cols, rows) in [(1, 1), (300, 5), (2, 80), (80, 24), (79, 23), (1000, 200), (60, 15), (140, 40)] {
         term.resize(cols, rows);
@@ -170,40 +170,40 @@ fn every_size_is_survived() {
 }
 
 #[test]
-fn pasted_text_is_no_command() {
+fn pasted_text_is_not_a_command() {
     let mut term = demo(120, 36);
     term.keys("\x1b[200~q\x03q\x1b[201~");
-    term.wait_for_rest(Duration::from_millis(300));
-    term.keys("?"); // it lives, and answers
-    term.wait_until("an answer to ?", |term| term.screen().to_lowercase().contains("quit"));
+    term.wait_for_quiet(Duration::from_millis(300));
+    term.keys("?"); // still running and responding
+    term.wait_until("the help", |term| term.screen().to_lowercase().contains("quit"));
     term.keys("\x1b");
-    term.wait_for_rest(Duration::from_millis(300)); // Esc closes the help; with more keys behind it, it would be another key
+    term.wait_for_quiet(Duration::from_millis(300)); // Esc closes the help; followed by more keys, it would be read as an escape sequence
     term.keys("q");
     assert_eq!(term.exit_status().exit_code(), 0);
     assert_restored(&term);
 }
 
 #[test]
-fn without_a_terminal_it_says_so() {
+fn missing_terminal_is_reported() {
     let done = process::run(["--demo"]).expect(2);
     assert!(done.stderr.contains("terminal"), "{done:?}");
-    assert!(done.stdout.is_empty(), "no escape sequences into a pipe: {done:?}");
+    assert!(done.stdout.is_empty(), "no escape sequences are written to a pipe: {done:?}");
 }
 
 #[test]
-fn a_panic_in_the_loop_gives_the_terminal_back_before_its_message() {
+fn panic_in_the_loop_restores_the_terminal_before_its_message() {
     let mut term = Term::spawn_with(&[("RUNTAIL_TEST_PANIC", "loop")], &["--demo"], 100, 30);
     term.wait_for("support-bot");
     term.keys("\x1b[24~");
     assert_eq!(term.exit_status().exit_code(), 101);
     assert_restored(&term);
     let raw = String::from_utf8_lossy(&term.raw_output()).into_owned();
-    let (left, said) = (raw.rfind("\x1b[?1049l").unwrap(), raw.rfind("a test asked the loop to panic").unwrap());
-    assert!(left < said, "the message comes after the alternate screen is left, where it can be read");
+    let (left, message) = (raw.rfind("\x1b[?1049l").unwrap(), raw.rfind("a test asked the loop to panic").unwrap());
+    assert!(left < message, "the message is written after the alternate screen is left");
 }
 
 #[test]
-fn a_panic_in_a_task_is_a_message_and_the_rest_goes_on() {
+fn panic_in_a_task_is_reported_and_the_dashboard_continues() {
     let mut term = Term::spawn_with(&[("RUNTAIL_TEST_PANIC", "task")], &["--demo"], 120, 30);
     term.wait_for("support-bot");
     term.keys("\x1b[24~");
@@ -218,7 +218,7 @@ fn a_panic_in_a_task_is_a_message_and_the_rest_goes_on() {
     assert_restored(&term);
 }
 
-/// From the deployments to the composer of a run, by way of the assistants.
+/// Opens the composer of a run from the deployments list, via the assistants.
 #[track_caller]
 fn compose(term: &Term, assistant: &str) {
     term.wait_for("contract-rev");
@@ -229,7 +229,7 @@ fn compose(term: &Term, assistant: &str) {
 }
 
 #[test]
-fn the_whole_way_from_the_deployments_to_a_run_of_ones_own() {
+fn run_is_started_from_the_deployments_list() {
     let mut term = demo(120, 36);
     compose(&term, "support");
     term.keys("where is my order?");
@@ -240,7 +240,7 @@ fn the_whole_way_from_the_deployments_to_a_run_of_ones_own() {
     term.wait_for("‖ paused");
     let screen = term.screen();
     assert!(screen.contains("where is my order?") && screen.contains("human"), "{screen}");
-    // The first entry is what the server's records said when the run began.
+    // The first entry is the snapshot of the server's records at the start of the run.
     term.keys("7g");
     term.wait_for("metadata");
     term.keys("\r");
@@ -258,7 +258,7 @@ fn the_whole_way_from_the_deployments_to_a_run_of_ones_own() {
     assert_restored(&term);
 }
 
-/// The end of the thread's id in the breadcrumb, behind the thread's graph: in little room there is no more of it.
+/// Returns the end of the thread's id in the breadcrumb, which is all that fits after the graph's name.
 fn shown_thread(term: &Term) -> Option<String> {
     let screen = term.screen();
     let id = screen.split("contract-review › support ").nth(1)?.split_whitespace().next()?;
@@ -278,7 +278,7 @@ fn leaving_a_stream_does_not_cancel_its_run() {
     term.wait_for("› assistants");
     term.keys("1");
     term.wait_for("› threads");
-    // The thread that one comes from is selected: its runs are shown.
+    // The thread of the closed stream is selected, so its runs are shown.
     term.wait_until("the thread, selected", |term| {
         term.screen().lines().any(|l| l.split('│').nth(1).is_some_and(|r| r.contains('▌') && r.contains(&thread)))
     });
@@ -293,7 +293,7 @@ fn leaving_a_stream_does_not_cancel_its_run() {
 }
 
 #[test]
-fn a_terminal_that_shrank_while_we_were_stopped_is_drawn_at_its_new_size() {
+fn terminal_resized_while_stopped_is_drawn_at_its_new_size() {
     let term = Term::spawn_as_job(&["--demo"], 160, 50);
     term.wait_for("vendor-intake");
     term.keys("G\x1a");
@@ -307,7 +307,7 @@ fn a_terminal_that_shrank_while_we_were_stopped_is_drawn_at_its_new_size() {
     assert_restored(&term);
 }
 
-/// The dashboard in tmux, started from a shell whose screen has something to come back to.
+/// Starts the dashboard in tmux from a shell that has printed a line, which must be there again at the end.
 #[track_caller]
 fn demo_in_tmux(term: &str) -> Option<Tmux> {
     let tmux = Tmux::start(term, 120, 36)?;
@@ -330,14 +330,14 @@ fn assert_restored_in_tmux(tmux: &Tmux, code: &str) {
     for (name, normal) in [("alternate_on", "0"), ("cursor_flag", "1"), ("mouse_any_flag", "0"), ("keypad_flag", "0")] {
         assert_eq!(tmux.variable(name), normal, "{name}: {screen}");
     }
-    // Only a terminal in its usual modes shows what is typed and takes a line.
+    // Only a terminal in its normal modes echoes input and accepts a line.
     tmux.line("stty -a | grep -o ' icanon' && echo typed");
     tmux.wait_for(" icanon\ntyped");
     assert!(tmux.screen().contains("grep -o"), "{}", tmux.screen());
 }
 
 #[test]
-fn tmux_shows_the_dashboard_and_gets_its_screen_back() {
+fn tmux_shows_the_dashboard_and_restores_its_screen() {
     for term in ["screen-256color", "tmux-256color"] {
         let Some(tmux) = demo_in_tmux(term) else { return };
         tmux.resize(50, 10);
@@ -355,7 +355,7 @@ fn tmux_shows_the_dashboard_and_gets_its_screen_back() {
 }
 
 #[test]
-fn a_signal_leaves_a_normal_pane_in_tmux() {
+fn signals_restore_the_pane_in_tmux() {
     for (term, signal, code) in [("screen-256color", libc::SIGTERM, "143"), ("tmux-256color", libc::SIGSEGV, "139")] {
         let Some(tmux) = demo_in_tmux(term) else { return };
         tmux.signal(signal);
@@ -363,7 +363,7 @@ fn a_signal_leaves_a_normal_pane_in_tmux() {
     }
 }
 
-/// The bytes that a terminal sends for a key.
+/// Returns the bytes that a terminal sends for a key.
 fn bytes_of(key: Key) -> String {
     let alt = if key.alt { "\x1b" } else { "" };
     let text = match key.code {
@@ -389,9 +389,9 @@ fn bytes_of(key: Key) -> String {
     format!("{alt}{text}")
 }
 
-/// The monkey of `tests/monkey/main.rs`, with the binary in a terminal. `RUNTAIL_MONKEY_SEED` repeats a run.
+/// Random keys as in `tests/monkey/main.rs`, with the binary in a terminal. `RUNTAIL_MONKEY_SEED` repeats a run.
 #[test]
-fn random_keys_leave_a_normal_terminal() {
+fn random_keys_restore_the_terminal() {
     let seed = std::env::var("RUNTAIL_MONKEY_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
     println!("RUNTAIL_MONKEY_SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
@@ -400,10 +400,10 @@ fn random_keys_leave_a_normal_terminal() {
     let script = format!("cd '{}' && PATH=/nonexistent exec \"$@\"", folder.path().display());
     let mut term = Term::spawn_under(&script, &["--demo"], 120, 36);
     term.wait_for("support-bot");
-    // These leave, stop the process, or begin a command, of which some leave.
-    let kept = |key: &Key| !matches!(bytes_of(*key).as_str(), "q" | "\x03" | "\x1a" | ":");
+    // These keys quit, stop the process, or start a command that may quit.
+    let is_harmless = |key: &Key| !matches!(bytes_of(*key).as_str(), "q" | "\x03" | "\x1a" | ":");
     let keys = BINDINGS.iter().flat_map(|row| row.keys).map(|key| key.parse::<Key>().unwrap());
-    let keys: Vec<Key> = keys.filter(kept).collect();
+    let keys: Vec<Key> = keys.filter(is_harmless).collect();
     for _ in 0..300 {
         match random.u8(0..12) {
             0 => term.resize(random.u16(1..200), random.u16(1..60)),
@@ -412,9 +412,9 @@ fn random_keys_leave_a_normal_terminal() {
             3 => term.keys("\r"),
             _ => term.keys(&bytes_of(keys[random.usize(0..keys.len())])),
         }
-        term.wait_for_rest(Duration::from_millis(5));
+        term.wait_for_quiet(Duration::from_millis(5));
     }
-    term.wait_for_rest(Duration::from_millis(200));
+    term.wait_for_quiet(Duration::from_millis(200));
     term.keys("\x03");
     assert_eq!(term.exit_status().exit_code(), 0);
     assert_restored(&term);

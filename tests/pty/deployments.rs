@@ -1,19 +1,19 @@
-//! The dashboard over several control planes of the simulator, in a pseudo-terminal: what it shows, and what it asks.
+//! The dashboard in a pseudo-terminal with control planes of the simulator: the screen, and the requests.
 
 use runtail_sim::{Options, Rule, Scenario, Sim};
 use runtail_testkit::term::Term;
 use std::time::Duration;
 
-/// A simulator, and a configuration with profiles that lead to it.
-struct World {
+/// A simulator, and a configuration with profiles for it.
+struct TestServer {
     runtime: tokio::runtime::Runtime,
     sim: Sim,
     config: String,
     _folder: tempfile::TempDir,
 }
 
-impl World {
-    fn new(options: Options, profiles: &[&str], more: &str) -> World {
+impl TestServer {
+    fn new(options: Options, profiles: &[&str], more: &str) -> TestServer {
         rustls::crypto::ring::default_provider().install_default().ok();
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let sim = runtime.block_on(Sim::start(options)).unwrap();
@@ -27,12 +27,12 @@ impl World {
             ));
         }
         std::fs::write(&path, text).unwrap();
-        World { runtime, sim, config: path.to_string_lossy().into_owned(), _folder: folder }
+        TestServer { runtime, sim, config: path.to_string_lossy().into_owned(), _folder: folder }
     }
 
-    fn fleet(deployments: usize) -> World {
+    fn with_deployments(deployments: usize) -> TestServer {
         let options = Options { scenario: Scenario::Fleet { deployments }, speed: 1.0, ..Options::default() };
-        World::new(options, &["here"], "")
+        TestServer::new(options, &["here"], "")
     }
 
     #[track_caller]
@@ -41,7 +41,7 @@ impl World {
         Term::spawn_with(&[("RUNTAIL_TEST_KEY", &key)], &["--config", &self.config], cols, rows)
     }
 
-    /// The answer of the control plane to a GET.
+    /// Returns the response of the control plane to a GET.
     fn get(&self, path: &str) -> serde_json::Value {
         let region = &self.sim.regions()[0];
         let (url, key) = (format!("{}{path}", region.url), region.api_key.clone());
@@ -51,91 +51,92 @@ impl World {
         })
     }
 
-    /// The deployments, in the order of their names.
+    /// Returns the deployments sorted by name.
     fn deployments(&self) -> Vec<serde_json::Value> {
         let mut rows = self.get("/v2/deployments?limit=100")["resources"].as_array().unwrap().clone();
         rows.sort_by_key(|row| row["name"].to_string());
         rows
     }
 
-    fn asked(&self, part: &str) -> usize {
+    /// Counts the requests that contain this text.
+    fn count_requests(&self, part: &str) -> usize {
         self.sim.requests().iter().filter(|r| format!("{} {}?{}", r.method, r.path, r.query).contains(part)).count()
     }
 }
 
 #[test]
-fn all_pages_of_all_profiles_are_one_list() {
+fn all_pages_of_all_profiles_form_one_list() {
     let options = Options { scenario: Scenario::Fleet { deployments: 250 }, speed: 1.0, ..Options::default() };
-    let world = World::new(options, &["one", "two"], "");
-    let term = world.open(140, 40);
+    let server = TestServer::new(options, &["one", "two"], "");
+    let term = server.open(140, 40);
     term.wait_for("DEPLOYMENTS  500");
-    assert!(world.asked("limit=100&offset=200") >= 2, "to the end, in each profile");
-    // What is newest fills in, those on the screen first, and each final one is asked for once.
+    assert!(server.count_requests("limit=100&offset=200") >= 2, "the last page, in each profile");
+    // Newest revisions are loaded, visible rows first, and each final one is requested once.
     term.wait_until("every newest revision", |term| !term.screen().contains('…'));
     term.keys("/newest:failed !two\r");
     term.wait_until("the filter", |term| term.screen().contains(" of 500") && !term.screen().contains("DEPLOYED  "));
-    let newest = |world: &World| {
-        let mut asked: Vec<String> = world.sim.requests().iter().map(|r| r.path.clone()).collect();
-        asked.retain(|path| path.contains("/revisions/"));
-        asked.sort();
-        asked
+    let newest = |server: &TestServer| {
+        let mut paths: Vec<String> = server.sim.requests().iter().map(|r| r.path.clone()).collect();
+        paths.retain(|path| path.contains("/revisions/"));
+        paths.sort();
+        paths
     };
-    let all = newest(&world);
-    let mut twice = all.clone();
-    twice.dedup_by(|a, b| a == b);
-    assert!(all.len() <= 2 * twice.len(), "two profiles ask for each once: {} of {}", all.len(), twice.len());
+    let all = newest(&server);
+    let mut once = all.clone();
+    once.dedup_by(|a, b| a == b);
+    assert!(all.len() <= 2 * once.len(), "two profiles request each once: {} of {}", all.len(), once.len());
 }
 
 #[test]
-fn a_server_that_ignores_the_offset_is_noticed() {
-    let world = World::fleet(150);
-    let first = world.get("/v2/deployments?limit=100");
-    world.sim.rule(Rule::on("GET", "/v2/deployments?").status(200).json(&first));
-    let term = world.open(140, 40);
+fn ignored_offset_is_reported() {
+    let server = TestServer::with_deployments(150);
+    let first = server.get("/v2/deployments?limit=100");
+    server.sim.rule(Rule::on("GET", "/v2/deployments?").status(200).json(&first));
+    let term = server.open(140, 40);
     term.wait_for("here ◐ partial");
     term.keys("!");
     term.wait_for("repeats a page");
 }
 
 #[test]
-fn a_watched_revision_that_ends_calls_by_the_bell_or_the_desktop() {
-    for (notify, called) in [("bell", "\u{7}"), ("osc9", "\u{1b}]9;here › "), ("osc777", "\u{1b}]777;notify;here › ")]
+fn watched_revision_alerts_by_bell_or_desktop_notification() {
+    for (notify, sequence) in [("bell", "\u{7}"), ("osc9", "\u{1b}]9;here › "), ("osc777", "\u{1b}]777;notify;here › ")]
     {
-        let world = World::fleet(3);
-        let revision = world.deployments()[0]["latest_revision_id"].as_str().unwrap().to_string();
-        world.sim.force_status(&revision, "BUILDING");
-        let config = std::fs::read_to_string(&world.config).unwrap();
-        std::fs::write(&world.config, format!("{config}\n[ui]\nnotify = \"{notify}\"\n")).unwrap();
-        let term = world.open(140, 40);
+        let server = TestServer::with_deployments(3);
+        let revision = server.deployments()[0]["latest_revision_id"].as_str().unwrap().to_string();
+        server.sim.force_status(&revision, "BUILDING");
+        let config = std::fs::read_to_string(&server.config).unwrap();
+        std::fs::write(&server.config, format!("{config}\n[ui]\nnotify = \"{notify}\"\n")).unwrap();
+        let term = server.open(140, 40);
         term.wait_for("◐ BUILDING");
         term.keys("w");
         term.wait_for("1 watched");
-        // Wherever one is by then.
+        // Another row is selected when it ends.
         term.keys("G");
-        world.sim.force_status(&revision, "BUILD_FAILED");
+        server.sim.force_status(&revision, "BUILD_FAILED");
         term.wait_for("is BUILD_FAILED (");
-        term.wait_until("the call", |term| String::from_utf8_lossy(&term.raw_output()).contains(called));
+        term.wait_until("the alert", |term| String::from_utf8_lossy(&term.raw_output()).contains(sequence));
     }
 }
 
 #[test]
-fn what_vanished_between_the_list_and_a_key_is_said_to_be_gone() {
-    let world = World::fleet(3);
-    let row = world.deployments()[0].clone();
+fn deleted_deployment_is_reported_when_opened() {
+    let server = TestServer::with_deployments(3);
+    let row = server.deployments()[0].clone();
     let (id, name) = (row["id"].as_str().unwrap(), row["name"].as_str().unwrap());
-    let term = world.open(140, 40);
+    let term = server.open(140, 40);
     term.wait_for(name);
-    world.sim.rule(Rule::on("GET", &format!("/v2/deployments/{id}")).status(404));
+    server.sim.rule(Rule::on("GET", &format!("/v2/deployments/{id}")).status(404));
     term.keys("d");
     term.wait_for(&format!("deployment {name} was deleted"));
 }
 
 #[test]
-fn a_deployment_is_shown_with_all_its_fields_and_without_a_secret() {
-    let world = World::fleet(3);
-    let row = world.deployments()[0].clone();
+fn deployment_record_shows_all_fields_without_secrets() {
+    let server = TestServer::with_deployments(3);
+    let row = server.deployments()[0].clone();
     let secret = row["secrets"][0]["value"].as_str().unwrap().to_string();
-    let term = world.open(120, 60);
+    let term = server.open(120, 60);
     term.wait_for(row["name"].as_str().unwrap());
     term.keys("d");
     term.wait_for("OPENAI_API_KEY");
@@ -143,18 +144,18 @@ fn a_deployment_is_shown_with_all_its_fields_and_without_a_secret() {
     term.wait_for("1 of 1");
     term.wait_for("***");
     let everything = String::from_utf8_lossy(&term.raw_output()).into_owned();
-    assert!(!everything.contains(&secret[..12]), "a secret was on the screen");
+    assert!(!everything.contains(&secret[..12]), "a secret was on screen");
 }
 
 #[test]
-fn a_log_that_repeats_a_secret_does_not_show_it() {
-    let world = World::fleet(3);
-    let row = world.deployments()[0].clone();
+fn secrets_in_logs_are_redacted() {
+    let server = TestServer::with_deployments(3);
+    let row = server.deployments()[0].clone();
     let secret = row["secrets"][0]["value"].as_str().unwrap();
     let line = format!("the key is {secret}, from https://me:hunter2@git.example/x");
     let logs = serde_json::json!({"logs": [{"timestamp": 1_795_000_000_000u64, "message": line}], "next_offset": null});
-    world.sim.rule(Rule::on("POST", "_logs").status(200).json(&logs));
-    let term = world.open(140, 40);
+    server.sim.rule(Rule::on("POST", "_logs").status(200).json(&logs));
+    let term = server.open(140, 40);
     term.wait_for(row["name"].as_str().unwrap());
     term.keys("l");
     term.wait_for("the key is ***, from https://***@git.example/x");
@@ -163,23 +164,23 @@ fn a_log_that_repeats_a_secret_does_not_show_it() {
 }
 
 #[test]
-fn pinned_deployments_of_a_server_without_a_list() {
+fn pinned_deployments_are_shown_for_a_server_without_a_list() {
     let options = Options { scenario: Scenario::Contract, ..Options::default() };
-    let world = World::new(options, &["here"], "");
-    let made = world.runtime.block_on(async {
-        let region = &world.sim.regions()[0];
+    let server = TestServer::new(options, &["here"], "");
+    let created = server.runtime.block_on(async {
+        let region = &server.sim.regions()[0];
         let body = serde_json::json!({"name": "pinned-bot", "source": "github", "source_config": {"deployment_type": "dev",
             "integration_id": "33333333-3333-4333-8333-333333333333", "repo_url": "https://github.com/acme/bot", "build_on_push": false},
             "source_revision_config": {"repo_ref": "main", "langgraph_config_path": "langgraph.json"}, "secrets": []});
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
-        let ask = http.post(format!("{}/v2/deployments", region.url)).header("x-api-key", &region.api_key).json(&body);
-        ask.send().await.unwrap().json::<serde_json::Value>().await.unwrap()
+        let request = http.post(format!("{}/v2/deployments", region.url)).header("x-api-key", &region.api_key).json(&body);
+        request.send().await.unwrap().json::<serde_json::Value>().await.unwrap()
     });
-    let id = made["id"].as_str().unwrap_or_else(|| panic!("{made}"));
-    let config = std::fs::read_to_string(&world.config).unwrap();
+    let id = created["id"].as_str().unwrap_or_else(|| panic!("{created}"));
+    let config = std::fs::read_to_string(&server.config).unwrap();
     let unknown = "99999999-9999-4999-8999-999999999999";
-    std::fs::write(&world.config, format!("{config}deployments = [\"{id}\", \"{unknown}\"]\n")).unwrap();
-    let term = world.open(140, 40);
+    std::fs::write(&server.config, format!("{config}deployments = [\"{id}\", \"{unknown}\"]\n")).unwrap();
+    let term = server.open(140, 40);
     term.wait_for("pinned-bot");
     term.wait_for("here ◐ partial");
     term.wait_until("its newest revision", |term| term.screen().contains("● DEPLOYED"));
@@ -188,35 +189,35 @@ fn pinned_deployments_of_a_server_without_a_list() {
 }
 
 #[test]
-fn a_rate_limit_is_obeyed_and_shown() {
-    let world = World::fleet(3);
-    let term = world.open(140, 40);
+fn rate_limits_are_honored_and_shown() {
+    let server = TestServer::with_deployments(3);
+    let term = server.open(140, 40);
     term.wait_for("here ●");
-    world.sim.rule(Rule::on("GET", "/v2/deployments?").times(1).status(429).header("retry-after", "2"));
+    server.sim.rule(Rule::on("GET", "/v2/deployments?").times(1).status(429).header("retry-after", "2"));
     term.wait_for("here ◌ 429");
-    // Everything of the profile waits, and goes on by itself.
+    // All requests of the profile wait, then continue automatically.
     term.wait_for("here ●");
 }
 
 #[test]
-fn a_refused_key_stops_the_profile_and_r_asks_again() {
-    let world = World::fleet(3);
-    let term = world.open(140, 40);
+fn rejected_key_stops_the_profile_and_r_retries() {
+    let server = TestServer::with_deployments(3);
+    let term = server.open(140, 40);
     term.wait_for("here ●");
-    world.sim.rule(Rule::on("GET", "/v2/deployments?").times(1).status(401));
+    server.sim.rule(Rule::on("GET", "/v2/deployments?").times(1).status(401));
     term.wait_for("✗ 401, r retries");
-    // The rows stay, as old as they are.
+    // The outdated rows stay.
     assert!(term.screen().contains("DEPLOYED"), "{}", term.screen());
     term.keys("r");
     term.wait_for("here ●");
 }
 
 #[test]
-fn logs_are_followed_over_a_failed_look() {
-    let world = World::fleet(3);
-    let term = world.open(140, 40);
+fn logs_continue_after_a_failed_poll() {
+    let server = TestServer::with_deployments(3);
+    let term = server.open(140, 40);
     term.wait_for("DEPLOYED");
-    world.sim.rule(Rule::on("POST", "_logs").skip(1).times(1).status(503));
+    server.sim.rule(Rule::on("POST", "_logs").skip(1).times(1).status(503));
     term.keys("l");
     term.wait_for("SERVER LOG of here");
     term.wait_for("lines");
@@ -228,9 +229,9 @@ fn logs_are_followed_over_a_failed_look() {
     };
     let before = count(&term);
     term.wait_until("more lines", |term| count(term) > before && !term.screen().contains("✗ 503"));
-    // The lines of a view are all different: none was shown twice.
+    // All lines differ, so none is shown twice.
     term.keys("f");
-    term.wait_for_rest(Duration::from_millis(300));
+    term.wait_for_quiet(Duration::from_millis(300));
     let screen = term.screen();
     let lines: Vec<&str> = screen.lines().filter(|l| l.contains(" INFO ") || l.contains(" DEBUG ")).collect();
     let mut once = lines.clone();
@@ -239,15 +240,15 @@ fn logs_are_followed_over_a_failed_look() {
 }
 
 #[test]
-fn a_failed_revision_is_explained_with_its_log() {
-    let world = World::fleet(60);
-    let term = world.open(140, 44);
+fn failed_revision_is_explained_with_its_log() {
+    let server = TestServer::with_deployments(60);
+    let term = server.open(140, 44);
     term.wait_for("DEPLOYED");
     term.keys("/newest:build_failed\r");
     term.wait_for("✗ BUILD_FAILED");
     term.keys("ge");
     term.wait_for("No solution found when resolving dependencies");
-    // The frame may not have come as a whole yet.
+    // The frame may still be incomplete.
     for part in ["what to do:", "the end of the build log", "runtail --config", "the last good revision"] {
         term.wait_for(part);
     }

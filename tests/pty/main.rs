@@ -1,10 +1,10 @@
-//! The dashboard in a pseudo-terminal, against the simulator.
+//! The dashboard in a pseudo-terminal with the simulator.
 #![cfg(unix)]
 
 mod changes;
 mod contract;
 mod dashboard;
-mod fleet;
-mod past;
+mod deployments;
 mod profiles_live;
+mod recordings;
 mod statuses;

@@ -1,41 +1,41 @@
-//! Profiles that change under a dashboard in a pseudo-terminal, over the simulator: the file is rewritten while it runs.
+//! Profiles that change while the dashboard runs, in a pseudo-terminal with the simulator: the file is rewritten.
 
 use runtail_sim::{Options, Rule, Scenario, Sim};
 use runtail_testkit::term::Term;
 use std::path::PathBuf;
 
-/// A key that opens nothing.
+/// An invalid key.
 const WRONG: &str = "lsv2_pt_wrong0123456789";
 
 /// A simulator, and a folder for the configuration.
-struct World {
+struct TestServer {
     _runtime: tokio::runtime::Runtime,
     sim: Sim,
     folder: tempfile::TempDir,
 }
 
-impl World {
-    fn new() -> World {
+impl TestServer {
+    fn new() -> TestServer {
         rustls::crypto::ring::default_provider().install_default().ok();
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let options = Options { scenario: Scenario::Fleet { deployments: 3 }, speed: 1.0, ..Options::default() };
         let sim = runtime.block_on(Sim::start(options)).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        World { _runtime: runtime, sim, folder }
+        TestServer { _runtime: runtime, sim, folder }
     }
 
-    /// Where the configuration is looked for.
+    /// Returns the path of the configuration file.
     fn file(&self) -> PathBuf {
         self.folder.path().join("runtail/config.toml")
     }
 
-    /// A profile, with its key in this variable.
+    /// Returns a profile with its key in this variable.
     fn profile(&self, name: &str, variable: &str) -> String {
         let url = &self.sim.regions()[0].url;
         format!("# {name}\n[profiles.{name}]\ncontrol_plane = \"{url}\" # here\napi_key_env = \"{variable}\"\n")
     }
 
-    /// Writes the file as editors do: beside it, then in its place.
+    /// Writes the file like editors do: to a new file that replaces the old one.
     fn write(&self, profiles: &[String]) {
         let text = format!("{}[poll]\ninterval = \"1s\"\n", profiles.concat());
         std::fs::create_dir_all(self.file().parent().unwrap()).unwrap();
@@ -50,81 +50,86 @@ impl World {
         Term::spawn_with(&env, &[], 140, 40)
     }
 
-    /// No key was ever on the screen.
-    fn assert_secret(&self, term: &Term) {
+    /// Checks that no key was ever on screen.
+    fn assert_no_key_shown(&self, term: &Term) {
         let everything = String::from_utf8_lossy(&term.raw_output()).into_owned();
         assert!(!everything.contains(&self.sim.regions()[0].api_key) && !everything.contains(WRONG));
     }
 }
 
 #[test]
-fn the_file_is_followed_while_it_is_changed_broken_and_put_right() {
-    let world = World::new();
-    world.write(&[world.profile("one", "RIGHT")]);
-    let term = world.open();
+fn configuration_file_is_reloaded_when_changed_broken_and_fixed() {
+    let server = TestServer::new();
+    server.write(&[server.profile("one", "RIGHT")]);
+    let term = server.open();
     term.wait_for("one ●");
-    let row = world.sim.requests().iter().filter(|r| r.path.ends_with("/v2/deployments")).count();
-    assert!(row > 0);
-    world.write(&[world.profile("one", "RIGHT"), world.profile("two", "RIGHT")]);
+    let polls = server.sim.requests().iter().filter(|r| r.path.ends_with("/v2/deployments")).count();
+    assert!(polls > 0);
+    server.write(&[server.profile("one", "RIGHT"), server.profile("two", "RIGHT")]);
     term.wait_for("two ●");
-    world.write(&["[profiles.one]\nregion = \"mars\"\n".into()]);
+    server.write(&["[profiles.one]\nregion = \"mars\"\n".into()]);
     term.wait_for("config.toml:2:10: unknown region \"mars\"");
     assert!(term.screen().contains("two ●"), "{}", term.screen());
     term.keys("p");
     term.wait_for("The current file is not in use");
-    world.write(&[world.profile("one", "RIGHT")]);
+    server.write(&[server.profile("one", "RIGHT")]);
     term.wait_until("two is gone", |term| {
         let screen = term.screen();
         !screen.contains("not in use:") && !screen.contains("two ●") && screen.contains("one ●")
     });
-    // Another key, which is not taken: what was goes on.
-    world.write(&[world.profile("one", "WRONG")]);
+    // The new key is rejected: the old definition stays in use.
+    server.write(&[server.profile("one", "WRONG")]);
     term.wait_for("✗ 401, u uses it anyway");
     assert!(term.screen().contains("one ●"), "{}", term.screen());
-    let asked = |world: &World| world.sim.requests().iter().filter(|r| r.query.contains("limit=100")).count();
-    let before = asked(&world);
-    term.wait_until("the next poll", |_| asked(&world) > before);
+    let polls = |server: &TestServer| server.sim.requests().iter().filter(|r| r.query.contains("limit=100")).count();
+    let before = polls(&server);
+    term.wait_until("the next poll", |_| polls(&server) > before);
     assert!(term.screen().contains("one ●"), "{}", term.screen());
-    // It is used all the same when somebody says so.
+    // u uses it anyway.
     term.keys("u");
     term.wait_for("one ✗ 401, r retries");
-    world.assert_secret(&term);
+    server.assert_no_key_shown(&term);
 }
 
 #[test]
-fn a_profile_is_switched_to_when_it_was_reached() {
-    let world = World::new();
+fn switching_profiles_waits_for_a_successful_check() {
+    let server = TestServer::new();
     let chosen = "default_profiles = [\"one\"]\n".to_string();
-    world.write(&[chosen, world.profile("one", "RIGHT"), world.profile("bad", "WRONG"), world.profile("two", "RIGHT")]);
-    let term = world.open();
+    server.write(&[
+        chosen,
+        server.profile("one", "RIGHT"),
+        server.profile("bad", "WRONG"),
+        server.profile("two", "RIGHT"),
+    ]);
+    let term = server.open();
     term.wait_for("one ●");
     term.keys("p");
     term.wait_for("[ ]  bad");
     term.keys("j\r");
     term.wait_for("✗ 401, u uses it anyway");
     assert!(term.screen().contains("[x]  one") && term.screen().contains("[ ]  bad"), "{}", term.screen());
-    // While the next one is checked the old one stays.
-    world.sim.rule(Rule::on("GET", "/v2/deployments?limit=1&").times(1).hang());
+    // While the next profile is checked, the old one stays in use.
+    server.sim.rule(Rule::on("GET", "/v2/deployments?limit=1&").times(1).hang());
     term.keys("j\r");
     term.wait_for("checking two…");
     assert!(term.screen().contains("[x]  one"), "{}", term.screen());
-    // The check is called off, and made again.
+    // The check is canceled and repeated.
     term.keys(" ");
     term.wait_until("no check", |term| !term.screen().contains("checking"));
     term.keys("\r");
     term.wait_for("[x]  two");
-    term.wait_until("one is left", |term| term.screen().contains("[ ]  one"));
+    term.wait_until("one is no longer used", |term| term.screen().contains("[ ]  one"));
     term.keys("\x1b");
     term.wait_for("two ●");
-    world.assert_secret(&term);
+    server.assert_no_key_shown(&term);
 }
 
 #[test]
-fn a_profile_is_edited_and_saved() {
-    let world = World::new();
-    world.write(&[world.profile("one", "RIGHT"), world.profile("two", "RIGHT")]);
-    let before = std::fs::read_to_string(world.file()).unwrap();
-    let term = world.open();
+fn profile_is_edited_and_saved() {
+    let server = TestServer::new();
+    server.write(&[server.profile("one", "RIGHT"), server.profile("two", "RIGHT")]);
+    let before = std::fs::read_to_string(server.file()).unwrap();
+    let term = server.open();
     term.wait_for("two ●");
     term.keys("p");
     term.wait_for("[x]  one");
@@ -134,27 +139,27 @@ fn a_profile_is_edited_and_saved() {
     term.wait_for("label = \"PROD\"");
     term.keys("\x12");
     term.wait_for("not saved");
-    // A label needs no check: it counts at once.
+    // A label needs no check and applies immediately.
     term.wait_for("‹PROD›");
     term.keys("s");
     term.wait_for("+ label = \"PROD\"");
-    assert_eq!(std::fs::read_to_string(world.file()).unwrap(), before, "not before it was said");
+    assert_eq!(std::fs::read_to_string(server.file()).unwrap(), before, "the file is not written before Ctrl-S");
     term.keys("\x13");
     term.wait_for("config.toml was written");
-    let wanted = before.replace("\n[poll]", "\nlabel = \"PROD\"\n[poll]");
-    assert_eq!(std::fs::read_to_string(world.file()).unwrap(), wanted);
-    world.assert_secret(&term);
+    let expected = before.replace("\n[poll]", "\nlabel = \"PROD\"\n[poll]");
+    assert_eq!(std::fs::read_to_string(server.file()).unwrap(), expected);
+    server.assert_no_key_shown(&term);
 }
 
 #[test]
-fn without_a_configuration_the_first_run_leads_to_one() {
-    let world = World::new();
-    let mut term = world.open();
+fn first_run_continues_when_a_configuration_appears() {
+    let server = TestServer::new();
+    let mut term = server.open();
     term.wait_for("Not configured yet");
     term.keys("j\r");
     term.wait_for("✗ us: the environment variable LANGSMITH_API_KEY is not set");
-    // Somebody makes the file in another window.
-    world.write(&[world.profile("one", "RIGHT")]);
+    // The file is created by another program.
+    server.write(&[server.profile("one", "RIGHT")]);
     term.wait_for("one ●");
     assert!(!term.screen().contains("Not configured"), "{}", term.screen());
     term.keys("q");

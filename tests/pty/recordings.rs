@@ -1,5 +1,5 @@
-//! Recordings in a terminal: one that is opened, gone through and left, without a word to any server; ones that cannot be
-//! read; and one that is being made when the dashboard ends.
+//! Recordings in a terminal: replayed without requests to servers, unreadable or damaged, and written while the dashboard
+//! ends.
 
 use runtail_stream::{Chain, Data, End, Event, Head, Outcome, Reader, Record, Seq, write_record};
 use runtail_testkit::process;
@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A recording of so many events, a tenth of a second apart.
+/// Creates a recording of this many events, 0.1s apart.
 fn recording(events: u64) -> Vec<u8> {
     let at = |tenths: u64| jiff::Timestamp::from_millisecond(1_795_224_332_000 + tenths as i64 * 100).unwrap();
     let head = Head { at: at(0), server: "http://127.0.0.1:1".into(), ..Head::default() };
@@ -37,30 +37,30 @@ fn recording(events: u64) -> Vec<u8> {
     lines
 }
 
-fn written(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, bytes).unwrap();
     path
 }
 
 #[track_caller]
-fn ends_well(mut term: Term, code: u32) {
+fn assert_exit(mut term: Term, code: u32) {
     assert_eq!(term.exit_status().exit_code(), code, "{}", term.screen());
-    assert!(term.left_behind().is_empty(), "left behind: {:?}", term.left_behind());
+    assert!(term.unrestored_modes().is_empty(), "left behind: {:?}", term.unrestored_modes());
 }
 
 #[test]
-fn a_recording_is_gone_through_and_no_server_hears_of_it() {
+fn recording_is_replayed_without_requests_to_servers() {
     let folder = tempfile::tempdir().unwrap();
-    let file = written(folder.path(), "a.jsonl", &recording(40));
-    // All that the configuration knows of leads here.
+    let file = write_file(folder.path(), "a.jsonl", &recording(40));
+    // All servers in the configuration have this address.
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     server.set_nonblocking(true).unwrap();
     let url = format!("http://{}", server.local_addr().unwrap());
     let config = format!(
         "[profiles.a]\nurl = \"{url}\"\napi_key = {{ env = \"NOWHERE\" }}\n\n[profiles.b]\nagent_server = \"{url}\"\n"
     );
-    let config = written(folder.path(), "config.toml", config.as_bytes());
+    let config = write_file(folder.path(), "config.toml", config.as_bytes());
     let args = ["--config", config.to_str().unwrap(), "--replay", file.to_str().unwrap()];
     let term = Term::spawn(&args, 120, 30);
     term.wait_for("ended: success");
@@ -75,57 +75,57 @@ fn a_recording_is_gone_through_and_no_server_hears_of_it() {
     term.wait_for("event 36 of 40");
     term.keys(">.");
     term.wait_for("event 39 of 40");
-    // Twenty slides are the whole of it.
+    // Twenty jumps cover the whole stream.
     term.keys(&"<".repeat(30));
     term.wait_for(" 0 of 40");
     term.wait_for("Before the first event.");
     assert!(!term.screen().contains("n1."), "{}", term.screen());
     term.keys("SSSR");
-    term.wait_until("now again, after it was played", |term| {
+    term.wait_until("the live view after playback", |term| {
         !term.screen().contains("PAST") && term.screen().contains("n40.")
     });
     term.keys(",G");
-    term.wait_until("now", |term| !term.screen().contains("PAST"));
-    // What needs a server says that there is none.
+    term.wait_until("the live view", |term| !term.screen().contains("PAST"));
+    // Actions that need a server report that there is none.
     term.keys(":state\r");
     term.wait_for("there is no server");
     term.keys("\x1b");
     term.keys("a");
     term.wait_for("there is no server");
     term.keys("\x03");
-    ends_well(term, 0);
-    let heard = server.accept();
-    assert!(heard.is_err(), "somebody was asked: {heard:?}");
+    assert_exit(term, 0);
+    let request = server.accept();
+    assert!(request.is_err(), "a server was contacted: {request:?}");
 }
 
 #[test]
-fn what_cannot_be_read_is_said_where_it_was_typed() {
+fn unreadable_recordings_are_reported_on_the_command_line() {
     let folder = tempfile::tempdir().unwrap();
-    let shut = folder.path().join("nowhere.jsonl");
-    for (path, code, says) in [(shut.as_path(), 1, "No such file"), (folder.path(), 2, "directory")] {
+    let missing = folder.path().join("nowhere.jsonl");
+    for (path, code, message) in [(missing.as_path(), 1, "No such file"), (folder.path(), 2, "directory")] {
         let mut term = Term::spawn(&["--replay", path.to_str().unwrap()], 120, 30);
         assert_eq!(term.exit_status().exit_code(), code, "{}", term.screen());
-        assert!(term.screen().contains("cannot read") && term.screen().contains(says), "{}", term.screen());
+        assert!(term.screen().contains("cannot read") && term.screen().contains(message), "{}", term.screen());
         let raw = String::from_utf8_lossy(&term.raw_output()).into_owned();
-        assert!(!raw.contains("\x1b[?1049h"), "no dashboard was begun: {raw:?}");
+        assert!(!raw.contains("\x1b[?1049h"), "no dashboard was started: {raw:?}");
     }
 }
 
 #[test]
-fn what_is_damaged_shows_what_is_whole_and_says_so() {
+fn damaged_recordings_show_intact_records_and_report_damage() {
     let folder = tempfile::tempdir().unwrap();
     let whole = recording(9);
     let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
     let cut = [&lines[..6].concat()[..], &lines[6][..20]].concat();
     let broken = [&lines[..4].concat()[..], b"nonsense\n", &lines[4..].concat()[..]].concat();
-    for (name, bytes, says) in [
+    for (name, bytes, message) in [
         ("cut.jsonl", cut, "ends in the middle of a line"),
         ("open.jsonl", lines[..6].concat(), "has no end"),
         ("broken.jsonl", broken, "possible gaps"),
         ("noise.jsonl", b"\x00\xff\x1b[31mnoise\n".repeat(5), "has no end"),
         ("empty.jsonl", Vec::new(), "has no end"),
     ] {
-        let file = written(folder.path(), name, &bytes);
+        let file = write_file(folder.path(), name, &bytes);
         let term = Term::spawn(&["--replay", file.to_str().unwrap()], 120, 30);
         term.wait_for("ended: ");
         match name {
@@ -133,9 +133,9 @@ fn what_is_damaged_shows_what_is_whole_and_says_so() {
                 term.keys("8");
                 term.wait_for("1 lines are not records");
             }
-            _ => term.wait_for(says),
+            _ => term.wait_for(message),
         }
-        // There may be nothing to go through: keys do no harm then.
+        // Without events the keys have no effect.
         term.keys(", <R G");
         term.wait_for("ended: ");
         if name == "cut.jsonl" {
@@ -143,12 +143,12 @@ fn what_is_damaged_shows_what_is_whole_and_says_so() {
             term.wait_for("n4.");
         }
         term.keys("\x03");
-        ends_well(term, 0);
+        assert_exit(term, 0);
     }
 }
 
-/// A recording that is being made of a stream that goes on.
-fn recorded(folder: &Path) -> (Term, PathBuf) {
+/// Starts recording an active stream.
+fn start_recording(folder: &Path) -> (Term, PathBuf) {
     let term = Term::spawn(&["--demo"], 120, 30);
     term.wait_for("contract-rev");
     term.keys("\r");
@@ -166,38 +166,38 @@ fn recorded(folder: &Path) -> (Term, PathBuf) {
 }
 
 #[test]
-fn a_recording_is_whole_when_the_dashboard_is_ended() {
+fn recording_is_complete_when_the_dashboard_ends() {
     for (how, signal) in [("TERM", Some(libc::SIGTERM)), ("HUP", Some(libc::SIGHUP)), ("q", None)] {
         let folder = tempfile::tempdir().unwrap();
-        let (mut term, file) = recorded(folder.path());
+        let (mut term, file) = start_recording(folder.path());
         match signal {
             Some(signal) => term.signal(signal),
             None => term.keys("\x03"),
         }
         term.exit_status();
-        let records: Vec<Record> = Reader::open(&file).unwrap().map(|read| read.expect("whole lines")).collect();
+        let records: Vec<Record> = Reader::open(&file).unwrap().map(|read| read.expect("complete lines")).collect();
         let is_event = |record: &&Record| matches!(record, Record::Event(event) if !event.is_snapshot());
         let events = records.iter().filter(is_event).count() as u64;
         let Some(Record::End(end)) = records.last() else { panic!("{how}: {:?}", records.last()) };
         assert_eq!(end.events, events, "{how}");
-        let told = process::run(["verify", file.to_str().unwrap()]).expect(0);
-        assert!(told.stdout.contains(": sound; "), "{how}: {}", told.stdout);
+        let verified = process::run(["verify", file.to_str().unwrap()]).expect(0);
+        assert!(verified.stdout.contains(": sound; "), "{how}: {}", verified.stdout);
     }
 }
 
 #[test]
-fn a_recording_ends_with_its_stream() {
+fn recording_ends_with_its_stream() {
     let folder = tempfile::tempdir().unwrap();
-    let (term, file) = recorded(folder.path());
+    let (term, file) = start_recording(folder.path());
     term.wait_for("Recorded ");
     assert!(!term.screen().contains("REC "), "{}", term.screen());
-    let told = process::run(["verify", file.to_str().unwrap()]).expect(0);
-    assert!(told.stdout.contains(", success; every line matches its hash"), "{}", told.stdout);
-    // It is opened beside the stream that it is of, and shows the same.
+    let verified = process::run(["verify", file.to_str().unwrap()]).expect(0);
+    assert!(verified.stdout.contains(", success; every line matches its hash"), "{}", verified.stdout);
+    // Opened next to its stream, the recording shows the same messages.
     term.keys(&format!(":replay {}\r", file.display()));
     term.wait_for("r.jsonl");
     term.wait_for("ended: success");
-    term.wait_for_rest(Duration::from_millis(300));
+    term.wait_for_quiet(Duration::from_millis(300));
     let messages = |term: &Term| {
         let screen = term.screen();
         screen
@@ -209,8 +209,8 @@ fn a_recording_ends_with_its_stream() {
     let replayed = messages(&term);
     term.keys("{");
     term.wait_until("the stream itself", |term| term.screen().contains("contract-review › support"));
-    term.wait_for_rest(Duration::from_millis(300));
+    term.wait_for_quiet(Duration::from_millis(300));
     assert_eq!(replayed, messages(&term));
     term.keys("\x03");
-    ends_well(term, 0);
+    assert_exit(term, 0);
 }

@@ -1,10 +1,10 @@
-//! Every status of a thread, as each part of the program tells it: the page's badge, its views, the card that explains it,
-//! the list and the headless commands; on opening and after a restart; held against the server's own records.
+//! Every thread status as shown by each part of the program: the page's badge and views, the explanation, the list and the
+//! commands; when opened and after a restart; compared with the server's own records.
 
 use runtail_core::text::short_id;
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::server::{request_at, text};
-use runtail_testkit::term::{PATIENCE, Term};
+use runtail_testkit::term::{TIMEOUT, Term};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ enum Kind {
 
 use Kind::{Aegra, Contract, JavaScript, Python};
 
-/// An agent server: the simulator's, or a real one.
+/// A simulated or real agent server.
 struct Server {
     kind: Kind,
     url: String,
@@ -34,7 +34,7 @@ impl Server {
         text(&self.call("POST", "/threads", Some(&json!({}))).1, "thread_id")
     }
 
-    /// Starts a run in the background and waits until it has one of these statuses. Its id.
+    /// Starts a run in the background, waits until it has one of these statuses and returns its id.
     fn run(&self, thread: &str, body: &Value, until: &[&str]) -> String {
         let (status, run) = self.call("POST", &format!("/threads/{thread}/runs"), Some(body));
         assert!((200..300).contains(&status), "{status} {run}");
@@ -44,19 +44,19 @@ impl Server {
     }
 
     fn wait_for_run(&self, thread: &str, run: &str, until: &[&str]) {
-        let patience = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + Duration::from_secs(30);
         loop {
             let (_, record) = self.call("GET", &format!("/threads/{thread}/runs/{run}"), None);
             if until.contains(&record["status"].as_str().unwrap_or_default()) {
                 return;
             }
-            assert!(Instant::now() < patience, "run {run} is {record}, not one of {until:?}");
+            assert!(Instant::now() < deadline, "run {run} is {record}, not one of {until:?}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
 
-    /// A thread on which this run was made to its end.
-    fn ended(&self, body: &Value) -> String {
+    /// Creates a thread with this run, and waits for the run's end.
+    fn with_finished_run(&self, body: &Value) -> String {
         let thread = self.thread();
         if self.kind == Contract {
             self.call("POST", &format!("/threads/{thread}/runs/stream"), Some(body));
@@ -66,7 +66,7 @@ impl Server {
         thread
     }
 
-    /// Cancels what runs on a thread: a run whose thread is deleted would go on, and keep a worker.
+    /// Cancels the runs of a thread, because runs of a deleted thread would continue and occupy a worker.
     fn cancel_all(&self, thread: &str) {
         let runs = self.call("GET", &format!("/threads/{thread}/runs"), None).1;
         let is_active = |run: &&Value| matches!(run["status"].as_str(), Some("pending" | "running"));
@@ -79,26 +79,26 @@ impl Server {
 
     fn running(&self) -> (String, String) {
         let thread = self.thread();
-        // The simulator's clock runs a hundred times as fast.
+        // The simulator's clock is a hundred times faster.
         let seconds = if self.is_simulated { 3000 } else { 30 };
         let run = self.run(&thread, &json!({"assistant_id": "slow", "input": {"seconds": seconds}}), &["running"]);
         (thread, run)
     }
 }
 
-/// A status, how it comes about, and how it is told.
+/// A status, how to create it, and how it is shown.
 struct Case {
     name: &'static str,
-    on: &'static [Kind],
-    make: fn(&Server) -> String,
-    /// The thread's status in the server's own record, where the server has one.
+    servers: &'static [Kind],
+    create: fn(&Server) -> String,
+    /// The thread's status in the server's record, if the server has records.
     record: &'static str,
     badge: &'static str,
-    /// In the view Runs.
+    /// In the Runs view.
     runs: &'static str,
-    /// In the card that explains the status.
+    /// In the explanation of the status.
     explained: &'static str,
-    /// In the list and in the tables of the command line.
+    /// In the list and in the tables of commands.
     word: &'static str,
 }
 
@@ -108,10 +108,12 @@ const ALL: &[Kind] = &[Python, JavaScript, Aegra, Contract];
 const CASES: &[Case] = &[
     Case {
         name: "idle",
-        on: ALL,
-        make: |server| {
+        servers: ALL,
+        create: |server| {
             let input = json!({"messages": [{"role": "user", "content": "weather?"}]});
-            server.ended(&json!({"assistant_id": "agent", "input": input, "stream_mode": ["values", "tasks"]}))
+            server.with_finished_run(
+                &json!({"assistant_id": "agent", "input": input, "stream_mode": ["values", "tasks"]}),
+            )
         },
         record: "idle",
         badge: "● idle · last run finished ",
@@ -121,8 +123,8 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "never run",
-        on: LISTING,
-        make: Server::thread,
+        servers: LISTING,
+        create: Server::thread,
         record: "idle",
         badge: "● idle",
         runs: "5 Runs",
@@ -131,8 +133,8 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "waiting",
-        on: ALL,
-        make: |server| server.ended(&json!({"assistant_id": "approval", "input": {"amount": 5}})),
+        servers: ALL,
+        create: |server| server.with_finished_run(&json!({"assistant_id": "approval", "input": {"amount": 5}})),
         record: "interrupted",
         badge: "◆ waiting for you ",
         runs: " paused · waiting for your answer",
@@ -141,8 +143,8 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "waiting for two answers",
-        on: LISTING,
-        make: |server| server.ended(&json!({"assistant_id": "two", "input": {}})),
+        servers: LISTING,
+        create: |server| server.with_finished_run(&json!({"assistant_id": "two", "input": {}})),
         record: "interrupted",
         badge: " · 2 questions",
         runs: " paused · waiting for your answer",
@@ -150,11 +152,11 @@ const CASES: &[Case] = &[
         word: "waiting for you",
     },
     Case {
-        name: "failed, where only the stream tells",
-        on: &[Contract],
-        make: |server| {
+        name: "failed, reported only by the stream",
+        servers: &[Contract],
+        create: |server| {
             let body = json!({"assistant_id": "broken", "input": {}, "stream_mode": ["values", "tasks"]});
-            server.ended(&body)
+            server.with_finished_run(&body)
         },
         record: "",
         badge: "✗ failed ",
@@ -163,9 +165,11 @@ const CASES: &[Case] = &[
         word: "",
     },
     Case {
-        name: "ended, and nobody tells how",
-        on: &[Contract],
-        make: |server| server.ended(&json!({"assistant_id": "broken", "input": {}, "stream_mode": ["values"]})),
+        name: "ended, with an unreported outcome",
+        servers: &[Contract],
+        create: |server| {
+            server.with_finished_run(&json!({"assistant_id": "broken", "input": {}, "stream_mode": ["values"]}))
+        },
         record: "",
         badge: "? status unknown: the newest run",
         runs: " ended · outcome not reported",
@@ -174,8 +178,8 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "failed",
-        on: LISTING,
-        make: |server| server.ended(&json!({"assistant_id": "broken", "input": {}})),
+        servers: LISTING,
+        create: |server| server.with_finished_run(&json!({"assistant_id": "broken", "input": {}})),
         record: "error",
         badge: "✗ failed ",
         runs: " failed in ",
@@ -184,8 +188,8 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "running",
-        on: LISTING,
-        make: |server| server.running().0,
+        servers: LISTING,
+        create: |server| server.running().0,
         record: "busy",
         badge: "◐ running ",
         runs: "run 1",
@@ -194,8 +198,8 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "running, with another queued",
-        on: &[Python],
-        make: |server| {
+        servers: &[Python],
+        create: |server| {
             let (thread, _) = server.running();
             let second = json!({"assistant_id": "slow", "input": {"seconds": 1}, "multitask_strategy": "enqueue"});
             server.run(&thread, &second, &["pending"]);
@@ -209,12 +213,12 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "cancelled",
-        on: LISTING,
-        make: |server| {
+        servers: LISTING,
+        create: |server| {
             let (thread, run) = server.running();
             let path = format!("/threads/{thread}/runs/{run}/cancel?action=interrupt");
-            let (status, answer) = server.call("POST", &path, Some(&json!({})));
-            assert!((200..300).contains(&status), "{status} {answer}");
+            let (status, response) = server.call("POST", &path, Some(&json!({})));
+            assert!((200..300).contains(&status), "{status} {response}");
             server.wait_for_run(&thread, &run, &["interrupted"]);
             thread
         },
@@ -227,10 +231,10 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "paused",
-        on: &[Python, JavaScript],
-        make: |server| {
+        servers: &[Python, JavaScript],
+        create: |server| {
             let body = json!({"assistant_id": "approval", "input": {"amount": 5}, "interrupt_before": ["ask"]});
-            server.ended(&body)
+            server.with_finished_run(&body)
         },
         record: "interrupted",
         badge: "◆ paused before ask",
@@ -240,12 +244,12 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "edited",
-        on: &[Python],
-        make: |server| {
-            let thread = server.ended(&json!({"assistant_id": "approval", "input": {"amount": 5}}));
+        servers: &[Python],
+        create: |server| {
+            let thread = server.with_finished_run(&json!({"assistant_id": "approval", "input": {"amount": 5}}));
             let path = format!("/threads/{thread}/state");
-            let (status, answer) = server.call("POST", &path, Some(&json!({"values": {"amount": 6}})));
-            assert_eq!(status, 200, "{answer}");
+            let (status, response) = server.call("POST", &path, Some(&json!({"values": {"amount": 6}})));
+            assert_eq!(status, 200, "{response}");
             thread
         },
         record: "interrupted",
@@ -256,8 +260,8 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "busy without a run",
-        on: &[Python],
-        make: |server| {
+        servers: &[Python],
+        create: |server| {
             let (thread, run) = server.running();
             assert_eq!(server.call("DELETE", &format!("/threads/{thread}/runs/{run}"), None).0, 204);
             thread
@@ -270,21 +274,21 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// Opens the dashboard on a server, with its list of threads or the reason why it has none.
+/// Opens the dashboard on a server and waits for its list of threads, or the message that it has none.
 fn open(server: &Server) -> Term {
     let term = Term::spawn(&["--url", &server.url], 140, 40);
     term.wait_for(if server.kind == Contract { "can't list its threads" } else { "GRAPH, NOTES" });
     term
 }
 
-fn row_says(term: &Term, thread: &str, word: &str) {
+fn wait_for_row(term: &Term, thread: &str, word: &str) {
     let short = short_id(thread);
     term.wait_until(&format!("the row of {short} with {word:?}"), |term| {
         term.screen().lines().any(|line| line.contains(&short) && line.contains(word))
     });
 }
 
-/// The page of a thread says the same everywhere.
+/// Checks that all views of a thread's page show its status.
 fn check_page(term: &Term, thread: &str, case: &Case) {
     term.keys(&format!(":{thread}\r"));
     term.wait_for(case.badge);
@@ -311,10 +315,10 @@ fn check_page(term: &Term, thread: &str, case: &Case) {
 
 fn check(server: &Server, case: &Case) {
     eprintln!("{:?}: {}", server.kind, case.name);
-    let thread = (case.make)(server);
+    let thread = (case.create)(server);
     if server.kind != Contract {
-        // A server may change the thread's record a moment after the run's.
-        let until = Instant::now() + PATIENCE;
+        // A server may update the thread's record shortly after the run's.
+        let until = Instant::now() + TIMEOUT;
         loop {
             let record = server.call("GET", &format!("/threads/{thread}"), None).1;
             if case.record.split('|').any(|status| record["status"] == status) {
@@ -327,22 +331,22 @@ fn check(server: &Server, case: &Case) {
     let term = open(server);
     check_page(&term, &thread, case);
     drop(term);
-    // A new start knows nothing: the list and the page are read again.
+    // After a restart the list and the page are loaded again.
     let term = open(server);
     if server.kind != Contract {
-        row_says(&term, &thread, case.word);
+        wait_for_row(&term, &thread, case.word);
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_runtail"))
             .args(["--url", &server.url, "threads", "get", &thread, "-o", "table"])
             .output()
-            .expect("it runs");
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        let status = told.lines().find(|line| line.starts_with("status ")).unwrap_or_default();
-        assert!(status.contains(case.word), "{}: {told}", case.name);
+            .expect("the binary starts");
+        let output = String::from_utf8_lossy(&output.stdout).into_owned();
+        let status = output.lines().find(|line| line.starts_with("status ")).unwrap_or_default();
+        assert!(status.contains(case.word), "{}: {output}", case.name);
     }
     check_page(&term, &thread, case);
     if server.kind != Contract {
         term.keys("\x1b");
-        row_says(&term, &thread, case.word);
+        wait_for_row(&term, &thread, case.word);
     }
     if case.record == "busy" {
         server.cancel_all(&thread);
@@ -361,53 +365,53 @@ fn simulated(scenario: Scenario, kind: Kind) {
     let options = Options { scenario, ..Options::default() };
     let sim = runtime.block_on(Sim::start(options)).expect("servers on loopback");
     let server = Server { kind, url: sim.agents()[0].url.clone(), is_simulated: true };
-    CASES.iter().filter(|case| case.on.contains(&kind)).for_each(|case| check(&server, case));
+    CASES.iter().filter(|case| case.servers.contains(&kind)).for_each(|case| check(&server, case));
 }
 
 fn real(variable: &str, kind: Kind) {
     let Ok(url) = std::env::var(variable) else {
-        eprintln!("skipped: {variable} is not set, as that server is not installed here");
+        eprintln!("skipped: {variable} is not set, because that server is not installed");
         return;
     };
     let server = Server { kind, url, is_simulated: false };
-    CASES.iter().filter(|case| case.on.contains(&kind)).for_each(|case| check(&server, case));
+    CASES.iter().filter(|case| case.servers.contains(&kind)).for_each(|case| check(&server, case));
 }
 
 #[test]
-fn simulated_python() {
+fn thread_statuses_with_simulated_python() {
     simulated(Scenario::Empty, Python);
 }
 
 #[test]
-fn simulated_javascript() {
+fn thread_statuses_with_simulated_javascript() {
     simulated(Scenario::JavaScript, JavaScript);
 }
 
 #[test]
-fn simulated_aegra() {
+fn thread_statuses_with_simulated_aegra() {
     simulated(Scenario::Aegra, Aegra);
 }
 
 #[test]
-fn a_server_with_only_the_calls_of_the_contract() {
+fn thread_statuses_with_a_contract_only_server() {
     simulated(Scenario::Contract, Contract);
 }
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test pty statuses -- --ignored"]
-fn real_python() {
+fn thread_statuses_with_real_python() {
     runtail_testkit::server::url();
     real("RUNTAIL_REAL_URL", Python);
 }
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test pty statuses -- --ignored"]
-fn real_javascript() {
+fn thread_statuses_with_real_javascript() {
     real("RUNTAIL_JS_URL", JavaScript);
 }
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test pty statuses -- --ignored"]
-fn real_aegra() {
+fn thread_statuses_with_real_aegra() {
     real("RUNTAIL_AEGRA_URL", Aegra);
 }

@@ -4,8 +4,8 @@
 
 use runtail_testkit::process::{Done, run, spawn, spawn_with};
 use runtail_testkit::proxy::{Cut, How, Proxy, When};
+use runtail_testkit::recording::Recording;
 use runtail_testkit::server::{self, url};
-use runtail_testkit::tape::Tape;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ fn runtail(args: &[&str]) -> Done {
 
 /// The parsed output of a stream command.
 #[track_caller]
-fn tape(args: &[&str], code: i32) -> Tape {
+fn recording(args: &[&str], code: i32) -> Recording {
     let done = runtail(&[args, &["-o", "jsonl"]].concat()).expect(code);
-    Tape::parse(&done.stdout)
+    Recording::parse(&done.stdout)
 }
 
 /// Whether a line is an event of this name whose data has all these fields.
@@ -31,7 +31,7 @@ fn is_event(name: &'static str, fields: Value) -> impl Fn(&str) -> bool {
     }
 }
 
-const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
+const UNKNOWN_ID: &str = "00000000-0000-4000-8000-000000000000";
 const ASK: &str = r#"{"messages":[{"role":"user","content":"weather in Kraków?"}]}"#;
 const ANSWER: &str = "In Kraków ☀ it is 21 °C, in 東京 it rains (1).";
 
@@ -79,7 +79,7 @@ fn threads_are_created_listed_shown_and_deleted() {
     let got = runtail(&["threads", "get", &id, "-o", "json"]).expect(0).json();
     assert_eq!((&got["thread_id"], &got["status"]), (&json!(id), &json!("idle")));
 
-    tape(&["run", "agent", "--thread", &id, "--input", ASK], 0);
+    recording(&["run", "agent", "--thread", &id, "--input", ASK], 0);
     let state = runtail(&["threads", "state", &id, "-o", "json"]).expect(0).json();
     assert_eq!(state["values"]["messages"].as_array().map(Vec::len), Some(4), "{state}");
     // The server returns one checkpoint by default; `threads history` returns them all.
@@ -103,21 +103,21 @@ fn threads_are_created_listed_shown_and_deleted() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn run_streams_to_its_end() {
     let modes = ["--mode", "messages-tuple", "--mode", "updates", "--mode", "values"];
-    let tape = tape(&[&["run", "agent", "--input", ASK], &modes[..]].concat(), 0);
-    assert_eq!(tape.outcome(), "success");
-    assert_eq!(tape.head["modes"], json!(["messages-tuple", "updates", "values"]));
-    assert_eq!(tape.end["connections"], 1);
-    assert_eq!(tape.end["duplicates"], 0);
-    assert!(tape.end["bytes"].as_u64() > Some(20_000), "{}", tape.end);
-    assert_eq!(tape.opens[0]["status"], 200);
-    assert_eq!(tape.opens[0]["resumed_after"], Value::Null);
-    assert_eq!(tape.events[0]["event"], "metadata", "the first event of a run");
+    let recording = recording(&[&["run", "agent", "--input", ASK], &modes[..]].concat(), 0);
+    assert_eq!(recording.outcome(), "success");
+    assert_eq!(recording.head["modes"], json!(["messages-tuple", "updates", "values"]));
+    assert_eq!(recording.end["connections"], 1);
+    assert_eq!(recording.end["duplicates"], 0);
+    assert!(recording.end["bytes"].as_u64() > Some(20_000), "{}", recording.end);
+    assert_eq!(recording.opens[0]["status"], 200);
+    assert_eq!(recording.opens[0]["resumed_after"], Value::Null);
+    assert_eq!(recording.events[0]["event"], "metadata", "the first event of a run");
     assert!(
-        tape.events.iter().all(|event| event["id"].is_string()),
+        recording.events.iter().all(|event| event["id"].is_string()),
         "runs are started as resumable, so events have ids"
     );
 
-    let messages = tape.messages();
+    let messages = recording.messages();
     let kinds: Vec<_> = messages.iter().map(|message| message.kind.as_str()).collect();
     assert_eq!(kinds, ["AIMessageChunk", "tool", "AIMessageChunk"]);
     assert_eq!(messages[0].text, "Let me look that up.");
@@ -127,10 +127,10 @@ fn run_streams_to_its_end() {
     assert_eq!(messages[2].text, ANSWER);
 
     // The printed text equals the server's state.
-    let last = tape.named("values").last().expect("values");
-    let thread = server::get(&format!("/threads/{}", tape.thread()));
+    let last = recording.named("values").last().expect("values");
+    let thread = server::get(&format!("/threads/{}", recording.thread()));
     assert_eq!(last["data"], thread["values"]);
-    assert_eq!(tape.named("updates").count(), 3);
+    assert_eq!(recording.named("updates").count(), 3);
 }
 
 #[test]
@@ -138,9 +138,9 @@ fn run_streams_to_its_end() {
 fn a_thread_takes_several_runs() {
     let thread = server::new_thread();
     for turn in 1..=3 {
-        let tape = tape(&["run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values"], 0);
-        assert_eq!(tape.thread(), thread);
-        let last = tape.named("values").last().expect("values")["data"]["messages"].clone();
+        let recording = recording(&["run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values"], 0);
+        assert_eq!(recording.thread(), thread);
+        let last = recording.named("values").last().expect("values")["data"]["messages"].clone();
         let messages = last.as_array().expect("messages");
         assert_eq!(messages.len(), turn * 4);
         let text = server::text(messages.last().expect("one"), "content");
@@ -165,44 +165,47 @@ fn input_is_read_from_a_file_or_stdin() {
     let file = folder.path().join("input.json");
     std::fs::write(&file, ASK).expect("written");
     let from = format!("@{}", file.display());
-    let last = |tape: &Tape| tape.named("values").last().expect("values")["data"]["messages"][3]["content"].clone();
-    assert_eq!(last(&tape(&["run", "agent", "--mode", "values", "--input", &from], 0)), ANSWER);
+    let last = |recording: &Recording| {
+        recording.named("values").last().expect("values")["data"]["messages"][3]["content"].clone()
+    };
+    assert_eq!(last(&recording(&["run", "agent", "--mode", "values", "--input", &from], 0)), ANSWER);
 
     let args = ["run", "agent", "--mode", "values", "--input", "-", "-o", "jsonl", "--url", &url()];
     let piped = spawn_with(args, ASK).wait().expect(0);
-    assert_eq!(last(&Tape::parse(&piped.stdout)), ANSWER);
+    assert_eq!(last(&Recording::parse(&piped.stdout)), ANSWER);
 }
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn stateless_runs_stream() {
-    let tape = tape(&["run", "agent", "--stateless", "--input", ASK, "--mode", "messages-tuple"], 0);
-    assert_eq!(tape.messages().last().map(|message| message.text.as_str()), Some(ANSWER));
-    assert_eq!(tape.end["gaps"], 0);
+    let recording = recording(&["run", "agent", "--stateless", "--input", ASK, "--mode", "messages-tuple"], 0);
+    assert_eq!(recording.messages().last().map(|message| message.text.as_str()), Some(ANSWER));
+    assert_eq!(recording.end["gaps"], 0);
 }
 
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn subgraph_events_have_namespaces() {
     let modes = ["--mode", "messages-tuple", "--mode", "custom", "--mode", "values", "--mode", "tasks"];
-    let tape = tape(&[&["run", "fanout", "--subgraphs", "--input", r#"{"topic":"cats"}"#], &modes[..]].concat(), 0);
-    assert_eq!(tape.outcome(), "success");
+    let recording =
+        recording(&[&["run", "fanout", "--subgraphs", "--input", r#"{"topic":"cats"}"#], &modes[..]].concat(), 0);
+    assert_eq!(recording.outcome(), "success");
 
-    let depths: Vec<_> = tape.named("messages").map(|event| event["ns"].as_array().map_or(0, Vec::len)).collect();
+    let depths: Vec<_> = recording.named("messages").map(|event| event["ns"].as_array().map_or(0, Vec::len)).collect();
     assert!(depths.contains(&1) && depths.contains(&2), "tokens of both subgraphs: {depths:?}");
     assert_eq!(
-        tape.messages().iter().map(|m| m.text.as_str()).collect::<Vec<_>>(),
+        recording.messages().iter().map(|m| m.text.as_str()).collect::<Vec<_>>(),
         ["shallow thoughts", "deep thoughts on cats"]
     );
     // The first segment of a namespace is the node and the id of its task in the parent.
     let is_sub = |event: &&Value| event["data"]["name"] == "sub" && event["ns"] == json!([]);
-    let task = tape.named("tasks").find(is_sub).expect("the parent's task");
+    let task = recording.named("tasks").find(is_sub).expect("the parent's task");
     let segment = format!("sub:{}", server::text(&task["data"], "id"));
-    let mut spaces = tape.events.iter().filter_map(|event| event["ns"][0].as_str());
+    let mut spaces = recording.events.iter().filter_map(|event| event["ns"][0].as_str());
     assert!(spaces.all(|space| space == segment));
-    assert!(tape.events.iter().all(|event| !event["event"].as_str().unwrap_or("").contains('|')));
+    assert!(recording.events.iter().all(|event| !event["event"].as_str().unwrap_or("").contains('|')));
     for side in ["left", "right"] {
-        let of_side = tape.named("custom").filter(|event| event["data"]["node"] == side);
+        let of_side = recording.named("custom").filter(|event| event["data"]["node"] == side);
         assert_eq!(of_side.map(|event| event["data"]["i"].clone()).collect::<Vec<_>>(), [0, 1, 2]);
     }
 }
@@ -210,7 +213,8 @@ fn subgraph_events_have_namespaces() {
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn an_interrupted_run_is_resumed() {
-    let first = tape(&["run", "approval", "--input", r#"{"amount":7}"#, "--mode", "updates", "--mode", "values"], 0);
+    let first =
+        recording(&["run", "approval", "--input", r#"{"amount":7}"#, "--mode", "updates", "--mode", "values"], 0);
     assert_eq!(first.outcome(), "interrupted", "the run says success, the thread says interrupted");
     let asked = first.named("updates").last().expect("updates")["data"]["__interrupt__"][0]["value"].clone();
     assert_eq!(asked, json!({"question": "Send it — tak czy nie?", "amount": 7}));
@@ -218,7 +222,7 @@ fn an_interrupted_run_is_resumed() {
     let thread = first.thread();
     assert_eq!(server::get(&format!("/threads/{thread}"))["status"], "interrupted");
     let answer = r#"{"approved":true}"#;
-    let second = tape(&["run", "approval", "--thread", &thread, "--resume", answer, "--mode", "values"], 0);
+    let second = recording(&["run", "approval", "--thread", &thread, "--resume", answer, "--mode", "values"], 0);
     assert_eq!(second.outcome(), "success");
     let last = second.named("values").last().expect("values")["data"].clone();
     assert_eq!(last["log"], json!(["drafted", "asked", "sent"]));
@@ -228,8 +232,8 @@ fn an_interrupted_run_is_resumed() {
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn an_interrupt_without_an_event_is_detected() {
-    let tape = tape(&["run", "approval", "--input", "{}", "--mode", "custom"], 0);
-    assert_eq!(tape.outcome(), "interrupted");
+    let recording = recording(&["run", "approval", "--input", "{}", "--mode", "custom"], 0);
+    assert_eq!(recording.outcome(), "interrupted");
 }
 
 // --- what goes wrong -------------------------------------------------------------------------------------------------
@@ -238,15 +242,15 @@ fn an_interrupt_without_an_event_is_detected() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn a_failed_run_fails_the_command() {
     let done = runtail(&["run", "broken", "--input", "{}", "--mode", "updates", "-o", "jsonl"]).expect(1);
-    let tape = Tape::parse(&done.stdout);
-    assert_eq!(tape.outcome(), "error");
-    let error = tape.named("error").next().expect("the error as the server sent it");
+    let recording = Recording::parse(&done.stdout);
+    assert_eq!(recording.outcome(), "error");
+    let error = recording.named("error").next().expect("the error as the server sent it");
     assert_eq!(error["data"], json!({"error": "ValueError", "message": "boom: the node failed — détails"}));
     assert!(done.stderr.contains("boom: the node failed — détails"), "stderr says why: {:?}", done.stderr);
 
     // The server never replays the error event; a later join still reports the failure and its cause.
-    let again = runtail(&["join", &tape.thread(), &tape.run(), "-o", "jsonl"]).expect(1);
-    assert_eq!(Tape::parse(&again.stdout).outcome(), "error");
+    let again = runtail(&["join", &recording.thread(), &recording.run(), "-o", "jsonl"]).expect(1);
+    assert_eq!(Recording::parse(&again.stdout).outcome(), "error");
     assert!(again.stderr.contains("boom: the node failed — détails"), "{:?}", again.stderr);
 }
 
@@ -307,7 +311,11 @@ fn read_only_refuses_runs() {
 fn unknown_threads_and_runs_fail_at_once() {
     let thread = server::new_thread();
     // The server answers 200 to both, then sends nothing, or an error inside the stream.
-    for args in [["tail", NOBODY, "--since", "-"].as_slice(), &["join", NOBODY, NOBODY], &["join", &thread, NOBODY]] {
+    for args in [
+        ["tail", UNKNOWN_ID, "--since", "-"].as_slice(),
+        &["join", UNKNOWN_ID, UNKNOWN_ID],
+        &["join", &thread, UNKNOWN_ID],
+    ] {
         let all = args.iter().copied().chain(["--url"]).map(str::to_owned).chain([url()]);
         let done = spawn(all).wait_for(Duration::from_secs(20)).expect(1);
         assert!(done.stderr.to_lowercase().contains("not found"), "{args:?}: {done:?}");
@@ -328,10 +336,10 @@ fn an_unreachable_server_is_a_network_error() {
 #[test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn silence_with_heartbeats_is_waited_out() {
-    let tape = tape(&["run", "slow", "--input", r#"{"seconds":12}"#, "--mode", "values"], 0);
-    assert_eq!(tape.outcome(), "success");
-    assert_eq!(tape.end["connections"], 1, "at least two heartbeats were received");
-    assert_eq!(tape.named("values").last().expect("values")["data"]["done"], true);
+    let recording = recording(&["run", "slow", "--input", r#"{"seconds":12}"#, "--mode", "values"], 0);
+    assert_eq!(recording.outcome(), "success");
+    assert_eq!(recording.end["connections"], 1, "at least two heartbeats were received");
+    assert_eq!(recording.named("values").last().expect("values")["data"]["done"], true);
 }
 
 #[test]
@@ -342,13 +350,13 @@ fn join_reads_active_and_finished_runs() {
     let run = server::start_run(&thread, "slow", &input, &["custom", "values"]);
     std::thread::sleep(Duration::from_secs(2));
     for when in ["while it runs", "when it is over"] {
-        let tape = tape(&["join", &thread, &run], 0);
-        assert_eq!(tape.outcome(), "success", "{when}");
-        assert_eq!((tape.thread(), tape.run()), (thread.clone(), run.clone()), "{when}");
-        let progress = tape.numbers("custom", "progress");
+        let recording = recording(&["join", &thread, &run], 0);
+        assert_eq!(recording.outcome(), "success", "{when}");
+        assert_eq!((recording.thread(), recording.run()), (thread.clone(), run.clone()), "{when}");
+        let progress = recording.numbers("custom", "progress");
         assert!(progress.len() >= 19, "{when}: {progress:?}");
         assert!(progress.iter().copied().eq(0..progress.len() as u64), "{when}, all from the start: {progress:?}");
-        assert_eq!(tape.named("values").last().expect("values")["data"]["done"], true, "{when}");
+        assert_eq!(recording.named("values").last().expect("values")["data"]["done"], true, "{when}");
     }
 }
 
@@ -362,10 +370,10 @@ fn disconnecting_does_not_stop_the_run() {
     running.line_where("a custom event", is_event("custom", json!({})));
     running.signal(libc::SIGINT);
     let done = running.wait_for(Duration::from_secs(10)).expect(130);
-    let tape = Tape::parse(&done.stdout);
-    assert_eq!(tape.outcome(), "detached");
+    let recording = Recording::parse(&done.stdout);
+    assert_eq!(recording.outcome(), "detached");
 
-    let run = tape.run();
+    let run = recording.run();
     assert_eq!(server::run_status(&thread, &run), "running", "it lives on");
     assert_eq!(server::run_end(&thread, &run), "success");
     assert_eq!(server::runs(&thread).len(), 1);
@@ -381,7 +389,7 @@ fn a_cancelled_run_ends_as_cancelled() {
     runtail(&["runs", "cancel", &thread, &run, "--yes"]).expect(0);
     // The stream ends without an error or end event; only the status shows the cancellation.
     let done = joined.wait_for(Duration::from_secs(30));
-    assert_eq!(Tape::parse(&done.stdout).outcome(), "cancelled");
+    assert_eq!(Recording::parse(&done.stdout).outcome(), "cancelled");
     assert_eq!(server::run_end(&thread, &run), "interrupted");
 }
 
@@ -389,8 +397,9 @@ fn a_cancelled_run_ends_as_cancelled() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn tail_shows_every_run_of_its_thread() {
     let thread = server::new_thread();
-    let first = tape(&["run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values"], 0);
-    let second = tape(&["run", "fanout", "--thread", &thread, "--input", r#"{"topic":"owls"}"#, "--mode", "custom"], 0);
+    let first = recording(&["run", "agent", "--thread", &thread, "--input", ASK, "--mode", "values"], 0);
+    let second =
+        recording(&["run", "fanout", "--thread", &thread, "--input", r#"{"topic":"owls"}"#, "--mode", "custom"], 0);
     let mut running = spawn(["tail", &thread, "--since", "-", "-o", "jsonl", "--url", &url()]);
     running.line_where(
         "the second run's end",
@@ -401,10 +410,12 @@ fn tail_shows_every_run_of_its_thread() {
     running.line_where("live progress", is_event("custom", json!({"progress": 2})));
     assert_eq!(server::run_end(&thread, &third), "success");
     running.signal(libc::SIGINT);
-    let tail = Tape::parse(&running.wait_for(Duration::from_secs(10)).expect(130).stdout);
+    let tail = Recording::parse(&running.wait_for(Duration::from_secs(10)).expect(130).stdout);
     assert_eq!(tail.head["run_id"], Value::Null, "of the whole thread");
 
-    let data = |tape: &Tape, name: &str| tape.named(name).map(|event| event["data"].clone()).collect::<Vec<_>>();
+    let data = |recording: &Recording, name: &str| {
+        recording.named(name).map(|event| event["data"].clone()).collect::<Vec<_>>()
+    };
     assert_eq!(data(&tail, "values"), data(&first, "values"));
     let custom = data(&tail, "custom");
     let of_second = data(&second, "custom");
@@ -431,9 +442,9 @@ fn recordings_match_the_printed_lines() {
         run(["verify", path]).expect(0);
         let replayed = run(["replay", path, "-o", "jsonl"]).expect(0);
         // The hashes are those of the file.
-        let mut recorded = Tape::parse(&done.stdout).events;
+        let mut recorded = Recording::parse(&done.stdout).events;
         recorded.iter_mut().for_each(|event| _ = event.as_object_mut().and_then(|event| event.shift_remove("hash")));
-        assert_eq!(Tape::parse(&replayed.stdout).events, recorded);
+        assert_eq!(Recording::parse(&replayed.stdout).events, recorded);
     }
 }
 
@@ -441,20 +452,20 @@ fn recordings_match_the_printed_lines() {
 
 /// Starts a run over a connection with these cuts and checks the output: all events, once and in order, and only one start.
 #[track_caller]
-fn run_over(cuts: &[Cut], assistant: &str, input: &Value, mode: &str) -> Tape {
+fn run_over(cuts: &[Cut], assistant: &str, input: &Value, mode: &str) -> Recording {
     let link = Proxy::to(server::address(), cuts.iter().copied());
     let thread = server::new_thread();
     let input = input.to_string();
     let args = ["run", assistant, "--thread", &thread, "--input", &input, "--mode", mode, "-o", "jsonl"];
     let done = run(args.into_iter().chain(["--url", &link.url()])).expect(0);
-    let tape = Tape::parse(&done.stdout);
-    assert_eq!(tape.outcome(), "success", "{}", tape.end);
+    let recording = Recording::parse(&done.stdout);
+    assert_eq!(recording.outcome(), "success", "{}", recording.end);
     assert_eq!(link.cuts_done(), cuts.len(), "every cut happened: {:?}", link.requests());
     let answers = cuts.iter().filter(|(when, _)| !matches!(when, When::Bytes(..400))).count() as u64;
-    assert!(tape.end["connections"].as_u64() > Some(answers), "{}", tape.end);
-    assert_eq!(tape.end["gaps"], 0, "{:?}", tape.gaps);
+    assert!(recording.end["connections"].as_u64() > Some(answers), "{}", recording.end);
+    assert_eq!(recording.end["gaps"], 0, "{:?}", recording.gaps);
     assert_eq!(server::runs(&thread).len(), 1, "a request that starts a run is sent once: {:?}", link.requests());
-    tape
+    recording
 }
 
 #[test]
@@ -465,12 +476,17 @@ fn every_event_arrives_once_over_breaking_connections() {
     for how in [How::Close, How::Reset] {
         let cuts = at.map(|n| (When::Bytes(n), how));
         let input = json!({"n": N, "pad": 40, "burst": 40, "pause": 0.02});
-        let tape = run_over(&cuts, "firehose", &input, "custom");
-        let seen = tape.numbers("custom", "seq");
+        let recording = run_over(&cuts, "firehose", &input, "custom");
+        let seen = recording.numbers("custom", "seq");
         let wrong = seen.iter().zip(0..).position(|(&seq, i)| seq != i);
-        assert!(wrong.is_none() && seen.len() as u64 == N, "{} events, wrong from {wrong:?}: {}", seen.len(), tape.end);
+        assert!(
+            wrong.is_none() && seen.len() as u64 == N,
+            "{} events, wrong from {wrong:?}: {}",
+            seen.len(),
+            recording.end
+        );
         // Several events shared one id, which is the case in which resuming by id loses events.
-        let ids: Vec<_> = tape.named("custom").map(|event| event["id"].as_str()).collect();
+        let ids: Vec<_> = recording.named("custom").map(|event| event["id"].as_str()).collect();
         assert!(ids.windows(2).any(|pair| pair[0] == pair[1]), "ids repeat");
     }
 }
@@ -479,9 +495,9 @@ fn every_event_arrives_once_over_breaking_connections() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn every_token_arrives_once_over_breaking_connections() {
     let cuts = [3_000, 60_000, 900, 41_000, 150_001].map(|n| (When::Bytes(n), How::Close));
-    let tape = run_over(&cuts, "firehose", &json!({"tokens": 1500}), "messages-tuple");
+    let recording = run_over(&cuts, "firehose", &json!({"tokens": 1500}), "messages-tuple");
     let expected: String = (0..1500).map(|i| format!("t{i} ")).collect();
-    let messages = tape.messages();
+    let messages = recording.messages();
     assert_eq!(messages.len(), 1);
     assert_eq!(messages[0].text, expected);
 }
@@ -492,8 +508,8 @@ fn a_lost_response_does_not_start_a_second_run() {
     // Cut before the first byte of the response and inside its head: no run id was received.
     for at in [0, 40] {
         let cuts = [(When::Bytes(at), How::Close)];
-        let tape = run_over(&cuts, "firehose", &json!({"n": 300, "burst": 10, "pause": 0.02}), "custom");
-        assert!(tape.numbers("custom", "seq").into_iter().eq(0..300), "{}", tape.end);
+        let recording = run_over(&cuts, "firehose", &json!({"n": 300, "burst": 10, "pause": 0.02}), "custom");
+        assert!(recording.numbers("custom", "seq").into_iter().eq(0..300), "{}", recording.end);
     }
 }
 
@@ -501,8 +517,8 @@ fn a_lost_response_does_not_start_a_second_run() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real -- --ignored"]
 fn a_silent_connection_is_replaced() {
     let cuts = [(When::Heartbeat, How::Stall)];
-    let tape = run_over(&cuts, "slow", &json!({"seconds": 9, "every": 0.5}), "custom");
-    let progress = tape.numbers("custom", "progress");
+    let recording = run_over(&cuts, "slow", &json!({"seconds": 9, "every": 0.5}), "custom");
+    let progress = recording.numbers("custom", "progress");
     assert!(progress.len() >= 17 && progress.iter().copied().eq(0..progress.len() as u64), "{progress:?}");
 }
 
@@ -520,13 +536,13 @@ fn tail_over_a_breaking_connection_repeats_nothing_and_reports_loss() {
     let mut running = spawn(["tail", &thread, "--since", "-", "-o", "jsonl", "--url", &link.url()]);
     running.line_where("the run's end", is_event("metadata", json!({"run_id": run, "status": "run_done"})));
     running.signal(libc::SIGINT);
-    let tape = Tape::parse(&running.wait_for(Duration::from_secs(10)).expect(130).stdout);
-    let seen = tape.numbers("custom", "seq");
-    assert!(seen.is_sorted_by(|a, b| a < b), "in order, without repetitions: {}", tape.end);
+    let recording = Recording::parse(&running.wait_for(Duration::from_secs(10)).expect(130).stdout);
+    let seen = recording.numbers("custom", "seq");
+    assert!(seen.is_sorted_by(|a, b| a < b), "in order, without repetitions: {}", recording.end);
     let missing = N - seen.len() as u64;
-    assert_eq!(missing, 0, "missing: {}", tape.end);
+    assert_eq!(missing, 0, "missing: {}", recording.end);
     // A tail uses several connections, so which cuts occur varies; some did.
-    assert!(link.cuts_done() >= 2, "{}", tape.end);
+    assert!(link.cuts_done() >= 2, "{}", recording.end);
     assert_eq!(server::run_end(&thread, &run), "success");
 }
 

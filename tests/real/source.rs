@@ -96,7 +96,7 @@ fn assert_exact(followed: &Followed, n: u64, what: &str) {
     assert!(ids.is_sorted(), "{what}: not sorted by id");
 }
 
-fn pour(n: u64) -> Value {
+fn firehose_input(n: u64) -> Value {
     json!({"n": n, "pad": 40, "burst": 40, "pause": 0.01})
 }
 
@@ -111,22 +111,22 @@ async fn begun(thread: &str, run: &str) {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
 async fn tail_includes_events_of_a_rolled_back_run() {
     let thread = server::new_thread();
-    let gone = server::start_run(&thread, "firehose", &pour(4000), &["custom"]);
+    let gone = server::start_run(&thread, "firehose", &firehose_input(4000), &["custom"]);
     begun(&thread, &gone).await;
     let path = format!("/threads/{thread}/runs/{gone}/cancel?wait=true&action=rollback");
     let (status, answer) = server::request("POST", &path, None);
     assert!((200..300).contains(&status), "{status} {answer}");
     assert_eq!(server::runs(&thread), [json!(null); 0]);
-    let tape = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&gone)).await;
-    let seen = numbers(&tape.events);
-    assert!(seen.len() > 200 && seen.iter().copied().eq(0..seen.len() as u64), "{} {:?}", seen.len(), tape.end);
-    assert!(tape.gaps.is_empty() && tape.end.connections == 1, "{:?} {:?}", tape.gaps, tape.end);
+    let received = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&gone)).await;
+    let seen = numbers(&received.events);
+    assert!(seen.len() > 200 && seen.iter().copied().eq(0..seen.len() as u64), "{} {:?}", seen.len(), received.end);
+    assert!(received.gaps.is_empty() && received.end.connections == 1, "{:?} {:?}", received.gaps, received.end);
     // Before a run that still exists.
-    let kept = server::start_run(&thread, "firehose", &pour(50), &["custom"]);
+    let kept = server::start_run(&thread, "firehose", &firehose_input(50), &["custom"]);
     assert_eq!(server::run_end(&thread, &kept), "success");
-    let tape = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&kept)).await;
-    assert!(numbers(&tape.events).into_iter().eq(seen.into_iter().chain(0..50)), "{:?}", tape.end);
-    assert!(tape.gaps.is_empty(), "{:?}", tape.gaps);
+    let received = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&kept)).await;
+    assert!(numbers(&received.events).into_iter().eq(seen.into_iter().chain(0..50)), "{:?}", received.end);
+    assert!(received.gaps.is_empty(), "{:?}", received.gaps);
 }
 
 #[tokio::test]
@@ -135,11 +135,11 @@ async fn tail_of_an_active_run_is_complete() {
     const N: u64 = 4000;
     for attempt in 0..6 {
         let thread = server::new_thread();
-        let run = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
+        let run = server::start_run(&thread, "firehose", &firehose_input(N), &["custom"]);
         begun(&thread, &run).await;
-        let tape = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&run)).await;
-        assert_exact(&tape, N, &format!("attempt {attempt}"));
-        println!("tail: {:?}", tape.end);
+        let received = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&run)).await;
+        assert_exact(&received, N, &format!("attempt {attempt}"));
+        println!("tail: {:?}", received.end);
     }
 }
 
@@ -159,11 +159,11 @@ async fn tail_over_a_breaking_connection_is_complete() {
             &json!({"n": N, "pad": 40, "burst": 40, "pause": 0.03}),
             &["custom"],
         );
-        let tape = followed(tail(&link.url(), &thread), Some("-"), Duration::ZERO, is_done(&run)).await;
-        assert_exact(&tape, N, &format!("{how:?}"));
+        let received = followed(tail(&link.url(), &thread), Some("-"), Duration::ZERO, is_done(&run)).await;
+        assert_exact(&received, N, &format!("{how:?}"));
         assert!(link.cuts_done() >= 2, "{} cuts", link.cuts_done());
         assert_eq!(server::run_end(&thread, &run), "success");
-        println!("bad link: {} cuts, {:?}", link.cuts_done(), tape.end);
+        println!("bad link: {} cuts, {:?}", link.cuts_done(), received.end);
     }
 }
 
@@ -172,20 +172,20 @@ async fn tail_over_a_breaking_connection_is_complete() {
 async fn tail_includes_all_consecutive_runs() {
     const N: u64 = 1500;
     let thread = server::new_thread();
-    let first = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
+    let first = server::start_run(&thread, "firehose", &firehose_input(N), &["custom"]);
     assert_eq!(server::run_end(&thread, &first), "success");
     // One run is finished, one is active, one is queued.
-    let second = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
-    let third = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
+    let second = server::start_run(&thread, "firehose", &firehose_input(N), &["custom"]);
+    let third = server::start_run(&thread, "firehose", &firehose_input(N), &["custom"]);
     begun(&thread, &second).await;
     let cuts = [(When::Bytes(400_000), How::Reset), (When::Bytes(90_000), How::Reset)];
     let link = Proxy::to(server::address(), cuts);
-    let tape = followed(tail(&link.url(), &thread), Some("-"), Duration::ZERO, is_done(&third)).await;
-    let seen = numbers(&tape.events);
-    assert!(seen.into_iter().eq((0..N).chain(0..N).chain(0..N)), "{:?} {:?}", tape.end, tape.gaps);
-    assert_eq!(tape.gaps, [""; 0]);
+    let received = followed(tail(&link.url(), &thread), Some("-"), Duration::ZERO, is_done(&third)).await;
+    let seen = numbers(&received.events);
+    assert!(seen.into_iter().eq((0..N).chain(0..N).chain(0..N)), "{:?} {:?}", received.end, received.gaps);
+    assert_eq!(received.gaps, [""; 0]);
     for run in [first, second, third] {
-        let told = tape.events.iter().filter(|event| data(event)["run_id"] == *run);
+        let told = received.events.iter().filter(|event| data(event)["run_id"] == *run);
         let told: Vec<_> = told.map(|event| data(event)["status"].clone()).collect();
         assert_eq!(told, [Value::Null, json!("run_done")], "start and end of each run");
     }
@@ -195,13 +195,13 @@ async fn tail_includes_all_consecutive_runs() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real source -- --ignored"]
 async fn a_waiting_tail_receives_the_next_run_from_its_start() {
     let thread = server::new_thread();
-    let first = server::start_run(&thread, "firehose", &pour(300), &["custom"]);
+    let first = server::start_run(&thread, "firehose", &firehose_input(300), &["custom"]);
     assert_eq!(server::run_end(&thread, &first), "success");
     let url = server::url();
     let (seen, mut wait) = mpsc::channel(1);
     let done = is_done(&first);
     let (name, number) = (thread.clone(), std::sync::Mutex::new(0));
-    let tape = tokio::spawn(followed(tail(&url, &thread), Some("-"), Duration::ZERO, move |event| {
+    let received = tokio::spawn(followed(tail(&url, &thread), Some("-"), Duration::ZERO, move |event| {
         if done(event) {
             seen.try_send(()).unwrap();
         }
@@ -210,10 +210,10 @@ async fn a_waiting_tail_receives_the_next_run_from_its_start() {
         *number == 2
     }));
     wait.recv().await.unwrap();
-    server::start_run(&name, "firehose", &pour(1000), &["custom"]);
-    let tape = tape.await.unwrap();
-    assert!(numbers(&tape.events).into_iter().eq((0..300).chain(0..1000)), "{:?}", tape.end);
-    assert_eq!(tape.gaps, [""; 0]);
+    server::start_run(&name, "firehose", &firehose_input(1000), &["custom"]);
+    let received = received.await.unwrap();
+    assert!(numbers(&received.events).into_iter().eq((0..300).chain(0..1000)), "{:?}", received.end);
+    assert_eq!(received.gaps, [""; 0]);
 }
 
 #[tokio::test]
@@ -225,10 +225,10 @@ async fn tail_reports_events_of_runs_that_are_not_resumable_as_a_gap() {
     // The run has started once its first event arrives, which is never replayed.
     let first = |event: &Event| data(event)["progress"].is_number();
     followed(tail(&server::url(), &thread), None, Duration::ZERO, first).await;
-    let tape = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&run)).await;
-    assert_eq!(tape.gaps.len(), 1, "{:?}", tape.gaps);
-    assert!(tape.gaps[0].contains("not resumable"), "{:?}", tape.gaps);
-    assert!(tape.events.iter().any(first), "later events are shown");
+    let received = followed(tail(&server::url(), &thread), Some("-"), Duration::ZERO, is_done(&run)).await;
+    assert_eq!(received.gaps.len(), 1, "{:?}", received.gaps);
+    assert!(received.gaps[0].contains("not resumable"), "{:?}", received.gaps);
+    assert!(received.events.iter().any(first), "later events are shown");
 }
 
 #[tokio::test]
@@ -239,14 +239,14 @@ async fn join_shows_repeated_blocks_once() {
     for rest in [0, 10].map(Duration::from_millis) {
         for _ in 0..3 {
             let thread = server::new_thread();
-            let run = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
+            let run = server::start_run(&thread, "firehose", &firehose_input(N), &["custom"]);
             begun(&thread, &run).await;
             let link = JoinLink::new(agent(&server::url()), thread, run, vec![]);
-            let tape = followed(link, Some("-1"), rest, |_| false).await;
-            assert_exact(&tape, N, &format!("{rest:?}"));
-            assert_eq!(tape.end.outcome, Outcome::Success);
-            duplicates += tape.end.duplicates;
-            println!("join: {:?}", tape.end);
+            let received = followed(link, Some("-1"), rest, |_| false).await;
+            assert_exact(&received, N, &format!("{rest:?}"));
+            assert_eq!(received.end.outcome, Outcome::Success);
+            duplicates += received.end.duplicates;
+            println!("join: {:?}", received.end);
         }
     }
     println!("duplicates skipped: {duplicates}");

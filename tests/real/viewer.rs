@@ -29,12 +29,12 @@ fn names(modes: &[&str]) -> Vec<String> {
 }
 
 /// What a stream sent.
-struct Tape {
+struct StreamLog {
     items: Vec<Item>,
     projections: Projections,
 }
 
-impl Tape {
+impl StreamLog {
     fn events(&self) -> impl Iterator<Item = &Event> {
         let event = |item| match item {
             &Item::Record(Record::Event(ref event)) => Some(event),
@@ -85,7 +85,7 @@ async fn followed(
     modes: Vec<String>,
     first_after: Option<&str>,
     mut watch: impl FnMut(&Event, u64, &watch::Sender<Vec<String>>) -> bool,
-) -> Tape {
+) -> StreamLog {
     let (tell, told) = watch::channel(modes);
     let first_after = first_after.map(str::to_string);
     let options = SourceOptions { modes: Some(told), first_after, ..SourceOptions::default() };
@@ -93,28 +93,28 @@ async fn followed(
     // A short queue, so that modes change while events arrive and not after them.
     let (sender, mut receiver) = mpsc::channel(1);
     tokio::spawn(follow(link, options, sender));
-    let mut tape = Tape { items: Vec::new(), projections: Projections::default() };
+    let mut log = StreamLog { items: Vec::new(), projections: Projections::default() };
     loop {
         let batch = tokio::time::timeout(Duration::from_secs(60), receiver.recv()).await.expect("an item in time");
-        let Some(batch) = batch else { return tape };
+        let Some(batch) = batch else { return log };
         for item in batch {
-            tape.projections.apply(&item);
+            log.projections.apply(&item);
             if let Item::Record(Record::Event(event)) = &item
                 && watch(event, event.seq.0, &tell)
             {
                 stop.cancel();
             }
-            tape.items.push(item);
+            log.items.push(item);
         }
     }
 }
 
 /// Starts a run on a new thread and follows it to its end.
-async fn run(graph: &str, input: Value, modes: &[&str], subgraphs: bool) -> Tape {
+async fn run(graph: &str, input: Value, modes: &[&str], subgraphs: bool) -> StreamLog {
     started(graph, input, modes, subgraphs, Value::Null).await
 }
 
-async fn started(graph: &str, input: Value, modes: &[&str], subgraphs: bool, more: Value) -> Tape {
+async fn started(graph: &str, input: Value, modes: &[&str], subgraphs: bool, more: Value) -> StreamLog {
     let body = RunCreate {
         assistant_id: graph.into(),
         input: Some(input),
@@ -123,9 +123,9 @@ async fn started(graph: &str, input: Value, modes: &[&str], subgraphs: bool, mor
         extra: serde_json::from_value(more).unwrap_or_default(),
         ..RunCreate::default()
     };
-    let tape = followed(RunLink::new(agent(), Target::NewThread, body), Vec::new(), None, |_, _, _| false).await;
-    assert_eq!(tape.gaps(), [""; 0], "{graph} {modes:?}");
-    tape
+    let log = followed(RunLink::new(agent(), Target::NewThread, body), Vec::new(), None, |_, _, _| false).await;
+    assert_eq!(log.gaps(), [""; 0], "{graph} {modes:?}");
+    log
 }
 
 fn ask() -> Value {
@@ -154,12 +154,12 @@ fn text_of(message: &Value) -> String {
 
 /// Checks that each message of a model or a tool in the state is shown once, with the same text and calls, in the same order.
 #[track_caller]
-fn assert_messages(tape: &Tape, what: &str) {
-    let state = server::get(&format!("/threads/{}/state", tape.thread()));
+fn assert_messages(log: &StreamLog, what: &str) {
+    let state = server::get(&format!("/threads/{}/state", log.thread()));
     let is_answer = |m: &&Value| m["type"] != "human";
     let wanted: Vec<&Value> =
         state["values"]["messages"].as_array().expect("messages").iter().filter(is_answer).collect();
-    let shown = tape.projections.messages.items().iter();
+    let shown = log.projections.messages.items().iter();
     let shown: Vec<&Message> = shown.filter(|m| m.role != Role::Human && m.removed_at.is_none()).collect();
     assert_eq!(shown.len(), wanted.len(), "{what}: {shown:#?}");
     for (shown, wanted) in shown.iter().zip(&wanted) {
@@ -195,9 +195,9 @@ async fn run_stream_modes_alone_and_combined() {
                 run("fanout", json!({"topic": "tea"}), modes, subgraphs)
             );
             let mut came = BTreeSet::new();
-            for tape in [&chat, &fanout] {
-                assert_eq!(tape.outcome(), Outcome::Success, "{what}");
-                for event in tape.events() {
+            for log in [&chat, &fanout] {
+                assert_eq!(log.outcome(), Outcome::Success, "{what}");
+                for event in log.events() {
                     assert!(is_asked(&event.name, modes), "{what}: {}", event.name);
                     assert!(subgraphs || event.ns.is_empty(), "{what}: {:?}", event.ns);
                     came.insert(event.name.to_string());
@@ -251,29 +251,29 @@ async fn thread_stream_modes_alone_and_combined() {
                 true => &*event.name == "state_update",
                 false => data(event)["status"] == "run_done",
             };
-            let tape = followed(link, names(modes), None, |event, _, _| {
+            let log = followed(link, names(modes), None, |event, _, _| {
                 began |= &*event.name == "metadata";
                 is_last(event)
             });
-            let tape = tape.await;
+            let log = log.await;
             let run = starter.await.expect("started");
             let what = format!("{modes:?}, subgraphs {subgraphs}");
-            let came: BTreeSet<&str> = tape.events().map(|event| &*event.name).collect();
-            let hears_runs = modes.contains(&"run_modes");
+            let came: BTreeSet<&str> = log.events().map(|event| &*event.name).collect();
+            let receives_runs = modes.contains(&"run_modes");
             assert_eq!(began, modes != ["state_update"], "{what}: {came:?}");
             assert_eq!(came.contains("state_update"), modes.contains(&"state_update"), "{what}: {came:?}");
             for name in ["values", "updates", "custom", "tasks", "checkpoints", "debug", "events"] {
-                assert_eq!(came.contains(name), hears_runs, "{what}: {name}");
+                assert_eq!(came.contains(name), receives_runs, "{what}: {name}");
             }
             // Only its subgraphs have models.
-            assert_eq!(came.contains("messages"), hears_runs && subgraphs, "{what}");
-            let deepest = tape.events().map(|event| event.ns.len()).max();
-            assert_eq!(deepest, Some(if subgraphs && hears_runs { 2 } else { 0 }), "{what}");
+            assert_eq!(came.contains("messages"), receives_runs && subgraphs, "{what}");
+            let deepest = log.events().map(|event| event.ns.len()).max();
+            assert_eq!(deepest, Some(if subgraphs && receives_runs { 2 } else { 0 }), "{what}");
             if began {
-                let told: Vec<Value> = tape.of("metadata").collect();
+                let told: Vec<Value> = log.of("metadata").collect();
                 assert_eq!(told, [json!({"run_id": run, "attempt": 1}), json!({"status": "run_done", "run_id": run})]);
             }
-            for state in tape.of("state_update") {
+            for state in log.of("state_update") {
                 assert_eq!(
                     state["state"]["values"]["notes"].as_array().and_then(|n| n.last()),
                     Some(&json!("by hand"))
@@ -284,11 +284,11 @@ async fn thread_stream_modes_alone_and_combined() {
 }
 
 /// The numbers of the numbered events.
-fn numbers(tape: &Tape) -> Vec<u64> {
-    tape.of("custom").filter_map(|data| data["seq"].as_u64()).collect()
+fn numbers(log: &StreamLog) -> Vec<u64> {
+    log.of("custom").filter_map(|data| data["seq"].as_u64()).collect()
 }
 
-fn pour(n: u64) -> Value {
+fn firehose_input(n: u64) -> Value {
     json!({"n": n, "pad": 40, "burst": 40, "pause": 0.02})
 }
 
@@ -314,24 +314,24 @@ async fn changing_run_modes_loses_and_repeats_nothing() {
     // One run that we start, and one that is joined from its start.
     let body = RunCreate {
         assistant_id: "firehose".into(),
-        input: Some(pour(N)),
+        input: Some(firehose_input(N)),
         stream_mode: names(&modes),
         ..RunCreate::default()
     };
     let started = followed(RunLink::new(agent(), Target::NewThread, body), Vec::new(), None, change).await;
     let thread = server::new_thread();
-    let run = server::start_run(&thread, "firehose", &pour(N), &modes);
+    let run = server::start_run(&thread, "firehose", &firehose_input(N), &modes);
     let joined = followed(JoinLink::new(agent(), thread, run, Vec::new()), Vec::new(), Some("-1"), change).await;
-    for (tape, what) in [(&started, "started"), (&joined, "joined")] {
-        assert!(numbers(tape).into_iter().eq(0..N), "{what}: {} {:?}", numbers(tape).len(), tape.items.last());
-        assert_eq!(tape.gaps(), [""; 0], "{what}");
-        assert_eq!(tape.outcome(), Outcome::Success, "{what}");
-        assert!(tape.connections() >= 4, "{what}: {}", tape.connections());
+    for (log, what) in [(&started, "started"), (&joined, "joined")] {
+        assert!(numbers(log).into_iter().eq(0..N), "{what}: {} {:?}", numbers(log).len(), log.items.last());
+        assert_eq!(log.gaps(), [""; 0], "{what}");
+        assert_eq!(log.outcome(), Outcome::Success, "{what}");
+        assert!(log.connections() >= 4, "{what}: {}", log.connections());
         let said =
-            tape.projections.lifecycle.rows().iter().filter(|row| row.text.starts_with("modes changed: reopened"));
+            log.projections.lifecycle.rows().iter().filter(|row| row.text.starts_with("modes changed: reopened"));
         let closed = |item: &&Item| matches!(item, Item::Record(Record::Close { reason, .. }) if reason == "modes");
-        assert_eq!(said.count(), tape.items.iter().filter(closed).count(), "{what}: each is said");
-        assert!(tape.events().map(|event| event.seq.0).eq(1..=tape.events().count() as u64), "{what}");
+        assert_eq!(said.count(), log.items.iter().filter(closed).count(), "{what}: each change is reported");
+        assert!(log.events().map(|event| event.seq.0).eq(1..=log.events().count() as u64), "{what}");
     }
 }
 
@@ -354,10 +354,10 @@ async fn messages_are_complete_after_mode_changes() {
             }
             false
         };
-        let tape = followed(RunLink::new(agent(), Target::NewThread, body), Vec::new(), None, change).await;
-        assert!(tape.connections() > 1);
-        assert_eq!(tape.gaps(), [""; 0]);
-        assert_messages(&tape, &format!("changed every {every} events"));
+        let log = followed(RunLink::new(agent(), Target::NewThread, body), Vec::new(), None, change).await;
+        assert!(log.connections() > 1);
+        assert_eq!(log.gaps(), [""; 0]);
+        assert_messages(&log, &format!("changed every {every} events"));
     }
 }
 
@@ -366,35 +366,35 @@ async fn messages_are_complete_after_mode_changes() {
 async fn changing_thread_modes_during_a_run() {
     const N: u64 = 3000;
     let thread = server::new_thread();
-    let run = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
+    let run = server::start_run(&thread, "firehose", &firehose_input(N), &["custom"]);
     let link = ThreadLink::new(agent(), thread.clone(), names(&["run_modes"]));
     let changes: [(u64, &[&str]); 3] =
         [(300, &["run_modes", "state_update"]), (900, &["run_modes", "lifecycle"]), (2000, &["run_modes"])];
-    let tape = followed(link, names(&["run_modes"]), Some("-"), |event, seq, tell| {
+    let log = followed(link, names(&["run_modes"]), Some("-"), |event, seq, tell| {
         if let Some((_, modes)) = changes.iter().find(|(at, _)| *at == seq) {
             tell.send_replace(names(modes));
         }
         data(event) == json!({"status": "run_done", "run_id": run})
     })
     .await;
-    assert!(numbers(&tape).into_iter().eq(0..N), "{} {:?}", numbers(&tape).len(), tape.items.last());
+    assert!(numbers(&log).into_iter().eq(0..N), "{} {:?}", numbers(&log).len(), log.items.last());
     // Changing modes reconnects, and the server never replays state updates.
-    let gaps = tape.gaps();
+    let gaps = log.gaps();
     assert!(gaps.iter().all(|gap| gap.ends_with("state updates are never replayed; some may be missing")), "{gaps:?}");
-    assert!(tape.connections() >= 3);
+    assert!(log.connections() >= 3);
     // Narrowed to starts and ends of runs, and back: skipped events are then replayed.
     let thread = server::new_thread();
-    let run = server::start_run(&thread, "firehose", &pour(N), &["custom"]);
+    let run = server::start_run(&thread, "firehose", &firehose_input(N), &["custom"]);
     let link = ThreadLink::new(agent(), thread.clone(), names(&["lifecycle"]));
-    let tape = followed(link, names(&["lifecycle"]), Some("-"), |event, seq, tell| {
+    let log = followed(link, names(&["lifecycle"]), Some("-"), |event, seq, tell| {
         if seq == 1 {
             tell.send_replace(names(&["run_modes"]));
         }
         data(event) == json!({"status": "run_done", "run_id": run})
     })
     .await;
-    assert!(numbers(&tape).into_iter().eq(0..N), "{} {:?}", numbers(&tape).len(), tape.items.last());
-    let told: Vec<Value> = tape.of("metadata").collect();
+    assert!(numbers(&log).into_iter().eq(0..N), "{} {:?}", numbers(&log).len(), log.items.last());
+    let told: Vec<Value> = log.of("metadata").collect();
     assert_eq!(told.len(), 2, "begin and end once: {told:?}");
 }
 
@@ -402,36 +402,36 @@ async fn changing_thread_modes_during_a_run() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
 async fn messages_of_every_graph_match_the_state() {
     for modes in [&RUN_MODES[..], &["messages-tuple", "values"], &["messages", "updates"], &["updates"], &["values"]] {
-        let tape = run("rich", ask(), modes, true).await;
-        assert_messages(&tape, &format!("{modes:?}"));
-        let all = tape.projections.messages.items();
-        let model = all.iter().find(|m| m.role == Role::Ai).expect("an answer");
+        let log = run("rich", ask(), modes, true).await;
+        assert_messages(&log, &format!("{modes:?}"));
+        let all = log.projections.messages.items();
+        let model = all.iter().find(|m| m.role == Role::Ai).expect("a reply");
         assert_eq!(model.reasoning, "The person wants two cities.", "{modes:?}");
         let failed = all.iter().filter(|m| m.is_error).count();
-        assert_eq!(failed, 1, "{modes:?}: a tool that failed says so");
+        assert_eq!(failed, 1, "{modes:?}: one tool call failed");
         let removed = all.iter().filter(|m| m.removed_at.is_some()).count();
         assert_eq!(removed, 1, "{modes:?}: {all:#?}");
-        let last = all.iter().rfind(|m| m.role == Role::Ai).and_then(|m| m.usage).expect("what it cost");
+        let last = all.iter().rfind(|m| m.role == Role::Ai).and_then(|m| m.usage).expect("token usage");
         assert_eq!((last.input, last.output), (60, 25), "{modes:?}");
     }
 }
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
-async fn states_that_are_not_objects_and_a_large_state() {
-    let tape = run("bare", json!("hello"), &RUN_MODES, true).await;
-    assert_eq!(tape.outcome(), Outcome::Success);
-    let states: Vec<Value> = tape.of("values").collect();
+async fn large_states_and_states_that_are_not_objects_are_read() {
+    let log = run("bare", json!("hello"), &RUN_MODES, true).await;
+    assert_eq!(log.outcome(), Outcome::Success);
+    let states: Vec<Value> = log.of("values").collect();
     assert_eq!(states.last(), Some(&json!("hello — said")), "{states:?}");
     // A checkpoint may have a state that precedes the first `values` event.
-    let told = tape.projections.values.rows().iter().filter(|row| row.source == StateSource::Values).count();
+    let told = log.projections.values.rows().iter().filter(|row| row.source == StateSource::Values).count();
     assert_eq!(told, states.len());
 
-    let tape = run("odd", json!({"big": 5_000_000}), &RUN_MODES, true).await;
-    assert_eq!((tape.outcome(), tape.projections.ledger.malformed), (Outcome::Success, 0));
-    let largest = tape.projections.values.rows().iter().map(|row| row.size).max();
+    let log = run("odd", json!({"big": 5_000_000}), &RUN_MODES, true).await;
+    assert_eq!((log.outcome(), log.projections.ledger.malformed), (Outcome::Success, 0));
+    let largest = log.projections.values.rows().iter().map(|row| row.size).max();
     assert!(largest > Some(5_000_000), "{largest:?}");
-    let values: Vec<Value> = tape.of("custom").take(6).collect();
+    let values: Vec<Value> = log.of("custom").take(6).collect();
     assert_eq!(
         values,
         [json!(null), json!("a bare text"), json!(7), json!([]), json!({}), json!({"deep": [[[null]]]})]
@@ -442,29 +442,29 @@ async fn states_that_are_not_objects_and_a_large_state() {
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
 async fn interrupts_failures_and_retries_are_shown() {
     // Two questions at once.
-    let tape = run("several", json!({}), &["updates", "values", "tasks"], true).await;
-    assert_eq!((tape.outcome(), tape.has(LifecycleKind::Interrupt)), (Outcome::Interrupted, 2));
+    let log = run("several", json!({}), &["updates", "values", "tasks"], true).await;
+    assert_eq!((log.outcome(), log.has(LifecycleKind::Interrupt)), (Outcome::Interrupted, 2));
     // A breakpoint before a node.
     let more = json!({"interrupt_before": ["tools"]});
-    let tape = started("agent", ask(), &["updates", "values"], false, more).await;
-    assert_eq!((tape.outcome(), tape.has(LifecycleKind::Interrupt)), (Outcome::Interrupted, 1));
+    let log = started("agent", ask(), &["updates", "values"], false, more).await;
+    assert_eq!((log.outcome(), log.has(LifecycleKind::Interrupt)), (Outcome::Interrupted, 1));
     // An error, the recursion limit, and a retried node.
-    let tape = run("broken", json!({}), &RUN_MODES, false).await;
-    assert_eq!(tape.outcome(), Outcome::Error);
-    assert!(tape.has(LifecycleKind::Error) >= 1);
+    let log = run("broken", json!({}), &RUN_MODES, false).await;
+    assert_eq!(log.outcome(), Outcome::Error);
+    assert!(log.has(LifecycleKind::Error) >= 1);
     let more = json!({"config": {"recursion_limit": 6}});
-    let tape = started("odd", json!({"loop": true}), &["updates", "tasks"], false, more).await;
-    assert_eq!(tape.outcome(), Outcome::Error);
-    assert_eq!(tape.of("error").next().expect("an error")["error"], "GraphRecursionError");
-    let tape = run("odd", json!({"fail": 2}), &["custom", "tasks"], false).await;
-    let attempts: Vec<Value> = tape.of("custom").filter(|data| data["attempt"].is_number()).collect();
-    assert_eq!((tape.outcome(), attempts.len()), (Outcome::Success, 3), "{attempts:?}");
+    let log = started("odd", json!({"loop": true}), &["updates", "tasks"], false, more).await;
+    assert_eq!(log.outcome(), Outcome::Error);
+    assert_eq!(log.of("error").next().expect("an error")["error"], "GraphRecursionError");
+    let log = run("odd", json!({"fail": 2}), &["custom", "tasks"], false).await;
+    let attempts: Vec<Value> = log.of("custom").filter(|data| data["attempt"].is_number()).collect();
+    assert_eq!((log.outcome(), attempts.len()), (Outcome::Success, 3), "{attempts:?}");
 }
 
 #[tokio::test]
 #[ignore = "needs a real agent server: tests/real/serve -- cargo test --test real viewer -- --ignored"]
 async fn heartbeats_keep_a_run_without_events_alive() {
-    let tape = run("slow", json!({"seconds": 6}), &["custom"], false).await;
-    assert_eq!((tape.outcome(), tape.events().count()), (Outcome::Success, 1), "only its beginning");
-    assert!(tape.projections.ledger.heartbeats >= 1);
+    let log = run("slow", json!({"seconds": 6}), &["custom"], false).await;
+    assert_eq!((log.outcome(), log.events().count()), (Outcome::Success, 1), "only its beginning");
+    assert!(log.projections.ledger.heartbeats >= 1);
 }

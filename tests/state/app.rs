@@ -1,4 +1,4 @@
-//! The dashboard's state under scripts and random sequences of messages.
+//! The dashboard's state under scripted and random sequences of messages.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -18,7 +18,7 @@ use runtail_tui::session::msg::{Effect, EffectResult, Msg, SubscriptionEvent, Su
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// Something that may happen to a dashboard.
+/// A random input to the dashboard.
 #[derive(Debug, Clone)]
 enum Step {
     Key(Key),
@@ -56,10 +56,10 @@ const CAPTURES: [&str; 9] = [
 
 static HOSTILE: LazyLock<Vec<String>> = LazyLock::new(hostile::responses);
 
-/// The keys of the table that work in these contexts, but for those that leave.
+/// Returns the keys that are bound in these contexts, except those that quit.
 fn bound(contexts: impl Fn(Context) -> bool) -> Vec<Key> {
-    let leaves = |action: Action| matches!(action, Action::Quit | Action::QuitNow);
-    let rows = BINDINGS.iter().filter(|row| contexts(row.context) && !leaves(row.action));
+    let quits = |action: Action| matches!(action, Action::Quit | Action::QuitNow);
+    let rows = BINDINGS.iter().filter(|row| contexts(row.context) && !quits(row.action));
     let (keymap, _) = Keymap::new(&BTreeMap::new());
     rows.flat_map(|row| keymap.keys_of(row.id).to_vec()).collect()
 }
@@ -96,11 +96,11 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn listens(dash: &Dash, wanted: fn(&SubscriptionId) -> bool) -> bool {
-    subscriptions(&dash.app).iter().any(|s| wanted(&s.key))
+fn is_subscribed(dash: &Dash, matches_id: fn(&SubscriptionId) -> bool) -> bool {
+    subscriptions(&dash.app).iter().any(|s| matches_id(&s.key))
 }
 
-fn take(dash: &mut Dash, step: Step) -> Vec<Effect> {
+fn apply_step(dash: &mut Dash, step: Step) -> Vec<Effect> {
     match step {
         Step::Key(key) => return dash.feed(Msg::Key(key)),
         Step::Paste(text) => return dash.feed(Msg::Paste(text)),
@@ -112,23 +112,23 @@ fn take(dash: &mut Dash, step: Step) -> Vec<Effect> {
             return effects;
         }
         Step::Assistants => dash.assistants(),
-        Step::Threads if listens(dash, |k| matches!(k, SubscriptionId::Threads(_))) => dash.threads(),
-        Step::Runs if listens(dash, |k| matches!(k, SubscriptionId::Runs(..))) => dash.runs(),
-        Step::Stream(name) if listens(dash, |k| matches!(k, SubscriptionId::Stream(_))) => dash.capture(name),
-        Step::Hostile(n) if listens(dash, |k| matches!(k, SubscriptionId::Stream(_))) => {
+        Step::Threads if is_subscribed(dash, |k| matches!(k, SubscriptionId::Threads(_))) => dash.threads(),
+        Step::Runs if is_subscribed(dash, |k| matches!(k, SubscriptionId::Runs(..))) => dash.runs(),
+        Step::Stream(name) if is_subscribed(dash, |k| matches!(k, SubscriptionId::Stream(_))) => dash.capture(name),
+        Step::Hostile(n) if is_subscribed(dash, |k| matches!(k, SubscriptionId::Stream(_))) => {
             dash.receive(HOSTILE[n].clone().into_bytes())
         }
         Step::Tick => dash.pass(1),
-        Step::Retry if listens(dash, |k| matches!(k, SubscriptionId::Stream(_))) => dash.retrying(2, 3, "cut"),
-        Step::End if listens(dash, |k| matches!(k, SubscriptionId::Stream(_))) => {
+        Step::Retry if is_subscribed(dash, |k| matches!(k, SubscriptionId::Stream(_))) => dash.retrying(2, 3, "cut"),
+        Step::End if is_subscribed(dash, |k| matches!(k, SubscriptionId::Stream(_))) => {
             dash.end(runtail_stream::Outcome::Error)
         }
-        Step::Refuse if listens(dash, |k| *k == SubscriptionId::Deployments("prod-eu".into())) => {
+        Step::Refuse if is_subscribed(dash, |k| *k == SubscriptionId::Deployments("prod-eu".into())) => {
             dash.refuse("prod-eu")
         }
-        Step::Focus(attended) => return dash.feed(Msg::Focus(attended)),
-        Step::Log if listens(dash, |k| matches!(k, SubscriptionId::Log(..))) => dash.log_lines(),
-        Step::Watched(status) if listens(dash, |k| matches!(k, SubscriptionId::Watch(_))) => {
+        Step::Focus(has_focus) => return dash.feed(Msg::Focus(has_focus)),
+        Step::Log if is_subscribed(dash, |k| matches!(k, SubscriptionId::Log(..))) => dash.log_lines(),
+        Step::Watched(status) if is_subscribed(dash, |k| matches!(k, SubscriptionId::Watch(_))) => {
             return dash.watched(status);
         }
         Step::Card => dash.card(),
@@ -137,28 +137,28 @@ fn take(dash: &mut Dash, step: Step) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Whether it is something that a person does, and that may move them.
-fn is_theirs(step: &Step) -> bool {
+/// Returns whether the step is user input, which may move the cursor.
+fn is_user_input(step: &Step) -> bool {
     matches!(step, Step::Key(_) | Step::Paste(_) | Step::Wheel(..) | Step::Click(..))
 }
 
-/// The cursor of each stream in which nothing is searched for: a search goes to its hit as soon as that is known.
+/// Returns the cursor of each stream without a search, because a search moves the cursor when it finds a match.
 fn cursors(dash: &Dash) -> Vec<(u64, Option<Seq>)> {
-    let still = dash.app.stream.tabs.all().iter().filter(|viewer| viewer.finding().pattern.is_empty());
-    still.map(|viewer| (viewer.id, viewer.anchor())).collect()
+    let unsearched = dash.app.stream.tabs.all().iter().filter(|viewer| viewer.finding().pattern.is_empty());
+    unsearched.map(|viewer| (viewer.id, viewer.anchor())).collect()
 }
 
-/// What holds for every state: it can be drawn, always alike, with nothing in it that a terminal would obey; halves and
-/// tabs are what they say.
+/// Checks the invariants of every state: drawing is deterministic and contains nothing that a terminal would interpret,
+/// and tabs and split views are consistent.
 #[track_caller]
-fn holds(dash: &mut Dash) {
+fn check_invariants(dash: &mut Dash) {
     let buffer = dash.buffer();
-    assert_eq!(dash.buffer(), buffer, "drawn once more it is another picture");
-    let obeyed = |c: char| {
+    assert_eq!(dash.buffer(), buffer, "drawing twice gives different screens");
+    let is_interpreted = |c: char| {
         c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
     };
     for cell in &buffer.content {
-        assert!(!cell.symbol().contains(obeyed), "{:?}", cell.symbol());
+        assert!(!cell.symbol().contains(is_interpreted), "{:?}", cell.symbol());
     }
     let streams = &dash.app.stream.tabs;
     assert!(streams.all().len() <= MAX_TABS);
@@ -172,7 +172,7 @@ fn holds(dash: &mut Dash) {
         assert!(shown.iter().all(|(view, focused)| *focused || *view != viewer.view()), "{shown:?}");
         assert!(viewer.anchor().is_none_or(|at| at <= viewer.tape.last_seq()), "{:?}", viewer.anchor());
     }
-    // What is on the screen tells of the event under the cursor.
+    // The raw view's cursor is on its anchor, or on the oldest event if the anchor was evicted.
     let is_seen = dash.app.overlays.is_empty()
         && !dash.app.frozen
         && dash.app.session.size.0 >= 60
@@ -184,12 +184,12 @@ fn holds(dash: &mut Dash) {
     }
 }
 
-/// Takes a step, and sees what came of it.
-fn goes_on(dash: &mut Dash, step: Step) {
-    let (before, is_theirs) = (cursors(dash), is_theirs(&step));
-    take(dash, step.clone());
-    holds(dash);
-    if !is_theirs {
+/// Applies a step and checks the invariants. Only user input may move a cursor.
+fn apply_and_check(dash: &mut Dash, step: Step) {
+    let (before, is_user_input) = (cursors(dash), is_user_input(&step));
+    apply_step(dash, step.clone());
+    check_invariants(dash);
+    if !is_user_input {
         assert_eq!(cursors(dash), before, "{step:?} moved a cursor");
     }
 }
@@ -198,15 +198,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_that_happens_breaks_the_dashboard(steps in proptest::collection::vec(step(), 1..80)) {
+    fn random_input_keeps_dashboard_invariants(steps in proptest::collection::vec(step(), 1..80)) {
         let mut dash = demo_like((120, 30));
         for step in steps {
-            goes_on(&mut dash, step);
+            apply_and_check(&mut dash, step);
         }
     }
 
     #[test]
-    fn nothing_that_happens_breaks_the_viewer(
+    fn random_input_keeps_viewer_invariants(
         steps in proptest::collection::vec(step(), 1..80),
         first in select(CAPTURES.to_vec()),
         rows in select(vec![7, 40, 1_000_000]),
@@ -216,16 +216,16 @@ proptest! {
         dash.open_thread();
         dash.capture(first);
         for step in steps {
-            goes_on(&mut dash, step);
+            apply_and_check(&mut dash, step);
         }
     }
 
     #[test]
-    fn a_read_only_dashboard_never_asks_for_a_write(steps in proptest::collection::vec(step(), 1..120)) {
+    fn read_only_dashboard_never_starts_a_run(steps in proptest::collection::vec(step(), 1..120)) {
         let mut dash = demo_like((120, 30));
         dash.seal();
         for step in steps {
-            take(&mut dash, step);
+            apply_step(&mut dash, step);
             for sub in subscriptions(&dash.app) {
                 let writes = matches!(&sub.what, SubscriptionKind::Stream(_, target) if target.is_write());
                 prop_assert!(!writes, "a run would be started");
@@ -234,9 +234,9 @@ proptest! {
     }
 }
 
-/// Bad input of every kind, in every view: described and as received, wrapped, filtered, searched, at all sizes.
+/// Sends every kind of bad input to every view: formatted and raw, wrapped, filtered, searched, at all sizes.
 #[test]
-fn whatever_comes_every_view_shows_the_rest() {
+fn malformed_events_do_not_hide_others_in_any_view() {
     let mut dash = demo_like((120, 30));
     dash.open_thread();
     dash.capture("fanout-many-subgraphs");
@@ -244,12 +244,12 @@ fn whatever_comes_every_view_shows_the_rest() {
         dash.receive(response.into_bytes());
         for view in 1..=8 {
             dash.keys(&format!("{view}"));
-            holds(&mut dash);
+            check_invariants(&mut dash);
         }
     }
-    dash.goes_on("agent-messages-tuple");
+    dash.continue_capture("agent-messages-tuple");
     dash.keys("1");
-    assert!(dash.screen().contains("bring 日焼け止め."), "what is good is still shown: {}", dash.screen());
+    assert!(dash.screen().contains("bring 日焼け止め."), "valid events are still shown: {}", dash.screen());
     for keys in ["w", "v", "T", "T", "/evil|7<Enter>]", "&!evil<Enter>", "|"] {
         dash.keys(keys);
         for (view, size) in
@@ -257,14 +257,14 @@ fn whatever_comes_every_view_shows_the_rest() {
         {
             dash.resize(size.0, size.1);
             dash.keys(&format!("{view}<Home><Down><PageDown>"));
-            holds(&mut dash);
+            check_invariants(&mut dash);
             assert!(dash.app.viewer().is_some_and(|viewer| viewer.view() == VIEWS[view - 1]));
         }
     }
 }
 
 #[test]
-fn a_line_of_five_megabytes_is_a_line_like_others() {
+fn five_megabyte_lines_work_in_every_view() {
     let mut dash = demo_like((100, 30));
     dash.open_thread();
     for line in hostile::long_lines() {
@@ -274,10 +274,10 @@ fn a_line_of_five_megabytes_is_a_line_like_others() {
         dash.keys(keys);
         for view in 1..=VIEWS.len() {
             dash.keys(&format!("{view}<Home>"));
-            holds(&mut dash);
-            // Its JSON, too, where the tape has it.
+            check_invariants(&mut dash);
+            // Opens the JSON too, if it is in memory.
             dash.keys("<Enter>");
-            holds(&mut dash);
+            check_invariants(&mut dash);
             if !dash.app.overlays.is_empty() {
                 dash.keys("<Esc>");
             }
@@ -288,12 +288,12 @@ fn a_line_of_five_megabytes_is_a_line_like_others() {
 }
 
 #[test]
-fn an_answer_that_nobody_waits_for_any_more_changes_nothing() {
+fn outdated_responses_are_ignored() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
     let sub = subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Threads(_))).unwrap();
     let threads = serde_json::from_str(r#"[{"thread_id": "late"}]"#).unwrap();
-    // Asked again by hand: the answer to the first question is late.
+    // After a manual refresh, the response to the first request is outdated.
     dash.keys("r");
     let late = Msg::Answer { key: sub.key, epoch: sub.epoch, answer: SubscriptionEvent::Threads(Ok(threads)) };
     dash.feed(late);
@@ -301,15 +301,18 @@ fn an_answer_that_nobody_waits_for_any_more_changes_nothing() {
 }
 
 #[test]
-fn a_stream_goes_on_in_its_tab_until_it_is_closed() {
+fn streams_keep_running_until_their_tab_is_closed() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
-    assert!(listens(&dash, |k| matches!(k, SubscriptionId::Stream(_))));
-    assert!(!listens(&dash, |k| matches!(k, SubscriptionId::Threads(_))), "what is not on the screen is not polled");
+    assert!(is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(_))));
+    assert!(
+        !is_subscribed(&dash, |k| matches!(k, SubscriptionId::Threads(_))),
+        "lists that aren't on screen aren't polled"
+    );
     dash.keys("<Esc>");
-    assert!(listens(&dash, |k| matches!(k, SubscriptionId::Threads(_))));
-    assert!(listens(&dash, |k| matches!(k, SubscriptionId::Stream(1))), "what came and one's place in it is not lost");
-    // The same thread once more is the same stream; another is another.
+    assert!(is_subscribed(&dash, |k| matches!(k, SubscriptionId::Threads(_))));
+    assert!(is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(1))), "the stream and its position are kept");
+    // Reopening the thread shows the same stream; another thread opens a new one.
     dash.keys("<Enter>");
     assert_eq!(dash.app.viewer().map(|v| v.id), Some(1));
     dash.keys("<Esc><Down><Enter>");
@@ -317,16 +320,16 @@ fn a_stream_goes_on_in_its_tab_until_it_is_closed() {
     dash.keys("}");
     assert_eq!(dash.app.viewer().map(|v| v.id), Some(1));
     dash.keys("q");
-    assert!(!listens(&dash, |k| matches!(k, SubscriptionId::Stream(1))));
-    // Closing a tab leads to its list; the other stream stays open.
-    assert!(dash.app.viewer().is_none() && listens(&dash, |k| matches!(k, SubscriptionId::Stream(2))));
+    assert!(!is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(1))));
+    // Closing a tab returns to its list; the other stream stays open.
+    assert!(dash.app.viewer().is_none() && is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(2))));
     dash.keys("}q");
-    assert!(!listens(&dash, |k| matches!(k, SubscriptionId::Stream(_))));
-    assert!(listens(&dash, |k| matches!(k, SubscriptionId::Threads(_))));
+    assert!(!is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(_))));
+    assert!(is_subscribed(&dash, |k| matches!(k, SubscriptionId::Threads(_))));
 }
 
 #[test]
-fn who_opens_a_recording_is_not_told_of_a_connection() {
+fn opening_a_recording_shows_no_connection_status() {
     let mut dash = Dash::new("[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n", (100, 30));
     dash.app.open_recording("tests/fixtures/support-run.jsonl".into());
     let screen = dash.screen();
@@ -337,7 +340,7 @@ fn who_opens_a_recording_is_not_told_of_a_connection() {
 }
 
 #[test]
-fn a_still_dashboard_needs_no_ticks() {
+fn idle_dashboard_needs_no_ticks() {
     let mut dash = Dash::new("[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n", (100, 30));
     dash.threads();
     assert_eq!(dash.app.next_tick(), None);
@@ -349,7 +352,7 @@ fn a_still_dashboard_needs_no_ticks() {
 }
 
 #[test]
-fn the_assistant_of_a_thread_is_chosen_even_when_the_list_comes_late() {
+fn composer_selects_the_threads_assistant_from_a_late_list() {
     let mut dash = demo_like((140, 40));
     dash.keys("<Enter>");
     dash.threads();
@@ -360,7 +363,7 @@ fn the_assistant_of_a_thread_is_chosen_even_when_the_list_comes_late() {
     assert!(dash.screen().contains("‹ agent ›"), "{}", dash.screen());
 }
 
-/// Presses keys that lead to the card of a thread with this question, and returns the screen with the card.
+/// Presses keys that open the answer card for this question, and returns the screen.
 #[track_caller]
 fn open_card(dash: &mut Dash, keys: &str, question: &str) -> String {
     let effects = dash.keys(keys);
@@ -380,11 +383,11 @@ fn open_card(dash: &mut Dash, keys: &str, question: &str) -> String {
 }
 
 #[test]
-fn what_was_typed_for_one_question_does_not_answer_another() {
+fn drafts_belong_to_one_question() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
     dash.keys("nhello<Esc>");
-    // The second thread waits: the input of a run is no answer.
+    // The second thread waits for input; the composer's draft is not an answer.
     assert!(!open_card(&mut dash, "<Down>a", "first").contains("hello"));
     assert!(dash.keys("<ctrl-s>").is_empty());
     assert!(dash.screen().contains("Nothing is answered yet"), "{}", dash.screen());
@@ -397,9 +400,9 @@ fn what_was_typed_for_one_question_does_not_answer_another() {
     assert!(screen.contains("NEW RUN") && screen.contains("hello") && !screen.contains("approved"), "{screen}");
 }
 
-/// `r` opens a stream again that failed before it sent anything; what was received is never dropped by it.
+/// `r` reopens a stream that failed before its first event, and never drops received events.
 #[test]
-fn refreshing_opens_a_failed_stream_again() {
+fn refresh_reopens_a_failed_stream() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     let error = dash.error("prod-eu", Kind::Server(503));
@@ -409,8 +412,8 @@ fn refreshing_opens_a_failed_stream_again() {
     let again = dash.app.viewer().map(|viewer| viewer.id);
     assert_ne!(again, Some(1));
     assert!(
-        listens(&dash, |k| matches!(k, SubscriptionId::Stream(_)))
-            && !listens(&dash, |k| matches!(k, SubscriptionId::Stream(1)))
+        is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(_)))
+            && !is_subscribed(&dash, |k| matches!(k, SubscriptionId::Stream(1)))
     );
     dash.capture("agent-messages-tuple");
     dash.items(vec![Item::Failed(Box::new(error))]);
@@ -421,7 +424,7 @@ fn refreshing_opens_a_failed_stream_again() {
 }
 
 #[test]
-fn a_state_that_one_reads_stays() {
+fn state_view_stays_on_the_selected_state() {
     let mut dash = demo_like((100, 36));
     dash.open_thread();
     dash.capture("fanout-many-subgraphs");
@@ -435,7 +438,7 @@ fn a_state_that_one_reads_stays() {
 }
 
 #[test]
-fn another_width_and_back_keeps_the_place_in_a_long_message() {
+fn resizing_and_back_keeps_the_position_in_a_long_message() {
     let mut dash = demo_like((80, 24));
     dash.open_thread();
     dash.recording("tests/fixtures/support-run.jsonl");
@@ -447,50 +450,50 @@ fn another_width_and_back_keeps_the_place_in_a_long_message() {
     assert_eq!(dash.body(), before);
 }
 
-/// The page of the doctor shows what was found as it comes, and ends the looking when it is closed.
+/// The doctor page shows results as they arrive, and closing it stops the checks.
 #[test]
-fn the_doctor_looks_while_its_page_is_open() {
+fn doctor_runs_while_its_page_is_open() {
     let mut dash = demo_like((80, 24));
-    let looking = |dash: &Dash| {
+    let doctor_subscription = |dash: &Dash| {
         let of =
             |sub: runtail_tui::session::msg::Subscription| matches!(sub.key, SubscriptionId::Doctor(_)).then_some(sub);
         subscriptions(&dash.app).into_iter().find_map(of)
     };
-    assert!(looking(&dash).is_none());
+    assert!(doctor_subscription(&dash).is_none());
     dash.app.open_doctor();
-    let sub = looking(&dash).expect("a look");
+    let sub = doctor_subscription(&dash).expect("a subscription");
     let profiles: Vec<_> = dash.app.session.profiles.iter().map(|p| p.name.clone()).collect();
     assert_eq!(sub.what, SubscriptionKind::Profiles(profiles));
     assert!(dash.screen().contains("Checking…"), "{}", dash.screen());
-    let tell = |dash: &mut Dash, check: Option<Check>| {
+    let send_check = |dash: &mut Dash, check: Option<Check>| {
         let answer = SubscriptionEvent::Checked(check.map(Box::new));
         dash.feed(Msg::Answer { key: sub.key.clone(), epoch: sub.epoch, answer });
     };
-    tell(&mut dash, Some(Check::good("network", "no proxy")));
+    send_check(&mut dash, Some(Check::good("network", "no proxy")));
     let bad =
         Check::bad(Fault::Access, "access", "401: no").seen("GET https://h/v2").likely("revoked").to_do("replace it");
-    tell(&mut dash, Some(Check { profile: Some("prod-us".into()), ..bad }));
+    send_check(&mut dash, Some(Check { profile: Some("prod-us".into()), ..bad }));
     let text = dash.screen();
     for line in
         ["This machine", "✓ network        no proxy", "Profile prod-us", "✗ access         401: no", "likely  revoked"]
     {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
-    tell(&mut dash, None);
-    assert!(looking(&dash).is_none());
+    send_check(&mut dash, None);
+    assert!(doctor_subscription(&dash).is_none());
     assert_eq!(dash.screen().matches("1 problem found.").count(), 1, "{}", dash.screen());
-    // A second look is another one: what comes late of the first changes nothing.
+    // Late results of the first check don't affect the second.
     dash.keys("<Esc>");
     dash.app.open_doctor();
-    tell(&mut dash, Some(Check::good("network", "late")));
+    send_check(&mut dash, Some(Check::good("network", "late")));
     assert!(!dash.screen().contains("late"), "{}", dash.screen());
     dash.keys("<Esc>");
-    assert!(looking(&dash).is_none());
+    assert!(doctor_subscription(&dash).is_none());
 }
 
-/// Where the past ends, its line leaves the head: the view has one more row in the same frame.
+/// When time travel ends, its header line disappears and the view gains a row in the same frame.
 #[test]
-fn the_end_of_the_past_leaves_no_empty_row() {
+fn leaving_time_travel_leaves_no_empty_row() {
     for view in 1..=VIEWS.len() {
         let mut dash = demo_like((120, 30));
         dash.app.session.settings.tape.max_rows = 7;
@@ -499,28 +502,28 @@ fn the_end_of_the_past_leaves_no_empty_row() {
         dash.keys(&format!("{view}<Space>"));
         dash.capture("fanout-many-subgraphs");
         dash.keys("<Space>");
-        holds(&mut dash);
+        check_invariants(&mut dash);
         for _ in 0..200 {
-            goes_on(&mut dash, Step::Tick);
+            apply_and_check(&mut dash, Step::Tick);
         }
         assert!(dash.app.viewer().unwrap().playhead().is_none(), "{}", dash.screen());
     }
 }
 
 #[test]
-fn what_is_played_to_its_end_moves_no_cursor() {
+fn playing_to_the_end_keeps_the_cursor() {
     let mut dash = demo_like((120, 30));
     dash.app.session.settings.tape.max_rows = 40;
     dash.open_thread();
-    // Its events have no times of the server's: they are played as they arrived.
+    // These events have no server times, so playback uses arrival times.
     dash.capture("js-agent-debug");
     dash.keys("7:replay<Enter>");
-    take(&mut dash, Step::Stream("js-fanout-many"));
-    take(&mut dash, Step::Click(53, 5));
+    apply_step(&mut dash, Step::Stream("js-fanout-many"));
+    apply_step(&mut dash, Step::Click(53, 5));
     for _ in 0..20 {
-        goes_on(&mut dash, Step::Tick);
+        apply_and_check(&mut dash, Step::Tick);
     }
     let viewer = dash.app.viewer().unwrap();
-    let (standing, anchor) = (viewer.playhead(), viewer.anchor());
-    assert!(standing.is_none() && anchor.is_some(), "{standing:?} {anchor:?}\n{}", dash.screen());
+    let (playhead, anchor) = (viewer.playhead(), viewer.anchor());
+    assert!(playhead.is_none() && anchor.is_some(), "{playhead:?} {anchor:?}\n{}", dash.screen());
 }

@@ -1,12 +1,12 @@
-//! Real streams, captured from the Python, JavaScript and Aegra servers: nothing is lost in decoding, however the bytes
-//! are cut, and messages come out once, whatever told of them.
+//! Real streams captured from the Python, JavaScript and Aegra servers: decoding loses nothing, however the bytes are
+//! chunked, and each message appears once, whichever events carry it.
 
 use bytes::Bytes;
 use proptest::prelude::*;
 use runtail_stream::projection::{LifecycleKind, Message, Projections, Role};
 use runtail_stream::{Decoded, Decoder, Event, Frame, Framer, Item, RawEvent, Record, Seq};
 use runtail_testkit::final_state;
-use runtail_testkit::final_state::Held;
+use runtail_testkit::final_state::StateMessage;
 use runtail_testkit::projected::{project, shown};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,9 +41,9 @@ fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Decoded>, usiz
 /// Agent servers of all three kinds send one shape of block, which is read without a copy. This fails when one doesn't, or when
 /// the shape is no longer recognized.
 #[test]
-fn every_captured_block_has_the_shape_that_is_read_in_place() {
+fn every_captured_block_is_parsed_in_place() {
     let (mut canonical, mut others) = (0, Vec::new());
-    // One begins with the head of its answer.
+    // One capture begins with an HTTP response head.
     for (name, bytes) in CAPTURES.iter().filter(|(_, bytes)| !bytes.starts_with(b"HTTP/")) {
         let mut framer = Framer::new(64 << 20);
         framer.push(bytes.clone());
@@ -60,7 +60,7 @@ fn every_captured_block_has_the_shape_that_is_read_in_place() {
     assert!(others.is_empty() && canonical > 1300, "{canonical} {others:?}");
 }
 
-/// A decoder of its own make: splits lines and knows nothing of chunks, caps or JSON.
+/// An independent decoder: splits lines, without chunks, size limits or JSON.
 fn plain_decode(body: &[u8]) -> Vec<(String, Option<String>, String)> {
     let text = String::from_utf8_lossy(body).replace("\r\n", "\n").replace('\r', "\n");
     let Some(end) = text.rfind("\n\n") else { return Vec::new() };
@@ -89,7 +89,7 @@ fn is_stream(body: &[u8]) -> bool {
 }
 
 #[test]
-fn every_capture_decodes_without_a_loss() {
+fn captures_decode_without_loss() {
     assert!(CAPTURES.len() >= 245);
     let mut total = 0;
     for (name, body) in CAPTURES.iter() {
@@ -97,7 +97,7 @@ fn every_capture_decodes_without_a_loss() {
         assert_eq!(flat(&events), plain_decode(body), "{name}");
         total += events.len();
         if is_stream(body) {
-            assert!(events.iter().all(|e| e.data.json().is_some()), "{name}: data that is no JSON");
+            assert!(events.iter().all(|e| e.data.json().is_some()), "{name}: data is not JSON");
         }
     }
     assert!(total > 1000, "{total}");
@@ -107,7 +107,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn chunks_and_line_ends_make_no_difference(
+    fn chunking_and_line_endings_do_not_change_events(
         which in any::<prop::sample::Index>(),
         cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..40),
         end in 0usize..4,
@@ -143,9 +143,9 @@ proptest! {
         prop_assert_eq!(decode(bytes.chunks(size)), whole);
     }
 
-    /// On whole inputs without a byte order mark the crate alone is right, but for ids: there they last.
+    /// The `eventsource-stream` crate is correct on whole inputs without a byte order mark, except for ids, which persist there.
     #[test]
-    fn agrees_with_the_crate(lines in proptest::collection::vec(
+    fn decoder_agrees_with_eventsource_stream(lines in proptest::collection::vec(
         prop_oneof!["data: ?[a-z:é ]{0,9}", "event: ?[a-z|]{0,5}", "id: ?[0-9]{1,3}", ":.{0,3}", "[a-z]{1,6}", Just(String::new()), Just(String::new())], 0..30,
     ), end in prop_oneof![Just("\n"), Just("\r\n")]) {
         use eventsource_stream::Eventsource;
@@ -165,9 +165,9 @@ fn events(name: &str) -> Vec<Event> {
     decoded.into_iter().zip(1..).map(|(e, seq)| e.at(Seq(seq), at, 1, false)).collect()
 }
 
-const LET: &str = "Ai chat@: Let me check. get_weather#call_1{\"city\": \"Kraków\"} 11+7=18";
-const TOOL: &str = "Tool tools@: 21C sunny in Kraków ←call_1";
-const IT: &str = "Ai chat@: It is 21 °C and sunny in Kraków ☀️ — bring 日焼け止め. 11+7=18";
+const FIRST_REPLY: &str = "Ai chat@: Let me check. get_weather#call_1{\"city\": \"Kraków\"} 11+7=18";
+const TOOL_RESULT: &str = "Tool tools@: 21C sunny in Kraków ←call_1";
+const LAST_REPLY: &str = "Ai chat@: It is 21 °C and sunny in Kraków ☀️ — bring 日焼け止め. 11+7=18";
 
 fn lines(name: &str) -> Vec<String> {
     let projections = project(events(name));
@@ -179,51 +179,62 @@ fn lines(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn tokens_become_messages() {
+fn tokens_are_assembled_into_messages() {
     for name in ["agent-messages-tuple", "aegra-agent-messages-tuple"] {
-        assert_eq!(lines(name), [LET, TOOL, IT], "{name}");
+        assert_eq!(lines(name), [FIRST_REPLY, TOOL_RESULT, LAST_REPLY], "{name}");
     }
-    let js: Vec<_> =
-        [LET, TOOL, IT].map(|l| l.replace("sunny in Kraków ←", "sunny ←").replace("止め. 11", "止め.  11")).into();
+    let js: Vec<_> = [FIRST_REPLY, TOOL_RESULT, LAST_REPLY]
+        .map(|l| l.replace("sunny in Kraków ←", "sunny ←").replace("止め. 11", "止め.  11"))
+        .into();
     assert_eq!(lines("js-agent-messages-tuple"), js);
 }
 
 #[test]
-fn every_other_mode_gives_the_same_messages() {
-    let compact = LET.replace(": \"Kr", ":\"Kr");
+fn all_modes_give_the_same_messages() {
+    let compact = FIRST_REPLY.replace(": \"Kr", ":\"Kr");
     let human = "Human -@: weather in Kraków?";
     for server in ["", "aegra-"] {
-        assert_eq!(lines(&format!("{server}agent-messages")), [&compact, TOOL, IT]);
-        assert_eq!(lines(&format!("{server}agent-updates")), [&compact, TOOL, IT]);
-        let anonymous =
-            [human.into(), compact.replace("chat@", "-@"), TOOL.replace("tools@", "-@"), IT.replace("chat@", "-@")];
+        assert_eq!(lines(&format!("{server}agent-messages")), [&compact, TOOL_RESULT, LAST_REPLY]);
+        assert_eq!(lines(&format!("{server}agent-updates")), [&compact, TOOL_RESULT, LAST_REPLY]);
+        let anonymous = [
+            human.into(),
+            compact.replace("chat@", "-@"),
+            TOOL_RESULT.replace("tools@", "-@"),
+            LAST_REPLY.replace("chat@", "-@"),
+        ];
         assert_eq!(lines(&format!("{server}agent-values")), anonymous);
     }
-    // JavaScript announces no node for a tool's message, and tells of the input.
+    // JavaScript sends no node for a tool's message, but includes the input.
     let js = |l: &str| l.replace("sunny in Kraków ←", "sunny ←").replace("止め. 11", "止め.  11");
-    assert_eq!(lines("js-agent-messages"), [human.into(), compact.clone(), js(TOOL).replace("tools@", "-@"), js(IT)]);
-    assert_eq!(lines("js-agent-updates"), [compact, js(TOOL), js(IT)]);
+    assert_eq!(
+        lines("js-agent-messages"),
+        [human.into(), compact.clone(), js(TOOL_RESULT).replace("tools@", "-@"), js(LAST_REPLY)]
+    );
+    assert_eq!(lines("js-agent-updates"), [compact, js(TOOL_RESULT), js(LAST_REPLY)]);
 }
 
 #[test]
-fn several_modes_and_subgraphs_do_not_double() {
+fn combined_modes_and_subgraphs_do_not_duplicate_messages() {
     for name in ["fanout-many-subgraphs", "fanout-both-messages", "aegra-fanout-many"] {
-        assert_eq!(lines(name), [IT.replace("chat@", "sub_b@sub")], "{name}");
+        assert_eq!(lines(name), [LAST_REPLY.replace("chat@", "sub_b@sub")], "{name}");
     }
-    assert_eq!(lines("fanout-many-nosub"), [IT.replace("chat@", "sub@")]);
-    assert_eq!(lines("js-fanout-many"), [IT.replace("chat@", "sub_b@sub/sub_b").replace("止め. 11", "止め.  11")]);
-    assert_eq!(lines("legacy-run-for-v2"), ["Human -@: hi", LET, TOOL, IT]);
+    assert_eq!(lines("fanout-many-nosub"), [LAST_REPLY.replace("chat@", "sub@")]);
+    assert_eq!(
+        lines("js-fanout-many"),
+        [LAST_REPLY.replace("chat@", "sub_b@sub/sub_b").replace("止め. 11", "止め.  11")]
+    );
+    assert_eq!(lines("legacy-run-for-v2"), ["Human -@: hi", FIRST_REPLY, TOOL_RESULT, LAST_REPLY]);
 }
 
-/// JavaScript sends both dialects for one message when both are asked for.
+/// JavaScript sends both dialects for one message when both are requested.
 #[test]
-fn both_dialects_of_one_message_never_double_its_text() {
+fn both_dialects_do_not_duplicate_text() {
     let all = events("js-both-messages");
     let finished = project(all.clone());
     let last: BTreeMap<_, _> =
         finished.messages.items().iter().map(|m| (m.id.clone(), (m.text.clone(), m.tool_calls.len()))).collect();
     assert_eq!(last.len(), 4, "{last:?}");
-    // Either dialect may be the first to tell of a message.
+    // Either dialect may be the first to mention a message.
     let is_partial = |event: &Event| &*event.name == "messages/partial";
     for drops in [0, 3] {
         let mut left = drops;
@@ -245,20 +256,23 @@ fn both_dialects_of_one_message_never_double_its_text() {
             }
         }
         let usage = |m: &Message| m.usage.map(|usage| usage.output);
-        let told = |projections: &Projections| projections.messages.items().iter().map(usage).collect::<Vec<_>>();
-        assert_eq!(told(&projections), told(&finished));
-        assert!(told(&projections).iter().flatten().count() >= 2, "{:?}", told(&projections));
+        let output_tokens =
+            |projections: &Projections| projections.messages.items().iter().map(usage).collect::<Vec<_>>();
+        assert_eq!(output_tokens(&projections), output_tokens(&finished));
+        assert!(output_tokens(&projections).iter().flatten().count() >= 2, "{:?}", output_tokens(&projections));
     }
 }
 
 #[test]
-fn the_second_dialect_gives_the_same_messages() {
-    let bare: Vec<_> = ["Human -@: hi", LET, TOOL, IT].map(|l| l.replace("chat@", "-@").replace("tools@", "-@")).into();
+fn event_protocol_gives_the_same_messages() {
+    let bare: Vec<_> = ["Human -@: hi", FIRST_REPLY, TOOL_RESULT, LAST_REPLY]
+        .map(|l| l.replace("chat@", "-@").replace("tools@", "-@"))
+        .into();
     assert_eq!(lines("legacy-stream-of-v2-run"), bare);
     assert_eq!(lines("v2-events-agent")[1..], bare[1..]);
 }
 
-/// The ids of one capture, given to another: the same run as if several modes had been asked for at once.
+/// Replaces ids in a capture, so that captures of several modes look like one run that streamed all of them.
 fn renamed(name: &str, ids: &[(String, String)]) -> Vec<Event> {
     let mut events = events(name);
     for event in &mut events {
@@ -272,7 +286,7 @@ fn renamed(name: &str, ids: &[(String, String)]) -> Vec<Event> {
 }
 
 #[test]
-fn whatever_combination_tells_of_a_message_it_is_one() {
+fn messages_from_any_mode_combination_are_merged() {
     let names = ["agent-messages-tuple", "agent-messages", "agent-updates", "agent-values"];
     let ids = |name: &str| -> Vec<String> {
         let projections = project(events(name));
@@ -314,7 +328,7 @@ fn whatever_combination_tells_of_a_message_it_is_one() {
 }
 
 #[test]
-fn the_past_of_a_message_is_a_look_up() {
+fn message_text_at_an_event_is_a_lookup() {
     let projections = project(events("agent-messages-tuple"));
     let message = &projections.messages.items()[0];
     assert_eq!(
@@ -325,19 +339,19 @@ fn the_past_of_a_message_is_a_look_up() {
     assert_eq!((projections.ledger.tokens, projections.ledger.received), (18, 24));
 }
 
-/// What was put together, in the form in which states hold it.
-fn assembled(message: &Message) -> Held {
+/// Converts an assembled message to the form used in states.
+fn assembled(message: &Message) -> StateMessage {
     let args = |args: &str| serde_json::from_str(args).unwrap_or(serde_json::Value::Null);
-    Held {
+    StateMessage {
         role: message.role.word().into(),
         id: message.id.as_deref().unwrap_or_default().into(),
         text: message.text.clone(),
         calls: message.tool_calls.iter().map(|c| (c.id.clone(), c.name.clone(), args(&c.args))).collect(),
-        answers: message.tool_call_id.clone().unwrap_or_default(),
+        result_of: message.tool_call_id.clone().unwrap_or_default(),
     }
 }
 
-/// The name of a capture without its mode: captures of one graph with one input differ in nothing else.
+/// Returns the name of a capture without its mode. Captures of one graph and input differ only in the mode.
 fn family(name: &str) -> &str {
     const MODES: [&str; 12] = [
         "messages-tuple",
@@ -358,27 +372,27 @@ fn family(name: &str) -> &str {
 }
 
 #[test]
-fn what_is_put_together_is_what_the_final_state_holds() {
+fn assembled_messages_match_the_final_state() {
     let streams: Vec<(&str, Vec<Event>)> =
         CAPTURES.iter().filter(|(_, b)| is_stream(b)).map(|(name, _)| (name.as_str(), events(name))).collect();
     let states: Vec<_> = streams.iter().map(|(_, events)| final_state::of(events)).collect();
-    // How many were held against a state: their own, one of the same run, one of the same graph and input.
+    // The captures compared with a state: their own, one of the same run, or one of the same graph and input.
     let (mut own, mut same_run, mut same_graph) = (BTreeMap::<_, Vec<&str>>::new(), Vec::<&str>::new(), Vec::new());
     let mut alone = Vec::new();
     for (i, (name, events)) in streams.iter().enumerate() {
-        let tells = events.iter().any(final_state::tells);
+        let has_messages = events.iter().any(final_state::has_messages);
         let projections = project(events.clone());
-        let said = |seq: Seq| -> Vec<Held> {
+        let said = |seq: Seq| -> Vec<StateMessage> {
             let there = projections.messages.items().iter().filter(|m| m.existed_at(seq));
             there.map(assembled).collect()
         };
         let server = ["js-", "aegra-"].into_iter().find(|server| name.starts_with(server)).unwrap_or("python");
-        if let Some((seq, held)) = states[i].as_ref().filter(|_| tells || !said(Seq::MAX).is_empty()) {
+        if let Some((seq, held)) = states[i].as_ref().filter(|_| has_messages || !said(Seq::MAX).is_empty()) {
             assert_eq!(&said(*seq), held, "{name}");
             own.entry(server).or_default().push(*name);
             continue;
         }
-        if !tells {
+        if !has_messages {
             continue;
         }
         let run = final_state::run(events);
@@ -392,14 +406,15 @@ fn what_is_put_together_is_what_the_final_state_holds() {
             alone.push(*name);
             continue;
         };
-        // The input is told by some modes only; and another run has other ids.
-        let bare = |held: &Held| (held.role.clone(), held.text.clone(), held.calls.clone(), held.answers.clone());
+        // The input is output_tokens by some modes only; and another run has other ids.
+        let bare =
+            |held: &StateMessage| (held.role.clone(), held.text.clone(), held.calls.clone(), held.result_of.clone());
         let said: Vec<_> = said(Seq::MAX).iter().map(bare).collect();
         let input = held.iter().take_while(|m| m.role == "human").count();
         let from = if said.len() == held.len() { 0 } else { input };
         assert_eq!(said, held[from..].iter().map(bare).collect::<Vec<_>>(), "{name}");
     }
-    // None may drop out unseen: whoever adds a capture says here what it was held against.
+    // Every capture must be counted here, so that none is skipped unnoticed.
     let own: Vec<_> = own.iter().map(|(server, names)| (*server, names.len())).collect();
     assert_eq!(own, [("aegra-", 4), ("js-", 3), ("python", 21)]);
     assert_eq!((same_run.len(), same_graph.len()), (0, 11), "{same_graph:?}");
@@ -411,11 +426,15 @@ fn what_is_put_together_is_what_the_final_state_holds() {
         "js-both-messages",
         "js-fanout-many",
     ];
-    assert_eq!(alone, [&known[..], &["js-firehose-cancel-resumable"]].concat(), "no state to hold them against");
+    assert_eq!(
+        alone,
+        [&known[..], &["js-firehose-cancel-resumable"]].concat(),
+        "captures without a state to compare with"
+    );
 }
 
 #[test]
-fn interrupts_are_told_once() {
+fn interrupts_appear_once() {
     for (name, count) in [
         ("approval-interrupt", 1),
         ("approval-interrupt-values-only", 1),
@@ -431,7 +450,7 @@ fn interrupts_are_told_once() {
 }
 
 #[test]
-fn runs_of_a_thread_and_its_states() {
+fn thread_streams_are_split_into_runs_and_states() {
     let projections = project(events("thread-all-modes"));
     let kinds: Vec<_> = projections.lifecycle.rows().iter().map(|r| (r.seq.0, r.kind)).collect();
     use LifecycleKind::{Error, Interrupt, RunDone, RunInterrupted, RunStart};
@@ -466,7 +485,7 @@ fn runs_of_a_thread_and_its_states() {
 }
 
 #[test]
-fn projections_survive_anything() {
+fn projections_survive_malformed_events() {
     for name in [
         "messages",
         "messages/partial",
@@ -511,7 +530,7 @@ fn projections_survive_anything() {
 }
 
 #[test]
-fn time_to_the_first_token_and_tokens_a_second() {
+fn time_to_first_token_and_tokens_per_second() {
     let mut events = events("agent-messages-tuple");
     for event in &mut events {
         event.at = jiff::Timestamp::from_millisecond(100 * event.seq.0 as i64).unwrap();
@@ -519,7 +538,7 @@ fn time_to_the_first_token_and_tokens_a_second() {
     let projections = project(events);
     let message = &projections.messages.items()[0];
     assert_eq!(message.time_to_first(), Some(Duration::from_millis(100)));
-    // The model counted 7 tokens; the first of the pieces with any came at 0.2 s, the last at 0.7 s.
+    // The model counted 7 tokens; the first chunk with a token arrived at 0.2s, the last at 0.7s.
     let (first, last) = message.token_times.unwrap();
     assert_eq!((first.as_millisecond(), last.as_millisecond(), message.chunks), (200, 700, 6));
     assert_eq!(message.tokens_per_second(), Some(12.0));
@@ -527,7 +546,7 @@ fn time_to_the_first_token_and_tokens_a_second() {
 }
 
 #[test]
-fn what_came_in_one_burst_has_no_speed() {
+fn a_burst_has_no_tokens_per_second() {
     let mut events = events("agent-messages-tuple");
     for event in &mut events {
         event.at = jiff::Timestamp::from_microsecond(100 * event.seq.0 as i64).unwrap();

@@ -1,4 +1,4 @@
-//! Changes from the dashboard, under scripts and random keys: what is asked, what is shown, and that nothing is sent unasked.
+//! Changes from the dashboard, with scripted and random keys: plans, previews, and that nothing is sent unconfirmed.
 
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Outcome, PlanError, Sent};
@@ -14,7 +14,7 @@ use runtail_tui::session::msg::{
 };
 use serde_json::json;
 
-/// What a plan of an intent looks like.
+/// Returns a preview of an intent.
 fn preview(intent: &Intent) -> Preview {
     let request = |method: &str, path: &str, body: Option<serde_json::Value>| PlainRequest {
         method: method.into(),
@@ -48,19 +48,19 @@ fn preview(intent: &Intent) -> Preview {
             "Redeploy support-bot",
             target("revision", "support-bot"),
             request("POST", &format!("{other:?}"), None),
-            NewRevision::Yes("a redeploy builds the source of a revision once more".into()),
+            NewRevision::Yes("a redeploy builds the source of a revision again".into()),
             Consent::Key,
         ),
     }
 }
 
-/// Answers the plan that the effects ask for.
+/// Responds to the plan request in the effects and returns its number.
 fn planned(dash: &mut Dash, effects: &[Effect]) -> u64 {
     let number = effects.iter().find_map(|effect| match effect {
         Effect::Plan(number, _, intent) => Some((*number, preview(intent))),
         _ => None,
     });
-    let (number, preview) = number.unwrap_or_else(|| panic!("no plan is asked for: {effects:?}"));
+    let (number, preview) = number.unwrap_or_else(|| panic!("no plan was requested: {effects:?}"));
     dash.done(EffectResult::Planned(number, Ok(Box::new(preview))));
     number
 }
@@ -70,24 +70,24 @@ fn sent(effects: &[Effect]) -> Vec<u64> {
 }
 
 #[test]
-fn deleting_wants_the_exact_name_and_enter_never_confirms() {
+fn deleting_requires_the_exact_name_and_ctrl_s() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys("D");
     let number = planned(&mut dash, &effects);
     insta::assert_snapshot!("delete_100x30", dash.screen());
     assert!(sent(&dash.keys("<Enter><ctrl-s><F5><ctrl-r>")).is_empty());
     assert!(sent(&dash.keys("support-Bot<ctrl-s><Backspace><Backspace><Backspace>bo<ctrl-s>")).is_empty());
-    assert!(sent(&dash.keys("t<Enter>")).is_empty(), "the name is there, and Enter still is not the key");
+    assert!(sent(&dash.keys("t<Enter>")).is_empty(), "Enter doesn't confirm, even after the right name");
     assert!(dash.screen().contains("ctrl-s sends it"), "{}", dash.screen());
     assert_eq!(sent(&dash.keys("<ctrl-s>")), [number]);
-    assert!(sent(&dash.keys("<ctrl-s><ctrl-s>")).is_empty(), "it is sent once");
+    assert!(sent(&dash.keys("<ctrl-s><ctrl-s>")).is_empty(), "the request is sent only once");
 }
 
 #[test]
-fn a_key_that_is_held_down_since_before_there_was_anything_to_read_does_not_send() {
+fn held_ctrl_s_does_not_send_a_new_plan() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys("<Tab>R");
-    assert!(sent(&dash.keys("<ctrl-s>")).is_empty(), "nothing is planned yet");
+    assert!(sent(&dash.keys("<ctrl-s>")).is_empty(), "no plan has arrived yet");
     let number = planned(&mut dash, &effects);
     for _ in 0..100 {
         dash.later(30);
@@ -98,11 +98,11 @@ fn a_key_that_is_held_down_since_before_there_was_anything_to_read_does_not_send
 }
 
 #[test]
-fn a_change_is_sent_only_after_its_preview_was_on_the_screen() {
+fn changes_are_sent_only_after_their_preview_was_shown() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys("<Tab>R");
     let number = planned(&mut dash, &effects);
-    // The key is in the terminal's input before the frame with the preview is drawn.
+    // The key was typed before the preview was drawn.
     assert_eq!(dash.typed_ahead("<ctrl-s>"), []);
     dash.later(2000);
     dash.resize(50, 10);
@@ -114,7 +114,7 @@ fn a_change_is_sent_only_after_its_preview_was_on_the_screen() {
 }
 
 #[test]
-fn what_is_deleted_is_frozen_when_the_dialog_opens() {
+fn deletion_target_is_fixed_when_the_dialog_opens() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys("D");
     let Some(Effect::Plan(_, profile, intent)) = effects.iter().find(|e| matches!(e, Effect::Plan(..))) else {
@@ -122,7 +122,7 @@ fn what_is_deleted_is_frozen_when_the_dialog_opens() {
     };
     let (profile, intent) = (profile.clone(), intent.clone());
     planned(&mut dash, &effects);
-    // Everything else that was listed goes, and what comes is something else.
+    // The list is replaced by one with another deployment.
     let other = serde_json::from_value(json!([{"id": "another", "name": "another"}])).unwrap();
     dash.answer(|k| *k == SubscriptionId::Deployments(profile.clone()), dash::listed(other));
     dash.keys("support-bot");
@@ -132,7 +132,7 @@ fn what_is_deleted_is_frozen_when_the_dialog_opens() {
 }
 
 #[test]
-fn a_dialog_that_is_left_sends_nothing_and_a_late_plan_opens_nothing() {
+fn closed_dialogs_send_nothing_and_ignore_late_plans() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys("D");
     dash.keys("<Esc>");
@@ -140,9 +140,9 @@ fn a_dialog_that_is_left_sends_nothing_and_a_late_plan_opens_nothing() {
         panic!()
     };
     let after = dash.done(EffectResult::Planned(number, Ok(Box::new(preview(&intent)))));
-    assert_eq!(after, [Effect::Forget(number)], "what is sent may hold secrets, so it is not kept");
+    assert_eq!(after, [Effect::Forget(number)], "the request may contain secrets, so it is dropped");
     assert!(dash.app.overlays.is_empty());
-    // Left after it was planned.
+    // Closed after the plan arrived.
     let effects = dash.keys("D");
     let number = planned(&mut dash, &effects);
     assert_eq!(dash.keys("<Esc>"), [Effect::Forget(number)]);
@@ -150,7 +150,7 @@ fn a_dialog_that_is_left_sends_nothing_and_a_late_plan_opens_nothing() {
 }
 
 #[test]
-fn a_command_over_a_dialog_forgets_the_change_and_keeps_the_document() {
+fn commands_over_a_dialog_drop_the_change_and_keep_the_draft() {
     let mut dash = demo_like((100, 30));
     dash.keys("a");
     let Some(Overlay::Edit(_)) = dash.app.overlays.last() else { panic!("{}", dash.screen()) };
@@ -164,7 +164,7 @@ fn a_command_over_a_dialog_forgets_the_change_and_keeps_the_document() {
 }
 
 #[test]
-fn what_cannot_be_done_says_why() {
+fn failed_plans_are_explained() {
     let mut dash = demo_like((100, 30));
     for (error, word) in [
         (PlanError::Unfit("the revision is DEPLOYED already".into()), "DEPLOYED already"),
@@ -177,13 +177,13 @@ fn what_cannot_be_done_says_why() {
         dash.done(EffectResult::Planned(*number, Err(error)));
         assert!(dash.screen().contains(word), "{}", dash.screen());
         assert!(dash.screen().contains("Nothing was sent"), "{}", dash.screen());
-        assert!(!dash.screen().contains("ctrl-s"), "no key is offered that does nothing: {}", dash.screen());
+        assert!(!dash.screen().contains("ctrl-s"), "no key is offered that would do nothing: {}", dash.screen());
         assert!(sent(&dash.keys("<ctrl-s><Esc>")).is_empty());
     }
 }
 
 #[test]
-fn the_revision_that_a_change_made_is_watched() {
+fn new_revision_of_a_change_is_watched() {
     let mut dash = demo_like((140, 40));
     dash.keys("<Tab>");
     let effects = dash.keys("R");
@@ -204,7 +204,7 @@ fn the_revision_that_a_change_made_is_watched() {
 }
 
 #[test]
-fn what_is_deleted_is_followed_until_it_is_gone() {
+fn deletion_is_tracked_until_finished() {
     let mut dash = demo_like((140, 40));
     let row = dash.app.deployments.list.selected().unwrap().clone();
     let id = row.deployment.as_ref().unwrap().id.clone();
@@ -227,7 +227,7 @@ fn what_is_deleted_is_followed_until_it_is_gone() {
 }
 
 #[test]
-fn a_key_that_expires_in_the_middle_is_told_and_sends_nothing_twice() {
+fn expired_key_is_reported_and_nothing_is_resent() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys("D");
     let number = planned(&mut dash, &effects);
@@ -239,12 +239,12 @@ fn a_key_that_expires_in_the_middle_is_told_and_sends_nothing_twice() {
     assert!(sent(&dash.keys("<ctrl-s>")).is_empty());
     assert!(
         dash.app.session.profiles.iter().any(|p| &*p.name == "prod-eu" && p.halted),
-        "nothing more is asked with it"
+        "no more requests use the key"
     );
 }
 
 #[test]
-fn the_journal_lists_what_was_sent_and_copies_it_as_a_command() {
+fn journal_lists_requests_and_copies_them_as_curl() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys(":journal<Enter>");
     assert_eq!(effects, [Effect::ReadJournal]);
@@ -280,7 +280,7 @@ fn the_journal_lists_what_was_sent_and_copies_it_as_a_command() {
 }
 
 #[test]
-fn commands_are_offered_completed_and_refused() {
+fn palette_completes_and_rejects_commands() {
     let mut dash = demo_like((100, 30));
     dash.keys(":re");
     insta::assert_snapshot!("palette_100x30", dash.screen());
@@ -293,7 +293,7 @@ fn commands_are_offered_completed_and_refused() {
 }
 
 #[test]
-fn production_is_written_in_the_dialog() {
+fn dialogs_label_production_profiles() {
     let dialog = |profile: &str, size| {
         let text = format!("[profiles.{profile}]\nurl = \"https://ls.example.com\"\nlabel = \"PRODUCTION\"\n");
         let mut dash = Dash::new(&text, size);
@@ -305,7 +305,7 @@ fn production_is_written_in_the_dialog() {
         dash
     };
     insta::assert_snapshot!("delete_production_80x24", dialog("p", (80, 24)).screen());
-    // In little room the profile is still named, and what is out of sight is counted.
+    // On a small screen the profile is still named and the hidden lines are counted.
     let mut dash = dialog("production-in-frankfurt", (60, 12));
     let screen = dash.screen();
     assert!(screen.contains("production-in-frankfurt ‹PRODUCTION›"), "{screen}");
@@ -316,7 +316,7 @@ fn production_is_written_in_the_dialog() {
     assert!(dash.screen().contains("Type support-bot"), "{}", dash.screen());
 }
 
-/// A key that a person may press, and what answers.
+/// A random command or key.
 fn keys() -> impl Strategy<Value = String> {
     let commands = [
         ":delete<Enter>",
@@ -355,14 +355,14 @@ fn keys() -> impl Strategy<Value = String> {
 fn press(dash: &mut Dash, keys: &str) -> Vec<Effect> {
     let mut all = Vec::new();
     for key in runtail_tui::input::key::parse_keys(keys).unwrap() {
-        // What would be sent has to have been agreed to, on the screen, at this very key.
-        let agreed = match dash.app.overlays.last() {
+        // A request may be sent only if its preview can be confirmed at this key.
+        let confirmable = match dash.app.overlays.last() {
             Some(Overlay::Confirm(confirm)) if confirm.may_be_sent() => Some(confirm.number),
             _ => None,
         };
         let effects = dash.feed(Msg::Key(key));
         for number in sent(&effects) {
-            assert_eq!(Some(number), agreed, "{key:?}");
+            assert_eq!(Some(number), confirmable, "{key:?}");
             assert_eq!(key, Key { ctrl: true, ..Key::plain(Code::Char('s')) });
         }
         for effect in &effects {
@@ -379,7 +379,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_sent_that_was_not_agreed_to(steps in proptest::collection::vec(keys(), 1..60)) {
+    fn nothing_is_sent_without_confirmation(steps in proptest::collection::vec(keys(), 1..60)) {
         let mut dash = demo_like((100, 30));
         for step in steps {
             press(&mut dash, &step);
@@ -388,7 +388,7 @@ proptest! {
     }
 
     #[test]
-    fn a_read_only_dashboard_plans_and_sends_nothing(steps in proptest::collection::vec(keys(), 1..60)) {
+    fn read_only_dashboard_plans_and_sends_nothing(steps in proptest::collection::vec(keys(), 1..60)) {
         let mut dash = demo_like((100, 30));
         dash.seal();
         for step in steps {

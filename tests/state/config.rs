@@ -1,4 +1,4 @@
-//! What the configuration file accepts, and how each mistake in it is shown.
+//! Parsing of the configuration file, and its error messages.
 
 use runtail_core::config::theme::Role;
 use runtail_core::config::{Config, Mouse, SecretSource, Timestamps};
@@ -53,7 +53,7 @@ stream.pause = "space"
 "##;
 
 #[test]
-fn everything_is_read() {
+fn full_configuration_is_parsed() {
     let config = Config::parse(FULL, Some(Path::new("/etc/runtail/config.toml"))).unwrap();
     assert_eq!(config.warnings, Vec::<String>::new());
     assert_eq!(config.default_profiles, ["zeta", "local"]);
@@ -84,21 +84,21 @@ fn everything_is_read() {
     assert_eq!(
         [look(Role::Good), look(Role::Accent), look(Role::Strong)],
         ["bold 32", "#87afff on black", "bold"],
-        "its own, that of the theme that it begins from, and that of `terminal`"
+        "its own style, the inherited theme's, and that of `terminal`"
     );
     assert_eq!(config.keys["stream.follow"], ["G", "End"]);
     assert_eq!(config.keys["stream.pause"], ["space"]);
 }
 
 #[test]
-fn an_empty_file_is_all_defaults() {
+fn empty_file_uses_defaults() {
     let config = Config::parse("", None).unwrap();
     assert!(config.profiles.is_empty() && config.warnings.is_empty());
     assert_eq!(config.poll.interval, Duration::from_secs(60));
 }
 
 #[test]
-fn limits_have_an_old_name() {
+fn old_tape_table_is_read_as_limits() {
     let config = Config::parse("[profiles.p]\nregion = \"us\"\n[tape]\nmax_rows = 7\nmax_event = \"2MiB\"\n[limits]\nmax_rows = 9\nmax_answer = \"8MiB\"\n", None).unwrap();
     assert_eq!((config.tape.max_rows, config.tape.max_event), (9, 2 << 20));
     assert_eq!(config.profiles[0].max_answer, Some(8 << 20));
@@ -106,7 +106,7 @@ fn limits_have_an_old_name() {
 }
 
 #[test]
-fn unknown_keys_are_warned_about_and_change_nothing() {
+fn unknown_keys_are_ignored_with_a_warning() {
     let text = "colour = 1\n[profiles.a]\nregion = \"us\"\nlable = \"PROD\"\napi_key = \"canary\"\n\n[pol]\n[limits]\nmax_row = 5\n[ui]\n\"\\u001b[31m\" = 1\n";
     let config = Config::parse(text, Some(Path::new("c.toml"))).unwrap();
     assert_eq!(
@@ -126,9 +126,9 @@ fn unknown_keys_are_warned_about_and_change_nothing() {
     assert!(!format!("{config:?}").contains("canary"));
 }
 
-/// Each mistake with its place (line and column), a part of its message, and the last line shown.
+/// Each mistake with its line and column and a part of its message.
 #[test]
-fn every_mistake_is_shown_where_it_is() {
+fn errors_show_line_and_column() {
     let profile = |line: &str| format!("[profiles.a]\nagent_server = \"http://localhost:1\"\n{line}\n");
     let cases: Vec<(String, (usize, usize), &str)> = vec![
         ("a = \n".into(), (1, 5), "this is not TOML"),
@@ -196,7 +196,7 @@ fn every_mistake_is_shown_where_it_is() {
 }
 
 #[test]
-fn a_whole_message() {
+fn error_message_shows_the_line_and_a_caret() {
     let text = "[profiles.prod]\nregion = \"eu-west\"\n";
     let error = Config::parse(text, Some(Path::new("config.toml"))).unwrap_err();
     assert_eq!(
@@ -207,7 +207,7 @@ fn a_whole_message() {
 }
 
 #[test]
-fn plain_http_where_the_profile_says_so() {
+fn allow_http_permits_plain_http() {
     let text = "[profiles.a]\nurl = \"http://ls.internal\"\nallow_http = true\n";
     let config = Config::parse(text, None).unwrap();
     assert_eq!(config.profiles[0].control_plane.as_ref().unwrap().as_str(), "http://ls.internal/api-host");

@@ -1,4 +1,4 @@
-//! One profile is put into a configuration file: the rest of the file stays as it was written.
+//! Edits of one profile leave the rest of the configuration file unchanged.
 
 use proptest::prelude::*;
 use runtail_core::config::edit::{profile_of, profile_template, with_profile};
@@ -37,7 +37,7 @@ fn others(text: &str, name: &str) -> Vec<Profile> {
 }
 
 #[test]
-fn a_changed_profile_takes_its_place_and_nothing_else_moves() {
+fn changed_profile_keeps_its_position() {
     let typed = "# The one in Frankfurt.\n[profiles.eu]\nregion = \"eu\"   # fast\napi_key_file = \"eu.key\"\nlabel = \"PROD\"\n# and no more\n";
     let text = with_profile(FILE, typed).unwrap();
     let wanted = FILE.replace("api_key_env = \"EU\"\n", "api_key_file = \"eu.key\"\nlabel = \"PROD\"\n# and no more\n");
@@ -45,18 +45,18 @@ fn a_changed_profile_takes_its_place_and_nothing_else_moves() {
 }
 
 #[test]
-fn a_new_profile_comes_behind_the_others() {
+fn new_profile_is_added_after_the_others() {
     let text = with_profile(FILE, "[profiles.new]\nregion = \"apac\"\n").unwrap();
     let wanted = FILE.replace("\n[poll]", "\n[profiles.new]\nregion = \"apac\"\n\n[poll]");
     assert_eq!(text, wanted);
-    // Where there is no file yet, and where there is one without a profile.
+    // An empty file, and a file without profiles.
     assert_eq!(with_profile("", "[profiles.a]\nregion = \"us\"\n").unwrap(), "[profiles.a]\nregion = \"us\"\n");
     let text = with_profile("[ui]\nascii = true\n", "[profiles.a]\nregion = \"us\"\n").unwrap();
     assert_eq!(text, "[ui]\nascii = true\n\n[profiles.a]\nregion = \"us\"\n");
 }
 
 #[test]
-fn every_profile_of_a_file_can_be_written_as_it_is_and_changes_nothing() {
+fn rewriting_unchanged_profiles_changes_nothing() {
     for text in [FILE, Config::EXAMPLE, "profiles = { a = { region = \"us\" } }\n", "profiles.a.region = \"us\"\n"] {
         let config = read(text);
         assert!(!config.tables.is_empty(), "{text}");
@@ -72,7 +72,7 @@ fn every_profile_of_a_file_can_be_written_as_it_is_and_changes_nothing() {
 }
 
 #[test]
-fn what_is_no_profile_is_said_with_its_line() {
+fn invalid_profile_text_is_reported_with_its_line() {
     for (text, part) in [
         ("", "this text defines no profile"),
         ("[profiles.a]\nregion = \"su\"\n", "line 2, column 10: unknown region \"su\""),
@@ -94,7 +94,7 @@ fn what_is_no_profile_is_said_with_its_line() {
 }
 
 #[test]
-fn a_profile_with_a_pasted_key_is_not_shown_for_editing() {
+fn profile_with_a_pasted_key_is_not_editable() {
     let text = "[profiles.a]\nregion = \"us\"\napi_key = \"canary\"\n[profiles.b]\nregion = \"eu\" # lsv2_pt_canary\n";
     let config = read(text);
     assert!(config.tables.is_empty());
@@ -104,16 +104,16 @@ fn a_profile_with_a_pasted_key_is_not_shown_for_editing() {
 }
 
 #[test]
-fn key_files_are_looked_for_beside_the_file() {
+fn key_file_paths_are_relative_to_the_config_file() {
     let text = "[profiles.a]\nregion = \"us\"\napi_key_file = \"a.key\"\n";
     let profile = profile_of(text, Some(Path::new("/etc/runtail/config.toml"))).unwrap();
     assert_eq!(profile.key, Some(SecretSource::File("/etc/runtail/a.key".into())));
 }
 
 #[test]
-fn the_text_to_begin_with_is_a_profile() {
+fn profile_template_is_valid() {
     assert_eq!(profile_of(&profile_template(None), None).unwrap().name, "new");
-    // What is commented out is right as well.
+    // The commented lines are valid as well.
     let all = profile_template(None).replace("region = \"us\"\n", "").replace("# ", "");
     let all: String =
         all.lines().filter(|l| l.starts_with('[') || l.contains(" = ")).map(|l| format!("{l}\n")).collect();
@@ -151,14 +151,14 @@ fn any_profile() -> impl Strategy<Value = Profile> {
 
 proptest! {
     #[test]
-    fn a_profile_and_its_text_are_the_same(profile in any_profile()) {
+    fn profile_text_round_trips(profile in any_profile()) {
         let text = profile_template(Some(&profile));
         let again = profile_of(&text, None).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
         prop_assert_eq!(again, profile);
     }
 
     #[test]
-    fn an_edit_is_exactly_the_change(first in any_profile(), rename in any::<bool>(), mut second in any_profile(), third in any_profile()) {
+    fn edits_change_only_one_profile(first in any_profile(), rename in any::<bool>(), mut second in any_profile(), third in any_profile()) {
         let mut text = FILE.to_string();
         if !rename {
             second.name = first.name.clone();
@@ -171,17 +171,17 @@ proptest! {
             prop_assert_eq!(others(&text, &profile.name), others(&before, &profile.name));
             let was = read(&before);
             prop_assert_eq!((config.poll, config.ui, config.keys, config.default_profiles), (was.poll, was.ui, was.keys, was.default_profiles));
-            // Every line of others is still there, in its order.
+            // All original lines remain, in order.
             let mut lines = text.lines();
             for line in FILE.lines().filter(|l| !l.is_empty()) {
-                prop_assert!(lines.any(|l| l == line), "{line} is gone from\n{text}");
+                prop_assert!(lines.any(|l| l == line), "{line} is missing from\n{text}");
             }
         }
     }
 }
 
 #[test]
-fn what_is_shown_is_what_is_written() {
+fn shown_diff_is_what_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.toml");
     std::fs::write(&path, FILE).unwrap();
@@ -204,15 +204,15 @@ fn what_is_shown_is_what_is_written() {
     );
     draft.write().unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), FILE.replace(out, into));
-    // The same again is no longer what was shown.
+    // Writing again fails, because the file no longer matches the shown diff.
     let error = draft.write().unwrap_err().to_string();
     assert!(error.contains("changed by another program") && error.contains("nothing was written"), "{error}");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left lying about");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file remains");
 }
 
 #[cfg(unix)]
 #[test]
-fn links_and_rights_stay_and_a_new_file_is_private() {
+fn symlinks_and_permissions_are_kept_and_new_files_are_private() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
@@ -226,12 +226,12 @@ fn links_and_rights_stay_and_a_new_file_is_private() {
     assert!(std::fs::symlink_metadata(at("config.toml")).unwrap().is_symlink());
     assert!(std::fs::read_to_string(at("dotfiles/real.toml")).unwrap().contains("[profiles.a]"));
     assert_eq!(mode("dotfiles/real.toml"), 0o640);
-    // Who made it read-only meant it.
+    // A read-only file is not overwritten.
     std::fs::set_permissions(at("dotfiles/real.toml"), std::fs::Permissions::from_mode(0o440)).unwrap();
     let draft = Draft::new(&at("config.toml"), vec!["[profiles.b]\nregion = \"us\"\n".into()]).unwrap();
     let error = draft.write().unwrap_err().to_string();
     assert!(error.contains("the file is read-only") && error.contains("nothing was written"), "{error}");
-    // A new one, in a new folder.
+    // A new file in a new folder.
     let draft = Draft::new(&at("new/folder/config.toml"), vec![typed.into()]).unwrap();
     assert!(draft.is_new());
     draft.write().unwrap();
@@ -240,7 +240,7 @@ fn links_and_rights_stay_and_a_new_file_is_private() {
         (0o600, typed.into())
     );
     assert!(draft.write().unwrap_err().to_string().contains("created by another program"));
-    // A link that leads nowhere is no place to write to.
+    // A dangling symlink is rejected.
     symlink("nowhere", at("dangling.toml")).unwrap();
     let error = Draft::new(&at("dangling.toml"), vec![typed.into()]).unwrap_err().to_string();
     assert!(error.contains("a link to nowhere"), "{error}");
@@ -248,7 +248,7 @@ fn links_and_rights_stay_and_a_new_file_is_private() {
 }
 
 #[test]
-fn a_file_that_is_broken_is_not_built_upon() {
+fn broken_files_are_not_edited() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.toml");
     std::fs::write(&path, "[profiles.a\n").unwrap();
@@ -256,9 +256,9 @@ fn a_file_that_is_broken_is_not_built_upon() {
     assert!(error.contains("config.toml:1:12"), "{error}");
 }
 
-/// As two dashboards do that save a profile in the same moment.
+/// Simulates dashboards that save a profile at the same time.
 #[test]
-fn of_several_changes_at_the_same_time_one_is_written_and_the_others_are_refused() {
+fn only_one_of_several_concurrent_edits_is_written() {
     const WRITERS: usize = 8;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.toml");

@@ -1,5 +1,5 @@
-//! All views stand at one event: whatever was gone to in one of them is found in each other one, and the way back leads
-//! to where it began. For every event of every capture, and for every entry of every view.
+//! All views share one cursor: an event selected in one view is selected in every other view, and switching back returns
+//! to it. Checked for every event of every capture, and for every entry of every view.
 
 use runtail_core::config::TapeLimits;
 use runtail_stream::projection::{Message, Snapshot};
@@ -7,7 +7,7 @@ use runtail_stream::{Decoder, Frame, Framer, Item, Record, Seq};
 use runtail_tui::features::stream::viewer::{VIEWS, View, Viewer};
 use runtail_tui::session::msg::{ServerRef, StreamTarget};
 
-/// The name of every captured stream, and what came of it.
+/// Returns the name of every captured stream, and a viewer that received it.
 fn streams() -> Vec<(String, Viewer)> {
     let mut paths: Vec<_> = std::fs::read_dir("tests/captures").unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
@@ -41,23 +41,23 @@ fn viewer(body: Vec<u8>) -> Viewer {
     viewer
 }
 
-fn look_at(viewer: &mut Viewer, view: View) {
+fn show_view(viewer: &mut Viewer, view: View) {
     viewer.show(view);
     viewer.prepare(&[(view, 100, 20)]);
 }
 
-/// The event that the view with the focus tells of under the cursor.
-fn told(viewer: &Viewer) -> Option<Seq> {
+/// Returns the event under the cursor of the focused view.
+fn selected(viewer: &Viewer) -> Option<Seq> {
     viewer.event_under_cursor().map(|event| event.seq)
 }
 
-/// Of entries in their order: the last one up to an event, else the first.
+/// Returns the last entry up to an event, or else the first entry.
 fn nearest(seqs: impl Iterator<Item = Seq>, seq: Seq) -> Option<Seq> {
     let seqs: Vec<Seq> = seqs.collect();
-    seqs.iter().copied().rfind(|of| *of <= seq).or(seqs.first().copied())
+    seqs.iter().copied().rfind(|entry| *entry <= seq).or(seqs.first().copied())
 }
 
-/// The state that belongs to an event: its own, else the next one of the graph itself, else the one before.
+/// Returns the state of an event: its own, else the next state of the root graph, else the previous one.
 fn state(viewer: &Viewer, seq: Seq) -> Option<Seq> {
     let rows = viewer.projections.values.rows();
     let root = |snapshot: &&Snapshot| snapshot.ns.is_empty();
@@ -67,73 +67,76 @@ fn state(viewer: &Viewer, seq: Seq) -> Option<Seq> {
     own.or(after).or(before).or(rows.last()).map(|snapshot| snapshot.seq)
 }
 
-/// Whether an event brought a part of the message's text.
-fn was_said(message: &Message, seq: Seq) -> bool {
+/// Returns whether an event contains a part of the message's text.
+fn has_text_of(message: &Message, seq: Seq) -> bool {
     message.spans.has(seq)
 }
 
 #[test]
-fn every_event_is_found_in_every_view() {
-    let mut said = 0;
+fn cursor_event_is_selected_in_every_view() {
+    let mut checked = 0;
     for (name, mut viewer) in streams() {
         for seq in (1..=viewer.tape.last_seq().0).map(Seq) {
-            look_at(&mut viewer, View::Raw);
+            show_view(&mut viewer, View::Raw);
             viewer.go_to(seq);
             for view in VIEWS {
-                look_at(&mut viewer, view);
+                show_view(&mut viewer, view);
                 assert_eq!(viewer.anchor(), Some(seq), "{name}: {view:?} keeps the cursor");
-                let told = told(&viewer);
+                let selected = selected(&viewer);
                 let p = &viewer.projections;
-                let wanted = match view {
+                let expected = match view {
                     View::Raw => Some(seq),
                     View::Updates => nearest(p.updates.rows().iter().map(|row| row.seq), seq),
                     View::Custom => nearest(p.custom.rows().iter().map(|row| row.seq), seq),
                     View::Runs => nearest(p.lifecycle.rows().iter().map(|row| row.seq), seq),
                     View::State => state(&viewer, seq),
-                    // A line of a message or a bar begins before much of what it tells of.
+                    // A message line or a bar starts before most of its events.
                     View::Messages => {
-                        let mut messages = p.messages.items().iter().filter(|message| was_said(message, seq));
+                        let mut messages = p.messages.items().iter().filter(|message| has_text_of(message, seq));
                         if messages.clone().next().is_some() {
                             let copied = viewer.copy_text();
                             assert!(messages.any(|m| Some(&m.text) == copied.as_ref()), "{name}, {seq}: {copied:?}");
-                            said += 1;
+                            checked += 1;
                         }
-                        // What told of no message stands at the newest.
+                        // An event without a message selects the newest message.
                         let touched = |m: &Message| m.last_seq == seq || m.tool_calls.iter().any(|c| c.seq == seq);
                         let newest = p.messages.items().iter().rev().find(|m| m.first_seq <= seq);
                         if let Some(newest) = newest.filter(|_| !p.messages.items().iter().any(touched)) {
-                            assert!(told >= Some(newest.first_seq) || was_said(newest, seq), "{name}, {seq}: {told:?}");
+                            assert!(
+                                selected >= Some(newest.first_seq) || has_text_of(newest, seq),
+                                "{name}, {seq}: {selected:?}"
+                            );
                         }
                         match p.messages.items().first() {
-                            Some(first) => told.filter(|told| *told <= seq).or(Some(first.first_seq)),
-                            // Without a message there are the rules where runs end.
+                            Some(first) => selected.filter(|selected| *selected <= seq).or(Some(first.first_seq)),
+                            // Without messages, the view has only the separators at the ends of runs.
                             None => nearest(p.status.runs().iter().filter_map(|run| run.end_seq), seq),
                         }
                     }
                     View::Timeline => {
                         let mut bars = p.timeline.bars().iter().filter(|bar| bar.covers(seq));
                         if bars.clone().next().is_some() {
-                            assert!(bars.any(|bar| Some(bar.first_seq) == told), "{name}, {seq}: {told:?}");
+                            assert!(bars.any(|bar| Some(bar.first_seq) == selected), "{name}, {seq}: {selected:?}");
                         }
                         let first = p.timeline.attempts().next().map(|(_, attempt)| attempt.first_seq);
-                        told.filter(|told| *told <= seq).or(first)
+                        selected.filter(|selected| *selected <= seq).or(first)
                     }
                     View::Delivery => continue,
                 };
-                assert_eq!(told, wanted, "{name}: event {seq} in {view:?}");
+                assert_eq!(selected, expected, "{name}: event {seq} in {view:?}");
             }
-            look_at(&mut viewer, View::Raw);
-            assert_eq!(told(&viewer), Some(seq), "{name}: back at it");
+            show_view(&mut viewer, View::Raw);
+            assert_eq!(selected(&viewer), Some(seq), "{name}: back in Raw");
         }
     }
-    assert!(said > 100, "tokens that were gone to: {said}");
+    assert!(checked > 100, "events with text of a message: {checked}");
 }
 
 #[test]
-fn every_entry_leads_to_its_event_and_back() {
+fn switching_views_and_back_keeps_the_entry() {
     for (name, mut viewer) in streams() {
         for view in VIEWS.into_iter().filter(|view| *view != View::Delivery) {
-            look_at(&mut viewer, view);
+            show_view(&mut viewer, view);
             viewer.to_start();
             if view == View::State {
                 (0..viewer.count(view)).for_each(|_| viewer.step_state(-1));
@@ -143,10 +146,10 @@ fn every_entry_leads_to_its_event_and_back() {
                 viewer.prepare(&[(view, 100, 20)]);
                 let Some(at) = viewer.anchor() else { break };
                 let lines = shown(&viewer, view);
-                assert_eq!(told(&viewer), Some(at), "{name}, {view:?}: the cursor of all views is at its entry");
-                look_at(&mut viewer, View::Raw);
-                assert_eq!(told(&viewer), Some(at), "{name}: from {view:?} to its event");
-                look_at(&mut viewer, view);
+                assert_eq!(selected(&viewer), Some(at), "{name}, {view:?}: the shared cursor is on its entry");
+                show_view(&mut viewer, View::Raw);
+                assert_eq!(selected(&viewer), Some(at), "{name}: from {view:?} to its event");
+                show_view(&mut viewer, view);
                 assert_eq!(shown(&viewer, view), lines, "{name}: back in {view:?}");
                 // Two states may look alike.
                 let entry = (at, lines);
@@ -160,7 +163,11 @@ fn every_entry_leads_to_its_event_and_back() {
                 }
             }
             if viewer.count(view) > 1 {
-                assert!(visited.len() > 1, "{name}, {view:?}: {} entries, one was seen", viewer.count(view));
+                assert!(
+                    visited.len() > 1,
+                    "{name}, {view:?}: {} entries, but only one was visited",
+                    viewer.count(view)
+                );
             }
             viewer.follow();
         }

@@ -1,4 +1,4 @@
-//! What the dashboard makes of control planes whose answers come late, torn, or not at all.
+//! How the dashboard handles late, partial and missing control plane responses.
 
 use jiff::SignedDuration;
 use runtail_api::{Kind, Listing};
@@ -16,7 +16,7 @@ fn list_of(profile: &str) -> impl Fn(&SubscriptionId) -> bool {
     move |key| *key == SubscriptionId::Deployments(profile.clone())
 }
 
-fn deployments_answer(listing: Listing<Deployment>, skew: i64) -> SubscriptionEvent {
+fn deployments_response(listing: Listing<Deployment>, skew: i64) -> SubscriptionEvent {
     let torn = listing.incomplete.is_some();
     SubscriptionEvent::Deployments {
         result: Ok(listing),
@@ -53,7 +53,7 @@ fn shown(dash: &Dash, deployment: &str) -> Option<(String, String)> {
 }
 
 #[test]
-fn a_list_that_broke_off_makes_no_row_go() {
+fn partial_lists_remove_no_rows() {
     let mut dash = demo_like((140, 40));
     dash.keys("m<Up>");
     let selected = dash.app.deployments.list.picker.selected.clone();
@@ -61,7 +61,7 @@ fn a_list_that_broke_off_makes_no_row_go() {
     for profile in [US, "prod-eu"] {
         let error = dash.error(profile, Kind::Server(503));
         let torn = Listing { items: Vec::new(), incomplete: Some(error) };
-        dash.answer(list_of(profile), deployments_answer(torn, 0));
+        dash.answer(list_of(profile), deployments_response(torn, 0));
     }
     assert_eq!(dash.app.deployments.list.rows.len(), rows);
     assert_eq!(
@@ -71,22 +71,22 @@ fn a_list_that_broke_off_makes_no_row_go() {
     assert!(dash.app.history().is_some_and(|h| !h.revisions.is_empty()));
     let screen = dash.screen();
     assert!(screen.contains("us ◐ partial  eu ◐ partial"), "{screen}");
-    // Then no answer at all: what is there is old, and says so; that it was torn is no longer the news.
+    // A failed request then marks the list as outdated, and the age replaces the partial mark.
     dash.fails(list_of(US), Kind::Network);
     dash.pass(65);
     let screen = dash.screen();
     assert!(screen.contains("us ✗ no connection 1m old, retry in 0s  eu ◐ partial"), "{screen}");
-    // A whole list makes go what is not in it.
+    // A complete list removes rows that are not in it.
     dash.answer(list_of(US), listed(deployments(&[("d2", "d2-r")])));
     assert_eq!(dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
 }
 
 #[test]
-fn a_late_answer_about_an_overtaken_revision_changes_nothing() {
+fn late_responses_about_superseded_revisions_are_ignored() {
     let mut dash = demo_like((140, 40));
     dash.answer(list_of(US), listed(deployments(&[("a", "r1")])));
     newest(&mut dash, "a", "r1", "BUILDING");
-    // The list names another one while r1 is asked for.
+    // The list names a newer revision while r1 is being requested.
     dash.answer(list_of(US), listed(deployments(&[("a", "r2")])));
     assert_eq!(shown(&dash, "a"), None);
     newest(&mut dash, "a", "r1", "DEPLOYED");
@@ -97,16 +97,16 @@ fn a_late_answer_about_an_overtaken_revision_changes_nothing() {
 }
 
 #[test]
-fn revisions_that_cannot_be_read_do_not_keep_the_others_waiting() {
+fn unreadable_revisions_do_not_block_others() {
     let mut dash = demo_like((140, 40));
     let names: Vec<String> = (0..60).map(|n| format!("d{n:02}")).collect();
     let rows: Vec<(&str, &str)> = names.iter().map(|n| (n.as_str(), n.as_str())).collect();
     dash.answer(list_of(US), listed(deployments(&rows)));
-    let mut asked = std::collections::BTreeSet::new();
-    // Whatever is asked for is not there; in the end each one was asked for.
+    let mut requested = std::collections::BTreeSet::new();
+    // Every request fails with 404, and eventually all revisions are requested.
     for _ in 0..10 {
         for wanted in wanted(&dash) {
-            asked.insert(wanted.deployment.to_string());
+            requested.insert(wanted.deployment.to_string());
             let error = dash.error(US, Kind::NotFound);
             dash.answer(
                 newest_of(US),
@@ -114,23 +114,23 @@ fn revisions_that_cannot_be_read_do_not_keep_the_others_waiting() {
             );
         }
     }
-    assert_eq!(asked.len(), 60);
+    assert_eq!(requested.len(), 60);
     assert!(dash.screen().contains("? 404"), "{}", dash.screen());
 }
 
 #[test]
-fn another_clock_is_told_once() {
+fn clock_skew_is_reported_once() {
     let mut dash = demo_like((140, 40));
     for seconds in [3600, 3601, 3599, 3600] {
         let listing = Listing { items: deployments(&[("a", "r1")]), incomplete: None };
-        dash.answer(list_of(US), deployments_answer(listing, seconds));
+        dash.answer(list_of(US), deployments_response(listing, seconds));
     }
-    let told = dash.app.session.notices.iter().filter(|n| n.text.contains("ahead of ours")).count();
-    assert_eq!(told, 1, "{:?}", dash.app.session.notices);
+    let reported = dash.app.session.notices.iter().filter(|n| n.text.contains("ahead of ours")).count();
+    assert_eq!(reported, 1, "{:?}", dash.app.session.notices);
 }
 
 #[test]
-fn only_the_document_that_was_asked_for_last_is_shown() {
+fn only_the_last_requested_document_is_shown() {
     let mut dash = demo_like((140, 40));
     dash.keys("<Home>");
     let first = dash.keys("d");
@@ -141,13 +141,13 @@ fn only_the_document_that_was_asked_for_last_is_shown() {
         dash.feed(Msg::done(EffectResult::Described(what, Ok(json!({"of": title}).to_string().into()))));
     };
     answer(&mut dash, first);
-    assert!(dash.app.overlays.is_empty(), "the first is late");
+    assert!(dash.app.overlays.is_empty(), "the first response is outdated");
     answer(&mut dash, second);
     assert!(dash.screen().contains("of: deployment nightly-etl"), "{}", dash.screen());
 }
 
 #[test]
-fn a_refresh_reads_open_logs_anew_instead_of_twice() {
+fn refresh_reloads_open_logs_without_duplicates() {
     let mut dash = demo_like((140, 40));
     dash.keys("<Home>l");
     dash.log_lines();
@@ -158,7 +158,7 @@ fn a_refresh_reads_open_logs_anew_instead_of_twice() {
 }
 
 #[test]
-fn a_watch_outlives_a_refused_key() {
+fn watches_survive_a_rejected_key() {
     let mut dash = demo_like((140, 40));
     dash.keys("w");
     let sub = subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Watch(_))).unwrap();
@@ -172,10 +172,10 @@ fn a_watch_outlives_a_refused_key() {
 }
 
 #[test]
-fn a_list_that_was_read_to_its_end_makes_rows_go_though_one_in_it_is_odd() {
+fn complete_lists_with_a_malformed_record_remove_missing_rows() {
     let mut dash = demo_like((140, 40));
-    let odd = dash.error(US, Kind::Protocol);
-    let listing = Listing { items: deployments(&[("d2", "d2-r")]), incomplete: Some(odd) };
+    let malformed = dash.error(US, Kind::Protocol);
+    let listing = Listing { items: deployments(&[("d2", "d2-r")]), incomplete: Some(malformed) };
     let (result, skew, next) = (Ok(listing), SignedDuration::ZERO, NextPoll::Stopped);
     dash.answer(list_of(US), SubscriptionEvent::Deployments { result, torn: false, skew, next });
     assert_eq!(dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
@@ -183,7 +183,7 @@ fn a_list_that_was_read_to_its_end_makes_rows_go_though_one_in_it_is_odd() {
 }
 
 #[test]
-fn what_an_agent_server_refuses_is_not_the_control_planes_word() {
+fn agent_server_rejections_do_not_stop_the_control_plane() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
     let effects = dash.keys("d");
@@ -195,7 +195,7 @@ fn what_an_agent_server_refuses_is_not_the_control_planes_word() {
 }
 
 #[test]
-fn who_walks_over_many_rows_keeps_the_revisions_of_the_last_ones() {
+fn revisions_are_cached_for_recently_selected_rows() {
     let mut dash = Dash::new("[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n", (140, 40));
     let ids: Vec<(String, String)> = (0..300).map(|n| (format!("d{n:03}"), format!("r{n:03}"))).collect();
     let rows: Vec<(&str, &str)> = ids.iter().map(|(id, newest)| (id.as_str(), newest.as_str())).collect();
@@ -206,7 +206,11 @@ fn who_walks_over_many_rows_keeps_the_revisions_of_the_last_ones() {
         let list = runtail_api::Revisions { items, was_sorted: true };
         let next = NextPoll::At(dash.now);
         dash.answer(|key| matches!(key, SubscriptionId::Revisions(..)), SubscriptionEvent::Revisions(Ok(list), next));
-        assert_eq!(dash.app.history().map(|history| history.revisions.len()), Some(1), "those that are looked at stay");
+        assert_eq!(
+            dash.app.history().map(|history| history.revisions.len()),
+            Some(1),
+            "the selected row's revisions are kept"
+        );
         dash.later(1000);
         dash.keys("<Down>");
     }

@@ -1,5 +1,5 @@
-//! The newer event protocol inside legacy streams: every projection makes of it what it makes of the legacy events of the
-//! same graph. And what nobody knows is kept and shown raw.
+//! The v2 event protocol inside legacy streams: every projection matches that of the legacy events of the same graph, and
+//! unknown events are kept and shown raw.
 
 use runtail_stream::projection::{LifecycleKind, Projections};
 use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
@@ -21,7 +21,7 @@ fn projected(name: &str) -> Projections {
     projections
 }
 
-/// The states in their order: where, and which keys they have and changed.
+/// Returns the states in order: namespace, keys, and which keys changed.
 fn states(projections: &Projections) -> Vec<String> {
     let state = |s: &runtail_stream::projection::Snapshot| {
         let keys: Vec<_> = s.keys.iter().map(|k| format!("{}{}", k.name, if k.changed { "!" } else { "" })).collect();
@@ -42,27 +42,27 @@ fn kinds(projections: &Projections) -> Vec<LifecycleKind> {
 }
 
 #[test]
-fn states_are_the_same_in_either_dialect() {
+fn states_match_in_both_dialects() {
     let legacy = states(&projected("legacy-run-for-v2"));
     assert_eq!(legacy, [": messages!"; 4]);
     for name in ["legacy-stream-of-v2-run", "v2-events-agent", "v2-sees-legacy-run"] {
         assert_eq!(states(&projected(name)), legacy, "{name}");
     }
-    // Joined after the answer to what it asked.
+    // This join begins after the interrupt was answered, so the first state is missing.
     assert_eq!(projected("legacy-join-all-of-v2").values.rows().len(), 3);
 }
 
 #[test]
-fn updates_are_the_same_in_either_dialect() {
+fn updates_match_in_both_dialects() {
     let legacy = updates(&projected("legacy-run-for-v2"));
     assert_eq!(legacy, ["chat: messages", "tools: messages", "chat: messages"]);
     assert_eq!(updates(&projected("v2-sees-legacy-run")), legacy);
 }
 
 #[test]
-fn a_run_begins_and_ends_in_either_dialect() {
+fn run_start_and_end_match_in_both_dialects() {
     use LifecycleKind::{Interrupt, RunDone, RunStart};
-    // What asked for the thread's stream is told of the end; a run's own stream just closes.
+    // Only a thread's stream reports the end; a run's own stream just closes.
     assert_eq!(kinds(&projected("legacy-run-for-v2")), [RunStart]);
     for name in ["legacy-stream-of-v2-run", "v2-events-agent", "v2-sees-legacy-run"] {
         assert_eq!(kinds(&projected(name)), [RunStart, RunDone], "{name}");
@@ -74,7 +74,7 @@ fn a_run_begins_and_ends_in_either_dialect() {
 }
 
 #[test]
-fn what_nobody_knows_is_kept_and_shown_raw() {
+fn unknown_events_are_kept_and_shown_raw() {
     let event = |seq, name: &str, data: &str| Event {
         seq: Seq(seq),
         at: jiff::Timestamp::UNIX_EPOCH,

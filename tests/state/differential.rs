@@ -1,11 +1,11 @@
-//! Two decoders of server-sent events over the same bytes: ours, fed in any chunks, and one written after the standard alone.
+//! Compares two decoders of server-sent events: ours, fed in random chunks, and one written from the standard alone.
 
 use crate::entries::oracle;
 use bytes::Bytes;
 use proptest::prelude::*;
 use runtail_stream::{Decoder, Frame, Framer};
 
-/// Pieces of which streams are made, the odd ones among them; and bytes of no kind at all.
+/// Fragments of streams, valid and malformed, and random bytes.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
     let known: Vec<&[u8]> = vec![
         b"data",
@@ -71,20 +71,20 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_in_any_chunks_are_read_as_the_standard_says(
+    fn random_chunks_are_decoded_per_the_sse_standard(
         pieces in prop::collection::vec(piece(), 0..40),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
     ) {
         let bytes = pieces.concat();
-        let wanted = oracle::events(&bytes);
+        let expected = oracle::events(&bytes);
         let (events, comments) = read(&bytes, &cuts);
-        prop_assert_eq!(events, wanted.events);
-        prop_assert_eq!(comments, wanted.comments);
+        prop_assert_eq!(events, expected.events);
+        prop_assert_eq!(comments, expected.comments);
     }
 }
 
-/// The field's own crate, over a whole stream at once.
-fn as_the_crate_reads(text: &str) -> Vec<(String, String)> {
+/// Decodes a whole stream with the `eventsource-stream` crate.
+fn decode_with_eventsource_stream(text: &str) -> Vec<(String, String)> {
     let whole = futures::stream::iter([Ok::<_, std::convert::Infallible>(text.as_bytes().to_vec())]);
     let events = eventsource_stream::EventStream::new(whole);
     futures::executor::block_on_stream(Box::pin(events)).filter_map(Result::ok).map(|e| (e.event, e.data)).collect()
@@ -94,17 +94,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn text_is_read_as_the_crate_of_the_field_reads_it(
+    fn text_is_decoded_like_eventsource_stream(
         lines in prop::collection::vec(prop::sample::select(vec![
             "data: 1", "data:2", "data", "data:  x ", "data: {\"a\":1}", "data: é日", "event: values", "event:x|sub:1", "event", "id: 1-0", "id",
             "retry: 5", ": beat", ":", "other: x", "other", "datax: 1", " data: 1", "",
         ]), 0..40),
         end in prop::sample::select(vec!["\n", "\r\n", "\r"]),
     ) {
-        // The crate believes a CR at the end only when something follows.
+        // The crate accepts a CR at the end only if another byte follows.
         let text = lines.join(end) + end + end + "\n";
         let (events, _) = read(text.as_bytes(), &[]);
         let ours: Vec<_> = events.into_iter().map(|event| (event.name, event.data)).collect();
-        prop_assert_eq!(ours, as_the_crate_reads(&text));
+        prop_assert_eq!(ours, decode_with_eventsource_stream(&text));
     }
 }

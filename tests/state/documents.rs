@@ -1,4 +1,4 @@
-//! The documents say what the code does: keys, commands, settings, filters and the names of files are held against it.
+//! The documents match the code: keys, commands, settings, filters and file names.
 
 use runtail_core::config::Config;
 use runtail_tui::features::palette::COMMANDS;
@@ -15,7 +15,7 @@ const KEYS: &str = include_str!("../../docs/keys.md");
 const ARCHITECTURE: &str = include_str!("../../docs/architecture.md");
 const INTERNALS: &str = include_str!("../../docs/internals.md");
 
-/// A row of a table: its heading, its first cell, the others.
+/// A row of a table: its section heading, its first cell and the other cells.
 struct Row {
     heading: String,
     first: String,
@@ -29,7 +29,7 @@ fn rows(document: &str, column: &str) -> Vec<Row> {
         if let Some(title) = line.strip_prefix("## ") {
             heading = title.to_string();
         }
-        // A bar in a cell is written with a backslash.
+        // A bar inside a cell is escaped with a backslash.
         let plain = line.replace("\\|", "\u{0}");
         let Some(cells) = plain.strip_prefix("| ").and_then(|line| line.strip_suffix('|')) else {
             inside &= line.starts_with("|-");
@@ -58,69 +58,77 @@ fn words(text: &str) -> BTreeSet<String> {
     words.filter(|word| word.len() > 2 && !small.contains(&word.as_str())).collect()
 }
 
-/// The key that a document writes as this.
+/// Parses a key as documents write it.
 fn key(name: &str) -> Key {
     if name == "⏎" { "Enter" } else { name }.parse().unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
 #[test]
-fn every_key_of_the_tables_does_what_its_row_says() {
+fn documented_keys_match_their_descriptions() {
     let rows: Vec<Row> = rows(README, "key").into_iter().chain(rows(VIEWS, "key")).collect();
     assert!(rows.len() > 40, "{}", rows.len());
     for Row { heading, first, rest } in rows {
         use Context::*;
-        let places: &[Context] = match heading.as_str() {
+        let contexts: &[Context] = match heading.as_str() {
             "Ten things to do with your keys" => &[Deployments, Revisions, Server, Stream],
             "The thread page" | "Acting on a thread" | "Moving in a stream" => &[Stream],
             "Deployments" => &[Deployments, Revisions],
             "Changes" => &[Deployments, Revisions, Confirm],
-            other => panic!("no place is known for the table of keys under {other:?}"),
+            other => panic!("unknown contexts of the key table under {other:?}"),
         };
         for name in code(&first) {
             if name.len() > 1 && name.starts_with(':') {
-                // A command: looked at below.
+                // Commands are checked by another test.
                 continue;
             }
             let key = key(name);
-            let is_it = |binding: &&Binding| {
-                let here = places.contains(&binding.context) || binding.context == Global;
+            let has_key = |binding: &&Binding| {
+                let here = contexts.contains(&binding.context) || binding.context == Global;
                 here && binding.keys.iter().any(|own| own.parse::<Key>().is_ok_and(|own| own == key))
             };
-            let told = words(&rest);
-            let says = |binding: &&Binding| {
+            let described = words(&rest);
+            let matches_row = |binding: &&Binding| {
                 let own = words(&format!("{} {} {}", binding.id.replace(['.', '_'], " "), binding.label, binding.help));
-                own.intersection(&told).next().is_some()
+                own.intersection(&described).next().is_some()
             };
-            assert!(BINDINGS.iter().filter(is_it).any(|row| says(&row)), "{name} under {heading:?} does not: {rest}");
+            assert!(
+                BINDINGS.iter().filter(has_key).any(|row| matches_row(&row)),
+                "{name} under {heading:?} has no such action: {rest}"
+            );
         }
     }
 }
 
 #[test]
-fn every_key_of_the_stream_that_has_no_pair_is_in_the_views() {
+fn stream_keys_are_documented() {
     let rows = rows(VIEWS, "key");
     let is_of_streams =
         |heading: &str| matches!(heading, "The thread page" | "Acting on a thread" | "Moving in a stream");
-    let told: Vec<&str> = rows.iter().filter(|r| is_of_streams(&r.heading)).flat_map(|r| code(&r.first)).collect();
+    let documented: Vec<&str> =
+        rows.iter().filter(|r| is_of_streams(&r.heading)).flat_map(|r| code(&r.first)).collect();
     let text: Vec<&str> = VIEWS
         .split("\n## ")
         .filter(|part| is_of_streams(part.lines().next().unwrap_or_default()))
         .flat_map(code)
         .collect();
     for binding in BINDINGS.iter().filter(|binding| binding.context == Context::Stream) {
-        // The same as a number.
+        // The number keys do the same.
         if matches!(binding.id, "stream.next_view" | "stream.prev_view") {
             continue;
         }
-        // Reached by its command.
+        // Some actions have only a command.
         let Some(first) = binding.keys.first() else { continue };
-        let is_told = |name: &str| name == *first || name == "⏎" && *first == "Enter";
-        assert!(told.iter().chain(&text).any(|name| is_told(name)), "{} ({first}) is not told", binding.id);
+        let is_documented = |name: &str| name == *first || name == "⏎" && *first == "Enter";
+        assert!(
+            documented.iter().chain(&text).any(|name| is_documented(name)),
+            "{} ({first}) is not documented",
+            binding.id
+        );
     }
 }
 
 #[test]
-fn the_page_of_keys_has_every_action_with_its_keys() {
+fn keys_page_lists_every_action_with_its_keys() {
     let mut named = Vec::new();
     for Row { heading, first, rest } in rows(KEYS, "key") {
         let (actions, text) = rest.split_once('|').expect("three columns");
@@ -136,12 +144,12 @@ fn the_page_of_keys_has_every_action_with_its_keys() {
     }
     let all: BTreeSet<&str> = BINDINGS.iter().map(|binding| binding.id).collect();
     let missing: Vec<&str> = all.iter().filter(|id| !named.contains(id)).copied().collect();
-    assert_eq!(missing, [""; 0], "docs/keys.md does not have these actions");
-    assert_eq!(named.len(), all.len(), "docs/keys.md has an action twice");
+    assert_eq!(missing, [""; 0], "these actions are missing from docs/keys.md");
+    assert_eq!(named.len(), all.len(), "docs/keys.md lists an action twice");
 }
 
 #[test]
-fn every_command_that_a_document_names_is_one() {
+fn documented_commands_exist() {
     for (name, document) in documents() {
         for text in code(&document) {
             let Some(command) =
@@ -156,7 +164,7 @@ fn every_command_that_a_document_names_is_one() {
 }
 
 #[test]
-fn every_filter_of_the_views_is_understood() {
+fn documented_filters_are_valid() {
     let filters: Vec<&str> = VIEWS.lines().filter_map(|line| line.strip_prefix('&')).collect();
     assert!(filters.len() >= 4);
     for line in filters {
@@ -167,7 +175,7 @@ fn every_filter_of_the_views_is_understood() {
 }
 
 #[test]
-fn the_keys_of_the_example_are_those_that_come_with_runtail() {
+fn example_configuration_has_the_default_keys() {
     let all: String = Config::EXAMPLE.lines().map(|line| format!("{}\n", line.trim_start_matches("#: "))).collect();
     let keys = Config::parse(&all, None).unwrap().keys;
     assert!(keys.len() > 10);
@@ -179,7 +187,7 @@ fn the_keys_of_the_example_are_those_that_come_with_runtail() {
 }
 
 #[test]
-fn every_file_that_the_architecture_and_the_internals_name_is_there() {
+fn files_named_in_the_documents_exist() {
     let mut files = Vec::new();
     for folder in ["src", "crates", "tests", "docs", "assets"] {
         list(Path::new(folder), &mut files);
@@ -191,8 +199,8 @@ fn every_file_that_the_architecture_and_the_internals_name_is_there() {
             !name.contains([' ', '*', '(']) && (name.ends_with(".rs") || name.contains('/')) && !name.starts_with('/');
         let wanted = name.trim_end_matches('/');
         // `stream/log/tape.rs` is crates/stream/src/log/tape.rs.
-        let is_there = |file: &PathBuf| file.ends_with(wanted) || file.with_extension("").ends_with(wanted);
-        assert!(!is_path || files.iter().any(is_there), "there is no {name}");
+        let exists = |file: &PathBuf| file.ends_with(wanted) || file.with_extension("").ends_with(wanted);
+        assert!(!is_path || files.iter().any(exists), "{name} does not exist");
     }
 }
 
@@ -203,7 +211,7 @@ fn documents() -> Vec<(String, String)> {
     files.iter().map(|file| (file.display().to_string(), std::fs::read_to_string(file).unwrap())).collect()
 }
 
-/// All files and folders in a folder.
+/// Lists all files and folders below a folder.
 fn list(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

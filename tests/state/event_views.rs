@@ -1,11 +1,10 @@
-//! The views that tell what came and what it came to, on the screen: Delivery, Raw, Custom, Updates, Runs, and the two
-//! clocks.
+//! The views of events and their delivery (Delivery, Raw, Custom, Updates, Runs), and the ages of events and heartbeats.
 
 use runtail_stream::Outcome;
 use runtail_testkit::dash;
 use runtail_testkit::dash::demo_like;
 
-/// A thread on the whole screen, to which a captured stream came.
+/// Opens a thread with a captured stream, full-screen if it is wide enough.
 fn opened(size: (u16, u16), capture: &str) -> dash::Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
@@ -17,14 +16,14 @@ fn opened(size: (u16, u16), capture: &str) -> dash::Dash {
 }
 
 #[test]
-fn delivery_lists_what_was_received_and_leads_to_it() {
+fn delivery_lists_received_events_and_selects_them() {
     for size in [(80, 24), (140, 40)] {
         let mut dash = opened(size, "fanout-many-subgraphs");
         dash.heartbeat();
         dash.later(2_000);
         dash.keys("8");
         insta::assert_snapshot!(format!("delivery_{}x{}", size.0, size.1), dash.screen());
-        // A row that tells of an event leads to it, in all views.
+        // Selecting a row of an event selects the event in all views.
         dash.keys("<PageDown><PageDown><PageDown><End>");
         insta::assert_snapshot!(format!("delivery_end_{}x{}", size.0, size.1), dash.screen());
         assert!(dash.app.viewer().unwrap().anchor().is_some());
@@ -32,7 +31,7 @@ fn delivery_lists_what_was_received_and_leads_to_it() {
 }
 
 #[test]
-fn delivery_of_a_run_that_ended_stands_still() {
+fn delivery_of_a_finished_run_does_not_change() {
     let mut dash = opened((140, 40), "agent-messages-tuple");
     dash.end(Outcome::Success);
     dash.later(60_000);
@@ -42,13 +41,13 @@ fn delivery_of_a_run_that_ended_stands_still() {
     dash.later(60_000);
     dash.keys("7");
     dash.keys("8");
-    assert_eq!(dash.body(), body, "what has settled stands still");
+    assert_eq!(dash.body(), body, "the view of a finished run doesn't change");
     dash.ascii = true;
     assert!(dash.screen().is_ascii(), "{}", dash.screen());
 }
 
 #[test]
-fn every_event_in_words_or_as_received() {
+fn raw_shows_events_summarized_or_as_received() {
     let mut dash = opened((80, 24), "agent-debug");
     dash.keys("7<Home>");
     insta::assert_snapshot!("raw_debug_80x24", dash.screen());
@@ -63,7 +62,7 @@ fn every_event_in_words_or_as_received() {
 }
 
 #[test]
-fn what_graphs_say_in_their_own_words() {
+fn custom_events_are_shown() {
     let mut dash = opened((80, 24), "fanout-many-subgraphs");
     for (name, data) in [
         ("custom", r#"{"done":3,"total":10,"file":"report.pdf"}"#),
@@ -85,7 +84,7 @@ fn what_graphs_say_in_their_own_words() {
 }
 
 #[test]
-fn what_nodes_wrote() {
+fn updates_are_shown() {
     let mut dash = opened((80, 24), "approval-interrupt");
     dash.event("updates", r#"{"quiet":null,"many":[{"x":1},{"y":2}]}"#);
     dash.keys("2");
@@ -93,7 +92,7 @@ fn what_nodes_wrote() {
 }
 
 #[test]
-fn a_run_s_story_with_its_numbers() {
+fn runs_view_shows_attempts_failures_and_durations() {
     let mut dash = demo_like((80, 24));
     dash.open_thread();
     let run = "01a1fbb5-6699-77f4-8658-3f7e7afea7a7";
@@ -108,7 +107,7 @@ fn a_run_s_story_with_its_numbers() {
     dash.event("metadata", &format!(r#"{{"run_id":"{run}","status":"run_done"}}"#));
     dash.keys("5");
     insta::assert_snapshot!("runs_80x24", dash.screen());
-    // A thread says of a failed run, too, that it is done.
+    // A thread's stream reports a failed run as done, too.
     dash.event("metadata", &metadata(1).replace(run, "r2"));
     dash.event("error", r#"{"error":"ValueError","message":"boom"}"#);
     dash.event("metadata", r#"{"run_id":"r2","status":"run_done"}"#);
@@ -118,7 +117,7 @@ fn a_run_s_story_with_its_numbers() {
 }
 
 #[test]
-fn two_clocks() {
+fn heartbeat_and_event_ages_are_shown() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.capture_now("slow-heartbeat");
@@ -127,7 +126,7 @@ fn two_clocks() {
     let screen = dash.screen();
     assert!(screen.contains("● live · last event 0s"), "{screen}");
     assert!(!screen.contains("no event"), "{screen}");
-    // A server without heartbeats is not accused.
+    // A server without heartbeats is not reported as silent.
     dash.later(44_700);
     dash.keys("7");
     assert!(dash.screen().contains("◌ no event for 45s, no heartbeats here"), "{}", dash.screen());
@@ -139,7 +138,7 @@ fn two_clocks() {
     dash.later(12_000);
     dash.keys("6");
     assert!(dash.screen().contains("◌ no heartbeat for 12s"), "{}", dash.screen());
-    // A thread on which nothing runs may be silent.
+    // An idle thread may be silent.
     let run = dash.app.viewer().unwrap().projections.status.runs().last().and_then(|run| run.run_id.clone()).unwrap();
     dash.event("metadata", &format!(r#"{{"run_id":"{run}","status":"run_done"}}"#));
     dash.later(100_000);

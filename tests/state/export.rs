@@ -1,4 +1,4 @@
-//! A view is written to a file part by part, whole, and clean.
+//! Exports of views: written in parts, complete and sanitized.
 
 use jiff::Timestamp;
 use runtail_stream::{
@@ -9,7 +9,7 @@ use runtail_tui::session::msg::{Chunk, FileStep};
 use runtail_tui::session::msg::{Described, Effect, EffectResult, Msg};
 use std::path::PathBuf;
 
-/// Does what the runtime does, and gives the path and the file's bytes.
+/// Runs the effects of an export like the runtime, and returns the path, the file's bytes and the number of parts.
 fn export(dash: &mut Dash, how: &str) -> (PathBuf, Vec<u8>, usize) {
     let line = format!(":export {how}").replace('<', "");
     let mut effects = dash.keys(&line);
@@ -21,9 +21,9 @@ fn export(dash: &mut Dash, how: &str) -> (PathBuf, Vec<u8>, usize) {
             FileStep::Write(chunks) => {
                 assert!(chunks.len() <= 3 * 2_000 + 8, "a part is bounded: {}", chunks.len());
                 parts += 1;
-                chunks.iter().for_each(|chunk| put(&mut file, chunk));
+                chunks.iter().for_each(|chunk| write_chunk(&mut file, chunk));
             }
-            FileStep::Record(path) => panic!("no recording was asked for: {path:?}"),
+            FileStep::Record(path) => panic!("no recording was requested: {path:?}"),
             FileStep::Finish => {
                 dash.done(EffectResult::FileStepped(number, Ok(file.len() as u64)));
                 return (path, file, parts);
@@ -34,7 +34,7 @@ fn export(dash: &mut Dash, how: &str) -> (PathBuf, Vec<u8>, usize) {
     panic!("the file was never finished: {:?}", dash.app.session.notices.last());
 }
 
-fn put(out: &mut Vec<u8>, chunk: &Chunk) {
+fn write_chunk(out: &mut Vec<u8>, chunk: &Chunk) {
     match chunk {
         Chunk::Text(text) => out.extend(text.as_bytes()),
         Chunk::Line(text) | Chunk::Lines(text) => out.extend(text.as_bytes()),
@@ -43,27 +43,27 @@ fn put(out: &mut Vec<u8>, chunk: &Chunk) {
     }
 }
 
-fn said(dash: &Dash) -> &str {
+fn last_notice(dash: &Dash) -> &str {
     dash.app.session.notices.last().map_or("", |notice| &notice.text)
 }
 
 #[test]
-fn a_conversation_as_markdown_and_as_text() {
+fn messages_are_exported_as_markdown_and_text() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.capture("agent-messages-tuple");
     let (path, file, _) = export(&mut dash, "md");
     assert!(path.to_string_lossy().starts_with("runtail-messages-01a1fbb5-"), "{path:?}");
     assert_eq!(path.extension().unwrap(), "md");
-    assert!(said(&dash).starts_with("Wrote messages, 3 entries, "), "{}", said(&dash));
+    assert!(last_notice(&dash).starts_with("Wrote messages, 3 entries, "), "{}", last_notice(&dash));
     insta::assert_snapshot!("conversation_md", String::from_utf8(file).unwrap());
     let (path, file, _) = export(&mut dash, "own.txt");
-    assert_eq!(path, PathBuf::from("own.txt"), "a name alone says enough");
+    assert_eq!(path, PathBuf::from("own.txt"), "the extension selects the format");
     insta::assert_snapshot!("conversation_text", String::from_utf8(file).unwrap());
 }
 
 #[test]
-fn json_lines_are_a_recording() {
+fn jsonl_export_is_a_recording() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.capture("fanout-many-subgraphs");
@@ -73,8 +73,8 @@ fn json_lines_are_a_recording() {
     let events: Vec<&Event> =
         records.iter().filter_map(|r| if let Record::Event(e) = r { Some(e) } else { None }).collect();
     assert!(events.into_iter().cloned().eq(viewer.tape.iter_from(Seq(0))));
-    assert!(matches!(records[0], Record::Open { .. }), "what is no event is in it too");
-    // Of a view that lists some events, those.
+    assert!(matches!(records[0], Record::Open { .. }), "other records are included too");
+    // A view that lists only some events exports those.
     dash.keys("3");
     let (_, file, _) = export(&mut dash, "jsonl y");
     let names = |file: Vec<u8>| {
@@ -89,7 +89,7 @@ fn json_lines_are_a_recording() {
 }
 
 #[test]
-fn the_books_can_be_shown_to_somebody() {
+fn delivery_view_is_exported_completely() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.capture("agent-messages-tuple");
@@ -115,23 +115,23 @@ fn the_books_can_be_shown_to_somebody() {
     let (_, text, _) = export(&mut dash, "text x");
     let text = String::from_utf8(text).unwrap();
     let lines = |from: usize, to: usize| text.lines().skip(from).take(to - from).collect::<Vec<_>>().join("\n");
-    insta::assert_snapshot!("books_text", lines(0, 44));
+    insta::assert_snapshot!("delivery_text", lines(0, 44));
     assert!(!text.contains("earlier ones") && text.lines().any(|line| line.starts_with("  79 ")), "{text}");
     let (_, md, _) = export(&mut dash, "md x");
     let md = String::from_utf8(md).unwrap();
-    insta::assert_snapshot!("books_md", md.lines().take(24).collect::<Vec<_>>().join("\n"));
+    insta::assert_snapshot!("delivery_md", md.lines().take(24).collect::<Vec<_>>().join("\n"));
     let (_, json, _) = export(&mut dash, "jsonl x");
     let records: Vec<Record> = Reader::new(std::io::Cursor::new(json)).unwrap().map(Result::unwrap).collect();
     let count = |is: fn(&Record) -> bool| records.iter().filter(|record| is(record)).count();
     assert_eq!(count(|record| matches!(record, Record::Open { .. })), 80);
     assert_eq!(count(|record| matches!(record, Record::Gap { why, .. } if why.starts_with("disconnected for 3s"))), 1);
-    assert_eq!(count(|record| matches!(record, Record::Event(_))), 0, "nothing of what was said");
+    assert_eq!(count(|record| matches!(record, Record::Event(_))), 0, "no event is exported");
     let Some(Record::End(end)) = records.last() else { panic!("{:?}", records.last()) };
     assert_eq!((end.connections, end.gaps, end.outcome), (80, 1, Outcome::Detached));
 }
 
 #[test]
-fn what_a_filter_hides_is_not_written() {
+fn filtered_events_are_not_exported() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.capture("fanout-many-subgraphs");
@@ -143,7 +143,7 @@ fn what_a_filter_hides_is_not_written() {
 }
 
 #[test]
-fn every_view_can_be_written() {
+fn every_view_can_be_exported() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.capture("fanout-many-subgraphs");
@@ -157,7 +157,7 @@ fn every_view_can_be_written() {
     }
 }
 
-/// Numbers and times are those on the screen: a snapshot has no number, and a replayed event no time of its arrival.
+/// Numbers and times match the screen: a snapshot has no number, and a replayed event has no arrival time.
 #[test]
 fn exported_events_have_the_numbers_and_times_of_the_screen() {
     let mut dash = demo_like((140, 40));
@@ -188,7 +188,7 @@ fn exported_events_have_the_numbers_and_times_of_the_screen() {
 }
 
 #[test]
-fn a_hundred_thousand_events_are_written_in_parts_while_more_come() {
+fn large_exports_are_written_in_parts_while_events_arrive() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     let events = |from: u64, to: u64| -> Vec<Item> {
@@ -211,23 +211,23 @@ fn a_hundred_thousand_events_are_written_in_parts_while_more_come() {
     let mut more = 100_001;
     while let Some(Effect::File(number, step)) = effects.pop() {
         if let FileStep::Write(chunks) = &step {
-            chunks.iter().for_each(|chunk| put(&mut file, chunk));
+            chunks.iter().for_each(|chunk| write_chunk(&mut file, chunk));
         }
         dash.items(events(more, more + 10));
         more += 10;
         effects = dash.done(EffectResult::FileStepped(number, Ok(file.len() as u64)));
     }
     let text = String::from_utf8(file).unwrap();
-    assert_eq!(text.lines().count(), 100_000, "what there was when it began");
+    assert_eq!(text.lines().count(), 100_000, "the events that were there at the start");
     assert!(text.lines().last().unwrap().ends_with("{\"n\":100000}"));
-    assert!(said(&dash).starts_with("Wrote raw, 100,000 entries"), "{}", said(&dash));
+    assert!(last_notice(&dash).starts_with("Wrote raw, 100,000 entries"), "{}", last_notice(&dash));
 }
 
 #[test]
-fn what_goes_wrong_is_said() {
+fn export_errors_are_reported() {
     let mut dash = demo_like((140, 40));
     dash.keys(":export md x<Enter>");
-    assert!(said(&dash).contains("No stream is shown"), "{}", said(&dash));
+    assert!(last_notice(&dash).contains("No stream is shown"), "{}", last_notice(&dash));
     dash.open_thread();
     dash.capture("agent-events");
     dash.keys("s");
@@ -235,22 +235,22 @@ fn what_goes_wrong_is_said() {
     let effects = dash.keys("<Enter>");
     let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
     dash.keys(":export md x<Enter>");
-    assert!(said(&dash).contains("still being written"), "{}", said(&dash));
+    assert!(last_notice(&dash).contains("still being written"), "{}", last_notice(&dash));
     dash.done(EffectResult::FileStepped(*number, Err("the file already exists and was not changed".into())));
-    assert!(said(&dash).contains("the file already exists and was not changed"), "{}", said(&dash));
-    // A stream that is closed leaves a file that is incomplete, and reports it.
+    assert!(last_notice(&dash).contains("the file already exists and was not changed"), "{}", last_notice(&dash));
+    // Closing the stream leaves an incomplete file, which is reported.
     let effects = dash.keys(":export md x<Enter>");
     let [Effect::File(number, FileStep::Create(_))] = effects.as_slice() else { panic!("{effects:?}") };
     dash.keys("q");
     let effects = dash.done(EffectResult::FileStepped(*number, Ok(0)));
     assert!(matches!(effects.as_slice(), [Effect::File(_, FileStep::Finish)]), "{effects:?}");
-    assert!(said(&dash).contains("is incomplete"), "{}", said(&dash));
+    assert!(last_notice(&dash).contains("is incomplete"), "{}", last_notice(&dash));
     dash.feed(Msg::done(EffectResult::FileStepped(*number, Ok(0))));
-    assert!(said(&dash).contains("is incomplete"), "{}", said(&dash));
+    assert!(last_notice(&dash).contains("is incomplete"), "{}", last_notice(&dash));
 }
 
 #[test]
-fn an_earlier_moment_that_is_gone_to_leaves_a_file_that_says_so() {
+fn time_travel_during_an_export_is_reported() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.capture("agent-messages-tuple");
@@ -260,11 +260,15 @@ fn an_earlier_moment_that_is_gone_to_leaves_a_file_that_says_so() {
     dash.keys(",");
     let effects = dash.done(EffectResult::FileStepped(*number, Ok(0)));
     assert!(matches!(effects.as_slice(), [Effect::File(_, FileStep::Finish)]), "{effects:?}");
-    assert!(said(&dash).contains("is incomplete: time travel moved to an earlier event"), "{}", said(&dash));
+    assert!(
+        last_notice(&dash).contains("is incomplete: time travel moved to an earlier event"),
+        "{}",
+        last_notice(&dash)
+    );
 }
 
 #[test]
-fn a_filter_that_hides_thousands_in_a_row_ends_no_file() {
+fn long_hidden_stretches_do_not_end_a_filtered_export() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     let event = |seq: u64| {
@@ -287,12 +291,12 @@ fn a_filter_that_hides_thousands_in_a_row_ends_no_file() {
     for how in ["text x", "jsonl x", "md x"] {
         let (_, file, _) = export(&mut dash, how);
         let count = String::from_utf8(file).unwrap().matches("needle").count();
-        assert_eq!(count, 3, "{how}: {}", said(&dash));
+        assert_eq!(count, 3, "{how}: {}", last_notice(&dash));
     }
 }
 
 #[test]
-fn where_something_may_be_missing_the_state_is_offered() {
+fn gaps_suggest_showing_the_thread_state() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.capture("agent-messages-tuple");

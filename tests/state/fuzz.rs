@@ -1,11 +1,11 @@
-//! The fuzzer's entries (`fuzz/entries`) under the corpus that is in the tree, and under what becomes of it when it is cut, mixed and
-//! flipped; no fuzzer is needed for that. `RUNTAIL_FUZZ_SECONDS` lets the driver go on for longer.
+//! Runs the fuzzer's entries (`fuzz/entries`) on the corpus in the tree and on mutations of it, without a fuzzer.
+//! `RUNTAIL_FUZZ_SECONDS` makes the driver run longer.
 use crate::entries::{ENTRIES, Entry};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The inputs of an entry, by their names.
+/// Returns the corpus of an entry, sorted by file name.
 fn corpus(name: &str) -> Vec<(PathBuf, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
@@ -16,17 +16,17 @@ fn corpus(name: &str) -> Vec<(PathBuf, Vec<u8>)> {
     files.into_iter().map(|path| (path.clone(), std::fs::read(&path).unwrap())).collect()
 }
 
-/// Runs an entry; what breaks it is left in a file, as a fuzzer does.
+/// Runs an entry. An input that makes it panic is written to a file.
 fn run((name, entry): Entry, input: &[u8], from: &str) {
     if catch_unwind(AssertUnwindSafe(|| entry(input))).is_err() {
         let left = std::env::temp_dir().join(format!("runtail-fuzz-{name}-{}", std::process::id()));
         std::fs::write(&left, input).unwrap();
-        panic!("{name} broke on {from}; the input is in {}", left.display());
+        panic!("{name} panicked on {from}; the input is in {}", left.display());
     }
 }
 
-/// Something else of the same kind: bytes flipped, cut out, doubled, or taken from another input.
-fn changed(random: &mut fastrand::Rng, input: &[u8], other: &[u8]) -> Vec<u8> {
+/// Mutates an input: bytes are flipped, removed, doubled, or taken from another input.
+fn mutated(random: &mut fastrand::Rng, input: &[u8], other: &[u8]) -> Vec<u8> {
     let mut out = input.to_vec();
     for _ in 0..random.usize(1..6) {
         let place = random.usize(0..=out.len());
@@ -54,23 +54,23 @@ fn changed(random: &mut fastrand::Rng, input: &[u8], other: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The corpus of an entry, then so many inputs made of it.
+/// Runs the corpus of an entry, then this many mutations of it.
 fn drive(name: &str, inputs: usize) {
     let entry = *ENTRIES.iter().find(|(known, _)| *known == name).expect("an entry");
     let corpus = corpus(name);
-    assert!(corpus.len() >= 5, "{} inputs are no corpus", corpus.len());
+    assert!(corpus.len() >= 5, "a corpus of {} inputs is too small", corpus.len());
     for (path, input) in &corpus {
         run(entry, input, &path.display().to_string());
     }
     let seconds = std::env::var("RUNTAIL_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
     let until = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    // The same inputs every time, but where one wants to find more.
+    // A fixed seed makes the inputs the same every time, except in a long search.
     let mut random = until.map_or_else(|| fastrand::Rng::with_seed(7), |_| fastrand::Rng::new());
     let mut done = 0;
     while until.map_or(done < inputs, |until| Instant::now() < until) {
         let (path, input) = &corpus[random.usize(0..corpus.len())];
         let (_, other) = &corpus[random.usize(0..corpus.len())];
-        run(entry, &changed(&mut random, input, other), &format!("what became of {}", path.display()));
+        run(entry, &mutated(&mut random, input, other), &format!("a mutation of {}", path.display()));
         done += 1;
     }
     if until.is_some() {
@@ -138,9 +138,9 @@ fn redact() {
     drive("redact", 500);
 }
 
-/// Each entry has its target for the fuzzer, and the other way round.
+/// Each entry has a fuzz target, and each target an entry.
 #[test]
-fn every_entry_has_its_target() {
+fn every_fuzz_entry_has_a_target() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
     let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap();
     for (name, _) in ENTRIES {

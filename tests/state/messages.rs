@@ -1,10 +1,10 @@
-//! Messages from events made by hand: without ids, removed, of many kinds of blocks, in the wrong order.
+//! Messages from handwritten events: without ids, removed, with many kinds of blocks, out of order.
 
 use runtail_stream::projection::Part;
 use runtail_stream::{Event, Seq};
 use runtail_testkit::projected::{project, shown};
 
-fn one(seq: u64, name: &str, data: &str) -> Event {
+fn event(seq: u64, name: &str, data: &str) -> Event {
     let data = runtail_stream::Data::Json(data.into());
     Event {
         seq: Seq(seq),
@@ -19,59 +19,59 @@ fn one(seq: u64, name: &str, data: &str) -> Event {
 }
 
 #[test]
-fn messages_without_ids_and_removed_ones() {
+fn messages_without_ids_are_matched_and_removals_recorded() {
     let state = r#"{"messages":[{"role":"user","content":"ok"},{"role":"assistant","content":"ok"},{"role":"user","content":"ok"}]}"#;
     let projections = project([
-        one(1, "values", r#"{"messages":[{"role":"user","content":"ok"}]}"#),
-        one(2, "updates", r#"{"chat":{"messages":{"role":"assistant","content":"ok"}}}"#),
-        one(3, "values", state),
-        one(4, "values", state),
+        event(1, "values", r#"{"messages":[{"role":"user","content":"ok"}]}"#),
+        event(2, "updates", r#"{"chat":{"messages":{"role":"assistant","content":"ok"}}}"#),
+        event(3, "values", state),
+        event(4, "values", state),
     ]);
     assert_eq!(shown(projections.messages.items()), ["Human -@: ok", "Ai chat@: ok", "Human -@: ok"]);
 
     let projections = project([
-        one(
+        event(
             1,
             "values",
             r#"{"messages":[{"type":"human","content":"a","id":"1"},{"type":"ai","content":"b","id":"2"}]}"#,
         ),
-        one(2, "updates", r#"{"sum":{"messages":[{"type":"remove","content":"","id":"1"}]}}"#),
-        one(3, "values", r#"{"messages":[{"type":"ai","content":"b","id":"2"}]}"#),
-        one(4, "values", r#"{"messages":[{"type":"ai","content":"c","id":"3"}]}"#),
+        event(2, "updates", r#"{"sum":{"messages":[{"type":"remove","content":"","id":"1"}]}}"#),
+        event(3, "values", r#"{"messages":[{"type":"ai","content":"b","id":"2"}]}"#),
+        event(4, "values", r#"{"messages":[{"type":"ai","content":"c","id":"3"}]}"#),
     ]);
     let removed: Vec<_> = projections.messages.items().iter().map(|m| m.removed_at).collect();
     assert_eq!(removed, [Some(Seq(2)), Some(Seq(4)), None]);
 }
 
 #[test]
-fn what_comes_after_the_whole_message_adds_nothing_to_it() {
+fn late_chunks_do_not_extend_a_complete_message() {
     let whole = r#"{"chat":{"messages":{"type":"ai","id":"1","content":"Hello."}}}"#;
-    let piece = |text: &str| format!(r#"[{{"type":"AIMessageChunk","id":"1","content":"{text}"}},{{}}]"#);
-    // Pieces that were on their way when the node's update overtook them.
+    let chunk = |text: &str| format!(r#"[{{"type":"AIMessageChunk","id":"1","content":"{text}"}},{{}}]"#);
+    // Chunks that arrive after the node's update.
     let projections =
-        project([one(1, "updates", whole), one(2, "messages", &piece("Hel")), one(3, "messages", &piece("lo."))]);
+        project([event(1, "updates", whole), event(2, "messages", &chunk("Hel")), event(3, "messages", &chunk("lo."))]);
     assert_eq!(shown(projections.messages.items()), ["Ai chat@: Hello."]);
 }
 
 #[test]
-fn the_list_of_a_subgraph_is_not_that_of_the_graph() {
+fn subgraph_messages_are_not_the_graphs_messages() {
     let state = |id: &str| format!(r#"{{"messages":[{{"type":"ai","id":"{id}","content":"{id}"}}]}}"#);
-    let mut inner = one(2, "values", &state("inner"));
+    let mut inner = event(2, "values", &state("inner"));
     inner.ns = ["sub:1".into()].into();
-    let projections = project([one(1, "values", &state("outer")), inner]);
+    let projections = project([event(1, "values", &state("outer")), inner]);
     assert_eq!(shown(projections.messages.items()), ["Ai -@: outer"]);
     assert_eq!(projections.messages.items()[0].removed_at, None);
 }
 
 #[test]
-fn a_state_that_is_longer_than_what_is_kept_brings_nothing_back() {
+fn long_states_do_not_restore_evicted_messages() {
     let state = |count: usize| {
         let all: Vec<String> =
             (0..count).map(|i| format!(r#"{{"type":"human","content":"{i}","id":"{i}"}}"#)).collect();
         format!(r#"{{"messages":[{}]}}"#, all.join(","))
     };
     let states = [19_990, 20_010, 20_020, 20_030];
-    let projections = project((1..).zip(states).map(|(seq, count)| one(seq, "values", &state(count))));
+    let projections = project((1..).zip(states).map(|(seq, count)| event(seq, "values", &state(count))));
     let messages = &projections.messages;
     assert_eq!(messages.evicted() + messages.items().len() as u64, 20_030, "each message once");
     assert!(messages.items().is_sorted_by_key(|m| m.text.parse::<u32>().unwrap()));
@@ -79,10 +79,10 @@ fn a_state_that_is_longer_than_what_is_kept_brings_nothing_back() {
 }
 
 #[test]
-fn what_stands_in_a_message_s_place_is_shown() {
+fn values_in_place_of_messages_are_shown() {
     let state =
         r#"{"messages":["bare",["user","pair"],7,null,{"role":"assistant","content":null},{"content":[["x"]]}]}"#;
-    let projections = project([one(1, "values", state), one(2, "values", state)]);
+    let projections = project([event(1, "values", state), event(2, "values", state)]);
     assert_eq!(
         shown(projections.messages.items()),
         [
@@ -96,7 +96,7 @@ fn what_stands_in_a_message_s_place_is_shown() {
 }
 
 #[test]
-fn calls_meet_their_answers_whatever_comes_first() {
+fn tool_calls_are_matched_with_results_in_any_order() {
     let ai = r#"[{"type":"ai","id":"1","content":"","tool_calls":[{"id":"a","name":"x","args":{}},{"id":"b","name":"y","args":{}}]},{}]"#;
     let tool = |id: &str, call: &str| {
         format!(r#"[{{"type":"tool","id":"{id}","content":"{id}","tool_call_id":"{call}"}},{{}}]"#)
@@ -112,34 +112,34 @@ fn calls_meet_their_answers_whatever_comes_first() {
     };
     let (b, a) = (tool("tb", "b"), tool("ta", "a"));
     let some = |text: &str| Some(text.to_string());
-    assert_eq!(answers(vec![one(1, "messages", ai), one(2, "messages", &b)]), [None, some("tb")]);
-    let late = vec![one(1, "messages", &b), one(2, "messages", &a), one(3, "messages", ai)];
+    assert_eq!(answers(vec![event(1, "messages", ai), event(2, "messages", &b)]), [None, some("tb")]);
+    let late = vec![event(1, "messages", &b), event(2, "messages", &a), event(3, "messages", ai)];
     assert_eq!(answers(late), [some("ta"), some("tb")]);
-    // The same ids in the next turn belong to the next call.
+    // Reused ids belong to the newer call.
     let again = ai.replace(r#""id":"1""#, r#""id":"2""#);
-    let turns = vec![
-        one(1, "messages", ai),
-        one(2, "messages", &a),
-        one(3, "messages", &again),
-        one(4, "messages", &tool("t2", "a")),
+    let reused = vec![
+        event(1, "messages", ai),
+        event(2, "messages", &a),
+        event(3, "messages", &again),
+        event(4, "messages", &tool("t2", "a")),
     ];
-    assert_eq!(answers(turns), [some("ta"), None, some("t2"), None]);
+    assert_eq!(answers(reused), [some("ta"), None, some("t2"), None]);
 }
 
 #[test]
-fn declined_invalid_and_thought() {
+fn refusals_invalid_calls_and_reasoning_are_parsed() {
     let projections = project([
-        one(
+        event(
             1,
             "messages",
             r#"[{"type":"AIMessageChunk","id":"1","content":[{"type":"thinking","thinking":"h","index":0}]},{}]"#,
         ),
-        one(
+        event(
             2,
             "messages",
             r#"[{"type":"AIMessageChunk","id":"1","content":[{"type":"thinking","thinking":"m","index":0}]},{}]"#,
         ),
-        one(
+        event(
             3,
             "values",
             r#"{"messages":[{"type":"ai","id":"1","content":"","additional_kwargs":{"refusal":"I can't."},"invalid_tool_calls":[{"id":"c","name":"t","args":"{\"a","error":"no end"}],
@@ -156,29 +156,29 @@ fn declined_invalid_and_thought() {
 }
 
 #[test]
-fn blocks_reasoning_and_pictures() {
+fn content_blocks_reasoning_and_images_are_parsed() {
     let projections = project([
-        one(
+        event(
             1,
             "messages",
             r#"[{"type":"AIMessageChunk","id":"1","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a"}]},{"langgraph_node":"n"}]"#,
         ),
-        one(
+        event(
             2,
             "messages",
             r#"[{"type":"AIMessageChunk","id":"1","content":[{"type":"text","text":"b","index":1}],"usage_metadata":{"input_tokens":3,"output_tokens":0,"total_tokens":3}},{}]"#,
         ),
-        one(
+        event(
             3,
             "messages",
             r#"[{"type":"AIMessageChunk","id":"1","content":"","usage_metadata":{"input_tokens":0,"output_tokens":2,"total_tokens":2}},{}]"#,
         ),
-        one(
+        event(
             4,
             "messages",
             r#"[{"type":"human","id":"2","content":["see",{"type":"image_url","image_url":"x"},"this"]},{}]"#,
         ),
-        one(5, "messages", r#"[{"type":"tool","id":"3","content":"no","status":"error","tool_call_id":"c"},{}]"#),
+        event(5, "messages", r#"[{"type":"tool","id":"3","content":"no","status":"error","tool_call_id":"c"},{}]"#),
     ]);
     assert_eq!(
         shown(projections.messages.items()),

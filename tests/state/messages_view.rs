@@ -1,11 +1,11 @@
-//! The messages view: Markdown, calls with their results, pictures, thoughts, what was removed; and what it costs.
+//! The messages view: Markdown, tool calls with results, images, reasoning, removed messages, and large inputs.
 
 use runtail_testkit::dash::{Dash, demo_like};
 
-const ANSWER: &str = r##"# Two cities\n\nBoth are **dry** today; see [the forecast](https://weather.example/7d).\n\n| City | Weather | °C |\n|---|---|---:|\n| Kraków | sunny, a light breeze from the west | 21 |\n| 東京 | clear | 27 |\n\n1. Take `sunscreen`\n2. and *water*\n   - at least a litre\n\n```python\nfor city in [\"Kraków\", \"Tokyo\"]:\n    print(city)\n```\n\n> Said the old man."##;
+const REPLY: &str = r##"# Two cities\n\nBoth are **dry** today; see [the forecast](https://weather.example/7d).\n\n| City | Weather | °C |\n|---|---|---:|\n| Kraków | sunny, a light breeze from the west | 21 |\n| 東京 | clear | 27 |\n\n1. Take `sunscreen`\n2. and *water*\n   - at least a litre\n\n```python\nfor city in [\"Kraków\", \"Tokyo\"]:\n    print(city)\n```\n\n> Said the old man."##;
 
-/// A run with a bit of everything.
-fn tour(size: (u16, u16)) -> Dash {
+/// A run with all kinds of messages.
+fn mixed_run(size: (u16, u16)) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
     dash.keys("f");
@@ -53,9 +53,9 @@ fn tour(size: (u16, u16)) -> Dash {
     dash
 }
 
-fn answered(size: (u16, u16)) -> Dash {
-    let mut dash = tour(size);
-    for part in ANSWER.split_inclusive(' ') {
+fn with_reply(size: (u16, u16)) -> Dash {
+    let mut dash = mixed_run(size);
+    for part in REPLY.split_inclusive(' ') {
         dash.later(20);
         dash.event(
             "messages",
@@ -66,27 +66,27 @@ fn answered(size: (u16, u16)) -> Dash {
 }
 
 #[test]
-fn calls_stand_with_their_results() {
-    insta::assert_snapshot!("calls_80x24", tour((80, 24)).screen());
-    insta::assert_snapshot!("calls_140x40", tour((140, 40)).screen());
+fn tool_calls_are_shown_with_their_results() {
+    insta::assert_snapshot!("calls_80x24", mixed_run((80, 24)).screen());
+    insta::assert_snapshot!("calls_140x40", mixed_run((140, 40)).screen());
 }
 
 #[test]
-fn markdown_on_every_kind_of_screen() {
-    insta::assert_snapshot!("markdown_80x24", answered((80, 24)).screen());
-    insta::assert_snapshot!("markdown_140x40", answered((140, 40)).screen());
-    let mut ascii = answered((140, 40));
+fn markdown_is_rendered_at_every_size_and_in_ascii() {
+    insta::assert_snapshot!("markdown_80x24", with_reply((80, 24)).screen());
+    insta::assert_snapshot!("markdown_140x40", with_reply((140, 40)).screen());
+    let mut ascii = with_reply((140, 40));
     ascii.ascii = true;
     let screen = ascii.screen();
     insta::assert_snapshot!("markdown_ascii_140x40", screen);
-    let mut narrow = answered((60, 12));
+    let mut narrow = with_reply((60, 12));
     insta::assert_snapshot!("markdown_60x12", narrow.screen());
 }
 
 #[test]
-fn what_is_stressed_needs_no_colour() {
+fn markdown_emphasis_uses_no_color() {
     use ratatui::style::{Color, Modifier};
-    let mut dash = answered((140, 40));
+    let mut dash = with_reply((140, 40));
     let buffer = dash.buffer();
     let mut words = std::collections::BTreeMap::new();
     for y in 0..buffer.area.height {
@@ -104,7 +104,7 @@ fn what_is_stressed_needs_no_colour() {
     assert_eq!(words["water"], (Color::Reset, Modifier::ITALIC));
 }
 
-/// The line under the cursor.
+/// Returns the line under the cursor.
 fn under_cursor(dash: &mut Dash) -> String {
     let buffer = dash.buffer();
     let row = |y: u16| (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
@@ -113,8 +113,8 @@ fn under_cursor(dash: &mut Dash) -> String {
 }
 
 #[test]
-fn a_line_leads_to_the_event_that_brought_it_and_back() {
-    let mut dash = tour((80, 40));
+fn message_lines_select_their_event_in_raw() {
+    let mut dash = mixed_run((80, 40));
     for (line, seq) in [
         ("→ get_weather {\"city\":\"Kraków\"}", 6),
         ("└ 21 °C, sunny", 10),
@@ -135,7 +135,7 @@ fn a_line_leads_to_the_event_that_brought_it_and_back() {
 }
 
 #[test]
-fn a_screen_of_many_and_large_messages_is_there_at_once() {
+fn many_and_large_messages_are_rendered() {
     let mut dash = demo_like((80, 24));
     dash.open_thread();
     let many: Vec<String> = (0..5_000)
@@ -157,12 +157,12 @@ fn a_screen_of_many_and_large_messages_is_there_at_once() {
 }
 
 #[test]
-fn of_a_long_thought_the_beginning_and_the_end_are_laid_out() {
+fn only_start_and_end_of_long_reasoning_are_rendered() {
     let mut dash = demo_like((80, 24));
     dash.open_thread();
-    let thought = format!("begin {}end", "word ".repeat(1_000_000));
+    let reasoning = format!("begin {}end", "word ".repeat(1_000_000));
     let data = format!(
-        r#"[{{"type":"AIMessageChunk","id":"1","content":"","additional_kwargs":{{"reasoning_content":"{thought}"}}}},{{}}]"#
+        r#"[{{"type":"AIMessageChunk","id":"1","content":"","additional_kwargs":{{"reasoning_content":"{reasoning}"}}}},{{}}]"#
     );
     dash.event("messages", &data);
     assert!(dash.screen().contains("word end"), "{}", dash.screen());
@@ -170,7 +170,7 @@ fn of_a_long_thought_the_beginning_and_the_end_are_laid_out() {
     while !dash.screen().contains("not shown; press s") {
         dash.keys("<PageUp>");
         pages += 1;
-        assert!(pages < 1_000, "all of it is laid out");
+        assert!(pages < 1_000, "all of the reasoning is rendered");
     }
     dash.keys("gg");
     assert!(dash.screen().contains("begin word"), "{}", dash.screen());

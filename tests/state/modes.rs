@@ -1,5 +1,5 @@
-//! Modes that are changed while a stream is open: the connection is opened again from where it is, nothing that was wanted
-//! all the time is missing, and nothing is on the tape twice.
+//! Changing modes while a stream is open: the stream is reopened at its resume position, no event that is requested
+//! throughout is missing, and no event is duplicated.
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -15,22 +15,22 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
-/// Runs a future with a clock that jumps over waits.
+/// Runs a future with a paused clock, so that waits take no time.
 fn run<F: Future>(future: F) -> F::Output {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_time().start_paused(true).build().expect("a runtime").block_on(future)
 }
 
-/// A run of which the server keeps all: it gives what is strictly greater than an id, in the modes that are asked for.
+/// A server that stores a whole run and sends the events after an id, in the requested modes.
 struct Server {
-    /// Name and millisecond of each event; the number is its data.
+    /// Name and millisecond of each event; its data is its number.
     sent: Vec<(&'static str, u64)>,
     modes: Vec<String>,
-    /// Whether the last connection told everything to the end.
+    /// Whether the last connection sent all events.
     finished: Arc<Mutex<bool>>,
-    /// Connections that are cut after so many events.
+    /// The number of events after which each connection is cut.
     cuts: Vec<usize>,
-    asked: Arc<Mutex<Vec<Vec<String>>>>,
+    requested: Arc<Mutex<Vec<Vec<String>>>>,
     refuses: Option<&'static str>,
 }
 
@@ -40,11 +40,11 @@ fn order(id: &str) -> u64 {
 
 impl Server {
     fn new(sent: Vec<(&'static str, u64)>) -> Server {
-        let (finished, asked) = Default::default();
-        Server { sent, modes: Vec::new(), finished, cuts: Vec::new(), asked, refuses: None }
+        let (finished, requested) = Default::default();
+        Server { sent, modes: Vec::new(), finished, cuts: Vec::new(), requested, refuses: None }
     }
 
-    fn lets(&self, name: &str) -> bool {
+    fn passes_filter(&self, name: &str) -> bool {
         self.modes.is_empty() || self.modes.iter().any(|mode| mode == name)
     }
 }
@@ -55,17 +55,17 @@ impl Link for Server {
     }
 
     async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
-        self.asked.lock().expect("not poisoned").push(self.modes.clone());
+        self.requested.lock().expect("not poisoned").push(self.modes.clone());
         *self.finished.lock().expect("not poisoned") = false;
         let after = after.map_or(0, order);
-        let events = self.sent.iter().enumerate().filter(|(_, (name, ms))| *ms > after && self.lets(name));
+        let events = self.sent.iter().enumerate().filter(|(_, (name, ms))| *ms > after && self.passes_filter(name));
         let text = |(n, (name, ms)): (usize, &(&str, u64))| format!("event: {name}\ndata: {n}\nid: {ms}-0\n\n");
         let mut texts: Vec<String> = events.map(text).collect();
         let cut = self.cuts.pop().filter(|cut| *cut < texts.len());
         texts.truncate(cut.unwrap_or(usize::MAX));
         let finished = self.finished.clone();
         let body = stream::iter(texts).then(async |text| {
-            // Each comes by itself, so that there is time to change one's mind.
+            // Sent one by one, so that modes can change in between.
             tokio::time::sleep(Duration::from_millis(1)).await;
             Ok(Bytes::from(text))
         });
@@ -102,7 +102,7 @@ impl Link for Server {
     }
 
     fn gives(&self, name: &str) -> bool {
-        self.lets(name)
+        self.passes_filter(name)
     }
 
     fn terms(&self) -> Option<RunTerms> {
@@ -114,19 +114,19 @@ fn modes(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| name.to_string()).collect()
 }
 
-/// Follows to the end, and wants other modes once so many events are there.
-fn followed(link: Server, first: Vec<String>, changes: Vec<(usize, Vec<String>)>) -> Vec<Item> {
+/// Follows the stream to its end, and changes the modes after the given numbers of events.
+fn follow_to_end(link: Server, first: Vec<String>, changes: Vec<(usize, Vec<String>)>) -> Vec<Item> {
     run(async {
-        let (tell, told) = watch::channel(first);
-        let options = SourceOptions { modes: Some(told), ..SourceOptions::default() };
+        let (modes_sender, modes_receiver) = watch::channel(first);
+        let options = SourceOptions { modes: Some(modes_receiver), ..SourceOptions::default() };
         let (sender, mut receiver) = mpsc::channel(1);
         let task = tokio::spawn(follow(link, options, sender));
         let (mut items, mut changes) = (Vec::new(), changes.into_iter().peekable());
         while let Some(batch) = receiver.recv().await {
             items.extend(batch);
-            let came = events(&items).len();
-            while let Some((_, modes)) = changes.next_if(|(at, _)| *at <= came) {
-                tell.send_replace(modes);
+            let received = events(&items).len();
+            while let Some((_, modes)) = changes.next_if(|(at, _)| *at <= received) {
+                modes_sender.send_replace(modes);
             }
         }
         task.await.expect("no panic");
@@ -165,7 +165,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn whatever_is_wanted_when_nothing_is_lost_or_doubled(
+    fn random_mode_changes_lose_and_duplicate_nothing(
         sent in proptest::collection::vec((0usize..3, 0u64..2), 1..60),
         changes in proptest::collection::vec((0usize..50, 0usize..4), 0..6),
         cuts in proptest::collection::vec(0usize..40, 0..3),
@@ -173,34 +173,34 @@ proptest! {
         let names = ["values", "custom", "updates"];
         let mut ms = 1000;
         let sent: Vec<_> = sent.into_iter().map(|(name, later)| { ms += later; (names[name], ms) }).collect();
-        // `values` is wanted all the time.
+        // `values` is always requested.
         let sets = [modes(&["values"]), modes(&["values", "custom"]), modes(&["updates", "values"]), modes(&[])];
         let mut changes: Vec<_> = changes.into_iter().map(|(at, set)| (at, sets[set].clone())).collect();
         changes.sort_by_key(|(at, _)| *at);
-        let all_the_time: Vec<_> = (0..sent.len()).filter(|n| sent[*n].0 == "values").collect();
+        let expected: Vec<_> = (0..sent.len()).filter(|n| sent[*n].0 == "values").collect();
         let mut server = Server::new(sent);
         server.cuts = cuts;
-        let items = followed(server, Vec::new(), changes);
-        let came: Vec<_> = events(&items).into_iter().map(|event| (&*event.name, number(event))).collect();
-        let values: Vec<_> = came.iter().filter(|(name, _)| *name == "values").map(|(_, n)| *n).collect();
-        prop_assert_eq!(values, all_the_time);
-        let mut once: Vec<_> = came.iter().map(|(_, n)| *n).collect();
+        let items = follow_to_end(server, Vec::new(), changes);
+        let received: Vec<_> = events(&items).into_iter().map(|event| (&*event.name, number(event))).collect();
+        let values: Vec<_> = received.iter().filter(|(name, _)| *name == "values").map(|(_, n)| *n).collect();
+        prop_assert_eq!(values, expected);
+        let mut once: Vec<_> = received.iter().map(|(_, n)| *n).collect();
         once.sort_unstable();
         once.dedup();
-        prop_assert_eq!(once.len(), came.len(), "each at most once: {:?}", came);
+        prop_assert_eq!(once.len(), received.len(), "each at most once: {:?}", received);
         prop_assert_eq!(gaps(&items), [""; 0]);
         prop_assert_eq!(ended(&items), Outcome::Success);
-        prop_assert!(events(&items).iter().map(|e| e.seq.0).eq(1..=came.len() as u64), "one numbering goes on");
+        prop_assert!(events(&items).iter().map(|e| e.seq.0).eq(1..=received.len() as u64), "the numbering is continuous");
     }
 }
 
 #[test]
-fn the_stream_is_opened_again_and_says_so() {
+fn mode_change_reopens_the_stream_and_is_recorded() {
     let sent: Vec<_> = (0..20).map(|n| (["values", "custom"][n % 2], 1000 + n as u64)).collect();
     let server = Server::new(sent);
-    let asked = server.asked.clone();
-    let items = followed(server, Vec::new(), vec![(10, modes(&["custom"]))]);
-    assert_eq!(*asked.lock().expect("not poisoned"), [modes(&[]), modes(&["custom"])]);
+    let requested = server.requested.clone();
+    let items = follow_to_end(server, Vec::new(), vec![(10, modes(&["custom"]))]);
+    assert_eq!(*requested.lock().expect("not poisoned"), [modes(&[]), modes(&["custom"])]);
     let closed = items.iter().find_map(|item| match item {
         Item::Record(Record::Close { reason, .. }) => Some(reason.as_str()),
         _ => None,
@@ -209,34 +209,35 @@ fn the_stream_is_opened_again_and_says_so() {
     let mut projections = Projections::default();
     items.iter().for_each(|item| projections.apply(item));
     let rows = projections.lifecycle.rows().iter().filter(|row| row.kind == LifecycleKind::Connection);
-    let said: Vec<_> = rows.map(|row| row.text.as_str()).collect();
-    assert_eq!(said[2], "modes changed: reopened after 1008-0 (connection 2, 200)", "{said:?}");
+    let texts: Vec<_> = rows.map(|row| row.text.as_str()).collect();
+    assert_eq!(texts[2], "modes changed: reopened after 1008-0 (connection 2, 200)", "{texts:?}");
     let late: Vec<_> = events(&items)[10..].iter().map(|event| &*event.name).collect();
     assert!(late.iter().all(|name| *name == "custom") && late.len() == 5, "{late:?}");
     let terms = items.iter().filter(|item| matches!(item, Item::Terms(terms) if terms.modes == ["values", "custom"]));
-    assert_eq!(terms.count(), 1, "what the run was started with is told once");
+    assert_eq!(terms.count(), 1, "the run's own modes are sent once");
 }
 
 #[test]
-fn where_a_second_reader_does_harm_the_first_goes_on() {
+fn refused_mode_changes_keep_the_stream_open() {
     let mut server = Server::new((0..20).map(|n| ("values", 1000 + n)).collect());
-    server.refuses = Some("it would do harm");
-    let asked = server.asked.clone();
-    let items = followed(server, Vec::new(), vec![(5, modes(&["custom"])), (9, modes(&[]))]);
-    assert_eq!(asked.lock().expect("not poisoned").len(), 1);
-    let kept = items.iter().filter(|item| matches!(item, Item::ModesKept { why } if why == "it would do harm"));
+    server.refuses = Some("only one reader is allowed");
+    let requested = server.requested.clone();
+    let items = follow_to_end(server, Vec::new(), vec![(5, modes(&["custom"])), (9, modes(&[]))]);
+    assert_eq!(requested.lock().expect("not poisoned").len(), 1);
+    let kept =
+        items.iter().filter(|item| matches!(item, Item::ModesKept { why } if why == "only one reader is allowed"));
     assert_eq!((kept.count(), events(&items).len(), ended(&items)), (1, 20, Outcome::Success));
 }
 
-/// A server that is not there: what is wanted meanwhile ends the wait.
-struct Gone(Arc<Mutex<Vec<tokio::time::Instant>>>);
+/// A server that rejects the second connection for an hour.
+struct BusyServer(Arc<Mutex<Vec<tokio::time::Instant>>>);
 
-impl Link for Gone {
+impl Link for BusyServer {
     async fn connect(&mut self, _after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
-        let mut tried = self.0.lock().expect("not poisoned");
-        tried.push(tokio::time::Instant::now());
+        let mut attempts = self.0.lock().expect("not poisoned");
+        attempts.push(tokio::time::Instant::now());
         let body = stream::iter([Ok(Bytes::from("event: values\ndata: 1\nid: 1-0\n\n"))]).boxed();
-        if tried.len() == 2 {
+        if attempts.len() == 2 {
             let wait = Kind::RateLimited(Some(Duration::from_secs(3600)));
             return Err(ApiError { kind: wait, at: Place::default(), detail: "busy".into(), hint: None });
         }
@@ -251,40 +252,40 @@ impl Link for Gone {
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
-        let tried = self.0.lock().expect("not poisoned").len();
-        Ok(if tried < 3 { Verdict::Active } else { Verdict::Finished(Outcome::Success, None) })
+        let attempts = self.0.lock().expect("not poisoned").len();
+        Ok(if attempts < 3 { Verdict::Active } else { Verdict::Finished(Outcome::Success, None) })
     }
 }
 
 #[test]
-fn a_wait_ends_when_other_modes_are_wanted() {
-    let tried = Arc::<Mutex<Vec<_>>>::default();
-    let began = run(async {
-        let (tell, told) = watch::channel(Vec::new());
-        let options = SourceOptions { modes: Some(told), ..SourceOptions::default() };
+fn mode_change_ends_a_reconnect_wait() {
+    let attempts = Arc::<Mutex<Vec<_>>>::default();
+    let started = run(async {
+        let (modes_sender, modes_receiver) = watch::channel(Vec::new());
+        let options = SourceOptions { modes: Some(modes_receiver), ..SourceOptions::default() };
         let (sender, mut receiver) = mpsc::channel(8);
-        let began = tokio::time::Instant::now();
-        tokio::spawn(follow(Gone(tried.clone()), options, sender));
+        let started = tokio::time::Instant::now();
+        tokio::spawn(follow(BusyServer(attempts.clone()), options, sender));
         while let Some(batch) = receiver.recv().await {
             if batch.iter().any(|item| matches!(item, Item::Retrying { wait, .. } if wait.as_secs() == 3600)) {
-                tell.send_replace(modes(&["custom"]));
+                modes_sender.send_replace(modes(&["custom"]));
             }
         }
-        began
+        started
     });
-    let tried = tried.lock().expect("not poisoned");
-    // The fourth makes sure that nothing more was said: the link had broken before.
-    assert_eq!(tried.len(), 4);
-    assert!(tried[2] - began < Duration::from_secs(3000), "the hour was not waited for");
+    let attempts = attempts.lock().expect("not poisoned");
+    // The fourth connection confirms the end, because the stream had been interrupted before.
+    assert_eq!(attempts.len(), 4);
+    assert!(attempts[2] - started < Duration::from_secs(3000), "the wait ended early");
 }
 
 #[test]
-fn what_other_modes_add_before_the_newest_event_says_nothing_of_how_far_the_server_got() {
-    // `updates` is wanted when `values` was there up to 1001; then the link is opened again in the middle of the past.
+fn events_of_added_modes_do_not_move_the_resume_position() {
+    // `updates` is requested after `values` was received up to 1001; then the stream is reopened during the replay.
     let server = Server::new(vec![("updates", 1000), ("values", 1001), ("values", 1001), ("values", 1001)]);
     let changes = vec![(0, modes(&["values"])), (1, modes(&["updates", "values"])), (2, modes(&["values"]))];
-    let items = followed(server, Vec::new(), changes);
-    let mut came: Vec<_> = events(&items).into_iter().map(number).collect();
-    came.sort_unstable();
-    assert_eq!(came, [0, 1, 2, 3]);
+    let items = follow_to_end(server, Vec::new(), changes);
+    let mut received: Vec<_> = events(&items).into_iter().map(number).collect();
+    received.sort_unstable();
+    assert_eq!(received, [0, 1, 2, 3]);
 }

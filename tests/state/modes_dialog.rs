@@ -1,5 +1,4 @@
-//! The dialog in which a stream's modes are chosen while it goes on: what it offers, what it refuses and says, and what the
-//! source is told.
+//! The dialog that changes the modes of an open stream: what it offers and refuses, and which modes the source receives.
 
 use runtail_api::{ServerInfo, ServerKind};
 use runtail_core::model::RunCreate;
@@ -10,15 +9,15 @@ use runtail_tui::session::msg::{Effect, EffectResult, StreamTarget, Subscription
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The modes that the source of the open stream is told.
+/// Returns the modes that the source of the open stream receives.
 #[track_caller]
-fn told(dash: &Dash) -> Vec<String> {
+fn source_modes(dash: &Dash) -> Vec<String> {
     let subs = subscriptions(&dash.app);
     let stream = subs.iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_))).expect("a stream");
     stream.wish.modes.clone()
 }
 
-/// A run that is joined, and what it was started with.
+/// Joins a run that was started with these modes.
 fn joined(size: (u16, u16), terms: Option<RunTerms>) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
@@ -33,24 +32,24 @@ fn terms(modes: &[&str]) -> RunTerms {
     RunTerms { modes: modes.iter().map(|mode| mode.to_string()).collect(), subgraphs: true, resumable: true }
 }
 
-fn is(dash: &mut Dash, kind: ServerKind) {
+fn set_server_kind(dash: &mut Dash, kind: ServerKind) {
     let server = dash.app.viewer().expect("a stream").server.clone();
     dash.done(EffectResult::Info(server, Ok(ServerInfo { kind, version: "1".into(), raw: Value::Null })));
 }
 
 #[test]
-fn a_thread_has_three_modes() {
+fn thread_streams_have_three_modes() {
     for (width, height) in [(80, 24), (140, 40)] {
         let mut dash = demo_like((width, height));
         dash.open_thread();
         dash.capture("agent-updates");
-        assert_eq!(told(&dash), ["run_modes", "state_update"]);
+        assert_eq!(source_modes(&dash), ["run_modes", "state_update"]);
         dash.keys("M<Down>");
         insta::assert_snapshot!(format!("thread_{width}x{height}"), dash.screen());
         dash.keys(" <Enter>");
-        assert_eq!(told(&dash), ["run_modes", "lifecycle", "state_update"]);
+        assert_eq!(source_modes(&dash), ["run_modes", "lifecycle", "state_update"]);
         assert!(dash.screen().contains("Reconnecting at the current position"), "{}", dash.screen());
-        // The next stream of this kind has them too.
+        // The next stream of a thread has the same modes.
         dash.keys("<Esc><Down><Enter>");
         let shown = dash.app.viewer().expect("a stream").modes.wanted.len();
         assert_eq!(shown, 3);
@@ -58,9 +57,9 @@ fn a_thread_has_three_modes() {
 }
 
 #[test]
-fn a_run_gives_what_it_was_started_with() {
+fn run_streams_offer_the_runs_own_modes() {
     let mut dash = joined((100, 30), Some(terms(&["updates", "values", "novel"])));
-    assert_eq!(told(&dash), [""; 0], "all of them");
+    assert_eq!(source_modes(&dash), [""; 0], "all of them");
     dash.keys("M<Down><Down> <Home>");
     insta::assert_snapshot!("run_100x30", dash.screen());
     dash.keys(" ");
@@ -70,37 +69,37 @@ fn a_run_gives_what_it_was_started_with() {
         dash.screen()
     );
     dash.keys("<Enter>");
-    assert_eq!(told(&dash), ["updates", "novel"]);
-    // All of them again need no filter.
+    assert_eq!(source_modes(&dash), ["updates", "novel"]);
+    // Choosing all modes needs no filter.
     dash.keys("M");
     let screen = dash.screen();
     assert!(screen.contains("started with updates, values, novel, with subgraphs"), "{screen}");
     assert!(screen.contains("[x] updates") && screen.contains("[ ] values"), "{screen}");
     dash.keys("<Down><Down> <Enter>");
-    assert_eq!(told(&dash), [""; 0]);
+    assert_eq!(source_modes(&dash), [""; 0]);
     dash.keys("M<Down> <Down> <Down><Down><Down><Down><Down><Down><Down> <Enter>");
     assert!(dash.screen().contains("Choose at least one"), "{}", dash.screen());
-    assert_eq!(told(&dash), [""; 0]);
+    assert_eq!(source_modes(&dash), [""; 0]);
 }
 
 #[test]
-fn what_is_not_known_is_offered_and_said() {
+fn unknown_run_modes_are_reported_and_all_are_offered() {
     let mut dash = joined((100, 30), None);
     dash.keys("M");
     assert!(dash.screen().contains("The run's own modes are unknown"), "{}", dash.screen());
     dash.keys(" <Enter>");
-    assert_eq!(told(&dash).len(), 8, "{:?}", told(&dash));
+    assert_eq!(source_modes(&dash).len(), 8, "{:?}", source_modes(&dash));
 }
 
 #[test]
-fn where_it_would_do_harm_it_is_refused_before_anything_is_tried() {
+fn unsupported_mode_changes_are_refused_without_a_request() {
     for (kind, why) in [(ServerKind::Aegra, "one reader only"), (ServerKind::JavaScript, "always send all modes")] {
         let mut dash = joined((100, 30), Some(terms(&["updates", "values"])));
-        is(&mut dash, kind);
+        set_server_kind(&mut dash, kind);
         dash.keys("M<Down> ");
         assert!(dash.body().contains(why), "{}", dash.screen());
         dash.keys("<Enter>");
-        assert_eq!(told(&dash), [""; 0]);
+        assert_eq!(source_modes(&dash), [""; 0]);
         assert!(dash.screen().contains("modes are unchanged"), "{}", dash.screen());
     }
     let mut dash = demo_like((100, 30));
@@ -112,17 +111,17 @@ fn where_it_would_do_harm_it_is_refused_before_anything_is_tried() {
 }
 
 #[test]
-fn the_server_may_refuse_too() {
+fn refused_mode_changes_are_reported() {
     let mut dash = joined((100, 30), Some(terms(&["updates", "values"])));
     dash.keys("M<Down> <Enter>");
-    assert_eq!(told(&dash), ["values"]);
-    dash.items(vec![Item::ModesKept { why: "it would do harm".into() }]);
-    assert_eq!(told(&dash), [""; 0]);
-    assert!(dash.screen().contains("The modes are unchanged: it would do harm."), "{}", dash.screen());
+    assert_eq!(source_modes(&dash), ["values"]);
+    dash.items(vec![Item::ModesKept { why: "only one reader is allowed".into() }]);
+    assert_eq!(source_modes(&dash), [""; 0]);
+    assert!(dash.screen().contains("The modes are unchanged: only one reader is allowed."), "{}", dash.screen());
 }
 
 #[test]
-fn a_stream_that_is_over_is_opened_from_its_start() {
+fn mode_change_after_the_end_reloads_the_stream() {
     let mut dash = joined((100, 30), Some(terms(&["updates", "values"])));
     let before = dash.app.viewer().expect("a stream").id;
     dash.end(Outcome::Success);
@@ -130,11 +129,11 @@ fn a_stream_that_is_over_is_opened_from_its_start() {
     assert!(dash.body().contains("reloaded from the start"), "{}", dash.screen());
     dash.keys("<Enter>");
     assert!(dash.app.viewer().expect("a stream").id > before);
-    assert_eq!(told(&dash), ["values"]);
+    assert_eq!(source_modes(&dash), ["values"]);
 }
 
 #[test]
-fn a_change_is_told_among_what_happened() {
+fn mode_change_is_shown_in_runs() {
     let mut dash = joined((100, 30), Some(terms(&["updates", "values"])));
     let at = dash.app.session.now;
     let close = runtail_stream::Record::Close { at, conn: 1, reason: "modes".into() };
@@ -146,13 +145,13 @@ fn a_change_is_told_among_what_happened() {
 }
 
 #[test]
-fn a_run_is_not_started_by_a_key_typed_ahead_of_the_composer() {
+fn typed_ahead_ctrl_s_does_not_start_a_run() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.assistants();
     let starts = |effects: Vec<Effect>| effects.iter().any(|effect| matches!(effect, Effect::StartRun(..)));
     assert!(!starts(dash.typed_ahead("n<ctrl-s>")));
-    // Nor by one that is typed before the composer is drawn again.
+    // Nor does a key typed before the composer is drawn again.
     dash.screen();
     dash.app.on_drawn();
     assert!(!starts(dash.typed_ahead("<Esc>n<ctrl-s>")));
@@ -160,13 +159,13 @@ fn a_run_is_not_started_by_a_key_typed_ahead_of_the_composer() {
 }
 
 #[test]
-fn the_composer_has_every_mode_and_remembers() {
+fn composer_offers_every_mode_and_remembers_the_choice() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.assistants();
     let all = ["messages-tuple", "updates", "values", "custom", "tasks", "checkpoints", "debug", "events", "messages"];
     dash.keys("n<BackTab>");
-    // All that are not chosen, and no subgraphs.
+    // Chooses all other modes, and no subgraphs.
     for _ in 0..4 {
         dash.keys("<Right>");
     }
@@ -181,7 +180,7 @@ fn the_composer_has_every_mode_and_remembers() {
     let body = started.unwrap_or_else(|| panic!("{effects:?}: {}", dash.screen()));
     assert_eq!(body.stream_mode, all);
     assert!(!body.stream_subgraphs);
-    // Whatever is composed next begins with them.
+    // The next run starts with the same modes.
     dash.keys("q<Esc>n");
     let Some(runtail_tui::app::Overlay::Compose(composer)) = dash.app.overlays.last() else {
         panic!("{}", dash.screen())

@@ -1,5 +1,5 @@
-//! A run's stream as the Python server makes it: it subscribes, replays a store that grows meanwhile, and delivers its
-//! queue afterwards, so that a block comes twice in the middle of a connection. Each event has to come once all the same.
+//! A run's stream as the Python server sends it: a connection replays a store that grows meanwhile and then sends its queue,
+//! so that a block of events is repeated within the connection. Each event must still be received only once.
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -13,10 +13,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 
-/// What happens around one connection: how many events are published before it, between its subscription and its first
-/// byte, and after each replayed event (again and again); and after how many bytes it is cut.
+/// One connection: the number of events published before it, between its subscription and its first byte, and after each
+/// replayed event (repeated cyclically); and the number of bytes after which it is cut.
 #[derive(Debug, Clone)]
-struct Weather {
+struct ConnectionPlan {
     before: usize,
     lead: usize,
     pace: Vec<usize>,
@@ -25,26 +25,26 @@ struct Weather {
 
 /// A run and its server.
 #[derive(Debug, Clone, Default)]
-struct Dev {
-    /// Time and data of each event; behind the last one comes the sign that the run is done.
+struct DevServer {
+    /// Time and data of each event; an end marker follows the last one.
     run: Vec<(u64, String)>,
     published: usize,
-    weather: VecDeque<Weather>,
+    plans: VecDeque<ConnectionPlan>,
     everything: Option<&'static str>,
-    /// Events that were written to connections, and what each connection asked for.
+    /// The number of events written to connections, and the id that each connection requested.
     log: Arc<Mutex<(usize, Vec<Option<String>>)>>,
 }
 
-impl Dev {
+impl DevServer {
     fn id(&self, i: usize) -> String {
         format!("{}-0", self.run[i].0)
     }
 
-    /// The events of one connection, by number; the second is those published when each was on its way.
-    fn deliver(&mut self, after: Option<&str>, weather: &Weather) -> Vec<(usize, usize)> {
+    /// Returns the numbers of the events of one connection, each with the number of events published when it was sent.
+    fn deliver(&mut self, after: Option<&str>, plan: &ConnectionPlan) -> Vec<(usize, usize)> {
         let done = self.run.len();
-        self.published = (self.published + weather.before).min(done + 1);
-        // A millisecond passes between two connections; a source sees to that.
+        self.published = (self.published + plan.before).min(done + 1);
+        // A millisecond passes between two connections, because the source waits.
         while self.published > 0
             && self.published < done
             && self.run[self.published].0 == self.run[self.published - 1].0
@@ -53,9 +53,9 @@ impl Dev {
         }
         let subscribed = self.published;
         let mut out = Vec::new();
-        let mut published = (subscribed + weather.lead).min(done + 1);
+        let mut published = (subscribed + plan.lead).min(done + 1);
         if let Some(after) = after {
-            let mut pace = weather.pace.iter().cycle();
+            let mut pace = plan.pace.iter().cycle();
             let mut i = 0;
             while i < published {
                 if i == done {
@@ -73,17 +73,17 @@ impl Dev {
     }
 }
 
-impl Link for Dev {
+impl Link for DevServer {
     fn capabilities(&self) -> Capabilities {
         Capabilities { everything: self.everything, ..Capabilities::default() }
     }
 
     async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
-        let weather = self.weather.pop_front();
-        let calm = Weather { before: 0, lead: 0, pace: vec![1], cut: None };
-        let delivered = self.deliver(after, weather.as_ref().unwrap_or(&calm));
+        let plan = self.plans.pop_front();
+        let undisturbed = ConnectionPlan { before: 0, lead: 0, pace: vec![1], cut: None };
+        let delivered = self.deliver(after, plan.as_ref().unwrap_or(&undisturbed));
         let now = self.run[self.published.clamp(1, self.run.len()) - 1].0;
-        let cut = weather.and_then(|w| w.cut);
+        let cut = plan.and_then(|w| w.cut);
         let (mut body, mut count, mut is_cut) = (String::new(), 0, false);
         for (i, published) in delivered {
             if cut.is_some_and(|cut| body.len() >= cut) {
@@ -121,7 +121,7 @@ impl Link for Dev {
 }
 
 /// Follows a run to its end.
-fn followed(link: Dev, first_after: Option<&str>) -> (Vec<(String, String)>, End) {
+fn follow_to_end(link: DevServer, first_after: Option<&str>) -> (Vec<(String, String)>, End) {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_time().start_paused(true).build().unwrap().block_on(async {
         let (sender, mut receiver) = mpsc::channel(2);
@@ -142,7 +142,7 @@ fn followed(link: Dev, first_after: Option<&str>) -> (Vec<(String, String)>, End
     })
 }
 
-/// Groups of events, each group one millisecond; `step` lies between them. With twins, some are alike in all.
+/// Builds a run from groups of events that share one millisecond, `step` apart. With `twins`, some events are identical.
 fn a_run(groups: &[u8], step: u64, twins: bool) -> Vec<(u64, String)> {
     let sizes = groups.iter().zip(0..).flat_map(|(size, ms)| (0..*size).map(move |n| (ms, n)));
     sizes
@@ -151,74 +151,70 @@ fn a_run(groups: &[u8], step: u64, twins: bool) -> Vec<(u64, String)> {
         .collect()
 }
 
-fn expected(dev: &Dev, from: usize) -> Vec<(String, String)> {
+fn expected(dev: &DevServer, from: usize) -> Vec<(String, String)> {
     (from..dev.run.len()).map(|i| (dev.id(i), dev.run[i].1.clone())).collect()
 }
 
-fn weather() -> impl Strategy<Value = Weather> {
+fn plan() -> impl Strategy<Value = ConnectionPlan> {
     let pace = proptest::collection::vec(0usize..4, 1..5);
-    (0usize..12, 0usize..12, pace, proptest::option::of(0usize..1500)).prop_map(|(before, lead, pace, cut)| Weather {
-        before,
-        lead,
-        pace,
-        cut,
-    })
+    (0usize..12, 0usize..12, pace, proptest::option::of(0usize..1500))
+        .prop_map(|(before, lead, pace, cut)| ConnectionPlan { before, lead, pace, cut })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn a_repetition_in_the_middle_is_let_pass(
+    fn repeated_blocks_are_skipped(
         groups in proptest::collection::vec(1u8..8, 1..25),
-        weather in proptest::collection::vec(weather(), 0..6),
+        plans in proptest::collection::vec(plan(), 0..6),
         step in prop_oneof![Just(1), Just(3), Just(900)],
         join in any::<bool>(),
     ) {
         let run = a_run(&groups, step, false);
-        let mut dev = Dev { run, weather: weather.into(), everything: Some("-1"), ..Dev::default() };
+        let mut dev = DevServer { run, plans: plans.into(), everything: Some("-1"), ..DevServer::default() };
         if !join {
-            // Who starts a run is there from its first event on.
-            dev.weather.front_mut().into_iter().for_each(|w| w.before = 0);
+            // A client that starts a run receives it from the first event.
+            dev.plans.front_mut().into_iter().for_each(|w| w.before = 0);
         }
         let (log, expected) = (dev.log.clone(), expected(&dev, 0));
-        let (events, end) = followed(dev, join.then_some("-1"));
+        let (events, end) = follow_to_end(dev, join.then_some("-1"));
         prop_assert_eq!(&events, &expected);
         prop_assert_eq!((end.outcome, end.gaps, end.events), (Outcome::Success, 0, expected.len() as u64));
-        let (written, asked) = &*log.lock().unwrap();
+        let (written, requested) = &*log.lock().unwrap();
         prop_assert!(end.events + end.duplicates <= *written as u64);
-        // What is asked for never goes back.
-        prop_assert!(asked.iter().skip(1).flatten().filter(|a| *a != "-1").is_sorted(), "{:?}", asked);
+        // The resume position never moves back.
+        prop_assert!(requested.iter().skip(1).flatten().filter(|a| *a != "-1").is_sorted(), "{:?}", requested);
     }
 
-    /// Where events are alike in all, one that the server repeats at the wrong moment can be told from a new one only by
-    /// asking again; where that doesn't help, it is said.
+    /// A repeated event that is identical to another can be told from a new one only by a replay; if that doesn't help, a
+    /// gap is reported.
     #[test]
-    fn events_that_are_alike_in_all_are_kept_or_it_is_said(
+    fn identical_events_are_kept_or_a_gap_is_reported(
         groups in proptest::collection::vec(1u8..8, 1..25),
-        weather in proptest::collection::vec(weather(), 0..6),
+        plans in proptest::collection::vec(plan(), 0..6),
         step in prop_oneof![Just(1), Just(3), Just(900)],
     ) {
         let run = a_run(&groups, step, true);
-        let dev = Dev { run, weather: weather.into(), everything: Some("-1"), ..Dev::default() };
+        let dev = DevServer { run, plans: plans.into(), everything: Some("-1"), ..DevServer::default() };
         let expected = expected(&dev, 0);
-        let (events, end) = followed(dev, Some("-1"));
+        let (events, end) = follow_to_end(dev, Some("-1"));
         prop_assert!(events == expected || end.gaps > 0, "{:?} {:?}", events, end);
         prop_assert_eq!(end.outcome, Outcome::Success);
     }
 
-    /// A live join begins somewhere; from there on everything comes once.
+    /// A live join starts anywhere in the run, and receives every later event once.
     #[test]
-    fn a_live_join_goes_on_from_where_it_began(
+    fn live_joins_receive_all_later_events_once(
         groups in proptest::collection::vec(1u8..8, 1..25),
-        weather in proptest::collection::vec(weather(), 1..6),
+        plans in proptest::collection::vec(plan(), 1..6),
         step in prop_oneof![Just(1), Just(3), Just(900)],
     ) {
         let run = a_run(&groups, step, false);
-        let dev = Dev { run, weather: weather.into(), ..Dev::default() };
+        let dev = DevServer { run, plans: plans.into(), ..DevServer::default() };
         let n = dev.run.len();
-        let (events, end) = followed(dev, None);
-        // Where it is taken up again, what came before it in its first millisecond comes too.
+        let (events, end) = follow_to_end(dev, None);
+        // A resume also replays the earlier events of the first millisecond.
         let mut numbers: Vec<usize> = events.iter().map(|(_, data)| data.parse().unwrap()).collect();
         let first = numbers.first().copied().unwrap_or(n);
         numbers.sort();
@@ -228,15 +224,15 @@ proptest! {
     }
 }
 
-/// The block comes twice after newer ids, as it was seen on a real server, at any length.
+/// A block of any length is repeated after newer ids, as observed on a real server.
 #[test]
-fn a_slow_reader_makes_a_long_repetition() {
+fn long_repeated_blocks_are_skipped() {
     for (n, lead) in [(100, 3), (500, 500), (1000, 1500)] {
         let run = a_run(&vec![7; n], 1, false);
-        let storm = Weather { before: 100, lead, pace: vec![1, 0, 0, 1], cut: None };
-        let dev = Dev { run, weather: [storm].into(), everything: Some("-1"), ..Dev::default() };
+        let plan = ConnectionPlan { before: 100, lead, pace: vec![1, 0, 0, 1], cut: None };
+        let dev = DevServer { run, plans: [plan].into(), everything: Some("-1"), ..DevServer::default() };
         let (log, expected) = (dev.log.clone(), expected(&dev, 0));
-        let (events, end) = followed(dev, Some("-1"));
+        let (events, end) = follow_to_end(dev, Some("-1"));
         assert_eq!(events, expected);
         assert_eq!((end.gaps, end.connections), (0, 1));
         let repeated = log.lock().unwrap().0 - expected.len();

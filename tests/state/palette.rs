@@ -1,4 +1,4 @@
-//! The line after `:`: what it offers, what it completes, where it goes, and what it says of what cannot be reached.
+//! The command palette: completion, editing, navigation, searches by id, and messages for unknown targets.
 
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
@@ -14,45 +14,45 @@ use runtail_tui::session::msg::{Found, Source};
 const THREAD: &str = "01a1fbb7-22f8-715a-974c-92e72c000193";
 const UNKNOWN: &str = "99999999-9999-4999-8999-999999999999";
 
-fn lines(app: &App, text: &str) -> Vec<String> {
+fn completions(app: &App, text: &str) -> Vec<String> {
     app.offers(text).into_iter().map(|offer| offer.line).collect()
 }
 
-fn said(dash: &Dash) -> &str {
+fn last_notice(dash: &Dash) -> &str {
     dash.app.session.notices.last().map_or("", |notice| &notice.text)
 }
 
-fn say(dash: &mut Dash, line: &str) -> Vec<Effect> {
+fn run_command(dash: &mut Dash, line: &str) -> Vec<Effect> {
     dash.keys(":");
     line.chars().for_each(|c| drop(dash.feed(Msg::Key(Key::char(c)))));
     dash.feed(Msg::Key(Key::plain(Code::Enter)))
 }
 
 #[test]
-fn what_begins_with_the_text_comes_first() {
+fn prefix_matches_are_listed_first() {
     let dash = demo_like((100, 30));
-    let starts = lines(&dash.app, "re");
+    let starts = completions(&dash.app, "re");
     assert_eq!(starts[..4], ["revisions", "redeploy", "revoke-slack", "record"]);
     assert!(starts.contains(&"threads".to_string()));
-    assert_eq!(lines(&dash.app, "rvs")[0], "revisions", "letters in their order are enough");
-    assert!(lines(&dash.app, "nonsense").is_empty());
+    assert_eq!(completions(&dash.app, "rvs")[0], "revisions", "letters in order are enough");
+    assert!(completions(&dash.app, "nonsense").is_empty());
     assert_eq!(dash.app.no_offer("thme"), "No matching command. Did you mean theme?");
     assert_eq!(dash.app.no_offer("theme mnoo"), "There is no theme mnoo. Did you mean mono?");
 }
 
 #[test]
-fn arguments_are_offered_and_completed() {
+fn arguments_are_completed() {
     let mut dash = demo_like((100, 30));
     dash.open_server();
-    assert_eq!(lines(&dash.app, "dep inv"), ["dep invoice-agent"]);
+    assert_eq!(completions(&dash.app, "dep inv"), ["dep invoice-agent"]);
     assert_eq!(
-        lines(&dash.app, "dep supp"),
+        completions(&dash.app, "dep supp"),
         ["dep prod-us/support-bot", "dep prod-eu/support-bot"],
-        "two of that name"
+        "two deployments have that name"
     );
-    assert_eq!(lines(&dash.app, "inv")[0], "dep invoice-agent", "a name alone is enough");
-    assert_eq!(lines(&dash.app, "thread erro"), [format!("thread {THREAD}")], "by how it is");
-    assert_eq!(lines(&dash.app, "view r"), ["view runs", "view raw", "view delivery"]);
+    assert_eq!(completions(&dash.app, "inv")[0], "dep invoice-agent", "a name alone is enough");
+    assert_eq!(completions(&dash.app, "thread erro"), [format!("thread {THREAD}")], "by its status");
+    assert_eq!(completions(&dash.app, "view r"), ["view runs", "view raw", "view delivery"]);
     dash.keys(":dep i");
     insta::assert_snapshot!("palette_arguments_100x30", dash.screen());
     dash.keys("<Tab>");
@@ -60,7 +60,7 @@ fn arguments_are_offered_and_completed() {
     dash.keys("<Enter>");
     assert_eq!(dash.app.deployments.list.selected().unwrap().name, "invoice-agent");
     assert_eq!(dash.app.focus, Pane::Deployments);
-    // Tab goes on from a name that takes something to what it takes, and from one to the next.
+    // Tab completes a command, and Down moves to an argument.
     dash.keys(":prof<Tab>");
     assert!(dash.screen().contains(":profile"), "{}", dash.screen());
     dash.keys("<Down><Enter>");
@@ -68,7 +68,7 @@ fn arguments_are_offered_and_completed() {
 }
 
 #[test]
-fn a_line_is_edited_in_its_middle_and_edits_are_undone() {
+fn command_line_supports_cursor_editing_and_undo() {
     let mut dash = demo_like((100, 30));
     let typed = |dash: &Dash| match dash.app.overlays.last() {
         Some(Overlay::Command(palette)) => palette.text(),
@@ -87,7 +87,7 @@ fn a_line_is_edited_in_its_middle_and_edits_are_undone() {
 }
 
 #[test]
-fn a_filter_is_edited_with_the_same_keys() {
+fn filters_support_the_same_editing_keys() {
     let mut dash = demo_like((100, 30));
     dash.keys("/bot agent<ctrl-w><Backspace><Home>support-");
     assert!(dash.screen().contains("/support-▏bot"), "{}", dash.screen());
@@ -97,10 +97,10 @@ fn a_filter_is_edited_with_the_same_keys() {
 }
 
 #[test]
-fn lines_are_remembered() {
+fn command_history_is_remembered() {
     let mut dash = demo_like((100, 30));
     for line in ["wrap on", "timestamps delta", "wrap on"] {
-        say(&mut dash, line);
+        run_command(&mut dash, line);
     }
     assert!(dash.app.session.prefs.wrap);
     assert_eq!(dash.app.session.prefs.timestamps, Timestamps::Delta);
@@ -121,44 +121,44 @@ fn lines_are_remembered() {
 }
 
 #[test]
-fn a_theme_is_shown_while_it_is_chosen() {
+fn themes_are_previewed_while_typing() {
     let mut dash = demo_like((100, 30));
     dash.keys(":theme mono");
     assert_eq!(dash.app.session.prefs.theme(), "mono");
     dash.keys("<Esc>");
-    assert_eq!(dash.app.session.prefs.theme(), "terminal", "as if nothing had been typed");
+    assert_eq!(dash.app.session.prefs.theme(), "terminal", "Esc restores the theme");
     dash.keys(":theme <Down>");
     assert_eq!(dash.app.session.prefs.theme(), "colour-blind");
     dash.keys("<Enter>");
     assert_eq!((dash.app.session.prefs.theme(), dash.app.overlays.len()), ("colour-blind", 0));
-    say(&mut dash, "mouse off");
+    run_command(&mut dash, "mouse off");
     assert_eq!(dash.app.session.prefs.mouse, Mouse::Off);
 }
 
 #[test]
-fn a_pasted_id_lands_on_its_thing() {
+fn pasted_ids_open_their_target() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
     dash.keys("<Tab>");
     dash.feed(Msg::Paste(format!("  {THREAD}\n")));
     let viewer = dash.app.viewer().unwrap();
     assert_eq!(viewer.target, StreamTarget::Tail { thread: THREAD.into() });
-    // A revision, by what was listed.
+    // A listed revision.
     dash.feed(Msg::Paste("66666666-6666-4666-8666-666666666666".into()));
     assert_eq!(dash.app.focus, Pane::Revisions);
     assert_eq!(dash.app.deployments.revision_picker.selected.as_deref(), Some("66666666-6666-4666-8666-666666666666"));
     // A thread that is open already is shown, not opened twice.
-    say(&mut dash, THREAD);
+    run_command(&mut dash, THREAD);
     assert_eq!((dash.app.stream.tabs.all().len(), dash.app.focus), (1, Pane::Stream));
     // An assistant.
     dash.feed(Msg::Paste("0d3403f7-5601-53d2-b2f6-e9cafe096781".into()));
     let server = dash.app.agent.server.as_ref().unwrap();
     assert_eq!(server.assistant_picker.selected.as_deref(), Some("0d3403f7-5601-53d2-b2f6-e9cafe096781"));
-    assert!(dash.app.viewer().is_none(), "the list is shown, and the stream goes on behind it");
+    assert!(dash.app.viewer().is_none(), "the list is shown; the stream keeps running");
 }
 
 #[test]
-fn an_id_of_the_stream_lands_in_it() {
+fn ids_in_the_stream_select_their_event() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     let run = "01a1fbb5-1351-70df-a8e3-d471c3c0cd66";
@@ -170,12 +170,12 @@ fn an_id_of_the_stream_lands_in_it() {
     let at = |dash: &Dash| dash.app.viewer().unwrap().anchor();
     dash.feed(Msg::Paste(run.into()));
     assert_eq!(at(&dash), Some(Seq(2)));
-    say(&mut dash, message);
+    run_command(&mut dash, message);
     assert_eq!(at(&dash), Some(Seq(3)), "where the message began");
 }
 
 #[test]
-fn an_id_behind_a_snapshot_lands_on_its_event() {
+fn ids_after_a_snapshot_select_their_event() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.snapshot(vec![(runtail_stream::SnapshotPart::Runs, serde_json::json!([]))]);
@@ -185,17 +185,17 @@ fn an_id_behind_a_snapshot_lands_on_its_event() {
     dash.event("custom", "2");
     dash.feed(Msg::Paste(run.into()));
     assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(3)));
-    say(&mut dash, "#3");
+    run_command(&mut dash, "#3");
     assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(4)), "numbers count the events of the stream");
 }
 
-/// The sources that are asked, and the number of their search.
-fn asked(effects: &[Effect]) -> (u64, Vec<Source>) {
-    let ask = |effect: &Effect| match effect {
+/// Returns the number of a search and the sources that it requests.
+fn search_requests(effects: &[Effect]) -> (u64, Vec<Source>) {
+    let request = |effect: &Effect| match effect {
         Effect::Find(number, source, id) if id == UNKNOWN => Some((*number, source.clone())),
         _ => None,
     };
-    let all: Vec<_> = effects.iter().filter_map(ask).collect();
+    let all: Vec<_> = effects.iter().filter_map(request).collect();
     assert_eq!(all.len(), effects.len(), "{effects:?}");
     (all.first().map_or(0, |(number, _)| *number), all.into_iter().map(|(_, source)| source).collect())
 }
@@ -209,11 +209,11 @@ fn failure(status: Kind, detail: &str) -> ApiError {
     ApiError { kind: status, at: Place::default(), detail: detail.into(), hint: None }
 }
 
-/// Answers every question of a search, those that follow too, and returns how many there were.
-fn answer_all(
+/// Responds to all requests of a search, including later ones, and returns their number.
+fn respond_to_all(
     dash: &mut Dash,
     effects: Vec<Effect>,
-    mut answer: impl FnMut(&Source) -> Result<Option<Found>, ApiError>,
+    mut respond: impl FnMut(&Source) -> Result<Option<Found>, ApiError>,
 ) -> usize {
     let mut open: Vec<Effect> = effects;
     let mut count = 0;
@@ -221,30 +221,34 @@ fn answer_all(
         let Effect::Find(number, source, _) = effect else { continue };
         assert!(open.len() < 8, "at most eight at once");
         count += 1;
-        let result = answer(&source);
+        let result = respond(&source);
         open.extend(dash.done(EffectResult::Found(number, source, result)));
     }
     count
 }
 
 #[test]
-fn an_id_is_searched_on_all_servers_at_once() {
+fn unknown_ids_are_searched_on_all_servers() {
     let mut dash = demo_like((140, 40));
     // No agent server was opened before.
-    let (number, sources) = asked(&say(&mut dash, UNKNOWN));
-    assert!(said(&dash).starts_with("Searching prod-") && said(&dash).ends_with('…'), "{}", said(&dash));
+    let (number, sources) = search_requests(&run_command(&mut dash, UNKNOWN));
+    assert!(
+        last_notice(&dash).starts_with("Searching prod-") && last_notice(&dash).ends_with('…'),
+        "{}",
+        last_notice(&dash)
+    );
     for profile in ["prod-us", "prod-eu"] {
         assert!(sources.contains(&Source::Deployments(profile.into())), "{sources:?}");
     }
     let hit = server_named(&sources, "triage").clone();
     let others: Vec<Source> = sources.iter().filter(|source| **source != hit).cloned().collect();
     dash.done(EffectResult::Found(number, others[0].clone(), Ok(None)));
-    // The first one that has it is shown at once, whatever the others do.
+    // The first match is shown without waiting for the other servers.
     let effects = dash.done(EffectResult::Found(number, hit, Ok(Some(Found::Thread))));
     assert!(effects.iter().all(|effect| !matches!(effect, Effect::Find(..))), "{effects:?}");
     let viewer = dash.app.viewer().unwrap();
     assert_eq!((&*viewer.server.name, viewer.thread_id.as_deref()), ("triage", Some(UNKNOWN)));
-    assert!(said(&dash).contains("Found thread 99999999…9999 on prod-us › triage"), "{}", said(&dash));
+    assert!(last_notice(&dash).contains("Found thread 99999999…9999 on prod-us › triage"), "{}", last_notice(&dash));
     for late in &others[1..] {
         assert_eq!(dash.done(EffectResult::Found(number, late.clone(), Ok(Some(Found::Thread)))), []);
     }
@@ -252,12 +256,12 @@ fn an_id_is_searched_on_all_servers_at_once() {
 }
 
 #[test]
-fn a_search_that_finds_nothing_names_the_servers() {
+fn failed_searches_name_the_servers() {
     let mut dash = demo_like((140, 40));
-    let effects = say(&mut dash, UNKNOWN);
+    let effects = run_command(&mut dash, UNKNOWN);
     let mut revisions = 0;
-    answer_all(&mut dash, effects, |source| match source {
-        Source::Server(server) if &*server.name == "triage" => Err(failure(Kind::Unauthorized, "who are you?")),
+    respond_to_all(&mut dash, effects, |source| match source {
+        Source::Server(server) if &*server.name == "triage" => Err(failure(Kind::Unauthorized, "invalid key")),
         Source::Revisions(..) => {
             revisions += 1;
             Ok(None)
@@ -265,104 +269,108 @@ fn a_search_that_finds_nothing_names_the_servers() {
         _ => Ok(None),
     });
     assert_eq!(revisions, dash.app.deployments.list.rows.iter().filter(|row| row.deployment.is_some()).count());
-    let text = said(&dash);
+    let text = last_notice(&dash);
     assert!(text.starts_with("99999999…9999 was not found on prod-"), "{text}");
     for part in [
         "; prod-us › triage: 401.",
         "Searched the runs of the 50 newest threads; for others paste THREAD/RUN.",
-        "who are you?",
+        "invalid key",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(dash.app.session.notices.last().unwrap().error && dash.app.palette.search.is_none());
-    // A key that is pressed meanwhile ends a search.
-    let (number, sources) = asked(&say(&mut dash, UNKNOWN));
+    // Pressing a key stops the search.
+    let (number, sources) = search_requests(&run_command(&mut dash, UNKNOWN));
     dash.keys("<Down>");
-    assert_eq!(said(&dash), "Stopped searching for 99999999…9999.");
+    assert_eq!(last_notice(&dash), "Stopped searching for 99999999…9999.");
     dash.done(EffectResult::Found(number, sources[0].clone(), Ok(Some(Found::Thread))));
     assert!(dash.app.viewer().is_none());
-    // A profile whose key was refused is named, and not asked.
+    // A profile whose key was rejected is named, but not searched.
     let profile = dash.app.session.profiles.iter_mut().find(|p| &*p.name == "prod-us").unwrap();
     (profile.halted, profile.error) = (true, Some(failure(Kind::Unauthorized, "revoked")));
-    let effects = say(&mut dash, UNKNOWN);
-    answer_all(&mut dash, effects, |source| {
+    let effects = run_command(&mut dash, UNKNOWN);
+    respond_to_all(&mut dash, effects, |source| {
         assert_ne!(source.profile(), "prod-us");
         Ok(None)
     });
-    assert!(said(&dash).contains("; prod-us: 401."), "{}", said(&dash));
+    assert!(last_notice(&dash).contains("; prod-us: 401."), "{}", last_notice(&dash));
 }
 
 #[test]
-fn what_is_found_is_opened() {
-    // A deployment that no list named.
+fn search_results_are_opened() {
+    // A deployment that is not in any list.
     let mut dash = demo_like((140, 40));
-    let (number, sources) = asked(&say(&mut dash, UNKNOWN));
-    let plane = sources.iter().find(|source| matches!(source, Source::Deployments(_))).unwrap().clone();
-    let effects = dash.done(EffectResult::Found(number, plane, Ok(Some(Found::Deployment("hidden".into())))));
+    let (number, sources) = search_requests(&run_command(&mut dash, UNKNOWN));
+    let deployments = sources.iter().find(|source| matches!(source, Source::Deployments(_))).unwrap().clone();
+    let effects = dash.done(EffectResult::Found(number, deployments, Ok(Some(Found::Deployment("hidden".into())))));
     assert!(
         matches!(effects.as_slice(), [Effect::Describe(Described::Deployment(_, id, name))]
         if &**id == UNKNOWN && name == "hidden"),
         "{effects:?}"
     );
-    // A revision: asked for once nothing else has the id.
-    let effects = say(&mut dash, UNKNOWN);
-    let mut of = None;
-    answer_all(&mut dash, effects, |source| match source {
+    // Revisions are searched after everything else.
+    let effects = run_command(&mut dash, UNKNOWN);
+    let mut expected = None;
+    respond_to_all(&mut dash, effects, |source| match source {
         Source::Revisions(profile, id, name) if &**name == "invoice-agent" => {
-            of = Some(format!("{profile}/{id}"));
+            expected = Some(format!("{profile}/{id}"));
             Ok(Some(Found::Revision))
         }
         _ => Ok(None),
     });
-    assert_eq!((dash.app.focus, dash.app.deployments.list.picker.selected.clone()), (Pane::Revisions, of));
+    assert_eq!((dash.app.focus, dash.app.deployments.list.picker.selected.clone()), (Pane::Revisions, expected));
     // A run with its thread.
     let line = format!("{UNKNOWN}/{THREAD}");
-    let (number, sources) = asked(&say(&mut dash, &line));
+    let (number, sources) = search_requests(&run_command(&mut dash, &line));
     assert!(sources.iter().all(|source| matches!(source, Source::Server(_))), "only threads have runs");
     let hit = server_named(&sources, "triage").clone();
     dash.done(EffectResult::Found(number, hit, Ok(Some(Found::Thread))));
     let joined = StreamTarget::Join { thread: UNKNOWN.into(), run: THREAD.into() };
     assert_eq!(dash.app.viewer().unwrap().target, joined);
-    // Studio at an address that no profile names: the thread is searched all the same.
+    // A Studio link to a server that is in no profile: the thread is searched anyway.
     let studio = format!("https://smith.langchain.com/studio/?baseUrl=https://other.example&threadId={UNKNOWN}");
     let effects = dash.feed(Msg::Paste(studio));
-    answer_all(&mut dash, effects, |_| Ok(None));
-    assert!(said(&dash).contains("No profile in use has the agent server https://other.example/"), "{}", said(&dash));
+    respond_to_all(&mut dash, effects, |_| Ok(None));
+    assert!(
+        last_notice(&dash).contains("No profile in use has the agent server https://other.example/"),
+        "{}",
+        last_notice(&dash)
+    );
     // A run alone can't be found.
     let mut dash = demo_like((140, 40));
-    say(&mut dash, &format!("run {UNKNOWN}"));
-    assert_eq!(said(&dash), "A run id needs its thread: paste THREAD/RUN or a URL.");
+    run_command(&mut dash, &format!("run {UNKNOWN}"));
+    assert_eq!(last_notice(&dash), "A run id needs its thread: paste THREAD/RUN or a URL.");
 }
 
 #[test]
-fn a_contract_only_server_opens_a_thread_unchecked() {
+fn contract_only_servers_open_threads_unchecked() {
     let mut dash = Dash::new("[profiles.lab]\nagent_server = \"http://127.0.0.1:1\"\n", (120, 40));
-    let effects = say(&mut dash, UNKNOWN);
-    assert_eq!(answer_all(&mut dash, effects, |_| Ok(Some(Found::Unsupported))), 1);
+    let effects = run_command(&mut dash, UNKNOWN);
+    assert_eq!(respond_to_all(&mut dash, effects, |_| Ok(Some(Found::Unsupported))), 1);
     assert_eq!(dash.app.viewer().unwrap().thread_id.as_deref(), Some(UNKNOWN));
-    assert!(said(&dash).contains("lab can't search threads"), "{}", said(&dash));
+    assert!(last_notice(&dash).contains("lab can't search threads"), "{}", last_notice(&dash));
 }
 
 #[test]
-fn a_deployment_is_named_with_its_profile() {
+fn deployments_are_selected_by_profile_and_name() {
     let mut dash = demo_like((140, 40));
-    assert_eq!(lines(&dash.app, "dep prod-us/tri"), ["dep prod-us/triage"]);
-    say(&mut dash, "dep prod-us/triage");
+    assert_eq!(completions(&dash.app, "dep prod-us/tri"), ["dep prod-us/triage"]);
+    run_command(&mut dash, "dep prod-us/triage");
     let selected = dash.app.deployments.list.selected().unwrap();
     assert_eq!((&*selected.profile_name, &*selected.name), ("prod-us", "triage"));
-    for (typed, says) in [
+    for (typed, message) in [
         ("dep prod-us/triaeg", "There is no deployment prod-us/triaeg. Did you mean prod-us/triage?"),
         ("dep prod-eu/triage", "There is no deployment prod-eu/triage. Did you mean prod-us/triage?"),
         ("dep zzzzzz", "There is no deployment zzzzzz."),
     ] {
-        assert_eq!(dash.app.no_offer(typed), says);
+        assert_eq!(dash.app.no_offer(typed), message);
     }
-    let (_, sources) = asked(&say(&mut dash, &format!("dep {UNKNOWN}")));
+    let (_, sources) = search_requests(&run_command(&mut dash, &format!("dep {UNKNOWN}")));
     assert!(sources.len() > 2, "an id is searched");
 }
 
 #[test]
-fn addresses_of_consoles_and_servers() {
+fn pasted_urls_open_their_target() {
     let mut dash = demo_like((140, 40));
     dash.feed(Msg::Paste(format!("https://support-bot.us.langgraph.app/threads/{THREAD}/runs/{UNKNOWN}/stream")));
     let joined = StreamTarget::Join { thread: THREAD.into(), run: UNKNOWN.into() };
@@ -384,27 +392,27 @@ fn addresses_of_consoles_and_servers() {
         ("https://smith.langchain.com/settings", "is not a deployment, revision, thread or run"),
     ] {
         dash.feed(Msg::Paste(address.into()));
-        assert!(said(&dash).contains(why), "{address}: {}", said(&dash));
+        assert!(last_notice(&dash).contains(why), "{address}: {}", last_notice(&dash));
     }
 }
 
 #[test]
-fn events_and_times_of_the_stream() {
+fn event_numbers_and_times_select_events() {
     let mut dash = demo_like((140, 40));
-    say(&mut dash, "#3");
-    assert!(said(&dash).contains("No stream is open"), "{}", said(&dash));
+    run_command(&mut dash, "#3");
+    assert!(last_notice(&dash).contains("No stream is open"), "{}", last_notice(&dash));
     dash.open_thread();
     dash.capture("agent-events");
-    say(&mut dash, "#3");
+    run_command(&mut dash, "#3");
     assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(3)));
-    say(&mut dash, "view raw");
+    run_command(&mut dash, "view raw");
     assert_eq!(dash.app.viewer().unwrap().view(), View::Raw);
-    say(&mut dash, "4000");
-    assert!(said(&dash).contains("No event 4000 yet. The newest is 42."), "{}", said(&dash));
+    run_command(&mut dash, "4000");
+    assert!(last_notice(&dash).contains("No event 4000 yet. The newest is 42."), "{}", last_notice(&dash));
     let viewer = dash.app.viewer().unwrap();
     let (seq, at) = viewer.tape.iter_from(Seq(20)).map(|event| (event.seq, event.at)).next().unwrap();
     let whole = at.to_zoned(jiff::tz::TimeZone::UTC).strftime("%H:%M:%S").to_string();
-    say(&mut dash, &whole);
+    run_command(&mut dash, &whole);
     let anchor = dash.app.viewer().unwrap().anchor().unwrap();
     assert!(anchor <= seq && anchor + 10 > seq, "{anchor} is in the second of {seq}");
     dash.capture("aegra-agent-custom");
@@ -412,15 +420,15 @@ fn events_and_times_of_the_stream() {
     dash.feed(Msg::Paste(id.to_string()));
     let viewer = dash.app.viewer().unwrap();
     assert_eq!(viewer.tape.get(viewer.anchor().unwrap()).unwrap().id.as_deref(), Some(&*id));
-    say(&mut dash, "stream 1");
+    run_command(&mut dash, "stream 1");
     assert_eq!(dash.app.stream.tabs.at(), Some(0));
 }
 
 #[test]
-fn the_keys_in_force() {
+fn keys_page_lists_the_current_bindings() {
     let text = "[profiles.a]\nagent_server = \"http://localhost:1\"\n[keys]\n\"app.help\" = \"F1\"\n\"app.zoom\" = \"q\"\n\"app.copy\" = \"q\"\n";
     let mut dash = Dash::new(text, (120, 40));
-    say(&mut dash, "keys");
+    run_command(&mut dash, "keys");
     insta::assert_snapshot!("keys_120x40", dash.screen());
 }
 
@@ -428,11 +436,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_is_typed_is_offered_or_refused(text in "\\PC{0,30}", word in "(dep|thread|theme|view|stream|wrap|keys|export|tokens) ?\\PC{0,12}") {
+    fn random_palette_input_never_panics(text in "\\PC{0,30}", word in "(dep|thread|theme|view|stream|wrap|keys|export|tokens) ?\\PC{0,12}") {
         let mut dash = demo_like((80, 24));
         dash.open_server();
         for line in [text, word] {
-            say(&mut dash, &line);
+            run_command(&mut dash, &line);
             dash.screen();
             dash.keys("<Esc>");
         }

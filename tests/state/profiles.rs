@@ -1,4 +1,4 @@
-//! Profiles that change while the dashboard runs: which are used, what of them stays on the screen, and what late answers do.
+//! Profiles that change while the dashboard runs: which are used, what stays on screen, and late responses.
 
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
@@ -17,20 +17,20 @@ use std::path::Path;
 const TWO: &str =
     "[profiles.us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
 
-/// The number of the trial that was begun, and of what.
-fn trial(effects: &[Effect]) -> (u64, &Profile) {
-    let mut trials = effects.iter().filter_map(|e| match e {
+/// Returns the number and the profile of the check that was started.
+fn started_check(effects: &[Effect]) -> (u64, &Profile) {
+    let mut checks = effects.iter().filter_map(|e| match e {
         Effect::Try(number, profile) => Some((*number, &**profile)),
         _ => None,
     });
-    trials.next().unwrap_or_else(|| panic!("nothing is tried: {effects:?}"))
+    checks.next().unwrap_or_else(|| panic!("no check was started: {effects:?}"))
 }
 
-fn is_tried(effects: &[Effect]) -> bool {
+fn has_check(effects: &[Effect]) -> bool {
     effects.iter().any(|e| matches!(e, Effect::Try(..)))
 }
 
-/// The selection on the page.
+/// Returns the selection on the profiles page.
 fn selection(app: &mut App) -> &mut Picker {
     match app.overlays.last_mut() {
         Some(Overlay::Profiles(page)) => &mut page.picker,
@@ -38,7 +38,7 @@ fn selection(app: &mut App) -> &mut Picker {
     }
 }
 
-/// Opens the page and goes to a profile.
+/// Opens the profiles page and selects a profile.
 fn choose(dash: &mut Dash, name: &str) {
     dash.app.open_profiles();
     dash.app.relayout();
@@ -52,13 +52,13 @@ fn choose(dash: &mut Dash, name: &str) {
     panic!("{name} is not on the page");
 }
 
-fn answered(dash: &mut Dash, effects: &[Effect], result: Result<(), Kind>) -> Vec<Effect> {
-    let (number, profile) = trial(effects);
+fn check_finished(dash: &mut Dash, effects: &[Effect], result: Result<(), Kind>) -> Vec<Effect> {
+    let (number, profile) = started_check(effects);
     let result = result.map_err(|kind| dash.error(&profile.name, kind));
     dash.feed(Msg::done(EffectResult::Tried(number, result)))
 }
 
-/// The configuration file is read again.
+/// Reloads the configuration file.
 fn reload(dash: &mut Dash, toml: &str) -> Vec<Effect> {
     let read = Config::parse(toml, Some(Path::new("config.toml"))).map(Box::new);
     dash.feed(Msg::Configured(read))
@@ -75,23 +75,26 @@ fn deployment(dash: &mut Dash, profile: &str, name: &str) {
 }
 
 #[test]
-fn the_new_one_is_reached_before_the_old_one_is_left() {
+fn switching_requires_a_reachable_profile() {
     let mut dash = Dash::new(&format!("default_profiles = [\"us\"]\n{TWO}"), (140, 40));
     deployment(&mut dash, "us", "support-bot");
     choose(&mut dash, "eu");
     let effects = dash.keys("<Enter>");
     assert_eq!(used(&dash), ["us"]);
     assert!(dash.screen().contains("checking eu…"), "{}", dash.screen());
-    // It cannot be reached: everything stays, and the reason is said.
-    assert!(answered(&mut dash, &effects, Err(Kind::Unauthorized)).is_empty());
+    // The profile can't be reached: nothing changes, and the reason is shown.
+    assert!(check_finished(&mut dash, &effects, Err(Kind::Unauthorized)).is_empty());
     assert_eq!(used(&dash), ["us"]);
-    assert!(subscriptions(&dash.app).iter().any(|s| s.key == SubscriptionId::Deployments("us".into())), "us goes on");
+    assert!(
+        subscriptions(&dash.app).iter().any(|s| s.key == SubscriptionId::Deployments("us".into())),
+        "us is still polled"
+    );
     let screen = dash.screen();
     assert!(screen.contains("✗ 401, u uses it anyway") && screen.contains("Invalid API key"), "{screen}");
-    assert!(!screen.contains("r retries"), "a profile that is not used halts nothing: {screen}");
-    // In another try it can.
+    assert!(!screen.contains("r retries"), "an unused profile stops no polling: {screen}");
+    // The second check succeeds.
     let effects = dash.keys("<Enter>");
-    let effects = answered(&mut dash, &effects, Ok(()));
+    let effects = check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(used(&dash), ["eu"]);
     assert!(matches!(&effects[..], [Effect::UseProfiles(_, list)] if list.len() == 1 && list[0].name == "eu"));
     dash.keys("<Esc>");
@@ -99,17 +102,17 @@ fn the_new_one_is_reached_before_the_old_one_is_left() {
 }
 
 #[test]
-fn one_that_cannot_be_reached_is_used_after_a_second_word_only() {
+fn unreachable_profile_is_used_only_on_explicit_request() {
     let mut dash = Dash::new(&format!("default_profiles = [\"us\"]\n{TWO}"), (140, 40));
     choose(&mut dash, "eu");
     assert!(dash.keys("u").is_empty());
     let effects = dash.keys("<Space>");
     assert!(dash.keys("u").is_empty(), "not while it is being checked");
-    answered(&mut dash, &effects, Err(Kind::Network));
+    check_finished(&mut dash, &effects, Err(Kind::Network));
     assert_eq!(used(&dash), ["us"]);
     dash.keys("u");
     assert_eq!(used(&dash), ["us", "eu"]);
-    // And left again; the last one stays.
+    // It can be removed again, but the last profile stays.
     dash.keys("<Space>");
     assert_eq!(used(&dash), ["us"]);
     choose(&mut dash, "us");
@@ -119,48 +122,51 @@ fn one_that_cannot_be_reached_is_used_after_a_second_word_only() {
 }
 
 #[test]
-fn a_check_that_is_called_off_changes_nothing() {
+fn aborted_checks_change_nothing() {
     let mut dash = Dash::new(&format!("default_profiles = [\"us\"]\n{TWO}"), (140, 40));
     choose(&mut dash, "eu");
     let effects = dash.keys("<Space>");
     dash.keys("<Space>");
-    assert!(answered(&mut dash, &effects, Ok(())).is_empty());
+    assert!(check_finished(&mut dash, &effects, Ok(())).is_empty());
     assert_eq!(used(&dash), ["us"]);
     // Only the newest check counts.
     let first = dash.keys("t");
     let second = dash.keys("<Enter>");
-    assert!(answered(&mut dash, &first, Ok(())).is_empty());
+    assert!(check_finished(&mut dash, &first, Ok(())).is_empty());
     assert_eq!(used(&dash), ["us"]);
-    answered(&mut dash, &second, Ok(()));
+    check_finished(&mut dash, &second, Ok(()));
     assert_eq!(used(&dash), ["eu"]);
 }
 
 #[test]
-fn what_is_open_of_a_profile_that_goes_is_closed_with_a_word_and_the_rest_is_not_touched() {
+fn removing_a_profile_closes_only_its_streams_and_lists() {
     let mut dash = demo_like((140, 40));
     dash.keys("w");
     dash.open_thread();
     dash.capture("agent-values");
-    let of_us = |dash: &Dash| {
+    let subscriptions_of_us = |dash: &Dash| {
         let subs = subscriptions(&dash.app).into_iter();
-        let ours = subs.filter(
+        let of_us = subs.filter(
             |s| matches!(&s.key, SubscriptionId::Deployments(p) | SubscriptionId::Newest(p) if &**p == "prod-us"),
         );
-        ours.map(|s| (s.key, s.epoch)).collect::<Vec<_>>()
+        of_us.map(|s| (s.key, s.epoch)).collect::<Vec<_>>()
     };
     let rows = |dash: &Dash| dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == "prod-us").count();
-    let (before, kept) = (of_us(&dash), rows(&dash));
+    let (before, kept) = (subscriptions_of_us(&dash), rows(&dash));
     assert!(dash.app.viewer().is_some() && dash.app.deployments.watches.len() == 1);
     choose(&mut dash, "prod-eu");
     dash.keys("<Space><Esc>");
     assert_eq!(used(&dash), ["prod-us"]);
     assert!(dash.app.viewer().is_none() && dash.app.agent.server.is_none() && dash.app.deployments.watches.is_empty());
     assert!(dash.app.deployments.histories.is_empty() && dash.app.focus == Pane::Deployments);
-    assert_eq!((of_us(&dash), rows(&dash)), (before, kept));
-    assert!(dash.app.deployments.list.rows.iter().all(|r| r.profile == 0), "rows know their profile by its new number");
-    let said = &dash.app.session.notices.last().unwrap().text;
+    assert_eq!((subscriptions_of_us(&dash), rows(&dash)), (before, kept));
+    assert!(
+        dash.app.deployments.list.rows.iter().all(|r| r.profile == 0),
+        "rows refer to their profile by its new index"
+    );
+    let notice = &dash.app.session.notices.last().unwrap().text;
     assert_eq!(
-        said,
+        notice,
         "prod-eu is no longer used; closed: the stream of support-bot (its run continues), the threads of support-bot, a watch."
     );
     let screen = dash.screen();
@@ -168,7 +174,7 @@ fn what_is_open_of_a_profile_that_goes_is_closed_with_a_word_and_the_rest_is_not
 }
 
 #[test]
-fn a_stream_of_a_profile_that_stays_goes_on() {
+fn streams_of_remaining_profiles_continue() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.capture("agent-values");
@@ -179,17 +185,17 @@ fn a_stream_of_a_profile_that_stays_goes_on() {
     dash.keys("<Space><Esc>");
     assert_eq!(used(&dash), ["prod-eu"]);
     assert_eq!(stream(&dash).map(|s| (s.key, s.epoch)), before);
-    // Another profile in the file, and another label for this one: neither disturbs it.
+    // Another profile in the file, or a new label for this one, doesn't affect the stream.
     let toml = "[profiles.prod-eu]\nregion = \"eu\"\napi_key_env = \"K\"\nlabel = \"PROD\"\n[profiles.new]\nregion = \"apac\"\n";
     let effects = reload(&mut dash, toml);
-    assert!(!is_tried(&effects), "{effects:?}");
+    assert!(!has_check(&effects), "{effects:?}");
     assert_eq!(stream(&dash).map(|s| (s.key, s.epoch)), before);
     assert_eq!(used(&dash), ["prod-eu", "new"]);
-    assert!(dash.app.is_read_only("prod-eu"), "a production label seals at once");
+    assert!(dash.app.is_read_only("prod-eu"), "a production label applies immediately");
 }
 
 #[test]
-fn a_file_that_is_broken_keeps_what_was_and_says_where() {
+fn invalid_file_keeps_the_profiles_and_shows_the_error() {
     let mut dash = Dash::new(TWO, (140, 40));
     deployment(&mut dash, "us", "support-bot");
     assert!(reload(&mut dash, "[profiles.us]\nregion = \"mars\"\n").is_empty());
@@ -199,7 +205,7 @@ fn a_file_that_is_broken_keeps_what_was_and_says_where() {
     dash.keys("p");
     let screen = dash.screen();
     assert!(screen.contains("The current file is not in use") && screen.contains("2 | region = \"mars\""), "{screen}");
-    // A file without any profile is no better.
+    // A file without profiles is rejected too.
     reload(&mut dash, "[ui]\nascii = true\n");
     assert_eq!(used(&dash), ["us", "eu"]);
     assert!(dash.screen().contains("it has no profiles any more"), "{}", dash.screen());
@@ -208,11 +214,11 @@ fn a_file_that_is_broken_keeps_what_was_and_says_where() {
 }
 
 #[test]
-fn profiles_come_go_and_lead_elsewhere_with_the_file() {
+fn reload_adds_removes_and_changes_profiles() {
     let mut dash = Dash::new(TWO, (140, 40));
     deployment(&mut dash, "us", "support-bot");
     deployment(&mut dash, "eu", "triage");
-    // us leads elsewhere, eu is gone, apac is new.
+    // us has a new key, eu is removed, apac is new.
     let toml = "[profiles.us]\nregion = \"us\"\napi_key_env = \"OTHER\"\n[profiles.apac]\nregion = \"apac\"\n";
     let effects = reload(&mut dash, toml);
     assert_eq!(used(&dash), ["us", "apac"]);
@@ -221,36 +227,36 @@ fn profiles_come_go_and_lead_elsewhere_with_the_file() {
         screen.contains("support-bot") && !screen.contains("triage"),
         "us stays until the new one is reached: {screen}"
     );
-    let (_, tried) = trial(&effects);
+    let (_, tried) = started_check(&effects);
     assert_eq!(tried.key, Config::parse(toml, None).unwrap().profiles[0].key);
-    let effects = answered(&mut dash, &effects, Ok(()));
+    let effects = check_finished(&mut dash, &effects, Ok(()));
     let Some(Effect::UseProfiles(_, list)) = effects.first() else { panic!("{effects:?}") };
     assert_eq!(list[0], *dash.app.session.catalogue.used("us").unwrap());
-    assert!(!dash.screen().contains("support-bot"), "the rows of the old definition go: {}", dash.screen());
+    assert!(!dash.screen().contains("support-bot"), "the rows of the old definition are removed: {}", dash.screen());
 }
 
 #[test]
-fn what_rules_writing_out_counts_before_the_new_definition_is_reached() {
+fn read_only_applies_before_the_new_definition_is_reachable() {
     let mut dash = Dash::new(TWO, (140, 40));
     assert!(!dash.app.is_read_only("us"));
     let effects = reload(&mut dash, "[profiles.us]\nregion = \"us\"\napi_key_env = \"OTHER\"\nread_only = true\n");
     assert!(dash.app.is_read_only("us"));
-    let in_force = effects.iter().find_map(|e| match e {
+    let active = effects.iter().find_map(|e| match e {
         Effect::UseProfiles(_, list) => Some(list),
         _ => None,
     });
-    let us = in_force.unwrap().iter().find(|p| p.name == "us").unwrap();
+    let us = active.unwrap().iter().find(|p| p.name == "us").unwrap();
     assert!(us.is_read_only() && us.key == Config::parse(TWO, None).unwrap().profiles[0].key);
-    // The other way round the old one stays sealed until it is left.
+    // Conversely, the old definition stays read-only until the new one is used.
     let mut dash = Dash::new("[profiles.us]\nregion = \"us\"\nlabel = \"PROD\"\n", (140, 40));
     let effects = reload(&mut dash, "[profiles.us]\nregion = \"eu\"\n");
     assert!(dash.app.is_read_only("us"));
-    answered(&mut dash, &effects, Ok(()));
+    check_finished(&mut dash, &effects, Ok(()));
     assert!(!dash.app.is_read_only("us"));
 }
 
 #[test]
-fn a_reload_opens_nothing_that_the_command_line_sealed_and_uses_nothing_that_it_did_not_choose() {
+fn reload_respects_the_command_lines_profiles_and_read_only() {
     let mut dash = Dash::new(TWO, (140, 40));
     let config = Config::parse(TWO, None).unwrap();
     let origin = Origin { names: vec!["us".into()], read_only: true, ..Origin::default() };
@@ -273,7 +279,7 @@ fn a_reload_opens_nothing_that_the_command_line_sealed_and_uses_nothing_that_it_
 }
 
 #[test]
-fn keys_and_marks_of_the_file_count_at_once() {
+fn reloaded_keys_and_settings_apply_immediately() {
     let mut dash = Dash::new(TWO, (140, 40));
     reload(
         &mut dash,
@@ -283,10 +289,10 @@ fn keys_and_marks_of_the_file_count_at_once() {
     dash.keys("<F2>");
     assert!(dash.screen().contains("PROFILES"), "{}", dash.screen());
     assert!(dash.app.session.settings.ascii && dash.app.session.settings.tape.max_rows == 5);
-    let said: Vec<&str> = dash.app.session.notices.iter().map(|n| n.text.as_str()).collect();
-    let said = said.join("\n");
-    assert!(said.contains("unknown key `pol`") && said.contains("[limits] applies to new streams"), "{said}");
-    // Another pace begins the polls anew, and no stream.
+    let notice: Vec<&str> = dash.app.session.notices.iter().map(|n| n.text.as_str()).collect();
+    let notice = notice.join("\n");
+    assert!(notice.contains("unknown key `pol`") && notice.contains("[limits] applies to new streams"), "{notice}");
+    // A new poll interval restarts the polls, but no stream.
     let epoch = dash.app.session.profiles[0].epoch;
     let effects = reload(&mut dash, &format!("{TWO}[poll]\ninterval = \"5s\"\n"));
     assert!(dash.app.session.profiles[0].epoch > epoch);
@@ -294,7 +300,7 @@ fn keys_and_marks_of_the_file_count_at_once() {
 }
 
 #[test]
-fn an_edit_counts_in_this_session_and_waits_for_being_reached() {
+fn edited_profile_is_used_once_reachable_and_stays_unsaved() {
     let mut dash = Dash::new(TWO, (140, 40));
     deployment(&mut dash, "us", "support-bot");
     let text = dash.app.profile_text(Some("us"));
@@ -303,38 +309,38 @@ fn an_edit_counts_in_this_session_and_waits_for_being_reached() {
     let effects = dash.app.profile_edited("[profiles.us]\nregion = \"us\"\napi_key_env = \"NEW\"\n").unwrap();
     assert!(dash.screen().contains("support-bot"));
     assert!(dash.app.session.catalogue.is_unsaved());
-    answered(&mut dash, &effects, Err(Kind::Unauthorized));
+    check_finished(&mut dash, &effects, Err(Kind::Unauthorized));
     dash.app.open_profiles();
     let screen = dash.screen();
     assert!(screen.contains("✗ 401, u uses it anyway") && screen.contains("not saved; s shows"), "{screen}");
-    let said = &dash.app.session.notices.last().unwrap().text;
-    assert!(said.contains("us is unchanged"), "{said}");
-    // The file changes in another place: what was typed here stays.
+    let notice = &dash.app.session.notices.last().unwrap().text;
+    assert!(notice.contains("us is unchanged"), "{notice}");
+    // The file changes elsewhere: the edit is kept.
     let effects = reload(&mut dash, &format!("{TWO}[profiles.more]\nregion = \"aws\"\n"));
     assert!(dash.app.session.catalogue.is_unsaved());
-    answered(&mut dash, &effects, Ok(()));
+    check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(
         dash.app.session.catalogue.used("us").unwrap().key.as_ref().unwrap().to_string(),
         "the environment variable NEW"
     );
-    // In the file by now: it is saved.
+    // Once the file contains the edit, it is saved.
     reload(&mut dash, &TWO.replacen("\"K\"", "\"NEW\"", 1));
     assert!(!dash.app.session.catalogue.is_unsaved());
 }
 
-/// What may happen to a dashboard whose profiles change.
+/// A random step of a dashboard whose profiles change.
 #[derive(Debug, Clone)]
 enum Step {
-    /// The file defines `a`, `b` and `c` so, each perhaps not at all.
+    /// The file is reloaded with these definitions of `a`, `b` and `c`; `None` removes one.
     Reload([Option<u8>; 3]),
-    /// A person defines one so.
+    /// A profile is edited.
     Edit(usize, u8),
-    /// A person uses one, or no longer; switches to it; uses it anyway.
+    /// A key is pressed on a profile: use or stop using, switch, check, use anyway.
     Press(usize, &'static str),
-    /// A request is answered, the nth of those under way.
-    Answer(usize, bool),
-    /// Everything that is wanted is asked.
-    Ask,
+    /// The nth pending request gets a response.
+    Respond(usize, bool),
+    /// All new requests are started.
+    Start,
     Refresh,
 }
 
@@ -344,8 +350,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => [definition.clone(), definition.clone(), definition].prop_map(Step::Reload),
         2 => (0usize..3, 0u8..4).prop_map(|(n, v)| Step::Edit(n, v)),
         3 => (0usize..3, proptest::sample::select(vec!["<Space>", "<Enter>", "t", "u"])).prop_map(|(n, k)| Step::Press(n, k)),
-        8 => (any::<usize>(), any::<bool>()).prop_map(|(n, ok)| Step::Answer(n, ok)),
-        4 => Just(Step::Ask),
+        8 => (any::<usize>(), any::<bool>()).prop_map(|(n, ok)| Step::Respond(n, ok)),
+        4 => Just(Step::Start),
         1 => Just(Step::Refresh),
     ];
     proptest::collection::vec(step, 1..60)
@@ -353,61 +359,61 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// A definition: its number is its key's name, by which whatever it answers is told from all others.
+/// Returns a definition. Its number is in its key's name, which identifies its responses.
 fn definition(name: &str, number: u8) -> String {
     let server = if name == "c" { "agent_server = \"http://127.0.0.1:2024\"\n" } else { "" };
-    format!("[profiles.{name}]\nregion = \"us\"\n{server}api_key_env = \"{}\"\n", mark(name, number))
+    format!("[profiles.{name}]\nregion = \"us\"\n{server}api_key_env = \"{}\"\n", key_name(name, number))
 }
 
-fn mark(name: &str, number: u8) -> String {
+fn key_name(name: &str, number: u8) -> String {
     format!("M_{name}{number}")
 }
 
-fn mark_of(profile: &Profile) -> String {
+fn key_name_of(profile: &Profile) -> String {
     profile.key.as_ref().unwrap().to_string().rsplit(' ').next().unwrap().to_string()
 }
 
-/// A request that was made, with the definition that it was made with.
-enum UnderWay {
+/// A pending request, with the key name of the definition that started it.
+enum Pending {
     Poll(SubscriptionId, Epoch, String),
     Effect(Epoch, Effect, String),
-    Trial(u64, String),
+    Check(u64, String),
 }
 
-/// The runtime as it is: what is begun is begun with the profiles in force then, and answers come in any order.
-struct World {
+/// A runtime that starts requests with the active profiles and returns responses in any order.
+struct Simulation {
     dash: Dash,
-    in_force: (Epoch, Vec<Profile>),
-    under_way: Vec<UnderWay>,
-    asked: BTreeMap<SubscriptionId, Epoch>,
+    active: (Epoch, Vec<Profile>),
+    pending: Vec<Pending>,
+    subscribed: BTreeMap<SubscriptionId, Epoch>,
 }
 
-impl World {
-    fn marked(&self, name: &str) -> Option<String> {
-        self.in_force.1.iter().find(|p| p.name == name).map(mark_of)
+impl Simulation {
+    fn active_key_name(&self, name: &str) -> Option<String> {
+        self.active.1.iter().find(|p| p.name == name).map(key_name_of)
     }
 
     fn run(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
-                Effect::UseProfiles(generation, list) => self.in_force = (generation, list),
-                Effect::Try(number, profile) => self.under_way.push(UnderWay::Trial(number, mark_of(&profile))),
+                Effect::UseProfiles(generation, list) => self.active = (generation, list),
+                Effect::Try(number, profile) => self.pending.push(Pending::Check(number, key_name_of(&profile))),
                 Effect::Describe(ref what) => {
-                    let mark = self.marked(what.profile()).expect("what is asked about is in force");
-                    self.under_way.push(UnderWay::Effect(self.in_force.0, effect, mark));
+                    let key_name = self.active_key_name(what.profile()).expect("the described profile is active");
+                    self.pending.push(Pending::Effect(self.active.0, effect, key_name));
                 }
                 Effect::FetchInfo(ref server) => {
-                    let mark = self.marked(&server.profile).expect("what is asked is in force");
-                    self.under_way.push(UnderWay::Effect(self.in_force.0, effect, mark));
+                    let key_name = self.active_key_name(&server.profile).expect("the server's profile is active");
+                    self.pending.push(Pending::Effect(self.active.0, effect, key_name));
                 }
                 _ => {}
             }
         }
-        // As the runtime does it: what is new is begun, with what is in force now.
+        // Like the runtime, starts new subscriptions with the active profiles.
         let wanted = subscriptions(&self.dash.app);
-        self.asked.retain(|key, epoch| wanted.iter().any(|s| s.key == *key && s.epoch == *epoch));
+        self.subscribed.retain(|key, epoch| wanted.iter().any(|s| s.key == *key && s.epoch == *epoch));
         for sub in wanted {
-            if self.asked.get(&sub.key) == Some(&sub.epoch) {
+            if self.subscribed.get(&sub.key) == Some(&sub.epoch) {
                 continue;
             }
             assert!(matches!(sub.what, SubscriptionKind::Name));
@@ -417,98 +423,105 @@ impl World {
                 SubscriptionId::Watch(of) => &of.profile,
                 other => panic!("{other:?}"),
             };
-            let mark = self.marked(profile).unwrap_or_else(|| panic!("{:?} is asked with nothing in force", sub.key));
-            self.asked.insert(sub.key.clone(), sub.epoch);
-            self.under_way.push(UnderWay::Poll(sub.key, sub.epoch, mark));
+            let key_name = self
+                .active_key_name(profile)
+                .unwrap_or_else(|| panic!("{:?} is started without an active profile", sub.key));
+            self.subscribed.insert(sub.key.clone(), sub.epoch);
+            self.pending.push(Pending::Poll(sub.key, sub.epoch, key_name));
         }
     }
 
-    fn answer(&mut self, which: usize, ok: bool) {
-        if self.under_way.is_empty() {
+    fn respond(&mut self, which: usize, ok: bool) {
+        if self.pending.is_empty() {
             return;
         }
-        let which = which % self.under_way.len();
-        // A poll answers again and again, and does not know yet that it is no longer wanted.
-        let error = |mark: &str, profile: &str| ApiError {
+        let which = which % self.pending.len();
+        // A poll keeps responding, and may not know yet that it was stopped.
+        let error = |key_name: &str, profile: &str| ApiError {
             kind: Kind::Server(503),
             at: Place { profile: profile.into(), ..Place::default() },
-            detail: format!("failed with {mark}"),
+            detail: format!("failed with {key_name}"),
             hint: None,
         };
-        let msg = match &self.under_way[which] {
-            UnderWay::Poll(key @ SubscriptionId::Deployments(profile), epoch, mark) => {
+        let msg = match &self.pending[which] {
+            Pending::Poll(key @ SubscriptionId::Deployments(profile), epoch, key_name) => {
                 let items =
-                    serde_json::from_value(json!([{"id": mark, "name": mark, "latest_revision_id": "r"}])).unwrap();
+                    serde_json::from_value(json!([{"id": key_name, "name": key_name, "latest_revision_id": "r"}]))
+                        .unwrap();
                 let answer = if ok {
                     listed(items)
                 } else {
-                    let result = Err(error(mark, profile));
+                    let result = Err(error(key_name, profile));
                     let next = runtail_tui::session::msg::NextPoll::Stopped;
                     SubscriptionEvent::Deployments { result, torn: true, skew: Default::default(), next }
                 };
                 Msg::Answer { key: key.clone(), epoch: *epoch, answer }
             }
-            UnderWay::Poll(key @ SubscriptionId::Newest(_), epoch, mark) => {
-                let revision = serde_json::from_value(json!({"id": "r", "status": mark})).unwrap();
-                let answer = SubscriptionEvent::Newest { deployment: mark.as_str().into(), revision: Ok(revision) };
+            Pending::Poll(key @ SubscriptionId::Newest(_), epoch, key_name) => {
+                let revision = serde_json::from_value(json!({"id": "r", "status": key_name})).unwrap();
+                let answer = SubscriptionEvent::Newest { deployment: key_name.as_str().into(), revision: Ok(revision) };
                 Msg::Answer { key: key.clone(), epoch: *epoch, answer }
             }
-            UnderWay::Poll(key @ SubscriptionId::Revisions(profile, _), epoch, mark) => {
+            Pending::Poll(key @ SubscriptionId::Revisions(profile, _), epoch, key_name) => {
                 let next = runtail_tui::session::msg::NextPoll::Stopped;
-                let items = serde_json::from_value(json!([{"id": "r", "status": mark}])).unwrap();
+                let items = serde_json::from_value(json!([{"id": "r", "status": key_name}])).unwrap();
                 let listed = runtail_api::Revisions { items, was_sorted: true };
-                let result = if ok { Ok(listed) } else { Err(error(mark, profile)) };
+                let result = if ok { Ok(listed) } else { Err(error(key_name, profile)) };
                 Msg::Answer { key: key.clone(), epoch: *epoch, answer: SubscriptionEvent::Revisions(result, next) }
             }
-            UnderWay::Poll(..) => return,
-            UnderWay::Effect(since, Effect::Describe(what), mark) => {
-                let result =
-                    if ok { Ok(json!({"mark": mark}).to_string().into()) } else { Err(error(mark, what.profile())) };
+            Pending::Poll(..) => return,
+            Pending::Effect(since, Effect::Describe(what), key_name) => {
+                let result = if ok {
+                    Ok(json!({"mark": key_name}).to_string().into())
+                } else {
+                    Err(error(key_name, what.profile()))
+                };
                 Msg::Done { since: *since, done: EffectResult::Described(what.clone(), result) }
             }
-            UnderWay::Effect(since, Effect::FetchInfo(server), mark) => {
-                Msg::Done { since: *since, done: EffectResult::Info(server.clone(), Err(error(mark, &server.profile))) }
-            }
-            UnderWay::Effect(..) => return,
-            UnderWay::Trial(number, mark) => {
-                let result = if ok { Ok(()) } else { Err(error(mark, "tried")) };
+            Pending::Effect(since, Effect::FetchInfo(server), key_name) => Msg::Done {
+                since: *since,
+                done: EffectResult::Info(server.clone(), Err(error(key_name, &server.profile))),
+            },
+            Pending::Effect(..) => return,
+            Pending::Check(number, key_name) => {
+                let result = if ok { Ok(()) } else { Err(error(key_name, "tried")) };
                 Msg::done(EffectResult::Tried(*number, result))
             }
         };
-        if !matches!(self.under_way[which], UnderWay::Poll(..)) {
-            self.under_way.remove(which);
+        if !matches!(self.pending[which], Pending::Poll(..)) {
+            self.pending.remove(which);
         }
         let effects = self.dash.feed(msg);
         self.run(effects);
     }
 
-    /// Marks that may be on the screen: those of the definitions in force.
+    /// Checks that only responses of active definitions are on screen.
     fn check(&mut self) {
-        let force: Vec<String> = self.in_force.1.iter().map(mark_of).collect();
+        let active_keys: Vec<String> = self.active.1.iter().map(key_name_of).collect();
         assert_eq!(
-            self.in_force.1.iter().map(|p| p.name.clone()).collect::<Vec<_>>(),
+            self.active.1.iter().map(|p| p.name.clone()).collect::<Vec<_>>(),
             used(&self.dash),
-            "the runtime and the screen agree"
+            "the runtime and the dashboard use the same profiles"
         );
         let app = &self.dash.app;
         for row in &app.deployments.list.rows {
             let name = row.deployment.as_ref().map(|_| row.name.clone());
-            assert!(name.iter().all(|n| force.contains(n)), "a row of {name:?}, and in force are {force:?}");
+            assert!(name.iter().all(|n| active_keys.contains(n)), "a row of {name:?}; active: {active_keys:?}");
             assert_eq!(Some(&*row.profile_name), app.session.profiles.get(row.profile).map(|p| &*p.name));
             if let Some(newest) = &row.newest {
-                assert!(force.contains(&newest.status), "{newest:?} of a row, and in force are {force:?}");
+                assert!(active_keys.contains(&newest.status), "{newest:?} of a row; active: {active_keys:?}");
             }
         }
         for history in app.deployments.histories.values() {
             for revision in &history.revisions {
-                assert!(force.contains(&revision.status), "{revision:?}, and in force are {force:?}");
+                assert!(active_keys.contains(&revision.status), "{revision:?}; active: {active_keys:?}");
             }
-            assert!(history.error.iter().all(|e| force.iter().any(|m| e.detail.ends_with(m))));
+            assert!(history.error.iter().all(|e| active_keys.iter().any(|m| e.detail.ends_with(m))));
         }
         for profile in &app.session.profiles {
             let infos = app.agent.infos.values().filter_map(|info| info.error.as_ref());
             for error in profile.error.iter().chain(&profile.partial).chain(infos) {
-                assert!(force.iter().any(|m| error.detail.ends_with(m)), "{error:?}, and in force are {force:?}");
+                assert!(active_keys.iter().any(|m| error.detail.ends_with(m)), "{error:?}; active: {active_keys:?}");
             }
         }
     }
@@ -517,57 +530,57 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// Whatever is edited, switched and read again, and in whatever order answers come: nothing that was asked with a
-    /// definition that is no longer in force changes what is seen.
+    /// After any edits, switches and reloads, and in any order of responses: no response to a request of an inactive
+    /// definition changes the screen.
     #[test]
-    fn late_answers_of_the_old_never_change_the_screen(steps in steps()) {
+    fn late_responses_of_old_definitions_never_change_the_screen(steps in steps()) {
         let toml: String = NAMES.iter().map(|name| definition(name, 0)).collect();
         let dash = Dash::new(&toml, (140, 40));
-        let in_force = (Epoch(0), dash.app.session.catalogue.in_force().to_vec());
-        let mut world = World { dash, in_force, under_way: Vec::new(), asked: BTreeMap::new() };
-        world.run(Vec::new());
+        let active = (Epoch(0), dash.app.session.catalogue.in_force().to_vec());
+        let mut simulation = Simulation { dash, active, pending: Vec::new(), subscribed: BTreeMap::new() };
+        simulation.run(Vec::new());
         for step in steps {
-            let noted = world.dash.app.session.notices.len();
-            let force: Vec<String> = world.in_force.1.iter().map(mark_of).collect();
-            let mut by_answer = false;
+            let notices_before = simulation.dash.app.session.notices.len();
+            let active_keys: Vec<String> = simulation.active.1.iter().map(key_name_of).collect();
+            let mut by_response = false;
             match step {
                 Step::Reload(definitions) => {
                     let defined = NAMES.iter().zip(definitions).filter_map(|(name, n)| Some(definition(name, n?)));
-                    let effects = reload(&mut world.dash, &defined.collect::<String>());
-                    world.run(effects);
+                    let effects = reload(&mut simulation.dash, &defined.collect::<String>());
+                    simulation.run(effects);
                 }
                 Step::Edit(which, number) => {
-                    let effects = world.dash.app.profile_edited(&definition(NAMES[which], number)).unwrap();
-                    world.run(effects);
+                    let effects = simulation.dash.app.profile_edited(&definition(NAMES[which], number)).unwrap();
+                    simulation.run(effects);
                 }
                 Step::Press(which, keys) => {
-                    world.dash.app.open_profiles();
-                    selection(&mut world.dash.app).wish(NAMES[which].into());
-                    world.dash.app.relayout();
-                    let effects = world.dash.keys(keys);
-                    world.run(effects);
-                    let effects = world.dash.keys("<Esc>d");
-                    world.run(effects);
+                    simulation.dash.app.open_profiles();
+                    selection(&mut simulation.dash.app).wish(NAMES[which].into());
+                    simulation.dash.app.relayout();
+                    let effects = simulation.dash.keys(keys);
+                    simulation.run(effects);
+                    let effects = simulation.dash.keys("<Esc>d");
+                    simulation.run(effects);
                 }
-                Step::Answer(which, ok) => {
-                    by_answer = !matches!(world.under_way.get(which % world.under_way.len().max(1)), Some(UnderWay::Trial(..)));
-                    world.answer(which, ok);
+                Step::Respond(which, ok) => {
+                    by_response = !matches!(simulation.pending.get(which % simulation.pending.len().max(1)), Some(Pending::Check(..)));
+                    simulation.respond(which, ok);
                 }
-                Step::Ask => {
-                    world.dash.keys("<Esc><Down>");
-                    world.run(Vec::new());
+                Step::Start => {
+                    simulation.dash.keys("<Esc><Down>");
+                    simulation.run(Vec::new());
                 }
                 Step::Refresh => {
-                    world.dash.pass(2);
-                    let effects = world.dash.keys("r");
-                    world.run(effects);
+                    simulation.dash.pass(2);
+                    let effects = simulation.dash.keys("r");
+                    simulation.run(effects);
                 }
             }
-            world.check();
-            if by_answer {
-                for notice in world.dash.app.session.notices.iter().skip(noted) {
+            simulation.check();
+            if by_response {
+                for notice in simulation.dash.app.session.notices.iter().skip(notices_before) {
                     let first = notice.text.lines().next().unwrap_or_default();
-                    prop_assert!(force.iter().any(|m| first.ends_with(m)), "{first}, and in force are {force:?}");
+                    prop_assert!(active_keys.iter().any(|m| first.ends_with(m)), "{first}; active: {active_keys:?}");
                 }
             }
         }
@@ -575,14 +588,14 @@ proptest! {
 }
 
 #[test]
-fn a_document_that_was_asked_for_before_the_switch_is_not_shown() {
+fn documents_requested_before_a_switch_are_not_shown() {
     let mut dash = Dash::new(TWO, (140, 40));
     deployment(&mut dash, "us", "support-bot");
     let effects = dash.keys("d");
     let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
     assert!(matches!(what, Described::Deployment(..)));
     let effects = reload(&mut dash, &TWO.replacen("\"K\"", "\"NEW\"", 1));
-    answered(&mut dash, &effects, Ok(()));
+    check_finished(&mut dash, &effects, Ok(()));
     dash.feed(Msg::Done {
         since: Epoch(0),
         done: EffectResult::Described(what.clone(), Ok(json!({"late": true}).to_string().into())),
@@ -595,7 +608,7 @@ fn a_document_that_was_asked_for_before_the_switch_is_not_shown() {
 }
 
 #[test]
-fn the_page_of_profiles() {
+fn profiles_page_matches_the_snapshots() {
     let toml = "default_profiles = [\"prod-us\", \"prod-eu\"]\n\
                 [profiles.prod-us]\nregion = \"us\"\napi_key_env = \"LANGSMITH_API_KEY\"\nlabel = \"PROD\"\n\
                 [profiles.prod-eu]\nregion = \"eu\"\napi_key_file = \"/home/me/eu.key\"\nworkspace = \"00000000-0000-4000-8000-000000000000\"\n\
@@ -606,7 +619,7 @@ fn the_page_of_profiles() {
     choose(&mut dash, "self-hosted");
     let effects = dash.keys("<Space>");
     insta::assert_snapshot!("profiles_140x40", dash.screen());
-    answered(&mut dash, &effects, Err(Kind::Unauthorized));
+    check_finished(&mut dash, &effects, Err(Kind::Unauthorized));
     dash.pass(60);
     insta::assert_snapshot!("profiles_failed_140x40", dash.screen());
     dash.resize(80, 24);
@@ -615,7 +628,7 @@ fn the_page_of_profiles() {
     assert!(dash.screen().is_ascii(), "{}", dash.screen());
 }
 
-/// The draft that was asked for, as the runtime makes it.
+/// Creates the requested draft like the runtime.
 fn drafted(dash: &mut Dash, effects: &[Effect]) -> Vec<Effect> {
     let [Effect::DraftFile(path, typed)] = effects else { panic!("{effects:?}") };
     let draft = Draft::new(path, typed.clone()).map(Box::new);
@@ -623,7 +636,7 @@ fn drafted(dash: &mut Dash, effects: &[Effect]) -> Vec<Effect> {
 }
 
 #[test]
-fn a_profile_is_edited_checked_used_and_saved() {
+fn profile_is_edited_checked_used_and_saved() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.toml");
     let file = format!("# mine\n{TWO}");
@@ -633,7 +646,7 @@ fn a_profile_is_edited_checked_used_and_saved() {
     choose(&mut dash, "eu");
     assert!(dash.keys("s").is_empty());
     assert!(dash.screen().contains("There are no unsaved changes"), "{}", dash.screen());
-    // What is wrong is said while one types, and goes nowhere.
+    // Mistakes are shown while typing, and invalid text is not applied.
     dash.keys("e<Down><Down><End>x");
     assert!(dash.screen().contains("line 3, column"), "{}", dash.screen());
     assert!(dash.keys("<ctrl-r>").is_empty());
@@ -642,10 +655,10 @@ fn a_profile_is_edited_checked_used_and_saved() {
     assert!(screen.contains("label = \"PROD\"") && screen.contains("● Valid profile   ctrl-r checks it"), "{screen}");
     let effects = dash.keys("<ctrl-r>");
     assert!(dash.screen().contains("checking eu…") && dash.screen().contains("PROFILES"), "{}", dash.screen());
-    answered(&mut dash, &effects, Ok(()));
+    check_finished(&mut dash, &effects, Ok(()));
     assert!(dash.app.is_read_only("eu"), "production");
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), file, "nothing is written unasked");
-    // Saving shows the lines first; Enter writes nothing.
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), file, "nothing is written without a request");
+    // Saving shows a diff first; Enter writes nothing.
     let effects = dash.keys("s");
     drafted(&mut dash, &effects);
     let screen = dash.screen();
@@ -668,13 +681,13 @@ fn a_profile_is_edited_checked_used_and_saved() {
             "[profiles.eu]\nregion = \"eu\"\napi_key_env = \"NEW\"\nlabel = \"PROD\""
         )
     );
-    // The file is read again: that is what is in force already.
+    // Reloading the saved file changes nothing.
     let effects = reload(&mut dash, &saved);
-    assert!(!is_tried(&effects) && !effects.iter().any(|e| matches!(e, Effect::UseProfiles(..))), "{effects:?}");
+    assert!(!has_check(&effects) && !effects.iter().any(|e| matches!(e, Effect::UseProfiles(..))), "{effects:?}");
 }
 
 #[test]
-fn a_file_that_somebody_else_changed_is_not_written() {
+fn file_changed_by_another_program_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config.toml");
     std::fs::write(&path, TWO).unwrap();
@@ -695,7 +708,7 @@ fn a_file_that_somebody_else_changed_is_not_written() {
 }
 
 #[test]
-fn a_new_profile_is_typed_and_what_was_typed_is_never_lost() {
+fn new_profile_draft_is_kept_and_used_on_request() {
     let mut dash = Dash::new(TWO, (100, 30));
     dash.keys("p");
     dash.keys("a<End><Backspace><Backspace>w2]<Esc>");
@@ -707,16 +720,16 @@ fn a_new_profile_is_typed_and_what_was_typed_is_never_lost() {
         dash.screen()
     );
     let effects = dash.keys("<ctrl-r>");
-    let (_, profile) = trial(&effects);
+    let (_, profile) = started_check(&effects);
     let name = profile.name.clone();
-    answered(&mut dash, &effects, Ok(()));
-    assert_eq!(used(&dash), ["us", "eu"], "a new one is used when somebody says so");
+    check_finished(&mut dash, &effects, Ok(()));
+    assert_eq!(used(&dash), ["us", "eu"], "a new profile is used only on request");
     assert!(dash.screen().contains(&format!("{name} is reachable")), "{}", dash.screen());
     choose(&mut dash, &name);
     let effects = dash.keys("<Space>");
-    answered(&mut dash, &effects, Ok(()));
+    check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(used(&dash).len(), 3);
-    // It stays when the file is read again.
+    // It stays after a reload of the file.
     reload(&mut dash, &format!("{TWO}[ui]\nascii = true\n"));
     assert_eq!(used(&dash).len(), 3);
 }
@@ -728,31 +741,31 @@ fn first_run(size: (u16, u16)) -> Dash {
 }
 
 #[test]
-fn the_first_run_says_what_to_do_and_leads_on() {
+fn first_run_offers_setup_and_connects() {
     let mut dash = first_run((80, 24));
     insta::assert_snapshot!("first_run_80x24", dash.screen());
-    // Esc leads nowhere, since there is nothing behind it.
+    // Esc has no effect here, because there is no page below.
     dash.keys("<Esc>");
     assert!(dash.screen().contains("Not configured"));
     let effects = dash.keys("<Down><Enter>");
-    let (_, profile) = trial(&effects);
+    let (_, profile) = started_check(&effects);
     assert_eq!((profile.name.as_str(), profile.region.as_deref()), ("us", Some("us")));
     assert!(dash.screen().contains("checking us…"), "{}", dash.screen());
-    answered(&mut dash, &effects, Err(Kind::Refused));
+    check_finished(&mut dash, &effects, Err(Kind::Refused));
     dash.pass(60);
     insta::assert_snapshot!("first_run_failed_80x24", dash.screen());
-    // Another try by a text of one's own.
+    // The second attempt edits the profile.
     dash.keys("<Up><Enter>");
     assert!(dash.screen().contains("[profiles.us]"), "{}", dash.screen());
     let effects = dash.keys("<ctrl-r>");
-    answered(&mut dash, &effects, Ok(()));
+    check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(used(&dash), ["us"]);
     assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
-    assert!(dash.app.session.catalogue.is_unsaved(), "nothing is written unasked");
+    assert!(dash.app.session.catalogue.is_unsaved(), "nothing is written without a request");
 }
 
 #[test]
-fn the_first_run_ends_when_a_file_comes_to_be() {
+fn first_run_ends_when_a_file_appears() {
     let mut dash = first_run((140, 40));
     insta::assert_snapshot!("first_run_140x40", dash.screen());
     reload(&mut dash, "[profiles.us]\nregion = \"mars\"\n");
@@ -766,7 +779,7 @@ fn the_first_run_ends_when_a_file_comes_to_be() {
 }
 
 #[test]
-fn any_size_of_the_pages_can_be_drawn() {
+fn profile_pages_render_at_any_size() {
     let mut pages = [Dash::new(TWO, (140, 40)), first_run((140, 40))];
     pages[0].keys("p");
     for dash in &mut pages {
@@ -779,7 +792,7 @@ fn any_size_of_the_pages_can_be_drawn() {
 }
 
 #[test]
-fn rows_of_production_are_marked() {
+fn production_rows_are_marked() {
     let mut dash = Dash::new(
         "[profiles.us]\nregion = \"us\"\nlabel = \"PROD\"\n[profiles.eu]\nregion = \"eu\"\nlabel = \"staging\"\n",
         (140, 40),
@@ -798,19 +811,19 @@ fn rows_of_production_are_marked() {
 }
 
 #[test]
-fn what_was_switched_to_and_is_gone_leaves_what_the_file_chooses() {
+fn removed_profile_falls_back_to_the_files_default() {
     let file = |more: &str| format!("default_profiles = [\"us\"]\n{TWO}{more}");
     let mut dash = Dash::new(&file("[profiles.apac]\nregion = \"apac\"\n"), (140, 40));
     choose(&mut dash, "apac");
     let effects = dash.keys("<Enter>");
-    answered(&mut dash, &effects, Ok(()));
+    check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(used(&dash), ["apac"]);
     reload(&mut dash, &file(""));
     assert_eq!(used(&dash), ["us"]);
 }
 
 #[test]
-fn the_demos_key_survives_an_edit_and_is_never_written_down() {
+fn in_memory_key_survives_an_edit_and_is_never_shown() {
     let key = secrecy::SecretString::from("canary".to_string());
     let mut profile = Config::parse(TWO, None).unwrap().profiles.remove(0);
     profile.key = Some(runtail_core::config::SecretSource::Given(key));
@@ -820,6 +833,6 @@ fn the_demos_key_survives_an_edit_and_is_never_written_down() {
     let text = app.profile_text(Some("us"));
     assert!(!text.contains("canary"));
     let effects = app.profile_edited(&format!("{text}label = \"mine\"\n")).unwrap();
-    assert!(!is_tried(&effects), "only the label changed: {effects:?}");
+    assert!(!has_check(&effects), "only the label changed: {effects:?}");
     assert!(!format!("{app:?}{effects:?}").contains("canary"));
 }

@@ -1,4 +1,4 @@
-//! Recording from the dashboard: the stream that is shown, from its first event on, whatever happens to it or to the file.
+//! Recording from the dashboard: the shown stream from its first event, with failures of the stream and of the file.
 
 use runtail_stream::{Data, End, Event, EventNumber, Item, Outcome, Record, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
@@ -7,7 +7,7 @@ use runtail_tui::session::msg::{Chunk, FileStep};
 use runtail_tui::session::msg::{Effect, EffectResult, Msg, SubscriptionEvent, SubscriptionId};
 use std::path::PathBuf;
 
-/// A disk: what each file holds.
+/// A simulated disk with one file.
 #[derive(Default)]
 struct Disk {
     path: Option<PathBuf>,
@@ -16,7 +16,7 @@ struct Disk {
 }
 
 impl Disk {
-    /// Does one step; gives the answer to it.
+    /// Runs one step and returns its result.
     fn step(&mut self, effect: Effect) -> Option<EffectResult> {
         let Effect::File(number, step) = effect else { return None };
         match step {
@@ -34,8 +34,8 @@ impl Disk {
         Some(EffectResult::FileStepped(number, Ok(self.records.len() as u64)))
     }
 
-    /// Does all that is asked for.
-    fn work(&mut self, dash: &mut Dash, mut effects: Vec<Effect>) {
+    /// Runs all effects and those that follow.
+    fn run(&mut self, dash: &mut Dash, mut effects: Vec<Effect>) {
         while let Some(effect) = effects.pop() {
             if let Some(done) = self.step(effect) {
                 effects.extend(dash.done(done));
@@ -51,8 +51,8 @@ impl Disk {
     }
 }
 
-/// Items of the stream that is shown, and what is to be done then.
-fn come(dash: &mut Dash, items: Vec<Item>) -> Vec<Effect> {
+/// Sends items to the shown stream and returns the effects.
+fn receive(dash: &mut Dash, items: Vec<Item>) -> Vec<Effect> {
     let sub = subscriptions(&dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_))).unwrap();
     dash.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer: SubscriptionEvent::Items(items) })
 }
@@ -76,87 +76,87 @@ fn opened() -> Dash {
     dash.open_thread();
     let open = Item::Record(Record::Open { at: dash.now, conn: 1, status: 200, resumed_after: None });
     let items = std::iter::once(open).chain((1..=3).map(|seq| event(&dash, seq))).collect();
-    come(&mut dash, items);
+    receive(&mut dash, items);
     dash
 }
 
-fn asked(dash: &mut Dash, line: &str) -> Vec<Effect> {
+fn run_command(dash: &mut Dash, line: &str) -> Vec<Effect> {
     let mut effects = dash.keys(&format!(":{line}"));
     effects.extend(dash.keys("<Enter>"));
     effects
 }
 
-fn said(dash: &Dash) -> &str {
+fn last_notice(dash: &Dash) -> &str {
     dash.app.session.notices.last().map_or("", |notice| &notice.text)
 }
 
 #[test]
-fn a_recording_holds_what_came_before_and_after() {
+fn recording_contains_earlier_and_later_events() {
     let mut dash = opened();
     let mut disk = Disk::default();
-    let effects = asked(&mut dash, "record x.jsonl");
+    let effects = run_command(&mut dash, "record x.jsonl");
     assert_eq!(effects.len(), 1, "{effects:?}");
-    disk.work(&mut dash, effects);
+    disk.run(&mut dash, effects);
     assert_eq!((disk.path.clone(), disk.events()), (Some("x.jsonl".into()), vec![1, 2, 3]));
     assert!(matches!(disk.records[0], Record::Open { .. }));
     insta::assert_snapshot!("recorded_head", dash.screen().lines().take(5).collect::<Vec<_>>().join("\n"));
-    assert!(asked(&mut dash, "record y").is_empty());
-    assert!(said(&dash).contains("Already"), "{}", said(&dash));
+    assert!(run_command(&mut dash, "record y").is_empty());
+    assert!(last_notice(&dash).contains("Already"), "{}", last_notice(&dash));
 
-    // While one part is written no other is, and nothing is lost.
+    // Only one part is written at a time, and nothing is lost.
     let item = event(&dash, 4);
-    let mut first = come(&mut dash, vec![item]);
+    let mut first = receive(&mut dash, vec![item]);
     let item = event(&dash, 5);
-    assert!(come(&mut dash, vec![item]).is_empty());
-    disk.work(&mut dash, std::mem::take(&mut first));
+    assert!(receive(&mut dash, vec![item]).is_empty());
+    disk.run(&mut dash, std::mem::take(&mut first));
     assert_eq!(disk.events(), [1, 2, 3, 4, 5]);
     let end = Item::Record(Record::End(End { at: dash.now, outcome: Outcome::Success, events: 5, ..End::default() }));
-    let effects = come(&mut dash, vec![end]);
-    disk.work(&mut dash, effects);
+    let effects = receive(&mut dash, vec![end]);
+    disk.run(&mut dash, effects);
     assert!(disk.finished && matches!(disk.records.last(), Some(Record::End(end)) if end.outcome == Outcome::Success));
-    assert!(said(&dash).starts_with("Recorded 5 events"), "{}", said(&dash));
+    assert!(last_notice(&dash).starts_with("Recorded 5 events"), "{}", last_notice(&dash));
     assert!(!dash.screen().contains("REC"));
 }
 
 #[test]
-fn every_way_to_end_leaves_it_whole() {
+fn recording_is_complete_however_it_ends() {
     for how in ["off", "close", "quit"] {
         let mut dash = opened();
         let mut disk = Disk::default();
-        let effects = asked(&mut dash, "record");
-        disk.work(&mut dash, effects);
+        let effects = run_command(&mut dash, "record");
+        disk.run(&mut dash, effects);
         let item = event(&dash, 4);
-        let late = come(&mut dash, vec![item]);
+        let late = receive(&mut dash, vec![item]);
         let effects = match how {
-            "off" => asked(&mut dash, "record off"),
+            "off" => run_command(&mut dash, "record off"),
             "close" => dash.keys("q"),
             _ => dash.app.end_recordings(),
         };
-        disk.work(&mut dash, late);
-        disk.work(&mut dash, effects);
+        disk.run(&mut dash, late);
+        disk.run(&mut dash, effects);
         assert!(disk.finished && !dash.app.is_recording(), "{how}");
         assert_eq!(disk.events(), [1, 2, 3, 4], "{how}");
         let Some(Record::End(end)) = disk.records.last() else { panic!("{how}: {:?}", disk.records.last()) };
         assert_eq!((end.outcome, end.events), (Outcome::Detached, 4), "{how}");
-        // What its end counts is what is in it, of a stream that is gone too.
+        // The counts of the end record match the recording, even if the stream was closed.
         assert_eq!((end.connections, end.gaps, end.malformed, end.bytes), (1, 0, 0, 4), "{how}");
     }
 }
 
 #[test]
-fn a_stream_that_never_stops_does_not_keep_its_recording_open() {
+fn recording_stops_while_the_stream_keeps_sending() {
     let mut dash = opened();
     let mut disk = Disk::default();
-    let effects = asked(&mut dash, "record");
-    disk.work(&mut dash, effects);
-    let mut effects = asked(&mut dash, "record off");
+    let effects = run_command(&mut dash, "record");
+    disk.run(&mut dash, effects);
+    let mut effects = run_command(&mut dash, "record off");
     let mut next = 4;
-    // Before each step that is done another event is there.
+    // Another event arrives before each step.
     while let Some(effect) = effects.pop() {
-        assert!(next < 100, "the recording goes on and on");
+        assert!(next < 100, "the recording never ends");
         let item = event(&dash, next);
         next += 1;
-        effects.extend(come(&mut dash, vec![item]));
+        effects.extend(receive(&mut dash, vec![item]));
         if let Some(done) = disk.step(effect) {
             effects.extend(dash.done(done));
         }
@@ -166,15 +166,15 @@ fn a_stream_that_never_stops_does_not_keep_its_recording_open() {
 }
 
 #[test]
-fn a_recording_ends_with_a_stream_that_broke_off() {
+fn recording_ends_when_the_stream_task_panics() {
     let mut dash = opened();
     let mut disk = Disk::default();
-    let effects = asked(&mut dash, "record");
-    disk.work(&mut dash, effects);
+    let effects = run_command(&mut dash, "record");
+    disk.run(&mut dash, effects);
     let key =
         subscriptions(&dash.app).into_iter().map(|sub| sub.key).find(|key| matches!(key, SubscriptionId::Stream(_)));
     let effects = dash.feed(Msg::TaskPanicked { key, text: "oh".into() });
-    disk.work(&mut dash, effects);
+    disk.run(&mut dash, effects);
     assert!(disk.finished && !dash.app.is_recording());
     let Some(Record::End(end)) = disk.records.last() else { panic!("{:?}", disk.records.last()) };
     assert_eq!((end.outcome, end.events), (Outcome::Unknown, 3));
@@ -182,21 +182,21 @@ fn a_recording_ends_with_a_stream_that_broke_off() {
 }
 
 #[test]
-fn what_was_let_go_is_counted_on_the_screen_and_is_in_the_recording() {
+fn evicted_events_are_counted_and_recorded() {
     let mut dash = demo_like((140, 40));
     dash.app.session.settings.tape.max_rows = 100;
     dash.open_thread();
     let open = Item::Record(Record::Open { at: dash.now, conn: 1, status: 200, resumed_after: None });
     let items = std::iter::once(open).chain((1..=20).map(|seq| event(&dash, seq))).collect();
-    come(&mut dash, items);
+    receive(&mut dash, items);
     let mut disk = Disk::default();
-    let effects = asked(&mut dash, "record");
-    disk.work(&mut dash, effects);
-    // The source hands on parts that the recording is not behind with.
+    let effects = run_command(&mut dash, "record");
+    disk.run(&mut dash, effects);
+    // The recording keeps up with the source.
     for from in (21..1_000).step_by(20) {
         let items = (from..from + 20).map(|seq| event(&dash, seq)).collect();
-        let effects = come(&mut dash, items);
-        disk.work(&mut dash, effects);
+        let effects = receive(&mut dash, items);
+        disk.run(&mut dash, effects);
     }
     let newest = dash.app.viewer().unwrap().tape.newest_seq().0;
     assert_eq!(disk.events(), (1..=newest).collect::<Vec<_>>());
@@ -209,55 +209,55 @@ fn what_was_let_go_is_counted_on_the_screen_and_is_in_the_recording() {
     assert!(line.contains("900"), "{line}");
     dash.resize(80, 24);
     assert!(dash.screen().contains("900 evicted  "), "{}", dash.screen());
-    // One that is begun now has the rest, says what it lacks, and counts what it has.
-    let effects = asked(&mut dash, "record off");
-    disk.work(&mut dash, effects);
+    // A recording that starts now contains the rest, reports the missing events and counts its own.
+    let effects = run_command(&mut dash, "record off");
+    disk.run(&mut dash, effects);
     let mut late = Disk::default();
-    let effects = asked(&mut dash, "record late.jsonl");
-    late.work(&mut dash, effects);
-    let effects = asked(&mut dash, "record off");
-    late.work(&mut dash, effects);
+    let effects = run_command(&mut dash, "record late.jsonl");
+    late.run(&mut dash, effects);
+    let effects = run_command(&mut dash, "record off");
+    late.run(&mut dash, effects);
     let why = |record: &Record| if let Record::Gap { why, .. } = record { Some(why.clone()) } else { None };
-    let told: Vec<String> = late.records.iter().filter_map(why).collect();
-    assert_eq!(told, [runtail_stream::let_go(EventNumber(1), EventNumber(newest - 100))]);
+    let gaps: Vec<String> = late.records.iter().filter_map(why).collect();
+    assert_eq!(gaps, [runtail_stream::let_go(EventNumber(1), EventNumber(newest - 100))]);
     let Some(Record::End(end)) = late.records.last() else { panic!("{:?}", late.records.last()) };
     assert_eq!((end.events, end.gaps, end.connections), (100, 1, 1));
 }
 
 #[test]
-fn trouble_with_the_file_ends_the_recording_alone() {
+fn file_errors_end_only_the_recording() {
     let mut dash = opened();
-    let effects = asked(&mut dash, "record x");
+    let effects = run_command(&mut dash, "record x");
     let [Effect::File(number, FileStep::Record(_))] = effects[..] else { panic!("{effects:?}") };
     assert!(dash.done(EffectResult::FileStepped(number, Err("there is a file of that name".into()))).is_empty());
-    assert!(said(&dash).contains("Couldn't record to") && !dash.app.is_recording(), "{}", said(&dash));
+    assert!(last_notice(&dash).contains("Couldn't record to") && !dash.app.is_recording(), "{}", last_notice(&dash));
 
-    let effects = asked(&mut dash, "record y");
+    let effects = run_command(&mut dash, "record y");
     let [Effect::File(number, FileStep::Record(_))] = effects[..] else { panic!("{effects:?}") };
     assert_eq!(dash.done(EffectResult::FileStepped(number, Ok(0))).len(), 1);
     dash.done(EffectResult::FileStepped(number, Err("no space left on device".into())));
-    assert!(said(&dash).contains("the stream continues: no space left"), "{}", said(&dash));
+    assert!(last_notice(&dash).contains("the stream continues: no space left"), "{}", last_notice(&dash));
     let item = event(&dash, 4);
-    assert!(come(&mut dash, vec![item]).is_empty());
+    assert!(receive(&mut dash, vec![item]).is_empty());
     assert_eq!(dash.app.viewer().unwrap().tape.last_seq(), Seq(4));
 }
 
 #[test]
-fn a_stream_waits_for_a_slow_disk() {
+fn stream_pauses_for_a_slow_disk() {
     let mut dash = opened();
-    asked(&mut dash, "record x");
-    let holds = |dash: &Dash| {
+    run_command(&mut dash, "record x");
+    let is_held = |dash: &Dash| {
         let subs = subscriptions(&dash.app);
         subs.into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_))).unwrap().wish.hold
     };
-    assert!(!holds(&dash));
+    assert!(!is_held(&dash));
     let items = (4..20_000).map(|seq| event(&dash, seq)).collect();
-    come(&mut dash, items);
-    assert!(holds(&dash));
+    receive(&mut dash, items);
+    assert!(is_held(&dash));
     let mut disk = Disk::default();
     let number = dash.app.session.next_change.last();
     let effects = dash.done(EffectResult::FileStepped(number, Ok(0)));
-    disk.work(&mut dash, effects);
-    assert!(!holds(&dash));
+    disk.run(&mut dash, effects);
+    assert!(!is_held(&dash));
     assert_eq!(disk.events().len(), 19_999);
 }

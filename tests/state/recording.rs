@@ -1,4 +1,4 @@
-//! A recording is the tape, exactly: what is written is read again, record by record.
+//! Recordings round-trip: reading returns exactly the records that were written.
 
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -33,7 +33,7 @@ fn data() -> impl Strategy<Value = Data> {
     prop_oneof![
         4 => json().prop_map(|text| Data::Json(text.into())),
         1 => any::<String>().prop_map(|text| Data::Malformed(text.into())),
-        // A larger one is not believed.
+        // The reader rejects larger sizes.
         1 => (0..=1_u64 << 40, any::<String>()).prop_map(|(size, head)| Data::TooLarge { size, head: head.into() }),
     ]
 }
@@ -105,7 +105,7 @@ fn record() -> impl Strategy<Value = Record> {
     ]
 }
 
-fn sealed(records: &[Record]) -> Vec<u8> {
+fn with_hash_chain(records: &[Record]) -> Vec<u8> {
     let (mut text, mut chain) = (Vec::new(), Chain::default());
     for record in records {
         let from = text.len();
@@ -115,7 +115,7 @@ fn sealed(records: &[Record]) -> Vec<u8> {
     text
 }
 
-/// What each line says of the chain, and the seal in the end.
+/// Checks the hash chain of each line, and returns the results and the final seal.
 fn audit(text: &[u8]) -> (Vec<Linked>, String) {
     let mut lines = Lines::new(std::io::Cursor::new(text.to_vec())).unwrap();
     let (mut chain, mut parser, mut found) = (Chain::default(), LineParser::default(), Vec::new());
@@ -132,13 +132,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn cut_at_any_byte_a_recording_gives_its_whole_lines(records in proptest::collection::vec(record(), 1..6)) {
-        let text = sealed(&records);
+    fn truncated_recordings_return_complete_lines(records in proptest::collection::vec(record(), 1..6)) {
+        let text = with_hash_chain(&records);
         let ends: Vec<usize> = memchr::memchr_iter(b'\n', &text).collect();
         for cut in 0..=text.len() {
             let mut reader = Reader::new(std::io::Cursor::new(text[..cut].to_vec())).unwrap();
             let read: Vec<_> = reader.by_ref().map(Result::unwrap).collect();
-            // A line that lacks nothing but its end is whole.
+            // A line that is missing only its newline is complete.
             let whole = ends.iter().filter(|end| **end <= cut).count();
             prop_assert_eq!(&read, &records[..whole], "cut at {}", cut);
             let is_clean = cut == 0 || ends.iter().any(|end| *end == cut || *end + 1 == cut);
@@ -149,10 +149,10 @@ proptest! {
     }
 
     #[test]
-    fn cut_at_any_byte_a_gzip_gives_whole_lines_and_says_so(records in proptest::collection::vec(record(), 1..6)) {
+    fn truncated_gzip_recordings_return_complete_lines_and_are_reported(records in proptest::collection::vec(record(), 1..6)) {
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         for record in &records {
-            std::io::Write::write_all(&mut packed, &sealed(std::slice::from_ref(record))).unwrap();
+            std::io::Write::write_all(&mut packed, &with_hash_chain(std::slice::from_ref(record))).unwrap();
             std::io::Write::flush(&mut packed).unwrap();
         }
         let bytes = packed.finish().unwrap();
@@ -169,15 +169,15 @@ proptest! {
     }
 
     #[test]
-    fn no_edit_goes_unseen(records in proptest::collection::vec(record(), 1..6), at in any::<prop::sample::Index>(), to in any::<u8>()) {
-        let text = sealed(&records);
+    fn every_edit_breaks_the_hash_chain(records in proptest::collection::vec(record(), 1..6), at in any::<prop::sample::Index>(), to in any::<u8>()) {
+        let text = with_hash_chain(&records);
         let (links, seal) = audit(&text);
         prop_assert!(links.len() == records.len() && links.iter().all(|link| *link == Linked::Yes));
         let mut edited = text.clone();
         let at = at.index(text.len());
         edited[at] = to;
         let (links, other) = audit(&edited);
-        // White space around a line is no part of it.
+        // White space around a line doesn't belong to it.
         let is_same = text.trim_ascii() == edited.trim_ascii() || (text[at] == b'\n' && to.is_ascii_whitespace());
         let is_whole = links.len() == records.len() && links.iter().all(|link| *link == Linked::Yes) && other == seal;
         prop_assert!(is_same || !is_whole);
@@ -186,14 +186,14 @@ proptest! {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(records in proptest::collection::vec(record(), 0..20), gzip in any::<bool>()) {
+    fn recordings_round_trip(records in proptest::collection::vec(record(), 0..20), gzip in any::<bool>()) {
         let mut lines = Vec::new();
         for record in &records {
             write_record(&mut lines, record).unwrap();
         }
         prop_assert_eq!(lines.iter().filter(|b| **b == b'\n').count(), records.len());
         for line in lines.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
-            // Lone surrogates are JSON to a reader of lines, though not to one that builds texts.
+            // Lone surrogates are valid as raw JSON, but not as decoded strings.
             let value: serde_json::Result<&serde_json::value::RawValue> = serde_json::from_slice(line);
             prop_assert!(value.is_ok());
         }
@@ -209,14 +209,14 @@ proptest! {
     }
 
     #[test]
-    fn readers_survive_anything(bytes in proptest::collection::vec(any::<u8>(), 0..300), cut in any::<prop::sample::Index>(), one in record()) {
+    fn readers_survive_random_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..300), cut in any::<prop::sample::Index>(), one in record()) {
         let _ = Reader::new(std::io::Cursor::new(bytes)).map(|r| r.count());
         let mut line = Vec::new();
         write_record(&mut line, &one).unwrap();
         line.truncate(cut.index(line.len()));
         let mut reader = Reader::new(std::io::Cursor::new(line)).unwrap();
         let whole: Vec<_> = reader.by_ref().collect();
-        // Cut just before its line end a record is whole.
+        // A record that is cut just before its newline is complete.
         prop_assert!(whole.is_empty() || whole.len() == 1 && whole[0].as_ref().unwrap() == &one);
     }
 }

@@ -1,10 +1,10 @@
-//! `docs/reliability.md` names the test of each thing that it says. They are there.
+//! `docs/reliability.md` names a test for each of its claims. The tests exist.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 #[test]
-fn every_test_that_the_page_names_is_there() {
+fn tests_named_in_the_reliability_page_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(root.join("docs/reliability.md")).expect("the page");
     let rows = page.lines().filter(|line| line.starts_with("| ") && line.matches('|').count() == 4);

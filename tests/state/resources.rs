@@ -1,4 +1,4 @@
-//! The browser and the screen of an authentication: messages and key strings in, text and effects out.
+//! The resource lists and the sign-in screen: messages and keys in, text and effects out.
 
 use proptest::prelude::*;
 use runtail_api::{ApiError, AuthWaited, Kind, Listing, Place};
@@ -8,14 +8,14 @@ use runtail_tui::app::{Overlay, subscriptions};
 use runtail_tui::session::msg::{Effect, EffectResult, SubscriptionEvent, SubscriptionId};
 use serde_json::{Value, json};
 
-/// Opens a list by its command; gives the number of its request.
+/// Opens a list by its command and returns the number of its request.
 #[track_caller]
 fn open(dash: &mut Dash, command: &str) -> u64 {
-    asked(&dash.keys(&format!(":{command}<Enter>")))
+    browse_number(&dash.keys(&format!(":{command}<Enter>")))
 }
 
 #[track_caller]
-fn asked(effects: &[Effect]) -> u64 {
+fn browse_number(effects: &[Effect]) -> u64 {
     match effects {
         [Effect::Browse(number, ..)] => *number,
         other => panic!("{other:?}"),
@@ -57,7 +57,7 @@ fn providers() -> Value {
 }
 
 #[test]
-fn lists_at_both_sizes() {
+fn resource_lists_match_the_snapshots() {
     for size in [(140, 40), (80, 24)] {
         let mut dash = demo_like(size);
         let number = open(&mut dash, "listeners");
@@ -73,7 +73,7 @@ fn lists_at_both_sizes() {
 }
 
 #[test]
-fn from_an_integration_to_its_repositories_and_back() {
+fn integrations_open_their_repositories() {
     let mut dash = demo_like((120, 30));
     let number = open(&mut dash, "integrations");
     answer(
@@ -91,7 +91,7 @@ fn from_an_integration_to_its_repositories_and_back() {
     );
     let screen = dash.screen();
     assert!(screen.contains("REPOSITORIES") && screen.contains("of labs in prod-eu"), "{screen}");
-    // Every field, and for the clipboard what a deployment names it by.
+    // y copies the URL that a deployment's source uses; Enter shows every field.
     assert_eq!(dash.keys("y"), [Effect::Copy("https://github.com/labs/bot".into())]);
     dash.keys("<Enter>");
     assert!(
@@ -104,24 +104,24 @@ fn from_an_integration_to_its_repositories_and_back() {
 }
 
 #[test]
-fn another_profile_and_answers_that_come_too_late() {
+fn switching_profiles_ignores_late_responses() {
     let mut dash = demo_like((120, 30));
     let first = open(&mut dash, "listeners");
     let effects = dash.keys("<Tab>");
     let [Effect::Browse(second, profile, _)] = effects.as_slice() else { panic!("{effects:?}") };
     assert_ne!(&**profile, "prod-eu");
     answer(&mut dash, first, listeners());
-    assert!(!dash.screen().contains("k8s-prod"), "the answer of the profile that was left: {}", dash.screen());
+    assert!(!dash.screen().contains("k8s-prod"), "a response for the previous profile: {}", dash.screen());
     answer(&mut dash, *second, listeners());
     assert!(dash.screen().contains("k8s-prod"));
-    // What an agent may use belongs to one profile.
+    // An agent's connections belong to one profile.
     open(&mut dash, "connections support-bot");
     assert_eq!(dash.keys("<Tab>"), []);
     assert!(dash.screen().contains("other profiles have their own"), "{}", dash.screen());
 }
 
 #[test]
-fn a_filter_a_failure_and_what_is_not_whole() {
+fn filters_failures_and_incomplete_lists_are_shown() {
     let mut dash = demo_like((100, 24));
     let number = open(&mut dash, "listeners");
     answer(&mut dash, number, listeners());
@@ -130,64 +130,69 @@ fn a_filter_a_failure_and_what_is_not_whole() {
     assert!(screen.contains("1 of 2") && !screen.contains("k8s-prod"), "{screen}");
     dash.keys("<Esc>");
     assert!(dash.screen().contains("k8s-prod"), "Esc clears the filter first");
-    // What was read before stays, and is called old.
-    let number = asked(&dash.keys("r"));
+    // Rows that were loaded before stay and are marked as outdated.
+    let number = browse_number(&dash.keys("r"));
     dash.done(EffectResult::Browsed(number, Err(error(Kind::Server(503), "busy"))));
     let screen = dash.screen();
     assert!(screen.contains("k8s-prod") && screen.contains("outdated: 503; r retries"), "{screen}");
-    let number = asked(&dash.keys("r"));
-    let incomplete = Some(error(Kind::Protocol, "round and round"));
+    let number = browse_number(&dash.keys("r"));
+    let incomplete = Some(error(Kind::Protocol, "the cursor repeats"));
     dash.done(EffectResult::Browsed(number, Ok(Listing { items: Vec::new(), incomplete })));
     let screen = dash.screen();
     assert!(screen.contains("No listeners.") && screen.contains("incomplete"), "{screen}");
     dash.keys("<Esc>");
     let number = open(&mut dash, "tokens github");
-    dash.done(EffectResult::Browsed(number, Err(error(Kind::Forbidden, "not for you"))));
+    dash.done(EffectResult::Browsed(number, Err(error(Kind::Forbidden, "no access"))));
     let screen = dash.screen();
-    assert!(screen.contains("403: not for you") && screen.contains("Press r to retry"), "{screen}");
+    assert!(screen.contains("403: no access") && screen.contains("Press r to retry"), "{screen}");
 }
 
-/// Writes an authentication down, shows it, sends it, and gives its number.
+/// Fills in, previews and sends an authentication request, and returns its number.
 #[track_caller]
 fn authenticate(dash: &mut Dash) -> u64 {
     dash.keys(":authenticate google<Enter>");
     assert!(dash.screen().contains("AUTHENTICATE"), "{}", dash.screen());
-    assert_eq!(dash.typed_ahead("<ctrl-r><ctrl-s>"), [], "nothing is sent before it was looked at");
+    assert_eq!(dash.typed_ahead("<ctrl-r><ctrl-s>"), [], "nothing is sent before its preview is shown");
     assert!(dash.screen().contains("Nothing was sent yet"), "{}", dash.screen());
     assert_eq!(dash.keys("<Enter>"), [], "Enter sends nothing");
     let effects = dash.keys("<ctrl-s>");
     let [Effect::Authenticate(number, profile, request)] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!((&**profile, request.provider.as_str(), request.scopes.len()), ("prod-eu", "google", 0));
-    assert_eq!(dash.keys("<ctrl-s>"), [], "it is sent once");
+    assert_eq!(dash.keys("<ctrl-s>"), [], "the request is sent only once");
     *number
 }
 
-fn answered(dash: &mut Dash, number: u64, row: Value) {
+fn respond_to_authentication(dash: &mut Dash, number: u64, row: Value) {
     dash.done(EffectResult::Authenticated(number, Ok(AuthAnswer::new(row))));
 }
 
 #[test]
-fn a_link_and_the_wait_for_it() {
+fn sign_in_link_is_opened_copied_and_awaited() {
     for size in [(140, 40), (80, 24)] {
         let mut dash = demo_like(size);
         let number = authenticate(&mut dash);
         let link =
             format!("https://accounts.example/o/oauth2/authorize?client_id=1&scope={}&state=abc", "mail+".repeat(20));
-        answered(&mut dash, number, json!({"status": "pending", "url": link, "auth_id": "a-1", "metadata": {"n": 1}}));
+        respond_to_authentication(
+            &mut dash,
+            number,
+            json!({"status": "pending", "url": link, "auth_id": "a-1", "metadata": {"n": 1}}),
+        );
         insta::assert_snapshot!(format!("sign_in_{}x{}", size.0, size.1), dash.screen());
         assert_eq!(dash.keys("o"), [Effect::OpenLink(link.clone())]);
         assert_eq!(dash.keys("y"), [Effect::Copy(link)]);
-        let waits = |dash: &Dash| subscriptions(&dash.app).into_iter().find(|s| s.key == SubscriptionId::Wait(number));
-        assert!(waits(&dash).is_none(), "it is not waited for unasked");
+        let wait_subscription =
+            |dash: &Dash| subscriptions(&dash.app).into_iter().find(|s| s.key == SubscriptionId::Wait(number));
+        assert!(wait_subscription(&dash).is_none(), "waiting starts only on request");
         dash.keys("w");
-        assert!(waits(&dash).is_some() && dash.app.next_tick().is_some());
+        assert!(wait_subscription(&dash).is_some() && dash.app.next_tick().is_some());
         dash.answer(
             |key| matches!(key, SubscriptionId::Wait(_)),
             SubscriptionEvent::WaitTrouble(error(Kind::Server(503), "busy")),
         );
         assert!(dash.screen().contains("503: busy") && dash.screen().contains("waiting for"), "{}", dash.screen());
         dash.keys("w");
-        assert!(waits(&dash).is_none(), "w again waits no longer");
+        assert!(wait_subscription(&dash).is_none(), "w stops waiting");
         dash.keys("w");
         let ended = AuthAnswer::new(json!({"status": "completed", "token": "canary-token"}));
         dash.answer(
@@ -197,14 +202,14 @@ fn a_link_and_the_wait_for_it() {
         let screen = dash.screen();
         assert!(screen.contains("● completed") && screen.contains("received (not shown)"), "{screen}");
         assert!(!screen.contains("canary") && !format!("{:?}", dash.app).contains("canary"));
-        assert!(waits(&dash).is_none());
-        assert_eq!(dash.keys("o"), [], "a link that has done its work is not opened");
+        assert!(wait_subscription(&dash).is_none());
+        assert_eq!(dash.keys("o"), [], "a used link is not opened");
     }
 }
 
 #[test]
-fn every_status_says_what_to_do_next() {
-    for (status, said) in [
+fn each_authentication_status_shows_the_next_step() {
+    for (status, expected) in [
         ("connection_required", "connect the user or the agent first"),
         ("token_expired", "force_new = true"),
         ("completed", "Done. Esc goes back"),
@@ -212,12 +217,12 @@ fn every_status_says_what_to_do_next() {
     ] {
         let mut dash = demo_like((120, 30));
         let number = authenticate(&mut dash);
-        answered(&mut dash, number, json!({"status": status}));
+        respond_to_authentication(&mut dash, number, json!({"status": status}));
         let screen = dash.screen();
-        assert!(screen.contains(status) && screen.contains(said), "{screen}");
+        assert!(screen.contains(status) && screen.contains(expected), "{screen}");
         dash.keys("w");
         assert!(dash.screen().contains("Nothing to wait for"), "{}", dash.screen());
-        // Back to what was written.
+        // Esc returns to the editor.
         dash.keys("<Esc>");
         assert!(dash.screen().contains("provider = \"google\""), "{}", dash.screen());
     }
@@ -226,16 +231,16 @@ fn every_status_says_what_to_do_next() {
     let refused = Kind::Invalid(vec!["body.scopes: Field required".into()]);
     dash.done(EffectResult::Authenticated(number, Err(error(refused, "the server rejected a field"))));
     assert!(dash.screen().contains("body.scopes: Field required"), "{}", dash.screen());
-    // Whoever left meanwhile is told what came of it.
+    // If the screen was closed meanwhile, a notice shows the result.
     let mut dash = demo_like((120, 30));
     let number = authenticate(&mut dash);
     dash.keys("<Esc><Esc>");
-    answered(&mut dash, number, json!({"status": "pending", "auth_id": "a"}));
+    respond_to_authentication(&mut dash, number, json!({"status": "pending", "auth_id": "a"}));
     assert!(dash.screen().contains("The authentication that was sent: pending"), "{}", dash.screen());
 }
 
 #[test]
-fn what_is_written_is_checked_and_read_only_profiles_begin_nothing() {
+fn authentication_requests_are_validated_and_refused_when_read_only() {
     let mut dash = demo_like((120, 30));
     dash.keys(":authenticate google<Enter><Down><Down><Home>scops = 3\n<ctrl-r>");
     let screen = dash.screen();
@@ -244,16 +249,16 @@ fn what_is_written_is_checked_and_read_only_profiles_begin_nothing() {
     dash.seal();
     assert_eq!(dash.keys(":authenticate google<Enter>"), []);
     assert!(dash.screen().contains("read-only"), "{}", dash.screen());
-    // One that becomes read-only while it is written sends nothing either.
+    // A profile that becomes read-only during editing sends nothing.
     let mut dash = demo_like((120, 30));
     dash.keys(":authenticate google<Enter><ctrl-r>");
     dash.seal();
     assert_eq!(dash.keys("<ctrl-s>"), []);
 }
 
-/// The change that a key began, whose preview is asked for.
+/// Returns the change that a key started to plan, with its number.
 #[track_caller]
-fn begun(effects: &[Effect]) -> (u64, Service) {
+fn planned_change(effects: &[Effect]) -> (u64, Service) {
     match effects {
         [Effect::Plan(number, _, intent)] => match &**intent {
             Intent::Service(change) => (*number, change.what.clone()),
@@ -264,7 +269,7 @@ fn begun(effects: &[Effect]) -> (u64, Service) {
 }
 
 #[test]
-fn changes_are_written_down_then_shown() {
+fn changes_are_edited_then_previewed() {
     let mut dash = demo_like((120, 36));
     let number = open(&mut dash, "listeners");
     answer(&mut dash, number, listeners());
@@ -274,40 +279,43 @@ fn changes_are_written_down_then_shown() {
         screen.contains("UPDATE") && screen.contains(r#"compute_config.k8s_namespaces = ["agents","batch"]"#),
         "{screen}"
     );
-    let (_, what) = begun(&dash.keys("<ctrl-r>"));
+    let (_, what) = planned_change(&dash.keys("<ctrl-r>"));
     assert_eq!(what, Service::UpdateListener("11111111-1111-4111-8111-111111111111".into()));
     dash.keys("<Esc><Esc>");
-    // Creating begins with an example; a mistake is marked where it is, and goes nowhere.
+    // Creating starts with an example. A mistake is marked at its position, and nothing is planned.
     dash.keys("a<Down><Down><Home>x");
     assert_eq!(dash.keys("<ctrl-r>"), []);
     assert!(dash.screen().contains("✗ line 3, column 1: there is no field `xcompute_id`"), "{}", dash.screen());
     dash.keys("<Backspace>");
-    assert_eq!(begun(&dash.keys("<ctrl-r>")).1, Service::CreateListener);
+    assert_eq!(planned_change(&dash.keys("<ctrl-r>")).1, Service::CreateListener);
     dash.keys("<Esc><Esc>");
-    assert_eq!(begun(&dash.keys("<Down>D")).1, Service::DeleteListener("22222222-2222-4222-8222-222222222222".into()));
+    assert_eq!(
+        planned_change(&dash.keys("<Down>D")).1,
+        Service::DeleteListener("22222222-2222-4222-8222-222222222222".into())
+    );
 }
 
 #[test]
-fn every_change_of_the_lists_has_its_key() {
+fn every_resource_change_has_a_key() {
     let mut dash = demo_like((120, 36));
     let number = open(&mut dash, "providers");
     answer(&mut dash, number, providers());
     let mut seen = Vec::new();
     for keys in ["a<ctrl-r>", "m<ctrl-r>", "u<ctrl-r>", "D", "X"] {
-        seen.push(begun(&dash.keys(keys)).1);
+        seen.push(planned_change(&dash.keys(keys)).1);
         dash.keys("<Esc>");
         if keys.len() > 1 {
             dash.keys("<Esc>");
         }
     }
-    let number = asked(&dash.keys("t"));
+    let number = browse_number(&dash.keys("t"));
     answer(
         &mut dash,
         number,
         json!([{"id": "t1", "provider_id": "github", "provider_account_label": "octo", "scopes": ["repo"]}]),
     );
     for keys in ["u<ctrl-r>", "D", "X"] {
-        seen.push(begun(&dash.keys(keys)).1);
+        seen.push(planned_change(&dash.keys(keys)).1);
         dash.keys("<Esc>");
         if keys.len() > 1 {
             dash.keys("<Esc>");
@@ -316,7 +324,7 @@ fn every_change_of_the_lists_has_its_key() {
     let number = open(&mut dash, "connections bot");
     answer(&mut dash, number, json!([{"id": "c1", "provider_id": "github", "oauth_token_id": "t1"}]));
     for keys in ["a<ctrl-r>", "D"] {
-        seen.push(begun(&dash.keys(keys)).1);
+        seen.push(planned_change(&dash.keys(keys)).1);
         dash.keys("<Esc>");
         if keys.len() > 1 {
             dash.keys("<Esc>");
@@ -324,11 +332,11 @@ fn every_change_of_the_lists_has_its_key() {
     }
     let number = open(&mut dash, "forge");
     answer(&mut dash, number, json!([]));
-    seen.push(begun(&dash.keys("a")).1);
+    seen.push(planned_change(&dash.keys("a")).1);
     dash.keys("<Esc>");
-    seen.push(begun(&dash.keys(":revoke-slack<Enter>")).1);
+    seen.push(planned_change(&dash.keys(":revoke-slack<Enter>")).1);
     dash.keys("<Esc>");
-    seen.push(begun(&dash.keys(":forgeselect s1<Enter><ctrl-r>")).1);
+    seen.push(planned_change(&dash.keys(":forgeselect s1<Enter><ctrl-r>")).1);
     let github = || "github".to_string();
     let agent = || "bot".to_string();
     let expected = [
@@ -350,24 +358,24 @@ fn every_change_of_the_lists_has_its_key() {
 }
 
 #[test]
-fn a_change_that_was_made_is_seen_in_the_list() {
+fn lists_reload_after_a_change() {
     let mut dash = demo_like((120, 36));
     let number = open(&mut dash, "listeners");
     answer(&mut dash, number, listeners());
-    let (number, _) = begun(&dash.keys("D"));
+    let (number, _) = planned_change(&dash.keys("D"));
     let made = runtail_tui::session::msg::Made {
         said: "Delete the listener k8s-prod: done.".into(),
         revision: None,
         vanishing: None,
     };
-    let again = asked(&dash.done(EffectResult::Sent(number, Ok(made))));
+    let again = browse_number(&dash.done(EffectResult::Sent(number, Ok(made))));
     assert!(dash.screen().contains("asking…"), "{}", dash.screen());
     answer(&mut dash, again, json!([]));
     assert!(dash.screen().contains("No listeners."), "{}", dash.screen());
 }
 
-/// What may be pressed in the browser, the editor and on the screen of an authentication.
-fn pressed() -> impl Strategy<Value = &'static str> {
+/// Keys for the resource lists, the editor and the sign-in screen.
+fn any_keys() -> impl Strategy<Value = &'static str> {
     proptest::sample::select(vec![
         ":listeners<Enter>",
         ":providers<Enter>",
@@ -403,14 +411,14 @@ fn pressed() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// Presses keys and answers what is asked, as some server would.
-fn live(dash: &mut Dash, keys: &str) -> Vec<Effect> {
+/// Presses keys and responds to requests as a server would.
+fn press_and_respond(dash: &mut Dash, keys: &str) -> Vec<Effect> {
     let effects = dash.keys(keys);
     for effect in &effects {
         match effect {
             Effect::Browse(number, _, Collection::Providers) => answer(dash, *number, providers()),
             Effect::Browse(number, ..) => answer(dash, *number, listeners()),
-            Effect::Authenticate(number, ..) => answered(
+            Effect::Authenticate(number, ..) => respond_to_authentication(
                 dash,
                 *number,
                 json!({"status": "pending", "url": "https://x.example/?s", "auth_id": "a", "token": "canary-token"}),
@@ -426,25 +434,25 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_begun_that_was_not_looked_at(steps in proptest::collection::vec(pressed(), 1..60)) {
+    fn authentication_is_sent_only_after_its_preview(steps in proptest::collection::vec(any_keys(), 1..60)) {
         let mut dash = demo_like((100, 30));
         for step in steps {
             let shown = matches!(dash.app.overlays.last(),
-                Some(Overlay::SignIn(asked)) if matches!(asked.stage, runtail_tui::features::resources::sign_in::Stage::Ready));
-            let effects = live(&mut dash, step);
-            let begun = effects.iter().any(|effect| matches!(effect, Effect::Authenticate(..)));
-            prop_assert!(!begun || shown && step == "<ctrl-s>", "{step}: {effects:?}");
+                Some(Overlay::SignIn(sign_in)) if matches!(sign_in.stage, runtail_tui::features::resources::sign_in::Stage::Ready));
+            let effects = press_and_respond(&mut dash, step);
+            let sent = effects.iter().any(|effect| matches!(effect, Effect::Authenticate(..)));
+            prop_assert!(!sent || shown && step == "<ctrl-s>", "{step}: {effects:?}");
         }
         let state = format!("{:?}", dash.app);
         prop_assert!(!state.contains("canary"));
     }
 
     #[test]
-    fn a_read_only_dashboard_only_looks(steps in proptest::collection::vec(pressed(), 1..60)) {
+    fn read_only_dashboard_changes_no_resources(steps in proptest::collection::vec(any_keys(), 1..60)) {
         let mut dash = demo_like((100, 30));
         dash.seal();
         for step in steps {
-            let effects = live(&mut dash, step);
+            let effects = press_and_respond(&mut dash, step);
             let writes = |effect: &Effect| matches!(effect, Effect::Plan(..) | Effect::Send(..) | Effect::Authenticate(..));
             prop_assert!(!effects.iter().any(writes), "{step}: {effects:?}");
         }
@@ -452,7 +460,7 @@ proptest! {
 }
 
 #[test]
-fn a_session_of_forges_picker_is_shown() {
+fn forge_session_is_shown() {
     let mut dash = demo_like((120, 30));
     let effects = dash.keys(":forgesession s-1<Enter>");
     let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };

@@ -1,4 +1,4 @@
-//! The dashboard's screens: messages and key strings in, text out. No terminal, no network, no clock.
+//! The dashboard's screens: messages and keys in, text out, without a terminal, network or clock.
 
 use runtail_api::Kind;
 use runtail_testkit::dash;
@@ -9,13 +9,13 @@ use runtail_tui::session::msg::{Effect, Msg, StreamTarget, SubscriptionId};
 use std::time::Duration;
 
 #[test]
-fn three_panes_from_120_columns_on() {
+fn wide_terminals_show_three_panes() {
     let mut dash = demo_like((140, 40));
     insta::assert_snapshot!(dash.screen());
 }
 
 #[test]
-fn one_pane_at_80x24() {
+fn small_terminals_show_one_pane() {
     let mut dash = demo_like((80, 24));
     insta::assert_snapshot!("deployments_80x24", dash.screen());
     dash.keys("<Tab>");
@@ -23,7 +23,7 @@ fn one_pane_at_80x24() {
 }
 
 #[test]
-fn the_smallest_size_and_below() {
+fn too_small_terminals_show_a_message() {
     let mut dash = demo_like((60, 12));
     insta::assert_snapshot!("deployments_60x12", dash.screen());
     let mut dash = demo_like((59, 12));
@@ -31,7 +31,7 @@ fn the_smallest_size_and_below() {
 }
 
 #[test]
-fn ascii_only() {
+fn ascii_option_draws_only_ascii() {
     let mut dash = demo_like((140, 40));
     dash.ascii = true;
     let screen = dash.screen();
@@ -40,7 +40,7 @@ fn ascii_only() {
 }
 
 #[test]
-fn no_key_of_the_footer_is_cut() {
+fn footer_keys_are_never_cut() {
     for width in 60..=140 {
         for ascii in [false, true] {
             let mut dash = demo_like((width, 24));
@@ -53,7 +53,7 @@ fn no_key_of_the_footer_is_cut() {
 }
 
 #[test]
-fn a_stream_token_by_token() {
+fn streamed_tokens_are_shown_in_messages_and_raw() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.capture("agent-messages-tuple");
@@ -77,7 +77,7 @@ fn scrolling_up_pauses_and_end_follows() {
     dash.capture("agent-events");
     assert_eq!(dash.body(), paused, "a paused view does not move");
     assert!(dash.screen().contains("‖ 42 new · G"), "{}", dash.screen());
-    // The other views stand at the same event, and the way back leads to the same place.
+    // The other views select the same event, and switching back keeps the position.
     dash.keys("5");
     assert!(dash.screen().contains("‖"), "{}", dash.screen());
     dash.keys("7");
@@ -87,15 +87,15 @@ fn scrolling_up_pauses_and_end_follows() {
 }
 
 #[test]
-fn all_views_stand_at_one_event() {
+fn views_in_a_split_share_the_cursor() {
     let mut dash = demo_like((200, 40));
     dash.open_thread();
     dash.capture_now("fanout-many-subgraphs");
     dash.keys("f2|<Tab>7<BackTab><Home><Down><Down>");
     insta::assert_snapshot!("split_200x40", dash.screen());
     let at = dash.app.viewer().unwrap().anchor().unwrap();
-    assert_eq!(dash.screen().matches('▌').count(), 2, "both halves show the cursor: {}", dash.screen());
-    // The state after the update, and from it back to the same event in the other half.
+    assert_eq!(dash.screen().matches('▌').count(), 2, "both views show the cursor: {}", dash.screen());
+    // The state view selects the state after the update.
     dash.keys("3");
     let viewer = dash.app.viewer().unwrap();
     let state = viewer.snapshot_at(viewer.snapshot.unwrap()).unwrap();
@@ -105,14 +105,14 @@ fn all_views_stand_at_one_event() {
 }
 
 #[test]
-fn streams_in_tabs() {
+fn streams_are_shown_in_tabs() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.keys("<Esc><Down><Enter>");
     insta::assert_snapshot!("tabs_140x40", dash.screen());
-    // What comes goes to the first one.
+    // New events arrive in the first stream.
     dash.capture("agent-messages-tuple");
-    assert!(dash.screen().contains("9775 ◐*"), "the other one has news: {}", dash.screen());
+    assert!(dash.screen().contains("9775 ◐*"), "the other tab is marked as changed: {}", dash.screen());
     dash.keys("<Esc>");
     assert!(dash.screen().contains("► 2 streams *"), "{}", dash.screen());
     dash.keys("}");
@@ -120,7 +120,7 @@ fn streams_in_tabs() {
 }
 
 #[test]
-fn what_the_connection_does_is_always_said() {
+fn connection_state_is_always_shown() {
     let mut dash = demo_like((100, 24));
     dash.open_thread();
     assert!(dash.screen().contains("connecting"), "{}", dash.screen());
@@ -140,7 +140,7 @@ fn what_the_connection_does_is_always_said() {
 }
 
 #[test]
-fn the_composer_shows_where_json_is_wrong_and_sends_nothing() {
+fn composer_shows_json_errors_and_sends_nothing() {
     let mut dash = demo_like((100, 30));
     dash.open_server();
     dash.keys("n");
@@ -151,7 +151,7 @@ fn the_composer_shows_where_json_is_wrong_and_sends_nothing() {
     assert!(screen.contains("✗ line 1, column 1: expected value"), "{screen}");
     assert!(screen.contains("Nothing was sent"), "{screen}");
     assert!(dash.app.viewer().is_none());
-    // Leaving loses nothing.
+    // Closing the composer keeps the draft.
     dash.keys("<Esc>n");
     assert!(dash.screen().contains("oops{"), "{}", dash.screen());
     dash.keys("<Home><Delete><Delete><Delete><Delete><ctrl-s>");
@@ -161,7 +161,7 @@ fn the_composer_shows_where_json_is_wrong_and_sends_nothing() {
 }
 
 #[test]
-fn a_read_only_profile_starts_nothing() {
+fn read_only_profiles_start_no_runs() {
     let mut dash = demo_like((100, 30));
     dash.seal();
     dash.open_server();
@@ -171,7 +171,7 @@ fn a_read_only_profile_starts_nothing() {
 }
 
 #[test]
-fn threads_assistants_and_runs() {
+fn thread_assistant_and_run_lists_match_the_snapshots() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
     insta::assert_snapshot!("threads", dash.screen());
@@ -183,7 +183,7 @@ fn threads_assistants_and_runs() {
 }
 
 #[test]
-fn a_failing_profile_is_a_badge_and_empties_nothing() {
+fn failing_profile_is_marked_and_keeps_its_rows() {
     let mut dash = demo_like((140, 40));
     let before = dash.app.deployments.list.rows.len();
     dash.refuse("prod-eu");
@@ -195,22 +195,22 @@ fn a_failing_profile_is_a_badge_and_empties_nothing() {
 }
 
 #[test]
-fn unknown_words_are_shown_as_they_are() {
+fn unknown_statuses_are_shown_verbatim() {
     let mut dash = demo_like((160, 40));
-    dash.odd_words();
+    dash.unknown_statuses();
     let screen = dash.screen();
     assert!(screen.contains("? NOVEL") && screen.contains("? REBALANCING"), "{screen}");
 }
 
 #[test]
-fn help_lists_what_works() {
+fn help_lists_available_keys() {
     let mut dash = demo_like((100, 30));
     dash.keys("?");
     insta::assert_snapshot!("help", dash.screen());
 }
 
 #[test]
-fn filtering_by_typing() {
+fn deployments_are_filtered_while_typing() {
     let mut dash = demo_like((140, 40));
     dash.keys("/inv");
     assert!(dash.screen().contains("1 of 5 ") && dash.screen().contains("   /inv"), "{}", dash.screen());
@@ -219,29 +219,29 @@ fn filtering_by_typing() {
 }
 
 #[test]
-fn from_a_cold_start_to_a_streaming_thread_in_two_keys() {
+fn two_keys_open_a_thread_from_a_cold_start() {
     let mut dash = demo_like((140, 40));
     let effects = dash.keys("<Enter>");
     assert!(effects.iter().any(|e| matches!(e, Effect::FetchAssistants(_))));
     dash.threads();
     dash.keys("<Enter>");
     assert!(matches!(dash.app.viewer().unwrap().target, StreamTarget::Tail { .. }));
-    // Leaving the stream is one step back. It stays in its tab until it is closed, without a word to the server.
+    // Esc leaves the stream, which stays in its tab until it is closed, without a request to the server.
     assert!(dash.keys("<Esc>").is_empty());
     assert!(dash.app.viewer().is_none());
     assert_eq!(dash.app.focus, Pane::Stream);
 }
 
 #[test]
-fn server_text_cannot_paint() {
+fn server_text_cannot_control_the_terminal() {
     let mut dash = demo_like((140, 40));
-    dash.hostile();
+    dash.hostile_names();
     let screen = dash.screen();
     assert!(!screen.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{screen:?}");
 }
 
 #[test]
-fn any_size_can_be_drawn() {
+fn screens_render_at_any_size() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.capture("fanout-many-subgraphs");
@@ -256,43 +256,43 @@ fn any_size_can_be_drawn() {
     }
 }
 
-/// `UPDATE_PICTURE=1 cargo test --test state screens` draws it again.
-fn is_pictured(dash: &mut dash::Dash, path: &str) {
+/// Compares a picture with the screen. `UPDATE_PICTURE=1 cargo test --test state screens` updates it.
+fn assert_picture(dash: &mut dash::Dash, path: &str) {
     let svg = picture::svg(&dash.buffer());
     if std::env::var_os("UPDATE_PICTURE").is_some() {
         std::fs::write(path, &svg).unwrap();
     }
     assert!(
         std::fs::read_to_string(path).is_ok_and(|kept| kept == svg),
-        "{path} is old: UPDATE_PICTURE=1 draws it again"
+        "{path} is outdated: UPDATE_PICTURE=1 updates it"
     );
 }
 
 #[test]
-fn the_pictures_in_the_readme_are_the_real_screens() {
+fn readme_pictures_match_the_screens() {
     let mut dash = demo_like((132, 34));
     dash.open_thread();
-    dash.runs_now("support", "01a1fc40-9290-7e84-9637-9e20eb6362d4");
+    dash.run_started_now("support", "01a1fc40-9290-7e84-9637-9e20eb6362d4");
     dash.recording("tests/fixtures/support-run.jsonl");
-    is_pictured(&mut dash, "assets/screen.svg");
-    // The viewer alone, in two halves.
+    assert_picture(&mut dash, "assets/screen.svg");
+    // The viewer full-screen, in a split.
     let mut dash = demo_like((140, 36));
     dash.open_thread();
-    dash.runs_now("research", "01a1fede-b95a-7da2-8d5f-2d1c4e853bea");
-    dash.recording_as_it_went("tests/fixtures/research-run.jsonl");
+    dash.run_started_now("research", "01a1fede-b95a-7da2-8d5f-2d1c4e853bea");
+    dash.recording_at_original_pace("tests/fixtures/research-run.jsonl");
     dash.keys("f|<Tab>4");
-    is_pictured(&mut dash, "assets/viewer.svg");
+    assert_picture(&mut dash, "assets/viewer.svg");
 }
 
 #[test]
-fn help_begins_with_the_keys_of_the_place_that_it_was_asked_for_in() {
+fn help_starts_with_the_current_context() {
     fn first(dash: &mut dash::Dash, keys: &str) -> String {
         dash.keys(keys);
         dash.screen().lines().nth(3).unwrap_or_default().trim().to_string()
     }
     let mut dash = demo_like((80, 24));
     assert_eq!(first(&mut dash, "?"), "Deployments");
-    // A page of text has no keys of its own.
+    // Text pages have no own keys.
     assert_eq!(first(&mut dash, "<Esc>!?"), "Deployments");
     dash.keys("<Esc><Esc>");
     dash.open_thread();
@@ -303,30 +303,30 @@ fn help_begins_with_the_keys_of_the_place_that_it_was_asked_for_in() {
 }
 
 #[test]
-fn the_wide_table_says_both_statuses_and_what_is_live() {
+fn wide_table_shows_both_statuses_and_the_live_revision() {
     let mut dash = demo_like((160, 24));
     dash.keys("f");
-    insta::assert_snapshot!("fleet_160x24", dash.screen());
+    insta::assert_snapshot!("deployments_160x24", dash.screen());
 }
 
-/// The names in the order shown.
+/// Returns the names in the order shown.
 fn order(dash: &mut dash::Dash) -> Vec<String> {
     dash.app.relayout();
     dash.app.deployments.list.all_shown().map(|row| format!("{}/{}", row.tag, row.name)).collect()
 }
 
 #[test]
-fn any_column_sorts_and_the_selection_stays_with_its_row() {
+fn sorting_by_any_column_keeps_the_selection() {
     let mut dash = demo_like((160, 24));
     dash.keys("f");
     let selected = dash.app.deployments.list.picker.selected.clone();
-    // Name, region, state, newest: what failed is first, then what moves.
+    // Columns name, region, state, newest: failed revisions first, then those in progress.
     dash.keys("ssss");
     assert_eq!(order(&mut dash)[..3], ["us/invoice-agent", "eu/support-bot", "us/triage"]);
     dash.keys("S");
     assert_eq!(order(&mut dash).last().unwrap(), "us/invoice-agent");
     assert_eq!(dash.app.deployments.list.picker.selected, selected);
-    // All the way round, every head in its turn.
+    // s cycles through all columns.
     let mut seen = std::collections::BTreeSet::new();
     for _ in 0..20 {
         dash.keys("s");
@@ -334,7 +334,7 @@ fn any_column_sorts_and_the_selection_stays_with_its_row() {
         order(&mut dash);
     }
     assert_eq!(seen.len(), dash.app.columns().len());
-    // A click on a head sorts by it, a second one the other way round.
+    // A click on a heading sorts by it, and a second click reverses the order.
     let name = dash.app.columns()[0];
     for reversed in [false, true, false] {
         dash.feed(Msg::Click { x: name.x, y: 3 });
@@ -346,9 +346,9 @@ fn any_column_sorts_and_the_selection_stays_with_its_row() {
 }
 
 #[test]
-fn the_filter_knows_fields_opposites_and_letters() {
+fn filter_supports_fields_negation_and_fuzzy_matches() {
     let mut dash = demo_like((140, 40));
-    for (filter, wanted) in [
+    for (filter, expected) in [
         ("newest:failed", vec!["us/invoice-agent"]),
         ("region:eu !unused", vec!["eu/support-bot"]),
         ("live:older type:prod", vec!["us/invoice-agent", "eu/support-bot"]),
@@ -356,14 +356,14 @@ fn the_filter_knows_fields_opposites_and_letters() {
         ("nothing-like-it", vec![]),
     ] {
         dash.keys(&format!("/<ctrl-u>{filter}<Enter>"));
-        assert_eq!(order(&mut dash), wanted, "{filter}");
+        assert_eq!(order(&mut dash), expected, "{filter}");
     }
     let screen = dash.screen();
     assert!(screen.contains("No match for “nothing-like-it”") && screen.contains("field:word"), "{screen}");
 }
 
 #[test]
-fn logs_of_marked_deployments_are_one_view() {
+fn logs_of_marked_deployments_are_merged() {
     let mut dash = demo_like((140, 40));
     dash.keys("<Home>mm");
     let screen = dash.screen();
@@ -372,13 +372,13 @@ fn logs_of_marked_deployments_are_one_view() {
     assert!(dash.screen().contains("Loading lines"), "{}", dash.screen());
     dash.log_lines();
     insta::assert_snapshot!("logs_merged", dash.screen());
-    // Only what is asked for now counts: the level and the time are asked of the server, the words are looked for here.
+    // The level and the time are filtered by the server, words are filtered here.
     dash.keys("vvt");
     assert!(dash.screen().contains("warning and worse   of the last 15m"), "{}", dash.screen());
     dash.log_lines();
     dash.keys("/!slow level:warn<Enter>");
     assert!(dash.screen().contains("4 lines, 0 shown"), "{}", dash.screen());
-    // Esc: the filter, then the logs.
+    // Esc clears the filter first, then closes the logs.
     dash.keys("<Esc>");
     assert!(dash.screen().contains("Slow request"), "{}", dash.screen());
     dash.keys("<Enter>");
@@ -388,7 +388,7 @@ fn logs_of_marked_deployments_are_one_view() {
 }
 
 #[test]
-fn a_log_says_what_is_new_and_what_may_be_missing() {
+fn logs_report_new_and_possibly_missing_lines() {
     let mut dash = demo_like((140, 40));
     dash.keys("<Home>l");
     dash.log_lines();
@@ -402,17 +402,17 @@ fn a_log_says_what_is_new_and_what_may_be_missing() {
     assert!(dash.screen().contains("PAUSED +1 new"), "{}", dash.screen());
     dash.keys("<Esc><End><Up>");
     assert!(dash.screen().contains("PAUSED") && !dash.screen().contains(" new"), "{}", dash.screen());
-    // Read anew, it is another question.
+    // A new level starts a new request.
     dash.keys("v");
     assert!(!dash.screen().contains("may have more lines"), "{}", dash.screen());
-    // Where there are several, it says which.
+    // With several logs, the message names the deployment.
     dash.keys("<Esc><Home>mml");
     dash.app.logs.as_mut().expect("logs").note_incomplete(1, true);
     assert!(dash.screen().contains("us › invoice-agent: the server may have more lines"), "{}", dash.screen());
 }
 
 #[test]
-fn a_failed_revision_is_explained_on_one_screen() {
+fn failed_revision_is_explained_on_one_screen() {
     let mut dash = demo_like((100, 34));
     dash.keys("<Home>e");
     assert!(dash.screen().contains("Loading its record"), "{}", dash.screen());
@@ -427,33 +427,33 @@ fn two_revisions_are_compared() {
     let mut dash = demo_like((100, 30));
     dash.keys("<Tab><Home>=");
     insta::assert_snapshot!("difference", dash.screen());
-    // With a mark it is that one, whatever stands between.
+    // A marked revision is compared instead of the previous one.
     dash.keys("<Esc><End>m<Home>=");
     assert!(dash.screen().contains("77777777…7777 → 44444444…4444"), "{}", dash.screen());
 }
 
 #[test]
-fn who_watches_a_revision_is_called_when_it_ends() {
+fn watched_revision_alerts_when_it_ends() {
     let mut dash = demo_like((140, 40));
     dash.keys("w");
     assert!(dash.screen().contains("»▌ support-bot"), "{}", dash.screen());
     assert!(dash.watched("DEPLOYING").is_empty());
-    // Wherever one is by then.
+    // The alert is sent from any screen.
     dash.keys("<Home><Enter>");
     let effects = dash.watched("DEPLOYED");
     let [Effect::Alert(title, text)] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(title, "eu › support-bot › 44444444…4444");
     assert!(text.starts_with("is DEPLOYED"), "{text}");
     assert!(dash.app.deployments.watches.is_empty() && dash.screen().contains("is DEPLOYED"), "{}", dash.screen());
-    // What has ended cannot be waited for.
+    // A revision that has ended can't be watched.
     dash.keys("<Esc><Home>w");
     assert!(dash.app.deployments.watches.is_empty() && dash.screen().contains("nothing to watch"), "{}", dash.screen());
 }
 
 #[test]
-fn a_refused_key_stops_its_profile_until_somebody_acts() {
+fn rejected_key_stops_its_profile_until_a_retry() {
     let mut dash = demo_like((140, 40));
-    let asked = |dash: &dash::Dash| {
+    let polls = |dash: &dash::Dash| {
         let of = |key: &SubscriptionId| match key {
             SubscriptionId::Deployments(p) | SubscriptionId::Newest(p) | SubscriptionId::Revisions(p, _) => {
                 &**p == "prod-eu"
@@ -462,15 +462,15 @@ fn a_refused_key_stops_its_profile_until_somebody_acts() {
         };
         runtail_tui::app::subscriptions(&dash.app).iter().filter(|s| of(&s.key)).count()
     };
-    assert_eq!(asked(&dash), 3, "the selected deployment is of this profile");
+    assert_eq!(polls(&dash), 3, "the selected deployment is of this profile");
     dash.refuse("prod-eu");
-    assert_eq!(asked(&dash), 0);
+    assert_eq!(polls(&dash), 0);
     dash.keys("r");
-    assert_eq!(asked(&dash), 3);
+    assert_eq!(polls(&dash), 3);
 }
 
 #[test]
-fn a_document_is_searched() {
+fn json_documents_can_be_searched() {
     let mut dash = demo_like((100, 30));
     dash.record(r#"{"a":{"url":"https://x"},"b":[{"Url":"https://y"}]}"#);
     dash.keys("/url");
@@ -482,7 +482,7 @@ fn a_document_is_searched() {
 }
 
 #[test]
-fn the_header_says_how_each_of_eight_profiles_is() {
+fn header_shows_the_status_of_eight_profiles() {
     let regions = ["us", "eu", "apac", "aws"];
     let profiles: String =
         (0..8).map(|n| format!("[profiles.p{n}]\nregion = \"{}\"\napi_key_env = \"K\"\n", regions[n % 4])).collect();
@@ -494,7 +494,7 @@ fn the_header_says_how_each_of_eight_profiles_is() {
     for n in 0..8 {
         dash.answer(of(n), dash::listed(Vec::new()));
     }
-    // Two profiles of one region are told apart by their names.
+    // Profiles of one region are distinguished by their names.
     assert!(dash.screen().lines().next().unwrap().contains("p5 ●  p6 ●  p7 ●"), "{}", dash.screen());
     dash.fails(of(1), Kind::RateLimited(Some(Duration::from_secs(40))));
     dash.fails(of(2), Kind::Server(503));

@@ -1,4 +1,4 @@
-//! Searching, filtering and marking in the stream viewer, as scripts of messages and as screens.
+//! Search, filters and marks in the stream viewer: scripted keys and screens.
 
 use jiff::{SignedDuration, Timestamp};
 use ratatui::style::{Color, Modifier};
@@ -18,7 +18,7 @@ fn opened(size: (u16, u16), capture: &str) -> Dash {
     dash
 }
 
-/// So many events, of which every `each`th says "needle".
+/// Creates events; every `each`th contains "needle".
 fn events(from: u64, count: u64, each: u64) -> Vec<Item> {
     let at: Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
     let event = |seq: u64| {
@@ -44,19 +44,19 @@ fn events(from: u64, count: u64, each: u64) -> Vec<Item> {
     items
 }
 
-/// Lets the search go on until it has seen all; says how many turns that took.
+/// Ticks until the search is complete, and returns the number of ticks.
 fn finish(dash: &mut Dash) -> usize {
-    let mut turns = 0;
+    let mut ticks = 0;
     while dash.app.next_tick().is_some_and(|pause| pause < Duration::from_millis(100)) {
         dash.feed(Msg::Tick);
-        turns += 1;
-        assert!(turns < 100_000, "the search never ends");
+        ticks += 1;
+        assert!(ticks < 100_000, "the search never ends");
     }
-    turns
+    ticks
 }
 
-/// The line under the tabs.
-fn told(dash: &mut Dash) -> String {
+/// Returns the line under the tabs.
+fn status_line(dash: &mut Dash) -> String {
     dash.screen().lines().nth(4).unwrap_or_default().trim().to_string()
 }
 
@@ -65,59 +65,59 @@ fn anchor(dash: &Dash) -> Option<Seq> {
 }
 
 #[test]
-fn a_search_lights_all_hits_and_goes_from_one_to_the_next() {
+fn search_highlights_hits_and_steps_between_them() {
     let mut dash = opened((100, 30), "agent-messages-tuple");
     dash.keys("7/weather");
     insta::assert_snapshot!("search_typed", dash.screen());
     dash.keys("<Enter>");
     finish(&mut dash);
     let first = anchor(&dash).unwrap();
-    let place = told(&mut dash);
+    let place = status_line(&mut dash);
     assert!(place.starts_with("/weather  ") && place.contains(" of "), "{place}");
     dash.keys("]");
     let next = anchor(&dash).unwrap();
     assert_ne!(first, next);
     dash.keys("[");
     assert_eq!(anchor(&dash), Some(first));
-    // Hits are reversed, which is seen without colour.
+    // Hits are reversed, which is visible without color.
     let buffer = dash.buffer();
-    let lit = buffer.content.iter().filter(|cell| cell.modifier.contains(Modifier::REVERSED)).count();
-    assert!(lit >= "weather".len(), "{lit}");
+    let highlighted = buffer.content.iter().filter(|cell| cell.modifier.contains(Modifier::REVERSED)).count();
+    assert!(highlighted >= "weather".len(), "{highlighted}");
     // The other views of the tab are searched too.
     dash.keys("1");
     finish(&mut dash);
     insta::assert_snapshot!("search_messages", dash.screen());
     dash.keys("<Esc>");
-    assert!(!dash.screen().contains("/weather"), "one step back takes the search away");
+    assert!(!dash.screen().contains("/weather"), "Esc clears the search first");
     assert!(dash.app.viewer().is_some());
 }
 
 #[test]
-fn the_search_of_the_state_says_how_many_it_found_and_goes_first_on_the_way_back() {
+fn state_search_counts_hits_and_is_cleared_before_leaving() {
     let mut dash = opened((100, 30), "agent-values");
     dash.keys("3/weather<Enter>");
-    let line = told(&mut dash);
+    let line = status_line(&mut dash);
     assert!(line.contains("/weather 1 of "), "{line}");
     dash.keys("]");
-    assert!(told(&mut dash).contains("/weather 2 of "), "{}", told(&mut dash));
+    assert!(status_line(&mut dash).contains("/weather 2 of "), "{}", status_line(&mut dash));
     assert!(dash.screen().lines().last().unwrap().contains("Esc clear"), "the footer says what Esc does");
     dash.keys("<Esc>");
-    let line = told(&mut dash);
-    assert!(line.starts_with("state ") && !line.contains("/weather"), "one step back takes the search away: {line}");
+    let line = status_line(&mut dash);
+    assert!(line.starts_with("state ") && !line.contains("/weather"), "Esc clears the search first: {line}");
     dash.keys("/no such thing<Enter>");
-    assert!(told(&mut dash).contains("no hit"), "{}", told(&mut dash));
+    assert!(status_line(&mut dash).contains("no hit"), "{}", status_line(&mut dash));
     dash.keys("<Esc><Esc>");
-    assert!(dash.app.viewer().is_none(), "and the next one leaves");
+    assert!(dash.app.viewer().is_none(), "and the next Esc leaves");
 }
 
 #[test]
-fn the_footer_offers_what_the_view_can_do() {
+fn footer_lists_the_views_keys() {
     let mut dash = opened((140, 30), "agent-values");
     let mut footer = |keys: &str| {
         dash.keys(keys);
         dash.screen().lines().last().unwrap().to_string()
     };
-    assert!(!footer("1").contains("End follow"), "what is followed already");
+    assert!(!footer("1").contains("End follow"), "already following");
     let values = footer("3");
     assert!(values.contains("⏎ fold") && values.contains("= compare"), "{values}");
     let changes = footer("=");
@@ -125,27 +125,27 @@ fn the_footer_offers_what_the_view_can_do() {
     let raw = footer("7");
     assert!(raw.contains("⏎ event") && raw.contains("v as received"), "{raw}");
     assert!(footer("v").contains("v summary"));
-    assert!(footer("<Up>").contains("End follow"), "whoever moved up is told the way back");
+    assert!(footer("<Up>").contains("End follow"), "following is offered after moving up");
 }
 
-/// The screen without colours, with what is lit between brackets.
-fn lit_without_colour(dash: &mut Dash) -> String {
+/// Returns the screen without colors, with highlighted text in brackets.
+fn highlights_without_color(dash: &mut Dash) -> String {
     let (w, h) = dash.app.session.size;
     dash.color = false;
     let buffer = dash.buffer();
     dash.color = true;
     let mut out = String::new();
     for y in 0..h {
-        let mut was_lit = false;
+        let mut was_highlighted = false;
         let mut line = String::new();
         for x in 0..w {
             let cell = &buffer[(x, y)];
             assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset));
-            let is_lit = cell.modifier.contains(Modifier::REVERSED);
-            if is_lit != was_lit {
-                line.push(if is_lit { '⟦' } else { '⟧' });
+            let is_highlighted = cell.modifier.contains(Modifier::REVERSED);
+            if is_highlighted != was_highlighted {
+                line.push(if is_highlighted { '⟦' } else { '⟧' });
             }
-            was_lit = is_lit;
+            was_highlighted = is_highlighted;
             line.push_str(cell.symbol());
         }
         out.push_str(line.trim_end());
@@ -155,18 +155,18 @@ fn lit_without_colour(dash: &mut Dash) -> String {
 }
 
 #[test]
-fn hits_are_seen_without_colour_in_little_room() {
+fn search_hits_are_visible_without_color_on_small_screens() {
     let mut dash = opened((80, 24), "agent-messages-tuple");
     dash.keys("7/krak|chat<Enter>");
     finish(&mut dash);
-    insta::assert_snapshot!("search_80x24_no_colour", lit_without_colour(&mut dash));
+    insta::assert_snapshot!("search_80x24_no_color", highlights_without_color(&mut dash));
     dash.keys("1");
     finish(&mut dash);
-    insta::assert_snapshot!("search_messages_80x24_no_colour", lit_without_colour(&mut dash));
+    insta::assert_snapshot!("search_messages_80x24_no_color", highlights_without_color(&mut dash));
 }
 
 #[test]
-fn what_is_saved_is_what_the_filter_lets_through() {
+fn filtered_export_contains_only_matches() {
     let mut dash = demo_like((100, 24));
     dash.open_thread();
     dash.items(events(1, 5000, 1000));
@@ -178,7 +178,7 @@ fn what_is_saved_is_what_the_filter_lets_through() {
         let mut part = Part::default();
         let before = next;
         (next, after) = viewer.export_part(View::Raw, Format::Jsonl, (next, end), after, &mut part);
-        assert!(next > before, "a part with nothing in it goes on too");
+        assert!(next > before, "a part without matches advances too");
         saved.extend(part.chunks.into_iter().filter_map(|chunk| match chunk {
             Chunk::Record(record) => match *record {
                 Record::Event(event) => Some(event.seq.0),
@@ -191,7 +191,7 @@ fn what_is_saved_is_what_the_filter_lets_through() {
 }
 
 #[test]
-fn from_an_event_that_was_let_go_the_way_leads_on() {
+fn navigation_continues_from_an_evicted_event() {
     let mut dash = demo_like((100, 24));
     dash.app.session.settings.tape.max_rows = 100;
     dash.open_thread();
@@ -212,7 +212,7 @@ fn from_an_event_that_was_let_go_the_way_leads_on() {
     (1..6).for_each(|n| dash.items(failures(50 * n + 1)));
     assert_eq!(dash.app.viewer().unwrap().tape.first_seq(), Some(Seq(201)));
     dash.keys("]");
-    assert_eq!(anchor(&dash), Some(Seq(210)), "the first failure that is still there");
+    assert_eq!(anchor(&dash), Some(Seq(210)), "the oldest failure still in memory");
     dash.app.viewer_mut().unwrap().go_to(Seq(1));
     dash.items(failures(301));
     dash.keys("[");
@@ -220,7 +220,7 @@ fn from_an_event_that_was_let_go_the_way_leads_on() {
 }
 
 #[test]
-fn a_click_ends_what_is_typed_and_the_place_stays() {
+fn click_closes_the_search_prompt_and_keeps_the_position() {
     let mut dash = opened((100, 24), "agent-events");
     dash.keys("7/on_chain");
     finish(&mut dash);
@@ -228,14 +228,14 @@ fn a_click_ends_what_is_typed_and_the_place_stays() {
     assert!(dash.app.prompt.is_none());
     dash.keys("<Down><Down>");
     let here = anchor(&dash);
-    // The search goes, and nobody is thrown back to where they stood when they began to type.
+    // Clearing the search doesn't return to the position from before it.
     dash.keys("<Esc>");
     assert!(dash.app.viewer().unwrap().finding().pattern.is_empty());
     assert_eq!(anchor(&dash), here);
 }
 
 #[test]
-fn esc_gives_back_the_place_and_enter_keeps_it() {
+fn esc_restores_the_position_and_enter_keeps_it() {
     let mut dash = opened((100, 24), "agent-events");
     dash.keys("7<Up><Up><Up>");
     let (before, body) = (anchor(&dash), dash.body());
@@ -249,26 +249,26 @@ fn esc_gives_back_the_place_and_enter_keeps_it() {
     let found = anchor(&dash);
     assert_ne!(found, before);
     dash.keys("/<Esc>");
-    assert_eq!(anchor(&dash), found, "what was kept is what one comes back to");
-    // Following goes on after a search that was given up.
+    assert_eq!(anchor(&dash), found, "Esc returns to the position that Enter kept");
+    // Following continues after a canceled search.
     dash.keys("<Esc><End>/on_chain<Esc>");
     assert_eq!(anchor(&dash), None);
 }
 
 #[test]
-fn a_pattern_that_is_no_regex_is_said_and_searched_as_it_stands() {
+fn invalid_regex_is_reported_and_searched_as_text() {
     let mut dash = opened((120, 24), "agent-values");
     dash.app.zoom = true;
     dash.keys("7/sunny(");
-    let said = told(&mut dash);
-    assert!(said.contains("no hit") && said.contains("not a regex (unclosed group); searched as text"), "{said}");
+    let line = status_line(&mut dash);
+    assert!(line.contains("no hit") && line.contains("not a regex (unclosed group); searched as text"), "{line}");
     dash.keys("<Backspace>");
     finish(&mut dash);
-    assert!(!told(&mut dash).contains("no regex"), "{}", told(&mut dash));
+    assert!(!status_line(&mut dash).contains("not a regex"), "{}", status_line(&mut dash));
 }
 
 #[test]
-fn a_hit_far_out_in_a_line_is_shown() {
+fn distant_hit_in_a_long_line_is_shown() {
     let mut dash = demo_like((100, 24));
     dash.open_thread();
     let mut items = events(1, 1, 7);
@@ -287,14 +287,14 @@ fn a_hit_far_out_in_a_line_is_shown() {
     })));
     dash.items(items);
     dash.keys("7/needle is");
-    assert!(finish(&mut dash) > 0, "five megabytes take more than one turn");
+    assert!(finish(&mut dash) > 0, "five megabytes take more than one tick");
     let screen = dash.screen();
     assert!(screen.contains("the needle is hereyyy"), "{screen}");
     assert_eq!(anchor(&dash), Some(Seq(2)));
 }
 
 #[test]
-fn a_filter_says_what_it_hides_and_holds_in_every_view() {
+fn filter_counts_hidden_events_and_applies_to_every_view() {
     let mut dash = opened((100, 30), "fanout-many-subgraphs");
     dash.keys("7&ns:sub mode:values<Enter>");
     finish(&mut dash);
@@ -303,65 +303,69 @@ fn a_filter_says_what_it_hides_and_holds_in_every_view() {
     finish(&mut dash);
     assert!(dash.screen().contains("No match for ns:sub mode:values."), "{}", dash.screen());
     dash.keys("8");
-    assert!(told(&mut dash).contains("this view is not filtered"), "{}", told(&mut dash));
+    assert!(status_line(&mut dash).contains("this view is not filtered"), "{}", status_line(&mut dash));
     dash.keys("7&<Backspace><Backspace>");
     assert!(dash.screen().lines().last().unwrap().starts_with(" &ns:sub mode:valu"), "{}", dash.screen());
     dash.keys("<Esc>");
-    assert!(told(&mut dash).contains("&ns:sub mode:values"), "{}", told(&mut dash));
+    assert!(status_line(&mut dash).contains("&ns:sub mode:values"), "{}", status_line(&mut dash));
     dash.keys("<Esc>");
-    assert!(!told(&mut dash).contains("ns:sub"));
+    assert!(!status_line(&mut dash).contains("ns:sub"));
     dash.keys("&is:green");
-    let said = told(&mut dash);
-    assert!(said.contains("no filter   ? is:green: expected error, odd or heartbeat"), "{said}");
+    let line = status_line(&mut dash);
+    assert!(line.contains("no filter   ? is:green: expected error, odd or heartbeat"), "{line}");
 }
 
 #[test]
-fn a_filtered_stream_is_followed() {
+fn following_works_with_a_filter() {
     let mut dash = demo_like((100, 24));
     dash.open_thread();
     dash.items(events(1, 100, 10));
     dash.keys("7&needle<Enter>");
     finish(&mut dash);
-    assert!(dash.app.viewer().unwrap().follows() && told(&mut dash).contains("90 of 100 hidden"), "{}", dash.screen());
+    assert!(
+        dash.app.viewer().unwrap().follows() && status_line(&mut dash).contains("90 of 100 hidden"),
+        "{}",
+        dash.screen()
+    );
     dash.items(events(101, 105, 10));
     finish(&mut dash);
-    assert!(told(&mut dash).contains("185 of 205 hidden"), "{}", told(&mut dash));
+    assert!(status_line(&mut dash).contains("185 of 205 hidden"), "{}", status_line(&mut dash));
     let body = dash.body();
     assert!(body.contains("needle · n 200") && !body.contains("hay"), "{body}");
-    // Paused, only what fits is told of as new.
+    // While paused, only matching events count as new.
     dash.keys("<Up>");
     dash.items(events(206, 20, 10));
     finish(&mut dash);
     assert!(dash.screen().contains("‖ 2 new · G"), "{}", dash.screen());
     dash.keys("]");
     let screen = dash.screen();
-    assert!(screen.contains("No later failure, gap or run end yet."), "nothing is searched for: {screen}");
+    assert!(screen.contains("No later failure, gap or run end yet."), "without a search ] goes to failures: {screen}");
 }
 
 #[test]
-fn a_search_goes_on_while_the_stream_runs_and_is_cut_at_the_front() {
+fn search_continues_while_events_arrive_and_are_evicted() {
     let mut dash = demo_like((100, 24));
     dash.app.session.settings.tape.max_rows = 50_000;
     dash.open_thread();
     dash.items(events(1, 40_000, 100));
     dash.keys("7<Home>/needle<Enter>");
-    assert!(told(&mut dash).contains("searching"), "{}", told(&mut dash));
-    assert_eq!(anchor(&dash), Some(Seq(100)), "the nearest hit is gone to at once");
+    assert!(status_line(&mut dash).contains("searching"), "{}", status_line(&mut dash));
+    assert_eq!(anchor(&dash), Some(Seq(100)), "the nearest hit is selected at once");
     for batch in 0..3 {
         dash.items(events(40_001 + batch * 10_000, 10_000, 100));
         dash.feed(Msg::Tick);
     }
     finish(&mut dash);
-    assert!(told(&mut dash).contains("500 hits"), "{}", told(&mut dash));
+    assert!(status_line(&mut dash).contains("500 hits"), "{}", status_line(&mut dash));
     dash.keys("]");
-    let place = told(&mut dash);
+    let place = status_line(&mut dash);
     assert!(place.contains("1 of 500") || place.contains("2 of 500"), "{place}");
     dash.keys("<Home>[");
-    assert_eq!(anchor(&dash), Some(Seq(70_000)), "round the start to the last");
+    assert_eq!(anchor(&dash), Some(Seq(70_000)), "wraps at the start to the last hit");
 }
 
 #[test]
-fn a_million_events_are_searched_in_short_turns_with_progress() {
+fn million_events_are_searched_in_short_steps_with_progress() {
     let mut dash = demo_like((100, 24));
     dash.app.session.settings.tape.max_bytes = 1 << 30;
     dash.open_thread();
@@ -369,18 +373,18 @@ fn a_million_events_are_searched_in_short_turns_with_progress() {
         dash.items(events(1 + batch * 50_000, 50_000, 1000));
     }
     dash.keys("7/needle<Enter>");
-    let said = told(&mut dash);
-    assert!(said.contains("searching") && said.contains(" %"), "{said}");
-    assert_eq!(anchor(&dash), Some(Seq(1_000_000)), "the nearest one is known at once");
-    let turns = finish(&mut dash);
-    assert!(turns > 50, "{turns}: it went on in one long turn");
-    assert!(told(&mut dash).contains("1,000 of 1,000"), "{}", told(&mut dash));
+    let line = status_line(&mut dash);
+    assert!(line.contains("searching") && line.contains(" %"), "{line}");
+    assert_eq!(anchor(&dash), Some(Seq(1_000_000)), "the nearest hit is selected at once");
+    let ticks = finish(&mut dash);
+    assert!(ticks > 50, "only {ticks} ticks");
+    assert!(status_line(&mut dash).contains("1,000 of 1,000"), "{}", status_line(&mut dash));
     dash.keys("]");
-    assert_eq!(anchor(&dash), Some(Seq(1000)), "round the end to the first");
+    assert_eq!(anchor(&dash), Some(Seq(1000)), "wraps at the end to the first hit");
 }
 
 #[test]
-fn marks_are_seen_in_every_view_and_gone_to() {
+fn marks_are_shown_in_every_view_and_can_be_jumped_to() {
     let mut dash = opened((100, 30), "agent-messages-tuple");
     dash.keys("7<Home>m<Down><Down><Down><Down>m");
     let (screen, here) = (dash.screen(), anchor(&dash));
@@ -401,9 +405,9 @@ fn marks_are_seen_in_every_view_and_gone_to() {
 }
 
 #[test]
-fn the_next_error_message_and_step_are_gone_to_from_any_view() {
+fn errors_messages_and_steps_are_navigable_from_any_view() {
     let mut dash = opened((100, 30), "fanout-many-subgraphs");
-    // Steps have no keys of their own until the configuration gives them some.
+    // Steps have no default keys.
     let keys = [("stream.next_step", ")"), ("stream.prev_step", "("), ("stream.next_message", "M")];
     let keys = keys.into_iter().chain([("stream.prev_message", "N"), ("stream.modes", "ctrl-t")]);
     let (keymap, problems) = Keymap::new(&keys.map(|(id, key)| (id.into(), vec![key.into()])).collect());
@@ -426,7 +430,7 @@ fn the_next_error_message_and_step_are_gone_to_from_any_view() {
     let marked = screen.lines().find(|line| line.contains('▌')).unwrap();
     assert!(marked.contains("error"), "{failed}: {screen}");
     dash.keys("G]");
-    assert_eq!(anchor(&dash), Some(failed), "from what is followed the newest failure is the next one");
+    assert_eq!(anchor(&dash), Some(failed), "while following, the newest failure is the next one");
     let mut dash = opened((100, 30), "agent-messages-tuple");
     dash.keys("7<Home>)");
     let first = anchor(&dash).unwrap();

@@ -1,8 +1,8 @@
-//! What `docs/security.md` promises is shown by tests that are there.
+//! `docs/security.md` names tests for each of its promises. The tests exist.
 
 use std::path::Path;
 
-/// Each row of its tables of promises: the promise, and the tests that show it, as `file` `name`.
+/// Returns the rows of its tables of promises: each promise, and the file and name of its tests.
 fn rows() -> Vec<(String, Vec<(String, String)>)> {
     let text = include_str!("../../docs/security.md");
     let mut is_promise = false;
@@ -23,7 +23,7 @@ fn rows() -> Vec<(String, Vec<(String, String)>)> {
 }
 
 #[test]
-fn every_promise_names_tests_that_exist() {
+fn tests_named_in_the_security_page_exist() {
     let rows = rows();
     assert!(rows.len() >= 25, "{} rows", rows.len());
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -32,11 +32,11 @@ fn every_promise_names_tests_that_exist() {
             let text = std::fs::read_to_string(root.join(&file)).unwrap_or_else(|e| panic!("{promise}: {file}: {e}"));
             let (before, _) =
                 text.split_once(&format!("fn {name}(")).unwrap_or_else(|| panic!("{promise}: no {name} in {file}"));
-            // The attribute stands close above; in a property it is inside of the macro.
+            // The attribute is a few lines above; in a property test it is inside the macro.
             let close: Vec<&str> = before.lines().rev().take(8).collect();
             assert!(
                 close.iter().any(|line| line.contains("test]") || line.contains("::test(")),
-                "{promise}: {name} in {file} is no test"
+                "{promise}: {name} in {file} is not a test"
             );
             assert!(!close.iter().any(|line| line.contains("#[ignore")), "{promise}: {name} is not run");
         }

@@ -1,5 +1,5 @@
-//! Sources against scripted servers: whatever is cut, wherever, each event comes once and in order; and what cannot be
-//! known is said.
+//! Sources with scripted servers: wherever connections are cut, each event is received once and in order, and possible gaps
+//! are reported.
 
 use bytes::Bytes;
 use futures::StreamExt;
@@ -22,13 +22,13 @@ fn failure(kind: Kind) -> ApiError {
     ApiError { kind, at: Place::default(), detail: "scripted".into(), hint: None }
 }
 
-/// Runs a future with a clock that jumps over waits.
+/// Runs a future with a paused clock, so that waits take no time.
 fn run<F: Future>(future: F) -> F::Output {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_time().start_paused(true).build().unwrap().block_on(future)
 }
 
-/// Follows a link to the end and collects everything.
+/// Follows a source to its end and returns all items.
 fn collect(link: impl Link + 'static, options: SourceOptions) -> Vec<Item> {
     run(async {
         let (sender, mut receiver) = mpsc::channel(2);
@@ -78,17 +78,17 @@ fn resumed(items: &[Item]) -> Vec<Option<&str>> {
     items.iter().filter_map(after).collect()
 }
 
-/// An event that the server has to send.
+/// An event that a scripted server sends.
 #[derive(Debug, Clone, PartialEq)]
-struct Sent {
+struct ScriptedEvent {
     name: &'static str,
     id: Option<String>,
     data: String,
 }
 
-impl Sent {
-    fn new(name: &'static str, id: Option<&str>, data: &str) -> Sent {
-        Sent { name, id: id.map(String::from), data: data.into() }
+impl ScriptedEvent {
+    fn new(name: &'static str, id: Option<&str>, data: &str) -> ScriptedEvent {
+        ScriptedEvent { name, id: id.map(String::from), data: data.into() }
     }
 
     fn bytes(&self) -> String {
@@ -97,26 +97,26 @@ impl Sent {
     }
 }
 
-/// A server that stores what has an id, replays what is strictly greater, and cuts connections where it is told to.
+/// A server that stores events with an id, replays those with greater ids, and cuts connections as scripted.
 #[derive(Default)]
 struct Server {
-    events: Vec<Sent>,
-    /// For each connection: after how many bytes it is cut, and whether that looks like an end in order.
+    events: Vec<ScriptedEvent>,
+    /// For each connection: the number of bytes after which it is cut, and whether the cut is a clean end.
     cuts: VecDeque<(usize, bool)>,
     chunk: usize,
-    /// Ids are compared as the JavaScript server does, by number.
+    /// The id that requests all events.
     everything: Option<&'static str>,
-    /// How many events were ever written to a connection: what has no id is never written again.
+    /// The number of events ever written to a connection; events without an id are never written again.
     written: usize,
     finished: bool,
-    /// The run ended before anybody looked: what its status says tells nothing about a cut.
+    /// Whether the run ended before the first status request, so that its status says nothing about a cut.
     ended: bool,
     outcome: Option<Verdict>,
-    asked: Arc<Mutex<Vec<Option<String>>>>,
+    requested: Arc<Mutex<Vec<Option<String>>>>,
 }
 
 impl Server {
-    fn new(events: Vec<Sent>, cuts: impl IntoIterator<Item = (usize, bool)>) -> Server {
+    fn new(events: Vec<ScriptedEvent>, cuts: impl IntoIterator<Item = (usize, bool)>) -> Server {
         Server { events, cuts: cuts.into_iter().collect(), chunk: 7, everything: Some("-1"), ..Server::default() }
     }
 }
@@ -133,9 +133,9 @@ impl Link for Server {
     }
 
     async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
-        self.asked.lock().unwrap().push(after.map(String::from));
+        self.requested.lock().unwrap().push(after.map(String::from));
         let (written, first) = (self.written, self.written == 0);
-        let due = |(i, event): (usize, &Sent)| match (&event.id, after) {
+        let is_sent = |(i, event): (usize, &ScriptedEvent)| match (&event.id, after) {
             _ if first && after.is_none() => true,
             (Some(id), Some("-1" | "-")) => !id.is_empty() && (event.name != "error" || i >= written),
             (Some(id), Some(after)) => order(id) > order(after) && (event.name != "error" || i >= written),
@@ -143,7 +143,7 @@ impl Link for Server {
         };
         let mut body = String::new();
         let cut = self.cuts.pop_front();
-        for (i, event) in self.events.iter().enumerate().filter(|&(i, e)| due((i, e))) {
+        for (i, event) in self.events.iter().enumerate().filter(|&(i, e)| is_sent((i, e))) {
             if cut.is_none_or(|(at, _)| body.len() < at) {
                 self.written = self.written.max(i + 1);
             }
@@ -178,22 +178,26 @@ impl Link for Server {
     }
 }
 
-/// Groups of equal ids with data that repeats, as the Python server makes them.
-fn repeating(groups: &[u8]) -> Vec<Sent> {
+/// Creates groups of events with equal ids and repeating data, like the Python server.
+fn repeating(groups: &[u8]) -> Vec<ScriptedEvent> {
     let mut events = Vec::new();
     for (ms, size) in groups.iter().enumerate() {
         for n in 0..*size {
-            // Every second event of a group equals the one before it in everything.
-            events.push(Sent::new("custom", Some(&format!("{}-0", 1000 + ms)), &format!("{{\"i\":{}}}", n / 2)));
+            // Every second event of a group is identical to the previous one.
+            events.push(ScriptedEvent::new(
+                "custom",
+                Some(&format!("{}-0", 1000 + ms)),
+                &format!("{{\"i\":{}}}", n / 2),
+            ));
         }
     }
     events
 }
 
-fn assert_exact(items: &[Item], sent: &[Sent]) {
+fn assert_exact(items: &[Item], sent: &[ScriptedEvent]) {
     let got: Vec<_> = events(items).iter().map(|e| (e.seq.0, e.id.as_deref(), e.data.text().to_string())).collect();
-    let want: Vec<_> = sent.iter().zip(1..).map(|(s, seq)| (seq, s.id.as_deref(), s.data.clone())).collect();
-    assert_eq!(got, want);
+    let expected: Vec<_> = sent.iter().zip(1..).map(|(s, seq)| (seq, s.id.as_deref(), s.data.clone())).collect();
+    assert_eq!(got, expected);
     assert_eq!((end(items).events, end(items).gaps, gaps(items)), (sent.len() as u64, 0, 0));
     assert_eq!(end(items).outcome, Outcome::Success);
     let repeated = |item: &Item| if let Item::Repeated { events, .. } = item { *events } else { 0 };
@@ -204,7 +208,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn repeating_ids_cut_anywhere(
+    fn runs_with_repeating_ids_survive_cuts_anywhere(
         groups in proptest::collection::vec(1u8..8, 1..12),
         cuts in proptest::collection::vec((0usize..600, any::<bool>()), 0..8),
         chunk in 1usize..200,
@@ -214,8 +218,8 @@ proptest! {
     ) {
         let sent = repeating(&groups);
         let mut server = Server::new(sent.clone(), cuts);
-        // Of a run that is over an end between two events is believed on a link that has not broken yet, and when it comes
-        // twice: here the link breaks any number of times, and then ends once as if in order.
+        // For a finished run, a clean end between two events is accepted on a connection that was never interrupted, or if
+        // it happens twice. Here the connection is reset any number of times and then ends cleanly once.
         server.ended = ended && !server.cuts.is_empty();
         if server.ended {
             server.cuts.iter_mut().for_each(|(_, clean)| *clean = false);
@@ -227,41 +231,41 @@ proptest! {
     }
 
     #[test]
-    fn unique_and_counting_ids_cut_anywhere(
+    fn runs_with_unique_or_counting_ids_survive_cuts_anywhere(
         n in 1usize..40,
         cuts in proptest::collection::vec((0usize..400, any::<bool>()), 0..8),
         chunk in 1usize..200,
         counting in any::<bool>(),
     ) {
         let id = |i: usize| if counting { i.to_string() } else { format!("{}-{}", 5000 + i / 3, i % 3) };
-        let sent: Vec<_> = (0..n).map(|i| Sent::new("custom", Some(&id(i)), "{\"i\":0}")).collect();
+        let sent: Vec<_> = (0..n).map(|i| ScriptedEvent::new("custom", Some(&id(i)), "{\"i\":0}")).collect();
         let mut server = Server::new(sent.clone(), cuts);
         server.chunk = chunk;
         let items = collect(server, SourceOptions::default());
         assert_exact(&items, &sent);
-        // One repetition for each connection but the first, at most.
+        // At most one duplicate for each connection after the first.
         prop_assert!(end(&items).duplicates < u64::from(end(&items).connections));
     }
 
-    /// Ids that say nothing about their order, as `<run>_event_<n>` of Aegra.
+    /// Ids without an order, such as `<run>_event_<n>` of Aegra.
     #[test]
-    fn opaque_ids_cut_anywhere(
+    fn runs_with_opaque_ids_survive_cuts_anywhere(
         n in 2usize..40,
         cuts in proptest::collection::vec((0usize..500, any::<bool>()), 0..8),
         chunk in 1usize..200,
     ) {
-        let sent: Vec<_> = (1..=n).map(|i| Sent::new("custom", Some(&format!("r-1_event_{i}")), "{\"i\":0}")).collect();
+        let sent: Vec<_> = (1..=n).map(|i| ScriptedEvent::new("custom", Some(&format!("r-1_event_{i}")), "{\"i\":0}")).collect();
         let mut server = Server::new(sent.clone(), cuts);
         server.chunk = chunk;
         assert_exact(&collect(server, SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() }), &sent);
     }
 
-    /// An error at the end is never replayed: it comes live at most once, and the outcome tells of it in any case.
+    /// A final error is never replayed: it is received live at most once, but the outcome always reports it.
     #[test]
     fn errors_are_never_lost(groups in proptest::collection::vec(1u8..5, 1..5), cuts in proptest::collection::vec((0usize..400, any::<bool>()), 0..5)) {
         let mut sent = repeating(&groups);
         let plain = sent.len();
-        sent.push(Sent::new("error", Some("9000-0"), "{\"error\":\"ValueError\",\"message\":\"boom\"}"));
+        sent.push(ScriptedEvent::new("error", Some("9000-0"), "{\"error\":\"ValueError\",\"message\":\"boom\"}"));
         let mut server = Server::new(sent.clone(), cuts);
         server.outcome = Some(Verdict::Finished(Outcome::Error, None));
         let items = collect(server, SourceOptions::default());
@@ -276,8 +280,8 @@ proptest! {
 }
 
 #[test]
-fn without_ids_a_cut_is_a_gap() {
-    let sent: Vec<_> = (0..10).map(|i| Sent::new("custom", None, &i.to_string())).collect();
+fn cuts_without_ids_are_gaps() {
+    let sent: Vec<_> = (0..10).map(|i| ScriptedEvent::new("custom", None, &i.to_string())).collect();
     let items = collect(Server::new(sent, [(150, false)]), SourceOptions::default());
     assert_eq!(gaps(&items), 1);
     let data: Vec<i32> = events(&items).iter().map(|e| e.data.text().parse().unwrap()).collect();
@@ -287,22 +291,22 @@ fn without_ids_a_cut_is_a_gap() {
 }
 
 #[test]
-fn a_live_join_resumes_from_the_number_before_its_only_id() {
+fn live_join_resumes_just_before_its_only_id() {
     let sent = repeating(&[5]);
     let mut server = Server::new(sent.clone(), [(100, false)]);
     server.everything = None;
-    let asked = server.asked.clone();
+    let requested = server.requested.clone();
     assert_exact(&collect(server, SourceOptions::default()), &sent);
-    // The third makes sure that the second was not cut between two events when the run was over.
+    // The third connection confirms that the second was not cut between two events at the end of the run.
     let again = Some("999-0".into());
-    assert_eq!(*asked.lock().unwrap(), [None, again.clone(), again]);
+    assert_eq!(*requested.lock().unwrap(), [None, again.clone(), again]);
 }
 
 #[test]
-fn a_server_that_does_not_replay_leaves_a_gap() {
-    // JavaScript: a run that is not resumable sends ids all the same, and goes on with whatever comes next.
-    struct Forgetful(u64);
-    impl Link for Forgetful {
+fn missing_replay_is_a_gap() {
+    // JavaScript sends ids even for runs that are not resumable, and continues with the next event.
+    struct NoReplay(u64);
+    impl Link for NoReplay {
         async fn connect(&mut self, _: Option<&str>, _: usize) -> Result<Opened, ApiError> {
             self.0 += 1;
             let numbers = self.0 * 10..self.0 * 10 + if self.0 < 3 { 3 } else { 0 };
@@ -313,7 +317,7 @@ fn a_server_that_does_not_replay_leaves_a_gap() {
             Ok(if self.0 < 2 { Verdict::Active } else { Verdict::Finished(Outcome::Success, None) })
         }
     }
-    let items = collect(Forgetful(0), SourceOptions::default());
+    let items = collect(NoReplay(0), SourceOptions::default());
     assert_eq!((events(&items).len(), gaps(&items)), (6, 1));
 }
 
@@ -334,7 +338,7 @@ fn opened(chunks: Vec<Result<Bytes, ApiError>>, tail: Tail) -> Opened {
 
 type Connect = Result<(Vec<(u64, &'static str)>, Tail), ApiError>;
 
-/// A script: what each connection says (after how many seconds each), and what each question is answered.
+/// A script: the chunks of each connection with the seconds before each, and the response to each status request.
 #[derive(Default)]
 struct Script {
     connections: VecDeque<Connect>,
@@ -374,20 +378,20 @@ impl Link for Script {
 }
 
 const BEAT: &str = ": heartbeat\r\n\r\n";
-const ONE: &str = "event: values\r\ndata: {}\r\nid: 1-0\r\n\r\n";
-const TWO: &str = "event: values\r\ndata: {}\r\nid: 2-0\r\n\r\n";
+const EVENT_1: &str = "event: values\r\ndata: {}\r\nid: 1-0\r\n\r\n";
+const EVENT_2: &str = "event: values\r\ndata: {}\r\nid: 2-0\r\n\r\n";
 
 fn done() -> Verdict {
     Verdict::Finished(Outcome::Success, None)
 }
 
 #[test]
-fn a_clean_end_while_the_run_goes_on_is_no_end() {
+fn clean_end_of_an_active_run_reconnects() {
     let link = script(
         vec![
-            Ok((vec![(0, ONE)], Tail::End)),
-            Ok((vec![(0, ONE), (0, TWO)], Tail::End)),
-            Ok((vec![(0, TWO)], Tail::End)),
+            Ok((vec![(0, EVENT_1)], Tail::End)),
+            Ok((vec![(0, EVENT_1), (0, EVENT_2)], Tail::End)),
+            Ok((vec![(0, EVENT_2)], Tail::End)),
         ],
         vec![Verdict::Active, Verdict::Active, done(), done()],
     );
@@ -396,36 +400,44 @@ fn a_clean_end_while_the_run_goes_on_is_no_end() {
 }
 
 #[test]
-fn a_status_that_lags_is_waited_for() {
-    // Without ids a needless new connection would be a gap that is none.
-    let bare = "event: values\r\ndata: {}\r\n\r\n";
+fn lagging_run_status_is_awaited() {
+    // Without ids, an unnecessary reconnect would be reported as a gap.
+    let without_id = "event: values\r\ndata: {}\r\n\r\n";
     let items = collect(
-        script(vec![Ok((vec![(0, bare)], Tail::End))], vec![Verdict::Active, done()]),
+        script(vec![Ok((vec![(0, without_id)], Tail::End))], vec![Verdict::Active, done()]),
         SourceOptions::default(),
     );
     assert_eq!((end(&items).connections, gaps(&items)), (1, 0));
-    // The thread may not say yet that it waits; the stream said it.
-    let asks = "event: updates\ndata: {\"__interrupt__\":[{\"value\":1}]}\n\n";
-    let items =
-        collect(script(vec![Ok((vec![(0, bare), (0, asks)], Tail::End))], vec![done()]), SourceOptions::default());
+    // The stream may report an interrupt before the thread's status does.
+    let interrupt = "event: updates\ndata: {\"__interrupt__\":[{\"value\":1}]}\n\n";
+    let items = collect(
+        script(vec![Ok((vec![(0, without_id), (0, interrupt)], Tail::End))], vec![done()]),
+        SourceOptions::default(),
+    );
     assert_eq!(end(&items).outcome, Outcome::Interrupted);
-    let items =
-        collect(script(vec![Ok((vec![(0, asks), (0, bare)], Tail::End))], vec![done()]), SourceOptions::default());
+    let items = collect(
+        script(vec![Ok((vec![(0, interrupt), (0, without_id)], Tail::End))], vec![done()]),
+        SourceOptions::default(),
+    );
     assert_eq!(end(&items).outcome, Outcome::Success);
 }
 
 #[test]
-fn a_cancelled_run_ends_in_silence() {
+fn cancelled_run_ends_without_a_final_event() {
     let cancelled = Verdict::Finished(Outcome::Cancelled, None);
-    let items = collect(script(vec![Ok((vec![(0, ONE)], Tail::End))], vec![cancelled]), SourceOptions::default());
+    let items = collect(script(vec![Ok((vec![(0, EVENT_1)], Tail::End))], vec![cancelled]), SourceOptions::default());
     assert_eq!((end(&items).outcome, end(&items).connections, gaps(&items)), (Outcome::Cancelled, 1, 0));
 }
 
 #[test]
-fn heartbeats_that_stop_mean_a_dead_link() {
-    let dead = vec![(0, ONE), (5, BEAT), (5, BEAT), (5, BEAT)];
+fn missing_heartbeats_reconnect() {
+    let dead = vec![(0, EVENT_1), (5, BEAT), (5, BEAT), (5, BEAT)];
     let link = script(
-        vec![Ok((dead, Tail::Silence)), Ok((vec![(0, ONE), (0, TWO)], Tail::End)), Ok((vec![(0, TWO)], Tail::End))],
+        vec![
+            Ok((dead, Tail::Silence)),
+            Ok((vec![(0, EVENT_1), (0, EVENT_2)], Tail::End)),
+            Ok((vec![(0, EVENT_2)], Tail::End)),
+        ],
         vec![Verdict::Active, done(), done()],
     );
     let items = collect(link, SourceOptions::default());
@@ -434,20 +446,20 @@ fn heartbeats_that_stop_mean_a_dead_link() {
     assert_eq!((events(&items).len(), end(&items).duplicates), (2, 2));
 }
 
-/// A server whose run goes on until its stream has said all.
-struct Slow {
+/// A server whose run is active until its stream has ended.
+struct ActiveUntilEnd {
     script: Script,
     over: Arc<AtomicBool>,
     beats: bool,
 }
 
-impl Slow {
-    fn new(connections: Vec<Connect>) -> Slow {
-        Slow { script: script(connections, vec![]), over: Arc::default(), beats: false }
+impl ActiveUntilEnd {
+    fn new(connections: Vec<Connect>) -> ActiveUntilEnd {
+        ActiveUntilEnd { script: script(connections, vec![]), over: Arc::default(), beats: false }
     }
 }
 
-impl Link for Slow {
+impl Link for ActiveUntilEnd {
     fn capabilities(&self) -> Capabilities {
         Capabilities { beats: self.beats, ..Capabilities::default() }
     }
@@ -465,10 +477,10 @@ impl Link for Slow {
     }
 }
 
-/// A server that never answers.
-struct Never;
+/// A server that never responds.
+struct Unresponsive;
 
-impl Link for Never {
+impl Link for Unresponsive {
     async fn connect(&mut self, _: Option<&str>, _: usize) -> Result<Opened, ApiError> {
         std::future::pending().await
     }
@@ -479,89 +491,93 @@ impl Link for Never {
 }
 
 #[test]
-fn a_stream_that_is_stopped_before_it_began_has_a_head_and_an_end() {
+fn stopping_before_the_first_connection_writes_head_and_end() {
     let options = SourceOptions::default();
     options.stop.cancel();
-    let records: Vec<_> = collect(Never, options).into_iter().filter(|item| matches!(item, Item::Record(_))).collect();
+    let records: Vec<_> =
+        collect(Unresponsive, options).into_iter().filter(|item| matches!(item, Item::Record(_))).collect();
     assert!(matches!(&records[..], [Item::Record(Record::Tape(_)), Item::Record(Record::End(_))]), "{records:?}");
 }
 
 #[test]
-fn silence_without_heartbeats_is_patience() {
-    let slow = vec![(0, ONE), (7200, BEAT), (3600, TWO)];
-    let items = collect(Slow::new(vec![Ok((slow, Tail::End))]), SourceOptions::default());
+fn silence_without_heartbeats_does_not_reconnect() {
+    let slow = vec![(0, EVENT_1), (7200, BEAT), (3600, EVENT_2)];
+    let items = collect(ActiveUntilEnd::new(vec![Ok((slow, Tail::End))]), SourceOptions::default());
     assert_eq!((reasons(&items), events(&items).len()), (vec!["eof"], 2));
 }
 
 #[test]
-fn a_link_that_dies_before_the_first_heartbeat_is_found_out() {
-    // By what is known of the server.
-    let dead = || Ok((vec![(0, ONE)], Tail::Silence));
-    let whole = || Ok((vec![(0, ONE), (0, TWO)], Tail::End));
-    let last = || Ok((vec![(0, TWO)], Tail::End));
-    let mut link = Slow::new(vec![dead(), whole(), last()]);
+fn dead_connection_before_the_first_heartbeat_is_detected() {
+    // Detected because the server is known to send heartbeats.
+    let dead = || Ok((vec![(0, EVENT_1)], Tail::Silence));
+    let whole = || Ok((vec![(0, EVENT_1), (0, EVENT_2)], Tail::End));
+    let last = || Ok((vec![(0, EVENT_2)], Tail::End));
+    let mut link = ActiveUntilEnd::new(vec![dead(), whole(), last()]);
     link.beats = true;
     let items = collect(link, SourceOptions::default());
     assert_eq!((reasons(&items), events(&items).len(), gaps(&items)), (vec!["idle", "eof", "eof"], 2, 0));
-    // Where nothing is known, by the end of the run.
-    let link = Slow::new(vec![dead(), whole(), last()]);
+    // Otherwise detected by the end of the run.
+    let link = ActiveUntilEnd::new(vec![dead(), whole(), last()]);
     link.over.store(true, Ordering::SeqCst);
     let items = collect(link, SourceOptions::default());
     assert_eq!((reasons(&items), events(&items).len(), gaps(&items)), (vec!["idle", "eof", "eof"], 2, 0));
-    // Something on the way keeps the heartbeats: no reason to connect again and again.
-    let mut link = Slow::new(vec![dead(), Ok((vec![(0, ONE), (3600, TWO)], Tail::End)), last()]);
+    // A proxy that drops heartbeats doesn't cause repeated reconnects.
+    let mut link = ActiveUntilEnd::new(vec![dead(), Ok((vec![(0, EVENT_1), (3600, EVENT_2)], Tail::End)), last()]);
     link.beats = true;
     let items = collect(link, SourceOptions::default());
     assert_eq!((reasons(&items), events(&items).len()), (vec!["idle", "eof", "eof"], 2));
 }
 
-/// What was said of possible gaps.
-fn whys(items: &[Item]) -> Vec<&str> {
+/// Returns the reasons of the gaps.
+fn gap_reasons(items: &[Item]) -> Vec<&str> {
     let why = |item| if let &Item::Record(Record::Gap { ref why, .. }) = item { Some(why.as_str()) } else { None };
     items.iter().filter_map(why).collect()
 }
 
 #[test]
-fn a_gap_says_how_long_the_outage_was() {
-    let broken = |text| Ok((vec![(0, text), (0, "RESET")], Tail::End));
-    let away = || (0..7).map(|_| Err(failure(Kind::RateLimited(Some(Duration::from_secs(20))))));
-    // Longer than what the server keeps: it goes on with what is newer than the newest that it was asked for.
-    let mut connections = vec![broken(ONE)];
-    connections.extend(away());
+fn gaps_report_the_length_of_the_outage() {
+    let reset_after = |text| Ok((vec![(0, text), (0, "RESET")], Tail::End));
+    let outage = || (0..7).map(|_| Err(failure(Kind::RateLimited(Some(Duration::from_secs(20))))));
+    // Longer than the server's replay window: the server continues with newer events.
+    let mut connections = vec![reset_after(EVENT_1)];
+    connections.extend(outage());
     let three = "event: values\r\ndata: {}\r\nid: 9-0\r\n\r\n";
     connections.extend([Ok((vec![(0, three)], Tail::End)), Ok((vec![(0, three)], Tail::End))]);
     let items = collect(script(connections, vec![Verdict::Active, done(), done()]), SourceOptions::default());
     assert_eq!((events(&items).len(), gaps(&items)), (2, 1));
     assert!(
-        whys(&items)[0].starts_with("disconnected for 2m") && whys(&items)[0].contains("did not replay"),
+        gap_reasons(&items)[0].starts_with("disconnected for 2m") && gap_reasons(&items)[0].contains("did not replay"),
         "{items:?}"
     );
-    // It has forgotten all of it.
-    let mut connections = vec![broken(ONE)];
-    connections.extend(away());
+    // The server dropped all events.
+    let mut connections = vec![reset_after(EVENT_1)];
+    connections.extend(outage());
     connections.extend([Ok((vec![], Tail::End)), Ok((vec![], Tail::End))]);
     let items = collect(script(connections, vec![done(), done(), done()]), SourceOptions::default());
     assert!(
-        whys(&items)[0].starts_with("disconnected for 2m") && whys(&items)[0].contains("did not replay"),
+        gap_reasons(&items)[0].starts_with("disconnected for 2m") && gap_reasons(&items)[0].contains("did not replay"),
         "{items:?}"
     );
-    // It never gave any ids.
-    let bare = "event: values\r\ndata: {}\r\n\r\n";
-    let mut connections = vec![broken(bare)];
-    connections.extend(away());
-    connections.push(Ok((vec![(0, bare)], Tail::End)));
+    // The server never sent ids.
+    let without_id = "event: values\r\ndata: {}\r\n\r\n";
+    let mut connections = vec![reset_after(without_id)];
+    connections.extend(outage());
+    connections.push(Ok((vec![(0, without_id)], Tail::End)));
     let items = collect(script(connections, vec![Verdict::Active, done()]), SourceOptions::default());
-    assert!(whys(&items)[0].starts_with("disconnected for 2m") && whys(&items)[0].contains("no ids"), "{items:?}");
+    assert!(
+        gap_reasons(&items)[0].starts_with("disconnected for 2m") && gap_reasons(&items)[0].contains("no ids"),
+        "{items:?}"
+    );
     assert_eq!(gaps(&items), 1);
 }
 
 #[test]
-fn a_run_that_the_server_forgot_is_not_joined_again() {
+fn forgotten_run_is_not_rejoined() {
     for (end, outcome, lost) in [
-        (vec![(0, ONE)], Outcome::Cancelled, 0),
-        (vec![(0, ONE), (0, "RESET")], Outcome::Cancelled, 1),
-        (vec![(0, ONE), (0, "RESET")], Outcome::Unknown, 1),
-        (vec![(0, ONE)], Outcome::Unknown, 1),
+        (vec![(0, EVENT_1)], Outcome::Cancelled, 0),
+        (vec![(0, EVENT_1), (0, "RESET")], Outcome::Cancelled, 1),
+        (vec![(0, EVENT_1), (0, "RESET")], Outcome::Unknown, 1),
+        (vec![(0, EVENT_1)], Outcome::Unknown, 1),
     ] {
         let link = script(vec![Ok((end, Tail::End))], vec![Verdict::NotFound(outcome, Some("gone".into()))]);
         let items = collect(link, SourceOptions::default());
@@ -575,26 +591,26 @@ fn end_of(items: &[Item]) -> (Outcome, Option<&str>) {
 }
 
 #[test]
-fn waits_are_jittered_in_full_and_grow_to_a_bound() {
+fn backoff_grows_to_a_limit_with_full_jitter() {
     let mut waits = vec![Vec::new(); 12];
     for _ in 0..100 {
         let items =
-            collect(script(vec![Ok((vec![(0, ONE), (0, "RESET")], Tail::End))], vec![]), SourceOptions::default());
+            collect(script(vec![Ok((vec![(0, EVENT_1), (0, "RESET")], Tail::End))], vec![]), SourceOptions::default());
         let all = items.iter().filter_map(|i| if let Item::Retrying { wait, .. } = i { Some(*wait) } else { None });
         all.zip(&mut waits).for_each(|(wait, all)| all.push(wait));
     }
     for (n, waits) in waits.iter().enumerate() {
-        let bound = Duration::from_millis(500).saturating_mul(1 << n).min(Duration::from_secs(30));
+        let limit = Duration::from_millis(500).saturating_mul(1 << n).min(Duration::from_secs(30));
         assert_eq!(waits.len(), 100);
-        assert!(waits.iter().all(|wait| *wait <= bound), "{n}: {waits:?}");
-        // Anywhere between nothing and the bound, so that a crowd does not come back as one.
-        assert!(waits.iter().any(|wait| *wait < bound / 4) && waits.iter().any(|wait| *wait > bound * 3 / 4), "{n}");
+        assert!(waits.iter().all(|wait| *wait <= limit), "{n}: {waits:?}");
+        // Anywhere between zero and the limit, so that clients don't reconnect all at the same time.
+        assert!(waits.iter().any(|wait| *wait < limit / 4) && waits.iter().any(|wait| *wait > limit * 3 / 4), "{n}");
     }
 }
 
-/// A server that gives each event to one reader only, as Aegra does, and the JavaScript one for runs that are not resumable.
+/// A server that sends each event to one reader only, like Aegra, and like JavaScript for runs that are not resumable.
 #[derive(Default)]
-struct Sharing {
+struct SharedQueue {
     queue: VecDeque<String>,
     /// Bytes after which the first connections break.
     cuts: VecDeque<usize>,
@@ -609,7 +625,7 @@ impl Drop for Reader {
     }
 }
 
-impl Link for Sharing {
+impl Link for SharedQueue {
     async fn connect(&mut self, _: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
         assert_eq!(self.readers.fetch_add(1, Ordering::SeqCst), 0, "a second reader takes events away from the first");
         let reader = Reader(self.readers.clone());
@@ -629,33 +645,37 @@ impl Link for Sharing {
     }
 
     async fn verdict(&mut self) -> Result<Verdict, ApiError> {
-        assert_eq!(self.readers.load(Ordering::SeqCst), 0, "the connection is closed before anything is asked");
+        assert_eq!(self.readers.load(Ordering::SeqCst), 0, "the connection is closed before the status is requested");
         Ok(if self.queue.is_empty() { done() } else { Verdict::Active })
     }
 }
 
 #[test]
-fn a_server_that_shares_events_between_readers_has_one_reader() {
+fn shared_queue_has_one_reader_at_a_time() {
     let event = |i| format!("event: custom\ndata: {i}\nid: r_event_{i}\n\n");
-    let link = Sharing { queue: (1..=30).map(event).collect(), cuts: [300, 200].into(), ..Sharing::default() };
+    let link = SharedQueue { queue: (1..=30).map(event).collect(), cuts: [300, 200].into(), ..SharedQueue::default() };
     let items = collect(link, SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() });
     let numbers: Vec<u32> = events(&items).iter().map(|event| event.data.text().parse().unwrap()).collect();
-    // What was on its way when it broke is lost with it; nothing comes twice, and each cut is said.
+    // Events in flight at a cut are lost. Nothing is duplicated, and each cut is reported as a gap.
     assert!(numbers.is_sorted_by(|a, b| a < b) && numbers.last() == Some(&30) && numbers.len() >= 26, "{numbers:?}");
-    assert_eq!((end(&items).outcome, gaps(&items)), (Outcome::Success, 2), "{:?}", whys(&items));
+    assert_eq!((end(&items).outcome, gaps(&items)), (Outcome::Success, 2), "{:?}", gap_reasons(&items));
 }
 
 #[test]
-fn what_was_missed_while_the_run_ended_is_fetched() {
-    let broken = vec![(0, ONE), (0, "RESET")];
+fn events_missed_at_the_end_of_a_run_are_fetched() {
+    let broken = vec![(0, EVENT_1), (0, "RESET")];
     let link = script(
-        vec![Ok((broken, Tail::End)), Ok((vec![(0, ONE), (0, TWO)], Tail::End)), Ok((vec![(0, TWO)], Tail::End))],
+        vec![
+            Ok((broken, Tail::End)),
+            Ok((vec![(0, EVENT_1), (0, EVENT_2)], Tail::End)),
+            Ok((vec![(0, EVENT_2)], Tail::End)),
+        ],
         vec![done(), done(), done()],
     );
     let items = collect(link, SourceOptions::default());
     assert_eq!((reasons(&items), events(&items).len(), gaps(&items)), (vec!["reset", "eof", "eof"], 2, 0));
-    // A server that has forgotten it all: said, not hidden.
-    let broken = vec![(0, ONE), (0, "RESET")];
+    // If the server dropped the events, a gap is reported.
+    let broken = vec![(0, EVENT_1), (0, "RESET")];
     let empty = || Ok((vec![], Tail::End));
     let link = script(vec![Ok((broken, Tail::End)), empty(), empty()], vec![done(), done(), done()]);
     let items = collect(link, SourceOptions::default());
@@ -663,12 +683,12 @@ fn what_was_missed_while_the_run_ended_is_fetched() {
 }
 
 #[test]
-fn an_end_inside_an_event_is_a_cut() {
+fn end_inside_an_event_is_a_cut() {
     let link = script(
         vec![
-            Ok((vec![(0, ONE), (0, "event: values\r\nda")], Tail::End)),
-            Ok((vec![(0, ONE), (0, TWO)], Tail::End)),
-            Ok((vec![(0, TWO)], Tail::End)),
+            Ok((vec![(0, EVENT_1), (0, "event: values\r\nda")], Tail::End)),
+            Ok((vec![(0, EVENT_1), (0, EVENT_2)], Tail::End)),
+            Ok((vec![(0, EVENT_2)], Tail::End)),
         ],
         vec![done(), done(), done()],
     );
@@ -677,7 +697,7 @@ fn an_end_inside_an_event_is_a_cut() {
 }
 
 #[test]
-fn a_live_error_is_the_outcome() {
+fn error_event_is_the_outcome() {
     let error = "event: error\ndata: {\"error\":\"ValueError\",\"message\":\"boom\"}\n\n";
     // The run's status may lag behind the event.
     let over = Verdict::Finished(Outcome::Error, None);
@@ -685,22 +705,22 @@ fn a_live_error_is_the_outcome() {
     let items = collect(link, SourceOptions::default());
     assert_eq!((end(&items).outcome, end(&items).detail.as_deref()), (Outcome::Error, Some("ValueError: boom")));
     assert_eq!(end(&items).connections, 1);
-    // The thread's own words count for more.
+    // The thread's own error takes precedence.
     let over = Verdict::Finished(Outcome::Error, Some("from the thread".into()));
     let items = collect(script(vec![Ok((vec![(0, error)], Tail::End))], vec![over]), SourceOptions::default());
     assert_eq!(end(&items).detail.as_deref(), Some("from the thread"));
-    let bare = "event: error\ndata: \"Run not found\"\n\n";
-    let link = script(vec![Ok((vec![(0, bare)], Tail::End))], vec![Verdict::NoStatus]);
+    let without_id = "event: error\ndata: \"Run not found\"\n\n";
+    let link = script(vec![Ok((vec![(0, without_id)], Tail::End))], vec![Verdict::NoStatus]);
     assert_eq!(end(&collect(link, SourceOptions::default())).detail.as_deref(), Some("Run not found"));
 }
 
 #[test]
-fn a_stateless_run_ends_with_its_body() {
+fn stateless_run_ends_with_its_response() {
     let stop = "event: values\ndata: {\"__interrupt__\":[]}\n\n";
     for (chunks, outcome, gap) in [
-        (vec![(0, ONE)], Outcome::Success, 0),
-        (vec![(0, ONE), (0, stop)], Outcome::Interrupted, 0),
-        (vec![(0, ONE), (0, "RESET")], Outcome::Unknown, 1),
+        (vec![(0, EVENT_1)], Outcome::Success, 0),
+        (vec![(0, EVENT_1), (0, stop)], Outcome::Interrupted, 0),
+        (vec![(0, EVENT_1), (0, "RESET")], Outcome::Unknown, 1),
     ] {
         let items = collect(script(vec![Ok((chunks, Tail::End))], vec![Verdict::NoStatus]), SourceOptions::default());
         assert_eq!((end(&items).outcome, gaps(&items)), (outcome, gap));
@@ -708,8 +728,8 @@ fn a_stateless_run_ends_with_its_body() {
 }
 
 #[test]
-fn a_run_is_given_up_in_the_end_and_a_thread_never() {
-    let first = || vec![Ok((vec![(0, ONE), (0, "RESET")], Tail::End))];
+fn runs_are_given_up_after_many_failures_but_threads_never() {
+    let first = || vec![Ok((vec![(0, EVENT_1), (0, "RESET")], Tail::End))];
     let items = collect(script(first(), vec![Verdict::Active]), SourceOptions::default());
     let retries = items.iter().filter(|i| matches!(i, Item::Retrying { .. })).count();
     assert_eq!((end(&items).outcome, retries, gaps(&items)), (Outcome::Unknown, 12, 1));
@@ -717,7 +737,7 @@ fn a_run_is_given_up_in_the_end_and_a_thread_never() {
 
     let mut connections = first();
     connections.extend((0..60).map(|_| Err(failure(Kind::Server(502)))));
-    connections.push(Ok((vec![(0, ONE), (0, TWO)], Tail::End)));
+    connections.push(Ok((vec![(0, EVENT_1), (0, EVENT_2)], Tail::End)));
     connections.push(Err(failure(Kind::Forbidden)));
     let mut link = script(connections, vec![Verdict::Endless, Verdict::Endless]);
     link.endless = true;
@@ -727,15 +747,16 @@ fn a_run_is_given_up_in_the_end_and_a_thread_never() {
 }
 
 #[test]
-fn waits_that_the_server_asks_for_are_kept() {
+fn retry_after_of_the_server_is_honored() {
     let busy = Err(failure(Kind::RateLimited(Some(Duration::from_secs(77)))));
-    let items = collect(script(vec![busy, Ok((vec![(0, ONE)], Tail::End))], vec![done()]), SourceOptions::default());
+    let items =
+        collect(script(vec![busy, Ok((vec![(0, EVENT_1)], Tail::End))], vec![done()]), SourceOptions::default());
     assert!(items.iter().any(|i| matches!(i, Item::Retrying { wait, .. } if *wait == Duration::from_secs(77))));
     assert_eq!(end(&items).events, 1);
 }
 
 #[test]
-fn what_cannot_begin_says_so_at_once() {
+fn failed_first_connection_is_reported_immediately() {
     let items = collect(script(vec![Err(failure(Kind::NotFound))], vec![]), SourceOptions::default());
     assert!(
         matches!(
@@ -747,7 +768,7 @@ fn what_cannot_begin_says_so_at_once() {
 }
 
 #[test]
-fn the_order_of_things() {
+fn items_are_sent_in_a_fixed_order() {
     let text = "event: metadata\ndata: {\"run_id\":\"r\",\"attempt\":1}\n\n";
     let items = collect(script(vec![Ok((vec![(0, text)], Tail::End))], vec![done()]), SourceOptions::default());
     let [
@@ -766,8 +787,8 @@ fn the_order_of_things() {
 }
 
 #[test]
-fn an_event_that_is_too_large_is_counted_and_passed() {
-    let body: &'static str = format!("event: values\ndata: \"{}\"\nid: 1-0\n\n{TWO}", "x".repeat(20_000)).leak();
+fn oversized_events_are_truncated_and_counted() {
+    let body: &'static str = format!("event: values\ndata: \"{}\"\nid: 1-0\n\n{EVENT_2}", "x".repeat(20_000)).leak();
     let options = SourceOptions { max_event: 10_000, ..SourceOptions::default() };
     let items = collect(script(vec![Ok((vec![(0, body)], Tail::End))], vec![done()]), options);
     let events = events(&items);
@@ -779,12 +800,12 @@ fn an_event_that_is_too_large_is_counted_and_passed() {
 }
 
 #[test]
-fn nothing_is_held_back_and_leaving_is_possible() {
+fn events_are_delivered_immediately_and_streams_can_be_stopped() {
     run(async {
         let (sender, mut receiver) = mpsc::channel(8);
         let options = SourceOptions::default();
         let stop = options.stop.clone();
-        let task = tokio::spawn(follow(script(vec![Ok((vec![(0, ONE)], Tail::Silence))], vec![]), options, sender));
+        let task = tokio::spawn(follow(script(vec![Ok((vec![(0, EVENT_1)], Tail::Silence))], vec![]), options, sender));
         let mut items = Vec::new();
         while events(&items).is_empty() {
             items.extend(receiver.recv().await.unwrap());
@@ -797,7 +818,7 @@ fn nothing_is_held_back_and_leaving_is_possible() {
         task.await.unwrap();
 
         let (sender, receiver) = mpsc::channel(8);
-        let link = script(vec![Ok((vec![(0, ONE)], Tail::Silence))], vec![]);
+        let link = script(vec![Ok((vec![(0, EVENT_1)], Tail::Silence))], vec![]);
         let task = tokio::spawn(follow(link, SourceOptions::default(), sender));
         drop(receiver);
         task.await.unwrap();
@@ -805,11 +826,11 @@ fn nothing_is_held_back_and_leaving_is_possible() {
 }
 
 #[test]
-fn a_slow_reader_is_no_silent_server() {
-    // The channel is full for a minute while heartbeats are learned: the reader's slowness must not look like a dead link.
-    let mut chunks = vec![(0, ONE), (5, BEAT), (5, BEAT)];
+fn slow_consumer_is_not_mistaken_for_a_silent_server() {
+    // The channel is full for a minute while heartbeats are learned: a slow consumer must not look like a dead connection.
+    let mut chunks = vec![(0, EVENT_1), (5, BEAT), (5, BEAT)];
     chunks.extend((0..20).map(|_| (1, BEAT)));
-    chunks.push((1, TWO));
+    chunks.push((1, EVENT_2));
     let link = script(vec![Ok((chunks, Tail::End))], vec![done()]);
     let items = run(async {
         let (sender, mut receiver) = mpsc::channel(1);
@@ -826,10 +847,10 @@ fn a_slow_reader_is_no_silent_server() {
     assert_eq!((reasons(&items), events(&items).len()), (vec!["eof"], 2));
 }
 
-/// A thread's stream with events of a kind that the server never repeats.
-struct Aside(Script);
+/// A thread's stream with events that the server never replays.
+struct ThreadWithUnreplayed(Script);
 
-impl Link for Aside {
+impl Link for ThreadWithUnreplayed {
     fn capabilities(&self) -> Capabilities {
         Capabilities { is_endless: true, unrepeated: Some("state updates"), ..Capabilities::default() }
     }
@@ -844,31 +865,31 @@ impl Link for Aside {
 }
 
 #[test]
-fn what_is_never_repeated_may_be_missing_once_an_outage() {
-    let broken = |text| Ok((vec![(0, text), (0, "RESET")], Tail::End));
-    let away = || (0..3).map(|_| Err(failure(Kind::RateLimited(Some(Duration::from_secs(20))))));
-    let mut connections = vec![broken(ONE)];
-    connections.extend(away());
-    // A connection that brings nothing is a part of the outage.
-    connections.extend([Ok((vec![(0, "RESET")], Tail::End)), broken(TWO), Err(failure(Kind::Forbidden))]);
-    let items = collect(Aside(script(connections, vec![])), SourceOptions::default());
-    let why = whys(&items);
-    let said = why.iter().filter(|why| why.contains("state updates are never replayed")).count();
-    assert!(said == 1 && why[0].starts_with("disconnected for 1m"), "{why:?}");
-    // The next outage is another one.
-    let mut connections = vec![broken(ONE), broken(TWO)];
-    connections.extend([broken("event: values\r\ndata: {}\r\nid: 3-0\r\n\r\n"), Err(failure(Kind::Forbidden))]);
-    let items = collect(Aside(script(connections, vec![])), SourceOptions::default());
-    let said = whys(&items).iter().filter(|why| why.contains("state updates are never replayed")).count();
-    assert_eq!(said, 2, "{:?}", whys(&items));
+fn unreplayable_events_are_a_gap_once_per_outage() {
+    let reset_after = |text| Ok((vec![(0, text), (0, "RESET")], Tail::End));
+    let outage = || (0..3).map(|_| Err(failure(Kind::RateLimited(Some(Duration::from_secs(20))))));
+    let mut connections = vec![reset_after(EVENT_1)];
+    connections.extend(outage());
+    // A connection without events is part of the outage.
+    connections.extend([Ok((vec![(0, "RESET")], Tail::End)), reset_after(EVENT_2), Err(failure(Kind::Forbidden))]);
+    let items = collect(ThreadWithUnreplayed(script(connections, vec![])), SourceOptions::default());
+    let why = gap_reasons(&items);
+    let count = why.iter().filter(|why| why.contains("state updates are never replayed")).count();
+    assert!(count == 1 && why[0].starts_with("disconnected for 1m"), "{why:?}");
+    // A second outage is a second gap.
+    let mut connections = vec![reset_after(EVENT_1), reset_after(EVENT_2)];
+    connections.extend([reset_after("event: values\r\ndata: {}\r\nid: 3-0\r\n\r\n"), Err(failure(Kind::Forbidden))]);
+    let items = collect(ThreadWithUnreplayed(script(connections, vec![])), SourceOptions::default());
+    let count = gap_reasons(&items).iter().filter(|why| why.contains("state updates are never replayed")).count();
+    assert_eq!(count, 2, "{:?}", gap_reasons(&items));
 }
 
 #[test]
-fn an_error_of_an_attempt_that_is_made_again_is_no_end() {
+fn error_of_a_retried_attempt_does_not_end_the_stream() {
     let error = "event: error\ndata: {\"error\":\"E\",\"message\":\"boom\"}\n\n";
     let again = "event: metadata\ndata: {\"run_id\":\"r\",\"attempt\":2}\nid: 2-0\n\n";
-    // The second attempt goes on behind a cut that looks like an end in order, and the run is over meanwhile.
-    let first = vec![(0, ONE), (0, error), (0, again), (0, "RESET")];
+    // The second attempt continues after a cut that looks like a clean end, and the run ends meanwhile.
+    let first = vec![(0, EVENT_1), (0, error), (0, again), (0, "RESET")];
     let three = "event: values\r\ndata: {}\r\nid: 3-0\r\n\r\n";
     let link = script(
         vec![
@@ -884,27 +905,31 @@ fn an_error_of_an_attempt_that_is_made_again_is_no_end() {
 }
 
 #[test]
-fn an_outage_of_which_nothing_shows_that_it_was_kept_is_a_possible_gap() {
-    // Only errors came with ids, which no server repeats.
+fn outage_without_evidence_of_a_replay_is_a_gap() {
+    // Only an error event had an id, and errors are never replayed.
     let error = "event: error\r\ndata: {}\r\nid: 1-0\r\n\r\n";
     let mut connections = vec![Ok((vec![(0, error), (0, "RESET")], Tail::End))];
     connections.extend((0..7).map(|_| Err(failure(Kind::RateLimited(Some(Duration::from_secs(20)))))));
-    connections.extend([Ok((vec![(0, TWO), (0, "RESET")], Tail::End)), Err(failure(Kind::Forbidden))]);
+    connections.extend([Ok((vec![(0, EVENT_2), (0, "RESET")], Tail::End)), Err(failure(Kind::Forbidden))]);
     let mut link = script(connections, vec![Verdict::Endless, Verdict::Endless]);
     link.endless = true;
     let items = collect(link, SourceOptions::default());
     assert!(
-        whys(&items)[0].starts_with("disconnected for 2m") && whys(&items)[0].contains("nothing shows"),
+        gap_reasons(&items)[0].starts_with("disconnected for 2m") && gap_reasons(&items)[0].contains("nothing shows"),
         "{items:?}"
     );
 }
 
 #[test]
-fn an_event_that_another_reader_took_is_missed() {
+fn events_taken_by_another_reader_are_a_gap() {
     let event = |i: u32| format!("event: custom\ndata: {i}\nid: r_event_{i}\n\n");
     let body: &'static str = (1..=20).filter(|i| !(7..10).contains(i)).map(event).collect::<String>().leak();
     let items = collect(script(vec![Ok((vec![(0, body)], Tail::End))], vec![done()]), SourceOptions::default());
-    assert!(matches!(&whys(&items)[..], [why] if why.starts_with("3 event ids are missing")), "{:?}", whys(&items));
+    assert!(
+        matches!(&gap_reasons(&items)[..], [why] if why.starts_with("3 event ids are missing")),
+        "{:?}",
+        gap_reasons(&items)
+    );
     let at = items.iter().position(|item| matches!(item, Item::Record(Record::Gap { .. }))).unwrap();
     assert!(matches!(&items[at + 1], Item::Record(Record::Event(event)) if event.id.as_deref() == Some("r_event_10")));
 }
@@ -919,18 +944,18 @@ fn replayed(items: &[Item]) -> Vec<bool> {
 
 #[test]
 fn replayed_events_without_server_time_have_no_time() {
-    // Stored events come first; after a pause events are live. What was sent during an outage is replayed too.
+    // Stored events are sent first; after a pause events are live. Events sent during an outage are replayed too.
     let first = vec![(0, counted(0..=1)), (0, counted(2..=2)), (1, counted(3..=3)), (0, "RESET")];
     let second = vec![(0, counted(3..=4)), (0, counted(5..=5)), (9, counted(6..=6))];
     let connections = || vec![Ok((first.clone(), Tail::End)), Ok((second.clone(), Tail::End)), Ok((vec![], Tail::End))];
-    let asked = SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() };
-    let items = collect(script(connections(), vec![Verdict::Active, done(), done()]), asked);
+    let options = SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() };
+    let items = collect(script(connections(), vec![Verdict::Active, done(), done()]), options);
     assert_eq!(replayed(&items), [true, true, true, false, true, true, false]);
     assert!(events(&items).iter().all(|event| event.time() == (!event.replayed).then_some(event.at)));
-    // Our own run is live from its first event on.
+    // A run that we start is live from its first event.
     let items = collect(script(connections(), vec![Verdict::Active, done(), done()]), SourceOptions::default());
     assert_eq!(replayed(&items), [false, false, false, false, true, true, false]);
-    // What is fetched after the run's end is replayed, whatever the pauses.
+    // Events fetched after the run's end are replayed, regardless of pauses.
     let broken = vec![(0, counted(0..=0)), (0, "RESET")];
     let rest = vec![(0, counted(0..=1)), (5, counted(2..=2))];
     let connections = vec![Ok((broken, Tail::End)), Ok((rest, Tail::End)), Ok((vec![], Tail::End))];
@@ -939,7 +964,7 @@ fn replayed_events_without_server_time_have_no_time() {
 }
 
 #[test]
-fn a_slow_reader_does_not_make_replayed_events_live() {
+fn slow_consumer_does_not_make_replayed_events_live() {
     let chunks = (0..60).map(|id| (0, counted(id..=id))).collect();
     let link = script(vec![Ok((chunks, Tail::End))], vec![done()]);
     let items = run(async {
@@ -964,16 +989,16 @@ fn silences(items: &[Item]) -> Vec<u64> {
 }
 
 #[test]
-fn a_run_that_is_called_active_and_sends_nothing_is_reported_at_growing_intervals() {
-    // A server without heartbeats, asked once a minute; then the run is over.
+fn silent_active_run_is_reported_at_growing_intervals() {
+    // A server without heartbeats, whose status is requested once a minute until the run is over.
     let mut verdicts = vec![Verdict::Active; 45];
     verdicts.extend([done(), done(), done()]);
-    let items = collect(script(vec![Ok((vec![(0, ONE)], Tail::Silence))], verdicts), SourceOptions::default());
-    let said = silences(&items);
-    assert_eq!(said.iter().map(|seconds| seconds / 60).collect::<Vec<_>>(), [5, 10, 20, 40], "{said:?}");
-    // Heartbeats show that the connection is alive, and say nothing about the run.
-    let beats = std::iter::once((0, ONE)).chain((0..150).map(|_| (5, BEAT))).chain([(5, TWO)]).collect();
-    let link = Slow::new(vec![Ok((beats, Tail::End))]);
+    let items = collect(script(vec![Ok((vec![(0, EVENT_1)], Tail::Silence))], verdicts), SourceOptions::default());
+    let reported = silences(&items);
+    assert_eq!(reported.iter().map(|seconds| seconds / 60).collect::<Vec<_>>(), [5, 10, 20, 40], "{reported:?}");
+    // Heartbeats show that the connection is alive, but not that the run is.
+    let beats = std::iter::once((0, EVENT_1)).chain((0..150).map(|_| (5, BEAT))).chain([(5, EVENT_2)]).collect();
+    let link = ActiveUntilEnd::new(vec![Ok((beats, Tail::End))]);
     let items = collect(link, SourceOptions::default());
     assert_eq!(silences(&items).len(), 2, "{:?}", silences(&items));
     assert_eq!(end(&items).outcome, Outcome::Success);

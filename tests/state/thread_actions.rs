@@ -1,4 +1,4 @@
-//! Acting on threads from the dashboard: what keys ask for, what the card and the dialogs show, and what is sent to servers.
+//! Thread actions from the dashboard: the effects of keys, the answer card and dialogs, and the requests that are sent.
 
 mod server;
 
@@ -40,7 +40,7 @@ fn records(status: &str, case: &str, runs: Value) -> Records {
     Records { thread, state, runs }
 }
 
-/// A captured case, or a thread on which everything is done.
+/// Returns a captured case, or a finished thread.
 fn fixture(case: &str) -> Value {
     if case == "finished-state" {
         let metadata = json!({"source": "loop"});
@@ -49,7 +49,7 @@ fn fixture(case: &str) -> Value {
     let path = format!("{}/tests/fixtures/threads/{case}.json", env!("CARGO_MANIFEST_DIR"));
     let mut case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     if case["state"].is_null() {
-        // The capture has the thread's record alone; the step that is next is known from it.
+        // The capture has only the thread's record, which names the next step.
         let metadata = json!({"source": "loop"});
         case["state"] = json!({"values": {}, "next": ["second"], "tasks": [], "metadata": metadata, "checkpoint": {"checkpoint_id": "c"}});
     }
@@ -75,7 +75,7 @@ impl Records {
     }
 }
 
-/// Gives the open thread page a snapshot.
+/// Sends a snapshot to the open thread page.
 fn snapshot(dash: &mut Dash, records: &Records) {
     let parts = [
         (SnapshotPart::Thread, &records.thread),
@@ -88,7 +88,7 @@ fn snapshot(dash: &mut Dash, records: &Records) {
     dash.items(vec![Item::Record(Record::Event(event))]);
 }
 
-/// The page of a thread that is like this.
+/// Opens the page of a thread with these records.
 fn page(size: (u16, u16), records: &Records) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
@@ -109,7 +109,7 @@ fn last_notice(dash: &Dash) -> &str {
     dash.app.session.notices.last().map_or("", |notice| &notice.text)
 }
 
-/// The run that an effect would start, as its body.
+/// Returns the body of the run that an effect would start.
 fn started(effects: &[Effect]) -> Option<(u64, Value)> {
     effects.iter().find_map(|effect| match effect {
         Effect::StartRun(number, _, start) => Some((*number, serde_json::to_value(&start.body).unwrap())),
@@ -124,7 +124,7 @@ fn planned(effects: &[Effect]) -> Option<(u64, ThreadIntent)> {
     })
 }
 
-/// What a plan of an action looks like.
+/// Returns a preview of an action.
 fn preview(title: &str, consent: Consent) -> Box<Preview> {
     Box::new(Preview {
         title: title.into(),
@@ -159,7 +159,7 @@ fn card(dash: &Dash) -> &runtail_tui::features::thread::answer::AnswerCard {
 }
 
 #[test]
-fn the_cards_look_as_designed() {
+fn answer_cards_match_the_snapshots() {
     for (case, keys) in [
         ("question", "approved"),
         ("question-hitl", "1<Down>3too risky"),
@@ -179,9 +179,9 @@ fn the_cards_look_as_designed() {
 }
 
 #[test]
-fn an_answer_is_sent_by_the_key_that_sends_and_by_no_other() {
+fn only_ctrl_s_sends_an_answer() {
     let mut dash = page((140, 40), &waiting("question"));
-    assert!(dash.keys("a").is_empty(), "everything is known: nothing has to be read");
+    assert!(dash.keys("a").is_empty(), "the page has all records, so nothing is loaded");
     assert!(started(&dash.keys("<Enter><ctrl-r><ctrl-r>")).is_none());
     assert!(started(&dash.keys("<ctrl-s>")).is_none() && last_notice(&dash).contains("Nothing is answered yet"));
     dash.keys("approved");
@@ -190,20 +190,20 @@ fn an_answer_is_sent_by_the_key_that_sends_and_by_no_other() {
     assert_eq!(body["command"], json!({"resume": {id: "\napproved"}}), "Enter is a new line");
     assert_eq!((&body["assistant_id"], &body["multitask_strategy"]), (&json!("a-support"), &json!("reject")));
     assert_eq!(dash.app.stream.tabs.all().len(), 1);
-    assert!(started(&dash.keys("<ctrl-s><ctrl-s>")).is_none(), "it is sent once");
+    assert!(started(&dash.keys("<ctrl-s><ctrl-s>")).is_none(), "the answer is sent only once");
     let acted = Acted::Started(Started { run_id: "r2".into(), was_found: false });
     dash.done(EffectResult::Acted(number, thread(), Ok(acted)));
     assert_eq!(last_notice(&dash), "Answer sent. Following run 2.");
     assert!(dash.app.overlays.is_empty());
     assert_eq!(dash.app.stream.tabs.all().len(), 1, "no second tab");
     assert!(dash.app.viewer().unwrap().refreshes > 0);
-    // What was answered is no draft any more.
+    // A sent answer is no longer a draft.
     dash.keys("a");
     assert!(!dash.screen().contains("approved"), "{}", dash.screen());
 }
 
 #[test]
-fn an_answer_is_not_sent_by_a_key_typed_ahead_of_its_card() {
+fn typed_ahead_ctrl_s_does_not_send_an_answer() {
     let mut dash = page((140, 40), &waiting("question"));
     assert!(started(&dash.typed_ahead("aapproved<ctrl-s>")).is_none());
     dash.later(2000);
@@ -211,13 +211,13 @@ fn an_answer_is_not_sent_by_a_key_typed_ahead_of_its_card() {
 }
 
 #[test]
-fn a_draft_survives_closing_and_refusals() {
+fn answer_drafts_survive_closing_and_rejections() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.keys("aapproved<Esc>");
     assert!(dash.app.overlays.is_empty());
     dash.keys("a");
     assert!(dash.screen().contains("approved") && last_notice(&dash).contains("Restored your earlier draft"));
-    for (failure, said) in [
+    for (failure, message) in [
         (StartFailure::Busy, "Someone answered first. Your draft is kept."),
         (StartFailure::NotOpen, "This question is no longer open."),
         (StartFailure::Refused, "The server refused the answer."),
@@ -225,12 +225,12 @@ fn a_draft_survives_closing_and_refusals() {
         let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");
         dash.done(EffectResult::Acted(number, thread(), Err(failed(failure, Kind::Conflict))));
         let screen = dash.screen();
-        assert!(screen.contains(said) && screen.contains("approved"), "{screen}");
+        assert!(screen.contains(message) && screen.contains("approved"), "{screen}");
     }
     let (number, _) = started(&dash.keys("<ctrl-s>")).expect("a run");
     dash.done(EffectResult::Acted(number, thread(), Err(failed(StartFailure::Unknown, Kind::Timeout))));
     insta::assert_snapshot!("answer_unknown_140x40", dash.screen());
-    assert!(started(&dash.keys("x<ctrl-s>")).is_none(), "what may have been received is not sent again");
+    assert!(started(&dash.keys("x<ctrl-s>")).is_none(), "an answer that may have been received is not sent again");
     assert!(last_notice(&dash).contains("may have been received"));
     dash.keys("<ctrl-n><Esc>a");
     assert!(!dash.screen().contains("approved"), "Ctrl-N starts over");
@@ -250,9 +250,9 @@ fn approve_all_opens_the_card_and_sends_nothing() {
 }
 
 #[test]
-fn the_answer_key_says_what_else_there_is_to_do() {
+fn answer_key_without_a_question_suggests_other_actions() {
     let done = || json!([run("r1", "success")]);
-    for (records, said) in [
+    for (records, message) in [
         (records("idle", "finished-state", done()), "The thread is idle; no question is open. Press n to start a run."),
         (
             records("error", "failed", json!([run("r1", "error")])),
@@ -273,7 +273,7 @@ fn the_answer_key_says_what_else_there_is_to_do() {
     ] {
         let mut dash = page((140, 40), &records);
         assert!(dash.keys("a").is_empty());
-        assert_eq!(last_notice(&dash), said);
+        assert_eq!(last_notice(&dash), message);
         assert!(dash.app.overlays.is_empty());
     }
     for case in ["breakpoint", "cancelled"] {
@@ -285,7 +285,7 @@ fn the_answer_key_says_what_else_there_is_to_do() {
 }
 
 #[test]
-fn the_past_answers_the_present() {
+fn answer_key_works_in_time_travel() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.event("custom", "{}");
     dash.event("custom", "{}");
@@ -296,14 +296,14 @@ fn the_past_answers_the_present() {
 }
 
 #[test]
-fn a_thread_in_the_list_is_read_before_it_is_answered() {
+fn answering_from_the_list_loads_the_thread_first() {
     let mut dash = demo_like((140, 40));
     dash.open_server();
     let effects = dash.keys("a");
-    let [Effect::LoadThread(number, of)] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!(*of, thread());
+    let [Effect::LoadThread(number, target)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(*target, thread());
     assert!(dash.screen().contains("Loading the thread's questions…"));
-    // Held down since before there was anything to read.
+    // The key was pressed before the card was shown.
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
     dash.done(EffectResult::ThreadLoaded(*number, Ok(Box::new(waiting("question").loaded()))));
     assert!(started(&dash.keys("ok<ctrl-s>")).is_none());
@@ -314,7 +314,7 @@ fn a_thread_in_the_list_is_read_before_it_is_answered() {
     let shown = dash.app.viewer().map(|viewer| viewer.target.clone());
     assert_eq!(shown, Some(StreamTarget::Tail { thread: THREAD.into() }), "the page of the thread");
     assert!(last_notice(&dash).contains("The server's reply was lost, but the run was started."));
-    // One that does not wait says so, and one that cannot be read too.
+    // Threads without a question and threads that fail to load are reported.
     dash.keys("<Esc>");
     let Some(Effect::LoadThread(number, _)) = dash.keys("a").pop() else { panic!() };
     let idle = records("idle", "finished-state", json!([run("r1", "success")]));
@@ -326,7 +326,7 @@ fn a_thread_in_the_list_is_read_before_it_is_answered() {
 }
 
 #[test]
-fn cancelling_is_previewed_followed_and_reported() {
+fn cancel_is_previewed_tracked_and_reported() {
     let running = records("busy", "finished-state", json!([run("r2", "pending"), run(RUN, "running")]));
     let mut dash = page((140, 40), &running);
     let (number, intent) = planned(&dash.keys("x")).expect("a plan");
@@ -337,7 +337,7 @@ fn cancelling_is_previewed_followed_and_reported() {
         Ok((preview("Cancel run 01a1fbb5…288a", Consent::Key), choice.clone())),
     ));
     insta::assert_snapshot!("cancel_140x40", dash.screen());
-    // The queue is offered, and is another plan.
+    // Including the queue requests a new plan.
     let effects = dash.keys("<ctrl-t>");
     assert!(effects.contains(&Effect::Forget(number)));
     let (number, intent) = planned(&effects).expect("a plan");
@@ -362,19 +362,19 @@ fn cancelling_is_previewed_followed_and_reported() {
     dash.done(EffectResult::CancelFollowed(thread(), vec![target.clone()]));
     assert_eq!(last_notice(&dash), "Run 1 was cancelled.");
     assert!(!dash.screen().contains("cancelling"));
-    // What can't be verified is said with its request.
+    // A cancellation that can't be verified is reported with its request.
     target.state = CancelState::Stopping;
     target.error = Some(failed(StartFailure::Unchecked, Kind::Timeout).error);
     dash.done(EffectResult::CancelFollowed(thread(), vec![target]));
-    let said = last_notice(&dash);
-    assert!(said.starts_with("It couldn't be verified that run 1 stopped: no response in time."), "{said}");
-    assert!(said.contains(&format!("POST /threads/{THREAD}/runs/{RUN}/cancel")), "{said}");
+    let message = last_notice(&dash);
+    assert!(message.starts_with("It couldn't be verified that run 1 stopped: no response in time."), "{message}");
+    assert!(message.contains(&format!("POST /threads/{THREAD}/runs/{RUN}/cancel")), "{message}");
 }
 
 #[test]
-fn what_became_of_a_cancelled_run_is_said() {
+fn cancel_outcomes_are_reported() {
     let running = records("busy", "finished-state", json!([run(RUN, "running")]));
-    for (state, status, said) in [
+    for (state, status, message) in [
         (CancelState::Stopped, "interrupted", "Run 1 was cancelled."),
         (CancelState::Stopped, "deleted", "Run 1 was cancelled and rolled back."),
         (CancelState::Stopped, "error", "Run 1 was cancelled; the server marks it as failed."),
@@ -384,9 +384,9 @@ fn what_became_of_a_cancelled_run_is_said() {
         let target =
             CancelTarget { run_id: RUN.into(), state, run_status: Some(status.into()), was_active: true, error: None };
         dash.done(EffectResult::Acted(1, thread(), Ok(Acted::Cancelling(vec![target]))));
-        assert_eq!(last_notice(&dash), said);
+        assert_eq!(last_notice(&dash), message);
     }
-    // No run, no dialog.
+    // Without an active run, no dialog opens.
     let mut dash = page((140, 40), &waiting("question"));
     let (number, _) = planned(&dash.keys("x")).expect("a plan");
     dash.done(EffectResult::PlannedAction(number, Err(PlanError::Nothing("No run is active on this thread.".into()))));
@@ -414,7 +414,7 @@ fn what_became_of_a_cancelled_run_is_said() {
 }
 
 #[test]
-fn a_thread_is_deleted_after_its_id_was_typed() {
+fn deleting_a_thread_requires_its_id() {
     let mut dash = page((140, 40), &waiting("question"));
     let (number, intent) = planned(&dash.keys("D")).expect("a plan");
     assert_eq!(intent, ThreadIntent::Delete { thread: THREAD.into() });
@@ -434,21 +434,21 @@ fn a_thread_is_deleted_after_its_id_was_typed() {
     assert_eq!(last_notice(&dash), "Thread 01a1fbb5…9775 was deleted.");
     let screen = dash.screen();
     let has_row = screen.lines().any(|line| line.contains("01a1fbb5…9775") && !line.contains("was deleted"));
-    assert!(!has_row, "and its row is gone: {screen}");
+    assert!(!has_row, "its row is removed: {screen}");
 }
 
 #[test]
-fn a_retry_asks_for_more_steps_where_that_was_the_cause() {
+fn retry_after_the_recursion_limit_offers_a_higher_limit() {
     let mut dash = page((140, 40), &records("error", "failed", json!([run("r1", "error")])));
     let (number, intent) = planned(&dash.keys("R")).expect("a plan");
     assert_eq!(intent, ThreadIntent::Again { thread: THREAD.into(), recursion_limit: None });
     let plan = |title: &str, limit| Ok((preview(title, Consent::Key), Some(Choice::RecursionLimit(limit))));
     dash.done(EffectResult::PlannedAction(number, plan("Retry thread 01a1fbb5…9775", 50)));
     insta::assert_snapshot!("retry_limit_140x40", dash.screen());
-    // Another number has to be seen in the request before it is sent.
+    // A changed limit is previewed before it is sent.
     let effects = dash.keys("x100<ctrl-s>");
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Act(..))));
-    let (number, intent) = planned(&effects).expect("another plan");
+    let (number, intent) = planned(&effects).expect("a new plan");
     assert_eq!(intent, ThreadIntent::Again { thread: THREAD.into(), recursion_limit: Some(100) });
     dash.done(EffectResult::PlannedAction(number, plan("Retry thread 01a1fbb5…9775", 100)));
     assert_eq!(dash.keys("<ctrl-s>"), [Effect::Act(number, thread())]);
@@ -457,7 +457,7 @@ fn a_retry_asks_for_more_steps_where_that_was_the_cause() {
 }
 
 #[test]
-fn a_new_run_on_a_waiting_thread_warns_and_has_no_second_tab() {
+fn new_run_on_a_waiting_thread_warns_and_reuses_its_tab() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.keys("n");
     assert!(dash.screen().contains("The thread is waiting. A new run drops the open question; a answers it."));
@@ -469,7 +469,7 @@ fn a_new_run_on_a_waiting_thread_warns_and_has_no_second_tab() {
 }
 
 #[test]
-fn a_read_only_profile_acts_on_nothing() {
+fn read_only_profiles_refuse_thread_actions() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.seal();
     for key in ["a", "A", "x", "X", "R", "D", "n"] {
@@ -515,9 +515,9 @@ fn any_key() -> impl Strategy<Value = &'static str> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Only Ctrl-S acts, on a thread that the person sees, and with an answer that the model accepts.
+    /// Only Ctrl-S sends, only to the thread on screen, and only answers that the model accepts.
     #[test]
-    fn nothing_is_sent_to_a_thread_that_was_not_agreed_to(
+    fn nothing_is_sent_to_a_thread_without_confirmation(
         case in proptest::sample::select(vec!["question", "question-hitl", "question-inbox", "question-with-schema", "questions-parallel"]),
         keys in proptest::collection::vec(any_key(), 1..50),
         sealed in any::<bool>(),
@@ -532,8 +532,8 @@ proptest! {
                 let sends = matches!(effect, Effect::Act(..) | Effect::StartRun(..));
                 prop_assert!(!sends || (key == "<ctrl-s>" && !sealed), "{key}: {effect:?}");
                 match effect {
-                    Effect::StartRun(_, of, start) => {
-                        prop_assert_eq!(of, thread());
+                    Effect::StartRun(_, target, start) => {
+                        prop_assert_eq!(target, thread());
                         if let Some(command) = &start.body.command {
                             for question in records.loaded().answerable() {
                                 let id = question.resume_id().unwrap();

@@ -1,4 +1,4 @@
-//! Back in time: every view follows the moment, both ways, while the stream goes on; and now is as it would be without.
+//! Time travel: every view follows the playhead while the stream keeps running, and the live view is unaffected.
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn opened_in(size: (u16, u16), capture: &str) -> Dash {
     dash
 }
 
-/// The lines of all views.
+/// Returns the lines of all views.
 fn views(dash: &mut Dash) -> Vec<String> {
     let mut all = Vec::new();
     for (n, view) in VIEWS.iter().enumerate() {
@@ -34,28 +34,28 @@ fn views(dash: &mut Dash) -> Vec<String> {
     all
 }
 
-/// Views of which only a live stream asks how a run ended: a recording can't.
-fn same_words(views: Vec<String>) -> Vec<String> {
+/// Removes the differences between a live stream, which loads the outcome of a run, and a recording, which can't.
+fn normalized(views: Vec<String>) -> Vec<String> {
     let same = |view: String| view.replace("loading the outcome", "outcome not reported").replace('─', "");
     views.into_iter().map(same).collect()
 }
 
-/// What a stream that ended with this event would show.
-fn stopped_at(capture: &str, moment: usize) -> Vec<String> {
+/// Returns the views of a stream that ended with this event.
+fn stopped_at(capture: &str, position: usize) -> Vec<String> {
     let mut whole = opened(capture);
     let tape = &whole.app.viewer().unwrap().tape;
-    let events: Vec<Event> = tape.iter_from(Seq(0)).take(moment).collect();
+    let events: Vec<Event> = tape.iter_from(Seq(0)).take(position).collect();
     let open = tape.marks()[0].record.clone();
     let mut dash = demo_like((120, 40));
     dash.open_thread();
-    // Before the first event nothing has come, the connection neither.
-    let mut items = if moment > 0 { vec![Item::Record(open)] } else { Vec::new() };
+    // Before the first event there is no connection either.
+    let mut items = if position > 0 { vec![Item::Record(open)] } else { Vec::new() };
     items.extend(events.iter().cloned().map(|event| Item::Record(Record::Event(event))));
     dash.now = events.last().map_or(whole.now, |event| event.at);
     whole.keys("1");
     dash.items(items);
     let with_line = views(&mut dash);
-    // The past has a line of its own in the head, where else only the state has one.
+    // Time travel adds a line to the header, which otherwise only the state view has.
     dash.resize(120, 39);
     let mut all = views(&mut dash);
     all[View::State as usize].clone_from(&with_line[View::State as usize]);
@@ -63,22 +63,22 @@ fn stopped_at(capture: &str, moment: usize) -> Vec<String> {
 }
 
 fn playhead(dash: &Dash) -> Playhead {
-    dash.app.viewer().unwrap().playhead().expect("the past")
+    dash.app.viewer().unwrap().playhead().expect("time travel is on")
 }
 
-/// Lets the way to a moment be folded; says how many turns that took.
+/// Ticks until the seek is complete, and returns the number of ticks.
 fn finish(dash: &mut Dash) -> usize {
-    let mut turns = 0;
+    let mut ticks = 0;
     while dash.app.next_tick().is_some_and(|pause| pause < Duration::from_millis(100)) {
         dash.feed(Msg::Tick);
-        turns += 1;
-        assert!(turns < 10_000, "the way never ends");
+        ticks += 1;
+        assert!(ticks < 10_000, "the seek never ends");
     }
-    turns
+    ticks
 }
 
 #[test]
-fn the_past_says_that_it_is_the_past() {
+fn time_travel_is_shown_in_the_header() {
     let mut dash = opened("agent-messages-tuple");
     dash.keys("<<<");
     insta::assert_snapshot!("past_paused", dash.screen());
@@ -93,7 +93,7 @@ fn the_past_says_that_it_is_the_past() {
 }
 
 #[test]
-fn now_is_what_it_would_be_without() {
+fn live_view_is_unaffected_by_time_travel() {
     let mut dash = opened("fanout-many-subgraphs");
     let mut plain = opened("fanout-many-subgraphs");
     dash.keys("<<<<");
@@ -105,26 +105,26 @@ fn now_is_what_it_would_be_without() {
         dash.event("values", r#"{"messages":[]}"#);
         dash.end(Outcome::Success);
     }
-    assert_eq!(playhead(&dash).at, at, "what comes moves nothing");
+    assert_eq!(playhead(&dash).at, at, "new events don't move the playhead");
     assert!(dash.screen().contains("PAST"));
     dash.keys("G");
     assert_eq!(views(&mut dash), views(&mut plain));
 }
 
 #[test]
-fn what_came_is_played_as_it_came() {
-    // Events without times of the server: what counts is when they arrived.
+fn playback_uses_arrival_times() {
+    // These events have no server times, so playback uses arrival times.
     let mut dash = opened("agent-messages-tuple");
-    let newest = standing_span(&dash).1;
+    let newest = span(&dash).1;
     dash.end(Outcome::Success);
     dash.screen();
     dash.keys(":replay<Enter>");
     assert!(playhead(&dash).playing && playhead(&dash).at <= Seq(1));
-    // A tenth of a second an event.
+    // One event every 0.1s.
     dash.later(550);
     dash.feed(Msg::Tick);
     dash.screen();
-    assert_eq!(playhead(&dash).at, Seq(6), "the first one at once");
+    assert_eq!(playhead(&dash).at, Seq(6), "the first event is played immediately");
     dash.keys("<Space>");
     dash.later(1000);
     dash.feed(Msg::Tick);
@@ -136,12 +136,12 @@ fn what_came_is_played_as_it_came() {
     assert_eq!(playhead(&dash).at, Seq(16.min(newest.0)));
     dash.keys("S");
     finish(&mut dash);
-    assert_eq!(dash.app.viewer().unwrap().playhead(), None, "the end is now");
+    assert_eq!(dash.app.viewer().unwrap().playhead(), None, "playback ends in the live view");
 }
 
-/// A clock that is set back by hours while it plays: it plays on from where it is.
+/// If the clock is set back by hours, playback continues from the current position.
 #[test]
-fn a_clock_that_is_set_back_does_not_hold_what_is_played() {
+fn clock_set_back_does_not_stop_playback() {
     let mut dash = opened("agent-messages-tuple");
     dash.end(Outcome::Success);
     dash.screen();
@@ -156,9 +156,9 @@ fn a_clock_that_is_set_back_does_not_hold_what_is_played() {
 }
 
 #[test]
-fn what_comes_later_is_not_in_the_past() {
+fn later_events_are_hidden_in_time_travel() {
     let mut dash = opened("agent-messages-tuple");
-    let newest = standing_span(&dash).1;
+    let newest = span(&dash).1;
     // A mark on the newest event and one on the fifth.
     let viewer = dash.app.viewer_mut().unwrap();
     viewer.go_to(newest);
@@ -174,7 +174,7 @@ fn what_comes_later_is_not_in_the_past() {
     dash.screen();
     assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(5)));
     dash.keys("'");
-    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(5)), "there is none after it yet");
+    assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(5)), "there is no later mark at this position");
     assert!(dash.screen().contains("No later mark"), "{}", dash.screen());
     dash.keys("G");
     dash.screen();
@@ -182,24 +182,24 @@ fn what_comes_later_is_not_in_the_past() {
 }
 
 #[test]
-fn a_question_of_the_past_was_answered_since() {
+fn answered_questions_stay_answered_in_time_travel() {
     let mut dash = opened("agent-messages-tuple");
     dash.event("updates", r#"{"__interrupt__":[{"id":"i1","value":"send 5 EUR?"}]}"#);
     dash.event("metadata", r#"{"run_id":"01a1fbb5-1743-72b0-bac9-4236eccc288a","status":"run_done"}"#);
-    let asked = standing_span(&dash).1;
+    let question = span(&dash).1;
     assert_eq!(dash.app.viewer().unwrap().questions().len(), 1);
     dash.event("metadata", r#"{"run_id":"01a1fbb5-0000-7000-8000-00000000000a","attempt":1}"#);
     assert!(dash.app.viewer().unwrap().questions().is_empty());
-    viewer_at(&mut dash, asked.0);
+    viewer_at(&mut dash, question.0);
     assert!(dash.app.viewer().unwrap().questions().is_empty());
 }
 
-fn viewer_at(dash: &mut Dash, moment: u64) {
-    dash.app.viewer_mut().unwrap().seek_to(Seq(moment));
+fn viewer_at(dash: &mut Dash, position: u64) {
+    dash.app.viewer_mut().unwrap().seek_to(Seq(position));
     finish(dash);
 }
 
-/// The columns of the slider in the row of the past, as they are drawn.
+/// Returns the row and the columns of the slider on screen.
 fn slider(dash: &mut Dash) -> (u16, std::ops::Range<u16>) {
     let screen = dash.screen();
     let (row, line) =
@@ -210,7 +210,7 @@ fn slider(dash: &mut Dash) -> (u16, std::ops::Range<u16>) {
 }
 
 #[test]
-fn the_slider_goes_with_the_mouse() {
+fn slider_follows_the_mouse() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     dash.items(many(10_000));
@@ -224,15 +224,15 @@ fn the_slider_goes_with_the_mouse() {
         let near = 10_000 / u64::from(last - columns.start);
         assert!(playhead(&dash).at.0.abs_diff(at) <= near, "{x}: {:?}", playhead(&dash));
         let line = dash.screen().lines().nth(row.into()).unwrap().to_string();
-        assert_eq!(line.chars().nth(x.into()), Some('●'), "it stands where it was put: {line}");
+        assert_eq!(line.chars().nth(x.into()), Some('●'), "the slider is where the click was: {line}");
     }
-    // Held, it goes with the pointer, also off its row and beyond its ends.
+    // While dragging, the slider follows the pointer outside its row and beyond its ends.
     dash.feed(Msg::Drag { x: 0, y: row + 9 });
     assert_eq!(playhead(&dash).at, Seq(0));
     dash.feed(Msg::Drag { x: 139, y: 0 });
     finish(&mut dash);
     assert_eq!(playhead(&dash).at, Seq(10_000));
-    // A drag that began elsewhere moves nothing, and neither does one where now is shown.
+    // A drag that started elsewhere, or in the live view, moves nothing.
     dash.feed(Msg::Click { x: columns.start, y: row + 3 });
     dash.feed(Msg::Drag { x: columns.start, y: row });
     assert_eq!(playhead(&dash).at, Seq(10_000));
@@ -243,7 +243,7 @@ fn the_slider_goes_with_the_mouse() {
 }
 
 #[test]
-fn what_is_exported_in_the_past_ends_there() {
+fn export_in_time_travel_ends_at_the_playhead() {
     use runtail_tui::features::stream::export::{Format, Part};
     use runtail_tui::session::msg::Chunk;
     let mut dash = opened("agent-messages-tuple");
@@ -261,16 +261,16 @@ fn what_is_exported_in_the_past_ends_there() {
     let records: Vec<Record> = written(View::Raw).collect();
     assert_eq!(records.iter().filter(|record| matches!(record, Record::Event(_))).count(), 6);
     assert!(!records.iter().any(|record| matches!(record, Record::End(_))), "{records:?}");
-    // The books always have their sums, and here those of that moment.
+    // The Delivery export always ends with totals, here those at the playhead.
     let Some(Record::End(end)) = written(View::Delivery).last() else { panic!() };
     assert_eq!((end.events, end.outcome), (6, Outcome::Detached));
 }
 
-fn standing_span(dash: &Dash) -> (Seq, Seq) {
+fn span(dash: &Dash) -> (Seq, Seq) {
     dash.app.viewer().unwrap().span()
 }
 
-/// So many small events.
+/// Creates this many small events.
 fn many(count: u64) -> Vec<Item> {
     let at: Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
     let event = |seq: u64| {
@@ -291,20 +291,20 @@ fn many(count: u64) -> Vec<Item> {
 }
 
 #[test]
-fn a_long_way_back_is_short() {
+fn distant_seeks_take_few_ticks() {
     let mut dash = demo_like((120, 40));
     dash.open_thread();
     dash.items(many(60_000));
     dash.screen();
     for target in [30_001, 59_999, 1, 45_000, 44_999, 44_990, 60_000, 0] {
         dash.app.viewer_mut().unwrap().seek_to(Seq(target));
-        // In a few turns: only what lies after a state that was kept is folded.
-        let turns = finish(&mut dash);
-        assert!(turns <= 4, "{target}: {turns}");
+        // Only the events after the nearest checkpoint are applied.
+        let ticks = finish(&mut dash);
+        assert!(ticks <= 4, "{target}: {ticks}");
         assert_eq!((playhead(&dash).at, playhead(&dash).span), (Seq(target), (Seq(0), Seq(60_000))));
         assert_eq!(dash.app.viewer().unwrap().projections.ledger.received, target);
     }
-    // Back by single events there is nothing to wait for.
+    // Steps back by single events are immediate.
     dash.app.viewer_mut().unwrap().seek_to(Seq(30_000));
     finish(&mut dash);
     for at in (29_000..30_000).rev() {
@@ -314,7 +314,7 @@ fn a_long_way_back_is_short() {
     }
 }
 
-/// The tape of the stream that is shown, written as a recording and read again.
+/// Writes the shown stream as a recording and reads it again.
 fn recorded(dash: &Dash) -> Vec<Item> {
     let tape = &dash.app.viewer().unwrap().tape;
     let (mut lines, mut marks) = (Vec::new(), tape.marks().iter().peekable());
@@ -329,7 +329,7 @@ fn recorded(dash: &Dash) -> Vec<Item> {
 }
 
 #[test]
-fn a_recording_ends_with_the_screens_that_the_stream_ended_with() {
+fn recording_shows_the_same_views_as_the_ended_stream() {
     let captures = std::fs::read_dir("tests/captures").unwrap().map(|entry| entry.unwrap().path());
     let mut captures: Vec<_> = captures.filter(|path| path.extension().is_some_and(|end| end == "sse")).collect();
     captures.sort();
@@ -344,29 +344,29 @@ fn a_recording_ends_with_the_screens_that_the_stream_ended_with() {
         let mut again = demo_like((200, 40));
         again.now = live.now;
         again.app.open_recording("a.jsonl".into());
-        // At once, or as it came.
+        // In one batch, or event by event.
         match compared % 2 {
             0 => again.items(recorded(&live)),
             _ => recorded(&live).into_iter().for_each(|item| again.items(vec![item])),
         }
-        let told = same_words(views(&mut live));
-        assert_eq!(told, same_words(views(&mut again)), "{name}");
-        // Played from its start, and gone through to its end, it ends there too.
+        let live_views = normalized(views(&mut live));
+        assert_eq!(live_views, normalized(views(&mut again)), "{name}");
+        // Playing it from the start and jumping to its end give the same views.
         again.keys("SSSR");
         finish(&mut again);
         assert_eq!(again.app.viewer().unwrap().playhead(), None, "{name}");
-        assert_eq!(told, same_words(views(&mut again)), "{name}, played");
+        assert_eq!(live_views, normalized(views(&mut again)), "{name}, played");
         again.keys("<<>>>");
         finish(&mut again);
-        assert_eq!(again.app.viewer().unwrap().playhead(), None, "{name}: beyond the newest lies now");
-        assert_eq!(told, same_words(views(&mut again)), "{name}, gone through");
+        assert_eq!(again.app.viewer().unwrap().playhead(), None, "{name}: after the newest event comes the live view");
+        assert_eq!(live_views, normalized(views(&mut again)), "{name}, after jumps");
         compared += 1;
     }
     assert!(compared > 30, "{compared}");
 }
 
 #[test]
-fn a_recording_offers_no_key_that_needs_its_server() {
+fn recordings_offer_no_server_actions() {
     let mut live = opened("agent-messages-tuple");
     live.event("updates", r#"{"__interrupt__":[{"id":"i1","value":"send 5 EUR?"}]}"#);
     live.end(Outcome::Interrupted);
@@ -386,7 +386,7 @@ fn a_recording_offers_no_key_that_needs_its_server() {
 }
 
 #[test]
-fn what_was_let_go_is_past_no_more() {
+fn evicted_events_are_unreachable_in_time_travel() {
     let mut dash = demo_like((120, 40));
     dash.app.session.settings.tape.max_rows = 1_000;
     dash.open_thread();
@@ -396,7 +396,7 @@ fn what_was_let_go_is_past_no_more() {
     assert_eq!(viewer.span(), (Seq(501), Seq(1_500)));
     viewer.seek_to(Seq(0));
     assert_eq!(viewer.playhead().unwrap().at, Seq(501));
-    // While one stands there it goes too.
+    // The event at the playhead can be evicted too.
     let items = many(3_000).split_off(1_500);
     dash.items(items);
     dash.screen();
@@ -411,27 +411,27 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
     #[test]
-    fn every_moment_is_that_of_a_stream_that_stopped_there(
-        moments in proptest::collection::vec(any::<prop::sample::Index>(), 3),
+    fn every_position_matches_a_stream_that_stopped_there(
+        positions in proptest::collection::vec(any::<prop::sample::Index>(), 3),
         capture in prop::sample::select(vec!["agent-messages-tuple", "fanout-many-subgraphs"]),
     ) {
         let mut dash = opened(capture);
-        let newest = standing_span(&dash).1;
-        for moment in moments {
-            let moment = moment.index(newest.0 as usize);
+        let newest = span(&dash).1;
+        for position in positions {
+            let position = position.index(newest.0 as usize);
             let viewer = dash.app.viewer_mut().unwrap();
-            viewer.seek_to(Seq(moment as u64));
+            viewer.seek_to(Seq(position as u64));
             finish(&mut dash);
-            let (past, plain) = (views(&mut dash), stopped_at(capture, moment));
-            for ((past, plain), view) in past.iter().zip(&plain).zip(VIEWS) {
-                prop_assert_eq!(past, plain, "{:?} at event {} of {}", view, moment, capture);
+            let (shown, expected) = (views(&mut dash), stopped_at(capture, position));
+            for ((shown, expected), view) in shown.iter().zip(&expected).zip(VIEWS) {
+                prop_assert_eq!(shown, expected, "{:?} at event {} of {}", view, position, capture);
             }
         }
     }
 }
 
 #[test]
-fn what_is_kept_of_the_past_is_within_the_budget_too() {
+fn checkpoints_stay_within_the_memory_budget() {
     let mut dash = demo_like((120, 40));
     dash.app.session.settings.tape.max_bytes = 4 << 20;
     dash.open_thread();
@@ -450,10 +450,10 @@ fn what_is_kept_of_the_past_is_within_the_budget_too() {
         dash.items(items);
         assert!(dash.app.viewer().unwrap().bytes() <= 8 << 20, "after {n} times a hundred");
     }
-    let gone = dash.app.viewer().unwrap().tape.evicted_rows();
-    assert_eq!(gone, 0, "what goes is what only makes the way back short, and not the tape");
+    let evicted = dash.app.viewer().unwrap().tape.evicted_rows();
+    assert_eq!(evicted, 0, "checkpoints are evicted before events");
     dash.keys("6<<");
     finish(&mut dash);
     let Playhead { at, target, span, .. } = playhead(&dash);
-    assert!(at == target && at < span.1, "the way back is longer, and leads there: {at} {span:?}");
+    assert!(at == target && at < span.1, "the seek still reaches its target: {at} {span:?}");
 }

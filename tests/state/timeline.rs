@@ -1,4 +1,4 @@
-//! Bars from real streams: whatever modes were asked for, the same nodes, in the same order, in the same tree.
+//! Timeline bars from real streams: all stream modes give the same nodes in the same order and tree.
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// The events of a capture, ten milliseconds apart.
+/// Returns the events of a capture, 10ms apart.
 fn events(name: &str) -> Vec<Event> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/captures/{name}.sse"));
     let (mut framer, mut decoder) = (Framer::new(64 << 20), Decoder::default());
@@ -38,7 +38,7 @@ fn millis(from: Timestamp, to: Timestamp) -> i128 {
     to.duration_since(from).as_millis()
 }
 
-/// `step kind name from–to state`, indented by depth.
+/// Returns lines of `step kind name from–to state`, indented by depth.
 fn tree(timeline: &Timeline) -> String {
     let mut out = String::new();
     for (_, attempt) in timeline.attempts() {
@@ -63,10 +63,10 @@ fn branch(timeline: &Timeline, attempt: &Attempt, keys: &[u64], depth: usize, ou
         let step = timeline.step(bar).map_or("-".into(), |s| s.to_string());
         let ended = bar.ended.map_or("…".into(), |e| millis(attempt.started, e).to_string());
         let started = millis(attempt.started, bar.started);
-        let (guess, indent) = (if bar.estimated { "~" } else { "" }, "  ".repeat(depth));
+        let (estimate, indent) = (if bar.estimated { "~" } else { "" }, "  ".repeat(depth));
         let _ = write!(
             out,
-            "{indent}{step} {:?} {} {guess}{started}–{ended} {:?} {}",
+            "{indent}{step} {:?} {} {estimate}{started}–{ended} {:?} {}",
             bar.kind,
             bar.name,
             bar.state,
@@ -77,7 +77,7 @@ fn branch(timeline: &Timeline, attempt: &Attempt, keys: &[u64], depth: usize, ou
     }
 }
 
-/// The nodes of a capture: step, depth and name, in the order of the tree.
+/// Returns the nodes of a capture in tree order: depth, step and name.
 fn nodes(name: &str) -> Vec<String> {
     let tree = tree(&project(events(name)).timeline);
     let node = |line: &str| {
@@ -90,7 +90,7 @@ fn nodes(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_same_nodes_whatever_the_mode() {
+fn all_modes_give_the_same_nodes() {
     let modes = ["tasks", "debug", "events", "updates", "checkpoints", "messages-tuple"];
     for (server, modes) in [("", &modes[..]), ("js-", &modes[..]), ("aegra-", &modes[..])] {
         for mode in modes {
@@ -108,7 +108,7 @@ fn the_same_nodes_whatever_the_mode() {
 }
 
 #[test]
-fn bars_of_every_kind_of_stream() {
+fn bars_are_built_from_every_kind_of_stream() {
     let mut all = String::new();
     for name in [
         "agent-debug",
@@ -160,9 +160,9 @@ fn check(timeline: &Timeline) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Events of all kinds of runs in any order, cut anywhere, some with broken data.
+    /// Events of all kinds of runs in random order, some with malformed data.
     #[test]
-    fn any_order_of_events(
+    fn random_event_order_keeps_the_tree_consistent(
         picks in proptest::collection::vec((any::<prop::sample::Index>(), 0u8..40), 0..200),
         end in any::<bool>(),
     ) {
@@ -199,16 +199,16 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Rows that grow with the tree are those that would be made of the whole tree at once, and a place stays at its bar.
+    /// Rows updated incrementally equal rows built from the whole tree, and a scroll position stays at its bar.
     #[test]
-    fn rows_grow_as_if_made_anew(turns in proptest::collection::vec((1usize..30, any::<prop::sample::Index>()), 1..12)) {
+    fn incremental_rows_match_rebuilt_rows(batches in proptest::collection::vec((1usize..30, any::<prop::sample::Index>()), 1..12)) {
         let names = ["fanout-many-subgraphs", "thread-all-modes", "agent-events", "js-agent-messages"];
         let mut events = names.iter().flat_map(|name| events(name)).zip(1..);
         let mut projections = Projections::default();
         let (mut rows, mut place) = (TimelineRows::default(), Place::at_start());
         let now = Timestamp::from_second(1_800_000_010).unwrap();
-        for (turn, pick) in turns {
-            for (mut event, seq) in events.by_ref().take(turn) {
+        for (batch, pick) in batches {
+            for (mut event, seq) in events.by_ref().take(batch) {
                 event.seq = Seq(seq);
                 projections.apply(&Item::Record(Record::Event(event)));
             }
@@ -216,10 +216,10 @@ proptest! {
             let before = rows.seq_at(timeline, place.cursor.key);
             rows.prepare(timeline, now, &mut place);
             prop_assert!(before.is_none() || rows.seq_at(timeline, place.cursor.key) == before);
-            let mut anew = TimelineRows::default();
-            anew.prepare(timeline, now, &mut Place::at_start());
+            let mut rebuilt = TimelineRows::default();
+            rebuilt.prepare(timeline, now, &mut Place::at_start());
             let lines = |rows: &TimelineRows| (0..rows.len()).map(|key| rows.line(&projections, key, 100)).collect::<Vec<_>>();
-            prop_assert_eq!(lines(&rows), lines(&anew));
+            prop_assert_eq!(lines(&rows), lines(&rebuilt));
             if !rows.is_empty() {
                 place.cursor.key = pick.index(rows.len() as usize) as u64;
             }
@@ -230,7 +230,7 @@ proptest! {
 static ALL: OnceLock<Vec<Event>> = OnceLock::new();
 
 #[test]
-fn every_capture_gives_a_sound_tree() {
+fn every_capture_gives_a_consistent_tree() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
     for file in std::fs::read_dir(dir).unwrap() {
         let path = file.unwrap().path();

@@ -1,4 +1,4 @@
-//! What a person is used to in the viewer: times, long lines, standing still, the mouse; and that nothing is lost at any size.
+//! Viewer preferences: timestamps, wrapping, freezing and the mouse; and that resizing keeps the cursor and the columns.
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::features::stream::viewer::View;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg};
 
-/// Events with a text, a second and a half apart.
+/// Creates events with these texts, 1.5s apart.
 fn events(from: u64, texts: &[String]) -> Vec<Item> {
     let start: Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
     let event = |(n, text): (usize, &String)| Event {
@@ -32,7 +32,7 @@ fn with_events(size: (u16, u16), texts: &[String]) -> Dash {
 }
 
 #[test]
-fn times_are_told_in_three_ways_in_every_view() {
+fn timestamps_toggle_between_absolute_relative_and_delta() {
     let mut dash = demo_like((120, 30));
     dash.open_thread();
     dash.capture("agent-messages-tuple");
@@ -48,19 +48,19 @@ fn times_are_told_in_three_ways_in_every_view() {
 }
 
 #[test]
-fn long_lines_go_on_in_the_next_one() {
+fn wrapping_shows_long_lines_completely() {
     let long = "日本語 — a long line. ".repeat(30);
     let texts: Vec<String> = (0..40).map(|n| format!("{n}: {long}")).collect();
     let mut dash = with_events((90, 30), &texts);
     dash.keys("7f<Home>jjw");
     assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(3)), "the cursor stays on its event");
     insta::assert_snapshot!("raw_wrapped_90x30", dash.screen());
-    // By lines to the next event, and back to the same one when they are cut again.
+    // j moves by wrapped lines to the next event, and unwrapping stays on it.
     let steps = (0..20).take_while(|_| {
         dash.keys("j");
         dash.app.viewer().unwrap().anchor() == Some(Seq(3))
     });
-    assert_eq!(steps.count(), 8, "nine lines, and the first of them is where one was");
+    assert_eq!(steps.count(), 8, "nine lines, starting from the first");
     assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(4)));
     dash.keys("w");
     assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(4)));
@@ -68,35 +68,35 @@ fn long_lines_go_on_in_the_next_one() {
     assert!(dash.app.viewer().unwrap().follows());
     let window = dash.app.viewer().unwrap().window(View::Raw);
     let last: String = window.last().unwrap().0.left.iter().map(|p| p.text.as_str()).collect();
-    assert!(last.trim_end().ends_with("line."), "the end is in sight: {last}");
+    assert!(last.trim_end().ends_with("line."), "the end is visible: {last}");
 }
 
 #[test]
-fn a_frozen_screen_stands_still_while_everything_goes_on() {
+fn frozen_screen_does_not_change_while_data_arrives() {
     let texts: Vec<String> = (0..10).map(|n| format!("event {n}")).collect();
     let mut dash = with_events((140, 40), &texts);
     dash.keys("7F");
-    let still = dash.screen();
-    assert!(still.lines().next().unwrap().ends_with("FROZEN F continues"), "{still}");
+    let frozen = dash.screen();
+    assert!(frozen.lines().next().unwrap().ends_with("FROZEN F continues"), "{frozen}");
     dash.items(events(11, &texts));
     dash.pass(30);
     dash.keys("1<Home>x:quit<Enter>");
     dash.feed(Msg::Paste("#3".into()));
     dash.feed(Msg::Wheel { lines: 3, x: 60, y: 10 });
-    assert_eq!(dash.screen(), still);
-    assert_eq!(dash.app.viewer().unwrap().tape.last_seq(), Seq(20), "what came was taken in");
+    assert_eq!(dash.screen(), frozen);
+    assert_eq!(dash.app.viewer().unwrap().tape.last_seq(), Seq(20), "events are still received");
     assert!(!dash.app.quit && dash.app.next_tick().is_none());
     dash.keys("F");
-    let goes_on = dash.screen();
-    assert!(goes_on.contains("event 9") && goes_on.contains("    20 "), "{goes_on}");
-    // Another size thaws: that frame cannot be shown.
+    let resumed = dash.screen();
+    assert!(resumed.contains("event 9") && resumed.contains("    20 "), "{resumed}");
+    // Resizing unfreezes the screen, because the frozen frame no longer fits.
     dash.keys("F");
     dash.resize(80, 24);
     assert!(!dash.app.frozen && !dash.screen().contains("FROZEN"));
 }
 
 #[test]
-fn the_mouse_points_at_entries_tabs_and_halves() {
+fn mouse_selects_entries_tabs_and_split_halves() {
     let texts: Vec<String> = (0..200).map(|n| format!("event {n}")).collect();
     let mut dash = with_events((200, 40), &texts);
     dash.keys("f7<Home>");
@@ -104,7 +104,7 @@ fn the_mouse_points_at_entries_tabs_and_halves() {
     let row = screen.lines().position(|line| line.trim_end().ends_with("event 5")).expect(&screen) as u16;
     dash.feed(Msg::Click { x: 30, y: row });
     assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(6)));
-    // A view's name, wherever it stands.
+    // A click on a view's name shows that view.
     let column = |dash: &mut Dash, name: &str| {
         let line = dash.screen().lines().nth(3).unwrap().to_string();
         runtail_core::text::width(line.split_once(name).unwrap().0) as u16
@@ -116,7 +116,7 @@ fn the_mouse_points_at_entries_tabs_and_halves() {
         dash.feed(Msg::Click { x, y: 3 });
         assert_eq!(dash.app.viewer().unwrap().view(), view);
     }
-    // The wheel moves the half under the pointer; a click gives it the focus.
+    // The wheel moves the half under the pointer; a click focuses it.
     dash.keys("|");
     let shown: Vec<View> = dash.app.viewer().unwrap().shown().into_iter().map(|(view, _)| view).collect();
     let focus = dash.app.viewer().unwrap().view();
@@ -134,7 +134,7 @@ fn the_mouse_points_at_entries_tabs_and_halves() {
     assert_eq!(dash.app.stream.tabs.at(), Some(0), "{}", dash.screen());
 }
 
-/// Wide, combining, right-to-left and hostile text, as nodes write it.
+/// Wide, combining, right-to-left and hostile text.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "\\PC{0,40}",
@@ -149,9 +149,9 @@ fn text() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// From 300x100 to 20x5 and back at any moment: nothing panics, and the cursor stays at its event in every view.
+    /// Resizing between 300x100 and 20x5 at any time never panics, and the cursor stays on its event in every view.
     #[test]
-    fn the_cursor_stays_at_its_event_at_any_size(
+    fn cursor_stays_on_its_event_when_resizing(
         texts in prop::collection::vec(text(), 1..30),
         at in 1u64..30,
         steps in prop::collection::vec((0u16..300, 0u16..100, 1u8..9, prop::sample::select(vec!["w", "T", "v", "f", "|", "F<ctrl-l>F", ""])), 1..12),
@@ -171,41 +171,41 @@ proptest! {
         dash.resize(300, 100);
         dash.keys("7");
         let marked = dash.app.viewer().unwrap().window(View::Raw).iter().filter(|(_, marked)| *marked).count();
-        prop_assert!(marked > 0, "the event is in sight");
+        prop_assert!(marked > 0, "the event is visible");
         prop_assert_eq!(dash.app.viewer().unwrap().anchor(), Some(Seq(at)));
     }
 
-    /// What stands at the right of wide, combining or right-to-left text stands where it stands of any other.
+    /// Columns after wide, combining or right-to-left text stay aligned.
     #[test]
-    fn columns_stay_aligned(texts in prop::collection::vec(text(), 1..20), width in 60u16..160) {
+    fn columns_stay_aligned_with_wide_and_rtl_text(texts in prop::collection::vec(text(), 1..20), width in 60u16..160) {
         let mut dash = with_events((width, 30), &texts);
         dash.keys("7f");
         let buffer = dash.buffer();
         for y in 5..28 {
-            // The event's name stands in its column, and no cell of the gutter is written over.
+            // The event's name is in its column, and no cell of the gutter is overwritten.
             let name: String = (2 + 18..2 + 24).map(|x| buffer[(x, y)].symbol()).collect();
             prop_assert!(name == "custom" || name.trim().is_empty(), "{name:?} in line {y}");
             prop_assert_eq!(buffer[(width - 1, y)].symbol(), " ");
         }
-        // No sign that turns text round reaches the terminal.
-        let odd = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{1b}' | '\u{200b}');
-        prop_assert!(!dash.screen().contains(odd));
+        // No bidirectional control character reaches the terminal.
+        let is_hidden_control = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{1b}' | '\u{200b}');
+        prop_assert!(!dash.screen().contains(is_hidden_control));
     }
 }
 
 #[test]
-fn a_thread_is_opened_in_the_browser_and_its_address_leads_back() {
+fn thread_opens_in_the_browser_and_its_url_opens_the_thread() {
     let mut dash = demo_like((140, 40));
     dash.open_thread();
     let effects = dash.keys("o");
     let [Effect::OpenLink(link)] = effects.as_slice() else { panic!("{effects:?}") };
     assert!(link.contains("smith.langchain.com/studio/?baseUrl=https%3A%2F%2F"), "{link}");
-    assert!(dash.app.session.notices.last().unwrap().text.contains(link), "where there is no browser it can be copied");
+    assert!(dash.app.session.notices.last().unwrap().text.contains(link), "the notice shows the link");
     let here = dash.app.viewer().unwrap().target.clone();
     dash.keys("<Esc>");
     dash.feed(Msg::Paste(link.clone()));
     assert_eq!(dash.app.viewer().unwrap().target, here);
-    // Where no browser can be started, the notice has the link, and it is copied.
+    // If no browser can be started, the notice shows the link, which is also copied.
     let failed = |link: &str| EffectResult::LinkNotOpened(link.into(), "couldn't start xdg-open: not found".into());
     assert_eq!(dash.done(failed(link)), [Effect::Copy(link.clone())]);
     let notice = dash.app.session.notices.last().unwrap();
@@ -214,12 +214,12 @@ fn a_thread_is_opened_in_the_browser_and_its_address_leads_back() {
         "{}",
         notice.text
     );
-    assert_eq!(dash.done(failed("javascript:alert(1)")), [], "what is no link of the web is not offered");
+    assert_eq!(dash.done(failed("javascript:alert(1)")), [], "only web links are offered");
     assert!(!dash.app.session.notices.last().unwrap().text.contains("javascript"));
 }
 
 #[test]
-fn a_local_server_is_named_once_and_its_state_fits_its_column() {
+fn local_server_is_named_once_and_its_state_fits_the_column() {
     let mut dash = Dash::new("[profiles.lab]\nagent_server = \"http://127.0.0.1:1\"\n", (140, 40));
     let server =
         dash.app.deployments.list.selected().and_then(|row| row.server(&dash.app.session.profiles)).expect("a server");

@@ -1,4 +1,4 @@
-//! Each view of one thread at both sizes, and what it looks like in colours, without them, in ASCII and in every theme.
+//! Each view of one thread at both sizes, in color, without color, in ASCII and in every theme.
 
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
@@ -8,7 +8,7 @@ use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::features::stream::viewer::VIEWS;
 use runtail_tui::session::msg::Msg;
 
-/// Runs of one thread: a model with a tool, parallel branches with a subgraph, one that waits for an answer, one that failed.
+/// Runs of one thread: a model with a tool, parallel branches with a subgraph, a waiting run, a failed run.
 const THREAD: [&str; 4] = ["agent-messages-tuple", "fanout-many-subgraphs", "approval-interrupt", "broken-values"];
 fn thread(size: (u16, u16)) -> Dash {
     let mut dash = demo_like(size);
@@ -16,7 +16,7 @@ fn thread(size: (u16, u16)) -> Dash {
     let at = dash.app.session.now;
     dash.items(vec![Item::Record(Record::Open { at, conn: 1, status: 200, resumed_after: None })]);
     for capture in THREAD {
-        dash.goes_on_now(capture);
+        dash.continue_capture_now(capture);
         dash.run_done();
     }
     if size.0 >= 120 {
@@ -25,8 +25,8 @@ fn thread(size: (u16, u16)) -> Dash {
     dash
 }
 
-/// At its end, which is followed, and in the middle of it, where a node of the subgraph has written.
-fn places() -> [(&'static str, Dash); 2] {
+/// Returns the thread followed at its end, and positioned at an update of the subgraph in its middle.
+fn positions() -> [(&'static str, Dash); 2] {
     let followed = thread((140, 40));
     let mut read = thread((80, 24));
     let wrote = |event: &Event| &*event.name == "updates" && !event.ns.is_empty();
@@ -36,10 +36,10 @@ fn places() -> [(&'static str, Dash); 2] {
     [("140x40", followed), ("80x24", read)]
 }
 
-/// The places, and whatever else may be on the screen of a stream: halves, tabs, what is marked, searched for and filtered,
-/// what changed in a state, each state of the connection, a dialog and a page over it.
+/// Returns the positions and other screens of a stream: splits, tabs, marks, searches and filters, state changes, each state
+/// of the connection, a dialog and a page over the stream.
 fn scenes() -> Vec<(&'static str, Dash)> {
-    let mut scenes = Vec::from(places());
+    let mut scenes = Vec::from(positions());
     let mut scene = |name, change: fn(&mut Dash)| {
         let mut dash = thread((120, 36));
         change(&mut dash);
@@ -47,7 +47,7 @@ fn scenes() -> Vec<(&'static str, Dash)> {
         assert_eq!(!dash.app.overlays.is_empty(), is_over_the_stream, "{name}: {}", dash.screen());
         scenes.push((name, dash));
     };
-    scene("halves", |dash| drop(dash.keys("|<Tab>m")));
+    scene("split", |dash| drop(dash.keys("|<Tab>m")));
     scene("tabs", |dash| drop(dash.keys("<Esc><Down><Enter>{")));
     scene("found", |dash| drop(dash.keys("/sub|boom<Enter>]&!node:left<Enter>")));
     scene("typed", |dash| drop(dash.keys("/[")));
@@ -79,81 +79,81 @@ fn scenes() -> Vec<(&'static str, Dash)> {
     scenes
 }
 
-/// The key and the name of each view.
+/// Returns the key and the name of each view.
 fn views() -> impl Iterator<Item = (String, String)> {
     (1..).zip(VIEWS).map(|(key, view)| (format!("{key}"), view.title().to_lowercase()))
 }
 
-/// What a cell looks like, apart from its letter.
-fn look(cell: &Cell) -> String {
-    let ways = [
+/// Returns the style of a cell.
+fn style(cell: &Cell) -> String {
+    let modifiers = [
         (Modifier::BOLD, "bold"),
         (Modifier::DIM, "dim"),
         (Modifier::ITALIC, "italic"),
         (Modifier::UNDERLINED, "underline"),
         (Modifier::REVERSED, "reverse"),
     ];
-    let mut words: Vec<String> = ways
+    let mut words: Vec<String> = modifiers
         .into_iter()
         .filter(|(modifier, _)| cell.modifier.contains(*modifier))
         .map(|(_, word)| word.to_string())
         .collect();
-    let inks = [(cell.fg, ""), (cell.bg, "on ")].into_iter().filter(|(ink, _)| *ink != Color::Reset);
-    words.extend(inks.map(|(ink, on)| format!("{on}{ink}").to_lowercase()));
+    let colors = [(cell.fg, ""), (cell.bg, "on ")].into_iter().filter(|(color, _)| *color != Color::Reset);
+    words.extend(colors.map(|(color, on)| format!("{on}{color}").to_lowercase()));
     words.join(" ")
 }
 
-/// What is not plain in the pane of a stream, from its tabs on: for each line its runs of one look.
-fn looks(buffer: &Buffer) -> String {
+/// Returns the styled text in a stream's pane below the tabs: for each line, its stretches of one style.
+fn styles(buffer: &Buffer) -> String {
     let mut out = String::new();
     let (width, height) = (usize::from(buffer.area.width), usize::from(buffer.area.height));
     for (number, row) in buffer.content.chunks(width).enumerate().take(height - 2).skip(3) {
         let mut runs: Vec<(String, String)> = Vec::new();
         for cell in row {
-            let look = look(cell);
-            match runs.last_mut().filter(|run| run.0 == look) {
+            let style = style(cell);
+            match runs.last_mut().filter(|run| run.0 == style) {
                 Some(run) => run.1.push_str(cell.symbol()),
-                None => runs.push((look, cell.symbol().to_string())),
+                None => runs.push((style, cell.symbol().to_string())),
             }
         }
-        runs.retain(|(look, text)| !look.is_empty() && !text.trim().is_empty());
+        runs.retain(|(style, text)| !style.is_empty() && !text.trim().is_empty());
         if runs.is_empty() {
             continue;
         }
-        let runs: Vec<String> = runs.iter().map(|(look, text)| format!("{look} ‹{}›", text.trim())).collect();
+        let runs: Vec<String> = runs.iter().map(|(style, text)| format!("{style} ‹{}›", text.trim())).collect();
         out.push_str(&format!("{number:>2} {}\n", runs.join("  ")));
     }
     out
 }
 
 #[test]
-fn every_view_at_both_sizes() {
-    for (place, mut dash) in places() {
+fn every_view_matches_the_snapshots_at_both_sizes() {
+    for (position, mut dash) in positions() {
         for (key, name) in views() {
             dash.keys(&key);
-            insta::assert_snapshot!(format!("{name}_{place}"), dash.screen());
+            insta::assert_snapshot!(format!("{name}_{position}"), dash.screen());
         }
     }
 }
 
 #[test]
-fn every_view_in_colour_and_without() {
-    let [_, (_, mut dash)] = places();
+fn view_styles_match_the_snapshots_with_and_without_color() {
+    let [_, (_, mut dash)] = positions();
     for (key, name) in views() {
         dash.keys(&key);
-        let coloured = dash.buffer();
-        insta::assert_snapshot!(format!("{name}_looks"), looks(&coloured));
+        let colored = dash.buffer();
+        insta::assert_snapshot!(format!("{name}_styles"), styles(&colored));
         dash.color = false;
-        insta::assert_snapshot!(format!("{name}_looks_no_colour"), looks(&dash.buffer()));
+        insta::assert_snapshot!(format!("{name}_styles_no_color"), styles(&dash.buffer()));
         dash.color = true;
     }
 }
 
-/// The same signs stand in the same cells in every theme and without colour. What a dark and a light terminal must both
-/// show is drawn in colours that both have made readable, on their own ground.
+/// All themes, and the screen without color, have the same symbols in the same cells. The default theme uses only the
+/// terminal's own colors on its own background, which are readable on dark and light terminals.
 #[test]
-fn themes_change_colours_and_nothing_else() {
-    let own = [
+fn themes_change_only_colors() {
+    let terminal_colors = [
         Color::Reset,
         Color::Red,
         Color::Green,
@@ -166,42 +166,42 @@ fn themes_change_colours_and_nothing_else() {
         Color::LightCyan,
     ];
     let symbols = |buffer: &Buffer| buffer.content.iter().map(|c| c.symbol().to_string()).collect::<Vec<_>>();
-    for (place, mut dash) in scenes() {
+    for (position, mut dash) in scenes() {
         for (key, name) in views() {
             dash.keys(&key);
             let buffer = dash.buffer();
             for cell in &buffer.content {
-                assert!(own.contains(&cell.fg) && cell.bg == Color::Reset, "{name}, {place}: {cell:?}");
+                assert!(terminal_colors.contains(&cell.fg) && cell.bg == Color::Reset, "{name}, {position}: {cell:?}");
             }
-            let signs = symbols(&buffer);
+            let expected = symbols(&buffer);
             for theme in ["colour-blind", "high-contrast", "mono"] {
                 dash.app.session.prefs.theme = theme.into();
                 let buffer = dash.buffer();
-                assert_eq!(symbols(&buffer), signs, "{name}, {place}, {theme}");
-                let grounds = buffer.content.iter().all(|cell| cell.bg == Color::Reset);
-                assert!(grounds, "{name}, {place}, {theme}: a ground of its own");
+                assert_eq!(symbols(&buffer), expected, "{name}, {position}, {theme}");
+                let has_no_background = buffer.content.iter().all(|cell| cell.bg == Color::Reset);
+                assert!(has_no_background, "{name}, {position}, {theme}: a background color");
             }
-            // Without colour every theme looks like the one that has none.
+            // Without color every theme looks like `mono`.
             let mono = dash.buffer();
             dash.app.session.prefs.theme = "terminal".into();
             dash.color = false;
             let plain = dash.buffer();
             dash.color = true;
-            assert_eq!(plain, mono, "{name}, {place}");
-            assert!(plain.content.iter().all(|cell| cell.fg == Color::Reset), "{name}, {place}: a colour");
+            assert_eq!(plain, mono, "{name}, {position}");
+            assert!(plain.content.iter().all(|cell| cell.fg == Color::Reset), "{name}, {position}: a color");
         }
     }
 }
 
-/// With `--ascii` everything is ASCII, in the same cells with the same looks. A `?` stands only for what others wrote.
+/// With `--ascii` all symbols are ASCII, in the same cells with the same styles. Only text of servers may become `?`.
 #[test]
-fn every_sign_has_an_ascii_one() {
-    let written: String = THREAD
+fn every_symbol_has_an_ascii_version() {
+    let server_text: String = THREAD
         .into_iter()
         .map(|capture| std::fs::read_to_string(format!("tests/captures/{capture}.sse")).unwrap())
         .map(|body| unescaped(&body))
         .collect();
-    for (place, mut dash) in scenes() {
+    for (position, mut dash) in scenes() {
         for (key, name) in views() {
             dash.keys(&key);
             dash.ascii = false;
@@ -209,16 +209,16 @@ fn every_sign_has_an_ascii_one() {
             dash.ascii = true;
             let plain = dash.buffer();
             for (rich, plain) in rich.content.iter().zip(&plain.content) {
-                assert!(plain.symbol().is_ascii(), "{name}, {place}: {plain:?}");
-                assert_eq!(look(rich), look(plain), "{name}, {place}");
+                assert!(plain.symbol().is_ascii(), "{name}, {position}: {plain:?}");
+                assert_eq!(style(rich), style(plain), "{name}, {position}");
                 let is_lost = plain.symbol() == "?" && rich.symbol() != "?";
-                assert!(!is_lost || written.contains(rich.symbol()), "{name}, {place}: {:?}", rich.symbol());
+                assert!(!is_lost || server_text.contains(rich.symbol()), "{name}, {position}: {:?}", rich.symbol());
             }
         }
     }
 }
 
-/// JSON with its `\u` escapes resolved, as far as text is concerned.
+/// Returns the strings in JSON with their `\u` escapes decoded.
 fn unescaped(body: &str) -> String {
     let mut strings = String::new();
     let mut rest = body;
@@ -235,13 +235,13 @@ fn unescaped(body: &str) -> String {
     strings
 }
 
-/// What the thread is about is what the views of it tell.
+/// The thread of these tests has entries in all views.
 #[test]
-fn the_thread_is_a_rich_one() {
+fn test_thread_has_entries_in_every_view() {
     let dash = thread((80, 24));
     let viewer = dash.app.viewer().unwrap();
-    let told = &viewer.projections;
-    let roles: Vec<&Role> = told.messages.items().iter().map(|message| &message.role).collect();
+    let projections = &viewer.projections;
+    let roles: Vec<&Role> = projections.messages.items().iter().map(|message| &message.role).collect();
     assert!(roles.contains(&&Role::Ai) && roles.contains(&&Role::Tool), "{roles:?}");
     for view in VIEWS.into_iter().take(7) {
         assert!(viewer.count(view) > 3, "{}: {}", view.title(), viewer.count(view));
@@ -249,7 +249,7 @@ fn the_thread_is_a_rich_one() {
 }
 
 #[test]
-fn no_view_of_an_empty_stream_has_a_cursor() {
+fn empty_streams_have_no_cursor_in_any_view() {
     for view in 1..=VIEWS.len() {
         for keys in ["g", "j", "k", "G"] {
             let mut dash = demo_like((120, 30));

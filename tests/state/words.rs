@@ -1,4 +1,4 @@
-//! One voice everywhere: `words.txt` lists the phrases and names that were replaced, and none of them comes back. Checked are
+//! `words.txt` lists the phrases and names that were replaced, and none of them may be used again. Checked are
 //! the string literals and comments of the program (help texts are doc comments), the documents, and the example files.
 
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::response::Response;
-use runtail_testkit::common::{Seen, Server, answer, json};
+use runtail_testkit::common::{Seen, Server, json, response};
 use runtail_testkit::process;
 use runtail_testkit::term::Term;
 use serde_json::json as value;
@@ -16,7 +16,7 @@ const LEVELS: usize = 100_000;
 const THREAD: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
 const RUN: &str = "01a1fbb5-1743-72b0-bac9-4236eccc288a";
 /// Maximum memory of the dashboard under these attacks, in KiB.
-const MOST: u64 = 512 << 10;
+const MAX_MEMORY: u64 = 512 << 10;
 
 fn lists() -> String {
     "[".repeat(LEVELS) + &"]".repeat(LEVELS)
@@ -52,7 +52,7 @@ fn server(act: impl Fn(&Seen) -> Option<Response> + Send + Sync + 'static) -> St
 fn stream(bytes: String) -> Response {
     let chunks =
         futures::StreamExt::chain(futures::stream::iter([Ok::<_, std::io::Error>(bytes)]), futures::stream::pending());
-    answer(200, "text/event-stream", Body::from_stream(chunks))
+    response(200, "text/event-stream", Body::from_stream(chunks))
 }
 
 fn is_stream(seen: &Seen) -> bool {
@@ -60,24 +60,24 @@ fn is_stream(seen: &Seen) -> bool {
 }
 
 /// Opens the thread, each of its views and the newest entry, then checks that the dashboard still responds.
-fn look_through(url: &str, what: &str) {
+fn check_every_view(url: &str, what: &str) {
     let mut term = Term::spawn(&["--url", url], 200, 40);
     term.wait_for("THREAD");
     term.keys(&format!(":{THREAD}\r"));
     term.wait_for("1 Messages");
     for keys in ["7", "\r", "+", "-", "1", "2", "3", "\r", "4", "5", "6", "8"] {
         term.keys(keys);
-        term.wait_for_rest(Duration::from_millis(150));
+        term.wait_for_quiet(Duration::from_millis(150));
     }
     term.keys("?");
     term.wait_for("KEYS");
     if let Some(peak) = term.peak_memory() {
         println!("{what}: {peak} KiB");
-        assert!(peak < MOST, "{what}: {peak} KiB");
+        assert!(peak < MAX_MEMORY, "{what}: {peak} KiB");
     }
     term.keys("\x03");
     assert_eq!(term.exit_status().exit_code(), 0, "{what}");
-    assert_eq!(term.left_behind(), [""; 0], "{what}");
+    assert_eq!(term.unrestored_modes(), [""; 0], "{what}");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn deeply_nested_events_are_shown_in_every_view() {
             ["custom", "error", "other"].iter().for_each(|name| events += &of(name, &deep));
             is_stream(seen).then(|| stream(events))
         });
-        look_through(&url, "events");
+        check_every_view(&url, "events");
     }
 }
 
@@ -137,9 +137,9 @@ fn deeply_nested_responses_are_shown_in_every_view() {
                 }
                 _ => return None,
             };
-            Some(answer(200, "application/json", body))
+            Some(response(200, "application/json", body))
         });
-        look_through(&url, "answers");
+        check_every_view(&url, "answers");
     }
 }
 
@@ -150,13 +150,13 @@ fn a_deeply_nested_value_does_not_affect_other_records() {
             r#"[{{"thread_id":"{THREAD}","status":"idle","metadata":{}}},{{"thread_id":"other","status":"busy"}}]"#,
             objects()
         );
-        seen.path.ends_with("/search").then(|| answer(200, "application/json", row))
+        seen.path.ends_with("/search").then(|| response(200, "application/json", row))
     });
     let term = Term::spawn(&["--url", &url], 130, 36);
     term.wait_for(&THREAD[..8]);
     term.wait_for("other");
     term.keys("2");
-    term.wait_for_rest(Duration::from_millis(100));
+    term.wait_for_quiet(Duration::from_millis(100));
     term.keys("?");
     term.wait_for("KEYS");
     term.keys("\x03");
@@ -179,7 +179,7 @@ fn an_endless_line_is_read_in_bounded_memory() {
         let first = futures::stream::iter(["event: custom\ndata: ".to_string()]);
         let all = futures::StreamExt::map(futures::StreamExt::chain(first, line), Ok::<_, std::io::Error>);
         let open = futures::StreamExt::chain(all, futures::stream::pending());
-        is_stream(seen).then(|| answer(200, "text/event-stream", Body::from_stream(open)))
+        is_stream(seen).then(|| response(200, "text/event-stream", Body::from_stream(open)))
     });
-    look_through(&url, "a line");
+    check_every_view(&url, "a line");
 }

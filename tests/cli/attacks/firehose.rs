@@ -1,8 +1,8 @@
 //! Commands against a server that sends events as fast as it can.
 
-use crate::attacks::MOST_MEMORY;
+use crate::attacks::MAX_MEMORY;
 use axum::body::Body;
-use runtail_testkit::common::{Seen, Server, answer, json};
+use runtail_testkit::common::{Seen, Server, json, response};
 use runtail_testkit::process;
 use serde_json::json as value;
 use std::io::Read;
@@ -33,7 +33,7 @@ fn server(events: u64) -> String {
                 }
                 Ok::<_, std::io::Error>(text)
             });
-            answer(200, "text/event-stream", Body::from_stream(futures::stream::iter(chunks)))
+            response(200, "text/event-stream", Body::from_stream(futures::stream::iter(chunks)))
         }
         _ => json(200, value!({"thread_id": "t", "run_id": RUN, "assistant_id": "a", "status": "success"})),
     };
@@ -85,7 +85,7 @@ fn command_memory_does_not_grow_with_the_number_of_events() {
         let read = join(&url, format, more, None);
         assert!(read.events >= EVENTS, "{format}: {} lines", read.events);
         assert!(read.peak > 0 || !cfg!(target_os = "linux"), "{format}");
-        assert!(read.peak < MOST_MEMORY, "{format}: {} KiB", read.peak);
+        assert!(read.peak < MAX_MEMORY, "{format}: {} KiB", read.peak);
         if format == "jsonl" {
             assert!(read.last.contains(&format!("\"events\":{}", EVENTS + 1)), "{}", read.last);
         }
@@ -109,6 +109,6 @@ fn command_memory_stays_flat_for_two_minutes() {
             bytes / 1e6,
             read.peak
         );
-        assert!(read.peak < MOST_MEMORY, "{format}: {} KiB", read.peak);
+        assert!(read.peak < MAX_MEMORY, "{format}: {} KiB", read.peak);
     }
 }

@@ -1,9 +1,9 @@
 //! Servers that misbehave in HTTP/2.
 
-use crate::attacks::{MOST_MEMORY, until};
+use crate::attacks::{MAX_MEMORY, until};
 use h2::Reason;
 use runtail_sim::{Options, Scenario, Sim};
-use runtail_testkit::http2::{Break, Front, Trick, Tricks};
+use runtail_testkit::http2::{Break, BreakingProxy, MisbehavingServer, Misbehavior};
 use runtail_testkit::process::{self, Done, launch};
 use runtail_testkit::term::Term;
 use serde_json::Value;
@@ -40,9 +40,9 @@ fn broken_http2_streams_lose_and_repeat_no_events() {
         (10, Break::Reset(Reason::REFUSED_STREAM)),
         (800, Break::GoAway(Reason::PROTOCOL_ERROR)),
         // The last stream is complete.
-        (1500, Break::Leave),
+        (1500, Break::GracefulGoAway),
     ];
-    let front = Front::of(&url, "/stream", breaks);
+    let front = BreakingProxy::of(&url, "/stream", breaks);
     let run = launch(front.secure.command(&["run", "support", "-o", "jsonl", "--input", INPUT]), "").wait().expect(0);
     let lines = run.json_lines();
     let end = lines.last().unwrap();
@@ -71,13 +71,13 @@ fn broken_http2_responses_are_reported_as_errors() {
         Break::GoAway(Reason::NO_ERROR),
     ] {
         // Every request fails.
-        let front = Front::of(&url, "/search", [(20, how); 8]);
+        let front = BreakingProxy::of(&url, "/search", [(20, how); 8]);
         let done = launch(front.secure.command(&["threads", "list", "-o", "json"]), "").wait();
         assert!(done.stderr.contains("the server") || done.stderr.contains("the connection broke"), "{}", done.stderr);
         assert_eq!(done.code, Some(5), "{how:?}: {} {}", done.stdout, done.stderr);
         assert_eq!(done.stdout, "", "{how:?}");
         // A single failure is not enough, because reads are retried.
-        let front = Front::of(&url, "/search", [(20, how)]);
+        let front = BreakingProxy::of(&url, "/search", [(20, how)]);
         launch(front.secure.command(&["threads", "list", "-o", "json"]), "").wait().expect(0);
     }
 }
@@ -88,7 +88,7 @@ fn stalled_http2_stream_reconnects_after_missed_heartbeats() {
     let (_runtime, _sim, url) = simulated(1.0);
     let made = process::run(["--url", &url, "threads", "create", "-o", "json"]).expect(0).json();
     let thread = made["thread_id"].as_str().unwrap();
-    let front = Front::of(&url, "/stream", [(": heartbeat\r\n\r\n".len() * 3, Break::Stall)]);
+    let front = BreakingProxy::of(&url, "/stream", [(": heartbeat\r\n\r\n".len() * 3, Break::Stall)]);
     let mut tail = launch(front.secure.command(&["tail", thread, "-o", "jsonl"]), "");
     let close = tail.line_where("the end of the connection", |line| line.contains("\"close\""));
     assert!(close.contains("\"idle\""), "{close}");
@@ -97,8 +97,8 @@ fn stalled_http2_stream_reconnects_after_missed_heartbeats() {
     tail.wait().expect(130);
 }
 
-fn list(trick: Trick) -> (Done, Tricks) {
-    let server = Tricks::start(trick, "[]");
+fn list(trick: Misbehavior) -> (Done, MisbehavingServer) {
+    let server = MisbehavingServer::start(trick, "[]");
     let done = launch(server.secure.command(&["assistants", "list", "-o", "json"]), "").wait();
     (done, server)
 }
@@ -107,25 +107,25 @@ fn list(trick: Trick) -> (Done, Tricks) {
 fn http2_frame_floods_end_in_a_response_or_an_error() {
     let broken = "the server violated HTTP/2";
     for (trick, code, said) in [
-        (Trick::Head(64 << 20), 5, broken),
-        (Trick::EmptyContinuations(1 << 20), 5, broken),
-        (Trick::EmptyData(500_000), 5, broken),
-        (Trick::Trailers(1 << 20), 5, broken),
-        (Trick::PushPromise, 5, broken),
-        (Trick::WindowOverflow, 5, broken),
-        (Trick::TooMuchData, 5, broken),
-        (Trick::NotProcessed, 5, "the server closed the connection"),
-        (Trick::Informational(5_000), 0, ""),
-        (Trick::Informational(500_000), 0, ""),
-        (Trick::Pings(200_000), 0, ""),
-        (Trick::Settings(200_000), 0, ""),
-        (Trick::Trailers(100), 0, ""),
+        (Misbehavior::Head(64 << 20), 5, broken),
+        (Misbehavior::EmptyContinuations(1 << 20), 5, broken),
+        (Misbehavior::EmptyData(500_000), 5, broken),
+        (Misbehavior::Trailers(1 << 20), 5, broken),
+        (Misbehavior::PushPromise, 5, broken),
+        (Misbehavior::WindowOverflow, 5, broken),
+        (Misbehavior::TooMuchData, 5, broken),
+        (Misbehavior::NotProcessed, 5, "the server closed the connection"),
+        (Misbehavior::Informational(5_000), 0, ""),
+        (Misbehavior::Informational(500_000), 0, ""),
+        (Misbehavior::Pings(200_000), 0, ""),
+        (Misbehavior::Settings(200_000), 0, ""),
+        (Misbehavior::Trailers(100), 0, ""),
     ] {
         let (done, server) = list(trick);
         assert_eq!(done.code, Some(code), "{trick:?}: {} {}", done.stdout, done.stderr);
         assert!(done.stderr.contains(said), "{trick:?}: {}", done.stderr);
-        assert!(done.peak < MOST_MEMORY, "{trick:?}: {} KiB", done.peak);
-        if let Trick::Head(size) = trick {
+        assert!(done.peak < MAX_MEMORY, "{trick:?}: {} KiB", done.peak);
+        if let Misbehavior::Head(size) = trick {
             assert!(server.sent() < size as u64 / 4, "{trick:?}: {} bytes were taken", server.sent());
         }
     }
@@ -133,11 +133,11 @@ fn http2_frame_floods_end_in_a_response_or_an_error() {
 
 #[test]
 fn truncated_http2_body_is_not_read_as_a_smaller_number() {
-    let whole = Tricks::start(Trick::Trailers(0), "123");
+    let whole = MisbehavingServer::start(Misbehavior::Trailers(0), "123");
     let done = launch(whole.secure.command(&["threads", "count"]), "").wait().expect(0);
     assert!(done.stdout.contains("123"), "{}", done.stdout);
     for code in [Reason::NO_ERROR, Reason::CANCEL, Reason::INTERNAL_ERROR] {
-        let server = Tricks::start(Trick::CutNumber(code.into()), "");
+        let server = MisbehavingServer::start(Misbehavior::CutNumber(code.into()), "");
         let done = launch(server.secure.command(&["threads", "count"]), "").wait();
         assert_eq!(done.code, Some(5), "{code:?}: {} {}", done.stdout, done.stderr);
         assert!(
@@ -151,12 +151,12 @@ fn truncated_http2_body_is_not_read_as_a_smaller_number() {
 #[test]
 fn signals_end_a_command_with_a_stalled_http2_stream() {
     for (trick, args) in [
-        (Trick::Silence, &["join", "t", "r"][..]),
-        (Trick::Silence, &["tail", "t"]),
-        (Trick::NoWindow, &["threads", "list"]),
-        (Trick::NoWindow, &["run", "a", "--input", "{}", "--stateless"]),
+        (Misbehavior::Silence, &["join", "t", "r"][..]),
+        (Misbehavior::Silence, &["tail", "t"]),
+        (Misbehavior::NoWindow, &["threads", "list"]),
+        (Misbehavior::NoWindow, &["run", "a", "--input", "{}", "--stateless"]),
     ] {
-        let server = Tricks::start(trick, "{}");
+        let server = MisbehavingServer::start(trick, "{}");
         let running = launch(server.secure.command(args), "");
         until("a request", || server.requests() > 0);
         running.signal(libc::SIGINT);
@@ -167,8 +167,10 @@ fn signals_end_a_command_with_a_stalled_http2_stream() {
 
 #[test]
 fn dashboard_stays_usable_over_broken_http2() {
-    for trick in [Trick::Head(64 << 20), Trick::Silence, Trick::NoWindow, Trick::Informational(500_000)] {
-        let server = Tricks::start(trick, "[]");
+    for trick in
+        [Misbehavior::Head(64 << 20), Misbehavior::Silence, Misbehavior::NoWindow, Misbehavior::Informational(500_000)]
+    {
+        let server = MisbehavingServer::start(trick, "[]");
         let certificate = server.secure.certificate();
         let mut term = Term::spawn_with(&[("SSL_CERT_FILE", &certificate)], &["--url", &server.secure.url], 110, 34);
         term.wait_for("1 Threads");
@@ -179,6 +181,6 @@ fn dashboard_stays_usable_over_broken_http2() {
         term.keys(":01a1fbb5-173d-77d7-b93d-09bf6dcc9775\r");
         term.keys("!\x03");
         assert_eq!(term.exit_status().exit_code(), 0, "{trick:?}");
-        assert_eq!(term.left_behind(), [""; 0], "{trick:?}");
+        assert_eq!(term.unrestored_modes(), [""; 0], "{trick:?}");
     }
 }

@@ -10,12 +10,12 @@ mod slow;
 use std::time::{Duration, Instant};
 
 /// Maximum memory of a command, in KiB. The test build alone uses a few dozen MiB.
-const MOST_MEMORY: u64 = 192 << 10;
+const MAX_MEMORY: u64 = 192 << 10;
 
 /// Waits until a condition holds.
 #[track_caller]
 fn until(what: &str, holds: impl Fn() -> bool) {
-    let end = Instant::now() + runtail_testkit::process::PATIENCE;
+    let end = Instant::now() + runtail_testkit::process::TIMEOUT;
     while !holds() {
         assert!(Instant::now() < end, "time is up: {what}");
         std::thread::sleep(Duration::from_millis(5));

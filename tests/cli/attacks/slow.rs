@@ -111,6 +111,6 @@ fn dashboard_stays_usable_while_servers_are_slow() {
         term.keys("!");
         term.keys("\x03");
         assert_eq!(term.exit_status().exit_code(), 0);
-        assert_eq!(term.left_behind(), [""; 0]);
+        assert_eq!(term.unrestored_modes(), [""; 0]);
     }
 }

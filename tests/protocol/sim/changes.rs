@@ -1,12 +1,12 @@
-//! The rules of creating, changing and deleting deployments.
+//! Rules for creating, changing and deleting deployments.
 
 use crate::sim::{World, call, fast, github, world};
 use reqwest::Method as M;
 use runtail_sim::{Interrupt, Options, Scenario};
 use serde_json::{Value, json};
 
-/// At this speed nothing moves while a test looks.
-fn still() -> Options {
+/// At this speed no status changes during a test.
+fn nearly_stopped() -> Options {
     Options { speed: 0.001, ..fast() }
 }
 
@@ -17,11 +17,11 @@ fn image(name: &str) -> Value {
     })
 }
 
-/// With something else in it: `at` is a path with dots.
+/// Returns the body with another value at a dotted path.
 fn with(mut body: Value, at: &str, value: Value) -> Value {
     let pointer = format!("/{}", at.replace('.', "/"));
     let (parent, last) = pointer.rsplit_once('/').expect("a slash");
-    body.pointer_mut(parent).expect("a place")[last] = value;
+    body.pointer_mut(parent).expect("an existing parent")[last] = value;
     body
 }
 
@@ -29,23 +29,24 @@ async fn create(world: &World, body: Value) -> (u16, Value) {
     call(world, M::POST, "/v2/deployments", Some(body)).await
 }
 
-async fn made(world: &World, body: Value) -> String {
-    let (status, made) = create(world, body).await;
-    assert_eq!(status, 201, "{made}");
-    format!("/v2/deployments/{}", made["id"].as_str().expect("an id"))
+/// Creates a deployment and returns its path.
+async fn create_path(world: &World, body: Value) -> String {
+    let (status, created) = create(world, body).await;
+    assert_eq!(status, 201, "{created}");
+    format!("/v2/deployments/{}", created["id"].as_str().expect("an id"))
 }
 
 async fn revisions(world: &World, path: &str) -> usize {
     call(world, M::GET, &format!("{path}/revisions"), None).await.1["resources"].as_array().map_or(0, Vec::len)
 }
 
-fn says(told: &Value, part: &str) -> bool {
-    told["detail"].as_str().is_some_and(|text| text.contains(part))
+fn has_detail(response: &Value, part: &str) -> bool {
+    response["detail"].as_str().is_some_and(|text| text.contains(part))
 }
 
 #[tokio::test]
 async fn invalid_deployments_are_rejected_with_a_reason() {
-    let world = world(still()).await;
+    let world = world(nearly_stopped()).await;
     let reserved = json!([{"name": "LANGSMITH_API_KEY", "value": "a"}, {"name": "OK", "value": "b"}, {"name": "PORT", "value": "1"}]);
     for (body, part) in [
         (github("Bad_Name"), "'Bad_Name' is invalid"),
@@ -64,35 +65,39 @@ async fn invalid_deployments_are_rejected_with_a_reason() {
         (with(image("a"), "source_revision_config.image_uri", Value::Null), "image_uri is required"),
         (with(github("a"), "source_config.custom_url", json!("https://a.example")), "custom_url can only be set"),
     ] {
-        let (status, told) = create(&world, body.clone()).await;
-        assert!(status == 400 && says(&told, part), "{body}: {status} {told}");
+        let (status, response) = create(&world, body.clone()).await;
+        assert!(status == 400 && has_detail(&response, part), "{body}: {status} {response}");
     }
-    let (status, told) =
+    let (status, response) =
         create(&world, with(image("a"), "source_config.resource_spec", json!({"cpu": 9, "sidecars": [{"name": "a"}]})))
             .await;
     let places: Vec<String> =
-        told["detail"].as_array().expect("a list").iter().map(|one| one["loc"].to_string()).collect();
+        response["detail"].as_array().expect("a list").iter().map(|one| one["loc"].to_string()).collect();
     let spec = r#"["body","source_config","resource_spec""#;
     assert_eq!((status, places), (422, vec![format!("{spec},\"cpu\"]"), format!("{spec},\"sidecars\",0,\"image\"]")]));
-    assert_eq!(call(&world, M::GET, "/v2/deployments", None).await.1["resources"], json!([]), "nothing came of these");
+    assert_eq!(
+        call(&world, M::GET, "/v2/deployments", None).await.1["resources"],
+        json!([]),
+        "no deployment was created"
+    );
 
-    let hybrid = crate::sim::world(Options { needs_listener: true, ..still() }).await;
-    let (status, told) = create(&hybrid, image("a")).await;
-    assert!(status == 400 && says(&told, "listener_id' is required"), "{told}");
+    let hybrid = crate::sim::world(Options { needs_listener: true, ..nearly_stopped() }).await;
+    let (status, response) = create(&hybrid, image("a")).await;
+    assert!(status == 400 && has_detail(&response, "listener_id' is required"), "{response}");
     let listener = with(image("a"), "source_config.listener_id", json!("11111111-1111-4111-8111-111111111111"));
     assert_eq!(create(&hybrid, listener).await.0, 201);
-    let aws = crate::sim::world(Options { aws: true, ..still() }).await;
-    let (status, told) = create(&aws, with(github("a"), "source_config.deployment_type", json!("dev_zero"))).await;
+    let aws = crate::sim::world(Options { aws: true, ..nearly_stopped() }).await;
+    let (status, response) = create(&aws, with(github("a"), "source_config.deployment_type", json!("dev_zero"))).await;
     assert_eq!(
-        (status, told),
+        (status, response),
         (400, json!({"detail": "Scale to zero deployments are not supported in AWS environments"}))
     );
 }
 
 #[tokio::test]
-async fn a_change_makes_a_revision_only_where_it_must() {
-    let world = world(still()).await;
-    let path = made(&world, image("bot")).await;
+async fn only_relevant_changes_create_revisions() {
+    let world = world(nearly_stopped()).await;
+    let path = create_path(&world, image("bot")).await;
     let reference = json!([{"name": "A", "secret_name": "s", "secret_key": "k"}]);
     let mut count = 1;
     for (patch, new) in [
@@ -117,9 +122,9 @@ async fn a_change_makes_a_revision_only_where_it_must() {
 }
 
 #[tokio::test]
-async fn a_refused_change_changes_nothing() {
-    let world = world(still()).await;
-    let path = made(&world, github("bot")).await;
+async fn rejected_changes_have_no_effect() {
+    let world = world(nearly_stopped()).await;
+    let path = create_path(&world, github("bot")).await;
     let (_, before) = call(&world, M::GET, &path, None).await;
     let another = "22222222-2222-4222-8222-222222222222";
     for (patch, part) in [
@@ -136,63 +141,63 @@ async fn a_refused_change_changes_nothing() {
         ),
         (json!({"tracked_packages": ["left-pad:1"]}), "Invalid tracked package"),
     ] {
-        let (status, told) = call(&world, M::PATCH, &path, Some(patch.clone())).await;
-        assert!(status == 400 && says(&told, part), "{patch}: {status} {told}");
+        let (status, response) = call(&world, M::PATCH, &path, Some(patch.clone())).await;
+        assert!(status == 400 && has_detail(&response, part), "{patch}: {status} {response}");
     }
-    let (status, told) = call(&world, M::PATCH, &path, Some(json!({"display_name": ""}))).await;
-    assert_eq!((status, &told["detail"][0]["type"]), (422, &json!("string_too_short")));
+    let (status, response) = call(&world, M::PATCH, &path, Some(json!({"display_name": ""}))).await;
+    assert_eq!((status, &response["detail"][0]["type"]), (422, &json!("string_too_short")));
     assert_eq!(call(&world, M::GET, &path, None).await.1, before);
     let same = json!({"source_config": before["source_config"]});
-    assert_eq!(call(&world, M::PATCH, &path, Some(same)).await.0, 200, "what is there already may be sent");
+    assert_eq!(call(&world, M::PATCH, &path, Some(same)).await.0, 200, "unchanged values may be sent");
 }
 
 #[tokio::test]
 async fn deleted_deployments_stay_listed_until_removed() {
-    let world = world(still()).await;
-    let path = made(&world, github("bot")).await;
+    let world = world(nearly_stopped()).await;
+    let path = create_path(&world, github("bot")).await;
     assert_eq!(call(&world, M::DELETE, &format!("{path}?delete_tracing_project=maybe"), None).await.0, 422);
     assert_eq!(call(&world, M::DELETE, &path, None).await.0, 204);
     assert_eq!(call(&world, M::GET, &path, None).await.1["status"], "AWAITING_DELETE");
-    assert_eq!(create(&world, github("bot")).await.0, 409, "while it is still there");
+    assert_eq!(create(&world, github("bot")).await.0, 409, "while it is being deleted");
     assert_eq!(call(&world, M::DELETE, &format!("{path}?force=true"), None).await.0, 204);
     assert_eq!(call(&world, M::GET, &path, None).await.0, 404);
-    let (status, told) = create(&world, github("bot")).await;
-    assert!(status == 409 && says(&told, "tracing project named 'bot' already exists"), "{told}");
+    let (status, response) = create(&world, github("bot")).await;
+    assert!(status == 409 && has_detail(&response, "tracing project named 'bot' already exists"), "{response}");
 
-    let path = made(&world, github("clean")).await;
+    let path = create_path(&world, github("clean")).await;
     assert_eq!(call(&world, M::DELETE, &format!("{path}?delete_tracing_project=true"), None).await.0, 204);
     assert_eq!(call(&world, M::DELETE, &format!("{path}?force=true"), None).await.0, 204);
     assert_eq!(create(&world, github("clean")).await.0, 201);
 
     let quick = crate::sim::world(Options { speed: 1000.0, ..fast() }).await;
-    let path = made(&quick, github("bot")).await;
+    let path = create_path(&quick, github("bot")).await;
     assert_eq!(call(&quick, M::DELETE, &path, None).await.0, 204);
     let mut seen = Vec::new();
     loop {
-        let (status, told) = call(&quick, M::GET, &path, None).await;
+        let (status, response) = call(&quick, M::GET, &path, None).await;
         if status == 404 {
             break;
         }
-        seen.push(told["status"].clone());
+        seen.push(response["status"].clone());
     }
     seen.dedup();
     assert!(seen.iter().all(|word| word == "AWAITING_DELETE" || word == "AWAITING_FINAL_DELETE"), "{seen:?}");
 }
 
 #[tokio::test]
-async fn several_are_deleted_at_once() {
-    let world = world(Options { scenario: Scenario::Fleet { deployments: 3 }, ..still() }).await;
+async fn several_deployments_are_deleted_in_one_request() {
+    let world = world(Options { scenario: Scenario::Fleet { deployments: 3 }, ..nearly_stopped() }).await;
     let (_, all) = call(&world, M::GET, "/v2/deployments", None).await;
     let id = |n: usize| all["resources"][n]["id"].as_str().expect("an id");
-    let nobody = "11111111-1111-4111-8111-111111111111";
+    let unknown = "11111111-1111-4111-8111-111111111111";
     let delete = async |ids: &[&str]| {
         let query: Vec<String> = ids.iter().map(|id| format!("deployment_ids={id}")).collect();
         call(&world, M::DELETE, &format!("/v2/deployments?{}", query.join("&")), None).await.0
     };
     assert_eq!(delete(&[]).await, 422);
     assert_eq!(delete(&[id(0), "nope"]).await, 422);
-    assert_eq!(delete(&[nobody]).await, 404);
-    assert_eq!(delete(&[id(0), nobody]).await, 207);
+    assert_eq!(delete(&[unknown]).await, 404);
+    assert_eq!(delete(&[id(0), unknown]).await, 207);
     assert_eq!(delete(&[id(1), id(2)]).await, 200);
     let (_, gone) = call(&world, M::GET, "/v2/deployments?status=AWAITING_DELETE", None).await;
     assert_eq!(gone["resources"].as_array().map(Vec::len), Some(3));
@@ -200,14 +205,14 @@ async fn several_are_deleted_at_once() {
 }
 
 #[tokio::test]
-async fn an_agent_may_be_named_instead() {
-    let world = world(still()).await;
+async fn deployments_can_be_created_for_an_agent() {
+    let world = world(nearly_stopped()).await;
     let mut body = with(github("x"), "agent", json!({"agent_id": "mailer", "environment": "staging"}));
     body.as_object_mut().expect("an object").remove("name");
-    let (status, made) = create(&world, body.clone()).await;
-    assert_eq!((status, &made["agent"]["environment"]), (201, &json!("staging")));
-    let (status, told) = create(&world, body).await;
-    assert_eq!((status, told), (409, json!({"detail": "A deployment already exists for this agent environment"})));
+    let (status, created) = create(&world, body.clone()).await;
+    assert_eq!((status, &created["agent"]["environment"]), (201, &json!("staging")));
+    let (status, response) = create(&world, body).await;
+    assert_eq!((status, response), (409, json!({"detail": "A deployment already exists for this agent environment"})));
     for (environment, count) in [("staging", 1), ("production", 0)] {
         let list = format!("/v2/deployments?agent_id=mailer&agent_environment={environment}");
         assert_eq!(call(&world, M::GET, &list, None).await.1["resources"].as_array().map(Vec::len), Some(count));
@@ -215,13 +220,13 @@ async fn an_agent_may_be_named_instead() {
 }
 
 #[tokio::test]
-async fn tiers_roll_out_as_a_revision() {
-    let world = world(still()).await;
-    let path = made(&world, github("bot")).await;
+async fn changed_tiers_create_a_revision() {
+    let world = world(nearly_stopped()).await;
+    let path = create_path(&world, github("bot")).await;
     let tiers = async |body: Value| call(&world, M::PATCH, &format!("{path}/resource-tiers"), Some(body)).await;
     assert_eq!(tiers(json!({})).await.0, 400);
     assert_eq!(tiers(json!({"compute_tier": "HUGE"})).await.0, 422);
-    assert_eq!(tiers(json!({"database_tier": "DEDICATED_S"})).await.0, 400, "a serverless one has no tier of its own");
+    assert_eq!(tiers(json!({"database_tier": "DEDICATED_S"})).await.0, 400, "a serverless database has no tier");
     let (status, changed) = tiers(json!({"compute_tier": "DEDICATED_M", "database_tier": "DEDICATED_S"})).await;
     assert_eq!((status, &changed["database_tier"], revisions(&world, &path).await), (200, &json!("DEDICATED_S"), 2));
     let (_, changed) = tiers(json!({"database_tier": "DEDICATED_L"})).await;
@@ -230,8 +235,8 @@ async fn tiers_roll_out_as_a_revision() {
 
 #[tokio::test]
 async fn earlier_revisions_can_be_rebuilt() {
-    let world = world(still()).await;
-    let path = made(&world, github("bot")).await;
+    let world = world(nearly_stopped()).await;
+    let path = create_path(&world, github("bot")).await;
     let (_, first) = call(&world, M::GET, &path, None).await;
     call(&world, M::PATCH, &path, Some(json!({"source_revision_config": {"repo_ref": "build-fails"}}))).await;
     let revision = first["latest_revision_id"].as_str().expect("an id");
@@ -239,14 +244,14 @@ async fn earlier_revisions_can_be_rebuilt() {
     assert_eq!((status, revisions(&world, &path).await), (200, 3));
     assert_eq!(again["source_revision_config"], first["source_revision_config"], "the same commit");
     assert_ne!(again["latest_revision_id"], first["latest_revision_id"]);
-    let nobody = format!("{path}/revisions/11111111-1111-4111-8111-111111111111/redeploy");
-    assert_eq!(call(&world, M::POST, &nobody, None).await.0, 404);
+    let unknown = format!("{path}/revisions/11111111-1111-4111-8111-111111111111/redeploy");
+    assert_eq!(call(&world, M::POST, &unknown, None).await.0, 404);
 }
 
 #[tokio::test]
-async fn one_revision_may_use_another_source() {
-    let world = world(still()).await;
-    let path = made(&world, github("bot")).await;
+async fn single_revision_can_use_another_source() {
+    let world = world(nearly_stopped()).await;
+    let path = create_path(&world, github("bot")).await;
     let (_, place) = call(&world, M::POST, &format!("{path}/upload-url"), None).await;
     let archive = json!({"source_tarball_path": place["object_path"], "langgraph_config_path": "langgraph.json"});
     let patch = json!({"revision_source": "internal_source", "source_revision_config": archive});
@@ -257,30 +262,30 @@ async fn one_revision_may_use_another_source() {
     assert_eq!(list["resources"][0]["source"], "internal_source");
     let secrets = json!({"secrets": [{"name": "A", "value": "b"}]});
     let (_, changed) = call(&world, M::PATCH, &path, Some(secrets)).await;
-    assert_eq!(changed["source_revision_config"]["repo_ref"], "main", "the next one is from the repository again");
+    assert_eq!(changed["source_revision_config"]["repo_ref"], "main", "the next revision uses the repository again");
 }
 
 #[tokio::test]
-async fn an_interrupt_lets_the_next_one_go_in_the_spelling_that_the_server_has() {
+async fn interrupt_endpoints_match_the_configured_spelling() {
     for (interrupt, spellings) in [
         (Interrupt::Both, &["interruption", "interrupt"][..]),
         (Interrupt::Interruption, &["interruption"]),
         (Interrupt::Interrupt, &["interrupt"]),
     ] {
-        let world = world(Options { interrupt, ..still() }).await;
+        let world = world(Options { interrupt, ..nearly_stopped() }).await;
         for word in ["interruption", "interrupt"] {
-            let path = made(&world, github(word)).await;
+            let path = create_path(&world, github(word)).await;
             let (_, one) = call(&world, M::GET, &path, None).await;
             let revision = format!("{path}/revisions/{}", one["latest_revision_id"].as_str().expect("an id"));
-            let there = spellings.contains(&word);
-            let (status, told) = call(&world, M::POST, &format!("{revision}/{word}"), None).await;
-            assert_eq!((status, told.is_null()), if there { (204, true) } else { (404, false) });
+            let exists = spellings.contains(&word);
+            let (status, response) = call(&world, M::POST, &format!("{revision}/{word}"), None).await;
+            assert_eq!((status, response.is_null()), if exists { (204, true) } else { (404, false) });
             let status = call(&world, M::GET, &revision, None).await.1["status"].clone();
-            assert_eq!(status, if there { "INTERRUPTED" } else { "CREATING" });
+            assert_eq!(status, if exists { "INTERRUPTED" } else { "CREATING" });
         }
     }
     let world = world(Options { speed: 1000.0, ..fast() }).await;
-    let path = made(&world, github("bot")).await;
+    let path = create_path(&world, github("bot")).await;
     let id = call(&world, M::GET, &path, None).await.1["latest_revision_id"].as_str().expect("an id").to_owned();
     world.sim.force_status(&id, "BUILDING");
     let revision = format!("{path}/revisions/{id}");
@@ -288,6 +293,6 @@ async fn an_interrupt_lets_the_next_one_go_in_the_spelling_that_the_server_has()
     assert_eq!(
         call(&world, M::GET, &revision, None).await.1["status"],
         "INTERRUPTED",
-        "held, and stopped all the same"
+        "a forced status can be interrupted too"
     );
 }

@@ -1,4 +1,4 @@
-//! The strict dialect: the written contract and nothing else.
+//! The contract-only dialect.
 
 use crate::sim::{Live, events, keys, names, world};
 use runtail_sim::{Dialect, KEY, Options, Scenario};
@@ -16,8 +16,8 @@ async fn endpoints_outside_the_contract_are_missing() {
     }
     assert_eq!(world.post("/threads/search", json!({})).await.status(), 404);
     for path in ["/v2/listeners", "/v2/deployments/free-count/logs", "/v1/integrations/github/install"] {
-        let answer = world.http.get(format!("{}{path}", world.plane)).header("X-Api-Key", KEY).send().await;
-        assert_eq!(answer.expect("an answer").status(), 404, "{path}");
+        let response = world.http.get(format!("{}{path}", world.control_plane)).header("X-Api-Key", KEY).send().await;
+        assert_eq!(response.expect("a response").status(), 404, "{path}");
     }
 }
 
@@ -30,16 +30,16 @@ async fn ids_are_unique_and_resuming_loses_nothing() {
     let done = |event: &crate::sim::Event| event.data == json!({"status": "run_done", "run_id": run});
     let mut replay = Live::new(world.tail(&thread, "", Some("-")).await);
     let replayed = replay.until(done).await;
-    assert_eq!(replayed.len(), all.len() + 1, "nothing is forgotten");
+    assert_eq!(replayed.len(), all.len() + 1, "nothing is dropped");
     for cut in [0, 4, 9] {
         let mut rest = Live::new(world.tail(&thread, "", replayed[cut].id.as_deref()).await);
         assert_eq!(rest.until(done).await, replayed[cut + 1..]);
     }
-    assert_eq!(world.join(&thread, &run, Some("-")).await, [], "a joined run gives only what comes later");
+    assert_eq!(world.join(&thread, &run, Some("-")).await, [], "a joined run sends only later events");
 }
 
 #[tokio::test]
-async fn repeated_modes_all_count_and_a_comma_does_not_split() {
+async fn repeated_mode_parameters_are_combined_and_commas_do_not_split() {
     let world = world(strict()).await;
     let thread = world.thread().await;
     let mut both = Live::new(world.tail(&thread, "?stream_modes=lifecycle&stream_modes=state_update", None).await);
@@ -54,10 +54,10 @@ async fn repeated_modes_all_count_and_a_comma_does_not_split() {
 }
 
 #[tokio::test]
-async fn the_control_plane_uses_the_neutral_words() {
+async fn control_plane_uses_the_contract_field_names() {
     let world = world(Options { dialect: Dialect::Contract, ..strict() }).await;
     let call = |method: reqwest::Method, path: &str, body: Value| {
-        let request = world.http.request(method, format!("{}{path}", world.plane)).header("X-Api-Key", KEY);
+        let request = world.http.request(method, format!("{}{path}", world.control_plane)).header("X-Api-Key", KEY);
         request.header("content-type", "application/json").body(body.to_string()).send()
     };
     use reqwest::Method as M;
@@ -68,29 +68,29 @@ async fn the_control_plane_uses_the_neutral_words() {
         "source_revision_config": {"repo_ref": "main", "graph_config_path": "graphs.json", "image_uri": null},
         "secrets": [{"name": "A", "value": "b"}],
     });
-    let made = call(M::POST, "/v2/deployments", new).await.expect("an answer");
-    assert_eq!(made.status(), 201);
-    let made: Value = made.json().await.expect("JSON");
+    let created = call(M::POST, "/v2/deployments", new).await.expect("a response");
+    assert_eq!(created.status(), 201);
+    let created: Value = created.json().await.expect("JSON");
     assert_eq!(
-        keys(&made),
+        keys(&created),
         ["id", "latest_revision_id", "name", "secrets", "source", "source_config", "source_revision_config"]
     );
     assert_eq!(
-        made["source_revision_config"],
+        created["source_revision_config"],
         json!({"repo_ref": "main", "graph_config_path": "graphs.json", "image_uri": null})
     );
-    assert_eq!(made["secrets"], json!([{"name": "A", "value": "b"}]));
-    let id = made["id"].as_str().expect("an id");
+    assert_eq!(created["secrets"], json!([{"name": "A", "value": "b"}]));
+    let id = created["id"].as_str().expect("an id");
     let path = format!("/v2/deployments/{id}");
     let patch = json!({"source_config": {"build_on_push": false}});
-    assert_eq!(call(M::PATCH, &path, patch).await.expect("an answer").status(), 200);
+    assert_eq!(call(M::PATCH, &path, patch).await.expect("a response").status(), 200);
     let patch = json!({"source_revision_config": {"repo_ref": "next", "graph_config_path": "g.json"}});
-    assert_eq!(call(M::PATCH, &path, patch).await.expect("an answer").status(), 200);
+    assert_eq!(call(M::PATCH, &path, patch).await.expect("a response").status(), 200);
     let list: Value =
-        call(M::GET, &format!("{path}/revisions"), json!({})).await.expect("an answer").json().await.expect("JSON");
+        call(M::GET, &format!("{path}/revisions"), json!({})).await.expect("a response").json().await.expect("JSON");
     assert_eq!((keys(&list), list["resources"].as_array().map(Vec::len)), (vec!["resources"], Some(2)));
     assert_eq!(keys(&list["resources"][0]), ["created_at", "id", "status"]);
     assert!(list["resources"][0]["created_at"].as_str() > list["resources"][1]["created_at"].as_str());
-    assert_eq!(call(M::DELETE, &path, json!({})).await.expect("an answer").status(), 204);
-    assert_eq!(call(M::GET, &path, json!({})).await.expect("an answer").status(), 404);
+    assert_eq!(call(M::DELETE, &path, json!({})).await.expect("a response").status(), 204);
+    assert_eq!(call(M::GET, &path, json!({})).await.expect("a response").status(), 404);
 }

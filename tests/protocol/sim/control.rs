@@ -1,4 +1,4 @@
-//! The control plane: keys, paging, creating, revisions on their timetable, logs.
+//! The control plane: keys, paging, creation, revision statuses over time, logs.
 
 use crate::sim::{call, fast, github, keys, world};
 use reqwest::Method as M;
@@ -6,48 +6,51 @@ use runtail_sim::{KEY, Options, Scenario};
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn the_key_and_the_workspace_are_wanted() {
+async fn key_and_workspace_are_required() {
     let one = world(fast()).await;
-    let url = format!("{}/v2/deployments", one.plane);
+    let url = format!("{}/v2/deployments", one.control_plane);
     let (none, wrong) = (one.http.get(&url), one.http.get(&url).header("X-Api-Key", "nope"));
     for request in [none, wrong] {
-        let answer = request.send().await.expect("an answer");
-        assert_eq!(answer.status(), 401);
-        assert!(answer.json::<Value>().await.expect("JSON")["detail"].is_string());
+        let response = request.send().await.expect("a response");
+        assert_eq!(response.status(), 401);
+        assert!(response.json::<Value>().await.expect("JSON")["detail"].is_string());
     }
-    let bearer = one.http.get(&url).bearer_auth(KEY).send().await.expect("an answer");
+    let bearer = one.http.get(&url).bearer_auth(KEY).send().await.expect("a response");
     assert_eq!(bearer.status(), 200);
 
     let two = world(Options { needs_workspace: true, ..fast() }).await;
-    let (status, told) = call(&two, M::GET, "/v2/deployments", None).await;
+    let (status, response) = call(&two, M::GET, "/v2/deployments", None).await;
     assert_eq!(status, 403);
-    assert!(told["detail"].as_str().is_some_and(|text| text.contains("requires workspace specification")));
+    assert!(response["detail"].as_str().is_some_and(|text| text.contains("requires workspace specification")));
     let workspace = &two.sim.regions()[0].workspace;
-    let request =
-        two.http.get(format!("{}/v2/deployments", two.plane)).header("X-Api-Key", KEY).header("X-Tenant-Id", workspace);
-    assert_eq!(request.send().await.expect("an answer").status(), 200);
+    let request = two
+        .http
+        .get(format!("{}/v2/deployments", two.control_plane))
+        .header("X-Api-Key", KEY)
+        .header("X-Tenant-Id", workspace);
+    assert_eq!(request.send().await.expect("a response").status(), 200);
 
     let three = world(Options { not_enabled: true, ..fast() }).await;
-    let (status, told) = call(&three, M::GET, "/v2/deployments", None).await;
-    assert!(status == 403 && told["detail"].as_str().is_some_and(|text| text.contains("not enabled")));
+    let (status, response) = call(&three, M::GET, "/v2/deployments", None).await;
+    assert!(status == 403 && response["detail"].as_str().is_some_and(|text| text.contains("not enabled")));
 }
 
 #[tokio::test]
-async fn a_self_hosted_region_answers_only_under_its_prefix() {
+async fn self_hosted_region_responds_only_under_its_prefix() {
     let both = world(fast()).await;
     assert_eq!(call(&both, M::GET, "/v2/deployments", None).await.0, 200);
     assert_eq!(call(&both, M::GET, "/api-host/v2/deployments", None).await.0, 200);
     let one = world(Options { prefix_only: true, ..fast() }).await;
-    assert!(one.plane.ends_with("/api-host"));
+    assert!(one.control_plane.ends_with("/api-host"));
     assert_eq!(call(&one, M::GET, "/v2/deployments", None).await.0, 200);
-    let bare = one.plane.trim_end_matches("/api-host");
+    let bare = one.control_plane.trim_end_matches("/api-host");
     assert_eq!(
         one.http
             .get(format!("{bare}/v2/deployments"))
             .header("X-Api-Key", KEY)
             .send()
             .await
-            .expect("an answer")
+            .expect("a response")
             .status(),
         405
     );
@@ -85,17 +88,25 @@ async fn lists_are_paged() {
 }
 
 #[tokio::test]
-async fn a_deployment_is_created_changed_and_deleted() {
-    // At this speed nothing moves while the test looks.
+async fn deployment_is_created_changed_and_deleted() {
+    // At this speed no status changes during the test.
     let world = world(Options { speed: 0.001, ..fast() }).await;
-    let (status, made) = call(&world, M::POST, "/v2/deployments", Some(github("bot"))).await;
+    let (status, created) = call(&world, M::POST, "/v2/deployments", Some(github("bot"))).await;
     assert_eq!(status, 201);
-    assert_eq!(made["secrets"], json!([{"name": "OPENAI_API_KEY", "value": "sk-plain"}]), "in clear, as the real one");
-    assert_eq!((&made["status"], &made["active_revision_id"]), (&json!("AWAITING_DATABASE"), &Value::Null));
-    let path = format!("/v2/deployments/{}", made["id"].as_str().expect("an id"));
-    let (status, one) =
-        call(&world, M::GET, &format!("{path}/revisions/{}", made["latest_revision_id"].as_str().expect("id")), None)
-            .await;
+    assert_eq!(
+        created["secrets"],
+        json!([{"name": "OPENAI_API_KEY", "value": "sk-plain"}]),
+        "in plain text, like the real service"
+    );
+    assert_eq!((&created["status"], &created["active_revision_id"]), (&json!("AWAITING_DATABASE"), &Value::Null));
+    let path = format!("/v2/deployments/{}", created["id"].as_str().expect("an id"));
+    let (status, one) = call(
+        &world,
+        M::GET,
+        &format!("{path}/revisions/{}", created["latest_revision_id"].as_str().expect("id")),
+        None,
+    )
+    .await;
     assert_eq!((status, &one["status"], &one["source"]), (200, &json!("CREATING"), &json!("github")));
     assert_eq!(keys(&one), ["created_at", "id", "source", "source_revision_config", "status", "updated_at"]);
 
@@ -115,10 +126,11 @@ async fn a_deployment_is_created_changed_and_deleted() {
     }
     let (_, now) = call(&world, M::GET, &path, None).await;
     assert_eq!((&now["source_revision_config"]["repo_ref"], &now["display_name"]), (&json!("next"), &json!("The bot")));
-    let (status, made) = call(&world, M::POST, &format!("{path}/revisions"), Some(json!({}))).await;
+    let (status, created) = call(&world, M::POST, &format!("{path}/revisions"), Some(json!({}))).await;
     assert_eq!((status, count().await), (201, 5));
     let (status, again) =
-        call(&world, M::POST, &format!("{path}/revisions/{}/redeploy", made["id"].as_str().expect("id")), None).await;
+        call(&world, M::POST, &format!("{path}/revisions/{}/redeploy", created["id"].as_str().expect("id")), None)
+            .await;
     assert_eq!((status, &again["name"], count().await), (200, &json!("bot"), 6));
     let latest = again["latest_revision_id"].as_str().expect("an id").to_owned();
     assert_eq!(call(&world, M::POST, &format!("{path}/revisions/{latest}/interruption"), None).await.0, 204);
@@ -137,16 +149,16 @@ async fn a_deployment_is_created_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn wrong_requests_are_refused_with_a_reason() {
+async fn invalid_requests_are_rejected_with_a_reason() {
     let world = world(fast()).await;
-    let (status, told) = call(&world, M::POST, "/v2/deployments", Some(json!({"name": "x"}))).await;
-    assert_eq!((status, told["detail"].as_array().map(Vec::len)), (422, Some(4)));
-    assert_eq!(told["detail"][0], json!({"loc": ["body", "source"], "msg": "Field required", "type": "missing"}));
-    let (status, told) = call(&world, M::GET, "/v2/deployments/nope", None).await;
-    assert_eq!((status, &told["detail"][0]["type"]), (422, &json!("uuid_parsing")));
-    let nobody = "11111111-1111-4111-8111-111111111111";
-    let (status, told) = call(&world, M::GET, &format!("/v2/deployments/{nobody}"), None).await;
-    assert_eq!((status, told), (404, json!({"detail": format!("Deployment ID {nobody} not found.")})));
+    let (status, response) = call(&world, M::POST, "/v2/deployments", Some(json!({"name": "x"}))).await;
+    assert_eq!((status, response["detail"].as_array().map(Vec::len)), (422, Some(4)));
+    assert_eq!(response["detail"][0], json!({"loc": ["body", "source"], "msg": "Field required", "type": "missing"}));
+    let (status, response) = call(&world, M::GET, "/v2/deployments/nope", None).await;
+    assert_eq!((status, &response["detail"][0]["type"]), (422, &json!("uuid_parsing")));
+    let unknown = "11111111-1111-4111-8111-111111111111";
+    let (status, response) = call(&world, M::GET, &format!("/v2/deployments/{unknown}"), None).await;
+    assert_eq!((status, response), (404, json!({"detail": format!("Deployment ID {unknown} not found.")})));
     let mut tag = github("tagged");
     tag["source_revision_config"]["repo_ref"] = json!("refs/tags/v1");
     assert_eq!(call(&world, M::POST, "/v2/deployments", Some(tag)).await.0, 400);
@@ -155,16 +167,16 @@ async fn wrong_requests_are_refused_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_revision_is_deployed_in_the_end_or_fails_with_a_log() {
+async fn revision_is_deployed_or_fails_with_a_log() {
     let world = world(Options { speed: 2000.0, ..fast() }).await;
     let (_, good) = call(&world, M::POST, "/v2/deployments", Some(github("good"))).await;
     let mut fails = github("bad");
     fails["source_revision_config"]["repo_ref"] = json!("build-fails");
     let (_, bad) = call(&world, M::POST, "/v2/deployments", Some(fails)).await;
-    for (made, end) in [(&good, "DEPLOYED"), (&bad, "BUILD_FAILED")] {
-        let (id, revision) = (made["id"].as_str().expect("id"), made["latest_revision_id"].as_str().expect("id"));
+    for (created, end) in [(&good, "DEPLOYED"), (&bad, "BUILD_FAILED")] {
+        let (id, revision) = (created["id"].as_str().expect("id"), created["latest_revision_id"].as_str().expect("id"));
         let path = format!("/v2/deployments/{id}/revisions/{revision}");
-        // The clock moves on at every look; the test client's time-out is the only limit.
+        // The clock advances with every request; the test client's timeout is the only limit.
         let status =
             async || call(&world, M::GET, &path, None).await.1["status"].as_str().unwrap_or_default().to_owned();
         while status().await != end {}
@@ -200,16 +212,17 @@ async fn a_revision_is_deployed_in_the_end_or_fails_with_a_log() {
 }
 
 #[tokio::test]
-async fn a_tarball_can_be_uploaded_as_the_official_tool_does() {
+async fn tarballs_are_uploaded_like_the_official_cli() {
     let world = world(Options { speed: 2000.0, ..fast() }).await;
     let new = json!({"source": "internal_source", "source_config": {"deployment_type": "dev_zero"},
         "source_revision_config": {}, "name": "my-app", "secrets": []});
-    let (status, made) = call(&world, M::POST, "/v2/deployments", Some(new)).await;
+    let (status, created) = call(&world, M::POST, "/v2/deployments", Some(new)).await;
     assert_eq!(status, 201);
-    let path = format!("/v2/deployments/{}", made["id"].as_str().expect("an id"));
+    let path = format!("/v2/deployments/{}", created["id"].as_str().expect("an id"));
     let (_, place) =
         call(&world, M::POST, &format!("{path}/upload-url"), Some(json!({"supports_upload_headers": true}))).await;
-    let put = world.http.put(place["upload_url"].as_str().expect("a URL")).body("tar").send().await.expect("an answer");
+    let put =
+        world.http.put(place["upload_url"].as_str().expect("a URL")).body("tar").send().await.expect("a response");
     assert!(put.status().is_success());
     let patch = json!({"revision_source": "internal_source", "secrets": [],
         "source_revision_config": {"source_tarball_path": place["object_path"], "langgraph_config_path": "langgraph.json"}});
@@ -220,7 +233,7 @@ async fn a_tarball_can_be_uploaded_as_the_official_tool_does() {
     };
     while newest().await != "DEPLOYED" {}
     let (_, all) = call(&world, M::GET, &format!("{path}/revisions?status=SKIPPED"), None).await;
-    assert_eq!(all["resources"].as_array().map(Vec::len), Some(1), "the one without a source gave way");
+    assert_eq!(all["resources"].as_array().map(Vec::len), Some(1), "the revision without a source was skipped");
     assert_eq!(call(&world, M::POST, &format!("{path}/push-token"), None).await.0, 400);
     assert_eq!(
         call(&world, M::GET, "/v2/listeners?limit=100&offset=0", None).await.1["resources"][0]["compute_type"],

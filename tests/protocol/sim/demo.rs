@@ -1,4 +1,4 @@
-//! The demo world: it is full, it moves, and it answers like any other.
+//! The demo: its deployments, threads and runs, and that it responds like the other scenarios.
 
 use crate::sim::{Live, World, world};
 use runtail_sim::{Dialect, KEY, Options, Sim};
@@ -11,7 +11,7 @@ async fn demo() -> World {
 }
 
 #[tokio::test]
-async fn there_are_two_regions_with_a_dozen_deployments() {
+async fn demo_has_two_regions_with_a_dozen_deployments() {
     let world = demo().await;
     let names: Vec<&str> = world.sim.regions().iter().map(|region| region.name.as_str()).collect();
     assert_eq!(names, ["prod-us", "prod-eu"]);
@@ -19,29 +19,29 @@ async fn there_are_two_regions_with_a_dozen_deployments() {
     for region in world.sim.regions() {
         let url = format!("{}/v2/deployments?limit=100", region.url);
         let list: Value =
-            world.http.get(url).header("X-Api-Key", KEY).send().await.expect("an answer").json().await.expect("JSON");
+            world.http.get(url).header("X-Api-Key", KEY).send().await.expect("a response").json().await.expect("JSON");
         all.extend(list["resources"].as_array().expect("a list").clone());
     }
     assert!(all.len() >= 12);
     let agents: Vec<&str> = world.sim.agents().iter().map(|agent| agent.url.as_str()).collect();
     let serves = |one: &Value, key: &str| one.as_str().or(one[key].as_str()).is_some_and(|url| agents.contains(&url));
-    assert!(all.iter().filter(|one| serves(&one["url"], "")).count() >= 4, "several lead to a live server");
+    assert!(all.iter().filter(|one| serves(&one["url"], "")).count() >= 4, "several have a live agent server");
     assert!(all.iter().any(|one| one["url"].is_null() && serves(&one["source_config"]["custom_url"], "")));
     assert!(all.iter().any(|one| one["url"].is_null() && one["source_config"]["custom_url"].is_null()));
     let bot = all.iter().find(|one| one["name"] == "support-bot").expect("a bot");
-    let url = format!("{}/v2/deployments/{}/revisions", world.plane, bot["id"].as_str().expect("an id"));
+    let url = format!("{}/v2/deployments/{}/revisions", world.control_plane, bot["id"].as_str().expect("an id"));
     let list: Value =
-        world.http.get(url).header("X-Api-Key", KEY).send().await.expect("an answer").json().await.expect("JSON");
+        world.http.get(url).header("X-Api-Key", KEY).send().await.expect("a response").json().await.expect("JSON");
     assert!(list["resources"].as_array().is_some_and(|all| (4..=8).contains(&all.len())));
 }
 
 #[tokio::test]
-async fn agent_servers_have_threads_of_every_kind_and_some_that_live() {
+async fn demo_servers_have_threads_of_every_kind_and_live_ones() {
     let world = demo().await;
     for agent in world.sim.agents() {
         let search = async |body: Value| {
             let request = world.http.post(format!("{}/threads/search", agent.url)).body(body.to_string());
-            request.send().await.expect("an answer").json::<Value>().await.expect("JSON")
+            request.send().await.expect("a response").json::<Value>().await.expect("JSON")
         };
         let all = search(json!({"limit": 100})).await;
         let all = all.as_array().expect("a list");
@@ -55,14 +55,14 @@ async fn agent_servers_have_threads_of_every_kind_and_some_that_live() {
         let mut ages: Vec<&str> = all.iter().filter_map(|thread| thread["updated_at"].as_str()).collect();
         ages.sort_unstable();
         ages.dedup();
-        assert!(ages.len() >= 10, "of different ages");
-        let assistants = world.http.post(format!("{}/assistants/search", agent.url)).send().await.expect("an answer");
+        assert!(ages.len() >= 10, "threads have different ages");
+        let assistants = world.http.post(format!("{}/assistants/search", agent.url)).send().await.expect("a response");
         let assistants: Value = assistants.json().await.expect("JSON");
         assert!(assistants.as_array().is_some_and(|all| (8..=16).contains(&all.len())));
-        let living = search(json!({"metadata": {"live": true, "subject": "live chat"}})).await;
-        let id = living[0]["thread_id"].as_str().expect("an id");
+        let active = search(json!({"metadata": {"live": true, "subject": "live chat"}})).await;
+        let id = active[0]["thread_id"].as_str().expect("an id");
         let tail = world.http.get(format!("{}/threads/{id}/stream", agent.url)).header("Last-Event-ID", "-").send();
-        let mut live = Live::new(tail.await.expect("an answer"));
+        let mut live = Live::new(tail.await.expect("a response"));
         let seen = live.until(|event| event.data["status"] == "run_done").await;
         for name in ["metadata", "values", "messages", "updates", "tasks"] {
             assert!(seen.iter().any(|event| event.name == name), "{name}");
@@ -71,29 +71,31 @@ async fn agent_servers_have_threads_of_every_kind_and_some_that_live() {
 }
 
 #[tokio::test]
-async fn an_agent_server_remembers_its_past_when_it_is_first_asked() {
+async fn demo_history_is_created_on_the_first_request() {
     rustls::crypto::ring::default_provider().install_default().ok();
     let sim = Sim::demo().await.expect("servers on loopback");
     let http = reqwest::Client::builder().no_proxy().build().expect("a client");
     let url = sim.agents()[0].url.clone();
-    // Who it is, it knows without one.
-    assert!(http.get(format!("{url}/info")).send().await.expect("an answer").status().is_success());
+    // `/info` needs no history.
+    assert!(http.get(format!("{url}/info")).send().await.expect("a response").status().is_success());
     let threads = async || {
         let request = http.post(format!("{url}/threads/search")).body(json!({"limit": 100}).to_string());
-        let found: Value = request.send().await.expect("an answer").json().await.expect("JSON");
+        let found: Value = request.send().await.expect("a response").json().await.expect("JSON");
         found.as_array().map_or(0, Vec::len)
     };
-    // The first goes away before it has its answer; the others wait for the same past.
-    let mut impatient = TcpStream::connect(url.trim_start_matches("http://")).expect("it listens");
-    impatient.write_all(b"POST /threads/search HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}").expect("it reads");
+    // The first client disconnects before its response; the others wait for the same history.
+    let mut impatient = TcpStream::connect(url.trim_start_matches("http://")).expect("the server listens");
+    impatient
+        .write_all(b"POST /threads/search HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}")
+        .expect("the server reads");
     drop(impatient);
     let (one, other) = tokio::join!(threads(), threads());
     assert!((15..=40).contains(&one), "{one}");
     assert_eq!(one, other);
 }
 
-/// The thread with this subject, its state and its runs, newest first.
-async fn found(world: &World, subject: &str) -> (Value, Value, Vec<Value>) {
+/// Returns the thread with this subject, its state and its runs, newest first.
+async fn thread_about(world: &World, subject: &str) -> (Value, Value, Vec<Value>) {
     let search = json!({"metadata": {"subject": subject}});
     let threads: Value = world.post("/threads/search", search).await.json().await.expect("JSON");
     let id = threads[0]["thread_id"].as_str().unwrap_or_else(|| panic!("a thread about {subject}")).to_owned();
@@ -103,9 +105,9 @@ async fn found(world: &World, subject: &str) -> (Value, Value, Vec<Value>) {
 }
 
 #[tokio::test]
-async fn there_is_a_thread_of_every_status() {
+async fn demo_has_a_thread_of_every_status() {
     let world = world(Options::demo()).await;
-    // Subject, status of the thread, statuses of its runs (newest first), what is next.
+    // Subject, status of the thread, statuses of its runs (newest first), next nodes.
     let table: [(&str, &str, &[&str], &[&str]); 17] = [
         ("late parcel", "idle", &["success", "success"], &[]),
         ("docs crawl", "busy", &["running"], &["fetch", "index"]),
@@ -126,42 +128,42 @@ async fn there_is_a_thread_of_every_status() {
         ("release 2.4.0", "idle", &["success"], &[]),
     ];
     for (subject, status, statuses, next) in table {
-        let (thread, state, runs) = found(&world, subject).await;
+        let (thread, state, runs) = thread_about(&world, subject).await;
         assert_eq!(thread["status"], status, "{subject}");
         let of_runs: Vec<&str> = runs.iter().filter_map(|run| run["status"].as_str()).collect();
         assert_eq!(of_runs, statuses, "{subject}");
         let nodes: Vec<&str> = state["next"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
         let known = nodes.iter().all(|node| next.contains(node)) && nodes.is_empty() == next.is_empty();
         assert!(known, "{subject}: {nodes:?}");
-        // A thread that waits for nothing shows no error, and the other way round.
+        // Only failed threads have an error.
         assert_eq!(thread["error"].is_object(), status == "error" || subject == "supplier crawl", "{subject}");
     }
 }
 
 #[tokio::test]
-async fn questions_and_errors_of_the_demo_are_those_of_real_graphs() {
+async fn demo_questions_and_errors_match_real_graphs() {
     let world = world(Options::demo()).await;
-    let asked = async |subject: &str| found(&world, subject).await.1["interrupts"].clone();
-    assert!(asked("which order").await[0]["value"].is_string());
-    let approval = asked("October export").await[0]["value"].clone();
+    let questions = async |subject: &str| thread_about(&world, subject).await.1["interrupts"].clone();
+    assert!(questions("which order").await[0]["value"].is_string());
+    let approval = questions("October export").await[0]["value"].clone();
     let names: Vec<&Value> =
         approval["action_requests"].as_array().expect("a list").iter().map(|one| &one["name"]).collect();
     assert_eq!(json!(names), json!(["send_email", "delete_file"]));
     assert_eq!(approval["review_configs"][1]["allowed_decisions"], json!(["approve", "reject"]));
-    assert_eq!(asked("newsletter review").await[0]["response_schema"]["required"], json!(["approve"]));
-    assert_eq!(asked("two checks").await.as_array().map(Vec::len), Some(2));
-    assert_eq!(asked("release 2.4.1").await, json!([]));
-    assert_eq!(asked("invoice 4468, what if").await.as_array().map(Vec::len), Some(1));
-    let of = async |subject: &str| found(&world, subject).await.0["error"]["error"].clone();
-    assert_eq!(of("warehouse sync").await, "ConnectTimeout");
-    assert_eq!(of("retry loop").await, "GraphRecursionError");
-    assert_eq!(of("supplier crawl").await, "UserInterrupt");
-    let task = found(&world, "September export").await.1["tasks"][0].clone();
+    assert_eq!(questions("newsletter review").await[0]["response_schema"]["required"], json!(["approve"]));
+    assert_eq!(questions("two checks").await.as_array().map(Vec::len), Some(2));
+    assert_eq!(questions("release 2.4.1").await, json!([]));
+    assert_eq!(questions("invoice 4468, what if").await.as_array().map(Vec::len), Some(1));
+    let error_of = async |subject: &str| thread_about(&world, subject).await.0["error"]["error"].clone();
+    assert_eq!(error_of("warehouse sync").await, "ConnectTimeout");
+    assert_eq!(error_of("retry loop").await, "GraphRecursionError");
+    assert_eq!(error_of("supplier crawl").await, "UserInterrupt");
+    let task = thread_about(&world, "September export").await.1["tasks"][0].clone();
     assert!(task["error"].as_str().is_some_and(|error| error.starts_with("ValueError(")), "{task}");
-    assert_eq!(task["interrupts"].as_array().map(Vec::len), Some(1), "a wrong answer does not end the question");
-    assert_eq!(found(&world, "corrected answer").await.1["metadata"]["source"], "update");
-    let copy = found(&world, "invoice 4468, what if").await.0;
-    assert!(copy.get("values").is_none(), "the row of a copy has none");
+    assert_eq!(task["interrupts"].as_array().map(Vec::len), Some(1), "the question stays open after a wrong answer");
+    assert_eq!(thread_about(&world, "corrected answer").await.1["metadata"]["source"], "update");
+    let copy = thread_about(&world, "invoice 4468, what if").await.0;
+    assert!(copy.get("values").is_none(), "the record of a copy has no values");
 }
 
 fn time(value: &Value) -> jiff::Timestamp {
@@ -169,7 +171,7 @@ fn time(value: &Value) -> jiff::Timestamp {
 }
 
 #[tokio::test]
-async fn times_agree() {
+async fn demo_times_are_consistent() {
     let world = world(Options::demo()).await;
     let threads: Value = world.post("/threads/search", json!({"limit": 100})).await.json().await.expect("JSON");
     let now = jiff::Timestamp::now();
@@ -193,7 +195,7 @@ async fn times_agree() {
             let own: Vec<_> = own.map(|state| time(&state["created_at"])).collect();
             let running = run["status"] == "running";
             assert!(own.iter().all(|at| *at >= from && (running || *at <= to)), "{subject}");
-            // A run that answers a question works on the checkpoint of the run that asked.
+            // A run that answers a question continues from the checkpoint of the run that asked.
             let starts = run["status"] != "pending" && run["kwargs"]["command"].is_null();
             assert!(!starts || !own.is_empty(), "{subject}");
         }
@@ -202,26 +204,26 @@ async fn times_agree() {
             assert!(time(&thread["updated_at"]) >= time(&runs[0]["updated_at"]), "{subject}");
         }
     }
-    let (_, _, runs) = found(&world, "release 2.4.0").await;
-    let lasted = time(&runs[0]["updated_at"]).duration_since(time(&runs[0]["created_at"]));
-    assert_eq!(lasted.as_secs(), 625, "ten minutes and 25 seconds");
+    let (_, _, runs) = thread_about(&world, "release 2.4.0").await;
+    let duration = time(&runs[0]["updated_at"]).duration_since(time(&runs[0]["created_at"]));
+    assert_eq!(duration.as_secs(), 625, "ten minutes and 25 seconds");
     let id = runs[0]["thread_id"].as_str().expect("an id");
     let history = world.json(&format!("/threads/{id}/history?limit=10")).await;
     let at = |n: usize| time(&history[n]["created_at"]);
     let between: Vec<i64> = (0..3).map(|n| at(n).duration_since(at(n + 1)).as_secs()).collect();
-    assert_eq!(between, [208, 208, 208], "its nodes take their time");
-    let (_, _, runs) = found(&world, "warehouse sync").await;
-    let ago = now.duration_since(time(&runs[0]["created_at"])).as_secs_f64() / 3600.0;
-    assert!((4.9..5.1).contains(&ago), "{ago} hours");
+    assert_eq!(between, [208, 208, 208], "its nodes take time");
+    let (_, _, runs) = thread_about(&world, "warehouse sync").await;
+    let age = now.duration_since(time(&runs[0]["created_at"])).as_secs_f64() / 3600.0;
+    assert!((4.9..5.1).contains(&age), "{age} hours");
 }
 
 #[tokio::test]
-async fn a_running_run_of_the_demo_can_be_replayed_and_an_old_one_cannot() {
+async fn active_demo_run_is_replayable_and_an_old_one_is_not() {
     let world = world(Options::demo()).await;
-    let (thread, _, runs) = found(&world, "docs crawl").await;
+    let (thread, _, runs) = thread_about(&world, "docs crawl").await;
     let [thread, run] = [&thread["thread_id"], &runs[0]["run_id"]].map(|id| id.as_str().expect("an id").to_owned());
     let request = world.http.get(format!("{}/threads/{thread}/runs/{run}/stream", world.agent));
-    let mut live = Live::new(request.header("Last-Event-ID", "-").send().await.expect("an answer"));
+    let mut live = Live::new(request.header("Last-Event-ID", "-").send().await.expect("a response"));
     live.until_text(|text| text.matches("event: updates").count() > 40).await;
     let events = crate::sim::events(&live.text);
     let millis = |event: &crate::sim::Event| -> i64 {
@@ -234,14 +236,14 @@ async fn a_running_run_of_the_demo_can_be_replayed_and_an_old_one_cannot() {
     let span = (millis(&events[events.len() - 1]) - first) / 60_000;
     assert!((10..=38).contains(&span), "{span} minutes");
 
-    let (thread, _, runs) = found(&world, "late parcel").await;
+    let (thread, _, runs) = thread_about(&world, "late parcel").await;
     let [thread, run] = [&thread["thread_id"], &runs[0]["run_id"]].map(|id| id.as_str().expect("an id").to_owned());
     assert_eq!(runs[0]["kwargs"]["resumable"], true);
-    assert_eq!(world.join(&thread, &run, Some("-")).await, [], "it ended more than two minutes ago");
+    assert_eq!(world.join(&thread, &run, Some("-")).await, [], "the run ended more than two minutes ago");
 }
 
 #[tokio::test]
-async fn the_demo_speaks_every_dialect() {
+async fn demo_supports_every_dialect() {
     for dialect in [Dialect::JavaScript, Dialect::Aegra] {
         let world = world(Options { dialect, ..Options::demo() }).await;
         let search = world.post("/threads/search", json!({"limit": 100})).await;

@@ -1,4 +1,4 @@
-//! The streams of the JavaScript server and of Aegra. What these servers answer to other requests is in `acting`.
+//! The streams of the JavaScript server and of Aegra. Other responses of these servers are checked in `recorded_responses`.
 
 use crate::sim::{Event, Live, World, events, names, world};
 use runtail_sim::{Options, Scenario};
@@ -10,7 +10,7 @@ fn of(scenario: Scenario) -> Options {
     Options { scenario, speed: 1000.0, ..Options::default() }
 }
 
-/// Types and keys, without contents. A list has the shapes of its entries, each once.
+/// Returns types and keys without contents. A list has the distinct shapes of its entries.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
@@ -30,7 +30,7 @@ fn shape(value: &Value) -> Value {
     }
 }
 
-/// The shapes that events of each name have.
+/// Returns the shapes of the events of each name.
 fn shapes(events: &[Event]) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for event in events {
@@ -45,7 +45,7 @@ fn order(events: &[Event]) -> Vec<&str> {
     names
 }
 
-async fn same_streams(scenario: Scenario, captures: &[(&str, &str)]) {
+async fn check_streams(scenario: Scenario, captures: &[(&str, &str)]) {
     let world = world(of(scenario)).await;
     let input = json!({"messages": [{"role": "user", "content": "weather in Kraków?"}]});
     for (mode, capture) in captures {
@@ -66,7 +66,7 @@ async fn same_streams(scenario: Scenario, captures: &[(&str, &str)]) {
 }
 
 #[tokio::test]
-async fn javascript_streams_have_the_shapes_of_the_real_ones() {
+async fn javascript_streams_match_the_captured_shapes() {
     let captures = [
         ("values", include_str!("../../captures/js-agent-values.sse")),
         ("updates", include_str!("../../captures/js-agent-updates.sse")),
@@ -75,11 +75,11 @@ async fn javascript_streams_have_the_shapes_of_the_real_ones() {
         ("tasks", include_str!("../../captures/js-agent-tasks.sse")),
         ("checkpoints", include_str!("../../captures/js-agent-checkpoints.sse")),
     ];
-    same_streams(Scenario::JavaScript, &captures).await;
+    check_streams(Scenario::JavaScript, &captures).await;
 }
 
 #[tokio::test]
-async fn aegra_streams_have_the_shapes_of_the_real_ones() {
+async fn aegra_streams_match_the_captured_shapes() {
     let captures = [
         ("values", include_str!("../../captures/aegra-agent-values.sse")),
         ("updates", include_str!("../../captures/aegra-agent-updates.sse")),
@@ -89,7 +89,7 @@ async fn aegra_streams_have_the_shapes_of_the_real_ones() {
         ("checkpoints", include_str!("../../captures/aegra-agent-checkpoints.sse")),
         ("debug", include_str!("../../captures/aegra-agent-debug.sse")),
     ];
-    same_streams(Scenario::Aegra, &captures).await;
+    check_streams(Scenario::Aegra, &captures).await;
 }
 
 fn ids(events: &[Event]) -> Vec<&str> {
@@ -100,9 +100,8 @@ fn header(response: &reqwest::Response, name: &str) -> Option<String> {
     response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-/// Starts a run of `slow` that waits for the name `gate`, streamed, and returns its id and the stream after its events so
-/// far.
-async fn held(world: &World, thread: &str, more: Value) -> (String, Live) {
+/// Starts a streamed run of `slow` that waits for `gate`. Returns its id, and the stream after its first events.
+async fn start_held_run(world: &World, thread: &str, more: Value) -> (String, Live) {
     let mut body = json!({"assistant_id": "slow", "input": {"hold": "gate"}, "stream_mode": ["values", "custom"]});
     for (key, value) in more.as_object().into_iter().flatten() {
         body[key] = value.clone();
@@ -113,25 +112,25 @@ async fn held(world: &World, thread: &str, more: Value) -> (String, Live) {
     (all[0].data["run_id"].as_str().expect("an id").to_owned(), live)
 }
 
-async fn joined(world: &World, thread: &str, run: &str, after: Option<&str>) -> Live {
+async fn join_stream(world: &World, thread: &str, run: &str, after: Option<&str>) -> Live {
     let mut request = world.http.get(format!("{}/threads/{thread}/runs/{run}/stream", world.agent));
     if let Some(after) = after {
         request = request.header("Last-Event-ID", after);
     }
-    Live::new(request.send().await.expect("an answer"))
+    Live::new(request.send().await.expect("a response"))
 }
 
 #[tokio::test]
-async fn a_resumable_javascript_run_replays_from_any_index_and_for_ever() {
+async fn resumable_javascript_runs_replay_from_any_index_indefinitely() {
     let world = world(Options { replay_window: Duration::ZERO, ..of(Scenario::JavaScript) }).await;
     let thread = world.thread().await;
-    let (run, first) = held(&world, &thread, json!({"stream_resumable": true})).await;
+    let (run, first) = start_held_run(&world, &thread, json!({"stream_resumable": true})).await;
     let after = ["-1", "1", "-", "99"];
     let mut joins = Vec::new();
     for after in after {
-        joins.push(joined(&world, &thread, &run, Some(after)).await);
+        joins.push(join_stream(&world, &thread, &run, Some(after)).await);
     }
-    joins.push(joined(&world, &thread, &run, None).await);
+    joins.push(join_stream(&world, &thread, &run, None).await);
     world.sim.release("gate");
     let all = first.rest().await;
     assert_eq!(ids(&all), ["0", "1", "2", "3", "4"]);
@@ -144,7 +143,7 @@ async fn a_resumable_javascript_run_replays_from_any_index_and_for_ever() {
     for live_only in &seen[2..] {
         assert_eq!(ids(live_only), ["3", "4"]);
     }
-    // The run is over, and its window too, but this server forgets nothing.
+    // The run and its replay window are over, but this server keeps all events.
     assert_eq!(world.join(&thread, &run, Some("-1")).await, all);
     assert_eq!(world.join(&thread, &run, Some("3")).await, all[4..]);
     for nothing in [None, Some("-"), Some("4")] {
@@ -153,22 +152,22 @@ async fn a_resumable_javascript_run_replays_from_any_index_and_for_ever() {
 }
 
 #[tokio::test]
-async fn each_event_of_another_javascript_run_goes_to_one_reader() {
+async fn events_of_other_javascript_runs_have_one_reader() {
     let world = world(of(Scenario::JavaScript)).await;
     let thread = world.thread().await;
-    let (run, first) = held(&world, &thread, json!({})).await;
-    let second = joined(&world, &thread, &run, Some("-1")).await;
+    let (run, first) = start_held_run(&world, &thread, json!({})).await;
+    let second = join_stream(&world, &thread, &run, Some("-1")).await;
     world.sim.release("gate");
     let (first, second) = tokio::join!(first.rest(), second.rest());
     assert!(first.iter().all(|event| !second.contains(event)), "{first:?} {second:?}");
     let mut both: Vec<&str> = ids(&first).into_iter().chain(ids(&second)).collect();
     both.sort_unstable();
     assert_eq!(both, ["0", "1", "2", "3", "4"]);
-    assert_eq!(world.join(&thread, &run, Some("-1")).await, [], "nothing is left");
+    assert_eq!(world.join(&thread, &run, Some("-1")).await, [], "no event is left");
 }
 
 #[tokio::test]
-async fn the_wire_of_the_javascript_server() {
+async fn javascript_wire_format() {
     let world = world(Options { heartbeat: Duration::from_millis(1), ..of(Scenario::JavaScript) }).await;
     let thread = world.thread().await;
     let body =
@@ -203,33 +202,33 @@ async fn the_wire_of_the_javascript_server() {
 }
 
 #[tokio::test]
-async fn javascript_lists_its_runs_from_the_oldest_on() {
+async fn javascript_lists_runs_oldest_first() {
     let world = world(of(Scenario::JavaScript)).await;
     let thread = world.thread().await;
-    let mut made = Vec::new();
+    let mut created = Vec::new();
     for _ in 0..3 {
-        made.push(world.run(&thread, json!({"assistant_id": "slow", "input": {"seconds": 0}})).await.0);
+        created.push(world.run(&thread, json!({"assistant_id": "slow", "input": {"seconds": 0}})).await.0);
     }
     let runs = world.json(&format!("/threads/{thread}/runs")).await;
     let listed: Vec<&str> = runs.as_array().expect("a list").iter().filter_map(|run| run["run_id"].as_str()).collect();
-    assert_eq!(listed, made);
+    assert_eq!(listed, created);
     let first = world.json(&format!("/threads/{thread}/runs?limit=1")).await;
-    assert_eq!((first.as_array().map(Vec::len), first[0]["run_id"].as_str()), (Some(1), Some(made[0].as_str())));
+    assert_eq!((first.as_array().map(Vec::len), first[0]["run_id"].as_str()), (Some(1), Some(created[0].as_str())));
 }
 
 #[tokio::test]
 async fn aegra_replays_stored_events_and_shares_its_queue() {
     let world = world(of(Scenario::Aegra)).await;
     let thread = world.thread().await;
-    let (run, first) = held(&world, &thread, json!({})).await;
-    let mut second = joined(&world, &thread, &run, None).await;
+    let (run, first) = start_held_run(&world, &thread, json!({})).await;
+    let mut second = join_stream(&world, &thread, &run, None).await;
     let stored = second.until(|event| event.name == "values").await;
     let id = |n: usize| format!("{run}_event_{n}");
     assert_eq!(ids(&stored), [id(2)], "neither metadata nor custom events are stored");
     world.sim.release("gate");
     let (first, second) = tokio::join!(first.rest(), second.rest());
     let later = [id(4), id(5)];
-    let of = |events: &[Event]| ids(events).iter().filter(|id| later.iter().any(|one| one == *id)).count();
+    let of = |events: &[Event]| ids(events).iter().filter(|id| later.iter().any(|later| later == *id)).count();
     assert_eq!(of(&first) + of(&second), 2, "{first:?} {second:?}");
     for after in [None, Some("-"), Some(id(1).as_str())] {
         let over = world.join(&thread, &run, after).await;
@@ -238,7 +237,7 @@ async fn aegra_replays_stored_events_and_shares_its_queue() {
 }
 
 #[tokio::test]
-async fn the_wire_of_aegra() {
+async fn aegra_wire_format() {
     let world = world(Options { heartbeat: Duration::from_millis(1), ..of(Scenario::Aegra) }).await;
     let thread = world.thread().await;
     let input = json!({"messages": [{"role": "user", "content": "weather in Kraków?"}]});
@@ -265,7 +264,7 @@ async fn the_wire_of_aegra() {
 }
 
 #[tokio::test]
-async fn the_contract_names_no_place_and_has_no_other_calls() {
+async fn contract_only_responses_have_no_location_and_other_endpoints_are_missing() {
     let world = world(of(Scenario::Contract)).await;
     let thread = world.thread().await;
     let body = json!({"assistant_id": "slow", "input": {"seconds": 0}});

@@ -25,7 +25,7 @@ async fn responses_can_be_replaced_temporarily() {
     world.sim.rule(Rule::on("*", "/ok").redirect("http://127.0.0.1:9/elsewhere"));
     let plain =
         reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
-    let sent = plain.get(format!("{}/ok", world.agent)).send().await.expect("an answer");
+    let sent = plain.get(format!("{}/ok", world.agent)).send().await.expect("a response");
     assert_eq!(
         (sent.status().as_u16(), &sent.headers()["location"]),
         (307, &"http://127.0.0.1:9/elsewhere".parse().unwrap())
@@ -45,10 +45,10 @@ async fn streams_can_be_cut_closed_and_chopped() {
     let (run, all) = world.run(&thread, burst).await;
     let path = format!("{}/threads/{thread}/runs/{run}/stream", world.agent);
     let replay = || world.http.get(&path).header("Last-Event-ID", "-").send();
-    let whole = replay().await.expect("an answer").text().await.expect("text");
+    let whole = replay().await.expect("a response").text().await.expect("text");
 
     world.sim.rule(Rule::on("GET", "/stream").times(1).cut_after_events(5));
-    let mut body = replay().await.expect("an answer").bytes_stream();
+    let mut body = replay().await.expect("a response").bytes_stream();
     let (mut text, mut broken) = (String::new(), false);
     while let Some(part) = body.next().await {
         match part {
@@ -62,15 +62,15 @@ async fn streams_can_be_cut_closed_and_chopped() {
     world.sim.rule(Rule::on("GET", "/stream").skip(1).times(1).close_after_bytes(100));
     world.sim.clear_rules();
     world.sim.rule(Rule::on("GET", "/stream").times(1).close_after_bytes(100));
-    assert_eq!(replay().await.expect("an answer").text().await.expect("a clean end"), whole[..100]);
+    assert_eq!(replay().await.expect("a response").text().await.expect("a clean end"), whole[..100]);
 
     world
         .sim
         .rule(Rule::on("GET", "/stream").skip(1).times(1).rechunk(3).pause_after_bytes(10, Duration::from_millis(1)));
-    assert_eq!(replay().await.expect("an answer").text().await.expect("text"), whole);
+    assert_eq!(replay().await.expect("a response").text().await.expect("text"), whole);
     world.sim.clear_rules();
     world.sim.rule(Rule::on("GET", "/stream").cut_after_bytes(77));
-    assert!(replay().await.expect("an answer").text().await.is_err());
+    assert!(replay().await.expect("a response").text().await.is_err());
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn a_cut_post_does_not_stop_the_run() {
             .header("Last-Event-ID", "-")
             .send()
             .await
-            .expect("an answer"),
+            .expect("a response"),
     );
     world.sim.release("gate");
     assert_eq!(names(&live.rest().await), ["metadata", "values", "values", "values"]);
@@ -100,8 +100,9 @@ async fn every_request_is_logged() {
     let rules = vec![Rule::on("GET", "/v2/deployments").server("local").status(401)];
     let world = world(Options { rules, ..fast() }).await;
     world.post("/threads/search?x=1", json!({"limit": 1})).await;
-    let refused = world.http.get(format!("{}/v2/deployments", world.plane)).header("X-Api-Key", KEY).send().await;
-    assert_eq!(refused.expect("an answer").status(), 401);
+    let refused =
+        world.http.get(format!("{}/v2/deployments", world.control_plane)).header("X-Api-Key", KEY).send().await;
+    assert_eq!(refused.expect("a response").status(), 401);
     let seen = world.sim.requests();
     assert_eq!(seen.len(), 2);
     assert_eq!(

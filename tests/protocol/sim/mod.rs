@@ -2,13 +2,13 @@
 //!
 //! No test here sleeps: a run that must pause waits for a gate that the test opens.
 
-mod acting;
 mod changes;
 mod contract;
 mod control;
 mod demo;
 mod dialects;
 mod faults;
+mod recorded_responses;
 mod rest;
 mod run;
 mod services;
@@ -21,7 +21,7 @@ use runtail_sim::{KEY, Options, Sim};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// One event of a stream, as it came.
+/// An event of a stream as received.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     pub name: String,
@@ -34,32 +34,32 @@ pub struct World {
     pub sim: Sim,
     pub http: reqwest::Client,
     pub agent: String,
-    pub plane: String,
+    pub control_plane: String,
 }
 
 pub async fn world(options: Options) -> World {
     rustls::crypto::ring::default_provider().install_default().ok();
     let sim = Sim::start(options).await.expect("servers on loopback");
     let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(60)).build().expect("a client");
-    let (agent, plane) = (sim.agents()[0].url.clone(), sim.regions()[0].url.clone());
-    World { sim, http, agent, plane }
+    let (agent, control_plane) = (sim.agents()[0].url.clone(), sim.regions()[0].url.clone());
+    World { sim, http, agent, control_plane }
 }
 
 pub fn fast() -> Options {
     Options { speed: 1000.0, ..Options::default() }
 }
 
-/// Asks the control plane: the status, and the body where it is JSON.
+/// Sends a request to the control plane. Returns the status, and the body if it is JSON.
 pub async fn call(world: &World, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
-    let mut request = world.http.request(method, format!("{}{path}", world.plane)).header("X-Api-Key", KEY);
+    let mut request = world.http.request(method, format!("{}{path}", world.control_plane)).header("X-Api-Key", KEY);
     if let Some(body) = body {
         request = request.header("content-type", "application/json").body(body.to_string());
     }
-    let response = request.send().await.expect("an answer");
+    let response = request.send().await.expect("a response");
     (response.status().as_u16(), response.json().await.unwrap_or_default())
 }
 
-/// A deployment from GitHub, as a client would create it.
+/// Returns the body that creates a deployment from GitHub.
 pub fn github(name: &str) -> Value {
     json!({
         "name": name, "source": "github",
@@ -70,7 +70,7 @@ pub fn github(name: &str) -> Value {
     })
 }
 
-/// The events of a text, however its lines end.
+/// Parses the events of a stream with any line endings.
 pub fn events(text: &str) -> Vec<Event> {
     let mut found = Vec::new();
     let text = text.replace("\r\n", "\n");
@@ -97,7 +97,7 @@ pub fn keys(value: &Value) -> Vec<&str> {
     keys
 }
 
-/// A stream that is read bit by bit.
+/// A stream that is read incrementally.
 pub struct Live {
     response: futures::stream::BoxStream<'static, reqwest::Result<bytes::Bytes>>,
     pub text: String,
@@ -109,16 +109,16 @@ impl Live {
         Live { response: response.bytes_stream().boxed(), text: String::new() }
     }
 
-    /// Reads until an event fits.
-    pub async fn until(&mut self, fits: impl Fn(&Event) -> bool) -> Vec<Event> {
-        self.until_text(|text| text.ends_with('\n') && events(text).iter().any(&fits)).await;
+    /// Reads until an event matches.
+    pub async fn until(&mut self, matches: impl Fn(&Event) -> bool) -> Vec<Event> {
+        self.until_text(|text| text.ends_with('\n') && events(text).iter().any(&matches)).await;
         events(&self.text)
     }
 
-    /// Reads until the whole text fits.
-    pub async fn until_text(&mut self, fits: impl Fn(&str) -> bool) {
-        while !fits(&self.text) {
-            let part = self.response.next().await.expect("the stream goes on").expect("the connection holds");
+    /// Reads until the whole text matches.
+    pub async fn until_text(&mut self, matches: impl Fn(&str) -> bool) {
+        while !matches(&self.text) {
+            let part = self.response.next().await.expect("the stream continues").expect("the connection stays open");
             self.text.push_str(&String::from_utf8_lossy(&part));
         }
     }
@@ -134,11 +134,11 @@ impl Live {
 
 impl World {
     pub async fn post(&self, path: &str, body: Value) -> reqwest::Response {
-        self.http.post(format!("{}{path}", self.agent)).body(body.to_string()).send().await.expect("an answer")
+        self.http.post(format!("{}{path}", self.agent)).body(body.to_string()).send().await.expect("a response")
     }
 
     pub async fn get(&self, path: &str) -> reqwest::Response {
-        self.http.get(format!("{}{path}", self.agent)).send().await.expect("an answer")
+        self.http.get(format!("{}{path}", self.agent)).send().await.expect("a response")
     }
 
     pub async fn json(&self, path: &str) -> Value {
@@ -163,7 +163,7 @@ impl World {
         if let Some(after) = after {
             request = request.header("Last-Event-ID", after);
         }
-        events(&request.send().await.expect("an answer").text().await.expect("a clean end"))
+        events(&request.send().await.expect("a response").text().await.expect("a clean end"))
     }
 
     pub async fn tail(&self, thread: &str, query: &str, after: Option<&str>) -> reqwest::Response {
@@ -171,6 +171,6 @@ impl World {
         if let Some(after) = after {
             request = request.header("Last-Event-ID", after);
         }
-        request.send().await.expect("an answer")
+        request.send().await.expect("a response")
     }
 }

@@ -1,5 +1,4 @@
-//! Requests that were sent to real servers, with their answers: the simulator answers the same. How they were recorded is
-//! told by `tests/fixtures/acting/record.py`.
+//! The simulator responds like the real servers, whose responses were recorded with `tests/fixtures/acting/record.py`.
 
 use crate::sim::{World, events, world};
 use regex::{Captures, Regex};
@@ -12,9 +11,9 @@ use std::time::Duration;
 
 const STEPS: &str = include_str!("../../fixtures/acting/steps.json");
 
-type Kept = BTreeMap<String, String>;
+type KnownIds = BTreeMap<String, String>;
 
-/// What differs from one run to the next, and from one server to the next.
+/// Values that differ between runs and servers, and their placeholders.
 static RULES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     [
         (r"http://(127\.0\.0\.1|localhost):\d+", "<url>"),
@@ -32,11 +31,11 @@ static RULES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     .collect()
 });
 
-fn normal(value: &Value, kept: &Kept) -> Value {
+fn normalized(value: &Value, known_ids: &KnownIds) -> Value {
     let text = |text: &str| {
         let mut text = text.to_owned();
-        for (name, known) in kept {
-            text = text.replace(known, &format!("<{name}>"));
+        for (name, id) in known_ids {
+            text = text.replace(id, &format!("<{name}>"));
         }
         for (rule, word) in RULES.iter() {
             text = rule.replace_all(&text, *word).into_owned();
@@ -44,8 +43,8 @@ fn normal(value: &Value, kept: &Kept) -> Value {
         text
     };
     match value {
-        Value::Object(map) => map.iter().map(|(key, item)| (text(key), normal(item, kept))).collect(),
-        Value::Array(list) => list.iter().map(|item| normal(item, kept)).collect(),
+        Value::Object(map) => map.iter().map(|(key, item)| (text(key), normalized(item, known_ids))).collect(),
+        Value::Array(list) => list.iter().map(|item| normalized(item, known_ids)).collect(),
         Value::String(string) => json!(text(string)),
         Value::Number(number) => match number.as_f64() {
             Some(large) if large > 1e12 => json!("<millis>"),
@@ -69,28 +68,28 @@ fn renamed(value: &Value) -> Value {
     }
 }
 
-/// Fills in the ids that earlier answers gave.
-fn filled(value: &Value, kept: &Kept) -> Value {
+/// Fills in the ids of earlier responses.
+fn filled(value: &Value, known_ids: &KnownIds) -> Value {
     static PLACE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\{(\w+)\}").expect("a regular expression"));
     let text = |text: &str| {
-        let id = |found: &Captures<'_>| kept.get(&found[1]).cloned().unwrap_or_else(|| found[0].to_owned());
+        let id = |found: &Captures<'_>| known_ids.get(&found[1]).cloned().unwrap_or_else(|| found[0].to_owned());
         PLACE.replace_all(text, id).into_owned()
     };
     match value {
-        Value::Object(map) => map.iter().map(|(key, item)| (text(key), filled(item, kept))).collect(),
-        Value::Array(list) => list.iter().map(|item| filled(item, kept)).collect(),
+        Value::Object(map) => map.iter().map(|(key, item)| (text(key), filled(item, known_ids))).collect(),
+        Value::Array(list) => list.iter().map(|item| filled(item, known_ids)).collect(),
         Value::String(string) => json!(text(string)),
         other => other.clone(),
     }
 }
 
-async fn ask(world: &World, method: &str, path: &str, body: &Value) -> (u16, Value) {
+async fn send(world: &World, method: &str, path: &str, body: &Value) -> (u16, Value) {
     let method: Method = method.parse().expect("a method");
     let mut request = world.http.request(method, format!("{}{path}", world.agent));
     if !body.is_null() {
         request = request.header("content-type", "application/json").body(body.to_string());
     }
-    let response = request.send().await.expect("an answer");
+    let response = request.send().await.expect("a response");
     let status = response.status().as_u16();
     let streamed =
         response.headers().get("content-type").is_some_and(|kind| kind.as_bytes().starts_with(b"text/event"));
@@ -102,31 +101,31 @@ async fn ask(world: &World, method: &str, path: &str, body: &Value) -> (u16, Val
     (status, if text.is_empty() { Value::Null } else { serde_json::from_str(text).unwrap_or_else(|_| json!(text)) })
 }
 
-/// Sends the requests of a family and compares the answers; returns what differs.
+/// Sends a sequence of requests and returns the differences of the responses.
 async fn play(world: &World, family: &str, steps: &[Value], recorded: &[Value]) -> Vec<String> {
-    let (mut kept, mut differences) = (Kept::new(), Vec::new());
+    let (mut known_ids, mut differences) = (KnownIds::new(), Vec::new());
     let mut recorded = recorded.iter();
     for (n, step) in steps.iter().enumerate() {
-        let path = filled(&step["path"], &kept);
-        let (path, body) = (path.as_str().expect("a path"), filled(&step["body"], &kept));
+        let path = filled(&step["path"], &known_ids);
+        let (path, body) = (path.as_str().expect("a path"), filled(&step["body"], &known_ids));
         let method = step["method"].as_str().expect("a method");
-        let (status, answer) = loop {
-            let (status, answer) = ask(world, method, path, &body).await;
+        let (status, response) = loop {
+            let (status, response) = send(world, method, path, &body).await;
             match step["until"].as_array().map(Vec::as_slice) {
-                Some([Value::String(at), wanted @ ..]) if !answer.pointer(at).is_some_and(|is| wanted.contains(is)) => {
-                }
-                _ => break (status, answer),
+                Some([Value::String(at), expected @ ..])
+                    if !response.pointer(at).is_some_and(|is| expected.contains(is)) => {}
+                _ => break (status, response),
             }
         };
         for (name, place) in step["keep"].as_object().into_iter().flatten() {
-            let id = place.as_str().and_then(|place| answer.pointer(place)).and_then(Value::as_str);
-            kept.insert(name.clone(), id.unwrap_or_else(|| panic!("{family}: {name} in {answer}")).to_owned());
+            let id = place.as_str().and_then(|place| response.pointer(place)).and_then(Value::as_str);
+            known_ids.insert(name.clone(), id.unwrap_or_else(|| panic!("{family}: {name} in {response}")).to_owned());
         }
         if step["until"].is_null() {
-            let real = renamed(recorded.next().expect("a recorded answer"));
-            let own = renamed(&json!({"status": status, "body": normal(&answer, &kept)}));
+            let real = renamed(recorded.next().expect("a recorded response"));
+            let own = renamed(&json!({"status": status, "body": normalized(&response, &known_ids)}));
             let mut found = Vec::new();
-            compare(&normal(&real, &Kept::new()), &own, "", &mut found);
+            compare(&normalized(&real, &KnownIds::new()), &own, "", &mut found);
             differences.extend(found.into_iter().map(|what| format!("{family}, step {n}, {method} {path}: {what}")));
         }
     }
@@ -140,7 +139,7 @@ fn compare(real: &Value, own: &Value, at: &str, found: &mut Vec<String>) {
                 a.keys().filter(|key| !b.contains_key(*key)).cloned().collect()
             };
             found.extend(keys(a, b).iter().map(|key| format!("{at}.{key} is missing")));
-            found.extend(keys(b, a).iter().map(|key| format!("{at}.{key} should not be there")));
+            found.extend(keys(b, a).iter().map(|key| format!("{at}.{key} is unexpected")));
             for (key, real) in a {
                 b.get(key).into_iter().for_each(|own| compare(real, own, &format!("{at}.{key}"), found));
             }
@@ -149,11 +148,11 @@ fn compare(real: &Value, own: &Value, at: &str, found: &mut Vec<String>) {
             a.iter().zip(b).enumerate().for_each(|(n, (real, own))| compare(real, own, &format!("{at}[{n}]"), found));
         }
         _ if real == own => {}
-        _ => found.push(format!("{at} should be {real} and is {own}")),
+        _ => found.push(format!("{at} is {own} instead of {real}")),
     }
 }
 
-async fn same_answers(dialect: &str, scenario: Scenario, recorded: &str) {
+async fn check_responses(dialect: &str, scenario: Scenario, recorded: &str) {
     let world = world(Options { scenario, speed: 50.0, ..Options::default() }).await;
     let steps: Map<String, Value> = serde_json::from_str(STEPS).expect("JSON");
     let recorded: Map<String, Value> = serde_json::from_str(recorded).expect("JSON");
@@ -168,16 +167,16 @@ async fn same_answers(dialect: &str, scenario: Scenario, recorded: &str) {
 }
 
 #[tokio::test]
-async fn the_python_server() {
-    same_answers("python", Scenario::Empty, include_str!("../../fixtures/acting/python.json")).await;
+async fn python_responses_match_the_real_server() {
+    check_responses("python", Scenario::Empty, include_str!("../../fixtures/acting/python.json")).await;
 }
 
 #[tokio::test]
-async fn the_javascript_server() {
-    same_answers("javascript", Scenario::JavaScript, include_str!("../../fixtures/acting/javascript.json")).await;
+async fn javascript_responses_match_the_real_server() {
+    check_responses("javascript", Scenario::JavaScript, include_str!("../../fixtures/acting/javascript.json")).await;
 }
 
 #[tokio::test]
-async fn aegra() {
-    same_answers("aegra", Scenario::Aegra, include_str!("../../fixtures/acting/aegra.json")).await;
+async fn aegra_responses_match_the_real_server() {
+    check_responses("aegra", Scenario::Aegra, include_str!("../../fixtures/acting/aegra.json")).await;
 }

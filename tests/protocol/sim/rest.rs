@@ -1,4 +1,4 @@
-//! The agent server's REST side: searching, paging, states, and the texts of its errors.
+//! The agent server's REST API: searches, paging, states, and error messages.
 
 use crate::sim::{fast, keys, world};
 use runtail_sim::Options;
@@ -38,7 +38,7 @@ async fn threads_can_be_searched_page_by_page() {
 }
 
 #[tokio::test]
-async fn threads_can_be_made_changed_and_deleted() {
+async fn threads_are_created_changed_and_deleted() {
     let world = world(fast()).await;
     let thread = world.thread().await;
     let twin = json!({"thread_id": thread});
@@ -49,15 +49,15 @@ async fn threads_can_be_made_changed_and_deleted() {
     assert_eq!(body(same).await["thread_id"], json!(thread));
     let url = format!("{}/threads/{thread}", world.agent);
     let patched =
-        world.http.patch(&url).body(json!({"metadata": {"tag": "x"}}).to_string()).send().await.expect("an answer");
+        world.http.patch(&url).body(json!({"metadata": {"tag": "x"}}).to_string()).send().await.expect("a response");
     assert_eq!(body(patched).await["metadata"], json!({"tag": "x"}));
-    assert_eq!(world.http.delete(&url).send().await.expect("an answer").status(), 204);
-    assert_eq!(world.http.delete(&url).send().await.expect("an answer").status(), 404);
-    assert_eq!(world.http.put(&url).send().await.expect("an answer").status(), 405);
+    assert_eq!(world.http.delete(&url).send().await.expect("a response").status(), 204);
+    assert_eq!(world.http.delete(&url).send().await.expect("a response").status(), 404);
+    assert_eq!(world.http.put(&url).send().await.expect("a response").status(), 405);
 }
 
 #[tokio::test]
-async fn states_and_histories() {
+async fn state_and_history_match_the_python_server() {
     let world = world(fast()).await;
     let thread = world.thread().await;
     let path = format!("/threads/{thread}");
@@ -79,18 +79,14 @@ async fn states_and_histories() {
     world.run(&thread, json!({"assistant_id": "slow", "input": {"seconds": 0}})).await;
     let state = world.json(&format!("{path}/state")).await;
     assert_eq!(keys(&state), shape);
-    assert_eq!(
-        world.json(&format!("{path}/history")).await.as_array().map(Vec::len),
-        Some(1),
-        "one unless more are asked for"
-    );
+    assert_eq!(world.json(&format!("{path}/history")).await.as_array().map(Vec::len), Some(1), "one entry by default");
     let all = body(world.post(&format!("{path}/history"), json!({"limit": 10})).await).await;
     assert_eq!(all[0], state);
     let before = json!({"limit": 10, "before": {"configurable": {"checkpoint_id": all[1]["checkpoint_id"]}}});
     assert_eq!(body(world.post(&format!("{path}/history"), before).await).await[0], all[2]);
     let at = all[2]["checkpoint_id"].as_str().expect("an id");
     let mut same = all[2].clone();
-    // The server repeats what it was asked for, and that has no namespace.
+    // The server repeats the requested checkpoint, which has no namespace.
     same["checkpoint"] = json!({"checkpoint_id": at, "thread_id": thread});
     assert_eq!(world.json(&format!("{path}/state/{at}")).await, same);
     assert_eq!(
@@ -103,13 +99,13 @@ async fn states_and_histories() {
     assert_eq!(keys(&saved), ["checkpoint", "checkpoint_id", "configurable"]);
     let state = world.json(&format!("{path}/state")).await;
     assert_eq!((&state["next"], &state["metadata"]["source"]), (&json!(["wake"]), &json!("update")));
-    assert_eq!(world.json(&path).await["status"], "interrupted", "it waits at a node");
+    assert_eq!(world.json(&path).await["status"], "interrupted", "the thread waits at a node");
     let wrong = world.post(&format!("{path}/state"), json!({"values": {}, "as_node": "nonode"})).await;
     assert_eq!((wrong.status().as_u16(), body(wrong).await), (400, json!({"detail": "Node nonode does not exist"})));
 }
 
 #[tokio::test]
-async fn assistants_and_runs_look_like_the_real_ones() {
+async fn assistants_and_runs_match_the_python_server() {
     let world = world(fast()).await;
     assert_eq!(world.json("/ok").await, json!({"ok": true, "services": {}}));
     assert_eq!(keys(&world.json("/info").await), ["flags", "host", "langgraph_py_version", "version"]);
@@ -161,10 +157,10 @@ async fn assistants_and_runs_look_like_the_real_ones() {
 }
 
 #[tokio::test]
-async fn errors_are_those_of_the_python_server() {
+async fn errors_match_the_python_server() {
     let world = world(fast()).await;
     let thread = world.thread().await;
-    let nobody = "00000000-0000-4000-8000-000000000000";
+    let unknown = "00000000-0000-4000-8000-000000000000";
     let stream = format!("/threads/{thread}/runs/stream");
     let run = |path: String, body: Value| world.post(Box::leak(path.into_boxed_str()), body);
     let agent = |more: Value| {
@@ -174,9 +170,9 @@ async fn errors_are_those_of_the_python_server() {
     };
     let place = "in schema[\"components\"][\"schemas\"][\"RunCreateStateful\"]";
     let cases = [
-        (run(format!("/threads/{nobody}/runs/stream"), agent(json!({}))), 404, "Thread or assistant not found.".to_owned()),
+        (run(format!("/threads/{unknown}/runs/stream"), agent(json!({}))), 404, "Thread or assistant not found.".to_owned()),
         (run("/threads/nope/runs/stream".into(), agent(json!({}))), 400, "badly formed hexadecimal UUID string".into()),
-        (run(stream.clone(), agent(json!({"assistant_id": nobody}))), 404, "Thread or assistant not found.".into()),
+        (run(stream.clone(), agent(json!({"assistant_id": unknown}))), 404, "Thread or assistant not found.".into()),
         (run(stream.clone(), agent(json!({"assistant_id": "nope"}))), 422, "Invalid assistant: 'nope'. Must be either:\n- A valid assistant UUID, or\n- One of the registered graphs: agent, support, research, approval, broken, slow, firehose, two, clarify, hitl, schema, \
              release, counter, failing, crawl, sync".into()),
         (run(stream.clone(), json!({"input": {}})), 422, format!("\"assistant_id\" is a required property\n\nFailed validating \"required\" {place}\n\nOn instance:\n    {{\"input\":{{}}}}")),
@@ -185,27 +181,28 @@ async fn errors_are_those_of_the_python_server() {
         (run(stream.clone(), agent(json!({"config": "x"}))), 422, format!("\"x\" is not of type \"object\"\n\nFailed validating \"type\" {place}[\"properties\"][\"config\"]\n\nOn instance[\"config\"]:\n    \"x\"")),
         (run("/threads/search".into(), json!({"limit": 100_000})), 422, "100000 is greater than the maximum of 1000\n\nFailed validating \"maximum\" in schema[\"properties\"][\"limit\"]\n\nOn instance[\"limit\"]:\n    100000".into()),
         (run("/threads/search".into(), json!({"sort_by": "zzz"})), 422, "\"zzz\" is not one of \"thread_id\", \"status\" or 3 other candidates\n\nFailed validating \"enum\" in schema[\"properties\"][\"sort_by\"]\n\nOn instance[\"sort_by\"]:\n    \"zzz\"".into()),
-        (run(format!("/threads/{thread}/runs/{nobody}/cancel"), json!({})), 404, "No runs found to cancel.".into()),
+        (run(format!("/threads/{thread}/runs/{unknown}/cancel"), json!({})), 404, "No runs found to cancel.".into()),
     ];
-    for (answer, status, text) in cases {
-        let answer = answer.await;
-        assert_eq!((answer.status().as_u16(), body(answer).await), (status, json!({"detail": text})));
+    for (response, status, text) in cases {
+        let response = response.await;
+        assert_eq!((response.status().as_u16(), body(response).await), (status, json!({"detail": text})));
     }
     for (path, status, text) in [
         ("/nope".to_owned(), 404, "Not Found".to_owned()),
-        (format!("/threads/{nobody}"), 404, format!("Thread with ID {nobody} not found")),
+        (format!("/threads/{unknown}"), 404, format!("Thread with ID {unknown} not found")),
         ("/threads/nope".into(), 422, "Invalid thread ID: must be a UUID".into()),
         ("/assistants/agent".into(), 422, "Invalid assistant ID: must be a UUID".into()),
-        (format!("/assistants/{nobody}"), 404, "Not Found".into()),
-        (format!("/threads/{thread}/runs/{nobody}"), 404, "Not Found".into()),
+        (format!("/assistants/{unknown}"), 404, "Not Found".into()),
+        (format!("/threads/{thread}/runs/{unknown}"), 404, "Not Found".into()),
     ] {
-        let answer = world.get(&path).await;
-        assert_eq!((answer.status().as_u16(), body(answer).await), (status, json!({"detail": text})), "{path}");
+        let response = world.get(&path).await;
+        assert_eq!((response.status().as_u16(), body(response).await), (status, json!({"detail": text})), "{path}");
     }
     for broken in ["", "{\"assistant_id\":"] {
-        let answer = world.http.post(format!("{}{stream}", world.agent)).body(broken).send().await.expect("an answer");
+        let response =
+            world.http.post(format!("{}{stream}", world.agent)).body(broken).send().await.expect("a response");
         assert_eq!(
-            (answer.status().as_u16(), body(answer).await),
+            (response.status().as_u16(), body(response).await),
             (422, json!({"detail": "Invalid JSON in request body"}))
         );
     }
@@ -220,6 +217,7 @@ async fn errors_are_those_of_the_python_server() {
 async fn a_server_may_require_a_key() {
     let world = world(Options { agent_key: Some("k".into()), ..fast() }).await;
     assert_eq!(world.get("/ok").await.status(), 403);
-    let known = world.http.get(format!("{}/ok", world.agent)).header("x-api-key", "k").send().await.expect("an answer");
+    let known =
+        world.http.get(format!("{}/ok", world.agent)).header("x-api-key", "k").send().await.expect("a response");
     assert_eq!(known.status(), 200);
 }

@@ -1,4 +1,4 @@
-//! What runs do: questions and answers, failures, cancelling, queues, stateless runs.
+//! Runs: interrupts and answers, failures, cancellation, queues, stateless runs.
 
 use crate::sim::{Live, events, fast, names, world};
 use serde_json::{Value, json};
@@ -29,16 +29,16 @@ async fn threads_report_interrupts_until_answered() {
     let task = all[9].data["id"].as_str().expect("an id");
     assert_eq!(there["interrupts"][task], json!([{"id": raised["id"], "value": raised["value"]}]));
     let state = world.json(&format!("/threads/{thread}/state")).await;
-    // Outside of a stream, a question without a schema has no key for it.
-    let asked = json!({"id": raised["id"], "value": raised["value"]});
-    assert_eq!((&state["next"], &state["interrupts"][0]), (&json!(["ask"]), &asked));
-    assert_eq!(state["tasks"][0]["interrupts"][0], asked);
+    // Outside a stream, a question without a schema has no key for it.
+    let question = json!({"id": raised["id"], "value": raised["value"]});
+    assert_eq!((&state["next"], &state["interrupts"][0]), (&json!(["ask"]), &question));
+    assert_eq!(state["tasks"][0]["interrupts"][0], question);
 
     let answer =
         json!({"assistant_id": "approval", "command": {"resume": {"ok": true}}, "stream_mode": ["values", "updates"]});
     let (_, resumed) = world.run(&thread, answer).await;
     assert_eq!(names(&resumed), ["metadata", "values", "updates", "values", "updates", "values"]);
-    assert_eq!(resumed[1].data["log"], json!(["drafted"]), "the old state comes first");
+    assert_eq!(resumed[1].data["log"], json!(["drafted"]), "the old state is sent first");
     assert_eq!(resumed[2].data["ask"]["decision"], json!({"ok": true}));
     assert_eq!(resumed[5].data["log"], json!(["drafted", "asked", "paid"]));
     assert_eq!(world.json(&format!("/threads/{thread}")).await["status"], "idle");
@@ -46,11 +46,11 @@ async fn threads_report_interrupts_until_answered() {
 }
 
 #[tokio::test]
-async fn an_interrupt_can_be_answered_by_its_id_and_may_be_hidden() {
+async fn interrupts_are_answered_by_id_even_without_an_event() {
     let world = world(fast()).await;
     let thread = world.thread().await;
     let (_, all) = world.run(&thread, json!({"assistant_id": "approval", "input": {}, "stream_mode": "custom"})).await;
-    assert!(names(&all).iter().all(|name| ["metadata", "custom"].contains(name)), "nothing tells of it");
+    assert!(names(&all).iter().all(|name| ["metadata", "custom"].contains(name)), "no event shows the interrupt");
     let there = world.json(&format!("/threads/{thread}")).await;
     let id = there["interrupts"].as_object().and_then(|all| all.values().next()).expect("one")[0]["id"].clone();
     let resume = json!({id.as_str().expect("text"): false});
@@ -60,7 +60,7 @@ async fn an_interrupt_can_be_answered_by_its_id_and_may_be_hidden() {
     assert_eq!(resumed[2].data["act"]["log"], json!(["put aside"]));
     let nothing = json!({"assistant_id": "approval", "command": {"resume": 1}, "stream_mode": "values"});
     let (_, again) = world.run(&thread, nothing).await;
-    assert_eq!(names(&again), ["metadata", "values"], "resuming what does not wait is not an error");
+    assert_eq!(names(&again), ["metadata", "values"], "resuming a thread that doesn't wait is not an error");
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn a_static_interrupt_stops_before_a_node() {
     assert_eq!(all[2].data, json!({"__interrupt__": []}));
     assert_eq!(world.json(&format!("/threads/{thread}")).await["status"], "interrupted");
     assert_eq!(world.json(&format!("/threads/{thread}/state")).await["next"], json!(["tools"]));
-    // After a node instead of before the next one: the same place.
+    // Interrupting after a node stops at the same place.
     let after =
         json!({"assistant_id": "agent", "input": body["input"], "stream_mode": "updates", "interrupt_after": "chat"});
     assert_eq!(names(&world.run(&world.thread().await, after).await.1), ["metadata", "updates", "updates"]);
@@ -88,7 +88,7 @@ async fn a_static_interrupt_stops_before_a_node() {
 }
 
 #[tokio::test]
-async fn waiting_answers_the_state_the_question_or_the_error() {
+async fn wait_returns_the_state_the_question_or_the_error() {
     let world = world(fast()).await;
     let thread = world.thread().await;
     let wait = |assistant: &str| {
@@ -99,12 +99,12 @@ async fn waiting_answers_the_state_the_question_or_the_error() {
     assert_eq!(value(wait("approval").await).await["__interrupt__"][0]["value"]["amount"], 5);
     assert_eq!(value(wait("broken").await).await["__error__"]["error"], "ValueError");
     let body = json!({"assistant_id": "approval", "input": {"amount": 5}});
-    let asked = world.post(&format!("/threads/{thread}/runs/wait"), body).await;
-    assert!(asked.headers()["location"].to_str().expect("text").ends_with("/join"));
-    assert_eq!(value(asked).await["__interrupt__"][0]["value"]["amount"], 5);
+    let response = world.post(&format!("/threads/{thread}/runs/wait"), body).await;
+    assert!(response.headers()["location"].to_str().expect("text").ends_with("/join"));
+    assert_eq!(value(response).await["__interrupt__"][0]["value"]["amount"], 5);
 }
 
-async fn held(world: &crate::sim::World, thread: &str, gate: &str) -> (String, Live) {
+async fn start_held_run(world: &crate::sim::World, thread: &str, gate: &str) -> (String, Live) {
     let body = json!({"assistant_id": "slow", "input": {"hold": gate}, "stream_mode": ["values", "custom"],
         "stream_resumable": true});
     let response = world.post(&format!("/threads/{thread}/runs/stream"), body).await;
@@ -115,10 +115,10 @@ async fn held(world: &crate::sim::World, thread: &str, gate: &str) -> (String, L
 }
 
 #[tokio::test]
-async fn a_cancelled_run_ends_in_silence() {
+async fn cancelled_run_ends_without_a_final_event() {
     let world = world(fast()).await;
     let thread = world.thread().await;
-    let (place, live) = held(&world, &thread, "never").await;
+    let (place, live) = start_held_run(&world, &thread, "never").await;
     let cancel = world.post(&format!("{place}/cancel?wait=1&action=interrupt"), json!({})).await;
     assert_eq!((cancel.status().as_u16(), cancel.json::<Value>().await.expect("JSON")), (200, json!({})));
     assert_eq!(names(&live.rest().await), ["metadata", "values", "custom"]);
@@ -128,18 +128,18 @@ async fn a_cancelled_run_ends_in_silence() {
     assert_eq!(again.status(), 404);
     assert!(again.text().await.expect("text").starts_with("{\"detail\":\"No matching runs to cancel."));
 
-    let (place, live) = held(&world, &thread, "never").await;
+    let (place, live) = start_held_run(&world, &thread, "never").await;
     let cancel = world.post(&format!("{place}/cancel?action=rollback"), json!({})).await;
     assert_eq!((cancel.status().as_u16(), cancel.content_length()), (202, Some(0)));
     live.rest().await;
-    assert_eq!(world.get(&place).await.status(), 404, "the row is gone");
+    assert_eq!(world.get(&place).await.status(), 404, "the run is deleted");
 }
 
 #[tokio::test]
-async fn a_busy_thread_queues_refuses_or_gives_way() {
+async fn busy_threads_enqueue_reject_or_interrupt() {
     let world = world(fast()).await;
     let thread = world.thread().await;
-    let (first, live) = held(&world, &thread, "one").await;
+    let (first, live) = start_held_run(&world, &thread, "one").await;
     let path = format!("/threads/{thread}/runs/stream");
     let nap = |strategy: &str| json!({"assistant_id": "slow", "input": {"seconds": 0, "hold": null}, "multitask_strategy": strategy});
     let refused = world.post(&path, nap("reject")).await;
@@ -156,7 +156,7 @@ async fn a_busy_thread_queues_refuses_or_gives_way() {
     assert_eq!(world.json(&first).await["status"], "success");
 
     for (strategy, status) in [("interrupt", 200), ("rollback", 404)] {
-        let (older, live) = held(&world, &thread, "never").await;
+        let (older, live) = start_held_run(&world, &thread, "never").await;
         let newer = world.post(&path, nap(strategy)).await;
         assert_eq!(names(&live.rest().await), ["metadata", "values", "custom"]);
         assert!(events(&newer.text().await.expect("text")).len() > 1);
@@ -169,7 +169,7 @@ async fn a_busy_thread_queues_refuses_or_gives_way() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_may_take_its_run_with_it() {
+async fn disconnecting_cancels_the_run_on_request() {
     let world = world(fast()).await;
     let thread = world.thread().await;
     let body =
@@ -179,20 +179,24 @@ async fn a_client_that_leaves_may_take_its_run_with_it() {
     let mut live = Live::new(response);
     live.until(|event| event.name == "custom").await;
     drop(live);
-    // The join answers when the run is over.
+    // The join returns when the run is over.
     world.json(&format!("{place}/join")).await;
     assert_eq!(world.json(&place).await["status"], "interrupted");
 
-    let (place, live) = held(&world, &thread, "stays").await;
+    let (place, live) = start_held_run(&world, &thread, "stays").await;
     drop(live);
     world.sim.release("stays");
     world.json(&format!("{place}/join")).await;
     assert_eq!(world.json(&place).await["status"], "success");
 
-    let (place, live) = held(&world, &thread, "joined").await;
+    let (place, live) = start_held_run(&world, &thread, "joined").await;
     let joined = world.get(&format!("{place}/stream?cancel_on_disconnect=1")).await;
     drop(joined);
-    assert_eq!(names(&live.rest().await), ["metadata", "values", "custom"], "one leaves and it ends for all");
+    assert_eq!(
+        names(&live.rest().await),
+        ["metadata", "values", "custom"],
+        "one disconnect ends the run for all readers"
+    );
 }
 
 #[tokio::test]
@@ -208,7 +212,7 @@ async fn stateless_runs_leave_nothing_behind() {
 }
 
 #[tokio::test]
-async fn a_run_may_not_take_more_steps_than_it_is_allowed() {
+async fn recursion_limit_ends_a_run() {
     let world = world(fast()).await;
     let body = json!({"assistant_id": "agent", "input": {"messages": [{"role": "user", "content": "hi"}]},
         "stream_mode": "updates", "config": {"recursion_limit": 2}});
@@ -218,7 +222,7 @@ async fn a_run_may_not_take_more_steps_than_it_is_allowed() {
 }
 
 #[tokio::test]
-async fn a_run_may_start_from_an_older_checkpoint() {
+async fn runs_can_start_from_an_older_checkpoint() {
     let world = world(fast()).await;
     let thread = world.thread().await;
     world.run(&thread, json!({"assistant_id": "slow", "input": {"seconds": 0}})).await;

@@ -63,7 +63,7 @@ fn model_keys() -> Vec<&'static str> {
 }
 
 #[tokio::test]
-async fn values_and_updates() {
+async fn values_and_updates_match_the_python_server() {
     let all = chat(json!(["values", "updates"])).await;
     assert_eq!(names(&all), ["metadata", "values", "updates", "values", "updates", "values", "updates", "values"]);
     assert_eq!(keys(&all[0].data), ["attempt", "run_id"]);
@@ -81,7 +81,7 @@ async fn values_and_updates() {
 }
 
 #[tokio::test]
-async fn tokens() {
+async fn token_chunks_match_the_python_server() {
     let all = chat(json!(["messages-tuple", "values"])).await;
     let tokens: Vec<&Event> = all.iter().filter(|event| event.name == "messages").collect();
     let mut chunk_keys = AI.to_vec();
@@ -95,21 +95,21 @@ async fn tokens() {
     let of = |id: &Value| {
         tokens.iter().filter(|event| event.data[0]["id"] == *id).map(|event| &event.data[0]).collect::<Vec<_>>()
     };
-    let pieces = of(&first[0]["id"]);
-    let args: String = pieces.iter().filter_map(|piece| piece["tool_call_chunks"][0]["args"].as_str()).collect();
+    let chunks = of(&first[0]["id"]);
+    let args: String = chunks.iter().filter_map(|chunk| chunk["tool_call_chunks"][0]["args"].as_str()).collect();
     assert_eq!(args, r#"{"city":"Kraków"}"#);
-    let call = pieces.iter().find(|piece| !piece["tool_call_chunks"][0].is_null()).expect("a call");
+    let call = chunks.iter().find(|chunk| !chunk["tool_call_chunks"][0].is_null()).expect("a call");
     assert_eq!(keys(&call["tool_call_chunks"][0]), ["args", "id", "index", "name", "type"]);
-    assert_eq!(pieces.last().map(|piece| &piece["chunk_position"]), Some(&json!("last")));
-    assert_eq!(pieces[pieces.len() - 2]["response_metadata"]["finish_reason"], "tool_calls");
-    let tool = tokens.iter().find(|event| event.data[0]["type"] == "tool").expect("the tool's answer");
+    assert_eq!(chunks.last().map(|chunk| &chunk["chunk_position"]), Some(&json!("last")));
+    assert_eq!(chunks[chunks.len() - 2]["response_metadata"]["finish_reason"], "tool_calls");
+    let tool = tokens.iter().find(|event| event.data[0]["type"] == "tool").expect("the tool's result");
     assert_eq!(keys(&tool.data[0]), TOOL);
     assert_eq!(keys(&tool.data[1]), node_keys());
     // The same ids in values and in messages, and the same text.
     let state = &all.iter().rev().find(|event| event.name == "values").expect("values").data["messages"];
     assert_eq!(state[1]["id"], first[0]["id"]);
     assert_eq!(state[2]["id"], tool.data[0]["id"]);
-    let text: String = of(&state[3]["id"]).iter().filter_map(|piece| piece["content"].as_str()).collect();
+    let text: String = of(&state[3]["id"]).iter().filter_map(|chunk| chunk["content"].as_str()).collect();
     assert_eq!(state[3]["content"], json!(text));
 }
 
@@ -128,11 +128,11 @@ async fn legacy_messages_repeat_the_whole_text() {
     let last = partial.last().expect("some").data[0]["content"].as_str().expect("text").to_owned();
     assert!(last.ends_with("日焼け止め."), "{last}");
     let both = chat(json!(["messages", "messages-tuple"])).await;
-    assert!(names(&both)[1..].iter().all(|name| *name == "messages"), "of both the tuples win");
+    assert!(names(&both)[1..].iter().all(|name| *name == "messages"), "messages-tuple takes precedence");
 }
 
 #[tokio::test]
-async fn tasks_checkpoints_and_debug() {
+async fn tasks_checkpoints_and_debug_match_the_python_server() {
     let all = chat(json!(["tasks"])).await;
     assert_eq!(all.len(), 7);
     assert_eq!(keys(&all[1].data), ["id", "input", "metadata", "name", "triggers"]);
@@ -180,7 +180,7 @@ async fn tasks_checkpoints_and_debug() {
 }
 
 #[tokio::test]
-async fn langchain_events() {
+async fn langchain_events_match_the_python_server() {
     let all = chat(json!(["events"])).await;
     let shape = ["data", "event", "metadata", "name", "parent_ids", "run_id", "tags"];
     assert!(all[1..].iter().all(|event| keys(&event.data) == shape));
@@ -221,7 +221,7 @@ async fn subgraphs_carry_their_namespace() {
     let inner = all.iter().find(|event| event.name == format!("checkpoints|{critic}")).expect("a checkpoint");
     assert_eq!(keys(&inner.data["config"]["configurable"]["checkpoint_map"]), ["", critic.as_str()]);
     assert_eq!(keys(&inner.data["metadata"]["parents"]), [""]);
-    // Three nodes side by side: all start before the first ends.
+    // Three parallel nodes all start before the first ends.
     let starts: Vec<usize> = ["web", "papers", "critic"]
         .iter()
         .filter_map(|name| all.iter().position(|event| event.name == "tasks" && event.data["name"] == *name))
@@ -231,7 +231,7 @@ async fn subgraphs_carry_their_namespace() {
 }
 
 #[tokio::test]
-async fn without_subgraphs_their_messages_come_whole() {
+async fn without_subgraphs_messages_are_sent_whole() {
     let all = research(false).await;
     assert!(names(&all).iter().all(|name| !name.contains('|')));
     let whole: Vec<&Event> =
@@ -240,7 +240,7 @@ async fn without_subgraphs_their_messages_come_whole() {
     assert!(whole.iter().all(|event| event.data[0]["type"] == "ai"));
 }
 
-/// An event's name without its namespace, what kind it is, and its keys: what a client tells it by.
+/// Returns an event's name without its namespace, its type and its keys.
 fn shape(event: &Event) -> String {
     let name = event.name.split('|').next().unwrap_or_default();
     let data = &event.data;
@@ -252,7 +252,7 @@ fn shape(event: &Event) -> String {
         })
     };
     match name {
-        // Their keys are names of nodes and of channels, or anything.
+        // Their keys are names of nodes or channels, or arbitrary.
         "updates" | "values" | "custom" => name.into(),
         "messages/metadata" => {
             format!("{name} {:?}", data.as_object().map(|o| o.values().map(keyed).collect::<Vec<_>>()))
@@ -260,7 +260,7 @@ fn shape(event: &Event) -> String {
         "debug" => format!("{name} {} {:?} {:?}", data["type"], keyed(data), keyed(&data["payload"])),
         "events" => format!("{name} {} {:?}", data["event"], keyed(data)),
         _ if data.is_array() => {
-            // A message in the middle of being written has what its kind has.
+            // A partial message has the keys of its type.
             format!("{name} {} {:?}", data[0]["type"], data.as_array().map(|a| a.iter().map(keyed).collect::<Vec<_>>()))
         }
         _ => format!("{name} {:?}", keyed(data)),
@@ -275,12 +275,12 @@ fn captured(name: &str) -> Vec<Event> {
 #[tokio::test]
 async fn every_mode_matches_the_real_server() {
     use std::collections::BTreeSet;
-    // The captured graph writes nothing of its own to `custom`; ours does.
+    // `custom` is not compared, because the captured graph writes no custom events.
     for mode in ["values", "updates", "messages-tuple", "messages", "tasks", "checkpoints", "debug", "events"] {
         let ours: BTreeSet<_> = chat(json!([mode])).await.iter().map(shape).collect();
         let theirs: BTreeSet<_> = captured(&format!("agent-{mode}")).iter().map(shape).collect();
         let missing: Vec<_> = theirs.difference(&ours).collect();
         let more: Vec<_> = ours.difference(&theirs).collect();
-        assert!(missing.is_empty() && more.is_empty(), "{mode}: lacks {missing:#?}, has beside {more:#?}");
+        assert!(missing.is_empty() && more.is_empty(), "{mode}: missing {missing:#?}, unexpected {more:#?}");
     }
 }

@@ -10,25 +10,25 @@ fn burst() -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn ids_repeat_and_resuming_after_one_loses_its_twins() {
+async fn ids_repeat_and_resuming_skips_events_with_the_same_id() {
     let world = world(fast()).await;
     let thread = world.thread().await;
     let (run, all) = world.run(&thread, burst()).await;
     assert_eq!(all.len(), 22, "metadata and 21 events");
-    let twins: Vec<&str> = all[1..8].iter().filter_map(|event| event.id.as_deref()).collect();
-    assert_eq!(twins.len(), 7);
-    assert!(twins.iter().all(|id| *id == twins[0] && id.ends_with("-0")), "{twins:?}");
-    // Cut after the third of seven: the real server goes on after the whole millisecond.
-    let rest = world.join(&thread, &run, Some(twins[0])).await;
+    let same_id: Vec<&str> = all[1..8].iter().filter_map(|event| event.id.as_deref()).collect();
+    assert_eq!(same_id.len(), 7);
+    assert!(same_id.iter().all(|id| *id == same_id[0] && id.ends_with("-0")), "{same_id:?}");
+    // Cut after the third of seven events: the real server continues after the whole millisecond.
+    let rest = world.join(&thread, &run, Some(same_id[0])).await;
     assert_eq!(rest.len(), 14);
     assert_eq!(rest[0].data["i"], 7);
-    // From the distinct id before it nothing is lost.
+    // Resuming from the previous distinct id loses nothing.
     let safe = world.join(&thread, &run, all[0].id.as_deref()).await;
     assert_eq!(safe, all[1..]);
 }
 
 #[tokio::test]
-async fn a_finished_run_can_be_replayed_from_its_start_only_with_an_id() {
+async fn finished_runs_are_replayed_only_with_an_id() {
     let world = world(fast()).await;
     let thread = world.thread().await;
     let (run, all) = world.run(&thread, burst()).await;
@@ -41,7 +41,7 @@ async fn a_finished_run_can_be_replayed_from_its_start_only_with_an_id() {
 }
 
 #[tokio::test]
-async fn only_resumable_runs_have_ids_and_a_past() {
+async fn only_resumable_runs_have_ids_and_a_replay() {
     let world = world(fast()).await;
     let thread = world.thread().await;
     let body = json!({"assistant_id": "firehose", "input": {"n": 3}, "stream_mode": "custom"});
@@ -64,7 +64,7 @@ async fn joining_a_running_run_sends_later_events() {
     let later = Live::new(world.get(&format!("{place}/stream")).await);
     let values_only = Live::new(world.get(&format!("{place}/stream?stream_mode=values")).await);
     let replayed = world.http.get(format!("{}{place}/stream", world.agent)).header("Last-Event-ID", "-").send().await;
-    let replayed = Live::new(replayed.expect("an answer"));
+    let replayed = Live::new(replayed.expect("a response"));
     world.sim.release("gate");
     let all = first.rest().await;
     assert_eq!(names(&all), ["metadata", "values", "custom", "values", "values"]);
@@ -77,13 +77,13 @@ async fn joining_a_running_run_sends_later_events() {
 async fn unknown_runs_and_threads_still_return_200() {
     let world = world(fast()).await;
     let thread = world.thread().await;
-    let nobody = "00000000-0000-4000-8000-000000000000";
-    let told = world.join(&thread, nobody, None).await;
-    assert_eq!(names(&told), ["error"]);
-    assert_eq!(told[0].data, json!({"error": "HTTPException", "message": "404: Run not found"}));
-    let joined = world.json(&format!("/threads/{thread}/runs/{nobody}/join")).await;
+    let unknown = "00000000-0000-4000-8000-000000000000";
+    let response = world.join(&thread, unknown, None).await;
+    assert_eq!(names(&response), ["error"]);
+    assert_eq!(response[0].data, json!({"error": "HTTPException", "message": "404: Run not found"}));
+    let joined = world.json(&format!("/threads/{thread}/runs/{unknown}/join")).await;
     assert_eq!(joined["__error__"]["message"], "404: Run not found");
-    let silent = world.tail(nobody, "", None).await;
+    let silent = world.tail(unknown, "", None).await;
     assert_eq!(silent.status(), 200);
     assert_eq!(silent.headers()["content-type"], "text/event-stream; charset=utf-8");
 }
@@ -96,7 +96,7 @@ async fn a_failed_run_does_not_replay_its_error() {
     let (run, all) = world.run(&thread, body).await;
     assert_eq!(names(&all), ["metadata", "updates", "error"]);
     assert_eq!(all[2].data, json!({"error": "ValueError", "message": "boom: the node failed — détails"}));
-    assert!(all[2].id.is_some(), "live it has an id");
+    assert!(all[2].id.is_some(), "the live event has an id");
     assert_eq!(names(&world.join(&thread, &run, Some("-")).await), ["metadata", "updates"]);
     let after = world.json(&format!("/threads/{thread}")).await;
     assert_eq!((&after["status"], &after["error"]), (&json!("error"), &all[2].data));
@@ -106,7 +106,7 @@ async fn a_failed_run_does_not_replay_its_error() {
 }
 
 #[tokio::test]
-async fn a_thread_stream_carries_every_run_and_replays_the_resumable_ones() {
+async fn thread_streams_send_all_runs_and_replay_resumable_ones() {
     let world = world(fast()).await;
     let thread = world.thread().await;
     let mut live = Live::new(world.tail(&thread, "", None).await);
@@ -118,11 +118,11 @@ async fn a_thread_stream_carries_every_run_and_replays_the_resumable_ones() {
     assert!(all.iter().all(|event| event.id.is_some()), "thread streams always have ids");
     assert!(all.iter().any(|event| event.data == done(&first)));
     assert_eq!(all[0].data, json!({"run_id": first, "attempt": 1}));
-    assert_eq!(all.iter().filter(|event| event.name == "custom").count(), 21, "whatever mode the run asked for");
+    assert_eq!(all.iter().filter(|event| event.name == "custom").count(), 21, "regardless of the run's modes");
     for start in ["-", "0", "0-0"] {
         let mut replay = Live::new(world.tail(&thread, "?stream_modes=run_modes", Some(start)).await);
         let again = replay.until(|event| event.data == done(&second)).await;
-        assert_eq!(again.len(), 23, "the run that was not resumable is gone");
+        assert_eq!(again.len(), 23, "the run that was not resumable is not replayed");
         assert_eq!(again[0].data["run_id"], json!(second));
     }
     let from = all[all.len() - 2].id.clone().expect("an id");
@@ -137,7 +137,7 @@ async fn a_thread_stream_carries_every_run_and_replays_the_resumable_ones() {
 }
 
 #[tokio::test]
-async fn the_modes_of_a_thread_stream() {
+async fn thread_stream_modes_select_events() {
     let world = world(fast()).await;
     let thread = world.thread().await;
     let nap = || json!({"assistant_id": "slow", "input": {"seconds": 0}, "stream_mode": "values"});
@@ -168,14 +168,14 @@ async fn the_modes_of_a_thread_stream() {
         refused.json::<serde_json::Value>().await.expect("JSON"),
         json!({"detail": "Invalid stream mode: values"})
     );
-    // A hand-made state is not kept.
+    // A manual state update is not stored.
     let mut again = Live::new(world.tail(&thread, "?stream_modes=state_update,run_modes", Some("-")).await);
     world.run(&thread, burst()).await;
     assert!(again.until(end).await.iter().all(|event| event.name != "state_update"));
 }
 
 #[tokio::test]
-async fn the_wire_looks_like_python_unless_told_otherwise() {
+async fn wire_format_is_python_by_default_and_configurable() {
     let heartbeat = Duration::from_millis(5);
     let mut options = Options { heartbeat, ..fast() };
     let nap =
@@ -217,7 +217,7 @@ async fn the_wire_looks_like_python_unless_told_otherwise() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_breaks_its_streams() {
+async fn stopped_servers_break_their_streams() {
     let world = world(fast()).await;
     let thread = world.thread().await;
     let response = world.tail(&thread, "", None).await;
@@ -230,7 +230,7 @@ async fn a_run_older_than_the_replay_window_replays_nothing() {
     let world = world(Options { replay_window: std::time::Duration::ZERO, ..fast() }).await;
     let thread = world.thread().await;
     let (run, all) = world.run(&thread, burst()).await;
-    assert!(all.iter().all(|event| event.id.is_some()), "it is resumable");
+    assert!(all.iter().all(|event| event.id.is_some()), "the run is resumable");
     assert_eq!(world.join(&thread, &run, Some("-")).await, []);
 }
 
@@ -245,7 +245,7 @@ async fn a_join_with_modes_hides_metadata_and_errors() {
     let path = format!("{}/threads/{thread}/runs/{run}/stream", world.agent);
     let join = async |modes: &str| {
         let request = world.http.get(format!("{path}?stream_mode={modes}")).header("Last-Event-ID", "-");
-        Live::new(request.send().await.expect("an answer"))
+        Live::new(request.send().await.expect("a response"))
     };
     let (values, named) = (join("values").await, join("%5B%22values%22,%22metadata%22%5D").await);
     world.sim.release("gate");

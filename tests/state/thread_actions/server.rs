@@ -1,101 +1,109 @@
-//! What is read before an action, and what is sent, against a small server with one thread.
+//! Requests before and during thread actions, with a small server that has one thread.
 
 use super::{THREAD, fixture, run};
 use runtail_api::{
     Acted, CancelAction, CancelState, Choice, PlanError, RunStart, StartFailure, StartGuard, ThreadIntent,
 };
 use runtail_core::model::{Consent, Question, Reply, RunCreate, resume};
-use runtail_testkit::common::{Server, json as answer};
+use runtail_testkit::common::{Server, json as respond};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
-/// The thread of a server.
-struct World {
+/// The state of the server.
+struct ServerState {
     thread: Value,
     state: Value,
     /// Newest first.
     runs: Vec<Value>,
-    /// The status and body with which the start of a run is answered; without, it starts.
-    refuses: Option<(u16, &'static str)>,
-    /// Whether a run that is started exists even though it is refused.
-    starts_all_the_same: bool,
-    /// The status with which a rollback is answered.
+    /// The status and body that reject the start of a run, if any.
+    rejection: Option<(u16, &'static str)>,
+    /// Whether a rejected run is started anyway.
+    starts_anyway: bool,
+    /// The status of the response to a rollback.
     rollback: u16,
-    /// The status with which a request to cancel is answered.
+    /// The status of the response to a cancellation.
     cancel: u16,
 }
 
-type Shared = Arc<Mutex<World>>;
+type Shared = Arc<Mutex<ServerState>>;
 
-fn world(status: &str, case: &str, runs: Vec<Value>) -> Shared {
+fn state(status: &str, case: &str, runs: Vec<Value>) -> Shared {
     let case = fixture(case);
     let mut thread = json!({"thread_id": THREAD, "status": status, "metadata": {"graph_id": "support", "assistant_id": "a-support"}});
     if let Some(error) = case["thread"].get("error") {
         thread["error"] = error.clone();
     }
-    let state = case["state"].clone();
-    let world = World { thread, state, runs, refuses: None, starts_all_the_same: false, rollback: 202, cancel: 202 };
-    Arc::new(Mutex::new(world))
+    let thread_state = case["state"].clone();
+    let state = ServerState {
+        thread,
+        state: thread_state,
+        runs,
+        rejection: None,
+        starts_anyway: false,
+        rollback: 202,
+        cancel: 202,
+    };
+    Arc::new(Mutex::new(state))
 }
 
-async fn serve(world: &Shared) -> Server {
-    let world = world.clone();
+async fn serve(state: &Shared) -> Server {
+    let state = state.clone();
     Server::start(move |seen| {
-        let mut world = world.lock().unwrap();
+        let mut state = state.lock().unwrap();
         let parts: Vec<&str> = seen.path.trim_matches('/').split('/').collect();
-        let at = |world: &World, id: &str| world.runs.iter().position(|run| run["run_id"] == id);
+        let at = |state: &ServerState, id: &str| state.runs.iter().position(|run| run["run_id"] == id);
         match (seen.method.as_str(), parts.as_slice()) {
-            ("GET", ["info"]) => answer(200, r#"{"langgraph_py_version":"1","version":"0.16.7"}"#),
-            (_, ["threads", id, ..]) if *id != THREAD || world.thread.is_null() => {
-                answer(404, r#"{"detail":"no thread"}"#)
+            ("GET", ["info"]) => respond(200, r#"{"langgraph_py_version":"1","version":"0.16.7"}"#),
+            (_, ["threads", id, ..]) if *id != THREAD || state.thread.is_null() => {
+                respond(404, r#"{"detail":"no thread"}"#)
             }
-            ("GET", ["threads", _]) => answer(200, &world.thread),
+            ("GET", ["threads", _]) => respond(200, &state.thread),
             ("DELETE", ["threads", _]) => {
-                world.thread = Value::Null;
-                answer(204, "")
+                state.thread = Value::Null;
+                respond(204, "")
             }
-            ("GET", ["threads", _, "state"]) => answer(200, &world.state),
+            ("GET", ["threads", _, "state"]) => respond(200, &state.state),
             ("GET", ["threads", _, "runs"]) => {
-                let wanted = seen.query.split('&').find_map(|pair| pair.strip_prefix("status="));
-                let fits = |run: &&Value| wanted.is_none_or(|status| run["status"] == status);
-                answer(200, json!(world.runs.iter().filter(fits).collect::<Vec<_>>()))
+                let status = seen.query.split('&').find_map(|pair| pair.strip_prefix("status="));
+                let matches_status = |run: &&Value| status.is_none_or(|status| run["status"] == status);
+                respond(200, json!(state.runs.iter().filter(matches_status).collect::<Vec<_>>()))
             }
-            ("GET", ["threads", _, "runs", id]) => match at(&world, id) {
-                Some(at) => answer(200, &world.runs[at]),
-                None => answer(404, r#"{"detail":"Not Found"}"#),
+            ("GET", ["threads", _, "runs", id]) => match at(&state, id) {
+                Some(at) => respond(200, &state.runs[at]),
+                None => respond(404, r#"{"detail":"Not Found"}"#),
             },
             ("POST", ["threads", _, "runs", id, "cancel"]) => {
                 let is_rollback = seen.query.contains("action=rollback");
-                let status = if is_rollback { world.rollback } else { world.cancel };
+                let status = if is_rollback { state.rollback } else { state.cancel };
                 if status < 300
-                    && let Some(at) = at(&world, id)
+                    && let Some(at) = at(&state, id)
                 {
                     match is_rollback {
-                        true => drop(world.runs.remove(at)),
-                        false => world.runs[at]["status"] = json!("interrupted"),
+                        true => drop(state.runs.remove(at)),
+                        false => state.runs[at]["status"] = json!("interrupted"),
                     }
                 }
-                answer(status, if status < 300 { "{}" } else { r#"{"detail":"refused"}"# })
+                respond(status, if status < 300 { "{}" } else { r#"{"detail":"refused"}"# })
             }
             ("POST", ["threads", _, "runs"]) => {
                 let body = seen.json();
                 let mut new = run("new", "pending");
                 new["metadata"] = body["metadata"].clone();
-                if world.refuses.is_none() || world.starts_all_the_same {
-                    world.runs.insert(0, new.clone());
+                if state.rejection.is_none() || state.starts_anyway {
+                    state.runs.insert(0, new.clone());
                 }
-                match world.refuses {
-                    Some((status, body)) => answer(status, body),
-                    None => answer(200, new),
+                match state.rejection {
+                    Some((status, body)) => respond(status, body),
+                    None => respond(200, new),
                 }
             }
-            _ => answer(404, r#"{"detail":"Not Found"}"#),
+            _ => respond(404, r#"{"detail":"Not Found"}"#),
         }
     })
     .await
 }
 
-/// The requests that write, as method and path with query.
+/// Returns the write requests as method and path with query.
 fn writes(server: &Server) -> Vec<String> {
     let seen = server.seen().into_iter().filter(|seen| seen.method != "GET");
     let line = |path: String, query: String| if query.is_empty() { path } else { format!("{path}?{query}") };
@@ -115,14 +123,14 @@ fn again() -> ThreadIntent {
 }
 
 #[tokio::test]
-async fn a_queue_is_cancelled_newest_first_and_read_back() {
+async fn queued_runs_are_cancelled_newest_first_and_verified() {
     let runs = [("q2", "pending", 52), ("q1", "pending", 51), ("r", "running", 50)].map(|(id, status, second)| {
         let mut run = run(id, status);
         run["created_at"] = json!(format!("2026-11-21T13:53:{second}Z"));
         run
     });
-    let world = world("busy", "finished-state", runs.to_vec());
-    let server = serve(&world).await;
+    let state = state("busy", "finished-state", runs.to_vec());
+    let server = serve(&state).await;
     let plan = server.agent().plan_on_thread(&cancel(None, CancelAction::Interrupt, false)).await.unwrap();
     assert_eq!(plan.preview.title, "Cancel run r");
     assert_eq!(plan.choice, Some(Choice::Queue { queued: 2, included: false }));
@@ -138,7 +146,7 @@ async fn a_queue_is_cancelled_newest_first_and_read_back() {
     assert!(targets.iter().all(|target| target.state == CancelState::Stopped), "{targets:?}");
     let order = ["q2", "q1", "r"].map(|id| format!("POST /threads/T/runs/{id}/cancel?wait=0&action=interrupt"));
     assert_eq!(writes(&server), order);
-    // Now nothing is active; a run that is over says how it ended.
+    // No run is active now; a finished run is reported with its status.
     let nothing = |plan: Result<_, PlanError>| match plan.map(|_: runtail_api::ThreadPlan| ()) {
         Err(PlanError::Nothing(why)) => why,
         other => panic!("{other:?}"),
@@ -150,25 +158,25 @@ async fn a_queue_is_cancelled_newest_first_and_read_back() {
 }
 
 #[tokio::test]
-async fn a_rollback_that_a_server_does_not_know_changes_nothing() {
-    let world = world("busy", "finished-state", vec![run("r", "running")]);
-    world.lock().unwrap().rollback = 422;
-    let server = serve(&world).await;
+async fn unsupported_rollback_changes_nothing() {
+    let state = state("busy", "finished-state", vec![run("r", "running")]);
+    state.lock().unwrap().rollback = 422;
+    let server = serve(&state).await;
     let plan = server.agent().plan_on_thread(&cancel(None, CancelAction::Rollback, false)).await.unwrap();
     assert!(notes(&plan.preview).contains("Deletes the run and its checkpoints"));
     let Ok(Acted::Cancelling(targets)) = server.agent().act_on_thread(&plan).await else { panic!() };
     assert_eq!((targets[0].state, targets[0].run_status.as_deref()), (CancelState::Failed, Some("running")));
-    world.lock().unwrap().rollback = 202;
+    state.lock().unwrap().rollback = 202;
     let Ok(Acted::Cancelling(targets)) = server.agent().act_on_thread(&plan).await else { panic!() };
     assert_eq!((targets[0].state, targets[0].run_status.as_deref()), (CancelState::Stopped, Some("deleted")));
 }
 
 #[tokio::test]
-async fn a_thread_is_deleted_only_once_its_runs_have_stopped() {
+async fn thread_is_deleted_only_after_its_runs_stopped() {
     let intent = ThreadIntent::Delete { thread: THREAD.into() };
-    let refusing = world("busy", "finished-state", vec![run("r", "running")]);
-    refusing.lock().unwrap().cancel = 409;
-    let server = serve(&refusing).await;
+    let state = state("busy", "finished-state", vec![run("r", "running")]);
+    state.lock().unwrap().cancel = 409;
+    let server = serve(&state).await;
     let plan = server.agent().plan_on_thread(&intent).await.unwrap();
     assert_eq!(plan.preview.consent, Consent::Id(THREAD.into()));
     assert!(plan.preview.consent.is_given("01a1fbb5") && plan.preview.consent.is_given(THREAD));
@@ -177,8 +185,8 @@ async fn a_thread_is_deleted_only_once_its_runs_have_stopped() {
     let failed = server.agent().act_on_thread(&plan).await.unwrap_err();
     assert!(failed.error.detail.contains("still active, so the thread was not deleted"), "{failed:?}");
     assert!(!writes(&server).iter().any(|line| line.starts_with("DELETE")), "{:?}", writes(&server));
-    // Once it can be cancelled, the thread goes after it.
-    refusing.lock().unwrap().cancel = 202;
+    // Once the run can be cancelled, the thread is deleted after it.
+    state.lock().unwrap().cancel = 202;
     assert_eq!(server.agent().act_on_thread(&plan).await, Ok(Acted::Deleted));
     assert_eq!(writes(&server).last().map(String::as_str), Some("DELETE /threads/T"));
     let gone = server.agent().plan_on_thread(&intent).await.map(|_| ());
@@ -186,10 +194,10 @@ async fn a_thread_is_deleted_only_once_its_runs_have_stopped() {
 }
 
 #[tokio::test]
-async fn a_failed_thread_is_retried_with_the_options_of_the_run_that_failed() {
+async fn retry_uses_the_failed_runs_options() {
     let mut failed = run("r", "error");
     failed["kwargs"] = json!({"input": {"n": 0}, "context": {"model": "large"}, "stream_mode": ["values"]});
-    let server = serve(&world("error", "failed", vec![failed])).await;
+    let server = serve(&state("error", "failed", vec![failed])).await;
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
     let body = plan.preview.request.body.clone().unwrap();
     assert_eq!((&body["input"], &body["context"]), (&Value::Null, &json!({"model": "large"})));
@@ -200,18 +208,18 @@ async fn a_failed_thread_is_retried_with_the_options_of_the_run_that_failed() {
     assert!(
         matches!(server.agent().act_on_thread(&plan).await, Ok(Acted::Started(started)) if started.run_id == "new")
     );
-    // It is active by now, so the same plan starts nothing else.
+    // The new run is active now, so the same plan starts nothing else.
     let failed = server.agent().act_on_thread(&plan).await.unwrap_err();
     assert_eq!(failed.failure, StartFailure::Changed);
     assert_eq!(writes(&server), ["POST /threads/T/runs"]);
 }
 
 #[tokio::test]
-async fn more_steps_are_offered_where_a_run_took_too_many() {
-    let world = world("error", "failed", vec![run("r", "error")]);
+async fn recursion_limit_failures_offer_a_higher_limit() {
+    let state = state("error", "failed", vec![run("r", "error")]);
     let error = json!({"error": "GraphRecursionError", "message": "Recursion limit of 5 reached without hitting a stop condition."});
-    world.lock().unwrap().thread["error"] = error;
-    let server = serve(&world).await;
+    state.lock().unwrap().thread["error"] = error;
+    let server = serve(&state).await;
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
     assert_eq!(plan.choice, Some(Choice::RecursionLimit(10)));
     assert_eq!(plan.preview.request.body.unwrap()["config"], json!({"recursion_limit": 10}));
@@ -221,21 +229,21 @@ async fn more_steps_are_offered_where_a_run_took_too_many() {
 }
 
 #[tokio::test]
-async fn a_question_whose_answer_was_rejected_is_asked_again_from_its_checkpoint() {
-    let world = world("error", "poisoned", vec![run("r", "error")]);
-    let checkpoint = world.lock().unwrap().state["checkpoint"]["checkpoint_id"].clone();
-    let server = serve(&world).await;
+async fn rejected_answers_are_retried_from_the_questions_checkpoint() {
+    let state = state("error", "poisoned", vec![run("r", "error")]);
+    let checkpoint = state.lock().unwrap().state["checkpoint"]["checkpoint_id"].clone();
+    let server = serve(&state).await;
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
     let body = plan.preview.request.body.unwrap();
     assert_eq!((&body["input"], &body["checkpoint_id"]), (&Value::Null, &checkpoint));
 }
 
 #[tokio::test]
-async fn the_newest_input_runs_again_and_its_absence_is_said() {
+async fn newest_input_is_rerun_and_its_absence_explained() {
     let mut answered = run("r2", "success");
     answered["kwargs"] = json!({"input": null, "command": {"resume": {"a": 1}}});
     answered["created_at"] = json!("2026-11-21T13:59:00Z");
-    let server = serve(&world("idle", "finished-state", vec![answered.clone(), run("r1", "success")])).await;
+    let server = serve(&state("idle", "finished-state", vec![answered.clone(), run("r1", "success")])).await;
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
     assert_eq!(plan.preview.request.body.clone().unwrap()["input"], json!({"n": 1}));
     assert!(
@@ -243,26 +251,26 @@ async fn the_newest_input_runs_again_and_its_absence_is_said() {
         "{}",
         notes(&plan.preview)
     );
-    let server = serve(&world("idle", "finished-state", vec![answered])).await;
+    let server = serve(&state("idle", "finished-state", vec![answered])).await;
     let Err(PlanError::Unfit(why)) = server.agent().plan_on_thread(&again()).await.map(|_| ()) else { panic!() };
     assert!(why.contains("Run r2: it answered a question"), "{why}");
     let bare = json!({"run_id": "r3", "status": "success", "created_at": "2026-11-21T13:59:00Z"});
-    let server = serve(&world("idle", "finished-state", vec![bare])).await;
+    let server = serve(&state("idle", "finished-state", vec![bare])).await;
     let Err(PlanError::Unfit(why)) = server.agent().plan_on_thread(&again()).await.map(|_| ()) else { panic!() };
     assert!(why.contains("Run r3: the server's record of it has no input"), "{why}");
     // A waiting thread would lose its question.
-    let server = serve(&world("interrupted", "question", vec![run("r1", "success")])).await;
+    let server = serve(&state("interrupted", "question", vec![run("r1", "success")])).await;
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
     assert!(notes(&plan.preview).contains("A new input drops the open question."));
 }
 
 #[tokio::test]
-async fn stopped_threads_are_continued_and_others_are_not() {
+async fn only_stopped_threads_are_continued() {
     let intent = ThreadIntent::Continue { thread: THREAD.into() };
-    let server = serve(&world("interrupted", "breakpoint", vec![run("r", "success")])).await;
+    let server = serve(&state("interrupted", "breakpoint", vec![run("r", "success")])).await;
     let plan = server.agent().plan_on_thread(&intent).await.unwrap();
     assert!(notes(&plan.preview).starts_with("Runs next: "), "{}", notes(&plan.preview));
-    let server = serve(&world("interrupted", "cancelled", vec![run("r", "interrupted")])).await;
+    let server = serve(&state("interrupted", "cancelled", vec![run("r", "interrupted")])).await;
     let plan = server.agent().plan_on_thread(&intent).await.unwrap();
     assert!(notes(&plan.preview).contains("cancelled nodes run again from their start"));
     for (status, case, run_status) in [
@@ -270,7 +278,7 @@ async fn stopped_threads_are_continued_and_others_are_not() {
         ("idle", "finished-state", "success"),
         ("busy", "breakpoint", "running"),
     ] {
-        let server = serve(&world(status, case, vec![run("r", run_status)])).await;
+        let server = serve(&state(status, case, vec![run("r", run_status)])).await;
         let plan = server.agent().plan_on_thread(&intent).await.map(|_| ());
         assert!(matches!(plan, Err(PlanError::Unfit(_))), "{status} {case}: {plan:?}");
     }
@@ -283,9 +291,9 @@ fn answering(questions: &[Question]) -> RunStart {
 }
 
 #[tokio::test]
-async fn an_answer_is_checked_once_more_and_sent_once() {
-    let world = world("interrupted", "question", vec![run("r", "success")]);
-    let server = serve(&world).await;
+async fn answers_are_checked_before_sending_and_sent_once() {
+    let state = state("interrupted", "question", vec![run("r", "success")]);
+    let server = serve(&state).await;
     let agent = server.agent();
     let start = answering(&agent.load_thread(THREAD).await.unwrap().answerable());
     let started = agent.start_on_thread(&start).await.unwrap();
@@ -293,43 +301,43 @@ async fn an_answer_is_checked_once_more_and_sent_once() {
     let sent = server.seen().into_iter().find(|seen| seen.method == "POST").unwrap().json();
     let id = start.body.command.as_ref().unwrap()["resume"].as_object().unwrap().keys().next().unwrap().clone();
     assert_eq!(sent["command"]["resume"], json!({ id: "yes" }));
-    assert!(sent["metadata"]["runtail"].is_string(), "a mark by which it is found again");
-    // Another person's answer comes too late: nothing is sent.
+    assert!(sent["metadata"]["runtail"].is_string(), "metadata to find the run again");
+    // A second answer is too late: nothing is sent.
     let failed = agent.start_on_thread(&start).await.unwrap_err();
     assert_eq!(failed.failure, StartFailure::NotOpen);
     assert_eq!(writes(&server), ["POST /threads/T/runs"]);
 }
 
 #[tokio::test]
-async fn refusals_and_lost_replies_are_told_apart() {
+async fn rejections_and_lost_replies_are_distinguished() {
     for (refusal, exists, expected) in [
         ((409, r#"{"detail":"Thread is already running a task."}"#), false, Err(StartFailure::Busy)),
         ((422, r#"{"detail":"Thread is already running a task."}"#), false, Err(StartFailure::Busy)),
         ((403, r#"{"detail":"no"}"#), false, Err(StartFailure::Refused)),
         ((405, r#"{"detail":"no"}"#), false, Err(StartFailure::NotOffered)),
-        // A proxy's error says nothing of what the server did: the run is looked for by its mark, and never sent again.
+        // A proxy's error doesn't show what the server did: the run is searched by its metadata and never sent again.
         ((502, "bad gateway"), true, Ok(())),
         ((502, "bad gateway"), false, Err(StartFailure::Unknown)),
     ] {
-        let world = world("interrupted", "question", vec![run("r", "success")]);
-        let server = serve(&world).await;
+        let state = state("interrupted", "question", vec![run("r", "success")]);
+        let server = serve(&state).await;
         let agent = server.agent();
         let start = answering(&agent.load_thread(THREAD).await.unwrap().answerable());
-        (world.lock().unwrap().refuses, world.lock().unwrap().starts_all_the_same) = (Some(refusal), exists);
+        (state.lock().unwrap().rejection, state.lock().unwrap().starts_anyway) = (Some(refusal), exists);
         let result = agent.start_on_thread(&start).await;
-        let told = result.as_ref().map(|started| assert!(started.was_found)).map_err(|failed| failed.failure);
-        assert_eq!(told, expected, "{refusal:?}");
+        let outcome = result.as_ref().map(|started| assert!(started.was_found)).map_err(|failed| failed.failure);
+        assert_eq!(outcome, expected, "{refusal:?}");
         assert_eq!(writes(&server).len(), 1, "{refusal:?}");
     }
 }
 
 #[tokio::test]
-async fn a_thread_that_is_gone_is_answered_no_more() {
-    let world = world("interrupted", "question", vec![run("r", "success")]);
-    let server = serve(&world).await;
+async fn deleted_threads_are_not_answered() {
+    let state = state("interrupted", "question", vec![run("r", "success")]);
+    let server = serve(&state).await;
     let agent = server.agent();
     let start = answering(&agent.load_thread(THREAD).await.unwrap().answerable());
-    world.lock().unwrap().thread = Value::Null;
+    state.lock().unwrap().thread = Value::Null;
     let failed = agent.start_on_thread(&start).await.unwrap_err();
     assert_eq!((failed.failure, failed.error.kind), (StartFailure::Unchecked, runtail_api::Kind::NotFound));
     assert!(writes(&server).is_empty());

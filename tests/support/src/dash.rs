@@ -1,4 +1,4 @@
-//! A dashboard under test: fed with fixtures, driven by key strings, read as text.
+//! A dashboard under test, with fixtures and keys as input and text as output.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -27,9 +27,9 @@ fn start() -> Timestamp {
 pub struct Dash {
     pub app: App,
     pub ascii: bool,
-    /// Without it as under NO_COLOR.
+    /// False simulates `NO_COLOR`.
     pub color: bool,
-    still: FrozenFrame,
+    frozen: FrozenFrame,
     pub now: Timestamp,
     seq: Seq,
 }
@@ -48,15 +48,15 @@ impl Dash {
         };
         let (mut app, _) = App::new(&config.choose(&[]).unwrap(), settings, size, start());
         app.configured(&config, Origin { file: Some("config.toml".into()), ..Origin::default() });
-        Dash { app, ascii: false, color: true, still: FrozenFrame::default(), now: start(), seq: Seq::START }
+        Dash { app, ascii: false, color: true, frozen: FrozenFrame::default(), now: start(), seq: Seq::START }
     }
 
-    /// As under `--read-only`.
+    /// Makes all profiles read-only, like `--read-only`.
     pub fn seal(&mut self) {
         self.app.session.profiles.iter_mut().for_each(|profile| profile.read_only = true);
     }
 
-    /// Applies a message. Keys are pressed by somebody who sees the screen.
+    /// Applies a message. Keys are pressed after the current frame was drawn.
     pub fn feed(&mut self, msg: Msg) -> Vec<Effect> {
         if matches!(msg, Msg::Key(_)) {
             self.app.on_drawn();
@@ -64,17 +64,17 @@ impl Dash {
         update(&mut self.app, self.now, msg)
     }
 
-    /// Keys that are in the terminal's input before the next frame is drawn.
+    /// Presses keys before the next frame is drawn.
     pub fn typed_ahead(&mut self, keys: &str) -> Vec<Effect> {
         parse_keys(keys).unwrap().into_iter().flat_map(|key| update(&mut self.app, self.now, Msg::Key(key))).collect()
     }
 
-    /// So many milliseconds pass.
+    /// Advances the clock by milliseconds, without a tick.
     pub fn later(&mut self, milliseconds: i64) {
         self.now += SignedDuration::from_millis(milliseconds);
     }
 
-    /// An answer to what was asked just now.
+    /// Returns the result of an effect of the current session epoch.
     pub fn done(&mut self, done: EffectResult) -> Vec<Effect> {
         let since = self.app.session.epoch;
         self.feed(Msg::Done { since, done })
@@ -88,19 +88,19 @@ impl Dash {
         self.feed(Msg::Resize(w, h));
     }
 
-    /// Answers a subscription as it stands.
+    /// Sends an event of a current subscription.
     pub fn answer(&mut self, wanted: impl Fn(&SubscriptionId) -> bool, answer: SubscriptionEvent) {
-        let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("nobody subscribes to that");
+        let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("no such subscription");
         self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
     }
 
-    /// The finished screen, with its colours.
+    /// Draws the screen with its styles.
     pub fn buffer(&mut self) -> ratatui::buffer::Buffer {
         self.app.relayout();
         let (w, h) = self.app.session.size;
         let mut terminal = Terminal::new(TestBackend::new(w, h)).unwrap();
         let theme = Theme { color: self.color, rgb: false, ascii: self.ascii };
-        terminal.draw(|frame| self.still.draw(&self.app, &theme, frame)).unwrap();
+        terminal.draw(|frame| self.frozen.draw(&self.app, &theme, frame)).unwrap();
         terminal.backend().buffer().clone()
     }
 
@@ -126,7 +126,7 @@ impl Dash {
         out
     }
 
-    /// The lines of the stream pane alone, below its head.
+    /// Returns the lines of the stream pane below its header.
     pub fn body(&mut self) -> String {
         let screen = self.screen();
         let lines: Vec<&str> = screen.lines().collect();
@@ -139,7 +139,7 @@ impl Dash {
         self.threads();
     }
 
-    /// Answers what the server that is open was asked for first.
+    /// Responds with the assistants of the open server.
     pub fn assistants(&mut self) {
         let Some(server) = self.app.agent.server.as_ref().map(|s| s.server.clone()) else { return };
         let assistants = serde_json::from_value(json!([
@@ -173,7 +173,7 @@ impl Dash {
         self.answer(|k| matches!(k, SubscriptionId::Runs(..)), SubscriptionEvent::Runs(Ok(runs.unwrap())));
     }
 
-    /// A few lines of a log, one of them a second before the others.
+    /// Sends a few log lines, not all in order.
     pub fn log_lines(&mut self) {
         let line = |seconds: i64, level: &str, message: &str| {
             let at = self.now + SignedDuration::from_secs(seconds);
@@ -192,7 +192,7 @@ impl Dash {
         );
     }
 
-    /// The first watched revision has this status.
+    /// Reports this status of the first watched revision.
     pub fn watched(&mut self, status: &str) -> Vec<Effect> {
         let sub =
             subscriptions(&self.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Watch(_))).expect("no watch");
@@ -202,7 +202,7 @@ impl Dash {
         self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer })
     }
 
-    /// Explains the revision whose page is open, if one is.
+    /// Sends the failure card of the revision whose page is open, if any.
     pub fn card(&mut self) {
         let of = self.app.overlays.iter().rev().find_map(|overlay| match overlay {
             Overlay::Explain(explained) => Some(explained.page.of.clone()),
@@ -234,7 +234,7 @@ impl Dash {
         self.feed(Msg::done(EffectResult::Card(of, Ok(Box::new(card)))));
     }
 
-    /// The record of the selected deployment, as it is asked for by `d`.
+    /// Presses `d` and responds with this record of the selected deployment.
     pub fn record(&mut self, text: &str) {
         let effects = self.keys("d");
         let [Effect::Describe(what)] = effects.as_slice() else { panic!("{effects:?}") };
@@ -253,7 +253,7 @@ impl Dash {
         self.answer(|k| matches!(k, SubscriptionId::Stream(_)), SubscriptionEvent::Items(items));
     }
 
-    /// One event, a tenth of a second after what came before.
+    /// Sends an event, 0.1s after the previous one.
     pub fn event(&mut self, name: &str, data: &str) {
         self.event_with_id(name, data, None);
     }
@@ -268,7 +268,7 @@ impl Dash {
         self.items(vec![Item::Record(Record::Event(event))]);
     }
 
-    /// The stream of the thread says that the newest run is over, by the server's clock where the run's events have its time.
+    /// Sends the end of the newest run on a thread's stream, with a server time if the run's events have one.
     pub fn run_done(&mut self) {
         let viewer = self.app.viewer().unwrap();
         let run = viewer.projections.status.runs().last().unwrap().run_id.clone().unwrap();
@@ -277,7 +277,7 @@ impl Dash {
         self.event_with_id("metadata", &format!(r#"{{"run_id":"{run}","status":"run_done"}}"#), id);
     }
 
-    /// What the server's records say of the thread that is open.
+    /// Sends a snapshot of the open thread's records.
     pub fn snapshot(&mut self, parts: Vec<(SnapshotPart, serde_json::Value)>) {
         self.seq = self.seq.next();
         let parts = parts.into_iter().map(|(part, json)| (part, Loaded::Json(json.to_string().into())));
@@ -290,19 +290,19 @@ impl Dash {
         self.items(vec![Item::Heartbeat { at: self.now }]);
     }
 
-    /// Everything of a captured response, a tenth of a second an event.
+    /// Sends all events of a capture, 0.1s apart.
     pub fn capture(&mut self, name: &str) {
         self.items(vec![Item::Record(Record::Open { at: self.now, conn: 1, status: 200, resumed_after: None })]);
-        self.goes_on(name);
+        self.continue_capture(name);
     }
 
-    /// The same on a connection that is open already.
-    pub fn goes_on(&mut self, name: &str) {
+    /// [`Dash::capture`] on the open connection.
+    pub fn continue_capture(&mut self, name: &str) {
         self.receive(std::fs::read(format!("tests/captures/{name}.sse")).unwrap());
     }
 
-    /// The server's records say that the first run of the thread that is open began a moment ago.
-    pub fn runs_now(&mut self, graph: &str, run: &str) {
+    /// Sends records in which the first run of the open thread has just started.
+    pub fn run_started_now(&mut self, graph: &str, run: &str) {
         let thread = json!({"status": "busy", "metadata": {"graph_id": graph}, "created_at": self.now});
         let run = json!({"run_id": run, "status": "running", "created_at": self.now, "updated_at": self.now});
         let state = json!({"values": {}, "next": [], "tasks": [], "metadata": {}, "checkpoint": null});
@@ -310,8 +310,8 @@ impl Dash {
         self.snapshot(parts.into());
     }
 
-    /// The same, as if the server had sent it now: the times in it are moved to the clock of the test.
-    pub fn goes_on_now(&mut self, name: &str) {
+    /// [`Dash::continue_capture`] with its times moved to the test's clock.
+    pub fn continue_capture_now(&mut self, name: &str) {
         let text = std::fs::read_to_string(format!("tests/captures/{name}.sse")).unwrap();
         let first = text.lines().find_map(|line| milliseconds(line.strip_prefix("id: ")?));
         let Some(first) = first else { return self.receive(text.into_bytes()) };
@@ -323,13 +323,13 @@ impl Dash {
         self.receive(times.replace_all(&text, time).into_owned().into_bytes());
     }
 
-    /// [`Dash::capture`], as if the server had sent it now.
+    /// [`Dash::capture`] with its times moved to the test's clock.
     pub fn capture_now(&mut self, name: &str) {
         self.items(vec![Item::Record(Record::Open { at: self.now, conn: 1, status: 200, resumed_after: None })]);
-        self.goes_on_now(name);
+        self.continue_capture_now(name);
     }
 
-    /// What a server sends, a tenth of a second an event.
+    /// Receives bytes of a stream, with events 0.1s apart.
     pub fn receive(&mut self, bytes: Vec<u8>) {
         let mut framer = Framer::new(64 << 20);
         let mut decoder = Decoder::default();
@@ -347,13 +347,13 @@ impl Dash {
         self.items(items);
     }
 
-    /// Everything of a recording, as if it came now, without its end.
+    /// Sends a recording without its end, with events 30ms apart from now.
     pub fn recording(&mut self, path: &str) {
         self.play(path, |_| SignedDuration::from_millis(30));
     }
 
-    /// The same at the pace at which it was recorded.
-    pub fn recording_as_it_went(&mut self, path: &str) {
+    /// [`Dash::recording`] at its original pace.
+    pub fn recording_at_original_pace(&mut self, path: &str) {
         self.play(path, |gap| gap);
     }
 
@@ -397,7 +397,7 @@ impl Dash {
         self.items(vec![Item::Record(Record::End(end))]);
     }
 
-    /// Advances the clock.
+    /// Advances the clock by seconds, with a tick.
     pub fn pass(&mut self, seconds: i64) {
         self.now += SignedDuration::from_secs(seconds);
         self.feed(Msg::Tick);
@@ -408,9 +408,9 @@ impl Dash {
         self.fails(move |k| *k == SubscriptionId::Deployments(name.clone()), Kind::Unauthorized);
     }
 
-    /// A list of deployments cannot be had.
+    /// Fails a poll of a deployments list.
     pub fn fails(&mut self, wanted: impl Fn(&SubscriptionId) -> bool, kind: Kind) {
-        let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("nobody subscribes to that");
+        let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("no such subscription");
         let SubscriptionId::Deployments(profile) = sub.key else { panic!("{:?}", sub.key) };
         let error = self.error(&profile, kind);
         let next = NextPoll::At(self.now + SignedDuration::from_secs(4));
@@ -420,7 +420,7 @@ impl Dash {
         );
     }
 
-    /// A request of a profile that failed.
+    /// Returns the error of a failed request of a profile.
     pub fn error(&self, profile: &str, kind: Kind) -> ApiError {
         ApiError {
             kind,
@@ -437,8 +437,8 @@ impl Dash {
         }
     }
 
-    /// A deployment and a revision with unknown statuses and unexpected nulls.
-    pub fn odd_words(&mut self) {
+    /// Sends a deployment and a revision with unknown statuses and unexpected nulls.
+    pub fn unknown_statuses(&mut self) {
         let list = serde_json::from_value(json!([
             {"id": "x", "name": null, "status": "NOVEL", "latest_revision_id": "r", "source_config": null, "secrets": null}
         ]));
@@ -450,7 +450,8 @@ impl Dash {
         self.answer(move |k| *k == SubscriptionId::Newest(same.clone()), answer);
     }
 
-    pub fn hostile(&mut self) {
+    /// Sends names with control characters.
+    pub fn hostile_names(&mut self) {
         let name = "evil\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}name";
         let deployments =
             serde_json::from_value(json!([{"id": "x", "name": name, "status": name, "latest_revision_id": name}]));
@@ -460,12 +461,12 @@ impl Dash {
     }
 }
 
-/// The server's time in an id, where one is there.
+/// Returns the server's time in an id, if it has one.
 fn milliseconds(id: &str) -> Option<i64> {
     id.split_once('-')?.0.parse().ok().filter(|ms| *ms > 1_000_000_000_000)
 }
 
-/// An id with a time, that much later.
+/// Moves the time of an id.
 fn moved(id: &str, by: SignedDuration) -> String {
     let (ms, n) = id.split_once('-').unwrap();
     format!("{}-{n}", ms.parse::<i64>().unwrap() + by.as_millis() as i64)
@@ -476,11 +477,11 @@ pub fn listed(items: Vec<runtail_core::model::Deployment>) -> SubscriptionEvent 
     SubscriptionEvent::Deployments { result, torn: false, skew: SignedDuration::ZERO, next: NextPoll::Stopped }
 }
 
-/// Two regions with a few deployments, one of them on its way.
+/// A dashboard with two regions and a few deployments, one of them in progress.
 pub fn demo_like(size: (u16, u16)) -> Dash {
     let toml = "[profiles.prod-us]\nregion = \"us\"\napi_key_env = \"K\"\n[profiles.prod-eu]\nregion = \"eu\"\napi_key_env = \"K\"\n";
     let mut dash = Dash::new(toml, size);
-    // What serves is the newest, but where the newest failed or is on its way.
+    // The newest revision is serving, unless it failed or is in progress.
     let deployment = |id: &str, name: &str, status: &str| {
         let latest = if id == "d1" { "44444444-4444-4444-8444-444444444444".to_string() } else { format!("{id}-r") };
         let active = match id {
@@ -522,7 +523,7 @@ pub fn demo_like(size: (u16, u16)) -> Dash {
         };
         dash.answer(move |k| *k == SubscriptionId::Newest(name.clone()), answer);
     }
-    // The list is sorted by name: support-bot of us is the fourth row, of eu the third but one.
+    // The list is sorted by name; this selects support-bot of prod-eu.
     dash.keys("<Down><Down><Down>");
     let history = |newest: &str| {
         json!([

@@ -1,7 +1,7 @@
 //! Signal dispositions of the processes that tests start.
 //!
 //! A child inherits the signals that its parent ignores: a shell ignores SIGINT for background jobs and `nohup` ignores
-//! SIGHUP. Tests that send these signals would then wait forever, so each child begins with the defaults.
+//! SIGHUP. Tests that send these signals would then wait forever, so each child starts with the defaults.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ pub fn reset(command: &mut Command) {
     set(command, libc::SIG_DFL, &[libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGTERM]);
 }
 
-/// Makes a child start as `nohup` starts it: with SIGHUP ignored.
+/// Makes a child start like under `nohup`, with SIGHUP ignored.
 pub fn nohup(command: &mut Command) {
     reset(command);
     set(command, libc::SIG_IGN, &[libc::SIGHUP]);

@@ -1,9 +1,9 @@
-//! Keys of every kind that look real and are not. They are made when a test runs, so that no file of the repository holds one.
+//! Fake keys of every kind that look real. They are generated when a test runs, so that no file of the repository contains one.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// Makes keys from a seed.
+/// Generates keys from a seed.
 pub struct Keys(fastrand::Rng);
 
 impl Keys {
@@ -11,7 +11,7 @@ impl Keys {
         Keys(fastrand::Rng::with_seed(seed))
     }
 
-    /// Random characters, at least one of them a digit.
+    /// Returns random characters with at least one digit.
     pub fn of(&mut self, alphabet: &str, length: usize) -> String {
         let letters: Vec<char> = alphabet.chars().collect();
         let mut text: String = (1..length).filter_map(|_| self.0.choice(&letters)).collect();
@@ -27,13 +27,13 @@ impl Keys {
         self.of("0123456789abcdef", length)
     }
 
-    /// A private key in PEM with random content.
+    /// Returns a private key in PEM with random content.
     pub fn private_key(&mut self) -> String {
         let lines: Vec<String> = (0..4).map(|_| self.letters(64)).collect();
         format!("-----BEGIN RSA {0}-----\n{1}\n-----END RSA {0}-----", "PRIVATE KEY", lines.join("\n"))
     }
 
-    /// A key of each kind: what the kind is called, what precedes the secret part, and the secret part.
+    /// Returns a key of each kind: the name of the kind, the prefix, and the secret part.
     pub fn all(&mut self) -> Vec<(&'static str, String, String)> {
         let web_token = |keys: &mut Keys| {
             let part = |text: &str| URL_SAFE_NO_PAD.encode(text);

@@ -8,38 +8,38 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a link does to what it carries.
+/// The faults of a proxy.
 #[derive(Debug, Clone, Copy)]
-pub struct Weather {
-    /// Where its random numbers begin.
+pub struct FaultPlan {
+    /// The seed of its random numbers.
     pub seed: u64,
-    /// Streams that are broken; then everything passes.
+    /// The number of streams that are broken; later ones are forwarded unchanged.
     pub cuts: usize,
-    /// No stream lives longer than this many bytes while there are cuts left.
-    pub reach: usize,
-    /// The first stream lives for so many bytes at least.
-    pub calm: usize,
-    /// Whether some streams end as if in order.
-    pub ends: bool,
-    /// Whether other reading requests are broken too, one in twenty.
+    /// The maximum number of bytes of a stream while there are cuts left.
+    pub max_bytes: usize,
+    /// The minimum number of bytes of the first stream.
+    pub min_first: usize,
+    /// Whether some streams end cleanly.
+    pub clean_ends: bool,
+    /// Whether other read requests are broken too, one in twenty.
     pub others: bool,
 }
 
-/// How an answer goes wrong.
+/// The fault of a response.
 #[derive(Debug, Clone, Copy)]
 enum Fault {
     Pass,
-    /// The connection is closed before a byte of the answer.
+    /// The connection is closed before the response.
     Refuse,
-    /// An answer of something in between.
+    /// The response of an overloaded proxy.
     Busy(&'static str),
-    /// After so many bytes of the answer, in a way that has a name.
+    /// A break after this many bytes, and its kind.
     Cut(usize, &'static str),
 }
 
 const CLOSE: &str = "closed in the middle";
 const RESET: &str = "reset";
-const END: &str = "ended as if in order";
+const END: &str = "ended cleanly";
 const REFUSED: &str = "refused";
 const OTHERS: &str = "other requests";
 
@@ -49,68 +49,68 @@ const BUSY: [(&str, &str); 3] = [
     ("429", "HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\n"),
 ];
 
-struct Sky {
+struct ProxyState {
     random: fastrand::Rng,
-    weather: Weather,
+    plan: FaultPlan,
     streams: usize,
     done: BTreeMap<&'static str, usize>,
 }
 
-/// The link.
-pub struct Storm {
+/// The proxy.
+pub struct FlakyProxy {
     port: u16,
-    sky: Arc<Mutex<Sky>>,
+    state: Arc<Mutex<ProxyState>>,
 }
 
-impl Storm {
-    /// A link to `upstream` (host:port).
-    pub fn over(upstream: String, weather: Weather) -> Storm {
+impl FlakyProxy {
+    /// Starts a proxy for `upstream` (host:port).
+    pub fn to(upstream: String, plan: FaultPlan) -> FlakyProxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("bound").port();
-        let random = fastrand::Rng::with_seed(weather.seed);
-        let sky = Arc::new(Mutex::new(Sky { random, weather, streams: 0, done: BTreeMap::new() }));
-        let inside = Arc::clone(&sky);
+        let random = fastrand::Rng::with_seed(plan.seed);
+        let state = Arc::new(Mutex::new(ProxyState { random, plan, streams: 0, done: BTreeMap::new() }));
+        let inside = Arc::clone(&state);
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                let (upstream, sky) = (upstream.clone(), Arc::clone(&inside));
-                std::thread::spawn(move || carry(&client, &upstream, &sky));
+                let (upstream, state) = (upstream.clone(), Arc::clone(&inside));
+                std::thread::spawn(move || forward(&client, &upstream, &state));
             }
         });
-        Storm { port, sky }
+        FlakyProxy { port, state }
     }
 
-    /// Its address.
+    /// Returns its URL.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// What it did to streams, by kind.
+    /// Returns the number of faults by kind.
     pub fn damage(&self) -> BTreeMap<&'static str, usize> {
-        lock(&self.sky).done.clone()
+        lock(&self.state).done.clone()
     }
 
-    /// Streams that it broke.
+    /// Returns the number of broken streams.
     pub fn cuts_done(&self) -> usize {
         self.damage().iter().filter(|(what, _)| **what != OTHERS).map(|(_, n)| n).sum()
     }
 
-    /// Streams that were asked for.
+    /// Returns the number of requested streams.
     pub fn streams(&self) -> usize {
-        lock(&self.sky).streams
+        lock(&self.state).streams
     }
 }
 
-impl Sky {
-    /// What happens to a request, and the random numbers by which its answer is held up.
+impl ProxyState {
+    /// Returns the fault of a request, and random numbers for the delays of its response.
     fn fault(&mut self, is_stream: bool, is_reading: bool) -> (Fault, fastrand::Rng) {
-        let Weather { seed, cuts, reach, calm, ends, others } = self.weather;
+        let FaultPlan { seed, cuts, max_bytes, min_first, clean_ends, others } = self.plan;
         if !is_stream {
             let is_hit = others && is_reading && cuts > 0 && self.random.u8(..20) == 0;
             let fault = if is_hit { Fault::Cut(self.random.usize(..300), OTHERS) } else { Fault::Pass };
             return (fault, self.random.fork());
         }
         self.streams += 1;
-        // The same stream of two links with one seed meets the same, whatever else is asked for.
+        // A stream gets the same fault in two proxies with one seed, regardless of other requests.
         let mut random = fastrand::Rng::with_seed(seed.wrapping_add(self.streams as u64));
         if cuts == 0 {
             return (Fault::Pass, random);
@@ -118,43 +118,43 @@ impl Sky {
         let how = match random.u8(..10) {
             0..4 => CLOSE,
             4..8 => RESET,
-            _ if ends => END,
+            _ if clean_ends => END,
             _ => CLOSE,
         };
-        // Some in the head and the first event; the others anywhere, short and long ones alike often.
+        // Some cuts are in the head or the first event, the others are distributed logarithmically.
         let after = match random.u8(..8) {
             0 => random.usize(..600),
-            _ => (600.0 * (reach as f64 / 600.0).powf(random.f64())) as usize,
+            _ => (600.0 * (max_bytes as f64 / 600.0).powf(random.f64())) as usize,
         };
-        let after = if self.streams == 1 { after.max(calm) } else { after };
-        // A request that starts a run reaches the server: what is refused on the way is another matter.
+        let after = if self.streams == 1 { after.max(min_first) } else { after };
+        // Requests that start a run always reach the server.
         let fault = match random.u8(..40) {
             0 if is_reading => Fault::Refuse,
             n @ 1..=3 if is_reading => Fault::Busy(BUSY[usize::from(n) - 1].0),
             _ => Fault::Cut(after, how),
         };
         if !matches!(fault, Fault::Cut(..)) {
-            self.weather.cuts -= 1;
+            self.plan.cuts -= 1;
         }
         (fault, random)
     }
 
-    /// An answer was broken: counted when it is, since a short one may end before.
-    fn broke(&mut self, how: &'static str) {
+    /// Counts a broken response. This happens at the break, because a short response may end before.
+    fn count_fault(&mut self, how: &'static str) {
         *self.done.entry(how).or_default() += 1;
     }
 }
 
-fn carry(client: &TcpStream, upstream: &str, sky: &Mutex<Sky>) {
+fn forward(client: &TcpStream, upstream: &str, state: &Mutex<ProxyState>) {
     let Some((line, request)) = request(client) else { return };
     let is_reading = line.starts_with("GET ");
     let path = line.split(' ').nth(1).unwrap_or_default().split('?').next().unwrap_or_default();
     let is_stream = path.ends_with("/stream");
-    let (fault, mut random) = lock(sky).fault(is_stream, is_reading);
+    let (fault, mut random) = lock(state).fault(is_stream, is_reading);
     match fault {
-        Fault::Refuse => return lock(sky).broke(REFUSED),
+        Fault::Refuse => return lock(state).count_fault(REFUSED),
         Fault::Busy(code) => {
-            lock(sky).broke(code);
+            lock(state).count_fault(code);
             let (_, head) = BUSY.iter().find(|(known, _)| *known == code).expect("one of them");
             let _ = (&*client).write_all(format!("{head}connection: close\r\ncontent-length: 0\r\n\r\n").as_bytes());
             return;
@@ -170,13 +170,13 @@ fn carry(client: &TcpStream, upstream: &str, sky: &Mutex<Sky>) {
     if let Fault::Cut(after, how) = fault {
         (out.left, out.how) = (Some(after), how);
     }
-    if let Err(Stop::Cut) = answer(&server, &mut out, is_stream.then_some(&mut random)) {
-        let mut sky = lock(sky);
-        sky.broke(out.how);
+    if let Err(Stop::Cut) = forward_response(&server, &mut out, is_stream.then_some(&mut random)) {
+        let mut state = lock(state);
+        state.count_fault(out.how);
         if is_stream {
-            sky.weather.cuts = sky.weather.cuts.saturating_sub(1);
+            state.plan.cuts = state.plan.cuts.saturating_sub(1);
         }
-        drop(sky);
+        drop(state);
         if out.how == RESET {
             crate::proxy::reset_on_close(client);
         }
@@ -187,7 +187,7 @@ fn carry(client: &TcpStream, upstream: &str, sky: &Mutex<Sky>) {
     }
 }
 
-/// The first line and the whole of a request, which asks for one answer only.
+/// Reads a request. Returns its first line, and the request with `connection: close`.
 fn request(mut client: &TcpStream) -> Option<(String, Vec<u8>)> {
     let (head, mut body) = head(&mut client)?;
     let text = String::from_utf8(head).ok()?;
@@ -205,7 +205,7 @@ fn request(mut client: &TcpStream) -> Option<(String, Vec<u8>)> {
     Some((first, all))
 }
 
-/// A head with its blank line, and what came behind it.
+/// Reads a head with its blank line. Returns it and the bytes after it.
 fn head(from: &mut impl Read) -> Option<(Vec<u8>, Vec<u8>)> {
     let (mut all, mut buffer) = (Vec::new(), [0; 16 * 1024]);
     loop {
@@ -221,13 +221,13 @@ fn head(from: &mut impl Read) -> Option<(Vec<u8>, Vec<u8>)> {
 }
 
 enum Stop {
-    /// The cut is due.
+    /// The position of the cut is reached.
     Cut,
-    /// One of the two sides has gone.
-    Gone,
+    /// The client or the server disconnected.
+    Disconnected,
 }
 
-/// The way to the client.
+/// The output to the client.
 struct Out<'a> {
     client: &'a TcpStream,
     /// Bytes until the cut.
@@ -238,12 +238,12 @@ struct Out<'a> {
 impl Out<'_> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Stop> {
         let now = self.left.map_or(bytes.len(), |left| left.min(bytes.len()));
-        (&mut &*self.client).write_all(&bytes[..now]).map_err(|_| Stop::Gone)?;
+        (&mut &*self.client).write_all(&bytes[..now]).map_err(|_| Stop::Disconnected)?;
         self.left = self.left.map(|left| left - now);
         if self.left == Some(0) { Err(Stop::Cut) } else { Ok(()) }
     }
 
-    /// One piece of a chunked body. Where the answer ends as if in order, its last chunk does too.
+    /// Writes one piece of a chunked body. If the response ends cleanly, its last chunk is complete too.
     fn chunk(&mut self, piece: &[u8]) -> Result<(), Stop> {
         let now = match self.left.filter(|_| self.how == END) {
             Some(left) => left.min(piece.len()),
@@ -263,9 +263,9 @@ impl Out<'_> {
     }
 }
 
-/// Passes an answer on. With random numbers it is held up now and then.
-fn answer(mut server: &TcpStream, out: &mut Out, mut random: Option<&mut fastrand::Rng>) -> Result<(), Stop> {
-    let (head, rest) = head(&mut server).ok_or(Stop::Gone)?;
+/// Forwards a response, with delays if there are random numbers.
+fn forward_response(mut server: &TcpStream, out: &mut Out, mut random: Option<&mut fastrand::Rng>) -> Result<(), Stop> {
+    let (head, rest) = head(&mut server).ok_or(Stop::Disconnected)?;
     let is_chunked = String::from_utf8_lossy(&head).to_ascii_lowercase().contains("transfer-encoding: chunked");
     out.put(&head)?;
     let (mut buffer, mut chunks) = ([0; 16 * 1024], Chunks::default());
@@ -288,16 +288,16 @@ fn answer(mut server: &TcpStream, out: &mut Out, mut random: Option<&mut fastran
         }
         match server.read(&mut buffer) {
             Ok(n @ 1..) => bytes = buffer[..n].to_vec(),
-            _ => return Err(Stop::Gone),
+            _ => return Err(Stop::Disconnected),
         }
     }
 }
 
-/// Takes a chunked body apart.
+/// Parses a chunked body.
 #[derive(Default)]
 struct Chunks {
     size: String,
-    /// Bytes of the chunk that are still to come, and of the line end behind it.
+    /// The remaining bytes of the chunk and of its line end.
     left: usize,
     is_over: bool,
 }
@@ -328,6 +328,6 @@ impl Chunks {
     }
 }
 
-fn lock(sky: &Mutex<Sky>) -> MutexGuard<'_, Sky> {
-    sky.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(state: &Mutex<ProxyState>) -> MutexGuard<'_, ProxyState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,12 +1,12 @@
-//! Streams that fill memory: each kind repeats text in a different part of the event.
+//! Streams that fill memory. Each kind puts text into a different part of the event.
 
 use serde_json::json;
 
-/// Makes the next event of a stream from its number and a text of the wanted size, which differs from event to event.
-pub type Make = fn(usize, &str) -> String;
+/// Creates an event from its number and a text, which differs for each event.
+pub type MakeEvent = fn(usize, &str) -> String;
 
-/// The kinds, by what they repeat.
-pub const KINDS: [(&str, Make); 24] = [
+/// The kinds, named after what they fill.
+pub const KINDS: [(&str, MakeEvent); 24] = [
     ("event names", |_, text| event(text, "1")),
     ("namespaces", |_, text| event(&format!("values|{text}"), "{}")),
     ("segments of namespaces", |n, text| event(&format!("values|{n}{}", "|x".repeat(text.len() / 2)), "{}")),
@@ -15,15 +15,18 @@ pub const KINDS: [(&str, Make); 24] = [
         event("updates", &json!({"type": "event", "method": "updates", "params": params}).to_string())
     }),
     ("event ids", |_, text| format!("id: {text}\n{}", event("values", "{}"))),
-    ("the content of one message", |_, text| piece("a", &json!({"content": text}))),
+    ("the content of one message", |_, text| message_chunk("a", &json!({"content": text}))),
     ("the reasoning of one message", |_, text| {
-        piece("a", &json!({"content": "", "additional_kwargs": {"reasoning_content": text}}))
+        message_chunk("a", &json!({"content": "", "additional_kwargs": {"reasoning_content": text}}))
     }),
     ("the arguments of one call", |_, text| {
-        piece("a", &json!({"content": "", "tool_call_chunks": [{"index": 0, "id": "c", "name": "t", "args": text}]}))
+        message_chunk(
+            "a",
+            &json!({"content": "", "tool_call_chunks": [{"index": 0, "id": "c", "name": "t", "args": text}]}),
+        )
     }),
     ("calls of one message", |n, text| {
-        piece(
+        message_chunk(
             "a",
             &json!({"content": "", "tool_call_chunks": [{"index": n, "id": n.to_string(), "name": text, "args": "{}"}]}),
         )
@@ -31,8 +34,8 @@ pub const KINDS: [(&str, Make); 24] = [
     ("texts so far", |_, text| {
         event("messages/partial", &json!([{"id": "a", "type": "ai", "content": text}]).to_string())
     }),
-    ("message ids", |_, text| piece(text, &json!({"content": "x"}))),
-    ("messages", |n, text| piece(&n.to_string(), &json!({"content": text}))),
+    ("message ids", |_, text| message_chunk(text, &json!({"content": "x"}))),
+    ("messages", |n, text| message_chunk(&n.to_string(), &json!({"content": text}))),
     ("messages of one state", |n, text| {
         let list: Vec<_> =
             (0..text.len() / 40).map(|i| json!({"id": format!("{n}-{i}"), "type": "ai", "content": ""})).collect();
@@ -60,11 +63,11 @@ pub const KINDS: [(&str, Make); 24] = [
         event("tasks", &task.to_string())
     }),
     ("nodes and keys of updates", |_, text| {
-        let keys: serde_json::Map<String, _> = pieces(text).map(|key| (key.to_string(), json!(key))).collect();
+        let keys: serde_json::Map<String, _> = key_names(text).map(|key| (key.to_string(), json!(key))).collect();
         event("updates", &json!({text: keys}).to_string())
     }),
     ("keys of states", |_, text| {
-        let keys: serde_json::Map<String, _> = pieces(text).map(|key| (key.to_string(), json!(1))).collect();
+        let keys: serde_json::Map<String, _> = key_names(text).map(|key| (key.to_string(), json!(1))).collect();
         event("values", &serde_json::Value::from(keys).to_string())
     }),
     ("questions", |n, text| {
@@ -84,7 +87,7 @@ pub const KINDS: [(&str, Make); 24] = [
     }),
 ];
 
-/// A text of this size for the event with a number.
+/// Returns a text of this size for the event with this number.
 pub fn text(n: usize, size: usize) -> String {
     let mut text = format!("{n:08}");
     while text.len() < size {
@@ -100,7 +103,7 @@ fn event(name: &str, data: &str) -> String {
     format!("event: {name}\ndata: {data}\n\n")
 }
 
-fn piece(id: &str, more: &serde_json::Value) -> String {
+fn message_chunk(id: &str, more: &serde_json::Value) -> String {
     let mut message = json!({"id": id, "type": "AIMessageChunk"});
     for (key, value) in more.as_object().into_iter().flatten() {
         message[key] = value.clone();
@@ -108,7 +111,7 @@ fn piece(id: &str, more: &serde_json::Value) -> String {
     event("messages", &json!([message, {"langgraph_node": "n"}]).to_string())
 }
 
-/// The text in pieces that are names as long as names may be.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
+/// Splits the text into names of the maximum length.
+fn key_names(text: &str) -> impl Iterator<Item = &str> {
     (0..text.len()).step_by(1000).map(|at| &text[at..(at + 1000).min(text.len())])
 }

@@ -1,5 +1,5 @@
-//! Servers that misbehave in HTTP/2: one that carries requests to another server and breaks its streams, and one that writes frames by
-//! hand. Both are served over TLS, where HTTP/2 is negotiated.
+//! Misbehaving HTTP/2 servers: a proxy that breaks streams, and a server that writes its own frames. Both use TLS, where HTTP/2
+//! is negotiated.
 
 use crate::common::tls;
 use crate::process;
@@ -17,20 +17,20 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// Where the servers run.
+/// The runtime of the servers.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Runtime::new().unwrap());
 
 type Stream = TlsStream<TcpStream>;
 
-/// A server at `localhost`, and the certificate that makes it trusted.
-pub struct Secure {
+/// A TLS server at `localhost`, and the certificate of its authority.
+pub struct TlsServer {
     pub url: String,
     folder: tempfile::TempDir,
     connections: Arc<AtomicUsize>,
 }
 
-impl Secure {
-    fn start<F: Future<Output = ()> + Send + 'static>(serve: impl Fn(Stream) -> F + Send + 'static) -> Secure {
+impl TlsServer {
+    fn start<F: Future<Output = ()> + Send + 'static>(serve: impl Fn(Stream) -> F + Send + 'static) -> TlsServer {
         let (root, config) = tls::server_config("localhost", &["h2"]);
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("root.pem"), root).unwrap();
@@ -49,22 +49,22 @@ impl Secure {
                 }
             }
         });
-        Secure { url, folder, connections }
+        TlsServer { url, folder, connections }
     }
 
-    /// A command that talks to this server and trusts it.
+    /// Returns a command that connects to this server and trusts it.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = process::command(["--url", &self.url].iter().chain(args));
         command.env("SSL_CERT_FILE", self.folder.path().join("root.pem"));
         command
     }
 
-    /// Variables by which the server is trusted.
+    /// Returns the path of the authority's certificate.
     pub fn certificate(&self) -> String {
         self.folder.path().join("root.pem").to_string_lossy().into_owned()
     }
 
-    /// Connections that were made.
+    /// Returns the number of connections.
     pub fn connections(&self) -> usize {
         self.connections.load(SeqCst)
     }
@@ -77,61 +77,65 @@ pub enum Break {
     Reset(Reason),
     /// GOAWAY that ends all streams of the connection.
     GoAway(Reason),
-    /// GOAWAY that lets the stream go on: only what is requested later needs another connection.
-    Leave,
+    /// GOAWAY that lets the stream continue: only later requests need a new connection.
+    GracefulGoAway,
     /// The stream ends with trailers.
     Trailers,
-    /// Nothing is sent any more, and PING frames are answered.
+    /// Nothing more is sent, but PING frames are acknowledged.
     Stall,
 }
 
-/// What a front still has to do, and did.
+/// The pending breaks of a proxy, and the number of those that happened.
 #[derive(Default)]
 struct Plan {
     breaks: VecDeque<(usize, Break)>,
     done: usize,
 }
 
-/// Carries requests to another server. Each answer whose path ends as said takes the next break, after so many bytes.
-pub struct Front {
-    pub secure: Secure,
+/// Forwards requests to another server. Each response whose path ends with `path_end` gets the next break, after its number of bytes.
+pub struct BreakingProxy {
+    pub secure: TlsServer,
     plan: Arc<Mutex<Plan>>,
 }
 
-impl Front {
-    /// In front of `upstream`, such as `http://127.0.0.1:80`.
-    pub fn of(upstream: &str, path_end: &'static str, breaks: impl IntoIterator<Item = (usize, Break)>) -> Front {
+impl BreakingProxy {
+    /// Starts a proxy for `upstream`, such as `http://127.0.0.1:80`.
+    pub fn of(
+        upstream: &str,
+        path_end: &'static str,
+        breaks: impl IntoIterator<Item = (usize, Break)>,
+    ) -> BreakingProxy {
         let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
         let plan = Arc::new(Mutex::new(Plan { breaks: breaks.into_iter().collect(), done: 0 }));
         let client = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
-        let carrier =
-            Carrier { client, upstream: upstream.trim_end_matches('/').to_owned(), path_end, plan: plan.clone() };
-        Front { secure: Secure::start(move |stream| carry(stream, carrier.clone())), plan }
+        let forwarder =
+            Forwarder { client, upstream: upstream.trim_end_matches('/').to_owned(), path_end, plan: plan.clone() };
+        BreakingProxy { secure: TlsServer::start(move |stream| forward(stream, forwarder.clone())), plan }
     }
 
-    /// Breaks that happened.
+    /// Returns the number of breaks that happened.
     pub fn breaks_done(&self) -> usize {
         self.plan.lock().unwrap().done
     }
 }
 
 #[derive(Clone)]
-struct Carrier {
+struct Forwarder {
     client: reqwest::Client,
     upstream: String,
     path_end: &'static str,
     plan: Arc<Mutex<Plan>>,
 }
 
-async fn carry(stream: Stream, carrier: Carrier) {
+async fn forward(stream: Stream, forwarder: Forwarder) {
     let Ok(mut connection) = h2::server::handshake(stream).await else { return };
     let (sender, mut breaks) = unbounded_channel();
     loop {
         tokio::select! {
             accepted = connection.accept() => match accepted {
                 Some(Ok((request, respond))) => {
-                    let (carrier, sender) = (carrier.clone(), sender.clone());
-                    tokio::spawn(async move { carrier.answer(request, respond, sender).await });
+                    let (forwarder, sender) = (forwarder.clone(), sender.clone());
+                    tokio::spawn(async move { forwarder.forward_request(request, respond, sender).await });
                 }
                 _ => return,
             },
@@ -143,9 +147,9 @@ async fn carry(stream: Stream, carrier: Carrier) {
     }
 }
 
-impl Carrier {
-    /// Sends one answer. An error means that the client has gone.
-    async fn answer(
+impl Forwarder {
+    /// Forwards one request and its response. Returns `None` if the client disconnects.
+    async fn forward_request(
         self,
         request: Request<RecvStream>,
         mut respond: SendResponse<bytes::Bytes>,
@@ -166,32 +170,32 @@ impl Carrier {
                 upstream = upstream.header(name, value);
             }
         }
-        let mut answer = upstream.body(bytes).send().await.ok()?;
-        let mut response = Response::builder().status(answer.status());
+        let mut received = upstream.body(bytes).send().await.ok()?;
+        let mut response = Response::builder().status(received.status());
         for name in ["content-type", "content-location", "location", "date", "content-length"] {
-            if let Some(value) = answer.headers().get(name) {
+            if let Some(value) = received.headers().get(name) {
                 response = response.header(name, value);
             }
         }
-        let due = is_broken.then(|| self.plan.lock().unwrap().breaks.pop_front()).flatten();
-        let (mut left, mut how) = due.map_or((usize::MAX, None), |(after, how)| (after, Some(how)));
+        let next = is_broken.then(|| self.plan.lock().unwrap().breaks.pop_front()).flatten();
+        let (mut left, mut how) = next.map_or((usize::MAX, None), |(after, how)| (after, Some(how)));
         let mut out = respond.send_response(response.body(()).unwrap(), false).ok()?;
-        while let Some(chunk) = answer.chunk().await.ok()? {
+        while let Some(chunk) = received.chunk().await.ok()? {
             let sent = chunk.len().min(left);
             left -= sent;
             out.send_data(chunk.slice(..sent), false).ok()?;
             if left > 0 {
                 continue;
             }
-            let Some(due) = how.take() else { continue };
+            let Some(kind) = how.take() else { continue };
             self.plan.lock().unwrap().done += 1;
-            match due {
+            match kind {
                 Break::Reset(reason) => {
                     out.send_reset(reason);
                     return None;
                 }
                 Break::GoAway(_) => {
-                    let _ = connection.send(due);
+                    let _ = connection.send(kind);
                     return None;
                 }
                 Break::Trailers => {
@@ -200,8 +204,8 @@ impl Carrier {
                     return out.send_trailers(trailers).ok();
                 }
                 Break::Stall => std::future::pending().await,
-                Break::Leave => {
-                    let _ = connection.send(due);
+                Break::GracefulGoAway => {
+                    let _ = connection.send(kind);
                     out.send_data(chunk.slice(sent..), false).ok()?;
                     left = usize::MAX;
                 }
@@ -211,46 +215,46 @@ impl Carrier {
     }
 }
 
-/// What a server that writes its frames by hand does with each request.
+/// How a server that writes its own frames misbehaves for each request.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Trick {
-    /// A head of so many bytes, over as many CONTINUATION frames as it takes.
+pub enum Misbehavior {
+    /// A response head of this many bytes, in CONTINUATION frames.
     Head(usize),
-    /// So many CONTINUATION frames without a byte.
+    /// This many empty CONTINUATION frames.
     EmptyContinuations(usize),
-    /// So many answers with status 103 before the real one.
+    /// This many responses with status 103 before the real one.
     Informational(usize),
-    /// So many PING frames before the answer.
+    /// This many PING frames before the response.
     Pings(usize),
-    /// So many SETTINGS frames before the answer.
+    /// This many SETTINGS frames before the response.
     Settings(usize),
-    /// So many DATA frames without a byte in the middle of the answer.
+    /// This many empty DATA frames within the response.
     EmptyData(usize),
-    /// Trailers of so many bytes behind the answer.
+    /// Trailers of this many bytes after the response.
     Trailers(usize),
-    /// A promise to push, which the client has switched off.
+    /// PUSH_PROMISE, although the client has disabled push.
     PushPromise,
-    /// A flow-control window that is opened beyond its limit.
+    /// A flow-control window beyond its limit.
     WindowOverflow,
-    /// The head of an event stream, and nothing after it. PING frames are answered.
+    /// Only the head of an event stream. PING frames are acknowledged.
     Silence,
-    /// No window for what the client wants to send.
+    /// No flow-control window for the client's data.
     NoWindow,
     /// GOAWAY that says that the request was not processed.
     NotProcessed,
-    /// An answer that is longer than its `content-length`.
+    /// A response that is longer than its `content-length`.
     TooMuchData,
     /// RST_STREAM with this code, in the middle of a JSON number of three digits.
     CutNumber(u32),
 }
 
-/// A server of one trick.
-pub struct Tricks {
-    pub secure: Secure,
+/// A server of one misbehavior.
+pub struct MisbehavingServer {
+    pub secure: TlsServer,
     counts: Arc<Counts>,
 }
 
-/// What a server of a trick did.
+/// Counters of a misbehaving server.
 #[derive(Default)]
 struct Counts {
     sent: AtomicU64,
@@ -269,37 +273,40 @@ const CONTINUATION: u8 = 9;
 const ACK: u8 = 1;
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
-/// `:status: 200` in the table that every connection begins with (RFC 7541, appendix A).
+/// `:status: 200` in the static table (RFC 7541, appendix A).
 const STATUS_OK: u8 = 0x88;
 
-impl Tricks {
-    /// A server that answers every request with `body` (JSON), in its own way.
-    pub fn start(trick: Trick, body: &'static str) -> Tricks {
+impl MisbehavingServer {
+    /// Starts a server that responds to every request with `body` (JSON) and this misbehavior.
+    pub fn start(misbehavior: Misbehavior, body: &'static str) -> MisbehavingServer {
         let counts = Arc::new(Counts::default());
         let own = counts.clone();
-        Tricks { secure: Secure::start(move |stream| play(stream, trick, body, own.clone())), counts }
+        MisbehavingServer {
+            secure: TlsServer::start(move |stream| serve_frames(stream, misbehavior, body, own.clone())),
+            counts,
+        }
     }
 
-    /// Requests that were received.
+    /// Returns the number of requests received.
     pub fn requests(&self) -> usize {
         self.counts.requests.load(SeqCst)
     }
 
-    /// Bytes that were written to clients before they closed the connection.
+    /// Returns the number of bytes written to clients before they closed the connection.
     pub fn sent(&self) -> u64 {
         self.counts.sent.load(SeqCst)
     }
 }
 
-/// What the reading half tells the writing one.
-enum Heard {
+/// A message from the reading half to the writing half.
+enum ReadMessage {
     Request(u32),
     Reply(Vec<u8>),
 }
 
-async fn play(stream: Stream, trick: Trick, body: &'static str, counts: Arc<Counts>) {
+async fn serve_frames(stream: Stream, misbehavior: Misbehavior, body: &'static str, counts: Arc<Counts>) {
     let (mut reader, mut writer) = tokio::io::split(stream);
-    let (heard, mut told) = unbounded_channel();
+    let (sender, mut messages) = unbounded_channel();
     let reading = async move {
         let mut preface = [0; 24];
         reader.read_exact(&mut preface).await.ok()?;
@@ -311,25 +318,25 @@ async fn play(stream: Stream, trick: Trick, body: &'static str, counts: Arc<Coun
             let (kind, flags) = (head[3], head[4]);
             let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
             let message = match kind {
-                SETTINGS if flags & ACK == 0 => Heard::Reply(frame(SETTINGS, ACK, 0, &[])),
-                PING if flags & ACK == 0 => Heard::Reply(frame(PING, ACK, 0, &payload)),
-                HEADERS => Heard::Request(stream),
+                SETTINGS if flags & ACK == 0 => ReadMessage::Reply(frame(SETTINGS, ACK, 0, &[])),
+                PING if flags & ACK == 0 => ReadMessage::Reply(frame(PING, ACK, 0, &payload)),
+                HEADERS => ReadMessage::Request(stream),
                 _ => continue,
             };
-            heard.send(message).ok()?;
+            sender.send(message).ok()?;
         }
     };
     let writing = async move {
-        let mut out = Counted { writer: &mut writer, counts };
+        let mut out = CountingWriter { writer: &mut writer, counts };
         // SETTINGS_INITIAL_WINDOW_SIZE
-        let window: &[u8] = if trick == Trick::NoWindow { &[0, 4, 0, 0, 0, 0] } else { &[] };
+        let window: &[u8] = if misbehavior == Misbehavior::NoWindow { &[0, 4, 0, 0, 0, 0] } else { &[] };
         out.put(&frame(SETTINGS, 0, 0, window)).await?;
-        while let Some(heard) = told.recv().await {
-            match heard {
-                Heard::Reply(bytes) => out.put(&bytes).await?,
-                Heard::Request(stream) => {
+        while let Some(message) = messages.recv().await {
+            match message {
+                ReadMessage::Reply(bytes) => out.put(&bytes).await?,
+                ReadMessage::Request(stream) => {
                     out.counts.requests.fetch_add(1, SeqCst);
-                    answer(&mut out, trick, stream, body).await?;
+                    respond(&mut out, misbehavior, stream, body).await?;
                 }
             }
         }
@@ -338,13 +345,13 @@ async fn play(stream: Stream, trick: Trick, body: &'static str, counts: Arc<Coun
     let _: (Option<()>, Option<()>) = tokio::join!(reading, writing);
 }
 
-struct Counted<'a, W> {
+struct CountingWriter<'a, W> {
     writer: &'a mut W,
     counts: Arc<Counts>,
 }
 
-impl<W: tokio::io::AsyncWrite + Unpin> Counted<'_, W> {
-    /// Writes bytes; nothing once the client has gone.
+impl<W: tokio::io::AsyncWrite + Unpin> CountingWriter<'_, W> {
+    /// Writes bytes. Returns `None` if the client disconnected.
     async fn put(&mut self, bytes: &[u8]) -> Option<()> {
         self.writer.write_all(bytes).await.ok()?;
         self.writer.flush().await.ok()?;
@@ -352,7 +359,7 @@ impl<W: tokio::io::AsyncWrite + Unpin> Counted<'_, W> {
         Some(())
     }
 
-    /// Writes a frame so many times.
+    /// Writes a frame this many times.
     async fn flood(&mut self, times: usize, frame: &[u8]) -> Option<()> {
         let batch = 1024;
         let many = frame.repeat(batch.min(times));
@@ -363,46 +370,46 @@ impl<W: tokio::io::AsyncWrite + Unpin> Counted<'_, W> {
     }
 }
 
-async fn answer<W: tokio::io::AsyncWrite + Unpin>(
-    out: &mut Counted<'_, W>,
-    trick: Trick,
+async fn respond<W: tokio::io::AsyncWrite + Unpin>(
+    out: &mut CountingWriter<'_, W>,
+    misbehavior: Misbehavior,
     stream: u32,
     body: &str,
 ) -> Option<()> {
     let json = [&[STATUS_OK][..], &literal("content-type", "application/json")].concat();
     let head = frame(HEADERS, END_HEADERS, stream, &json);
     let all = frame(DATA, END_STREAM, stream, body.as_bytes());
-    match trick {
-        Trick::Head(size) => {
+    match misbehavior {
+        Misbehavior::Head(size) => {
             out.put(&frame(HEADERS, 0, stream, &json)).await?;
             let block = literal("x-filler", &"a".repeat(16_000));
             out.flood(size / block.len(), &frame(CONTINUATION, 0, stream, &block)).await?;
             out.put(&frame(CONTINUATION, END_HEADERS, stream, &[])).await?;
         }
-        Trick::EmptyContinuations(times) => {
+        Misbehavior::EmptyContinuations(times) => {
             out.put(&frame(HEADERS, 0, stream, &json)).await?;
             out.flood(times, &frame(CONTINUATION, 0, stream, &[])).await?;
             out.put(&frame(CONTINUATION, END_HEADERS, stream, &[])).await?;
         }
-        Trick::Informational(times) => {
+        Misbehavior::Informational(times) => {
             let early = [literal(":status", "103"), literal("link", &"x".repeat(200))].concat();
             out.flood(times, &frame(HEADERS, END_HEADERS, stream, &early)).await?;
             out.put(&head).await?;
         }
-        Trick::Pings(times) => {
+        Misbehavior::Pings(times) => {
             out.flood(times, &frame(PING, 0, 0, &[7; 8])).await?;
             out.put(&head).await?;
         }
-        Trick::Settings(times) => {
+        Misbehavior::Settings(times) => {
             // SETTINGS_MAX_CONCURRENT_STREAMS
             out.flood(times, &frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 100])).await?;
             out.put(&head).await?;
         }
-        Trick::EmptyData(times) => {
+        Misbehavior::EmptyData(times) => {
             out.put(&head).await?;
             out.flood(times, &frame(DATA, 0, stream, &[])).await?;
         }
-        Trick::Trailers(size) => {
+        Misbehavior::Trailers(size) => {
             out.put(&[head, frame(DATA, 0, stream, body.as_bytes())].concat()).await?;
             let block = literal("x-filler", &"a".repeat(8_000));
             let mut left = size / block.len();
@@ -415,30 +422,30 @@ async fn answer<W: tokio::io::AsyncWrite + Unpin>(
             }
             return Some(());
         }
-        Trick::PushPromise => {
+        Misbehavior::PushPromise => {
             let promise = [&2u32.to_be_bytes()[..], &json].concat();
             out.put(&[frame(PUSH_PROMISE, END_HEADERS, stream, &promise), head].concat()).await?;
         }
-        Trick::WindowOverflow => {
+        Misbehavior::WindowOverflow => {
             let most = frame(WINDOW_UPDATE, 0, 0, &0x7fff_ffff_u32.to_be_bytes());
             out.put(&[most.clone(), most, head].concat()).await?;
         }
-        Trick::Silence => {
+        Misbehavior::Silence => {
             let stream_head = [&[STATUS_OK][..], &literal("content-type", "text/event-stream")].concat();
             return out.put(&frame(HEADERS, END_HEADERS, stream, &stream_head)).await;
         }
-        // The request is not complete, so it is not answered.
-        Trick::NoWindow => return Some(()),
-        Trick::NotProcessed => {
+        // The request is incomplete, so there is no response.
+        Misbehavior::NoWindow => return Some(()),
+        Misbehavior::NotProcessed => {
             // Last stream 0, no error.
             out.put(&frame(GOAWAY, 0, 0, &[0; 8])).await?;
             return None;
         }
-        Trick::TooMuchData => {
+        Misbehavior::TooMuchData => {
             let short = [json, literal("content-length", "1")].concat();
             out.put(&frame(HEADERS, END_HEADERS, stream, &short)).await?;
         }
-        Trick::CutNumber(code) => {
+        Misbehavior::CutNumber(code) => {
             let long = [json, literal("content-length", "3")].concat();
             let cut = frame(DATA, 0, stream, b"12");
             out.put(&[frame(HEADERS, END_HEADERS, stream, &long), cut].concat()).await?;

@@ -1,11 +1,11 @@
-//! A finished screen as an SVG: the picture in the README is made by the program's own drawing code.
+//! Screens as SVG, for the pictures in the README.
 
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier};
 
 const CELL: (f64, f64) = (8.4, 18.0);
-const INK: &str = "#d8dee9";
-const PAPER: &str = "#101418";
+const FOREGROUND: &str = "#d8dee9";
+const BACKGROUND: &str = "#101418";
 
 fn hex(color: Color) -> &'static str {
     match color {
@@ -14,18 +14,18 @@ fn hex(color: Color) -> &'static str {
         Color::Yellow => "#e5c890",
         Color::Magenta => "#d670d6",
         Color::Cyan => "#29b8db",
-        _ => INK,
+        _ => FOREGROUND,
     }
 }
 
-/// The picture. Runs of cells with one look become one text element, placed by column so that no font can shift them.
+/// Returns the picture. Adjacent cells of one style form a text element, placed by column so that no font can shift it.
 pub fn svg(buffer: &Buffer) -> String {
     let (w, h) = (buffer.area.width, buffer.area.height);
     let (width, height) = (f64::from(w) * CELL.0 + 24.0, f64::from(h) * CELL.1 + 24.0);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
          font-family=\"'DejaVu Sans Mono', Menlo, Consolas, monospace\" font-size=\"14\">\n\
-         <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{PAPER}\"/>\n"
+         <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{BACKGROUND}\"/>\n"
     );
     for y in 0..h {
         let mut x = 0;
@@ -49,11 +49,11 @@ pub fn svg(buffer: &Buffer) -> String {
             let room = f64::from(x - start) * CELL.0;
             if reversed {
                 out.push_str(&format!(
-                    "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{room:.1}\" height=\"{}\" fill=\"{INK}\"/>\n",
+                    "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{room:.1}\" height=\"{}\" fill=\"{FOREGROUND}\"/>\n",
                     CELL.1
                 ));
             }
-            let ink = if reversed { PAPER } else { hex(cell.fg) };
+            let color = if reversed { BACKGROUND } else { hex(cell.fg) };
             let weight = if cell.modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
             let faint = if cell.modifier.contains(Modifier::DIM) && !reversed { " opacity=\"0.55\"" } else { "" };
             // Blanks are not text: viewers disagree about them.
@@ -65,7 +65,7 @@ pub fn svg(buffer: &Buffer) -> String {
                     let room = f64::from(columns) * CELL.0;
                     let word = word.replace('&', "&amp;").replace('<', "&lt;");
                     out.push_str(&format!(
-                        "<text x=\"{left:.1}\" y=\"{:.1}\" textLength=\"{room:.1}\" fill=\"{ink}\"{weight}{faint}>{word}</text>\n",
+                        "<text x=\"{left:.1}\" y=\"{:.1}\" textLength=\"{room:.1}\" fill=\"{color}\"{weight}{faint}>{word}</text>\n",
                         top + 13.5
                     ));
                 }

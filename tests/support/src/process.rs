@@ -8,23 +8,23 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Long enough for a loaded machine; a test that reaches it hangs.
-pub const PATIENCE: Duration = Duration::from_secs(90);
+/// Long enough for a loaded machine, so a test that reaches it hangs.
+pub const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// The result of a finished process.
 #[derive(Debug)]
 pub struct Done {
-    /// The exit code; none when a signal ended it.
+    /// The exit code, or `None` if a signal ended the process.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
     pub took: Duration,
-    /// The most memory that it had, in KiB, as far as the system tells and it lived long enough to be looked at.
+    /// The peak memory in KiB, or 0 if the system doesn't report it or the process was too short.
     pub peak: u64,
 }
 
 impl Done {
-    /// Checks the exit code, and shows everything when it is another one.
+    /// Checks the exit code, and shows all output if it differs.
     #[track_caller]
     pub fn expect(self, code: i32) -> Done {
         assert_eq!(
@@ -37,17 +37,17 @@ impl Done {
         self
     }
 
-    /// The standard output as JSON.
+    /// Parses the standard output as JSON.
     #[track_caller]
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|e| panic!("stdout is no JSON ({e}):\n{}", tail(&self.stdout)))
+            .unwrap_or_else(|e| panic!("stdout is not JSON ({e}):\n{}", tail(&self.stdout)))
     }
 
-    /// The standard output as one JSON value a line.
+    /// Parses each line of the standard output as JSON.
     #[track_caller]
     pub fn json_lines(&self) -> Vec<serde_json::Value> {
-        let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("no JSON ({e}): {line}"));
+        let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("not JSON ({e}): {line}"));
         self.stdout.lines().map(parse).collect()
     }
 }
@@ -57,8 +57,7 @@ fn tail(text: &str) -> &str {
     &text[(from..text.len()).find(|&i| text.is_char_boundary(i)).unwrap_or(text.len())..]
 }
 
-/// The binary under test: `RUNTAIL_TEST_BIN` (an installed one, one from a package), else the one that Cargo built beside the
-/// tests.
+/// Returns the path of the binary under test: `RUNTAIL_TEST_BIN` (such as an installed one), or the one that Cargo built.
 pub fn binary() -> PathBuf {
     let built = || {
         let test = std::env::current_exe().expect("the path of the test");
@@ -67,11 +66,11 @@ pub fn binary() -> PathBuf {
     std::env::var_os("RUNTAIL_TEST_BIN").map_or_else(built, PathBuf::from)
 }
 
-/// A command for the binary that knows nothing of this machine: no configuration, no keys, no proxy.
+/// Returns a command for the binary in a clean environment, without configuration, keys or proxy.
 pub fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(binary());
     command.args(args);
-    for (name, value) in surroundings() {
+    for (name, value) in environment() {
         match value {
             Some(value) => command.env(name, value),
             None => command.env_remove(name),
@@ -80,8 +79,8 @@ pub fn command<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Command {
     command
 }
 
-/// What is set (or taken out) in the environment of the binary.
-pub fn surroundings() -> Vec<(String, Option<String>)> {
+/// Returns the variables to set, or to remove (`None`), in the environment of the binary.
+pub fn environment() -> Vec<(String, Option<String>)> {
     let home = std::env::temp_dir().join(format!("runtail-test-home-{}", std::process::id()));
     let home = home.to_string_lossy().into_owned();
     let mut all: Vec<_> = ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"]
@@ -98,10 +97,10 @@ pub fn surroundings() -> Vec<(String, Option<String>)> {
     all
 }
 
-/// A process that runs. Dropped, it is killed.
+/// A running process, killed on drop.
 pub struct Running {
     child: Child,
-    begun: Instant,
+    started: Instant,
     lines: Receiver<String>,
     seen: String,
     stderr: Option<JoinHandle<String>>,
@@ -145,19 +144,19 @@ pub fn launch(mut command: Command, stdin: &str) -> Running {
         let _ = err.read_to_end(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     });
-    Running { child, begun: Instant::now(), lines, seen: String::new(), stderr: Some(stderr) }
+    Running { child, started: Instant::now(), lines, seen: String::new(), stderr: Some(stderr) }
 }
 
 impl Running {
-    /// Reads lines until one fits, and gives it back.
+    /// Reads lines until one matches, and returns it.
     #[track_caller]
-    pub fn line_where(&mut self, what: &str, mut fits: impl FnMut(&str) -> bool) -> String {
-        let until = Instant::now() + PATIENCE;
+    pub fn line_where(&mut self, what: &str, mut matches: impl FnMut(&str) -> bool) -> String {
+        let until = Instant::now() + TIMEOUT;
         loop {
             match self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(line) => {
                     self.seen.push_str(&line);
-                    if fits(&line) {
+                    if matches(&line) {
                         return line;
                     }
                 }
@@ -172,10 +171,10 @@ impl Running {
         }
     }
 
-    /// Reads a line; none where the process ends without one.
+    /// Reads a line, or returns `None` if the process ends.
     #[track_caller]
     pub fn line_or_end(&mut self) -> Option<String> {
-        match self.lines.recv_timeout(PATIENCE) {
+        match self.lines.recv_timeout(TIMEOUT) {
             Ok(line) => {
                 self.seen.push_str(&line);
                 Some(line)
@@ -185,7 +184,7 @@ impl Running {
         }
     }
 
-    /// The most memory that it has had so far, in KiB, as far as the system tells.
+    /// Returns the peak memory so far in KiB, if the system reports it.
     pub fn peak_memory(&self) -> Option<u64> {
         peak_memory(self.child.id())
     }
@@ -194,23 +193,23 @@ impl Running {
     pub fn signal(&self, signal: i32) {
         let pid = i32::try_from(self.child.id()).expect("a pid");
         // SAFETY: kill touches no memory of ours, and the child is not yet waited for, so the pid is still its own.
-        assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "the process is there");
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "the process exists");
     }
 
-    /// Waits for the end, within `PATIENCE`.
+    /// Waits for the end, within `TIMEOUT`.
     #[track_caller]
     pub fn wait(self) -> Done {
-        self.wait_for(PATIENCE)
+        self.wait_for(TIMEOUT)
     }
 
-    /// Waits for the end, within a time; what takes longer is killed, and the test fails.
+    /// Waits for the end. After the timeout the process is killed and the test fails.
     #[track_caller]
-    pub fn wait_for(mut self, patience: Duration) -> Done {
-        let until = Instant::now() + patience;
+    pub fn wait_for(mut self, timeout: Duration) -> Done {
+        let until = Instant::now() + timeout;
         let mut peak = 0;
         let status: Option<ExitStatus> = loop {
             peak = self.peak_memory().unwrap_or(0).max(peak);
-            // The pipe is drained all the while: a full one would stop the process.
+            // The pipe is drained meanwhile, because a full pipe would block the process.
             while let Ok(line) = self.lines.try_recv() {
                 self.seen.push_str(&line);
             }
@@ -220,7 +219,7 @@ impl Running {
                 None => std::thread::sleep(Duration::from_millis(10)),
             }
         };
-        let took = self.begun.elapsed();
+        let took = self.started.elapsed();
         if status.is_none() {
             let _ = self.child.kill();
         }
@@ -230,7 +229,7 @@ impl Running {
         let stdout = std::mem::take(&mut self.seen);
         let stderr = self.stderr.take().map(|t| t.join().unwrap_or_default()).unwrap_or_default();
         let Some(status) = status else {
-            panic!("still running after {patience:?}\n--- stdout (its end)\n{}\n--- stderr\n{stderr}", tail(&stdout));
+            panic!("still running after {timeout:?}\n--- stdout (its end)\n{}\n--- stderr\n{stderr}", tail(&stdout));
         };
         Done { code: status.code(), stdout, stderr, took, peak }
     }
@@ -243,7 +242,7 @@ impl Drop for Running {
     }
 }
 
-/// The most memory that a process which still runs has had so far, in KiB, as far as the system tells.
+/// Returns the peak memory of a running process in KiB, if the system reports it.
 pub fn peak_memory(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok())

@@ -3,7 +3,7 @@
 use runtail_stream::projection::{Message, Projections};
 use runtail_stream::{Event, Item, Record};
 
-/// What is made of these events.
+/// Applies events to new projections.
 pub fn project(events: impl IntoIterator<Item = Event>) -> Projections {
     let mut projections = Projections::default();
     for event in events {
@@ -12,7 +12,7 @@ pub fn project(events: impl IntoIterator<Item = Event>) -> Projections {
     projections
 }
 
-/// `role node/ns: text (calls) [usage] …` a line.
+/// Formats each message as `role node@ns: text (calls) [usage] …`.
 pub fn shown(messages: &[Message]) -> Vec<String> {
     let show = |m: &Message| {
         let calls: Vec<_> = m.tool_calls.iter().map(|c| format!(" {}#{}{}", c.name, c.id, c.args)).collect();

@@ -1,4 +1,4 @@
-//! A proxy between binary and server that breaks connections where a test says, and forwards everything else unchanged.
+//! A proxy between binary and server that breaks connections as scripted and forwards everything else unchanged.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -11,9 +11,9 @@ use std::time::Duration;
 /// When a stream's connection breaks.
 #[derive(Debug, Clone, Copy)]
 pub enum When {
-    /// After this many bytes of the answer, its head included.
+    /// After this many bytes of the response, including its head.
     Bytes(usize),
-    /// Once a heartbeat went through.
+    /// After a heartbeat.
     Heartbeat,
 }
 
@@ -39,14 +39,14 @@ struct Shared {
     done: AtomicUsize,
 }
 
-/// The link. Each connection that carries a stream takes the next cut; when none are left, all passes.
+/// The proxy. Each connection with a stream takes the next cut; without cuts, everything is forwarded.
 pub struct Proxy {
     port: u16,
     shared: Arc<Shared>,
 }
 
 impl Proxy {
-    /// A link to `upstream` (host:port).
+    /// Starts a proxy for `upstream` (host:port).
     pub fn to(upstream: String, cuts: impl IntoIterator<Item = Cut>) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("bound").port();
@@ -56,56 +56,56 @@ impl Proxy {
             for client in listener.incoming().flatten() {
                 inside.connections.fetch_add(1, Ordering::SeqCst);
                 let (upstream, shared) = (upstream.clone(), Arc::clone(&inside));
-                std::thread::spawn(move || carry(client, &upstream, &shared));
+                std::thread::spawn(move || forward(client, &upstream, &shared));
             }
         });
         Proxy { port, shared }
     }
 
-    /// Its address.
+    /// Returns its URL.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Connections that were made.
+    /// Returns the number of connections.
     pub fn connections(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
-    /// Cuts that happened.
+    /// Returns the number of cuts that happened.
     pub fn cuts_done(&self) -> usize {
         self.shared.done.load(Ordering::SeqCst)
     }
 
-    /// Request lines that went through, such as `POST /threads HTTP/1.1`.
+    /// Returns the forwarded request lines, such as `POST /threads HTTP/1.1`.
     pub fn requests(&self) -> Vec<String> {
         self.shared.heads.lock().expect("not poisoned").clone()
     }
 }
 
-/// Carries one connection: requests on another thread, answers on this one.
-fn carry(client: TcpStream, upstream: &str, shared: &Arc<Shared>) {
+/// Forwards one connection: requests on another thread, responses on this one.
+fn forward(client: TcpStream, upstream: &str, shared: &Arc<Shared>) {
     let Ok(server) = TcpStream::connect(upstream) else { return };
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let cut: Arc<Mutex<Option<Cut>>> = Arc::default();
     let (Ok(client_in), Ok(server_out)) = (client.try_clone(), server.try_clone()) else { return };
     let requests = {
         let (shared, cut) = (Arc::clone(shared), Arc::clone(&cut));
-        std::thread::spawn(move || carry_requests(client_in, server_out, &shared, &cut))
+        std::thread::spawn(move || forward_requests(client_in, server_out, &shared, &cut))
     };
-    let broken = carry_answers(&client, &server, &cut);
+    let broken = forward_responses(&client, &server, &cut);
     if let Some(how) = broken {
         shared.done.fetch_add(1, Ordering::SeqCst);
         match how {
             How::Close => {}
             How::Reset => reset_on_close(&client),
-            // The server goes on sending into a void, the client waits on an open connection.
+            // The server keeps sending, and the client waits on an open connection.
             How::Stall => std::thread::sleep(Duration::from_secs(600)),
         }
     }
     let _ = server.shutdown(Shutdown::Both);
     if matches!(broken, Some(How::Reset)) {
-        // The other thread's handle must go first: the last one that closes sends the reset.
+        // The other thread's handle must be closed first, because closing the last one sends the reset.
         let _ = client.shutdown(Shutdown::Read);
         let _ = requests.join();
         drop(client);
@@ -115,11 +115,11 @@ fn carry(client: TcpStream, upstream: &str, shared: &Arc<Shared>) {
     }
 }
 
-fn carry_requests(mut client: TcpStream, mut server: TcpStream, shared: &Shared, cut: &Mutex<Option<Cut>>) {
+fn forward_requests(mut client: TcpStream, mut server: TcpStream, shared: &Shared, cut: &Mutex<Option<Cut>>) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(n @ 1..) = client.read(&mut buffer) {
         let bytes = &buffer[..n];
-        // A client sends a request's head in one piece, at the start of what it writes.
+        // A client sends the head of a request in one piece.
         if let Some(line) = request_line(bytes) {
             if line.split(' ').nth(1).is_some_and(|target| target.split('?').next().unwrap_or("").ends_with("/stream"))
             {
@@ -140,19 +140,19 @@ fn request_line(bytes: &[u8]) -> Option<String> {
     line.ends_with(" HTTP/1.1").then(|| line.to_owned())
 }
 
-/// Passes answers on until the end, or until the cut of this connection is due: then says how to break.
-fn carry_answers(mut client: &TcpStream, mut server: &TcpStream, cut: &Mutex<Option<Cut>>) -> Option<How> {
+/// Forwards responses until the end or until the cut of this connection, and returns how to break it.
+fn forward_responses(mut client: &TcpStream, mut server: &TcpStream, cut: &Mutex<Option<Cut>>) -> Option<How> {
     let mut buffer = vec![0; 16 * 1024];
     let mut passed = 0;
     let mut streaming = false;
     while let Ok(n @ 1..) = server.read(&mut buffer) {
         let mut bytes = &buffer[..n];
-        let due = *cut.lock().expect("not poisoned");
-        if due.is_some() && !streaming {
-            (streaming, passed) = (true, 0); // what earlier answers on this connection took does not count
+        let next = *cut.lock().expect("not poisoned");
+        if next.is_some() && !streaming {
+            (streaming, passed) = (true, 0); // bytes of earlier responses on this connection don't count
         }
         let mut broken = None;
-        match due {
+        match next {
             Some((When::Bytes(at), how)) if passed + n >= at => {
                 bytes = &bytes[..at - passed];
                 broken = Some(how);
@@ -173,7 +173,7 @@ fn carry_answers(mut client: &TcpStream, mut server: &TcpStream, cut: &Mutex<Opt
     None
 }
 
-/// Has the last handle that closes reset the connection.
+/// Makes closing the last handle reset the connection.
 pub fn reset_on_close(stream: &TcpStream) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     let size = libc::socklen_t::try_from(size_of::<libc::linger>()).expect("small");

@@ -1,6 +1,6 @@
 //! Hostile server data that must not break the screen or hide other content.
 
-/// Responses, each of an event or a few.
+/// Returns responses with one or a few events each.
 pub fn responses() -> Vec<String> {
     let deep = format!("{}7{}", "[".repeat(10_000), "]".repeat(10_000));
     let deep_object = format!("{}null{}", r#"{"a":"#.repeat(10_000), "}".repeat(10_000));
@@ -22,13 +22,13 @@ pub fn responses() -> Vec<String> {
         r#"{"node":null}"#,
         r#"{"node":{"messages":{"type":"ai","content":null}},"__interrupt__":7}"#,
         r#"{"__interrupt__":[null,{"id":7,"value":null}]}"#,
-        // A message without an id, a chunk of one that nobody knows, a result of no call, one that removes nothing.
+        // A message without an id, a chunk of an unknown message, a result of an unknown call, a removal of an unknown message.
         r#"[{"type":"ai","content":"no id"},null]"#,
         r#"[{"type":"AIMessageChunk","id":"unknown","content":"a chunk","tool_call_chunks":[{"index":-1,"args":null}]},{"langgraph_node":7}]"#,
         r#"[{"type":"tool","tool_call_id":"nobody","content":[{"type":"image_url"}]},{"langgraph_checkpoint_ns":"never:seen|x:y"}]"#,
         r#"[{"type":"remove","id":"unknown"},{}]"#,
         r#"[{"type":"AIMessageChunk","id":"half","content":"\ud83d"},{}]"#,
-        // Tasks and checkpoints of nothing.
+        // Empty tasks and checkpoints.
         r#"{"id":null,"name":null,"result":null,"error":null,"interrupts":null}"#,
         r#"{"id":"t","name":"never started","result":{},"interrupts":[null]}"#,
         r#"{"type":"task","step":-9223372036854775808,"payload":{"id":"t","name":"x","triggers":[]}}"#,
@@ -81,13 +81,13 @@ pub fn responses() -> Vec<String> {
     ];
     let event = |name: &str| {
         let data = data.iter().map(|data| format!("event: {name}\ndata: {data}\n\n"));
-        // Without any data, too.
+        // Also without data.
         format!("{}event: {name}\n\n", data.collect::<String>())
     };
     names.into_iter().map(event).collect()
 }
 
-/// A line of five megabytes without a space: as a value, in a message, as a name, and as no JSON.
+/// Returns lines of five megabytes without a space: as a value, in a message, as a name, and as invalid JSON.
 pub fn long_lines() -> Vec<String> {
     let long = "x".repeat(5_000_000);
     vec![

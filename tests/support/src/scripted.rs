@@ -1,4 +1,4 @@
-//! A control plane that does what a test says, reset connections included. One request a connection.
+//! A scripted control plane, including connection resets. It accepts one request per connection.
 
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -6,17 +6,17 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// The key that profiles of [`config`] send; it must never be seen.
+/// The key that profiles of [`config`] send; it must never be shown.
 pub const CANARY: &str = "lsv2_pt_canary0123456789";
 
-/// What comes back for a question.
+/// The reply to a request.
 #[derive(Debug, Clone)]
 pub enum Reply {
     /// The revision with this status.
     Status(Value),
-    /// Any status and body, and a `Retry-After` where it is not empty.
+    /// Any status and body, with a `Retry-After` unless it is empty.
     Http(u16, &'static str, String),
-    /// A page of a proxy, with status 200.
+    /// A proxy's page with status 200.
     Page,
     /// The connection is reset.
     Reset,
@@ -24,22 +24,22 @@ pub enum Reply {
     Hang,
 }
 
-/// A status word.
+/// Returns a reply with this status.
 pub fn status(word: &str) -> Reply {
     Reply::Status(json!(word))
 }
 
-/// A refusal with its usual body.
+/// Returns a rejection with its usual body.
 pub fn refuse(code: u16) -> Reply {
-    Reply::Http(code, "", json!({"detail": format!("said {code}")}).to_string())
+    Reply::Http(code, "", json!({"detail": format!("status {code}")}).to_string())
 }
 
 #[derive(Default)]
 struct Script {
     replies: HashMap<String, Vec<Reply>>,
-    asked: Vec<String>,
+    requests: Vec<String>,
     counts: HashMap<String, usize>,
-    /// The `Date` of all answers, where there is one.
+    /// The `Date` of all responses, if set.
     date: Option<String>,
 }
 
@@ -50,9 +50,9 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// A control plane with these deployments; their ids are their names. Each has the revision `r-NAME`, which goes through
-    /// these replies, one a question, the last one for ever. Without replies it is not there.
-    pub fn plane(deployments: &[(&str, &[Reply])]) -> Scripted {
+    /// Starts a control plane with these deployments, whose ids are their names. Each has the revision `r-NAME`, with one
+    /// reply per request; the last reply repeats. Without replies the revision is missing.
+    pub fn control_plane(deployments: &[(&str, &[Reply])]) -> Scripted {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("bound").port();
         let server = Scripted { port, script: Arc::default() };
@@ -72,43 +72,42 @@ impl Scripted {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let script = Arc::clone(&script);
-                std::thread::spawn(move || answer(stream, &script));
+                std::thread::spawn(move || respond(stream, &script));
             }
         });
         server
     }
 
-    /// What a path below `/v2/deployments` is answered, one reply a question, the last one for ever. The query is no part of
-    /// it.
+    /// Sets the replies for a path below `/v2/deployments`, without its query: one per request; the last reply repeats.
     pub fn reply(&self, path: &str, replies: &[Reply]) {
         self.script.lock().expect("not poisoned").replies.insert(path.to_string(), replies.to_vec());
     }
 
-    /// From now on its answers say that it is this time.
+    /// Sets the `Date` of later responses.
     pub fn set_clock(&self, now: jiff::Timestamp) {
         let date = now.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
         self.script.lock().expect("not poisoned").date = Some(date);
     }
 
-    /// Paths that were asked for, with their queries, below `/v2/deployments`.
-    pub fn asked(&self) -> Vec<String> {
-        self.script.lock().expect("not poisoned").asked.clone()
+    /// Returns the requested paths below `/v2/deployments`, with their queries.
+    pub fn requests(&self) -> Vec<String> {
+        self.script.lock().expect("not poisoned").requests.clone()
     }
 
-    /// Its address.
+    /// Returns its URL.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 }
 
-/// The row of a deployment's revision.
+/// Returns the record of a deployment's revision.
 pub fn revision(name: &str, status: &Value) -> Value {
     json!({"id": format!("r-{name}"), "status": status, "created_at": "2026-11-20T09:00:00Z",
            "updated_at": "2026-11-20T09:01:00Z", "novel": {"z": 1},
            "source_revision_config": {"repo_ref": "main", "repo_commit_sha": "9fceb02d0ae598e95dc970b74767f19372d61af8"}})
 }
 
-/// A configuration file with these profiles.
+/// Writes a configuration file with these profiles.
 pub fn config(profiles: &[(&str, &Scripted)]) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("config.toml");
@@ -122,7 +121,7 @@ pub fn config(profiles: &[(&str, &Scripted)]) -> (tempfile::TempDir, String) {
     (folder, path)
 }
 
-fn answer(mut stream: TcpStream, script: &Mutex<Script>) {
+fn respond(mut stream: TcpStream, script: &Mutex<Script>) {
     let mut reader = BufReader::new(stream.try_clone().expect("a handle"));
     let (mut first, mut line) = (String::new(), String::new());
     if reader.read_line(&mut first).is_err() {
@@ -143,7 +142,7 @@ fn answer(mut stream: TcpStream, script: &Mutex<Script>) {
     let path = target.split('?').next().unwrap_or_default();
     let (reply, date) = {
         let mut script = script.lock().expect("not poisoned");
-        script.asked.push(target.to_string());
+        script.requests.push(target.to_string());
         let count = script.counts.entry(path.to_string()).or_default();
         let at = *count;
         *count += 1;
@@ -160,7 +159,7 @@ fn answer(mut stream: TcpStream, script: &Mutex<Script>) {
         Some(Reply::Http(code, after, body)) => (code, "application/json", format!("retry-after: {after}\r\n"), body),
         Some(Reply::Page) => (200, "text/html", String::new(), "<html><title>Sign in</title></html>".into()),
         Some(Reply::Reset) => return crate::proxy::reset_on_close(&stream),
-        // Until the other side has had enough.
+        // Until the client disconnects.
         Some(Reply::Hang) => return drop(std::io::copy(&mut reader, &mut std::io::sink())),
         None => (404, "application/json", String::new(), json!({"detail": "Not Found"}).to_string()),
     };

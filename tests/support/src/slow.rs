@@ -1,4 +1,4 @@
-//! A server that sends one byte a second, and never the last one.
+//! A server that sends one byte per second and never finishes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// Answers every request with these bytes, then with an `a` each second until the client leaves. Counts the requests.
+/// Responds to every request with these bytes, then an `a` per second until the client disconnects. Counts the requests.
 pub async fn drip(listener: TcpListener, begin: &'static str, requests: Arc<AtomicUsize>) {
     while let Ok((mut socket, _)) = listener.accept().await {
         let requests = requests.clone();

@@ -1,12 +1,12 @@
-//! The binary in a terminal: a real pseudo-terminal, an emulator that keeps its screen, keys and signals as people send them.
+//! The binary in a real pseudo-terminal, with an emulator for its screen, and keys and signals as input.
 
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a screen may take to show what a test waits for.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// The maximum time for the screen to show an expected text.
+pub const TIMEOUT: Duration = Duration::from_secs(20);
 
 struct Shown {
     parser: vt100::Parser,
@@ -14,7 +14,7 @@ struct Shown {
     closed: bool,
 }
 
-/// A terminal with a process in it. Dropped, the terminal hangs up and the process is killed.
+/// A terminal with a process. On drop, the terminal hangs up and the process is killed.
 pub struct Term {
     master: Option<Box<dyn MasterPty + Send>>,
     input: Arc<Mutex<Box<dyn Write + Send>>>,
@@ -29,7 +29,7 @@ impl Term {
         Term::spawn_with(&[], args, cols, rows)
     }
 
-    /// The same with variables in its environment.
+    /// [`Term::spawn`] with environment variables.
     #[track_caller]
     pub fn spawn_with(env: &[(&str, &str)], args: &[&str], cols: u16, rows: u16) -> Term {
         let mut line = vec![Term::binary()];
@@ -37,8 +37,8 @@ impl Term {
         Term::start(env, &line, cols, rows)
     }
 
-    /// Starts the binary as the job of an interactive shell, which gives it back to the terminal's owner when it
-    /// stops: the shell says `job stopped`, waits for a line, brings the job back, and says `job ended` with its code.
+    /// Starts the binary as a job of an interactive shell. When the job stops, the shell prints `job stopped`, waits for a
+    /// line, continues the job, and finally prints `job ended` with its exit code.
     #[track_caller]
     pub fn spawn_as_job(args: &[&str], cols: u16, rows: u16) -> Term {
         let script = r#"set -m; "$@"; echo "job stopped"; read -r line; fg >/dev/null; echo "job ended $?""#;
@@ -48,7 +48,7 @@ impl Term {
         Term::start(&[], &line, cols, rows)
     }
 
-    /// Starts the binary under a line of the shell, in which it is `"$@"`.
+    /// Starts the binary with a shell script, in which it is `"$@"`.
     #[track_caller]
     pub fn spawn_under(script: &str, args: &[&str], cols: u16, rows: u16) -> Term {
         let mut line: Vec<_> = ["bash", "-c", script, "bash"].map(str::to_owned).into();
@@ -67,7 +67,7 @@ impl Term {
         let mut command = CommandBuilder::new(&line[0]);
         command.args(&line[1..]);
         command.cwd(std::env::current_dir().expect("a working directory"));
-        for (name, value) in crate::process::surroundings() {
+        for (name, value) in crate::process::environment() {
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
@@ -84,7 +84,7 @@ impl Term {
         let input = Arc::new(Mutex::new(pty.master.take_writer().expect("a writer")));
         let shown = Shown { parser: vt100::Parser::new(rows, cols, 0), raw: Vec::new(), closed: false };
         let shown = Arc::new(Mutex::new(shown));
-        let (screen, answers) = (Arc::clone(&shown), Arc::clone(&input));
+        let (screen, replies) = (Arc::clone(&shown), Arc::clone(&input));
         std::thread::spawn(move || {
             let mut buffer = [0; 16 * 1024];
             while let Ok(n @ 1..) = output.read(&mut buffer) {
@@ -93,10 +93,10 @@ impl Term {
                 shown.parser.process(bytes);
                 shown.raw.extend_from_slice(bytes);
                 drop(shown);
-                // What a terminal is asked, it answers.
-                for (question, answer) in [(&b"\x1b[6n"[..], &b"\x1b[1;1R"[..]), (b"\x1b[c", b"\x1b[?62;22c")] {
-                    if bytes.windows(question.len()).any(|window| window == question) {
-                        let _ = lock(&answers).write_all(answer);
+                // A terminal replies to queries.
+                for (query, reply) in [(&b"\x1b[6n"[..], &b"\x1b[1;1R"[..]), (b"\x1b[c", b"\x1b[?62;22c")] {
+                    if bytes.windows(query.len()).any(|window| window == query) {
+                        let _ = lock(&replies).write_all(reply);
                     }
                 }
             }
@@ -105,40 +105,40 @@ impl Term {
         Term { master: Some(pty.master), input, child, shown }
     }
 
-    /// The screen as text, without blanks at line ends.
+    /// Returns the screen as text without trailing blanks.
     pub fn screen(&self) -> String {
         let contents = lock(&self.shown).parser.screen().contents();
         contents.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
     }
 
-    /// Everything that was written to the terminal, as it was.
+    /// Returns everything that was written to the terminal.
     pub fn raw_output(&self) -> Vec<u8> {
         lock(&self.shown).raw.clone()
     }
 
-    /// Waits until the screen has this text.
+    /// Waits until the screen contains this text.
     #[track_caller]
     pub fn wait_for(&self, text: &str) {
         self.wait_until(&format!("{text:?} on the screen"), |term| term.screen().contains(text));
     }
 
-    /// Waits until something holds.
+    /// Waits until a condition holds.
     #[track_caller]
     pub fn wait_until(&self, what: &str, holds: impl Fn(&Term) -> bool) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         while !holds(self) {
             let closed = lock(&self.shown).closed;
             if Instant::now() > until || (closed && !holds(self)) {
-                let why = if closed { "the program has gone" } else { "time is up" };
+                let why = if closed { "the program has ended" } else { "time is up" };
                 panic!("{what}: {why}; the screen:\n{}", self.screen());
             }
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
-    /// Waits until nothing was written for a while.
-    pub fn wait_for_rest(&self, quiet: Duration) {
-        let until = Instant::now() + PATIENCE;
+    /// Waits until nothing was written for this time.
+    pub fn wait_for_quiet(&self, quiet: Duration) {
+        let until = Instant::now() + TIMEOUT;
         let mut seen = (usize::MAX, Instant::now());
         while Instant::now() < until && (seen.1.elapsed() < quiet) {
             let now = lock(&self.shown).raw.len();
@@ -153,10 +153,10 @@ impl Term {
     #[track_caller]
     pub fn keys(&self, keys: &str) {
         let mut input = lock(&self.input);
-        input.write_all(keys.as_bytes()).and_then(|()| input.flush()).expect("the terminal takes keys");
+        input.write_all(keys.as_bytes()).and_then(|()| input.flush()).expect("the terminal accepts keys");
     }
 
-    /// From an agent server's lists to the composer of a run of this assistant.
+    /// Opens the composer for this assistant from an agent server's lists.
     #[track_caller]
     pub fn compose(&self, assistant: &str) {
         self.keys("2");
@@ -169,28 +169,28 @@ impl Term {
         self.wait_for(&format!("‹ {assistant} ›"));
     }
 
-    /// Gives the terminal another size.
+    /// Resizes the terminal.
     #[track_caller]
     pub fn resize(&self, cols: u16, rows: u16) {
-        // The emulator (vt100 0.16) panics on a screen of one line or one column; the program has to bear it.
+        // The emulator (vt100 0.16) panics on a screen of one line or one column; the program must handle it.
         lock(&self.shown).parser.screen_mut().set_size(rows.max(3), cols.max(3));
         self.master.as_ref().expect("not hung up").resize(size(cols, rows)).expect("resized");
     }
 
-    /// Sends a signal to the process (the shell, where there is one).
+    /// Sends a signal to the process (the shell, if there is one).
     #[track_caller]
     pub fn signal(&self, signal: i32) {
-        let pid = i32::try_from(self.child.process_id().expect("it runs")).expect("a pid");
+        let pid = i32::try_from(self.child.process_id().expect("the process runs")).expect("a pid");
         // SAFETY: kill touches no memory of ours, and the child is not yet waited for, so the pid is still its own.
-        assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "the process is there");
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "the process exists");
     }
 
-    /// The most memory that the process has had so far, in KiB, as far as the system tells.
+    /// Returns the peak memory of the process so far in KiB, if the system reports it.
     pub fn peak_memory(&self) -> Option<u64> {
         crate::process::peak_memory(self.child.process_id()?)
     }
 
-    /// Closes the terminal under the process, as a closed window or a lost ssh connection does.
+    /// Closes the terminal, like a closed window or a lost ssh connection.
     pub fn hang_up(&mut self) {
         // The reader and the writer hold the terminal too, so the signal is sent as the kernel would.
         self.signal(libc::SIGHUP);
@@ -200,10 +200,10 @@ impl Term {
     /// Waits for the end of the process.
     #[track_caller]
     pub fn exit_status(&mut self) -> ExitStatus {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         loop {
             if let Some(status) = self.child.try_wait().expect("wait") {
-                // The last bytes may still be on their way.
+                // The last bytes may not have been read yet.
                 let drained = Instant::now() + Duration::from_secs(2);
                 while !lock(&self.shown).closed && Instant::now() < drained {
                     std::thread::sleep(Duration::from_millis(5));
@@ -215,8 +215,8 @@ impl Term {
         }
     }
 
-    /// What of the terminal is not as a program finds it, in words; empty when all is normal.
-    pub fn left_behind(&self) -> Vec<&'static str> {
+    /// Returns the terminal modes that are not restored, in words.
+    pub fn unrestored_modes(&self) -> Vec<&'static str> {
         let shown = lock(&self.shown);
         let screen = shown.parser.screen();
         let mut left = Vec::new();
@@ -230,12 +230,12 @@ impl Term {
         note(screen.bracketed_paste(), "bracketed paste");
         note(screen.mouse_protocol_mode() != vt100::MouseProtocolMode::None, "mouse reports");
         note(screen.application_cursor() || screen.application_keypad(), "application keys");
-        let plain = screen.fgcolor() == vt100::Color::Default && screen.bgcolor() == vt100::Color::Default;
-        note(!plain || screen.bold() || screen.inverse(), "colours or attributes");
-        // What the emulator does not keep: pairs of on and off, counted in what was written.
+        let has_default_colors = screen.fgcolor() == vt100::Color::Default && screen.bgcolor() == vt100::Color::Default;
+        note(!has_default_colors || screen.bold() || screen.inverse(), "colors or attributes");
+        // Modes that the emulator doesn't track are counted as pairs of on and off in the output.
         let count = |needle: &[u8]| shown.raw.windows(needle.len()).filter(|window| *window == needle).count();
         note(count(b"\x1b[?1004h") > 0 && last(&shown.raw, b"\x1b[?1004h", b"\x1b[?1004l"), "focus reports");
-        note(last(&shown.raw, b"\x1b[?2026h", b"\x1b[?2026l"), "a synchronised update");
+        note(last(&shown.raw, b"\x1b[?2026h", b"\x1b[?2026l"), "a synchronized update");
         let pushed = (1..32).map(|flags| count(format!("\x1b[>{flags}u").as_bytes())).sum::<usize>();
         note(pushed > count(b"\x1b[<1u") + count(b"\x1b[<u"), "keyboard enhancement");
         if let Some(fd) = self.master.as_ref().and_then(|master| master.as_raw_fd()) {
@@ -256,7 +256,7 @@ impl Drop for Term {
     }
 }
 
-/// Whether `on` was written after the last `off`.
+/// Returns whether `on` was written after the last `off`.
 fn last(raw: &[u8], on: &[u8], off: &[u8]) -> bool {
     let place = |needle: &[u8]| raw.windows(needle.len()).rposition(|window| window == needle);
     place(on) > place(off)

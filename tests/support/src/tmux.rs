@@ -1,21 +1,21 @@
-//! The binary in tmux: a server of its own, a shell in its pane, and what tmux says about the pane.
+//! The binary in tmux: a separate tmux server with a shell in its pane.
 
-use crate::term::PATIENCE;
+use crate::term::TIMEOUT;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-/// A tmux server with one pane, in which a shell runs. Dropped, the server ends with everything in it.
+/// A tmux server with one pane that runs a shell. The server is killed on drop.
 pub struct Tmux {
     socket: String,
     _folder: tempfile::TempDir,
-    /// A file for the process id of the program.
+    /// The file with the process id of the binary.
     pid: std::path::PathBuf,
 }
 
 impl Tmux {
-    /// Starts a server whose pane has this size and this `TERM`. Returns nothing if tmux is not installed, and says so where
-    /// the output of tests is not captured.
+    /// Starts a server whose pane has this size and this `TERM`. Returns `None` if tmux is not installed, with a
+    /// message that shows if the tests' output is not captured.
     #[track_caller]
     pub fn start(term: &str, cols: u16, rows: u16) -> Option<Tmux> {
         if Command::new("tmux").arg("-V").output().is_err() {
@@ -33,7 +33,7 @@ impl Tmux {
         let (cols, rows) = (cols.to_string(), rows.to_string());
         let mut command = tmux.command();
         command.arg("-f").arg(&file).args(["new-session", "-d", "-x", &cols, "-y", &rows]);
-        for (name, value) in crate::process::surroundings() {
+        for (name, value) in crate::process::environment() {
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
@@ -42,9 +42,9 @@ impl Tmux {
         command.env("LANG", "C.UTF-8").env("LC_ALL", "C.UTF-8").env_remove("TMUX").env_remove("ENV");
         let done = command.arg("sh").output().expect("tmux runs");
         assert!(done.status.success(), "tmux: {}", String::from_utf8_lossy(&done.stderr));
-        // Without a prompt each output has lines of its own, whether a line is typed before the shell waits for it or after.
+        // Without a prompt, output is on separate lines, even if a line is typed before the shell is ready.
         tmux.line("PS1=; echo the shell is ready");
-        // The first prompt may come behind the line that was typed.
+        // The first prompt may be printed after the typed line.
         let is_output = |line: &str| line.ends_with("the shell is ready") && !line.contains("echo");
         tmux.wait_until("a shell", |tmux| tmux.screen().lines().any(is_output));
         Some(tmux)
@@ -63,14 +63,14 @@ impl Tmux {
         done
     }
 
-    /// Types a line of the shell.
+    /// Types a line in the shell.
     #[track_caller]
     pub fn line(&self, line: &str) {
         self.run(&["send-keys", "-l", line]);
         self.run(&["send-keys", "Enter"]);
     }
 
-    /// Starts the binary in the shell, which says `ended` with its code afterwards.
+    /// Starts the binary in the shell, which prints `ended` with the exit code afterwards.
     #[track_caller]
     pub fn start_binary(&self, args: &str) {
         let binary = crate::process::binary();
@@ -83,7 +83,7 @@ impl Tmux {
     pub fn signal(&self, signal: i32) {
         let pid = std::fs::read_to_string(&self.pid).expect("a process id").trim().parse().expect("a process id");
         // SAFETY: kill touches no memory of ours.
-        assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "the process is there");
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0, "the process exists");
     }
 
     /// Presses a key by tmux's name for it.
@@ -92,19 +92,19 @@ impl Tmux {
         self.run(&["send-keys", key]);
     }
 
-    /// Gives the window another size.
+    /// Resizes the window.
     #[track_caller]
     pub fn resize(&self, cols: u16, rows: u16) {
         self.run(&["resize-window", "-x", &cols.to_string(), "-y", &rows.to_string()]);
     }
 
-    /// What the pane shows.
+    /// Returns the text of the pane.
     #[track_caller]
     pub fn screen(&self) -> String {
         String::from_utf8_lossy(&self.run(&["capture-pane", "-p"]).stdout).into_owned()
     }
 
-    /// A variable of the pane, such as `alternate_on`.
+    /// Returns a variable of the pane, such as `alternate_on`.
     #[track_caller]
     pub fn variable(&self, name: &str) -> String {
         let shown = self.run(&["display-message", "-p", &format!("#{{{name}}}")]);
@@ -113,7 +113,7 @@ impl Tmux {
 
     #[track_caller]
     pub fn wait_until(&self, what: &str, holds: impl Fn(&Tmux) -> bool) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         while !holds(self) {
             assert!(Instant::now() < until, "{what}: time is up; the pane:\n{}", self.screen());
             std::thread::sleep(std::time::Duration::from_millis(20));

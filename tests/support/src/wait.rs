@@ -1,4 +1,4 @@
-//! Running `revisions wait`, and reading what it printed.
+//! Runs `revisions wait` and reads its output.
 
 use crate::process::{Done, run};
 use crate::scripted::{Scripted, config};
@@ -19,12 +19,12 @@ pub fn wait(profiles: &[(&str, &Scripted)], args: &[&str]) -> Done {
     done
 }
 
-/// What kind of line each is.
+/// Returns the kind of each row.
 pub fn kinds(rows: &[Value]) -> Vec<&str> {
     rows.iter().map(|row| row["kind"].as_str().expect("a kind")).collect()
 }
 
-/// The rows that say how the waits ended: those with the revision's `id`, as readers always looked for them.
+/// Returns the rows with the results of waits.
 pub fn results(rows: &[Value]) -> Vec<&Value> {
     rows.iter().filter(|row| row["kind"] == "result").collect()
 }

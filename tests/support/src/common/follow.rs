@@ -1,9 +1,9 @@
-//! A stream that is followed to its end.
+//! Following a stream to its end.
 
 use runtail_stream::{End, Item, Link, Record, Retries, SourceOptions, follow};
 use std::time::Duration;
 
-/// Follows to the end; waits that nobody asked for are cut short.
+/// Follows a stream to its end, with short waits unless the server asks for longer ones.
 pub async fn collect(link: impl Link + 'static, first_after: Option<&str>) -> Vec<Item> {
     let (sender, mut receiver) = tokio::sync::mpsc::channel(8);
     let short = Duration::from_millis(2);
@@ -17,10 +17,10 @@ pub async fn collect(link: impl Link + 'static, first_after: Option<&str>) -> Ve
     items
 }
 
-/// The record of the end.
+/// Returns the end record.
 pub fn end(items: &[Item]) -> &End {
     match items.last() {
         Some(Item::Record(Record::End(end))) => end,
-        other => panic!("no end: {other:?}"),
+        other => panic!("no end record: {other:?}"),
     }
 }

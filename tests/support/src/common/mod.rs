@@ -15,12 +15,12 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use url::Url;
 
-/// A key that must never be seen in a message.
+/// A key that must never appear in a message.
 pub const CANARY: &str = "lsv2_pt_canary0123456789";
-/// A bearer token that must never be seen in a message.
+/// A bearer token that must never appear in a message.
 pub const BEARER: &str = "bearer-canary-abcdef";
 
-/// A request as a server saw it.
+/// A request that a server received.
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub method: String,
@@ -40,21 +40,21 @@ impl Seen {
     }
 }
 
-/// What a test's server does with a request.
-pub type Act = Arc<dyn Fn(&Seen) -> Response + Send + Sync>;
+/// A test server's response to a request.
+pub type Handler = Arc<dyn Fn(&Seen) -> Response + Send + Sync>;
 
-/// A server that notes every request and answers with a function.
+/// A server that records every request and responds with a function.
 pub struct Server {
     pub url: Url,
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
 impl Server {
-    pub async fn start(act: impl Fn(&Seen) -> Response + Send + Sync + 'static) -> Server {
+    pub async fn start(handler: impl Fn(&Seen) -> Response + Send + Sync + 'static) -> Server {
         let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
-        let (act, notes): (Act, _) = (Arc::new(act), seen.clone());
+        let (handler, record): (Handler, _) = (Arc::new(handler), seen.clone());
         let app = Router::new().fallback(move |request: Request| {
-            let (act, notes) = (act.clone(), notes.clone());
+            let (handler, record) = (handler.clone(), record.clone());
             async move {
                 let (head, body) = request.into_parts();
                 let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
@@ -65,9 +65,9 @@ impl Server {
                     headers: head.headers,
                     body: String::from_utf8(body.to_vec()).unwrap(),
                 };
-                let answer = act(&seen);
-                notes.lock().unwrap().push(seen);
-                answer
+                let response = handler(&seen);
+                record.lock().unwrap().push(seen);
+                response
             }
         });
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -99,18 +99,18 @@ pub fn profile() -> Profile {
     }
 }
 
-/// An answer with a type and a body.
-pub fn answer(status: u16, kind: &str, body: impl Into<Body>) -> Response {
+/// Returns a response with this type and body.
+pub fn response(status: u16, kind: &str, body: impl Into<Body>) -> Response {
     let status = StatusCode::from_u16(status).unwrap();
     Response::builder().status(status).header("content-type", kind).body(body.into()).unwrap()
 }
 
-/// A JSON answer.
+/// Returns a JSON response.
 pub fn json(status: u16, body: impl ToString) -> Response {
-    answer(status, "application/json", body.to_string())
+    response(status, "application/json", body.to_string())
 }
 
-/// A server that reads the head of one request, writes some bytes and closes. Gives its address.
+/// Starts a server that reads one request, writes these bytes and closes. Returns its URL.
 pub async fn raw(bytes: &'static [u8]) -> Url {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = Url::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();

@@ -1,11 +1,11 @@
-//! Certificates for servers of tests.
+//! Certificates for test servers.
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use std::sync::Arc;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 
-/// An authority: its certificate, as PEM, and what it signs others with.
+/// Creates an authority. Returns its certificate as PEM, and the issuer for other certificates.
 pub fn authority() -> (String, Issuer<'static, KeyPair>) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -16,8 +16,8 @@ pub fn authority() -> (String, Issuer<'static, KeyPair>) {
     (root, issuer)
 }
 
-/// What a server needs to show a certificate for a name, with the protocols that it offers, and the certificate of the
-/// authority that signed it, as PEM.
+/// Creates a TLS configuration for a host name and protocols. Returns the certificate of its authority as PEM, and the
+/// configuration.
 pub fn server_config(name: &str, protocols: &[&str]) -> (String, Arc<ServerConfig>) {
     let (root, issuer) = authority();
     let key = KeyPair::generate().unwrap();
