@@ -1,6 +1,5 @@
-//! The cost of an event in a log of a thousand events and of up to ten million: `cargo bench --bench curve [EVENTS]` (default:
-//! a
-//! million). Each line of the output should be close to the one before it.
+//! The cost of an event in a log of a thousand events and of up to ten million: `cargo bench --bench curve [EVENTS]`
+//! (default: a million). Each line of the output should be close to the one before it.
 
 use runtail_core::config::TapeLimits;
 use runtail_stream::{Data, Event, Item, Limits, Names, Record, Seq, Tape};
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Events that a source sends in one batch.
 const BATCH: u64 = 256;
 /// Jumps and pages to measure.
-const LOOKS: u32 = 500;
+const REPEATS: u32 = 500;
 const WINDOW: (usize, usize) = (138, 34);
 
 fn main() {
@@ -22,7 +21,9 @@ fn main() {
         [("tokens", View::Messages, token as fn(u64) -> Arc<str>), ("small events", View::Custom, small)]
     {
         println!("\n**{name}**\n");
-        println!("| events | append, ns | and fold, ns | page, µs | seek, µs | filter, ns an event | a moment, ms |");
+        println!(
+            "| events | append, ns | and fold, ns | page, µs | seek, µs | filter, ns per event | time travel, ms |"
+        );
         println!("|---|---|---|---|---|---|---|");
         let mut size = 1_000;
         while size <= most {
@@ -108,12 +109,12 @@ fn pages(viewer: &mut Viewer, view: View) -> f64 {
     viewer.prepare(&windows);
     black_box(viewer.window(view));
     let began = Instant::now();
-    for _ in 0..LOOKS {
+    for _ in 0..REPEATS {
         viewer.step(-1, true);
         viewer.prepare(&windows);
         black_box(viewer.window(view));
     }
-    began.elapsed().as_secs_f64() * 1e6 / f64::from(LOOKS)
+    began.elapsed().as_secs_f64() * 1e6 / f64::from(REPEATS)
 }
 
 /// A frame after a jump to an event, in the Raw view.
@@ -123,12 +124,12 @@ fn seeks(viewer: &mut Viewer, size: u64) -> f64 {
     viewer.prepare(&windows);
     let mut random = fastrand::Rng::with_seed(7);
     let began = Instant::now();
-    for _ in 0..LOOKS {
+    for _ in 0..REPEATS {
         viewer.go_to(Seq(random.u64(1..=size)));
         viewer.prepare(&windows);
         black_box(viewer.window(View::Raw));
     }
-    began.elapsed().as_secs_f64() * 1e6 / f64::from(LOOKS)
+    began.elapsed().as_secs_f64() * 1e6 / f64::from(REPEATS)
 }
 
 /// All frames that a filter needs to search the Raw view.

@@ -39,10 +39,10 @@ fn main() {
     }
     if wants("whole") {
         println!("\n| stream | headless, s | on the screen, s | ratio |\n|---|---|---|---|");
-        whole("Tokens, 200 MB", Stream { body: Body::Tokens, events: 181_597, pace: None });
-        whole("Custom, 50 MB", Stream { body: Body::Custom, events: 863_985, pace: None });
-        whole("States, one of 50 MB", Stream { body: Body::States(50_000_000), events: 1, pace: None });
-        whole("States, ten of 5 MB", Stream { body: Body::States(5_000_000), events: 10, pace: None });
+        whole_stream("Tokens, 200 MB", Stream { body: Body::Tokens, events: 181_597, pace: None });
+        whole_stream("Custom, 50 MB", Stream { body: Body::Custom, events: 863_985, pace: None });
+        whole_stream("States, one of 50 MB", Stream { body: Body::States(50_000_000), events: 1, pace: None });
+        whole_stream("States, ten of 5 MB", Stream { body: Body::States(5_000_000), events: 10, pace: None });
     }
 }
 
@@ -57,9 +57,9 @@ fn count(number: u64) -> String {
 fn open(url: &str, name: &str) -> (Terminal, std::path::PathBuf, Instant) {
     let log = std::env::temp_dir().join(format!("runtail-bench-{}-{name}.log", std::process::id()));
     let mut terminal = Terminal::start(&["--url", url, "--log", &log.to_string_lossy()]);
-    terminal.until("the server is there", |screen| screen.contents().contains("● up"));
+    terminal.until("a connected server", |screen| screen.contents().contains("● up"));
     terminal.keys(":");
-    terminal.until("a place to type", |screen| screen.contents().contains(" :"));
+    terminal.until("the command line", |screen| screen.contents().contains(" :"));
     terminal.keys(&format!("{url}/threads/{THREAD}/runs/{RUN}"));
     terminal.until("the address", |screen| screen.contents().contains(&RUN[..30]));
     terminal.rest(Duration::from_millis(50));
@@ -110,7 +110,7 @@ fn under_load(title: &str, stream: Stream) {
         turn += 1;
     }
     terminal.keys("8");
-    terminal.until("every event in the books", is_over);
+    terminal.until("every event in the delivery view", is_over);
     let resident = terminal.status("VmHWM") / 1024;
     terminal.quit();
     let [p50, p99, longest] = frames(&log);
@@ -135,7 +135,7 @@ fn frames(log: &std::path::Path) -> [String; 3] {
     [micros("p50"), micros("p99"), micros("longest")]
 }
 
-fn whole(title: &str, stream: Stream) {
+fn whole_stream(title: &str, stream: Stream) {
     let url = serve(stream);
     let mut headless = Vec::new();
     let mut shown = Vec::new();
@@ -146,11 +146,11 @@ fn whole(title: &str, stream: Stream) {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status();
-        assert!(status.is_ok_and(|status| status.success()), "join ends well");
+        assert!(status.is_ok_and(|status| status.success()), "join succeeds");
         headless.push(began.elapsed());
-        let (mut terminal, log, began) = open(&url, "whole");
+        let (mut terminal, log, began) = open(&url, "complete");
         let total = format!(" {} event", count(stream.events));
-        let at = terminal.until("the whole stream", |screen| {
+        let at = terminal.until("the complete stream", |screen| {
             let text = screen.contents();
             text.contains(&total) && text.contains("ended: success")
         });

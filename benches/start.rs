@@ -16,14 +16,14 @@ const SIZE: PtySize = PtySize { rows: 40, cols: 140, pixel_width: 0, pixel_heigh
 /// Repetitions of each start.
 const STARTS: usize = 200;
 /// How long an idle screen is observed by default.
-const STILL: u64 = 20;
-/// How long a screen may take to settle before it is observed.
+const IDLE: u64 = 20;
+/// The time for a screen to settle before it is observed.
 const SETTLE: Duration = Duration::from_secs(6);
-/// After this time the program hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum wait for a screen or for the end of the program.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn main() {
-    let seconds = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(STILL);
+    let seconds = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(IDLE);
     let folder = tempfile::tempdir().expect("a folder");
     // The system accepts connections, and nothing ever responds.
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -31,7 +31,7 @@ fn main() {
     let silent = profile(folder.path(), "silent", &silent, "any");
     starts(&silent);
     if cfg!(target_os = "linux") {
-        stills(folder.path(), &silent, Duration::from_secs(seconds));
+        idle_screens(folder.path(), &silent, Duration::from_secs(seconds));
     }
 }
 
@@ -91,7 +91,7 @@ impl Term {
 
     /// Reads until the screen is as expected or the process has ended.
     fn until(&mut self, wanted: impl Fn(&str) -> bool) {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TIMEOUT;
         while !wanted(&self.parser.screen().contents()) {
             match self.output.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(bytes) => self.parser.process(&bytes),
@@ -134,8 +134,8 @@ fn is_frame(screen: &str) -> bool {
 }
 
 fn starts(silent: &[String]) {
-    println!("from exec to the first whole frame, {STARTS} times      median       p99");
-    // Only the time to the screen counts, not how the process is ended afterwards.
+    println!("from exec to the first complete frame, {STARTS} times   median       p99");
+    // Only the time to the screen is measured, not that of the end of the process.
     let took = |line: &[String], wanted: fn(&str) -> bool| {
         let once = |_| {
             let start = Instant::now();
@@ -148,15 +148,15 @@ fn starts(silent: &[String]) {
         (all[STARTS / 2], all[STARTS * 99 / 100])
     };
     let runtail = |args: &[String]| [&[RUNTAIL.to_owned()], args].concat();
-    let ground = took(&["true".to_owned()], |_| false);
+    let baseline = took(&["true".to_owned()], |_| false);
     let rows = [
-        ("`true`, to its end", ground),
+        ("`true`, to its end", baseline),
         ("`runtail --version`, to its end", took(&runtail(&["--version".to_owned()]), |_| false)),
         ("a profile whose server never answers", took(&runtail(silent), is_frame)),
         ("--demo", took(&runtail(&["--demo".to_owned()]), is_frame)),
     ];
     for (what, (median, p99)) in rows {
-        let times = median.as_secs_f64() / ground.0.as_secs_f64();
+        let times = median.as_secs_f64() / baseline.0.as_secs_f64();
         println!("{what:<45} {median:>9.1?} {p99:>9.1?}   {times:.1} x true");
     }
 }
@@ -188,17 +188,17 @@ impl Drop for Sim {
     }
 }
 
-fn stills(folder: &Path, silent: &[String], time: Duration) {
+fn idle_screens(folder: &Path, silent: &[String], time: Duration) {
     let sim = Sim::start();
-    let answers = profile(folder, "answers", &sim.1, &sim.2);
+    let polled = profile(folder, "polled", &sim.1, &sim.2);
     let refused = profile(folder, "refused", &sim.1, "another");
     let replay = ["--replay".to_owned(), "tests/fixtures/support-run.jsonl".to_owned()];
     let demo = ["--demo".to_owned()];
-    println!("\na still screen for {time:?}                     switches   CPU ticks     bytes    pieces");
+    println!("\nan idle screen for {time:?}                    switches   CPU ticks     bytes    pieces");
     for (what, args, keys) in [
         ("--demo", &demo[..], ""),
-        ("a profile of 20 deployments, polled", &answers, ""),
-        ("the same without focus", &answers, "\x1b[O"),
+        ("a profile of 20 deployments, polled", &polled, ""),
+        ("the same without focus", &polled, "\x1b[O"),
         ("a profile whose key was refused", &refused, ""),
         ("a profile whose server never answers", silent, ""),
         ("a stream that has ended", &replay, ""),
@@ -212,7 +212,7 @@ fn stills(folder: &Path, silent: &[String], time: Duration) {
         let pid = term.child.process_id().expect("it runs");
         let (known, ran) = (switches(pid), ticks(pid));
         let (bytes, pieces) = term.during(time);
-        // A thread that has ended takes its count with it.
+        // The count of a thread that has ended is lost.
         let new = switches(pid).into_iter().map(|(task, count)| count - known.get(&task).copied().unwrap_or_default());
         let (switches, ticks) = (new.sum::<u64>(), ticks(pid) - ran);
         println!("{what:<45} {switches:>9} {ticks:>11} {bytes:>9} {pieces:>9}");

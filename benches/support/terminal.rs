@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// Maximum wait for a screen, after which the bench gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The terminal.
 pub struct Terminal {
@@ -27,7 +27,7 @@ impl Terminal {
         let pty = native_pty_system().openpty(size).expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_runtail"));
         command.args(args);
-        // The configuration of the person who measures must not matter.
+        // The user's own configuration must have no effect.
         let nowhere = std::env::temp_dir();
         for name in ["HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"] {
             command.env(name, &nowhere);
@@ -64,20 +64,16 @@ impl Terminal {
             return began;
         }
         loop {
-            match self.output.recv_timeout(PATIENCE) {
+            match self.output.recv_timeout(TIMEOUT) {
                 Ok((at, bytes)) => {
                     self.take(&bytes);
                     if holds(self.parser.screen()) {
                         return at;
                     }
                 }
-                Err(_) => panic!("{what}: not in {PATIENCE:?}; the screen:\n{}", self.parser.screen().contents()),
+                Err(_) => panic!("{what}: not in {TIMEOUT:?}; the screen:\n{}", self.parser.screen().contents()),
             }
-            assert!(
-                began.elapsed() < PATIENCE,
-                "{what}: not in time; the screen:\n{}",
-                self.parser.screen().contents()
-            );
+            assert!(began.elapsed() < TIMEOUT, "{what}: not in time; the screen:\n{}", self.parser.screen().contents());
         }
     }
 

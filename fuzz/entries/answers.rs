@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::io::Read;
 
 /// Limit on the unpacked bytes of the reference decoder.
-const MOST: u64 = 1 << 20;
+const MAX_UNPACKED: u64 = 1 << 20;
 
 /// Reads the bytes as a response body, plain or compressed as the first of them selects, and then as every type of record.
 pub fn answer(data: &[u8]) {
@@ -23,9 +23,11 @@ pub fn answer(data: &[u8]) {
     let read = read(body, flags & 1 == 1, limit);
     if flags & 1 == 1 {
         match (unpacked(body), read) {
-            (Some(wanted), Ok(found)) => assert_eq!(found, wanted, "unpacked otherwise than the reference does"),
+            (Some(wanted), Ok(found)) => assert_eq!(found, wanted, "the result differs from the reference decoder's"),
             (Some(wanted), Err(why)) => assert!(wanted.len() > limit, "refused ({why}): {} bytes", wanted.len()),
-            (None, Ok(found)) => assert!(found.is_empty() && body.is_empty() || found.len() as u64 > MOST, "no gzip"),
+            (None, Ok(found)) => {
+                assert!(found.is_empty() && body.is_empty() || found.len() as u64 > MAX_UNPACKED, "no gzip")
+            }
             (None, Err(_)) => {}
         }
     } else if body.len() <= limit {
@@ -50,8 +52,8 @@ fn read(body: &[u8], is_gzip: bool, limit: usize) -> Result<Vec<u8>, String> {
 /// What another decoder of the same format unpacks; `None` if the data is damaged or too large.
 fn unpacked(body: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
-    MultiGzDecoder::new(body).take(MOST + 1).read_to_end(&mut out).ok()?;
-    (out.len() as u64 <= MOST && !body.is_empty()).then_some(out)
+    MultiGzDecoder::new(body).take(MAX_UNPACKED + 1).read_to_end(&mut out).ok()?;
+    (out.len() as u64 <= MAX_UNPACKED && !body.is_empty()).then_some(out)
 }
 
 fn of<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {

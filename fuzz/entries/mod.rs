@@ -87,7 +87,7 @@ pub fn framer(data: &[u8]) {
     for max in [usize::MAX, MAX_EVENT, 0] {
         let (cut, left) = frames(chunks.clone(), max);
         let (whole, left_whole) = frames([Bytes::copy_from_slice(body)], max);
-        assert_eq!((&cut, left), (&whole, left_whole), "cut otherwise, read otherwise (max {max})");
+        assert_eq!((&cut, left), (&whole, left_whole), "the frames depend on the chunks (max {max})");
         let mut bytes = left.unwrap_or(0);
         for frame in &cut {
             let Frame::Block(block) = frame else { continue };
@@ -95,7 +95,7 @@ pub fn framer(data: &[u8]) {
             assert!(block.bytes.len() <= max.max(80 << 10), "a block of {} bytes", block.bytes.len());
             bytes += block.bytes.len() as u64 + block.dropped;
         }
-        assert!(bytes <= body.len() as u64, "more bytes than came");
+        assert!(bytes <= body.len() as u64, "more bytes than were received");
     }
 }
 
@@ -112,7 +112,7 @@ fn decoded(chunks: impl IntoIterator<Item = Bytes>) -> (Vec<Decoded>, usize) {
 }
 
 /// Maximum length of an id or a name that is kept unchanged.
-const LONGEST: usize = 1024;
+const MAX_NAME: usize = 1024;
 
 /// The events and heartbeats match those of a second decoder that was written from the standard alone.
 pub fn sse(data: &[u8]) {
@@ -129,9 +129,9 @@ pub fn sse(data: &[u8]) {
         .collect();
     // Longer ids are ignored, and longer names are truncated.
     for (found, wanted) in found.iter().zip(&mut wanted.events) {
-        wanted.id = wanted.id.take().filter(|id| id.len() <= LONGEST);
-        if wanted.name.len() > LONGEST {
-            assert!(found.name.len() <= 6 * LONGEST);
+        wanted.id = wanted.id.take().filter(|id| id.len() <= MAX_NAME);
+        if wanted.name.len() > MAX_NAME {
+            assert!(found.name.len() <= 6 * MAX_NAME);
             wanted.name.clone_from(&found.name);
         }
     }
@@ -149,13 +149,13 @@ pub fn event(data: &[u8]) {
         let text = event.data.text();
         assert_eq!(matches!(event.data, Data::Json(_)), is_json(text));
         let event = event.at(Seq(seq), jiff::Timestamp::UNIX_EPOCH, 1, false);
-        same_again(&mut parser, &Record::Event(event.clone()));
+        check_round_trip(&mut parser, &Record::Event(event.clone()));
         story.apply(&Item::Record(Record::Event(event)));
     }
 }
 
 /// A record is written as one line and read back unchanged.
-fn same_again(parser: &mut LineParser, record: &Record) {
+fn check_round_trip(parser: &mut LineParser, record: &Record) {
     let mut line = Vec::new();
     write_record(&mut line, record).expect("writing to memory");
     let line = String::from_utf8(line).expect("text");
@@ -177,7 +177,7 @@ fn same_again(parser: &mut LineParser, record: &Record) {
         _ => assert_eq!(&read, record),
     }
     // The sanitized line is still a record.
-    parser.parse(&safe).expect("still a record");
+    parser.parse(&safe).expect("a record after sanitizing");
 }
 
 /// Sanitized text is harmless and no wider than its computed width.
@@ -230,7 +230,7 @@ pub fn recording(data: &[u8]) {
         // Namespaces are split at `|`, so a segment never contains one.
         let odd = matches!(&record, Record::Event(event) if event.ns.iter().any(|segment| segment.contains('|')));
         if !odd && !matches!(&record, Record::Event(Event { data: Data::Json(text), .. }) if !is_json(text)) {
-            same_again(&mut parser, &record);
+            check_round_trip(&mut parser, &record);
         }
         story.apply(&Item::Record(record));
     }

@@ -1,6 +1,6 @@
 //! A redacted recording contains no keys and is a valid recording.
 
-use super::{decoded, same_again};
+use super::{check_round_trip, decoded};
 use jiff::Timestamp;
 use runtail_stream::projection::{Found, Joined, Rules};
 use runtail_stream::{Data, Event, LineParser, Record, Seq, is_json};
@@ -30,9 +30,9 @@ pub fn redact(data: &[u8]) {
         let Record::Event(event) = redacted(&rules, record, &found, number) else { panic!("another record") };
         assert_eq!(event.seq, Seq(number));
         if let Data::Json(text) = &event.data {
-            assert!(is_json(text), "no JSON any more: {text}");
+            assert!(is_json(text), "not JSON after redaction: {text}");
         }
-        same_again(&mut parser, &Record::Event(event));
+        check_round_trip(&mut parser, &Record::Event(event));
     }
     let rest = String::from_utf8_lossy(body);
     let key = KEYS[data.len() % KEYS.len()];

@@ -19,7 +19,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 /// Keys that open a screen and request its data.
 const PLACES: [&str; 9] = ["", "<Tab>", "l", "b", "d", "<Enter>", "<Enter>v", "<Enter><Enter>", ":integrations<Enter>"];
 /// Responses to one input; an endless list would be read for long.
-const ANSWERS: usize = 24;
+const MAX_RESPONSES: usize = 24;
 
 /// What the server sends next, and how often.
 static NEXT: Mutex<(Vec<u8>, usize)> = Mutex::new((Vec::new(), 0));
@@ -71,7 +71,7 @@ fn response(flags: u8, data: &[u8]) -> Vec<u8> {
 pub fn http(data: &[u8]) {
     let (head, data) = data.split_at(data.len().min(2));
     let (place, flags) = (head.first().copied().unwrap_or(0), head.get(1).copied().unwrap_or(0));
-    *NEXT.lock().unwrap_or_else(PoisonError::into_inner) = (response(flags, data), ANSWERS);
+    *NEXT.lock().unwrap_or_else(PoisonError::into_inner) = (response(flags, data), MAX_RESPONSES);
     let (url, runtime, connections) = &*SERVER;
     let url: url::Url = url.parse().expect("an address");
     let http = Http::sharing(&Profile::default(), Journal::default(), connections.clone()).expect("a client");
