@@ -9,7 +9,7 @@ use crate::session::msg::NextPoll;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::theme::phase_look;
+use crate::widgets::theme::phase_glyph;
 use runtail_core::model::{Phase, Revision, RevisionRole};
 use runtail_core::text;
 use std::time::Duration;
@@ -143,7 +143,7 @@ fn revision_line(
     cx: &Cx<'_>,
     width: usize,
 ) -> Line {
-    let (glyph, tone) = phase_look(revision.phase());
+    let (glyph, tone) = phase_glyph(revision.phase());
     // The column is as wide as the longest word in it, so that long ones push nothing out of line.
     let longest = history.revisions.iter().map(|r| text::width(&text::clean(&r.status))).max().unwrap_or(0);
     let words = longest.clamp(14, 24);

@@ -8,7 +8,7 @@ use crate::session::profile::ProfileState;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::theme::{PRODUCTION, deployment_look, phase_look};
+use crate::widgets::theme::{PRODUCTION, deployment_badge, phase_glyph};
 use jiff::Timestamp;
 use runtail_api::Kind;
 use runtail_core::model::{Phase, Revision};
@@ -76,7 +76,7 @@ fn summary(d: &Deployments, cx: &Cx<'_>) -> Line {
     }
     for (count, phase) in [(failed, Phase::Failed), (moving, Phase::Moving)] {
         if count > 0 {
-            let (glyph, tone) = phase_look(phase);
+            let (glyph, tone) = phase_glyph(phase);
             line.push(tone, &format!("   {glyph} "));
             line.push(Tone::Plain, &text::count(count));
         }
@@ -140,7 +140,7 @@ fn cell(cx: &Cx<'_>, profile: &ProfileState, row: &Row, column: Column) -> Cell 
         Column::State if row.gone => Cell::state("■", Tone::Dim, "gone"),
         Column::Newest | Column::Live if row.gone => Cell::of(Tone::Dim, "-"),
         Column::State => {
-            let (glyph, tone, word) = deployment_look(deployment.status.as_deref());
+            let (glyph, tone, word) = deployment_badge(deployment.status.as_deref());
             Cell::state(glyph, tone, word)
         }
         Column::Newest => newest(cx, profile, row),
@@ -161,7 +161,7 @@ fn cell(cx: &Cx<'_>, profile: &ProfileState, row: &Row, column: Column) -> Cell 
 fn newest(cx: &Cx<'_>, profile: &ProfileState, row: &Row) -> Cell {
     match (&row.newest, &row.newest_error) {
         (Some(revision), _) => {
-            let (glyph, tone) = phase_look(revision.phase());
+            let (glyph, tone) = phase_glyph(revision.phase());
             let word = if revision.status.is_empty() { "no status" } else { &revision.status };
             Cell { age: revision_age(profile, revision, cx.session.now), ..Cell::state(glyph, tone, word) }
         }
