@@ -1,4 +1,4 @@
-//! The agent server's threads, the runs of one of them, its assistants.
+//! Draws the threads, runs and assistants of an agent server.
 
 use super::state::{Server, Tab};
 use super::{Agent, listed_status};
@@ -50,7 +50,7 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
     canvas.line_for_right(area.x + 1, area.y + 1, area.w.saturating_sub(2), &tab_line);
     if ids.is_empty() {
         let (tone, words) = match error {
-            // The contract has no lists: that is no failure, and what there is works all the same.
+            // A server that implements only the contract has no lists. This is not a failure; everything else works.
             Some(error) if error.may_lack_call() && is_contract => {
                 let (new_run, command) = (cx.session.key("server.new_run"), cx.session.key("app.command"));
                 let words = format!(
@@ -119,7 +119,7 @@ fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
     at.and_then(|t| Duration::try_from(now - t).ok()).map(text::age).unwrap_or_default()
 }
 
-/// The column heads, and a line a row.
+/// Returns the column headers, and a line for each row.
 fn table(cx: &Cx<'_>, server: &Server, width: usize) -> (Line, Vec<Line>) {
     let mut lines = Vec::new();
     let heads = match server.tab {
@@ -182,7 +182,7 @@ fn assistant_name(server: &Server, id: &str) -> String {
 /// Columns of a status with its glyph.
 const STATE: usize = 17;
 
-/// A status in its column.
+/// Formats a status for its column.
 fn state(role: StatusRole, word: &str) -> Line {
     let (glyph, tone) = tones(role);
     let mut line = Line::of(glyph, &format!("{} ", role.glyph()));
@@ -191,7 +191,7 @@ fn state(role: StatusRole, word: &str) -> Line {
     line
 }
 
-/// The word of a status, as short as a column needs it.
+/// Returns the word of a status, shortened for its column.
 fn list_word(status: &ThreadStatus) -> &'static str {
     match status {
         ThreadStatus::BusyWithoutRun { .. } => "busy, no run",
@@ -199,7 +199,7 @@ fn list_word(status: &ThreadStatus) -> &'static str {
     }
 }
 
-/// How a run is or ended, by its record; of the newest one, the thread's status says why it stopped.
+/// Returns the status of a run by its record, and of the newest run also by the thread's status.
 fn run_state(run: &Run, thread: &ThreadStatus) -> (StatusRole, Cow<'static, str>) {
     let (role, word) = match (run.status.as_str(), thread) {
         ("pending" | "queued", _) => (StatusRole::Queued, "queued"),
@@ -217,11 +217,11 @@ fn run_state(run: &Run, thread: &ThreadStatus) -> (StatusRole, Cow<'static, str>
     (role, word.into())
 }
 
-/// The most telling thing to say of a thread: its error, its question, where it stopped, else what clients noted on it.
+/// Describes a thread by its error, its question, the node where it stopped, or its metadata.
 fn about(thread: &Thread, status: &ThreadStatus) -> (Tone, String) {
-    let nodes = |words: &str, nodes: &[String]| match nodes {
+    let nodes = |label: &str, nodes: &[String]| match nodes {
         [] => String::new(),
-        nodes => format!("{words} {}", text::clean(&nodes.join(", "))),
+        nodes => format!("{label} {}", text::clean(&nodes.join(", "))),
     };
     let one_line = |text: &str| text::clean(text.lines().next().unwrap_or_default()).into_owned();
     match status {
@@ -237,7 +237,7 @@ fn about(thread: &Thread, status: &ThreadStatus) -> (Tone, String) {
         {
             (Tone::Plain, nodes("next:", next))
         }
-        ThreadStatus::Running { nodes: at_work, .. } if !at_work.is_empty() => (Tone::Plain, nodes("in", at_work)),
+        ThreadStatus::Running { nodes: active, .. } if !active.is_empty() => (Tone::Plain, nodes("in", active)),
         _ => {
             let notes = thread.notes().into_iter();
             let notes = notes.map(|(k, v)| format!("{k}={}", v.as_str().map_or_else(|| v.to_string(), str::to_string)));
