@@ -218,7 +218,7 @@ impl Component for Editor {
         self.set_text(text);
     }
 
-    // A profile may be edited because its server is unreachable, so it must not depend on the profile.
+    // The editor of a profile stays open when its server changes: it may be edited because the server is unreachable.
     fn profile(&self) -> Option<&str> {
         Some(self.subject.profile()).filter(|_| !matches!(self.subject, Subject::Profile(_)))
     }
