@@ -472,7 +472,7 @@ fn the_doctor_looks_while_its_page_is_open() {
     tell(&mut dash, Some(Check { profile: Some("prod-us".into()), ..bad }));
     let text = dash.screen();
     for line in
-        ["This machine", "✓ network        no proxy", "Profile prod-us", "✗ access         401: no", "likely  revoked"]
+        ["This machine", "✓ network        no proxy", "Profile prod-us", "✗ access         401: no", "Likely cause  revoked"]
     {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
