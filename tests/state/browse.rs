@@ -231,7 +231,7 @@ fn every_status_says_what_to_do_next() {
     let number = authenticate(&mut dash);
     dash.keys("<Esc><Esc>");
     answered(&mut dash, number, json!({"status": "pending", "auth_id": "a"}));
-    assert!(dash.screen().contains("The authentication that was sent: pending"), "{}", dash.screen());
+    assert!(dash.screen().contains("Authentication: pending"), "{}", dash.screen());
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn a_change_that_was_made_is_seen_in_the_list() {
         vanishing: None,
     };
     let again = asked(&dash.done(EffectResult::Sent(number, Ok(made))));
-    assert!(dash.screen().contains("asking…"), "{}", dash.screen());
+    assert!(dash.screen().contains("loading…"), "{}", dash.screen());
     answer(&mut dash, again, json!([]));
     assert!(dash.screen().contains("No listeners."), "{}", dash.screen());
 }
