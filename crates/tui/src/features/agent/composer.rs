@@ -147,14 +147,14 @@ impl Composer {
     /// Handles a key that triggers no action.
     pub fn key(&mut self, key: Key) {
         let back = matches!(key.code, Code::Left | Code::Up);
-        let forth = matches!(key.code, Code::Right | Code::Down) || key == Key::char(' ');
+        let forward = matches!(key.code, Code::Right | Code::Down) || key == Key::char(' ');
         match self.field {
             Field::Assistant if self.assistants.is_empty() && key.code != Code::Enter => self.typed_assistant.key(key),
-            Field::Assistant if !self.assistants.is_empty() && (back || forth) => {
+            Field::Assistant if !self.assistants.is_empty() && (back || forward) => {
                 let n = self.assistants.len();
                 self.assistant = (self.assistant + if back { n - 1 } else { 1 }) % n;
             }
-            Field::Where if back || forth => {
+            Field::Where if back || forward => {
                 let places = self.places();
                 let at = places.iter().position(|p| *p == self.place).unwrap_or(0);
                 self.place = places[(at + if back { places.len() - 1 } else { 1 }) % places.len()];

@@ -60,12 +60,12 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
                 (Tone::Plain, words)
             }
             Some(error) => (Tone::Bad, format!("{error}\n\nPress r to retry.")),
-            None => nothing(cx, server),
+            None => empty_state(cx, server),
         };
         return canvas.words(rows, tone, &words);
     }
-    let (heads, lines) = table(cx, server, rows.w.saturating_sub(4) as usize);
-    canvas.line(area.x + 3, area.y + 2, area.w.saturating_sub(4), &heads);
+    let (headers, lines) = table(cx, server, rows.w.saturating_sub(4) as usize);
+    canvas.line(area.x + 3, area.y + 2, area.w.saturating_sub(4), &headers);
     let picker = match server.tab {
         Tab::Threads => &server.thread_picker,
         Tab::Assistants => &server.assistant_picker,
@@ -98,7 +98,7 @@ fn tabs(server: &Server) -> Line {
     line
 }
 
-fn nothing(cx: &Cx<'_>, server: &Server) -> (Tone, String) {
+fn empty_state(cx: &Cx<'_>, server: &Server) -> (Tone, String) {
     let new_run = cx.session.key("server.new_run");
     if !server.filter.is_empty() {
         return (Tone::Plain, format!("No match for “{}”.\n\nPress Esc to clear the filter.", server.filter));
@@ -122,7 +122,7 @@ fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
 /// Returns the column headers, and a line for each row.
 fn table(cx: &Cx<'_>, server: &Server, width: usize) -> (Line, Vec<Line>) {
     let mut lines = Vec::new();
-    let heads = match server.tab {
+    let headers = match server.tab {
         Tab::Threads => {
             for thread in server.shown_threads() {
                 let status = listed_status(cx, server, &thread.thread_id);
@@ -171,7 +171,7 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize) -> (Line, Vec<Line>) {
             format!("{:<24} {:<18} {:<14} {:>3}  {}", "NAME", "GRAPH", "ID", "VER", "DESCRIPTION")
         }
     };
-    (Line::of(Tone::Dim, &heads), lines)
+    (Line::of(Tone::Dim, &headers), lines)
 }
 
 fn assistant_name(server: &Server, id: &str) -> String {

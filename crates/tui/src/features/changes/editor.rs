@@ -24,7 +24,7 @@ impl Subject {
     }
 
     /// Returns the title and the name of the subject.
-    pub fn words(&self) -> (String, &str) {
+    pub fn title_and_name(&self) -> (String, &str) {
         match self {
             Subject::CreateDeployment { .. } => ("CREATE".into(), "a deployment"),
             Subject::UpdateDeployment { name, .. } => ("UPDATE".into(), name),
@@ -36,7 +36,7 @@ impl Subject {
     }
 
     /// Returns the status text of a valid document.
-    pub fn form(&self) -> &'static str {
+    pub fn valid_status(&self) -> &'static str {
         match self {
             Subject::Profile(_) => "Valid profile",
             _ => "Valid",
@@ -49,21 +49,21 @@ impl Subject {
     }
 
     /// Parses a document about this subject.
-    pub fn read(&self, text: &str) -> Result<Written, Problem> {
+    pub fn read(&self, text: &str) -> Result<ParsedDocument, Problem> {
         let spec = || DeploymentSpec::parse(text, Format::Toml, None).map(Box::new).map_err(problem);
         Ok(match self {
-            Subject::CreateDeployment { .. } => Written::Change(Intent::CreateDeployment(spec()?)),
+            Subject::CreateDeployment { .. } => ParsedDocument::Change(Intent::CreateDeployment(spec()?)),
             Subject::UpdateDeployment { id, .. } => {
-                Written::Change(Intent::UpdateDeployment { id: id.to_string(), spec: spec()? })
+                ParsedDocument::Change(Intent::UpdateDeployment { id: id.to_string(), spec: spec()? })
             }
             Subject::Authenticate { .. } => {
-                Written::Authentication(AuthAuthenticateRequest::read(text).map_err(problem)?)
+                ParsedDocument::Authentication(AuthAuthenticateRequest::read(text).map_err(problem)?)
             }
             Subject::Service { what, .. } => {
-                Written::Change(Intent::Service(Box::new(what.clone().read(text, None).map_err(problem)?)))
+                ParsedDocument::Change(Intent::Service(Box::new(what.clone().read(text, None).map_err(problem)?)))
             }
             Subject::Profile(_) => {
-                Written::Profile(Box::new(runtail_core::config::edit::profile_of(text, None).map_err(problem)?))
+                ParsedDocument::Profile(Box::new(runtail_core::config::edit::profile_of(text, None).map_err(problem)?))
             }
         })
     }
@@ -71,7 +71,7 @@ impl Subject {
 
 /// The parsed content of a document.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Written {
+pub enum ParsedDocument {
     Change(Intent),
     Authentication(AuthAuthenticateRequest),
     Profile(Box<Profile>),
@@ -172,9 +172,9 @@ impl Editor {
         }
         let (profile, text) = (self.subject.profile().into(), self.text.text());
         match self.subject.read(&text) {
-            Ok(Written::Change(intent)) => Route::Change(profile, Box::new(intent)).into(),
-            Ok(Written::Authentication(request)) => Route::SignIn(profile, Box::new(request)).into(),
-            Ok(Written::Profile(_)) => Request::DefineProfile(text).into(),
+            Ok(ParsedDocument::Change(intent)) => Route::Change(profile, Box::new(intent)).into(),
+            Ok(ParsedDocument::Authentication(request)) => Route::SignIn(profile, Box::new(request)).into(),
+            Ok(ParsedDocument::Profile(_)) => Request::DefineProfile(text).into(),
             // Every keypress validates the text, so this is unexpected.
             Err(problem) => Requests::error(problem.message),
         }

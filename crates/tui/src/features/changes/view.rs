@@ -12,7 +12,7 @@ use crate::widgets::line::{Line, Tone};
 use crate::widgets::text_area_view::text_area;
 use runtail_core::text;
 
-/// Draws the subject and its profile behind a title. The label of a profile distinguishes production without color.
+/// Draws the subject and its profile after a title. The label of a profile distinguishes production without color.
 fn about(cx: &Cx<'_>, canvas: &mut Canvas<'_>, area: Area, used: u16, name: &str, profile: &str) {
     let state = cx.session.profiles.iter().find(|p| &*p.name == profile);
     let mut line = Line::of(Tone::Plain, name).right(Tone::Dim, profile);
@@ -29,12 +29,12 @@ fn about(cx: &Cx<'_>, canvas: &mut Canvas<'_>, area: Area, used: u16, name: &str
 /// Draws the editor. Returns the position of the text cursor.
 pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let area = cx.area;
-    let (title, name) = editor.subject.words();
+    let (title, name) = editor.subject.title_and_name();
     let used = canvas.title(overlay_head(area), &title, true);
     about(cx, canvas, area, used, name, editor.subject.profile());
     let state = match &editor.problem {
         None => {
-            let line = Line::of(Tone::Good, "● ").with(Tone::Dim, editor.subject.form());
+            let line = Line::of(Tone::Good, "● ").with(Tone::Dim, editor.subject.valid_status());
             let key =
                 cx.session.keymap.keys_of("editor.preview").first().map(|key| key.to_string()).unwrap_or_default();
             match editor.subject {

@@ -24,7 +24,7 @@ pub(super) fn deployments(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
     let rows = below(area, 2);
     let list = &d.list;
     if list.is_empty() {
-        let (tone, words) = nothing(d, cx);
+        let (tone, words) = empty_state(d, cx);
         return canvas.words(rows, tone, &words);
     }
     let selected = list.picker.selected.as_deref();
@@ -211,7 +211,7 @@ pub(super) fn revision_age(profile: &ProfileState, revision: &Revision, now: Tim
     revision.created_at.map(|at| text::age(profile.since(at, now))).unwrap_or_default()
 }
 
-fn nothing(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
+fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
     if !d.list.filter().is_empty() {
         let fields = super::columns::FIELDS.join(", ");
         let filter = text::clean(d.list.filter().text()).into_owned();

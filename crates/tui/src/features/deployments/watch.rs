@@ -1,4 +1,4 @@
-//! Watched revisions: each is polled until it finishes, whatever is selected.
+//! Watched revisions: each is polled until it finishes, regardless of the selection.
 
 use super::Deployments;
 use super::list::Row;

@@ -36,7 +36,7 @@ pub(super) fn draw(logs: &LogView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     canvas.line(area.x + 1, area.y + 1, area.w.saturating_sub(2), &status_line(cx, logs));
     let rows = below(area, HEAD);
     if logs.rows().end == 0 {
-        let (tone, words) = nothing(logs);
+        let (tone, words) = empty_state(logs);
         return canvas.words(rows, tone, &words);
     }
     let shown: Vec<u64> = window(&logs.rows(), logs.place.top, rows.h as usize).map(|spot| spot.key).collect();
@@ -134,7 +134,7 @@ fn entry_line(cx: &Cx<'_>, logs: &LogView, entry: &Entry, dated: bool, leveled: 
     line
 }
 
-fn nothing(logs: &LogView) -> (Tone, String) {
+fn empty_state(logs: &LogView) -> (Tone, String) {
     if let Some(error) = logs.sources.iter().find_map(|s| s.error.as_ref()) {
         return (Tone::Bad, format!("{}\n\nRetrying automatically if possible; press r to retry now.", error.story()));
     }

@@ -23,7 +23,7 @@ impl Catalogue {
         }
     }
 
-    /// Toggles the use of a profile beside the others, once it is reachable.
+    /// Starts using a profile along with the others if it is reachable, or stops using it.
     fn toggle_use(&mut self, name: &str) -> Requests {
         let Some(known) = self.known_mut(name) else { return Requests::none() };
         if known.is_coming() {

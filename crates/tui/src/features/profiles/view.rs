@@ -76,8 +76,8 @@ fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     canvas.line(head.x + used + 3, head.y, head.w.saturating_sub(used + 3), &about);
     let columns = Columns::of(cx, area.w);
     let row = |texts: [&str; 7]| columns.line(texts.map(|text| (Tone::Dim, text.to_string())));
-    let heads = ["", "NAME", "LABEL", "WHERE", "KEY", "WRITING", "STATE"];
-    canvas.line(area.x, area.y, area.w, &row(heads));
+    let headers = ["", "NAME", "LABEL", "WHERE", "KEY", "WRITING", "STATE"];
+    canvas.line(area.x, area.y, area.w, &row(headers));
     let catalogue = &cx.session.catalogue;
     let rows = rows(cx);
     let shown = page.picker.window(catalogue.all.len(), rows);

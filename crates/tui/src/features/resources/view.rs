@@ -15,7 +15,7 @@ pub(super) fn browse(list: &Browse, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     head(cx.session, list, canvas, Area { x: 1, y: 2, w: area.w, h: 1 });
     let shown = list.ids();
     if shown.is_empty() {
-        let (tone, text) = nothing(cx.session, list);
+        let (tone, text) = empty_state(cx.session, list);
         return canvas.words(Area { x: 0, ..area }, tone, &text);
     }
     let now = cx.session.server_time(&list.profile);
@@ -67,7 +67,7 @@ fn head(session: &Session, list: &Browse, canvas: &mut Canvas<'_>, area: Area) {
 }
 
 /// Returns the text to show if there are no rows.
-fn nothing(session: &Session, list: &Browse) -> (Tone, String) {
+fn empty_state(session: &Session, list: &Browse) -> (Tone, String) {
     let what = list.of.plural();
     match (&list.rows.value, &list.rows.error) {
         _ if !list.filter.is_empty() => {

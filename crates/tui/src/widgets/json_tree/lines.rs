@@ -210,12 +210,12 @@ pub fn gist(doc: &Doc, node: u32) -> String {
         let list = field(node, list).filter(|list| doc.kind(*list) == Kind::Array)?;
         doc.children(list).take(16).find_map(|item| text(item, wanted))
     };
-    let said = text(node, "\"content\"").or_else(|| within("\"content\"", "\"text\""));
-    let said = said.or_else(|| Some(format!("→ {}", within("\"tool_calls\"", "\"name\"")?)));
+    let content = text(node, "\"content\"").or_else(|| within("\"content\"", "\"text\""));
+    let content = content.or_else(|| Some(format!("→ {}", within("\"tool_calls\"", "\"name\"")?)));
     let words = [
         text(node, "\"type\"").or_else(|| text(node, "\"role\"")),
         text(node, "\"name\""),
-        said.or_else(|| text(node, "\"text\"")).or_else(|| text(node, "\"title\"")),
+        content.or_else(|| text(node, "\"text\"")).or_else(|| text(node, "\"title\"")),
     ];
     words.into_iter().flatten().map(|word| format!(" · {word}")).collect()
 }

@@ -250,8 +250,8 @@ impl AnswerCard {
         }
         let mut is_restored = false;
         for (question, draft) in self.questions.iter().zip(&mut self.drafts) {
-            let is_its = |kept: &&KeptDraft| kept.thread == self.thread && kept.question == *question;
-            if let Some(kept) = kept.iter().find(is_its) {
+            let is_own = |kept: &&KeptDraft| kept.thread == self.thread && kept.question == *question;
+            if let Some(kept) = kept.iter().find(is_own) {
                 *draft = kept.draft.clone();
                 is_restored = true;
             }
