@@ -201,7 +201,7 @@ fn of_command(command: &'static Command, argument: &str) -> Offer {
     Offer {
         line: format!("{}{gap}{argument}", command.name),
         shown: format!("{} {}", command.name, command.takes.name()),
-        note: command.help.to_string(),
+        note: command.help().to_string(),
         takes_argument: command.takes != Takes::Nothing && argument.is_empty(),
     }
 }

@@ -86,7 +86,7 @@ fn run(cx: &Cx<'_>, line: &str) -> Requests {
     let mut out: Requests = Pref::Line(line.to_string()).into();
     let screen = || cx.lookup.screens().iter().find(|(name, _)| *name == line);
     match (parse_target::read(line), completions::split(line), screen()) {
-        (_, Some((command, argument)), _) => out.extend((command.run)(cx, argument)),
+        (_, Some((command, argument)), _) => out.extend(command.run(cx, argument)),
         (Some(_), None, _) => out.push(Request::Go(Destination::Address(line.to_string()))),
         (None, None, Some((name, _))) => out.push(Route::Screen(name)),
         // `line_to_run` returns only valid lines.
