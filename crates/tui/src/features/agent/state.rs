@@ -19,7 +19,7 @@ pub enum Tab {
     Runs,
 }
 
-/// Rows requested initially, and additional rows at each end of the list.
+/// Rows requested initially, and added each time the end of the list is reached.
 pub const PAGE: usize = 50;
 /// Maximum rows that the services return at once.
 pub const MAX_ROWS: usize = 1000;

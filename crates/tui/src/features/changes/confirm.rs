@@ -60,7 +60,7 @@ pub enum Stage {
     Ready(Box<Preview>),
     /// It was sent; waiting for the response.
     Sending(Box<Preview>),
-    /// It was sent, or nearly, and failed.
+    /// It failed, before or after it was sent.
     Failed(Box<Preview>, ApiError),
 }
 

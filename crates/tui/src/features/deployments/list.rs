@@ -302,7 +302,7 @@ impl DeploymentList {
             let id = format!("{}/{}", profile.name, deployment.id);
             let at = self.index.get(&id).copied();
             let old = match at {
-                // A page only adds rows until the list is complete.
+                // A page adds rows; only the complete list updates known ones.
                 Some(_) if part == Part::Page => continue,
                 Some(at) => self.rows.get(at).cloned(),
                 None => known.remove(&id),

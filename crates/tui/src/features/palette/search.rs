@@ -1,4 +1,4 @@
-//! Searches an id on the servers of all profiles in use, several at once. Opens the first match, and names every server that
+//! Searches for an id on the servers of all profiles in use, several at once. Opens the first match, and names every server that
 //! failed.
 
 use super::PaletteState;
