@@ -471,9 +471,13 @@ fn the_doctor_looks_while_its_page_is_open() {
         Check::bad(Fault::Access, "access", "401: no").seen("GET https://h/v2").likely("revoked").to_do("replace it");
     tell(&mut dash, Some(Check { profile: Some("prod-us".into()), ..bad }));
     let text = dash.screen();
-    for line in
-        ["This machine", "✓ network        no proxy", "Profile prod-us", "✗ access         401: no", "Likely cause  revoked"]
-    {
+    for line in [
+        "This machine",
+        "✓ network        no proxy",
+        "Profile prod-us",
+        "✗ access         401: no",
+        "Likely cause  revoked",
+    ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
     tell(&mut dash, None);

@@ -69,7 +69,7 @@ impl<'a> Block<'a> {
             rows: Vec::new(),
             depth: 0,
             prefixes: Vec::new(),
-            taken: 0,
+            prefix_width: 0,
             lists: Vec::new(),
             spans: Vec::new(),
             strong: 0,
