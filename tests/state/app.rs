@@ -474,9 +474,13 @@ fn doctor_runs_while_its_page_is_open() {
         Check::bad(Fault::Access, "access", "401: no").seen("GET https://h/v2").likely("revoked").to_do("replace it");
     send_check(&mut dash, Some(Check { profile: Some("prod-us".into()), ..bad }));
     let text = dash.screen();
-    for line in
-        ["This machine", "✓ network        no proxy", "Profile prod-us", "✗ access         401: no", "likely  revoked"]
-    {
+    for line in [
+        "This machine",
+        "✓ network        no proxy",
+        "Profile prod-us",
+        "✗ access         401: no",
+        "Likely cause  revoked",
+    ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
     send_check(&mut dash, None);

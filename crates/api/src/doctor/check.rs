@@ -128,9 +128,9 @@ impl Check {
         if self.state == State::Good {
             return Vec::new();
         }
-        let evidence = self.evidence.iter().map(|line| ("seen", line.as_str()));
-        let cause = self.cause.iter().map(|line| ("likely", line.as_str()));
-        let todo = self.todo.iter().map(|line| ("do", line.as_str()));
+        let evidence = self.evidence.iter().map(|line| ("Evidence", line.as_str()));
+        let cause = self.cause.iter().map(|line| ("Likely cause", line.as_str()));
+        let todo = self.todo.iter().map(|line| ("Fix", line.as_str()));
         evidence.chain(cause).chain(todo).collect()
     }
 

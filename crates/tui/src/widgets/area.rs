@@ -9,7 +9,7 @@ pub struct Area {
     pub h: u16,
 }
 
-/// The part of a pane that is under its heading lines.
+/// Returns the part of a pane below its heading lines.
 pub fn below(area: Area, lines: u16) -> Area {
     let lines = lines.min(area.h);
     Area { y: area.y + lines, h: area.h - lines, ..area }

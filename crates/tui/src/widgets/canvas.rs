@@ -1,4 +1,4 @@
-//! Text, rules and frames on a buffer of cells.
+//! Draws text, rules and frames into a buffer of cells.
 
 use super::area::Area;
 use super::line::{Line, Piece, Tone, wrap};
@@ -11,14 +11,14 @@ fn right_width(line: &Line) -> u16 {
     line.right.iter().map(|p| text::width(&p.text) as u16).sum()
 }
 
-/// A buffer to put text on.
+/// A buffer to draw into.
 pub struct Canvas<'a> {
     pub(crate) buffer: &'a mut Buffer,
     pub(crate) theme: Paint<'a>,
 }
 
 impl Canvas<'_> {
-    /// Puts cleaned text on a line, cut to a width; says how many columns it took.
+    /// Draws sanitized text on one line, cut to a width. Returns the columns used.
     pub(crate) fn text(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) -> u16 {
         let area = self.buffer.area;
         if y >= area.height || x >= area.width {
@@ -29,7 +29,7 @@ impl Canvas<'_> {
         end - x
     }
 
-    /// Puts text that others wrote.
+    /// Sanitizes and draws text from outside.
     pub(crate) fn foreign(&mut self, x: u16, y: u16, width: u16, text: &str, tone: Tone) -> u16 {
         let style = self.theme.style(tone);
         self.text(x, y, width, &text::clean(text), style)
@@ -43,7 +43,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// A frame with a title in its upper edge and what can be pressed in its lower one; the title gives way.
+    /// Draws a frame with a title and `right` in its upper edge and the keys in its lower one. A long title is cut.
     pub(crate) fn frame(&mut self, area: Area, title: &str, right: &Line, keys: &str) {
         let style = self.theme.style(Tone::Accent);
         let (last, bottom) = (area.x + area.w.saturating_sub(1), area.y + area.h.saturating_sub(1));
@@ -79,14 +79,14 @@ impl Canvas<'_> {
         }
     }
 
-    /// Puts a line. What stands at its right gives way where there is no room for both.
+    /// Draws a line, without its right pieces if there is no room for both.
     pub(crate) fn line(&mut self, x: u16, y: u16, width: u16, line: &Line) {
         let right = right_width(line);
         let room = if right > 0 && line.width() as u16 + right + 2 <= width { width - right } else { width };
         self.line_in(x, y, width, line, room);
     }
 
-    /// Puts a line whose right must be seen: its left is cut where there is no room for both.
+    /// Draws a line, cutting its left pieces if there is no room for both.
     pub(crate) fn line_for_right(&mut self, x: u16, y: u16, width: u16, line: &Line) {
         let right = right_width(line);
         let room = if right + 8 <= width { width - right - u16::from(right > 0) } else { width };
@@ -112,7 +112,7 @@ impl Canvas<'_> {
         }
     }
 
-    /// The one selection mark: `▌`, and reverse where the pane has the focus.
+    /// Marks the selected row with `▌`, and in a focused pane with reverse video.
     pub(crate) fn select(&mut self, area: Area, y: u16, focused: bool) {
         let style = self.theme.style(if focused { Tone::Accent } else { Tone::Dim });
         self.text(area.x + 1, y, 1, "▌", style);
@@ -128,19 +128,19 @@ impl Canvas<'_> {
         for x in x..(x + width).min(self.buffer.area.width) {
             let cell = &mut self.buffer[(x, y)];
             cell.modifier.remove(Modifier::DIM);
-            // A colour would become a coloured block.
+            // Reversed, a foreground color would become a colored block.
             cell.fg = ratatui::style::Color::Reset;
             cell.modifier.insert(Modifier::REVERSED);
         }
     }
 
-    /// A title in capitals, with the focus mark; says how many columns it took.
+    /// Draws a title in the focused or unfocused style. Returns the columns used.
     pub(crate) fn title(&mut self, area: Area, title: &str, focused: bool) -> u16 {
         let style = self.theme.title(focused);
         self.text(area.x + 1, area.y, area.w.saturating_sub(1), title, style)
     }
 
-    /// A few lines of words where there are no rows: what is it, why, what can I press.
+    /// Draws wrapped text in place of rows. `tone` applies to the first paragraph, the others are dim.
     pub(crate) fn words(&mut self, area: Area, tone: Tone, text: &str) {
         let width = area.w.saturating_sub(4).min(88) as usize;
         let lines = wrap(text, width);

@@ -1,4 +1,4 @@
-//! What changed between two states, as people read a diff: where, and the old and the new value.
+//! The lines of a diff between two states: the path of each change, its old and its new value.
 
 use super::json_tree::{change_glyph, change_tone, gist};
 use super::line::{Line, Tone};
@@ -6,17 +6,17 @@ use runtail_core::text;
 use runtail_stream::projection::difference::{Change, ChangeKind, Difference};
 use runtail_stream::projection::document::{Doc, Kind, head as start};
 
-/// Bytes of a value that may be on its line.
-const SEEN: usize = 4096;
-/// Paths are cut at their front where the room is smaller.
-const PATH: usize = 200;
+/// Maximum bytes of a value on its line.
+const MAX_VALUE: usize = 4096;
+/// Maximum columns of a path. Longer paths are cut at the front.
+const MAX_PATH: usize = 200;
 
-/// While states are compared.
+/// Returns the line shown while states are compared.
 pub fn comparing() -> Line {
     Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "comparing …")
 }
 
-/// How much changed, in words, and since when. Lists that were compared by position are told of below.
+/// Returns the counts of changes, followed by `about`, and a note for each list that was compared by position.
 pub fn head(difference: &Difference, about: &Line, width: usize) -> Vec<Line> {
     let mut line = Line::new();
     for (kind, word) in [
@@ -46,18 +46,18 @@ pub fn head(difference: &Difference, about: &Line, width: usize) -> Vec<Line> {
     lines
 }
 
-/// How many changes there are beyond those that are kept.
+/// Returns a line with the number of changes that were not kept.
 pub fn rest(difference: &Difference) -> Option<Line> {
     let more = difference.total().checked_sub(difference.changes.len() as u64).filter(|more| *more > 0)?;
     Some(Line::of(Tone::Dim, &format!("… and {} more changes", text::count(more))))
 }
 
-/// One change: on one line where there is room, else the values on lines of their own.
+/// Returns the lines of a change: one line if it fits, otherwise a line for each value.
 pub fn change(difference: &Difference, change: &Change, width: usize) -> Vec<Line> {
     let Difference { old, new, .. } = difference;
     let (doc, node) = if change.kind == ChangeKind::Removed { (old, change.old) } else { (new, change.new) };
     let head = Line::of(change_tone(change.kind), &format!("{} ", change_glyph(change.kind)))
-        .with(Tone::Dim, &path(doc, node, width.saturating_sub(2).min(PATH)));
+        .with(Tone::Dim, &path(doc, node, width.saturating_sub(2).min(MAX_PATH)));
     let values = match change.kind {
         ChangeKind::Added => vec![value(new, change.new)],
         ChangeKind::Removed => vec![value(old, change.old)],
@@ -86,13 +86,13 @@ pub fn change(difference: &Difference, change: &Change, width: usize) -> Vec<Lin
             (true, _) => Line::of(Tone::Good, "    + "),
             (false, _) => Line::of(Tone::Plain, "    "),
         };
-        lines.push(cut(sign, value, width));
+        lines.push(append_cut(sign, value, width));
     }
     lines
 }
 
-/// Puts a value behind what stands there, with its size where it has to be cut.
-fn cut(mut line: Line, value: Line, width: usize) -> Line {
+/// Appends a value to a line. A cut value keeps its size visible.
+fn append_cut(mut line: Line, value: Line, width: usize) -> Line {
     let room = width.saturating_sub(line.width());
     let Some((last, first)) = value.left.split_last() else { return line };
     let Some(first) = first.first() else {
@@ -105,14 +105,14 @@ fn cut(mut line: Line, value: Line, width: usize) -> Line {
     line
 }
 
-/// The path of a node; of a long one its end.
+/// Returns the path of a node, cut at the front.
 fn path(doc: &Doc, node: u32, room: usize) -> String {
     let whole = doc.path(node);
     let clean = text::clean(&whole);
     tail(&clean, room)
 }
 
-/// The end of a cleaned text that fits a width.
+/// Returns the end of a sanitized text that fits a width.
 pub fn tail(clean: &str, room: usize) -> String {
     if text::width(clean) <= room {
         return clean.to_string();
@@ -129,17 +129,17 @@ pub fn tail(clean: &str, room: usize) -> String {
     format!("…{}", &clean[from..])
 }
 
-/// A value in short: its text, and its size where that is not all of it.
+/// Returns a value in short, with its size if the value is long.
 fn value(doc: &Doc, node: u32) -> Line {
     let raw = doc.value(node);
     let size = doc.size(node);
     match doc.kind(node) {
         Kind::Text => {
-            let (shown, all) = start(raw, SEEN);
+            let (shown, all) = start(raw, MAX_VALUE);
             let line = Line::of(Tone::Plain, &format!("\"{shown}{}", if all { "\"" } else { "…" }));
             if size > 60 { line.with(Tone::Dim, &format!("  {}", text::bytes(size - 2))) } else { line }
         }
-        Kind::Other => Line::of(Tone::Plain, text::head(raw, SEEN)),
+        Kind::Other => Line::of(Tone::Plain, text::head(raw, MAX_VALUE)),
         Kind::Object | Kind::Array if size <= 60 => Line::of(Tone::Plain, raw),
         kind => {
             let noun = if kind == Kind::Object { "field" } else { "item" };
@@ -152,12 +152,12 @@ fn value(doc: &Doc, node: u32) -> Line {
     }
 }
 
-/// What was appended to a text.
+/// Returns the text that was appended to a value.
 fn appended(doc: &Doc, change: &Change) -> Line {
-    // Behind its quote and what was there before.
+    // Skip the opening quote and the old text.
     let rest = doc.value(change.new).get(change.kept as usize + 1..).unwrap_or_default();
     let rest = rest.strip_suffix('"').unwrap_or(rest);
-    let (shown, all) = start(rest, SEEN);
+    let (shown, all) = start(rest, MAX_VALUE);
     let more = if all { "" } else { "…" };
     Line::of(Tone::Plain, &format!("…{shown}{more}")).with(Tone::Dim, &format!("  +{}", text::bytes(rest.len() as u64)))
 }

@@ -1,40 +1,39 @@
-//! What changed in the state that is shown: compared with the one before it in its namespace, or with one that was marked.
-//! Large states are compared beside the screen.
+//! Compares the shown state with the previous one in its namespace, or with a marked one. Large states are compared in the
+//! background.
 
 use super::diff_lines as lines;
-use super::jobs::{AT_ONCE, Part, Side, Task, Work};
+use super::jobs::{AT_ONCE, DocSource, Part, Task, Work};
 use super::line::Line;
 use super::scroll::{Place, Rows, Spot, window};
 use runtail_stream::projection::difference::{Change, ChangeKind, Difference};
 use runtail_stream::projection::document::{Doc, Excerpt, Kind, unquote};
 use std::sync::Arc;
 
-/// What a state is compared with.
+/// The state to compare with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Base {
-    /// The state before it in its namespace.
+    /// The previous state in its namespace.
     #[default]
     Before,
-    /// The state that was marked.
+    /// The marked state.
     Marked,
 }
 
-/// Two states, by their numbers on the tape: the older one, or the one that was marked, and the one that is shown.
+/// Two states, by the numbers of their events: the older or marked one, and the shown one.
 pub type Pair = (u64, u64);
 
-/// A comparison, and where the reader is in it.
+/// A comparison, and the scroll position in it.
 #[derive(Debug, Default)]
 pub struct Comparison {
-    /// What the state is compared with.
     pub base: Base,
-    /// Whether what changed is shown, and not the state.
+    /// Whether the changes are shown instead of the state.
     pub shown: bool,
-    /// The line above the changes: the states that are compared, in words.
+    /// The line above the changes, which names the compared states.
     about: Line,
     pair: Option<Pair>,
     result: Option<Arc<Difference>>,
     work: Option<Work>,
-    /// The state that was compared last: it is the older one of the next comparison, as a rule.
+    /// The new state of the last comparison. It is usually the old state of the next one.
     recent: Option<(u64, Arc<Doc>)>,
     place: Option<Place>,
     width: usize,
@@ -42,15 +41,15 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares two states, where these are not compared already. `about` says which ones they are. The new one was read;
-    /// of the old one the text is enough. Returns whether there is another result than before.
+    /// Compares two states, unless they are the current pair. `about` names them. Only the new one must be parsed. Returns
+    /// whether the result changed.
     pub fn compare(&mut self, pair: Pair, about: Line, old: Excerpt, new: &Arc<Doc>) -> bool {
         self.about = about;
         if self.pair == Some(pair) {
             return false;
         }
         let recent = self.recent.as_ref().filter(|(number, _)| *number == pair.0);
-        let old = recent.map_or(Side::Text(old), |(_, doc)| Side::Read(doc.clone()));
+        let old = recent.map_or(DocSource::Text(old), |(_, doc)| DocSource::Parsed(doc.clone()));
         self.clear();
         self.pair = Some(pair);
         self.recent = Some((pair.1, new.clone()));
@@ -62,38 +61,37 @@ impl Comparison {
         true
     }
 
-    /// There is nothing to compare with.
+    /// Removes the comparison: there is no state to compare with.
     pub fn clear(&mut self) {
         (self.pair, self.result, self.work, self.place) = (None, None, None, None);
     }
 
-    /// What came out, where the states were compared.
+    /// Returns the result of a finished comparison.
     pub fn result(&self) -> Option<&Arc<Difference>> {
         self.result.as_ref()
     }
 
-    /// The states that are compared.
+    /// Returns the compared states.
     pub fn pair(&self) -> Option<Pair> {
         self.pair
     }
 
-    /// The work that is to be done for it beside the screen.
+    /// Returns the background job of the comparison.
     pub fn work(&self) -> Option<&Work> {
         self.work.as_ref()
     }
 
-    /// The same, to be numbered.
     pub fn work_mut(&mut self) -> Option<&mut Work> {
         self.work.as_mut()
     }
 
-    /// Takes what came of its work. Returns whether that was the result.
+    /// Applies the progress of its job. Returns whether this was the result.
     pub fn take(&mut self, number: u64, part: &Part) -> bool {
         let Some(work) = self.work.as_mut().filter(|work| work.number == number) else { return false };
         match part {
             Part::Progress(done) => work.done = *done,
             Part::Compared(difference) => (self.result, self.work) = (Some(difference.clone()), None),
-            // It is not begun again: it would fail again.
+            // Not started again: it would fail again.
             Part::Failed => self.work = None,
             Part::Read(_) | Part::Found { .. } => {}
         }
@@ -104,20 +102,20 @@ impl Comparison {
         self.place.unwrap_or(Place::at_start())
     }
 
-    /// Lays out for a window.
+    /// Adjusts the layout to the size of the window.
     pub fn prepare(&mut self, width: usize, height: usize) {
         (self.width, self.height) = (width, height);
         self.go(|place, rows, height| place.fill(rows, height));
     }
 
-    /// A change of place by hand.
+    /// Changes the scroll position.
     pub fn go(&mut self, change: impl FnOnce(&mut Place, &Comparison, usize)) {
         let mut place = self.place();
         change(&mut place, self, self.height);
         self.place = Some(place);
     }
 
-    /// The lines of the window, each with whether the cursor is on it.
+    /// Returns the lines of the window, and whether the cursor is on each.
     pub fn window(&self) -> Vec<(Line, bool)> {
         if self.work.is_some() {
             return vec![(lines::comparing(), false)];
@@ -128,8 +126,8 @@ impl Comparison {
             .collect()
     }
 
-    /// The lines of an entry: the first one says what is compared, the others are changes, and the last one tells of those
-    /// that are not kept.
+    /// Returns the lines of an entry. The first entry is the heading, the last one counts the changes that were not kept, and
+    /// the others are changes.
     fn lines(&self, key: u64) -> Vec<Line> {
         let Some(difference) = &self.result else { return Vec::new() };
         if key == 0 {
@@ -141,19 +139,19 @@ impl Comparison {
         }
     }
 
-    /// The change under the cursor.
+    /// Returns the change under the cursor.
     fn under_cursor(&self) -> Option<(&Difference, &Change)> {
         let difference = self.result.as_ref()?;
         let at = usize::try_from(self.place().cursor.key.checked_sub(1)?).ok()?;
         Some((difference, difference.changes.get(at)?))
     }
 
-    /// The path of the change under the cursor.
+    /// Returns the path of the change under the cursor.
     pub fn path_under_cursor(&self) -> Option<String> {
         self.under_cursor().map(|(difference, change)| difference.path(change))
     }
 
-    /// The value under the cursor as it is now, or as it was where it is gone: what copy gives.
+    /// Returns the value under the cursor for the clipboard: the new value, or the old one if it was removed.
     pub fn value_under_cursor(&self) -> Option<String> {
         let (difference, change) = self.under_cursor()?;
         let (doc, node) = match change.kind {
@@ -164,12 +162,12 @@ impl Comparison {
         Some(if doc.kind(node) == Kind::Text { unquote(raw) } else { raw.to_string() })
     }
 
-    /// The node of the state that is shown at which something changed, under the cursor.
+    /// Returns the node of the shown state that the change under the cursor is about.
     pub fn node_under_cursor(&self) -> Option<u32> {
         self.under_cursor().map(|(_, change)| change.new)
     }
 
-    /// To the next change, or the one before.
+    /// Moves the cursor to the next or previous change.
     pub fn next_change(&mut self, forward: bool) {
         self.go(|place, rows, height| {
             let key = place.cursor.key;

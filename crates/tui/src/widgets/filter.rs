@@ -1,9 +1,9 @@
-//! The filter of a list: words that must all fit. `text` is looked for in the row's names (letters in order are enough),
-//! `field:text` in one field, and `!` before either turns it round.
+//! The filter of a list: words that must all match. `text` is searched in the names of a row (its letters in order are
+//! enough), `field:text` in one field, and `!` before either excludes the matches.
 
 use std::borrow::Cow;
 
-/// A filter as it was typed, and what it means.
+/// A filter as it was typed, with its parsed terms.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
     text: String,
@@ -17,36 +17,36 @@ struct Term {
     wanted: Needle,
 }
 
-/// A text to look for in others, whatever the case of either.
+/// A text to search for, ignoring case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Needle {
     /// In lower case.
     text: String,
 }
 
-/// How well a row fits: those that contain the words come before those that only have their letters.
+/// How well a row matches. Rows that contain the words are listed before rows that only have their letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
-    /// Every word is there as it is.
+    /// The row contains every word.
     Contains,
-    /// The letters are there, in order.
-    Letters,
+    /// The row has the letters of the words, in order.
+    Subsequence,
 }
 
 /// A row that can be filtered.
 pub trait Fields {
-    /// The names that a word without a field is looked for in; in the first one letter by letter too.
+    /// Returns the names that a word without a field is searched in. The first one may also match by letters in order.
     fn names(&self) -> [Cow<'_, str>; 2];
-    /// Whether one of the other texts that a word may be contained in is one that is looked for. Nothing is made for it: a log
-    /// is asked a hundred thousand times at every key.
+    /// Returns whether `fits` accepts one of the row's other texts. Must not allocate: a log calls it for 100,000 lines at
+    /// every keypress.
     fn any_word(&self, fits: impl Fn(&str) -> bool) -> bool;
-    /// The text of a field that the filter knows.
+    /// Returns the text of a known field.
     fn field(&self, name: &'static str) -> Cow<'_, str>;
 }
 
 impl Filter {
-    /// Reads a filter. `fields` are the names that may stand before a colon; with anything else there (an address, say)
-    /// the whole word is a text. What is not finished yet (`!`, `name:`) asks for nothing.
+    /// Parses a filter. `fields` are the names allowed before a colon; a word with another prefix (a URL, for example) is a
+    /// plain text. Unfinished words (`!`, `name:`) match everything.
     pub fn new(text: &str, fields: &[&'static str]) -> Filter {
         let mut terms = Vec::new();
         for word in text.split_whitespace() {
@@ -61,25 +61,25 @@ impl Filter {
         Filter { text: text.to_string(), terms }
     }
 
-    /// As it was typed.
+    /// Returns the filter as it was typed.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether every row passes.
+    /// Returns whether every row matches.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Whether a row passes, and how well.
+    /// Returns how well a row matches, or `None` if it does not.
     pub fn fit(&self, row: &impl Fields) -> Option<Fit> {
         let mut worst = Fit::Contains;
         for term in &self.terms {
             let fit = term.fit(row);
             match (fit, term.negated) {
                 (Some(fit), false) => worst = worst.max(fit),
-                // Letters that happen to be there are no reason to leave a row out.
-                (None | Some(Fit::Letters), true) => {}
+                // Only a contained word excludes a row; scattered letters are too weak a match.
+                (None | Some(Fit::Subsequence), true) => {}
                 _ => return None,
             }
         }
@@ -97,23 +97,22 @@ impl Term {
         if names.iter().any(|name| contains(name)) || row.any_word(contains) {
             return Some(Fit::Contains);
         }
-        has_letters(&names[0], &self.wanted.text).then_some(Fit::Letters)
+        is_subsequence(&names[0], &self.wanted.text).then_some(Fit::Subsequence)
     }
 }
 
 impl Needle {
-    /// Looks for this text.
     pub fn new(text: &str) -> Needle {
         Needle { text: lower(text).collect() }
     }
 
-    /// Whether there is nothing to look for.
+    /// Returns whether the searched text is empty.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Whether a text contains it. Nothing is copied: this is asked of all lines of a log, and of all values of a document
-    /// of 50 MB, at every key. A needle of ASCII is found in ASCII alone (not in the sign for Kelvin, say).
+    /// Returns whether a text contains the needle. Does not allocate, because every keypress searches all lines of a log, or
+    /// all values of a 50 MB document. An ASCII needle matches only ASCII text (not the Kelvin sign, for example).
     pub fn is_in(&self, text: &str) -> bool {
         let Some(&first) = self.text.as_bytes().first() else { return true };
         if !self.text.is_ascii() {
@@ -129,13 +128,13 @@ impl Needle {
     }
 }
 
-/// Letter by letter, so that what a letter becomes does not depend on where it stands, as a final sigma does.
+/// Lowercases each letter by itself, so that the result does not depend on its position as a final sigma does.
 fn lower(text: &str) -> impl Iterator<Item = char> + '_ {
     text.chars().flat_map(char::to_lowercase)
 }
 
-/// Whether a text has all letters in their order.
-fn has_letters(text: &str, wanted: &str) -> bool {
+/// Returns whether a text has all letters of another one, in order.
+fn is_subsequence(text: &str, wanted: &str) -> bool {
     let mut letters = lower(text);
     wanted.chars().all(|letter| letters.any(|l| l == letter))
 }
@@ -164,11 +163,11 @@ mod tests {
     }
 
     #[test]
-    fn words_letters_fields_and_their_opposites() {
+    fn words_letters_fields_and_exclusions_are_matched() {
         for (filter, wanted) in [
             ("", Some(Fit::Contains)),
             ("BOT", Some(Fit::Contains)),
-            ("sptb", Some(Fit::Letters)),
+            ("sptb", Some(Fit::Subsequence)),
             ("failed", Some(Fit::Contains)),
             ("failed bot", Some(Fit::Contains)),
             ("failed invoice", None),
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_the_case() {
+    fn needles_ignore_case() {
         for (wanted, text, found) in [
             ("", "", true),
             ("a", "", false),
@@ -213,7 +212,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_needle_is_found_where_lower_case_contains_it(wanted in "[aAbB.{\\[é]{0,4}", text in "[aAbB.{\\[éÉ日]{0,12}") {
+        fn a_needle_matches_like_lowercase_contains(wanted in "[aAbB.{\\[é]{0,4}", text in "[aAbB.{\\[éÉ日]{0,12}") {
             prop_assert_eq!(Needle::new(&wanted).is_in(&text), text.to_lowercase().contains(&wanted.to_lowercase()));
         }
     }

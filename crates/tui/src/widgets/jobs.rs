@@ -1,6 +1,6 @@
-//! Work that would stop the screen: reading, searching and comparing large documents. The state declares it, a task beside
-//! the screen does it in short steps, and each tells how far it is. What is no longer wanted is stopped between two steps;
-//! only a comparison itself is one step, half a second where both states have 50 MB.
+//! Background jobs: parsing, searching and comparing documents that are too large for the UI thread. The state declares a job,
+//! a background task runs it in short steps, and each step reports its progress. A job that is no longer needed is stopped
+//! between two steps. Only a comparison is a single step, half a second for two states of 50 MB.
 
 use super::json_tree::{Found, Searching};
 use crate::widgets::pattern::Pattern;
@@ -8,9 +8,9 @@ use runtail_stream::projection::difference::Difference;
 use runtail_stream::projection::document::{Doc, Excerpt, Reading};
 use std::sync::Arc;
 
-/// Texts of up to so many bytes are read, searched and compared at once.
+/// Texts of up to this many bytes are parsed, searched and compared without a job.
 pub const AT_ONCE: usize = 512_000;
-/// Bytes that one step of a job works on.
+/// Bytes that one step of a job processes.
 const STEP: usize = 2_000_000;
 
 /// A unit of background work. Compared by identity: two equal requests are still two jobs.
@@ -21,31 +21,30 @@ pub struct Task(Arc<Kind>);
 enum Kind {
     Read(Excerpt),
     Search(Arc<Doc>, Pattern),
-    Compare(Side, Arc<Doc>),
+    Compare(DocSource, Arc<Doc>),
 }
 
-/// A document to compare with: one that was read, or its text.
+/// A document to compare with: already parsed, or as text.
 #[derive(Debug, Clone)]
-pub enum Side {
-    /// It was read before.
-    Read(Arc<Doc>),
+pub enum DocSource {
+    Parsed(Arc<Doc>),
     Text(Excerpt),
 }
 
-impl Side {
-    /// Bytes of its text.
+impl DocSource {
+    /// Returns the bytes of its text.
     pub fn bytes(&self) -> usize {
         match self {
-            Side::Read(doc) => doc.bytes(),
-            Side::Text(text) => text.len(),
+            DocSource::Parsed(doc) => doc.bytes(),
+            DocSource::Text(text) => text.len(),
         }
     }
 
-    /// The document, read now where it was not.
+    /// Returns the document, and parses it if needed.
     pub fn doc(&self) -> Arc<Doc> {
         match self {
-            Side::Read(doc) => doc.clone(),
-            Side::Text(text) => Arc::new(Doc::new(text.clone())),
+            DocSource::Parsed(doc) => doc.clone(),
+            DocSource::Text(text) => Arc::new(Doc::new(text.clone())),
         }
     }
 }
@@ -57,18 +56,18 @@ impl PartialEq for Task {
 }
 
 impl Task {
-    /// Reads a text.
+    /// Creates a task that parses a text.
     pub fn read(text: Excerpt) -> Task {
         Task(Arc::new(Kind::Read(text)))
     }
 
-    /// Searches a document.
+    /// Creates a task that searches a document.
     pub fn search(doc: Arc<Doc>, pattern: Pattern) -> Task {
         Task(Arc::new(Kind::Search(doc, pattern)))
     }
 
-    /// Compares two documents.
-    pub fn compare(old: Side, new: Arc<Doc>) -> Task {
+    /// Creates a task that compares two documents.
+    pub fn compare(old: DocSource, new: Arc<Doc>) -> Task {
         Task(Arc::new(Kind::Compare(old, new)))
     }
 
@@ -76,47 +75,44 @@ impl Task {
         match &*self.0 {
             Kind::Read(text) => Job::Read(Reading::new(text.clone())),
             Kind::Search(doc, pattern) => Job::Search(Searching::new(doc.clone(), pattern.clone())),
-            Kind::Compare(Side::Text(old), new) => Job::ReadOld(Reading::new(old.clone()), new.clone()),
-            Kind::Compare(Side::Read(old), new) => Job::Compare(old.clone(), new.clone()),
+            Kind::Compare(DocSource::Text(old), new) => Job::ReadOld(Reading::new(old.clone()), new.clone()),
+            Kind::Compare(DocSource::Parsed(old), new) => Job::Compare(old.clone(), new.clone()),
         }
     }
 }
 
-/// Work that goes on.
+/// A running job.
 #[derive(Debug)]
 pub enum Job {
-    /// A text is read.
     Read(Reading),
-    /// A document is searched.
     Search(Searching),
-    /// The older text of two that are compared is read.
+    /// Parses the older text before a comparison.
     ReadOld(Reading, Arc<Doc>),
-    /// Two documents are compared.
     Compare(Arc<Doc>, Arc<Doc>),
 }
 
-/// What a step gives.
+/// The result of one step of a job.
 #[derive(Debug, Clone)]
 pub enum Part {
-    /// So many bytes were read; more is to come.
+    /// This many bytes have been parsed so far.
     Progress(usize),
-    /// A text was read.
+    /// The text is parsed.
     Read(Arc<Doc>),
-    /// Places that were found, up to a node of the document.
+    /// Matches up to a node of the document.
     Found {
-        /// Where, in the order of the document.
+        /// The matches, in document order.
         found: Vec<Found>,
-        /// The first node that was not looked at; the document's length when it is over.
+        /// The first node that was not searched yet; the document's length at the end.
         upto: u32,
     },
-    /// Two documents were compared.
+    /// The comparison is finished.
     Compared(Arc<Difference>),
-    /// The task broke off: nothing more will come.
+    /// The job failed; no more results follow.
     Failed,
 }
 
 impl Job {
-    /// Works for one step. Gives what came of it, and the job where there is more to do.
+    /// Runs one step. Returns its result, and the job if it is not finished.
     pub fn step(self) -> (Part, Option<Job>) {
         match self {
             Job::Read(mut reading) => match reading.step(STEP) {
@@ -137,19 +133,18 @@ impl Job {
     }
 }
 
-/// A task that somebody waits for.
+/// A task whose result is needed.
 #[derive(Debug, Clone)]
 pub struct Work {
-    /// Its number in this session; 0 until it has one, which the next layout gives it.
+    /// Its number in this session; 0 until the next layout assigns one.
     pub number: u64,
-    /// What is to be done.
     pub task: Task,
-    /// Bytes that were read.
+    /// Bytes parsed so far.
     pub done: usize,
 }
 
 impl Work {
-    /// Work that nobody has begun yet.
+    /// Creates work that has not been started.
     pub fn new(task: Task) -> Work {
         Work { number: 0, task, done: 0 }
     }
@@ -159,7 +154,7 @@ impl Work {
 pub(crate) mod tests {
     use super::*;
 
-    /// Does a task to its end; gives all that it told.
+    /// Runs a task to its end. Returns the results of all steps.
     pub(crate) fn parts(task: &Task) -> Vec<Part> {
         let mut job = Some(task.begin());
         let mut parts = Vec::new();
@@ -172,7 +167,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_large_text_is_read_in_steps() {
+    fn a_large_text_is_parsed_in_steps() {
         let text = format!("[{}1]", "\"some words of no importance\",".repeat(300_000));
         let parts = parts(&Task::read(Arc::<str>::from(text.as_str()).into()));
         let (last, before) = parts.split_last().unwrap();
@@ -182,7 +177,7 @@ pub(crate) mod tests {
 
     #[test]
     fn two_texts_are_compared() {
-        let old = Side::Text(Arc::<str>::from("[1,2]").into());
+        let old = DocSource::Text(Arc::<str>::from("[1,2]").into());
         let parts = parts(&Task::compare(old, Arc::new(Doc::new(Arc::<str>::from("[1,2,3]")))));
         assert!(matches!(&parts[..], [Part::Progress(5), Part::Compared(d)] if d.total() == 1), "{parts:?}");
     }

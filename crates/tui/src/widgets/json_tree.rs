@@ -1,5 +1,5 @@
-//! A JSON document as a tree that can be folded, searched and scrolled. Which lines there are is never listed: the tree
-//! goes from one to the next, so that folding, unfolding and drawing cost what is on the screen, and not what there is.
+//! A JSON document as a tree that can be folded, searched and scrolled. The lines are never listed: the tree steps from one
+//! line to the next, so the cost of folding and drawing depends on the visible lines, not on the size of the document.
 
 mod lines;
 mod search;
@@ -19,36 +19,36 @@ use search::Search;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Nodes from this depth on start folded in a document longer than [`SMALL`].
+/// Nodes from this depth on are initially folded in a document longer than [`SMALL`].
 const FOLD_DEPTH: u32 = 2;
-/// A document of up to this many nodes starts unfolded.
+/// Documents of up to this many nodes are initially unfolded.
 const SMALL: u32 = 60;
-/// A value of up to so many bytes that is no string needs no unfolding.
+/// Values of up to this many bytes that are not strings are always shown in full.
 const SHORT: usize = 200;
-/// Siblings that are looked at to find the folded places of one document in the next one.
-const EFFORT: usize = 100_000;
+/// Maximum siblings to search while mapping the folded nodes of a document to its successor.
+const MAX_LOOKUPS: usize = 100_000;
 
-/// A document on the screen: what is folded, what is shown whole, and where the reader is.
+/// The view of a document: its folded nodes, expanded texts and scroll position.
 #[derive(Debug, Clone)]
 pub struct Tree {
     doc: Arc<Doc>,
-    /// Which document it is, in the words of whoever shows it.
+    /// The caller's identifier of the document.
     tag: u64,
-    /// The text that is being read, and its tag.
+    /// The text that is being parsed, and its tag.
     reading: Option<(Excerpt, u64, Work)>,
-    /// The text that is wanted after it.
+    /// The text to parse after it.
     next: Option<(Excerpt, u64)>,
-    /// What is known of the text that is read: its keys and their bytes.
+    /// The top-level keys of the text that is being parsed, with the bytes of their values.
     outline: Vec<(Arc<str>, usize)>,
-    /// Nodes whose folding differs from the start's; texts that are shown whole.
+    /// Nodes whose folding differs from the default, and texts that are shown in full.
     toggled: HashSet<u32, RandomState>,
     base: Fold,
     width: usize,
     height: usize,
     search: Search,
-    /// What changed since the document that this one is compared with, where it is.
+    /// The changes since the compared document, if there is one.
     marks: Option<HashMap<u32, Mark>>,
-    /// Where the reader is. Its keys are made of a node and of the part of it that a line shows.
+    /// The scroll position. Its keys combine a node and the shown part of it.
     pub place: Place,
 }
 
@@ -59,7 +59,7 @@ enum Fold {
     None,
 }
 
-/// The key of a part of a node: 0 is its own line, those from 1 on are the pieces of its text.
+/// Returns the key of a part of a node. Part 0 is its own line; from 1 on they are pieces of its text.
 fn key(node: u32, part: u32) -> u64 {
     u64::from(node) << 32 | u64::from(part)
 }
@@ -73,14 +73,14 @@ fn part_of(key: u64) -> u32 {
 }
 
 impl Tree {
-    /// A tree over a text, folded as a first look wants it.
+    /// Creates a tree of a text with the default folding.
     pub fn new(text: Arc<str>) -> Tree {
         let mut tree = Tree::empty();
         tree.show(text.into(), 0, Vec::new());
         tree
     }
 
-    /// A tree over nothing.
+    /// Creates a tree without a document.
     pub fn empty() -> Tree {
         Tree {
             doc: Arc::new(Doc::unread()),
@@ -98,16 +98,16 @@ impl Tree {
         }
     }
 
-    /// Takes another text in the place of the old one; what was folded stays so, and the cursor stays on its path. A large
-    /// text is read beside the screen, the newest one next; until it is read the old one stays. `outline` is what is
-    /// known of it before.
+    /// Replaces the text. Folded nodes stay folded, and the cursor stays on its path. A large text is parsed in the background
+    /// while the old document stays visible; of several waiting texts only the newest is parsed. `outline` lists the keys
+    /// of the text, to show until it is parsed.
     pub fn show(&mut self, text: Excerpt, tag: u64, outline: Vec<(Arc<str>, usize)>) {
         self.outline = outline;
         if text.len() <= AT_ONCE {
             (self.reading, self.next) = (None, None);
-            return self.take_doc(Arc::new(Doc::new(text)), tag);
+            return self.set_doc(Arc::new(Doc::new(text)), tag);
         }
-        // What somebody reads already is read to its end: texts that come faster than they are read are seen still.
+        // A started job is finished, so that texts which arrive faster than they are parsed are still shown.
         if self.reading.as_ref().is_some_and(|(.., work)| work.number > 0) {
             self.next = Some((text, tag));
         } else {
@@ -121,36 +121,35 @@ impl Tree {
         self.reading = Some((text, tag, work));
     }
 
-    /// The document that is shown.
+    /// Returns the shown document.
     pub fn doc(&self) -> &Arc<Doc> {
         &self.doc
     }
 
-    /// Which text is shown, by the tag that it was given with; none while the first one is read.
+    /// Returns the tag of the shown text; `None` while the first one is parsed.
     pub fn tag(&self) -> Option<u64> {
         (!self.doc.is_empty()).then_some(self.tag)
     }
 
-    /// Bytes of the text that is being read, and how many of them were.
+    /// Returns the bytes parsed so far, and the bytes of the text that is being parsed.
     pub fn progress(&self) -> Option<(usize, usize)> {
         self.reading.as_ref().map(|(text, _, work)| (work.done, text.len()))
     }
 
-    /// The work that is to be done for it beside the screen.
+    /// Returns the background jobs of the tree.
     pub fn works(&self) -> impl Iterator<Item = &Work> {
         self.reading.iter().map(|(.., work)| work).chain(self.search.work.as_ref())
     }
 
-    /// The same, to be numbered.
     pub fn works_mut(&mut self) -> impl Iterator<Item = &mut Work> {
         self.reading.iter_mut().map(|(.., work)| work).chain(self.search.work.as_mut())
     }
 
-    /// Takes what came of its work; what it did not ask for, or not any more, changes nothing.
+    /// Applies the progress of a job. Ignores jobs that it does not have, or no longer has.
     pub fn take(&mut self, number: u64, part: &Part) {
         if self.search.work.as_ref().is_some_and(|work| work.number == number) {
             return match part {
-                Part::Found { found, upto } => self.take_found(found, *upto),
+                Part::Found { found, upto } => self.add_found(found, *upto),
                 _ => self.search.work = None,
             };
         }
@@ -160,12 +159,12 @@ impl Tree {
             Part::Read(doc) => {
                 let tag = *tag;
                 self.reading = None;
-                self.take_doc(doc.clone(), tag);
+                self.set_doc(doc.clone(), tag);
                 if let Some((text, tag)) = self.next.take() {
                     self.read(text, tag);
                 }
             }
-            // It is not begun again, but what was wanted after it may be read.
+            // Not started again, but the next text may succeed.
             Part::Failed => {
                 self.reading = None;
                 if let Some((text, tag)) = self.next.take() {
@@ -176,39 +175,39 @@ impl Tree {
         }
     }
 
-    fn take_doc(&mut self, doc: Arc<Doc>, tag: u64) {
+    fn set_doc(&mut self, doc: Arc<Doc>, tag: u64) {
         let old = std::mem::replace(&mut self.doc, doc);
         (self.tag, self.marks) = (tag, None);
-        let mut effort = EFFORT;
+        let mut lookups = MAX_LOOKUPS;
         let toggled = std::mem::take(&mut self.toggled);
         let Place { cursor, top, .. } = self.place;
-        self.place.cursor = self.moved(&old, cursor, &mut effort);
-        self.place.top = self.moved(&old, top, &mut effort);
-        self.toggled = toggled.iter().filter_map(|node| self.doc.counterpart(&old, *node, &mut effort)).collect();
+        self.place.cursor = self.relocated(&old, cursor, &mut lookups);
+        self.place.top = self.relocated(&old, top, &mut lookups);
+        self.toggled = toggled.iter().filter_map(|node| self.doc.counterpart(&old, *node, &mut lookups)).collect();
         self.snap();
         self.search_again();
     }
 
-    /// A place of an old document in the new one: the same path, or what is left of it.
-    fn moved(&self, old: &Doc, spot: Spot, effort: &mut usize) -> Spot {
+    /// Finds a position of the old document in the new one: the same path, or its nearest existing ancestor.
+    fn relocated(&self, old: &Doc, spot: Spot, lookups: &mut usize) -> Spot {
         let node = node_of(spot.key);
         if old.is_empty() || node >= old.len() {
             return Spot::default();
         }
         let up = std::iter::once(node).chain(old.ancestors(node));
-        match up.into_iter().find_map(|above| Some((above, self.doc.counterpart(old, above, effort)?))) {
+        match up.into_iter().find_map(|above| Some((above, self.doc.counterpart(old, above, lookups)?))) {
             Some((above, now)) if above == node => Spot { key: key(now, part_of(spot.key)), ..spot },
             Some((_, now)) => Spot { key: key(now, 0), line: 0 },
             None => Spot::default(),
         }
     }
 
-    /// What changed in it, or that nothing is known of that.
+    /// Sets the changes to mark, or `None` if there is no comparison.
     pub fn set_marks(&mut self, marks: Option<HashMap<u32, Mark>>) {
         self.marks = marks;
     }
 
-    /// Lays out for a window.
+    /// Adjusts the layout to the size of the window.
     pub fn prepare(&mut self, width: usize, height: usize) {
         let width = width.max(10);
         if width != self.width {
@@ -236,7 +235,7 @@ impl Tree {
         self.is_container(node) && self.folds_at(self.doc.depth(node)) != self.toggled.contains(&node)
     }
 
-    /// Whether containers at this depth are folded by default.
+    /// Returns whether containers at this depth are folded by default.
     fn folds_at(&self, depth: u32) -> bool {
         match self.base {
             Fold::Start => self.doc.len() > SMALL && depth >= FOLD_DEPTH,
@@ -245,8 +244,8 @@ impl Tree {
         }
     }
 
-    /// The outermost folded container among those that hold a node, up to and without `end`. A node may be in 100,000 of them,
-    /// so each costs as little as possible.
+    /// Returns the outermost folded ancestor of a node, up to but not including `end`. A node may have 100,000 ancestors, so
+    /// each one must be cheap.
     fn outermost_folded(&self, node: u32, end: Option<u32>) -> Option<u32> {
         if matches!(self.base, Fold::None) && self.toggled.is_empty() {
             return None;
@@ -261,8 +260,8 @@ impl Tree {
         found
     }
 
-    /// Whether a value is a text that can be shown whole: long ones are cut at the line's end until somebody asks.
-    fn is_text(&self, node: u32) -> bool {
+    /// Returns whether a value can be expanded. Until then it is cut at the end of its line.
+    fn is_expandable(&self, node: u32) -> bool {
         match self.doc.kind(node) {
             Kind::Text => true,
             Kind::Other => self.doc.value(node).len() > SHORT,
@@ -270,16 +269,16 @@ impl Tree {
         }
     }
 
-    fn shown_whole(&self, node: u32) -> bool {
-        self.toggled.contains(&node) && self.is_text(node)
+    fn is_expanded(&self, node: u32) -> bool {
+        self.toggled.contains(&node) && self.is_expandable(node)
     }
 
-    /// The outermost folded container that hides a node, or the node.
-    fn seen(&self, node: u32) -> u32 {
+    /// Returns the outermost folded container that hides a node, or the node itself.
+    fn visible_node(&self, node: u32) -> u32 {
         self.outermost_folded(node, None).unwrap_or(node)
     }
 
-    /// Brings the place to lines that there are.
+    /// Moves the cursor and the top to visible lines.
     fn snap(&mut self) {
         if !self.doc.is_empty() {
             self.place.cursor = self.snapped(self.place.cursor);
@@ -289,16 +288,16 @@ impl Tree {
 
     fn snapped(&self, spot: Spot) -> Spot {
         let node = node_of(spot.key).min(self.doc.len() - 1);
-        let seen = self.seen(node);
-        let pieces = if seen == node && self.shown_whole(node) { self.doc.chunks(node).count() } else { 0 };
+        let visible = self.visible_node(node);
+        let pieces = if visible == node && self.is_expanded(node) { self.doc.chunks(node).count() } else { 0 };
         if part_of(spot.key) as usize <= pieces {
-            Spot { key: key(seen, part_of(spot.key)), ..spot }
+            Spot { key: key(visible, part_of(spot.key)), ..spot }
         } else {
-            Spot { key: key(seen, 0), line: 0 }
+            Spot { key: key(visible, 0), line: 0 }
         }
     }
 
-    /// The node under the cursor.
+    /// Returns the node under the cursor.
     pub fn under_cursor(&self) -> Option<u32> {
         let node = node_of(self.place.cursor.key);
         (node < self.doc.len()).then_some(node)
@@ -310,26 +309,26 @@ impl Tree {
         }
     }
 
-    /// Folds or unfolds what is under the cursor, or shows a text whole and back.
+    /// Folds or unfolds the container under the cursor, or expands or collapses the text.
     pub fn toggle(&mut self) {
-        if let Some(node) = self.under_cursor().filter(|node| self.is_container(*node) || self.is_text(*node)) {
+        if let Some(node) = self.under_cursor().filter(|node| self.is_container(*node) || self.is_expandable(*node)) {
             self.toggle_node(node);
             self.place.cursor = Spot { key: key(node, 0), line: 0 };
             self.snap();
         }
     }
 
-    /// Unfolds what is under the cursor.
+    /// Unfolds the container under the cursor.
     pub fn unfold(&mut self) {
         if self.under_cursor().is_some_and(|node| self.is_folded(node)) {
             self.toggle();
         }
     }
 
-    /// Folds what is under the cursor or, where it is folded, goes to its parent.
+    /// Folds the node under the cursor, or moves to its parent if there is nothing to fold.
     pub fn fold(&mut self) {
         let Some(node) = self.under_cursor() else { return };
-        if (self.is_container(node) && !self.is_folded(node)) || self.shown_whole(node) {
+        if (self.is_container(node) && !self.is_folded(node)) || self.is_expanded(node) {
             return self.toggle();
         }
         if let Some(parent) = self.doc.parent(node) {
@@ -344,19 +343,19 @@ impl Tree {
         self.snap();
     }
 
-    /// The text of the value under the cursor: what copy gives (a string without its quotes).
+    /// Returns the value under the cursor for the clipboard: a string decoded and without quotes, other values as JSON.
     pub fn value_under_cursor(&self) -> Option<String> {
         let node = self.under_cursor()?;
         let raw = self.doc.value(node);
         Some(if self.doc.kind(node) == Kind::Text { unquote(raw) } else { raw.to_string() })
     }
 
-    /// The path of what is under the cursor.
+    /// Returns the path of the node under the cursor.
     pub fn path_under_cursor(&self) -> Option<String> {
         self.under_cursor().map(|node| self.doc.path(node))
     }
 
-    /// Puts the cursor on a node, and unfolds what hides it.
+    /// Moves the cursor to a node, and unfolds its ancestors.
     pub fn go_to(&mut self, node: u32) {
         if node >= self.doc.len() {
             return;
@@ -367,7 +366,7 @@ impl Tree {
         self.snap();
     }
 
-    /// The lines of the window, each with whether the cursor is on it.
+    /// Returns the lines of the window, and whether the cursor is on each.
     pub fn window(&self) -> Vec<(Line, bool)> {
         if self.doc.is_empty() {
             return self.outline_lines().into_iter().take(self.height).map(|line| (line, false)).collect();
@@ -376,7 +375,7 @@ impl Tree {
         let Spot { key: first, line: mut skip } = self.place.top;
         let mut at = Some(first);
         while let Some(key) = at.filter(|_| lines.len() < self.height) {
-            // The lines of a piece of text are made together: to break it costs more than to show it.
+            // All lines of a piece are created together, because breaking a text costs more than showing it.
             for (line, shown) in self.lines_of(key).into_iter().enumerate().skip(std::mem::take(&mut skip)) {
                 lines.push((shown, self.place.cursor == Spot { key, line }));
             }
@@ -386,10 +385,10 @@ impl Tree {
         lines
     }
 
-    /// The last line's key.
+    /// Returns the key of the last line.
     fn last(&self) -> Option<u64> {
-        let node = self.seen(self.doc.len().checked_sub(1)?);
-        let part = if self.shown_whole(node) { self.doc.chunks(node).count() as u32 } else { 0 };
+        let node = self.visible_node(self.doc.len().checked_sub(1)?);
+        let part = if self.is_expanded(node) { self.doc.chunks(node).count() as u32 } else { 0 };
         Some(key(node, part))
     }
 }
@@ -412,7 +411,7 @@ impl Rows for Tree {
         if node >= self.doc.len() {
             return None;
         }
-        if self.shown_whole(node) && (part as usize) < self.doc.chunks(node).count() {
+        if self.is_expanded(node) && (part as usize) < self.doc.chunks(node).count() {
             return Some(at + 1);
         }
         let next = if self.is_folded(node) { self.doc.after(node) } else { node + 1 };
@@ -424,9 +423,9 @@ impl Rows for Tree {
         }
         let node = node_of(at);
         let before = node.checked_sub(1)?;
-        // What is in a folded container before it is hidden by that; what holds the node itself is not folded.
-        let seen = self.outermost_folded(before, self.doc.parent(node)).unwrap_or(before);
-        let part = if self.shown_whole(seen) { self.doc.chunks(seen).count() as u32 } else { 0 };
-        Some(key(seen, part))
+        // A folded container before the node hides its contents. The ancestors of the node are not folded.
+        let visible = self.outermost_folded(before, self.doc.parent(node)).unwrap_or(before);
+        let part = if self.is_expanded(visible) { self.doc.chunks(visible).count() as u32 } else { 0 };
+        Some(key(visible, part))
     }
 }

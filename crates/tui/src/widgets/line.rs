@@ -1,126 +1,122 @@
-//! Lines of text with a tone for each piece: what state hands to the screen, without knowing its colours.
+//! Lines of text with a tone for each piece. The theme decides later how a tone looks.
 
 use runtail_core::text;
 use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// What a piece of text is, from which the theme makes its look.
+/// The meaning of a piece of text, from which the theme derives its style.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
     /// Ordinary text.
     #[default]
     Plain,
-    /// Where I am, what matters now.
+    /// The current item; important text.
     Strong,
     /// Labels, ids, times.
     Dim,
-    /// What has the focus; links.
+    /// The focused item; links.
     Accent,
-    /// The title of what has the focus.
+    /// The title of the focused pane.
     Focus,
-    /// Live, good.
+    /// Live or healthy.
     Good,
-    /// On its way: no action needed.
+    /// In progress: no action needed.
     Moving,
-    /// Waiting for a person.
+    /// Waiting for the user.
     Waiting,
     /// Failed.
     Bad,
-    /// The row that says what a thread is waiting for.
+    /// The banner of a thread that waits for input.
     Banner,
-    /// The row that says why a thread failed.
+    /// The banner of a failed thread.
     BannerFailed,
     /// A namespace.
     Ns,
-    /// What is searched for.
+    /// A search match.
     Hit,
-    /// Text that its writer stressed.
+    /// Text that its author emphasized.
     Emphasis,
-    /// A name that is known by its colour again: see [`Tone::label`].
+    /// A name with a color of its own: see [`Tone::label`].
     Label(u8),
 }
 
 impl Tone {
-    /// The tone of a name, the same wherever it stands.
+    /// Returns the tone of a name, which is the same everywhere.
     pub fn label(name: &str) -> Tone {
-        // FNV-1a: the standard library's hash may differ between two versions of the program.
+        // FNV-1a, because the standard library's hash may differ between two builds.
         let head = name.bytes().take(256);
         let hash = head.fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
         Tone::Label((hash ^ (hash >> 16)) as u8)
     }
 
-    /// Whether it fills the whole row.
+    /// Returns whether the tone fills the whole row.
     pub fn is_banner(self) -> bool {
         matches!(self, Tone::Banner | Tone::BannerFailed)
     }
 }
 
-/// A piece of cleaned text.
+/// A piece of sanitized text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
-    /// The text: safe to show, one line.
+    /// One line of text, safe to show.
     pub text: String,
-    /// What it is.
     pub tone: Tone,
 }
 
-/// A line: pieces at the left, and pieces that stand at the right edge where there is room.
+/// A line: left-aligned pieces, and right-aligned pieces if there is room.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Line {
-    /// From the left.
     pub left: Vec<Piece>,
-    /// At the right edge.
     pub right: Vec<Piece>,
 }
 
-/// Most bytes of a piece that are read: far more than any screen shows. A name may have five million.
+/// Maximum bytes of a piece that are read: more than any screen shows. Servers may send names of megabytes.
 const MAX_PIECE: usize = 32 << 10;
 
-/// As much of a text as can be seen, cleaned.
-fn seen(text: &str) -> String {
+/// Sanitizes the part of a text that can be visible.
+fn visible(text: &str) -> String {
     text::clean(text::head(text, MAX_PIECE)).into_owned()
 }
 
 impl Line {
-    /// An empty line.
     pub fn new() -> Line {
         Line::default()
     }
 
-    /// A line of one piece.
+    /// Creates a line of one piece.
     pub fn of(tone: Tone, text: &str) -> Line {
         Line::new().with(tone, text)
     }
 
-    /// Adds a piece at the left. Any text may come: it is cleaned here.
+    /// Adds a left-aligned piece. Sanitizes the text.
     pub fn with(mut self, tone: Tone, text: &str) -> Line {
         self.push(tone, text);
         self
     }
 
-    /// Adds a piece at the left.
+    /// Adds a left-aligned piece. Sanitizes the text.
     pub fn push(&mut self, tone: Tone, text: &str) {
         if !text.is_empty() {
-            self.left.push(Piece { text: seen(text), tone });
+            self.left.push(Piece { text: visible(text), tone });
         }
     }
 
-    /// Adds a piece at the right edge.
+    /// Adds a right-aligned piece. Sanitizes the text.
     pub fn right(mut self, tone: Tone, text: &str) -> Line {
         if !text.is_empty() {
-            self.right.push(Piece { text: seen(text), tone });
+            self.right.push(Piece { text: visible(text), tone });
         }
         self
     }
 
-    /// The text of the left pieces, without their tones.
+    /// Returns the text of the left pieces.
     pub fn text(&self) -> String {
         self.left.iter().map(|piece| &*piece.text).collect()
     }
 
-    /// The line in lines of at most `width` columns, those after the first further in by `indent`. It breaks where it must:
-    /// what is data has no better places. What stands at the right edge stays on the first. What does not fit into `most`
-    /// lines is left out.
+    /// Breaks the line into at most `most` lines of at most `width` columns, indenting all but the first by `indent`.
+    /// Breaks anywhere, because data has no word boundaries. The right pieces stay on the first line; text beyond `most`
+    /// lines is dropped.
     pub fn broken(self, width: usize, indent: usize, most: usize) -> Vec<Line> {
         let mut lines = vec![Line { left: Vec::new(), right: self.right }];
         let mut used = 0;
@@ -151,7 +147,7 @@ impl Line {
         lines
     }
 
-    /// Columns of the left pieces.
+    /// Returns the columns of the left pieces.
     pub fn width(&self) -> usize {
         self.left.iter().map(|p| text::width(&p.text)).sum()
     }
@@ -181,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_line_goes_on_and_nothing_of_it_is_lost() {
+    fn a_long_line_is_broken_without_losing_text() {
         let line = Line::of(Tone::Dim, "14:02:58  ")
             .with(Tone::Plain, "日本語 and a long text without an end e\u{301}e\u{301}");
         let text = |line: &Line| line.left.iter().map(|p| p.text.as_str()).collect::<String>();
@@ -197,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_millions_is_read_as_far_as_it_may_be_seen() {
+    fn only_the_visible_part_of_a_huge_name_is_read() {
         let line = Line::of(Tone::Plain, &"日".repeat(2_000_000));
         assert!(line.text().len() <= MAX_PIECE && line.text().starts_with("日日"));
         let lines = line.clone().broken(21, 4, 3);

@@ -1,29 +1,29 @@
-//! A selection in a list that is replaced as a whole at each poll. It follows the row's identity, never its number.
+//! The selection in a list that each poll replaces as a whole. It follows the id of a row, not its index.
 
 use super::scroll::{Flat, Place, Rows, Spot, window};
 
-/// Where a person is in a list of rows with identities.
+/// The selection and scroll position in a list of rows with ids.
 #[derive(Debug, Clone)]
 pub struct Picker {
-    /// Identity of the selected row.
+    /// The id of the selected row.
     pub selected: Option<String>,
-    /// A row to select as soon as it is listed, unless the person moves before.
-    wish: Option<String>,
+    /// A row to select as soon as it is listed, unless the selection is moved first.
+    pending: Option<String>,
     place: Place,
 }
 
 impl Default for Picker {
     fn default() -> Self {
-        Picker { selected: None, wish: None, place: Place::at_start() }
+        Picker { selected: None, pending: None, place: Place::at_start() }
     }
 }
 
 impl Picker {
-    /// Brings selection and window in line with the rows that there are now.
+    /// Adjusts the selection and the window to the current rows.
     pub fn clamp(&mut self, ids: &[String], height: usize) {
         let rows = Flat { first: 0, end: ids.len() as u64 };
-        if self.wish.as_ref().is_some_and(|wish| ids.contains(wish)) {
-            self.selected = self.wish.take();
+        if self.pending.as_ref().is_some_and(|pending| ids.contains(pending)) {
+            self.selected = self.pending.take();
         }
         match self.selected.as_ref().and_then(|id| ids.iter().position(|i| i == id)) {
             Some(at) => self.place.cursor = Spot { key: at as u64, line: 0 },
@@ -35,37 +35,37 @@ impl Picker {
 
     /// Selects a row that may not be listed yet.
     pub fn wish(&mut self, id: String) {
-        self.wish = Some(id);
+        self.pending = Some(id);
     }
 
-    /// Moves by rows.
+    /// Moves the selection by a number of rows.
     pub fn step(&mut self, ids: &[String], height: usize, by: isize) {
         self.clamp(ids, height);
-        self.wish = None;
+        self.pending = None;
         self.place.step(&Flat { first: 0, end: ids.len() as u64 }, height, by);
         self.selected = ids.get(self.place.cursor.key as usize).cloned();
     }
 
-    /// Selects a row by its number.
+    /// Selects a row by its index.
     pub fn select(&mut self, ids: &[String], height: usize, at: usize) {
         if let Some(id) = ids.get(at) {
             self.selected = Some(id.clone());
-            self.wish = None;
+            self.pending = None;
             self.clamp(ids, height);
         }
     }
 
-    /// Number of the selected row.
+    /// Returns the index of the selected row.
     pub fn at(&self, ids: &[String]) -> Option<usize> {
         self.selected.as_ref().and_then(|id| ids.iter().position(|i| i == id))
     }
 
-    /// Number of the row at the top of the window.
+    /// Returns the index of the row at the top of the window.
     pub fn top(&self) -> usize {
         self.place.top.key as usize
     }
 
-    /// Numbers of the rows in the window.
+    /// Returns the indices of the rows in the window.
     pub fn window(&self, rows: usize, height: usize) -> Vec<usize> {
         let flat = Flat { first: 0, end: rows as u64 };
         if flat.first() >= flat.end() {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_selection_follows_the_row_and_not_its_number() {
+    fn the_selection_follows_the_row_not_its_index() {
         let mut picker = Picker::default();
         picker.clamp(&ids(&["a", "b", "c"]), 5);
         assert_eq!(picker.selected.as_deref(), Some("a"));
@@ -92,7 +92,7 @@ mod tests {
         picker.clamp(&ids(&["x", "a", "c", "b"]), 5);
         assert_eq!(picker.at(&ids(&["x", "a", "c", "b"])), Some(3));
         picker.clamp(&ids(&["x", "a"]), 5);
-        assert_eq!(picker.selected.as_deref(), Some("a"), "a row that went away leaves its neighbour selected");
+        assert_eq!(picker.selected.as_deref(), Some("a"), "the neighbor of a removed row is selected");
         picker.clamp(&[], 5);
         assert_eq!(picker.selected, None);
     }

@@ -1,4 +1,4 @@
-//! What screens are made of: lists, trees, text, colors. No widget knows a feature.
+//! The building blocks of screens: lists, trees, text, colors. No widget depends on a feature.
 
 pub mod area;
 pub mod canvas;

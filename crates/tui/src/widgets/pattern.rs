@@ -1,4 +1,4 @@
-//! What is searched for: a regular expression, or, where a text is none, the text as it stands.
+//! Search patterns: a regular expression, or plain text if the input is not a valid one.
 
 use super::line::{Line, Piece, Tone};
 use regex::{Regex, RegexBuilder};
@@ -6,18 +6,18 @@ use runtail_core::text;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Bytes of a pattern; to compile a pasted text of a megabyte takes seconds.
+/// Maximum bytes of a pattern. Compiling a pasted text of a megabyte would take seconds.
 const MAX_TEXT: usize = 4096;
-/// Bytes that a compiled pattern may take, and bytes of what it remembers while it searches.
+/// Maximum bytes of a compiled pattern, and of its lazy DFA cache.
 const MAX_COMPILED: usize = 1 << 20;
-const MAX_REMEMBERED: usize = 4 << 20;
-/// How deep groups may lie in each other.
+const MAX_DFA_CACHE: usize = 4 << 20;
+/// Maximum nesting depth of groups.
 const MAX_DEPTH: u32 = 64;
-/// A text is searched in pieces. A hit that reaches over the end of one is found in the next, which begins so much earlier:
-/// longer hits than this may be missed in texts that are longer than a piece.
+/// A text is searched in pieces that overlap by this many bytes, so that matches across a border are found. A longer match
+/// may be missed in a text of several pieces.
 const OVERLAP: usize = 4096;
 
-/// What is searched for. Capitals make it exact, else any case fits.
+/// A search pattern. It is case-sensitive only if it contains a capital letter.
 #[derive(Debug, Clone, Default)]
 pub struct Pattern {
     text: String,
@@ -25,27 +25,27 @@ pub struct Pattern {
     problem: Option<String>,
 }
 
-/// A text that is looked through.
+/// A text to search.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
     pub text: &'a str,
-    /// Whether it is JSON: then it is searched as it came, and as it reads without escapes.
+    /// Whether it is JSON, which is searched both as received and with its escapes decoded.
     pub is_json: bool,
 }
 
-/// What a look at a piece of a text gave.
+/// The result of searching a piece of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// It is there, from this byte on.
+    /// A match begins at this byte.
     Found(usize),
-    /// It is not there.
+    /// No match.
     Nothing,
-    /// It is not there up to this byte, from which the next look goes on.
+    /// No match up to this byte, where the next search continues.
     Further(usize),
 }
 
 impl Pattern {
-    /// Reads a pattern. One that is no regular expression is searched as plain text; [`Pattern::problem`] says so.
+    /// Compiles a pattern. An invalid regular expression is searched as plain text, and [`Pattern::problem`] reports it.
     pub fn new(text: &str) -> Pattern {
         if text.is_empty() || text.len() > MAX_TEXT {
             return Pattern::plain(text);
@@ -59,7 +59,7 @@ impl Pattern {
         }
     }
 
-    /// A text to be found as it stands.
+    /// Creates a pattern that matches a text literally.
     pub fn plain(text: &str) -> Pattern {
         if text.is_empty() {
             return Pattern::default();
@@ -70,34 +70,34 @@ impl Pattern {
         Pattern { text: text.to_string(), regex, problem }
     }
 
-    /// As it was typed.
+    /// Returns the pattern as it was typed.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether there is nothing to look for.
+    /// Returns whether the pattern is empty.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// What has to be said about it, in words.
+    /// Returns a warning about the pattern.
     pub fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
     }
 
-    /// Where it is in a text, in order. A hit has at least one character: what fits nowhere in particular is no find.
+    /// Returns the matches in a text, in order. Skips empty matches.
     pub fn hits<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
         let hits = self.regex.iter().flat_map(move |regex| regex.find_iter(text));
         hits.map(|hit| hit.range()).filter(|hit| !hit.is_empty())
     }
 
-    /// Whether a text holds it.
+    /// Returns whether a text contains a match.
     pub fn is_in(&self, text: &str) -> bool {
         self.hits(text).next().is_some()
     }
 
-    /// Looks through texts as if they stood behind each other, from a byte on and for about `room` bytes, so that one of
-    /// 50 MB is searched in many short turns. Says too how many bytes were read.
+    /// Searches concatenated texts from a byte on, for about `room` bytes, so that 50 MB can be searched in many short steps.
+    /// Also returns how many bytes were read.
     pub fn look(&self, sources: &[Source<'_>], from: usize, room: usize) -> (Look, usize) {
         let mut read = 0;
         let mut base = 0;
@@ -120,7 +120,7 @@ impl Pattern {
         (Look::Nothing, read)
     }
 
-    /// Where the first hit in a text begins, in bytes of the text as it came.
+    /// Returns where the first match in a text begins, in bytes of the text as received.
     pub fn first_in(&self, text: &str, is_json: bool) -> Option<usize> {
         if let Some(hit) = self.hits(text).next() {
             return Some(hit.start);
@@ -134,7 +134,7 @@ impl Pattern {
     }
 }
 
-/// Lights all hits in a line, over the borders of its pieces.
+/// Highlights all matches in a line, including those that span several pieces.
 pub fn light(line: &mut Line, pattern: &Pattern) {
     for pieces in [&mut line.left, &mut line.right] {
         let whole: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
@@ -142,29 +142,29 @@ pub fn light(line: &mut Line, pattern: &Pattern) {
         if hits.peek().is_none() {
             continue;
         }
-        let mut lit: Vec<Piece> = Vec::with_capacity(pieces.len() + 2);
+        let mut highlighted: Vec<Piece> = Vec::with_capacity(pieces.len() + 2);
         let mut begin = 0;
         for piece in pieces.iter() {
             let end = begin + piece.text.len();
             let mut at = begin;
             while at < end {
-                // Hits that are over by now do not come again.
+                // Skip the matches that ended before this position.
                 while hits.next_if(|hit| hit.end <= at).is_some() {}
                 let (stop, tone) = match hits.peek() {
                     Some(hit) if hit.start <= at => (hit.end.min(end), Tone::Hit),
                     Some(hit) => (hit.start.min(end), piece.tone),
                     None => (end, piece.tone),
                 };
-                lit.push(Piece { text: whole[at..stop].to_string(), tone });
+                highlighted.push(Piece { text: whole[at..stop].to_string(), tone });
                 at = stop;
             }
             begin = end;
         }
-        *pieces = lit;
+        *pieces = highlighted;
     }
 }
 
-/// JSON text as it reads: its escapes are what they stand for. It may be cut anywhere.
+/// Decodes the escapes of JSON text, which may be cut anywhere.
 pub fn unescaped(text: &str) -> Cow<'_, str> {
     match memchr::memchr(b'\\', text.as_bytes()) {
         None => Cow::Borrowed(text),
@@ -172,7 +172,7 @@ pub fn unescaped(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Takes the escapes out of JSON text until the result is `limit` bytes long; says how far it came in the text.
+/// Decodes the escapes of JSON text until the result is `limit` bytes long. Also returns the bytes of the text that it read.
 fn decode(text: &str, limit: usize) -> (String, usize) {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len().min(limit));
@@ -194,7 +194,7 @@ fn decode(text: &str, limit: usize) -> (String, usize) {
     (out, text.len())
 }
 
-/// The letter that an escape stands for, and how many bytes it takes. Half a surrogate pair is U+FFFD.
+/// Returns the character of an escape, and the bytes that the escape takes. Half a surrogate pair is U+FFFD.
 fn escape(text: &str) -> (char, usize) {
     let unit = |at: usize| text.get(at..at + 4).and_then(|hex| u16::from_str_radix(hex, 16).ok());
     let letter = match text[1..].chars().next() {
@@ -225,12 +225,12 @@ fn compile(text: &str, exact: bool) -> Result<Regex, regex::Error> {
         .case_insensitive(!exact)
         .multi_line(true)
         .size_limit(MAX_COMPILED)
-        .dfa_size_limit(MAX_REMEMBERED)
+        .dfa_size_limit(MAX_DFA_CACHE)
         .nest_limit(MAX_DEPTH)
         .build()
 }
 
-/// Whether there is a capital that is meant as a letter: not that of `\S`, `\p{Lu}` or `\x4A`.
+/// Returns whether a pattern contains a literal capital letter: not those of `\S`, `\p{Lu}` or `\x4A`.
 fn has_capital(text: &str) -> bool {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -258,7 +258,7 @@ fn has_capital(text: &str) -> bool {
     false
 }
 
-/// Why a text is no regular expression, in a few words.
+/// Returns briefly why a regular expression is invalid.
 fn reason(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(_) => "the regex is too large".into(),
@@ -280,17 +280,17 @@ mod tests {
     }
 
     #[test]
-    fn capitals_make_it_exact() {
+    fn a_capital_letter_makes_a_pattern_case_sensitive() {
         assert_eq!(found("kraków", "KRAKÓW Kraków"), [(0, 7), (8, 15)]);
         assert_eq!(found("Kraków", "KRAKÓW Kraków"), [(8, 15)]);
-        assert_eq!(found(r"\Sx", "aX"), [(0, 2)], "the capital of a class is no letter");
+        assert_eq!(found(r"\Sx", "aX"), [(0, 2)], "the capital of a class is not a letter");
         assert_eq!(found(r"\p{Lu}x", "AX"), [(0, 2)]);
         assert_eq!(found(r"\x4Ax", "jX"), [(0, 2)]);
         assert_eq!(found(r"\x4AAx", "jax"), [], "what follows the digits is a letter");
     }
 
     #[test]
-    fn a_text_that_is_no_regex_is_searched_as_it_stands() {
+    fn an_invalid_regex_is_searched_as_plain_text() {
         let pattern = Pattern::new("f(x");
         assert_eq!(pattern.problem(), Some("not a regex (unclosed group); searched as text"));
         assert_eq!(pattern.hits("F(X) f(x").collect::<Vec<_>>(), [0..3, 5..8]);
@@ -299,12 +299,12 @@ mod tests {
         assert!(huge.is_in(r"a \w{1000}{1000} b"));
         let deep = Pattern::new(&"(".repeat(2_000));
         assert!(deep.problem().is_some() && deep.is_in(&"(".repeat(2_001)));
-        let endless = Pattern::new(&"x".repeat(2_000_000));
-        assert!(endless.problem().is_some() && !endless.is_in("x"));
+        let huge_text = Pattern::new(&"x".repeat(2_000_000));
+        assert!(huge_text.problem().is_some() && !huge_text.is_in("x"));
     }
 
     #[test]
-    fn nothing_is_no_hit() {
+    fn empty_matches_are_skipped() {
         assert_eq!(found("x*", "axxb"), [(1, 3)]);
         assert_eq!(found("", "a"), []);
         assert_eq!(found("$", "a"), []);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_are_lit_over_the_borders_of_pieces() {
+    fn matches_across_pieces_are_highlighted() {
         let mut line = Line::of(Tone::Dim, "one tw").with(Tone::Plain, "o three").right(Tone::Bad, "two");
         light(&mut line, &Pattern::new("two|e"));
         let pieces = |pieces: &[Piece]| pieces.iter().map(|p| (p.text.clone(), p.tone)).collect::<Vec<_>>();
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_found_as_it_came_and_as_it_reads() {
+    fn json_is_searched_raw_and_decoded() {
         let raw = r#"{"a":"caf\u00e9 \"au lait\"","b":"one\ntwo","c":"\ud83d\ude00 \ud83d c:\\temp"}"#;
         for (pattern, at) in [
             ("café", r"caf\u"),
@@ -354,9 +354,9 @@ mod tests {
         let text = format!("{}needle{}", "é".repeat(50_000), "hay".repeat(50_000));
         let sources = [Source { text: "head", is_json: false }, Source { text: &text, is_json: true }];
         let pattern = Pattern::new("needle");
-        let (mut at, mut turns) = (0, 0);
+        let (mut at, mut steps) = (0, 0);
         let found = loop {
-            turns += 1;
+            steps += 1;
             let (look, read) = pattern.look(&sources, at, 10_000);
             assert!(read <= 10_000 + 2 * OVERLAP, "{read}");
             match look {
@@ -365,20 +365,20 @@ mod tests {
             }
         };
         assert_eq!(found, Look::Found(4 + 100_000));
-        assert!(turns > 8, "{turns}");
+        assert!(steps > 8, "{steps}");
         assert_eq!(pattern.look(&[], 0, 10).0, Look::Nothing);
     }
 
     proptest! {
         #[test]
-        fn pieces_find_what_the_whole_holds(
+        fn searching_in_pieces_finds_the_same_as_searching_the_whole(
             parts in proptest::collection::vec("[abé]{0,3000}", 0..8),
             room in 1usize..6000,
         ) {
             let pattern = Pattern::new("aé*b");
             let sources: Vec<Source<'_>> = parts.iter().map(|text| Source { text, is_json: false }).collect();
             let mut at = 0;
-            let mut turns = 0;
+            let mut steps = 0;
             let found = loop {
                 match pattern.look(&sources, at, room).0 {
                     Look::Further(next) => {
@@ -387,8 +387,8 @@ mod tests {
                     }
                     look => break look,
                 }
-                turns += 1;
-                prop_assert!(turns < 1000);
+                steps += 1;
+                prop_assert!(steps < 1000);
             };
             let mut base = 0;
             let mut whole = Look::Nothing;
@@ -403,15 +403,15 @@ mod tests {
         }
 
         #[test]
-        fn lighting_changes_no_text(texts in proptest::collection::vec("[a-cé]{0,6}", 0..6), pattern in "[a-cé]{1,3}") {
+        fn highlighting_does_not_change_the_text(texts in proptest::collection::vec("[a-cé]{0,6}", 0..6), pattern in "[a-cé]{1,3}") {
             let mut line = Line::new();
             texts.iter().for_each(|text| line.push(Tone::Dim, text));
             let before: String = texts.concat();
             light(&mut line, &Pattern::new(&pattern));
             let after: String = line.left.iter().map(|p| p.text.as_str()).collect();
             prop_assert_eq!(&after, &before);
-            let lit: usize = line.left.iter().filter(|p| p.tone == Tone::Hit).map(|p| p.text.len()).sum();
-            prop_assert_eq!(lit, Pattern::new(&pattern).hits(&before).map(|h| h.len()).sum::<usize>());
+            let highlighted: usize = line.left.iter().filter(|p| p.tone == Tone::Hit).map(|p| p.text.len()).sum();
+            prop_assert_eq!(highlighted, Pattern::new(&pattern).hits(&before).map(|h| h.len()).sum::<usize>());
         }
 
         #[test]

@@ -1,13 +1,13 @@
 //! Scroll position in a list that grows at the end and is trimmed at the front. Entries have stable keys and variable heights;
 //! a paused position never moves by itself.
 
-/// A list that can be scrolled. Entries have keys of `first..end`, of which some may be left out.
+/// A list that can be scrolled. The keys of its entries are in `first..end`; some keys may be missing.
 pub trait Rows {
-    /// Key of the first entry that is still there.
+    /// The key of the first entry in memory.
     fn first(&self) -> u64;
     /// One past the key of the last entry.
     fn end(&self) -> u64;
-    /// Lines that an entry takes; none where it is shown within another one.
+    /// The lines of an entry; 0 if it is shown inside another one.
     fn height(&self, key: u64) -> usize;
 
     /// The entry after this one.
@@ -18,11 +18,11 @@ pub trait Rows {
     fn prev(&self, key: u64) -> Option<u64> {
         (key > self.first()).then(|| key - 1)
     }
-    /// Of a key within the list, the entry itself, or the next one where that one is left out.
+    /// Returns the key itself, or the next one if this key is missing.
     fn near(&self, key: u64) -> u64 {
         key
     }
-    /// How many entries there are from this key on.
+    /// Returns the number of entries from this key on.
     fn count_from(&self, key: u64) -> u64 {
         self.end().saturating_sub(key)
     }
@@ -52,12 +52,12 @@ impl<R: Rows + ?Sized> Rows for &R {
     }
 }
 
-/// A list whose entries take one line each.
+/// A list whose entries have one line each.
 #[derive(Debug, Clone, Copy)]
 pub struct Flat {
-    /// Key of the first entry.
+    /// The key of the first entry.
     pub first: u64,
-    /// One past the last.
+    /// One past the last key.
     pub end: u64,
 }
 
@@ -76,54 +76,53 @@ impl Rows for Flat {
 /// A line of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Spot {
-    /// The entry.
+    /// The key of the entry.
     pub key: u64,
-    /// The line in it, from 0.
+    /// The line in the entry, from 0.
     pub line: usize,
 }
 
-/// A place in a list: the line under the cursor, the line at the top of the window, and whether the end is followed.
+/// The scroll position in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The line under the cursor.
     pub cursor: Spot,
     /// The line at the top of the window.
     pub top: Spot,
-    /// Whether new lines are followed.
+    /// Whether the cursor follows new lines.
     pub follow: bool,
-    /// The list's end when following stopped: what is beyond it is new.
+    /// The list's end when following stopped; later entries count as unseen.
     pub seen: u64,
 }
 
 impl Place {
-    /// At the end, following it.
+    /// Creates a position that follows the end.
     pub fn following() -> Place {
         Place { cursor: Spot::default(), top: Spot::default(), follow: true, seen: 0 }
     }
 
-    /// At the start, following nothing.
+    /// Creates a position at the start that does not follow the end.
     pub fn at_start() -> Place {
         Place { follow: false, seen: u64::MAX, ..Place::following() }
     }
 
-    /// Entries that came since following stopped.
+    /// Returns the number of entries added since following stopped.
     pub fn unseen(&self, rows: &impl Rows) -> u64 {
         if self.follow { 0 } else { rows.count_from(self.seen) }
     }
 
-    /// Brings the place in line with a list that grows and with the window's height: entries that were let go clamp it,
-    /// following puts the cursor on the last line, and the cursor is on the screen. A paused window stays where it is,
-    /// even where the list's end came nearer.
+    /// Adjusts the position to the current list and window height: skips evicted entries, moves a following cursor to the
+    /// last line, and keeps the cursor visible. A paused window does not move, even if the list becomes shorter.
     pub fn clamp(&mut self, rows: &impl Rows, height: usize) {
-        self.bring(rows, height, self.follow);
+        self.adjust(rows, height, self.follow);
     }
 
-    /// The same for a list that is replaced as a whole, and after a move: no room is left below the end.
+    /// Like [`Place::clamp`], but leaves no empty lines below the end. For replaced lists, and after moves.
     pub fn fill(&mut self, rows: &impl Rows, height: usize) {
-        self.bring(rows, height, true);
+        self.adjust(rows, height, true);
     }
 
-    fn bring(&mut self, rows: &impl Rows, height: usize, fill: bool) {
+    fn adjust(&mut self, rows: &impl Rows, height: usize, fill: bool) {
         if rows.first() >= rows.end() || height == 0 {
             return;
         }
@@ -141,14 +140,14 @@ impl Place {
         if self.top < lowest_top {
             self.top = lowest_top;
         }
-        // Room below the end is wasted only where the list is shorter than the window.
+        // Only a list that is shorter than the window may leave lines empty.
         let last_page = back(rows, last, height - 1);
         if fill && self.top > last_page {
             self.top = last_page;
         }
     }
 
-    /// After a new layout an entry has another number of lines: the place keeps its part of it.
+    /// Keeps the relative position in an entry whose number of lines changed in a new layout.
     pub fn rescale(&mut self, key: u64, before: usize, after: usize) {
         for spot in [&mut self.cursor, &mut self.top] {
             if spot.key == key && before > 0 {
@@ -157,7 +156,7 @@ impl Place {
         }
     }
 
-    /// Moves the cursor by lines and, with it, the window; any move up stops following.
+    /// Moves the cursor by lines, and scrolls if needed. Any move up stops following.
     pub fn step(&mut self, rows: &impl Rows, height: usize, lines: isize) {
         if rows.first() >= rows.end() {
             return;
@@ -169,7 +168,7 @@ impl Place {
         self.fill(rows, height);
     }
 
-    /// Goes to a line and stays there.
+    /// Moves to a line and stops following.
     pub fn go(&mut self, rows: &impl Rows, height: usize, spot: Spot) {
         if self.follow {
             self.seen = rows.end();
@@ -179,7 +178,7 @@ impl Place {
             return;
         }
         self.cursor = clamp(rows, spot);
-        // What is far away is shown with what is around it.
+        // A line outside the window is shown with lines above it as context.
         let after = |spot| walk(rows, spot, height as isize - 1);
         if self.cursor < self.top || self.cursor > after(clamp(rows, self.top)) {
             self.top = back(rows, self.cursor, height / 3);
@@ -187,7 +186,7 @@ impl Place {
         self.fill(rows, height);
     }
 
-    /// Moves cursor and window together by lines, as a page key or the wheel does.
+    /// Moves cursor and window together by lines, for page keys and the mouse wheel.
     pub fn page(&mut self, rows: &impl Rows, height: usize, lines: isize) {
         if rows.first() >= rows.end() {
             return;
@@ -200,14 +199,14 @@ impl Place {
         self.fill(rows, height);
     }
 
-    /// To the first line.
+    /// Moves to the first line.
     pub fn to_start(&mut self, rows: &impl Rows, height: usize) {
         self.follow = false;
         self.cursor = first_spot(rows);
         self.fill(rows, height);
     }
 
-    /// To the last line, following it where the list grows.
+    /// Moves to the last line. `follow`: whether to follow new lines from now on.
     pub fn to_end(&mut self, rows: &impl Rows, height: usize, follow: bool) {
         self.follow = follow;
         if rows.first() < rows.end() {
@@ -217,9 +216,9 @@ impl Place {
     }
 }
 
-/// The lines of a window, from its top.
+/// Returns the lines of a window, from its top.
 pub fn window<R: Rows>(rows: &R, top: Spot, height: usize) -> impl Iterator<Item = Spot> + '_ {
-    // Where no entry takes a line, there is none to show.
+    // If all entries have 0 lines, there is no line to show.
     let mut next = (rows.first() < rows.end()).then(|| clamp(rows, top)).filter(|spot| rows.height(spot.key) > 0);
     std::iter::from_fn(move || {
         let spot = next?;
@@ -229,13 +228,13 @@ pub fn window<R: Rows>(rows: &R, top: Spot, height: usize) -> impl Iterator<Item
     .take(height)
 }
 
-/// The first line of the first entry after this one that takes any.
+/// Returns the first line of the next entry that has lines.
 fn below(rows: &impl Rows, key: u64) -> Option<Spot> {
     let mut keys = std::iter::successors(rows.next(key), |key| rows.next(*key));
     Some(Spot { key: keys.find(|key| rows.height(*key) > 0)?, line: 0 })
 }
 
-/// The last line of the last entry before this one that takes any.
+/// Returns the last line of the previous entry that has lines.
 fn above(rows: &impl Rows, key: u64) -> Option<Spot> {
     let mut keys = std::iter::successors(rows.prev(key), |key| rows.prev(*key));
     let key = keys.find(|key| rows.height(*key) > 0)?;
@@ -343,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_let_go_clamp_the_place() {
+    fn evicted_entries_clamp_the_position() {
         let mut place = Place::at_start();
         place.clamp(&Flat { first: 0, end: 100 }, 10);
         place.clamp(&Flat { first: 50, end: 150 }, 10);
@@ -351,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn following_sees_the_last_line_of_a_growing_entry() {
+    fn following_shows_the_last_line_of_a_growing_entry() {
         let mut place = Place::following();
         let rows = Tall { first: 0, heights: vec![3, 20] };
         place.clamp(&rows, 5);
@@ -362,7 +361,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_cursor_is_always_in_the_window(
-            heights in proptest::collection::vec(0usize..6, 1..30).prop_filter("none is shown", |h| h.iter().any(|h| *h > 0)),
+            heights in proptest::collection::vec(0usize..6, 1..30).prop_filter("no entry has lines", |h| h.iter().any(|h| *h > 0)),
             moves in proptest::collection::vec((0u8..5, -40isize..40), 0..20),
             height in 1usize..12,
         ) {

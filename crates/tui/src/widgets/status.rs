@@ -1,4 +1,4 @@
-//! How the status of a thread looks, and how long ago something was.
+//! The tones of a thread status, and ages.
 
 use super::line::Tone;
 use jiff::Timestamp;
@@ -6,10 +6,10 @@ use runtail_core::model::StatusRole;
 use runtail_core::text;
 use std::time::Duration;
 
-/// From this age on a status counts minutes.
-const COARSE: Duration = Duration::from_secs(600);
+/// Younger ages are shown in seconds.
+const SECONDS_BELOW: Duration = Duration::from_secs(600);
 
-/// The tone of a status' glyph, and of its word.
+/// Returns the tones of a status glyph and of its word.
 pub fn tones(role: StatusRole) -> (Tone, Tone) {
     match role {
         StatusRole::Good => (Tone::Good, Tone::Plain),
@@ -21,8 +21,8 @@ pub fn tones(role: StatusRole) -> (Tone, Tone) {
     }
 }
 
-/// How long ago something was: seconds up to ten minutes, then whole units.
+/// Formats an age: in seconds below ten minutes, then in whole units.
 pub fn since(now: Timestamp, then: Timestamp) -> String {
     let age = Duration::try_from(now.duration_since(then)).unwrap_or_default();
-    if age < COARSE { text::duration(Duration::from_secs(age.as_secs())) } else { text::age(age) }
+    if age < SECONDS_BELOW { text::duration(Duration::from_secs(age.as_secs())) } else { text::age(age) }
 }

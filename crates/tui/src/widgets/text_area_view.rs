@@ -1,4 +1,4 @@
-//! A text being edited.
+//! Draws a text that is being edited.
 
 use super::area::Area;
 use super::canvas::Canvas;
@@ -6,7 +6,7 @@ use super::line::Tone;
 use super::text_input::{Problem, TextInput};
 use runtail_core::text;
 
-/// The text with line numbers, the mark where it is wrong, and the cursor.
+/// Draws the text with line numbers and a mark below the problem. Returns the position of the text cursor.
 pub(crate) fn text_area(
     canvas: &mut Canvas<'_>,
     area: Area,
@@ -15,7 +15,7 @@ pub(crate) fn text_area(
 ) -> Option<(u16, u16)> {
     let (row, col) = input.cursor();
     let lines = input.lines();
-    // The mark takes a line of its own.
+    // The mark of a problem takes a line of its own.
     let height = area.h.saturating_sub(1).max(1) as usize;
     let top = (row + 1).saturating_sub(height);
     let width = area.w.saturating_sub(6);

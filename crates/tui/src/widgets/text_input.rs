@@ -36,14 +36,14 @@ pub struct Problem {
 /// A text with a cursor and a history of edits.
 #[derive(Clone)]
 pub struct TextInput {
-    // Boxed because it has room for styles and selections, and inputs are part of enums that are mostly small.
+    // Boxed because it is large, and inputs are part of enums whose other variants are small.
     area: Box<TextArea<'static>>,
-    /// Line breaks can't be entered: of a pasted text only the first line is inserted.
+    /// Whether the input has a single line. Of a pasted text only the first line is inserted.
     is_line: bool,
 }
 
 impl fmt::Debug for TextInput {
-    /// Shows the size only: what a person types may be confidential.
+    /// Shows only the number of lines, because the text may be confidential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TextInput").field("lines", &self.lines().len()).finish_non_exhaustive()
     }
@@ -56,7 +56,7 @@ impl Default for TextInput {
 }
 
 impl TextInput {
-    /// An input with this text, and the cursor at its end.
+    /// Creates an input with this text, and the cursor at its end.
     pub fn new(text: &str) -> TextInput {
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
         let mut area = Box::new(TextArea::new(text.split('\n').map(str::to_string).collect()));
@@ -66,38 +66,38 @@ impl TextInput {
         TextInput { area, is_line: false }
     }
 
-    /// An input of a single line.
+    /// Creates an input of a single line.
     pub fn line(text: &str) -> TextInput {
         TextInput { is_line: true, ..TextInput::new(text.lines().next().unwrap_or_default()) }
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub fn text(&self) -> String {
         self.lines().join("\n")
     }
 
-    /// The lines of the text; there is always at least one.
+    /// Returns the lines of the text; there is always at least one.
     pub fn lines(&self) -> &[String] {
         self.area.lines()
     }
 
-    /// Whether the text is empty.
+    /// Returns whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.area.is_empty()
     }
 
-    /// The row of the cursor, from 0, and its position in that line in bytes.
+    /// Returns the row of the cursor from 0, and its position in that line in bytes.
     pub fn cursor(&self) -> (usize, usize) {
         let at = self.area.cursor();
         (at.0, self.current().char_indices().nth(at.1).map_or(self.current().len(), |(at, _)| at))
     }
 
-    /// The text of the cursor's line before and after the cursor.
+    /// Returns the text of the cursor's line before and after the cursor.
     pub fn around_cursor(&self) -> (&str, &str) {
         self.current().split_at(self.cursor().1)
     }
 
-    /// Puts the cursor at a row and a position in its line in bytes. Both are clamped.
+    /// Moves the cursor to a row and a position in its line in bytes. Both are clamped.
     pub fn set_cursor(&mut self, row: usize, byte: usize) {
         let row = row.min(self.lines().len().saturating_sub(1));
         let line = self.lines().get(row).map_or("", String::as_str);
@@ -106,7 +106,7 @@ impl TextInput {
         self.jump(row, column);
     }
 
-    /// Replaces the text and puts the cursor at its end. The text before can be restored by an undo.
+    /// Replaces the text and moves the cursor to its end. An undo restores the old text.
     pub fn set_text(&mut self, text: &str) {
         self.area.select_all();
         self.area.cut();
@@ -114,7 +114,7 @@ impl TextInput {
         self.insert(text);
     }
 
-    /// Handles a key that edits or moves. Others are ignored.
+    /// Handles a key that edits or moves the cursor. Ignores other keys.
     pub fn key(&mut self, key: Key) {
         let by_word = key.ctrl || key.alt;
         match (key.code, key.ctrl, key.alt) {
@@ -161,7 +161,7 @@ impl TextInput {
         self.area.insert_str(text);
     }
 
-    /// Undoes the last edit. Replacing a whole text is two edits, so the empty text between them is passed.
+    /// Undoes the last edit. Replacing a whole text is two edits, so the empty text between them is skipped.
     fn undo(&mut self) {
         if self.area.undo() && self.is_empty() {
             self.area.undo();
@@ -172,9 +172,9 @@ impl TextInput {
         self.lines().get(self.area.cursor().0).map_or("", String::as_str)
     }
 
-    /// Puts the cursor at a row and a column in characters.
+    /// Moves the cursor to a row and a column in characters.
     fn jump(&mut self, row: usize, column: usize) {
-        // The crate takes rows and columns of 16 bits: beyond them the cursor is moved step by step, from an end.
+        // The crate takes rows and columns of 16 bits. Beyond them the cursor is moved step by step.
         if let (Ok(row), Ok(column)) = (u16::try_from(row), u16::try_from(column)) {
             return self.area.move_cursor(CursorMove::Jump(row, column));
         }
@@ -256,7 +256,7 @@ impl TextInput {
     }
 }
 
-/// The last boundary of a grapheme at or before a position.
+/// Returns the last grapheme boundary at or before a position.
 fn floor_grapheme(line: &str, byte: usize) -> usize {
     let mut byte = byte.min(line.len());
     while !line.is_char_boundary(byte) {
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn editing() {
+    fn text_is_edited_at_the_cursor() {
         let mut input = TextInput::new("{\n  \"a\": 1");
         typed(&mut input, "<Enter>}");
         assert_eq!(input.text(), "{\n  \"a\": 1\n  }");
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn graphemes_are_one() {
+    fn a_grapheme_is_edited_as_one_character() {
         let mut input = TextInput::new("a👩‍👩‍👧e\u{301}");
         typed(&mut input, "<Left><Right><Backspace><Backspace>");
         assert_eq!(input.text(), "a");
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_moved_over_and_deleted() {
+    fn the_cursor_moves_by_words_and_deletes_them() {
         let mut input = TextInput::line("one two-three");
         typed(&mut input, "<ctrl-Left>X<alt-b><alt-b>Y");
         assert_eq!(input.text(), "one twoY-Xthree");
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_have_a_cursor_everywhere() {
+    fn the_cursor_reaches_every_position_of_a_long_text() {
         let mut input = TextInput::new(&"ä".repeat(70_000));
         input.set_cursor(0, 2 * 69_998);
         typed(&mut input, "x<Left><Backspace>");
@@ -356,9 +356,9 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever is typed, the cursor is at a boundary of a grapheme... as long as words are not cut inside one.
+        /// After any keys, the cursor is at a character boundary, and undo restores the original text.
         #[test]
-        fn the_cursor_stays_in_the_text(
+        fn the_cursor_stays_at_a_character_boundary(
             text in "[ab \n👩‍👧e\u{301}\u{200d}\t]{0,12}",
             keys in proptest::collection::vec(0_usize..16, 0..24),
         ) {

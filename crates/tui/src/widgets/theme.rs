@@ -1,4 +1,4 @@
-//! What tones look like on this terminal, by the theme that was chosen, and the glyph of each state.
+//! The styles of tones in the chosen theme on this terminal, and the glyphs of statuses.
 
 use super::line::Tone;
 use ratatui::buffer::Buffer;
@@ -6,29 +6,29 @@ use ratatui::style::{Color, Modifier, Style};
 use runtail_core::config::theme::{Ink, Look, Role, Scheme, Themes};
 use runtail_core::model::Phase;
 
-/// What stands before everything of a profile that is production.
+/// The mark of production profiles and their deployments.
 pub(crate) const PRODUCTION: &str = "◆";
 
-/// What this terminal can show.
+/// The capabilities of this terminal.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Theme {
-    /// Whether colours are used at all (NO_COLOR, `--color never`).
+    /// Whether colors are used at all (NO_COLOR, `--color never`).
     pub color: bool,
-    /// Whether it knows all colours, and not 256 of them.
+    /// Whether it supports 24-bit color, not only 256 colors.
     pub rgb: bool,
-    /// Whether only ASCII is shown.
+    /// Whether only ASCII characters are shown.
     pub ascii: bool,
 }
 
 impl Theme {
-    /// With the theme of that name. Where there are no colours, none counts but the one that needs none.
+    /// Returns the theme of that name for this terminal. Without colors it is always the colorless theme.
     pub(crate) fn paint<'a>(&self, themes: &'a Themes, name: &str) -> Paint<'a> {
         let scheme = if self.color { themes.or_terminal(name) } else { themes.without_colour() };
         Paint { scheme, rgb: self.rgb }
     }
 }
 
-/// A theme on a terminal.
+/// A theme resolved for a terminal.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint<'a> {
     scheme: &'a Scheme,
@@ -36,7 +36,7 @@ pub(crate) struct Paint<'a> {
 }
 
 impl Paint<'_> {
-    /// The style of a tone.
+    /// Returns the style of a tone.
     pub fn style(&self, tone: Tone) -> Style {
         self.of(match tone {
             Tone::Plain => Role::Plain,
@@ -57,7 +57,7 @@ impl Paint<'_> {
         })
     }
 
-    /// The style of a pane's title: the one focus mark.
+    /// Returns the style of a pane's title, which shows the focus.
     pub fn title(&self, focused: bool) -> Style {
         self.of(if focused { Role::Focus } else { Role::Title })
     }
@@ -69,19 +69,19 @@ impl Paint<'_> {
             Ink::Numbered(n) => Color::Indexed(n),
             Ink::Rgb(red, green, blue) => Color::Rgb(red, green, blue),
         };
-        let ways = [
+        let modifiers = [
             (bold, Modifier::BOLD),
             (dim, Modifier::DIM),
             (italic, Modifier::ITALIC),
             (underline, Modifier::UNDERLINED),
             (reverse, Modifier::REVERSED),
         ];
-        let modifiers = ways.into_iter().filter(|(is, _)| *is).map(|(_, modifier)| modifier).collect();
+        let modifiers = modifiers.into_iter().filter(|(is, _)| *is).map(|(_, modifier)| modifier).collect();
         Style { fg: ink.map(color), bg: ground.map(color), ..Style::default() }.add_modifier(modifiers)
     }
 }
 
-/// The terminal's own sixteen, by their numbers.
+/// The terminal's 16 ANSI colors, by number.
 const NAMED: [Color; 16] = [
     Color::Black,
     Color::Red,
@@ -101,8 +101,8 @@ const NAMED: [Color; 16] = [
     Color::White,
 ];
 
-/// Glyph and tone of a revision's phase.
-pub fn phase_look(phase: Phase) -> (&'static str, Tone) {
+/// Returns the glyph and tone of a revision's phase.
+pub fn phase_glyph(phase: Phase) -> (&'static str, Tone) {
     match phase {
         Phase::Deployed => ("●", Tone::Good),
         Phase::Moving => ("◐", Tone::Moving),
@@ -113,8 +113,8 @@ pub fn phase_look(phase: Phase) -> (&'static str, Tone) {
     }
 }
 
-/// Glyph, tone and word of a deployment's own status.
-pub fn deployment_look(status: Option<&str>) -> (&'static str, Tone, String) {
+/// Returns the glyph, tone and word of a deployment's own status.
+pub fn deployment_badge(status: Option<&str>) -> (&'static str, Tone, String) {
     match status {
         Some("READY") => ("●", Tone::Good, "ready".into()),
         Some("AWAITING_DATABASE") => ("◌", Tone::Moving, "waiting".into()),
@@ -125,7 +125,7 @@ pub fn deployment_look(status: Option<&str>) -> (&'static str, Tone, String) {
     }
 }
 
-/// Replaces what is not ASCII on a finished screen.
+/// Replaces the non-ASCII characters of a drawn screen.
 pub fn to_ascii(buffer: &mut Buffer) {
     for cell in &mut buffer.content {
         if cell.symbol().is_ascii() {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_theme_says_how_a_tone_looks_and_no_color_wins() {
+    fn a_theme_styles_tones_and_no_color_wins() {
         let terminal = Theme { color: true, rgb: true, ascii: false };
         let bold = Style::default().add_modifier(Modifier::BOLD);
         assert_eq!(paint(terminal, "terminal", Tone::Bad), bold.fg(Color::Red));

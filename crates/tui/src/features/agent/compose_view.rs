@@ -1,4 +1,4 @@
-//! The composer of a run.
+//! Draws the composer of a run.
 
 use super::composer::{Composer, Field};
 use crate::session::Cx;
@@ -13,7 +13,7 @@ use runtail_core::text;
 /// Columns of the field names.
 const LABELS: u16 = 12;
 
-/// Draws the composer; says where the text cursor is.
+/// Draws the composer. Returns the position of the text cursor.
 pub(super) fn compose(composer: &Composer, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let area = cx.area;
     let used = canvas.title(overlay_head(area), "NEW RUN", true);
@@ -74,12 +74,14 @@ fn assistant_line(cx: &Cx<'_>, composer: &Composer) -> Line {
     let failed = cx.lookup.assistants_error(&composer.server);
     match (composer.assistants.get(composer.assistant), failed) {
         (None, Some(error)) => {
-            let (before, after) = composer.named.around_cursor();
+            let (before, after) = composer.typed_assistant.around_cursor();
+            let hint = if composer.typed_assistant.is_empty() { "type an assistant or graph name" } else { "" };
             let typed = Line::of(Tone::Strong, before)
                 .with(Tone::Accent, if composer.field == Field::Assistant { "▏" } else { "" })
                 .with(Tone::Strong, after)
-                .with(Tone::Dim, if composer.named.is_empty() { "type an assistant or graph name" } else { "" });
-            typed.with(Tone::Dim, "   none are listed: ").with(Tone::Bad, "✗ ").with(Tone::Plain, &error.detail)
+                .with(Tone::Dim, hint);
+            let failed = typed.with(Tone::Dim, "   couldn't list assistants: ").with(Tone::Bad, "✗ ");
+            failed.with(Tone::Plain, &error.detail)
         }
         (None, None) => Line::of(Tone::Dim, "loading assistants…"),
         (Some((_, name)), _) => Line::of(Tone::Dim, "‹ ")

@@ -1,4 +1,4 @@
-//! The composer: what to run, with which input, where, and which stream modes.
+//! The composer of a run: its assistant, input, thread and stream modes.
 
 use crate::input::key::{Code, Key};
 use crate::session::msg::{ServerRef, StreamTarget};
@@ -9,21 +9,21 @@ use runtail_stream::Target;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The fields, in the order of Tab.
+/// The fields, in tab order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
-    /// Which assistant runs.
+    /// The assistant to run.
     Assistant,
-    /// On which thread.
+    /// The thread to run on.
     Where,
-    /// Which stream modes.
+    /// The stream modes.
     Modes,
     Input,
 }
 
 const FIELDS: [Field; 4] = [Field::Assistant, Field::Where, Field::Modes, Field::Input];
 
-/// The stream modes that the services know, and whether they start chosen.
+/// The stream modes of the services, and whether each is initially chosen.
 const MODES: [(&str, bool); 9] = [
     ("messages-tuple", true),
     ("updates", true),
@@ -39,40 +39,39 @@ const MODES: [(&str, bool); 9] = [
 /// A run being composed.
 #[derive(Debug, Clone)]
 pub struct Composer {
-    /// Where it goes.
     pub server: ServerRef,
     /// The field with the focus.
     pub field: Field,
-    /// What can be chosen: id and label.
+    /// The ids and labels of the listed assistants.
     pub assistants: Vec<(String, String)>,
-    /// The chosen one.
+    /// The index of the chosen assistant.
     pub assistant: usize,
-    /// What was typed for its name, where the server lists none: the contract lets nobody ask for them.
-    pub named: TextInput,
-    /// The one to begin with, by id or by graph: the list may come later.
-    wanted: Option<String>,
+    /// The typed name of an assistant, for servers that can't list theirs.
+    pub typed_assistant: TextInput,
+    /// The assistant to choose once the list is loaded, by id or by graph.
+    initial_assistant: Option<String>,
     /// The thread that the composer was opened from.
     pub thread: Option<String>,
-    /// Where the run is started.
+    /// The thread to run on.
     pub place: Where,
     /// Stream modes, then `subgraphs`.
     pub modes: Vec<(&'static str, bool)>,
     /// The mode under the cursor.
     pub mode_at: usize,
-    /// What a new run on the thread means.
+    /// The consequence of a new run on the thread.
     warning: Option<Warning>,
-    /// The JSON text.
+    /// The input as JSON.
     pub input: TextInput,
-    /// What is wrong with it; known while one types, so that nothing wrong is ever sent.
+    /// The problem of the input, checked while typing so that invalid input is never sent.
     pub problem: Option<Problem>,
 }
 
 impl Composer {
-    /// A composer with an input to begin from.
+    /// Creates a composer with an example input.
     pub fn new(server: ServerRef, assistants: &[Assistant], from: Origin) -> Self {
-        let Origin { thread, assistant: wanted, place, warning } = from;
-        let usual = if thread.is_some() { Where::ThisThread } else { Where::NewThread };
-        let place = place.unwrap_or(usual);
+        let Origin { thread, assistant: initial_assistant, place, warning } = from;
+        let default = if thread.is_some() { Where::ThisThread } else { Where::NewThread };
+        let place = place.unwrap_or(default);
         let mut modes = MODES.to_vec();
         modes.push(("subgraphs", true));
         let mut composer = Composer {
@@ -80,8 +79,8 @@ impl Composer {
             field: Field::Input,
             assistants: Vec::new(),
             assistant: 0,
-            named: TextInput::line(""),
-            wanted,
+            typed_assistant: TextInput::line(""),
+            initial_assistant,
             thread,
             place,
             modes,
@@ -97,7 +96,7 @@ impl Composer {
         composer
     }
 
-    /// Takes the assistants that there are, and chooses the one that was wanted from the beginning.
+    /// Sets the listed assistants, and chooses the initial one.
     pub fn offer(&mut self, assistants: &[Assistant]) {
         let label = |a: &Assistant| {
             let name = a.name.as_deref().filter(|n| !n.is_empty()).unwrap_or(&a.graph_id);
@@ -105,10 +104,10 @@ impl Composer {
         };
         self.assistants = assistants.iter().map(|a| (a.assistant_id.clone(), label(a))).collect();
         self.assistants.sort_by(|a, b| a.1.cmp(&b.1));
-        // A thread's notes name the assistant; some servers note the graph alone.
+        // A thread's metadata names the assistant; on some servers only the graph.
         let at = |id: &str| self.assistants.iter().position(|(i, _)| i == id);
         let by_graph = |graph: &str| at(&assistants.iter().find(|a| a.graph_id == graph)?.assistant_id);
-        self.assistant = self.wanted.as_deref().and_then(|w| at(w).or_else(|| by_graph(w))).unwrap_or(0);
+        self.assistant = self.initial_assistant.as_deref().and_then(|w| at(w).or_else(|| by_graph(w))).unwrap_or(0);
     }
 
     /// Replaces the input.
@@ -131,7 +130,7 @@ impl Composer {
         };
     }
 
-    /// To the next field, or back.
+    /// Moves the focus by a number of fields.
     pub fn next_field(&mut self, by: isize) {
         let at = FIELDS.iter().position(|f| *f == self.field).unwrap_or(0) as isize;
         self.field = FIELDS[(at + by).rem_euclid(FIELDS.len() as isize) as usize];
@@ -145,17 +144,17 @@ impl Composer {
         places
     }
 
-    /// A key that no action took.
+    /// Handles a key that triggers no action.
     pub fn key(&mut self, key: Key) {
         let back = matches!(key.code, Code::Left | Code::Up);
-        let forth = matches!(key.code, Code::Right | Code::Down) || key == Key::char(' ');
+        let forward = matches!(key.code, Code::Right | Code::Down) || key == Key::char(' ');
         match self.field {
-            Field::Assistant if self.assistants.is_empty() && key.code != Code::Enter => self.named.key(key),
-            Field::Assistant if !self.assistants.is_empty() && (back || forth) => {
+            Field::Assistant if self.assistants.is_empty() && key.code != Code::Enter => self.typed_assistant.key(key),
+            Field::Assistant if !self.assistants.is_empty() && (back || forward) => {
                 let n = self.assistants.len();
                 self.assistant = (self.assistant + if back { n - 1 } else { 1 }) % n;
             }
-            Field::Where if back || forth => {
+            Field::Where if back || forward => {
                 let places = self.places();
                 let at = places.iter().position(|p| *p == self.place).unwrap_or(0);
                 self.place = places[(at + if back { places.len() - 1 } else { 1 }) % places.len()];
@@ -180,38 +179,38 @@ impl Composer {
         self.check();
     }
 
-    /// Text that was pasted.
+    /// Inserts pasted text.
     pub fn paste(&mut self, text: &str) {
         match self.field {
             Field::Input => {
                 self.input.insert(text);
                 self.check();
             }
-            Field::Assistant if self.assistants.is_empty() => self.named.insert(text),
+            Field::Assistant if self.assistants.is_empty() => self.typed_assistant.insert(text),
             _ => {}
         }
     }
 
-    /// Id of the chosen assistant.
+    /// Returns the id of the chosen assistant.
     pub fn chosen(&self) -> Option<String> {
         self.assistants.get(self.assistant).map(|(id, _)| id.clone())
     }
 
-    /// What a run on the chosen place means; none where it means nothing special.
+    /// Returns the warning about a run on the chosen thread.
     pub fn warning(&self) -> Option<Warning> {
         self.warning.filter(|_| self.place == Where::ThisThread)
     }
 
-    /// The modes that are chosen, without `subgraphs`.
+    /// Returns the chosen modes, without `subgraphs`.
     pub fn chosen_modes(&self) -> Vec<String> {
         self.modes.iter().filter(|(name, on)| *on && *name != "subgraphs").map(|(name, _)| name.to_string()).collect()
     }
 
-    /// The request, or why there can be none yet.
+    /// Returns the request, or why it is not valid yet.
     pub fn target(&self) -> Result<StreamTarget, String> {
         let chosen = self.assistants.get(self.assistant).map(|(id, _)| id.as_str());
-        let named = self.named.text();
-        let typed = Some(named.trim()).filter(|name| !name.is_empty());
+        let typed = self.typed_assistant.text();
+        let typed = Some(typed.trim()).filter(|name| !name.is_empty());
         let Some(assistant_id) = chosen.or(typed) else {
             return Err("Which assistant? This server lists none; type an assistant or graph name.".into());
         };
@@ -261,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn one_types_the_question_and_starts() {
+    fn typed_text_becomes_the_input_of_the_run() {
         let mut composer = composer();
         type_text(&mut composer, "hello");
         let Ok(StreamTarget::Start { body, on: Target::NewThread }) = composer.target() else { panic!() };
@@ -270,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn an_assistant_that_is_not_listed_can_be_named() {
+    fn an_unlisted_assistant_can_be_typed() {
         let server = ServerRef { profile: "p".into(), name: "s".into(), url: "http://x".into() };
         let mut composer = Composer::new(server, &[], Origin::default());
         assert!(composer.target().unwrap_err().contains("type an assistant"));
@@ -280,7 +279,7 @@ mod tests {
         composer.key(Key::plain(Code::Backspace));
         let Ok(StreamTarget::Start { body, .. }) = composer.target() else { panic!() };
         assert_eq!(body.assistant_id, "agent");
-        // The list comes late, and what is listed counts.
+        // A list that arrives later takes precedence.
         let chat = Assistant { assistant_id: "a-1".into(), graph_id: "chat".into(), ..Assistant::default() };
         composer.offer(&[chat]);
         let Ok(StreamTarget::Start { body, .. }) = composer.target() else { panic!() };
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_json_is_shown_where_it_is_wrong() {
+    fn invalid_json_is_reported_with_its_position() {
         let mut composer = composer();
         composer.set_input("{\n  \"a\": 1,\n  oops\n}");
         let problem = composer.problem.clone().unwrap();

@@ -14,15 +14,15 @@ use state::Server;
 use std::collections::BTreeMap;
 pub(crate) use update::listed_status;
 
-/// The agent servers: which one is open, and what is known of each.
+/// The state of the agent servers.
 #[derive(Debug, Default)]
 pub struct Agent {
-    /// The software of each server.
+    /// The information that each server reports about itself.
     pub infos: BTreeMap<ServerRef, Loaded<ServerInfo>>,
-    /// The server that is open.
+    /// The open server.
     pub server: Option<Server>,
-    /// What was typed into a composer that was left.
+    /// The draft of a composer that was closed.
     pub draft: Option<Composer>,
-    /// The modes that were chosen last in the composer, with `subgraphs`.
+    /// The stream modes last chosen in the composer, with `subgraphs`.
     pub modes: Option<Vec<(&'static str, bool)>>,
 }

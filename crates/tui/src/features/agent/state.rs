@@ -1,4 +1,4 @@
-//! One agent server: its threads, the runs of a thread, its assistants.
+//! The state of an open agent server: its threads, the runs of a thread, its assistants.
 
 use crate::session::loaded::Loaded;
 use crate::session::msg::{ServerRef, WantedStatus};
@@ -9,7 +9,7 @@ use runtail_core::model::{Assistant, Run, Thread, ThreadFacts, ThreadRecords, Th
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What the pane lists.
+/// The list that the pane shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tab {
     /// The server's threads.
@@ -19,43 +19,43 @@ pub enum Tab {
     Runs,
 }
 
-/// How many rows are asked for at first, and how many more when the end is reached.
+/// Rows requested initially, and added each time the end of the list is reached.
 pub const PAGE: usize = 50;
-/// Most rows that the services give at once.
+/// Maximum rows that the services return at once.
 pub const MAX_ROWS: usize = 1000;
 
-/// An agent server that was opened.
+/// An open agent server.
 #[derive(Debug, Clone)]
 pub struct Server {
-    /// Which one.
+    /// The server.
     pub server: ServerRef,
-    /// What is listed.
+    /// The shown list.
     pub tab: Tab,
     /// Threads, newest first.
     pub threads: Loaded<Vec<Thread>>,
     pub assistants: Loaded<Vec<Assistant>>,
-    /// The thread whose runs are listed, and its runs.
+    /// The thread whose runs are listed.
     pub runs_of: Option<String>,
-    /// What the list says of each thread.
+    /// The facts from the list, by thread.
     facts: HashMap<String, Arc<ThreadFacts>>,
-    /// The statuses that were read, each with what the list said of the thread then.
+    /// The loaded statuses, each with the facts from the list at that time.
     pub statuses: HashMap<Arc<str>, (Arc<ThreadFacts>, ThreadStatus)>,
-    /// Its runs, newest first.
+    /// The runs of that thread, newest first.
     pub runs: Loaded<Vec<Run>>,
-    /// Rows asked for.
+    /// Rows to request.
     pub limit: usize,
-    /// Selection among the threads.
+    /// The selected thread.
     pub thread_picker: Picker,
-    /// Selection among the assistants.
+    /// The selected assistant.
     pub assistant_picker: Picker,
-    /// Selection among the runs.
+    /// The selected run.
     pub run_picker: Picker,
-    /// Only rows that contain this are shown.
+    /// Only rows that contain this text are shown.
     pub filter: String,
 }
 
 impl Server {
-    /// A server of which nothing is known yet.
+    /// Creates a server with nothing loaded.
     pub fn new(server: ServerRef) -> Server {
         Server {
             server,
@@ -74,7 +74,7 @@ impl Server {
         }
     }
 
-    /// Takes the newest list of threads.
+    /// Applies the newest list of threads.
     pub fn take_threads(&mut self, result: Result<Vec<Thread>, ApiError>, at: Timestamp) {
         if let Ok(threads) = &result {
             let mut known = std::mem::take(&mut self.facts);
@@ -89,12 +89,12 @@ impl Server {
         self.threads.take(result, at);
     }
 
-    /// A listed thread whose status is to be read.
+    /// Returns the request for the status of a listed thread.
     pub fn wanted_status(&self, thread: &str) -> Option<WantedStatus> {
         Some(WantedStatus { thread: thread.into(), facts: self.facts.get(thread)?.clone() })
     }
 
-    /// The status of a listed thread: as it was read, else by what the list says.
+    /// Returns the status of a listed thread: the loaded one if it is current, otherwise the one derived from the list.
     pub fn status_of(&self, thread: &str) -> ThreadStatus {
         let Some(facts) = self.facts.get(thread) else { return ThreadStatus::Loading };
         match self.statuses.get(thread) {
@@ -103,7 +103,7 @@ impl Server {
         }
     }
 
-    /// Shows another list; a filter belongs to the one it was typed for.
+    /// Shows another list and clears the filter, which belongs to one list.
     pub fn show(&mut self, tab: Tab) {
         if self.tab != tab {
             self.tab = tab;
@@ -111,12 +111,12 @@ impl Server {
         }
     }
 
-    fn passes(&self, texts: &[&str]) -> bool {
-        let wanted = self.filter.to_lowercase();
-        wanted.is_empty() || texts.iter().any(|t| t.to_lowercase().contains(&wanted))
+    fn matches_filter(&self, texts: &[&str]) -> bool {
+        let filter = self.filter.to_lowercase();
+        filter.is_empty() || texts.iter().any(|t| t.to_lowercase().contains(&filter))
     }
 
-    /// The threads that pass the filter.
+    /// Returns the threads that match the filter.
     pub fn shown_threads(&self) -> Vec<&Thread> {
         let all = self.threads.value.iter().flatten();
         if self.filter.is_empty() {
@@ -124,23 +124,23 @@ impl Server {
         }
         all.filter(|t| {
             let metadata = t.metadata.as_ref().map(|m| m.to_string()).unwrap_or_default();
-            self.passes(&[&t.thread_id, self.status_of(&t.thread_id).word(), &metadata])
+            self.matches_filter(&[&t.thread_id, self.status_of(&t.thread_id).word(), &metadata])
         })
         .collect()
     }
 
-    /// The assistants that pass the filter.
+    /// Returns the assistants that match the filter.
     pub fn shown_assistants(&self) -> Vec<&Assistant> {
         let all = self.assistants.value.iter().flatten();
-        all.filter(|a| self.passes(&[&a.assistant_id, &a.graph_id, a.name.as_deref().unwrap_or("")])).collect()
+        all.filter(|a| self.matches_filter(&[&a.assistant_id, &a.graph_id, a.name.as_deref().unwrap_or("")])).collect()
     }
 
-    /// The runs that pass the filter.
+    /// Returns the runs that match the filter.
     pub fn shown_runs(&self) -> Vec<&Run> {
-        self.runs.value.iter().flatten().filter(|r| self.passes(&[&r.run_id, &r.status])).collect()
+        self.runs.value.iter().flatten().filter(|r| self.matches_filter(&[&r.run_id, &r.status])).collect()
     }
 
-    /// Identities of the rows listed now.
+    /// Returns the ids of the shown rows.
     pub fn shown_ids(&self) -> Vec<String> {
         match self.tab {
             Tab::Threads => self.shown_threads().iter().map(|t| t.thread_id.clone()).collect(),
@@ -149,7 +149,7 @@ impl Server {
         }
     }
 
-    /// The selection of what is listed now.
+    /// Returns the selection of the shown list.
     pub fn picker(&mut self) -> &mut Picker {
         match self.tab {
             Tab::Threads => &mut self.thread_picker,
@@ -158,27 +158,27 @@ impl Server {
         }
     }
 
-    /// The selected thread.
+    /// Returns the selected thread.
     pub fn thread(&self) -> Option<&Thread> {
         let id = self.thread_picker.selected.as_ref()?;
         self.threads.value.iter().flatten().find(|t| &t.thread_id == id)
     }
 
-    /// The assistant that ran on a thread, by id or by graph, from what is listed.
+    /// Returns the assistant of a listed thread, by id or by graph.
     pub fn assistant_of(&self, thread: &str) -> Option<String> {
         let thread = self.threads.value.iter().flatten().find(|t| t.thread_id == thread)?;
-        let notes = thread.metadata.as_ref()?;
-        let note = |key: &str| notes.get(key).and_then(|v| v.as_str()).map(str::to_string);
-        note("assistant_id").or_else(|| note("graph_id"))
+        let metadata = thread.metadata.as_ref()?;
+        let value = |key: &str| metadata.get(key).and_then(|v| v.as_str()).map(str::to_string);
+        value("assistant_id").or_else(|| value("graph_id"))
     }
 
-    /// The selected assistant.
+    /// Returns the selected assistant.
     pub fn assistant(&self) -> Option<&Assistant> {
         let id = self.assistant_picker.selected.as_ref()?;
         self.assistants.value.iter().flatten().find(|a| &a.assistant_id == id)
     }
 
-    /// The selected run.
+    /// Returns the selected run.
     pub fn run(&self) -> Option<&Run> {
         let id = self.run_picker.selected.as_ref()?;
         self.runs.value.iter().flatten().find(|r| &r.run_id == id)

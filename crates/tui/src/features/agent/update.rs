@@ -1,4 +1,4 @@
-//! The keys of an agent server's lists and of the composer, and what is polled for them.
+//! The actions and polls of an agent server's lists, and the actions of the composer.
 
 use super::composer::Composer;
 use super::state::{MAX_ROWS, PAGE, Server, Tab};
@@ -15,14 +15,14 @@ use crate::widgets::canvas::Canvas;
 use runtail_core::model::ThreadStatus;
 use std::sync::Arc;
 
-/// Lines above the rows: place, tabs of the lists, and column heads.
+/// Lines above the rows: breadcrumb, tabs, and column headers.
 const HEAD: u16 = 3;
 
 fn height(area: Area) -> usize {
     area.h.saturating_sub(HEAD).into()
 }
 
-/// The status of a listed thread: that of its page, where one is open, so that the two never differ.
+/// Returns the status of a listed thread: that of its open page, if there is one, so that the two never differ.
 pub(crate) fn listed_status(cx: &Cx<'_>, server: &Server, thread: &str) -> ThreadStatus {
     let of = ThreadRef { server: server.server.clone(), id: thread.to_string() };
     let is_known = |status: &ThreadStatus| !matches!(status, ThreadStatus::Loading | ThreadStatus::Unknown { .. });
@@ -30,7 +30,7 @@ pub(crate) fn listed_status(cx: &Cx<'_>, server: &Server, thread: &str) -> Threa
 }
 
 impl Agent {
-    /// Puts a server's lists behind what is shown.
+    /// Opens the lists of a server.
     pub fn open(&mut self, server: ServerRef) -> Requests {
         if self.server.as_ref().is_some_and(|s| s.server == server) {
             return Requests::none();
@@ -39,10 +39,10 @@ impl Agent {
         Requests::from(Effect::FetchInfo(server.clone())).and(Effect::FetchAssistants(server))
     }
 
-    /// A composer on the server that is open, and what to ask for it; else why there is none.
+    /// Creates a composer for the open server, and the requests for its data; otherwise a notice of why it can't.
     ///
     /// # Errors
-    /// No server is open, or nothing may be written to it.
+    /// No server is open, or its profile is read-only.
     pub fn composer(&mut self, session: &Session, from: Origin) -> Result<(Composer, Requests), Requests> {
         let Some(server) = &self.server else { return Err(Requests::none()) };
         if session.is_read_only(&server.server.profile) {
@@ -63,16 +63,16 @@ impl Agent {
             }
             composer.modes = draft.modes;
         }
-        // When they could not be had before, they are asked for again.
-        let again = server.assistants.error.is_some() && known.is_empty();
-        let ask = match again {
+        // If loading the assistants failed before, try again.
+        let retry = server.assistants.error.is_some() && known.is_empty();
+        let requests = match retry {
             true => Effect::FetchAssistants(server.server.clone()).into(),
             false => Requests::none(),
         };
-        Ok((composer, ask))
+        Ok((composer, requests))
     }
 
-    /// The thread that is selected in the lists, and the run if runs are listed; else why there is none.
+    /// Returns the selected thread, and the selected run if runs are listed; otherwise a notice.
     fn selected_thread(server: &Server) -> Result<(ThreadRef, Option<String>), Requests> {
         let (thread, run) = match server.tab {
             Tab::Threads => (server.thread_picker.selected.clone(), None),
@@ -102,7 +102,7 @@ impl Agent {
     }
 }
 
-/// What a new run on a thread means, as far as its row in a list tells.
+/// Returns the warning about a new run on a thread, judged by its status in the list.
 fn row_warning(status: &str) -> Option<Warning> {
     match status {
         "interrupted" => Some(Warning::MayWait),
@@ -111,7 +111,7 @@ fn row_warning(status: &str) -> Option<Warning> {
     }
 }
 
-/// Opens what is selected.
+/// Opens the selected row.
 fn open(server: &Server) -> Requests {
     let target = match server.tab {
         Tab::Threads => server.thread_picker.selected.clone().map(|thread| StreamTarget::Tail { thread }),
@@ -125,11 +125,11 @@ fn open(server: &Server) -> Requests {
     target.map(|target| Route::Stream(target).into()).unwrap_or_default()
 }
 
-/// Composes a run with what is selected.
+/// Composes a run for the selected row.
 fn compose(server: &Server) -> Requests {
     let from = match server.tab {
         Tab::Assistants => Origin { assistant: server.assistant_picker.selected.clone(), ..Origin::default() },
-        // A row that happens to be selected is no choice of the thread, so a new one is the first offer.
+        // The selection alone is not a choice of the thread, so a new thread is the default.
         Tab::Threads => server.thread().map_or_else(Origin::default, |thread| Origin {
             thread: Some(thread.thread_id.clone()),
             assistant: server.assistant_of(&thread.thread_id),
@@ -268,7 +268,7 @@ impl Component for Agent {
         let Some(server) = &mut self.server else { return };
         let ids = server.shown_ids();
         server.picker().clamp(&ids, height(cx.area));
-        // The end of the list is in sight: ask for more where there may be more.
+        // Near the end of the list, request more rows if there may be more.
         let full = ids.len() >= server.limit && server.tab != Tab::Assistants;
         let at = server.picker().at(&ids).unwrap_or(0);
         if full && at + 5 >= ids.len() && server.limit < MAX_ROWS {
@@ -303,7 +303,7 @@ impl Component for Agent {
 }
 
 impl Composer {
-    /// Starts what was composed, or says why it can't be.
+    /// Starts the composed run, or reports why it can't be started.
     fn start(&self, cx: &Cx<'_>) -> Requests {
         if !cx.is_seen {
             return Requests::none();
@@ -327,7 +327,7 @@ impl Component for Composer {
         Requests::none()
     }
 
-    /// Only the composer's own keys, and those that no text field wants, are not typed.
+    /// Handles a key. Only the composer's own keys, and keys that a text field doesn't accept, are not typed.
     fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
         Some(match cx.session.keymap.action(Context::Composer, key) {
             Some(Action::Start) => self.start(cx),

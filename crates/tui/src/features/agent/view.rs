@@ -1,4 +1,4 @@
-//! The agent server's threads, the runs of one of them, its assistants.
+//! Draws the threads, runs and assistants of an agent server.
 
 use super::state::{Server, Tab};
 use super::{Agent, listed_status};
@@ -50,7 +50,7 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
     canvas.line_for_right(area.x + 1, area.y + 1, area.w.saturating_sub(2), &tab_line);
     if ids.is_empty() {
         let (tone, words) = match error {
-            // The contract has no lists: that is no failure, and what there is works all the same.
+            // A server that implements only the contract has no lists. This is not a failure; everything else works.
             Some(error) if error.may_lack_call() && is_contract => {
                 let (new_run, command) = (cx.session.key("server.new_run"), cx.session.key("app.command"));
                 let words = format!(
@@ -60,12 +60,12 @@ pub(super) fn server(agent: &Agent, server: &Server, cx: &Cx<'_>, canvas: &mut C
                 (Tone::Plain, words)
             }
             Some(error) => (Tone::Bad, format!("{error}\n\nPress r to retry.")),
-            None => nothing(cx, server),
+            None => empty_state(cx, server),
         };
         return canvas.words(rows, tone, &words);
     }
-    let (heads, lines) = table(cx, server, rows.w.saturating_sub(4) as usize);
-    canvas.line(area.x + 3, area.y + 2, area.w.saturating_sub(4), &heads);
+    let (headers, lines) = table(cx, server, rows.w.saturating_sub(4) as usize);
+    canvas.line(area.x + 3, area.y + 2, area.w.saturating_sub(4), &headers);
     let picker = match server.tab {
         Tab::Threads => &server.thread_picker,
         Tab::Assistants => &server.assistant_picker,
@@ -98,7 +98,7 @@ fn tabs(server: &Server) -> Line {
     line
 }
 
-fn nothing(cx: &Cx<'_>, server: &Server) -> (Tone, String) {
+fn empty_state(cx: &Cx<'_>, server: &Server) -> (Tone, String) {
     let new_run = cx.session.key("server.new_run");
     if !server.filter.is_empty() {
         return (Tone::Plain, format!("No match for “{}”.\n\nPress Esc to clear the filter.", server.filter));
@@ -119,10 +119,10 @@ fn ago(at: Option<Timestamp>, now: Timestamp) -> String {
     at.and_then(|t| Duration::try_from(now - t).ok()).map(text::age).unwrap_or_default()
 }
 
-/// The column heads, and a line a row.
+/// Returns the column headers, and a line for each row.
 fn table(cx: &Cx<'_>, server: &Server, width: usize) -> (Line, Vec<Line>) {
     let mut lines = Vec::new();
-    let heads = match server.tab {
+    let headers = match server.tab {
         Tab::Threads => {
             for thread in server.shown_threads() {
                 let status = listed_status(cx, server, &thread.thread_id);
@@ -171,7 +171,7 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize) -> (Line, Vec<Line>) {
             format!("{:<24} {:<18} {:<14} {:>3}  {}", "NAME", "GRAPH", "ID", "VER", "DESCRIPTION")
         }
     };
-    (Line::of(Tone::Dim, &heads), lines)
+    (Line::of(Tone::Dim, &headers), lines)
 }
 
 fn assistant_name(server: &Server, id: &str) -> String {
@@ -182,7 +182,7 @@ fn assistant_name(server: &Server, id: &str) -> String {
 /// Columns of a status with its glyph.
 const STATE: usize = 17;
 
-/// A status in its column.
+/// Formats a status for its column.
 fn state(role: StatusRole, word: &str) -> Line {
     let (glyph, tone) = tones(role);
     let mut line = Line::of(glyph, &format!("{} ", role.glyph()));
@@ -191,7 +191,7 @@ fn state(role: StatusRole, word: &str) -> Line {
     line
 }
 
-/// The word of a status, as short as a column needs it.
+/// Returns the word of a status, shortened for its column.
 fn list_word(status: &ThreadStatus) -> &'static str {
     match status {
         ThreadStatus::BusyWithoutRun { .. } => "busy, no run",
@@ -199,7 +199,7 @@ fn list_word(status: &ThreadStatus) -> &'static str {
     }
 }
 
-/// How a run is or ended, by its record; of the newest one, the thread's status says why it stopped.
+/// Returns the status of a run by its record, and of the newest run also by the thread's status.
 fn run_state(run: &Run, thread: &ThreadStatus) -> (StatusRole, Cow<'static, str>) {
     let (role, word) = match (run.status.as_str(), thread) {
         ("pending" | "queued", _) => (StatusRole::Queued, "queued"),
@@ -217,11 +217,11 @@ fn run_state(run: &Run, thread: &ThreadStatus) -> (StatusRole, Cow<'static, str>
     (role, word.into())
 }
 
-/// The most telling thing to say of a thread: its error, its question, where it stopped, else what clients noted on it.
+/// Describes a thread by its error, its question, the node where it stopped, or its metadata.
 fn about(thread: &Thread, status: &ThreadStatus) -> (Tone, String) {
-    let nodes = |words: &str, nodes: &[String]| match nodes {
+    let nodes = |label: &str, nodes: &[String]| match nodes {
         [] => String::new(),
-        nodes => format!("{words} {}", text::clean(&nodes.join(", "))),
+        nodes => format!("{label} {}", text::clean(&nodes.join(", "))),
     };
     let one_line = |text: &str| text::clean(text.lines().next().unwrap_or_default()).into_owned();
     match status {
@@ -237,7 +237,7 @@ fn about(thread: &Thread, status: &ThreadStatus) -> (Tone, String) {
         {
             (Tone::Plain, nodes("next:", next))
         }
-        ThreadStatus::Running { nodes: at_work, .. } if !at_work.is_empty() => (Tone::Plain, nodes("in", at_work)),
+        ThreadStatus::Running { nodes: active, .. } if !active.is_empty() => (Tone::Plain, nodes("in", active)),
         _ => {
             let notes = thread.notes().into_iter();
             let notes = notes.map(|(k, v)| format!("{k}={}", v.as_str().map_or_else(|| v.to_string(), str::to_string)));

@@ -22,17 +22,17 @@ use std::sync::Arc;
 pub struct Confirm {
     /// Its number in this session.
     pub number: u64,
-    /// The profile that it is done with.
+    /// The profile that sends it.
     pub profile: Arc<str>,
     /// The requested change.
     pub proposal: Proposal,
     /// Its progress.
     pub stage: Stage,
-    /// What was typed: the name that has to be, or another value of the choice that there is.
+    /// The typed text: the required name, or another value of the choice.
     pub typed: TextInput,
     /// The option that can still be toggled.
     pub choice: Option<Choice>,
-    /// When the key that sends was pressed before there was anything to read: it may be held down since.
+    /// When the send key was pressed before the preview was visible; it may still be held down.
     pub held: Option<Timestamp>,
     /// Whether the preview was on the screen.
     pub is_seen: bool,
@@ -60,17 +60,17 @@ pub enum Stage {
     Ready(Box<Preview>),
     /// It was sent; waiting for the response.
     Sending(Box<Preview>),
-    /// It was sent, or nearly, and failed.
+    /// It failed, before or after it was sent.
     Failed(Box<Preview>, ApiError),
 }
 
 impl Confirm {
-    /// What is done, and to what as soon as that is read.
+    /// Returns the title: the verb, and the subject once the change is planned.
     pub fn title(&self) -> String {
         if let Some(preview) = self.preview() {
             return preview.title.clone();
         }
-        let word = match &self.proposal {
+        let verb = match &self.proposal {
             Proposal::Service(Intent::CreateDeployment(_)) => "Create",
             Proposal::Service(Intent::UpdateDeployment { .. }) => "Update",
             Proposal::Service(Intent::DeleteDeployment { .. }) => "Delete",
@@ -84,10 +84,10 @@ impl Confirm {
             Proposal::Thread(_, ThreadIntent::Again { .. }) => "Run again",
             Proposal::Thread(_, ThreadIntent::Delete { .. }) => "Delete",
         };
-        word.to_string()
+        verb.to_string()
     }
 
-    /// What is seen of it, once it is planned.
+    /// Returns the preview of a planned change.
     pub fn preview(&self) -> Option<&Preview> {
         match &self.stage {
             Stage::Ready(preview) | Stage::Sending(preview) | Stage::Failed(preview, _) => Some(preview),
@@ -110,7 +110,7 @@ impl Confirm {
         self.typed_limit().is_none() && matches!(&self.stage, Stage::Ready(preview) if is_given(preview))
     }
 
-    /// Another number of steps that was typed and is not in the preview yet.
+    /// Returns the typed recursion limit if the preview does not have it yet.
     pub fn typed_limit(&self) -> Option<u64> {
         let Some(Choice::RecursionLimit(planned)) = self.choice else { return None };
         self.typed.text().parse().ok().filter(|typed| *typed != planned && *typed > 0)
@@ -143,7 +143,7 @@ impl Confirm {
         }
     }
 
-    /// What the footer shows: the keys that do something by now.
+    /// Returns the actions for the footer, depending on the stage.
     fn useful_actions(&self) -> &'static [&'static str] {
         match self.stage {
             Stage::Ready(_) => &["confirm.send", "confirm.curl", "confirm.back"],
@@ -167,10 +167,10 @@ impl Confirm {
                 };
                 lines.push(Line::of(tone, heading));
                 lines.push(Line::new());
-                lines.extend(told(Tone::Plain, &why, width));
+                lines.extend(wrapped(Tone::Plain, &why, width));
             }
             Stage::Failed(_, error) => {
-                lines.extend(told(Tone::Bad, &error.story(), width));
+                lines.extend(wrapped(Tone::Bad, &error.story(), width));
                 lines.push(Line::new());
             }
             Stage::Ready(_) | Stage::Sending(_) => {}
@@ -186,21 +186,21 @@ impl Confirm {
     }
 }
 
-/// Where the text of a change is read: what is asked stands below it.
+/// Returns the area of the preview; the prompt is below it.
 pub fn confirm_area(area: Area) -> Area {
     Area { h: area.h.saturating_sub(2), ..area }
 }
 
-fn told(tone: Tone, text: &str, width: usize) -> Vec<Line> {
+fn wrapped(tone: Tone, text: &str, width: usize) -> Vec<Line> {
     wrap(text, width).iter().map(|line| Line::of(tone, line)).collect()
 }
 
-/// A preview as lines: what it does in words, what differs, then exactly what is sent.
+/// Returns the lines of a preview: its effects and notes, the changes, and the exact request.
 pub fn preview_lines(preview: &Preview, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     let revision = preview.revision.sentence();
     if !revision.is_empty() {
-        lines.extend(told(Tone::Strong, &revision, width));
+        lines.extend(wrapped(Tone::Strong, &revision, width));
     }
     for note in &preview.notes {
         let (mark, tone) = if note.warns { ("! ", Tone::Moving) } else { ("· ", Tone::Dim) };
@@ -236,7 +236,7 @@ pub fn preview_lines(preview: &Preview, width: usize) -> Vec<Line> {
 }
 
 impl Confirm {
-    /// The dialog of a change that is being planned.
+    /// Creates the dialog of a change that is being planned.
     pub fn new(number: u64, profile: Arc<str>, proposal: Proposal) -> Confirm {
         Confirm {
             number,
@@ -259,8 +259,8 @@ impl Confirm {
         }
     }
 
-    /// Plans something else in the place of what is asked about.
-    fn plan_instead(&mut self, cx: &Cx<'_>, proposal: Proposal) -> Requests {
+    /// Replaces the proposal and plans it.
+    fn replan(&mut self, cx: &Cx<'_>, proposal: Proposal) -> Requests {
         let forget = Effect::Forget(self.number);
         if cx.session.is_read_only(&self.profile) {
             let mut out = Requests::from(Request::Close).and(forget);
@@ -285,7 +285,7 @@ impl Confirm {
         }
     }
 
-    /// Toggles what goes with a change. That is another request, so it is planned again.
+    /// Toggles the option of a change. This is another request, so it is planned again.
     fn toggle_option(&mut self, cx: &Cx<'_>) -> Requests {
         if !matches!(self.stage, Stage::Ready(_)) {
             return Requests::none();
@@ -303,24 +303,24 @@ impl Confirm {
             _ => return Requests::none(),
         };
         let typed = self.typed.clone();
-        let out = self.plan_instead(cx, other);
+        let out = self.replan(cx, other);
         self.typed = typed;
         out
     }
 
-    /// Shows the request with the number of steps that was typed.
+    /// Plans the request with the typed recursion limit.
     fn change_limit(&mut self, cx: &Cx<'_>) -> Requests {
         let Some(limit) = self.typed_limit() else { return Requests::none() };
         match self.proposal.clone() {
             Proposal::Thread(server, ThreadIntent::Again { thread, .. }) => {
                 let intent = ThreadIntent::Again { thread, recursion_limit: Some(limit) };
-                self.plan_instead(cx, Proposal::Thread(server, intent))
+                self.replan(cx, Proposal::Thread(server, intent))
             }
             _ => Requests::none(),
         }
     }
 
-    /// Sends the change: the only place where that is asked for.
+    /// Sends the change. No other function sends one.
     fn send(&mut self, cx: &Cx<'_>) -> Requests {
         let now = cx.session.now;
         let is_held = self.held.is_some_and(|last| now.duration_since(last) < HELD);
@@ -339,7 +339,7 @@ impl Confirm {
             let Some(name) = self.wants_name() else { return Requests::none() };
             return Requests::info(format!("Type {} exactly to continue. Nothing was sent.", text::clean(name)));
         }
-        // It may have become so since the dialog opened.
+        // The profile can become read-only while the dialog is open.
         if cx.session.is_read_only(&self.profile) {
             return Requests::error(read_only_text(&self.profile));
         }
@@ -418,7 +418,7 @@ impl Component for Confirm {
     }
 
     fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
-        // Where a name is typed, letters are letters.
+        // While a name or a number is typed, characters are input, not actions.
         if self.is_typing() && key.text().is_some() {
             self.type_key(key);
             return Some(Requests::none());

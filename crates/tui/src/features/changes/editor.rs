@@ -12,7 +12,7 @@ use runtail_core::config::{ConfigError, Profile};
 use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent};
 
 impl Subject {
-    /// The profile that it belongs to.
+    /// Returns the profile of the subject.
     pub fn profile(&self) -> &str {
         match self {
             Subject::CreateDeployment { profile }
@@ -23,8 +23,8 @@ impl Subject {
         }
     }
 
-    /// What is done, and to what.
-    pub fn words(&self) -> (String, &str) {
+    /// Returns the title and the name of the subject.
+    pub fn title_and_name(&self) -> (String, &str) {
         match self {
             Subject::CreateDeployment { .. } => ("CREATE".into(), "a deployment"),
             Subject::UpdateDeployment { name, .. } => ("UPDATE".into(), name),
@@ -36,48 +36,48 @@ impl Subject {
     }
 
     /// Returns the status text of a valid document.
-    pub fn form(&self) -> &'static str {
+    pub fn valid_status(&self) -> &'static str {
         match self {
             Subject::Profile(_) => "Valid profile",
             _ => "Valid",
         }
     }
 
-    /// What is wrong with a document on it.
+    /// Returns the problem of a document about this subject.
     pub fn check(&self, text: &str) -> Option<Problem> {
         self.read(text).err()
     }
 
-    /// What a document on it describes.
-    pub fn read(&self, text: &str) -> Result<Written, Problem> {
+    /// Parses a document about this subject.
+    pub fn read(&self, text: &str) -> Result<ParsedDocument, Problem> {
         let spec = || DeploymentSpec::parse(text, Format::Toml, None).map(Box::new).map_err(problem);
         Ok(match self {
-            Subject::CreateDeployment { .. } => Written::Change(Intent::CreateDeployment(spec()?)),
+            Subject::CreateDeployment { .. } => ParsedDocument::Change(Intent::CreateDeployment(spec()?)),
             Subject::UpdateDeployment { id, .. } => {
-                Written::Change(Intent::UpdateDeployment { id: id.to_string(), spec: spec()? })
+                ParsedDocument::Change(Intent::UpdateDeployment { id: id.to_string(), spec: spec()? })
             }
             Subject::Authenticate { .. } => {
-                Written::Authentication(AuthAuthenticateRequest::read(text).map_err(problem)?)
+                ParsedDocument::Authentication(AuthAuthenticateRequest::read(text).map_err(problem)?)
             }
             Subject::Service { what, .. } => {
-                Written::Change(Intent::Service(Box::new(what.clone().read(text, None).map_err(problem)?)))
+                ParsedDocument::Change(Intent::Service(Box::new(what.clone().read(text, None).map_err(problem)?)))
             }
             Subject::Profile(_) => {
-                Written::Profile(Box::new(runtail_core::config::edit::profile_of(text, None).map_err(problem)?))
+                ParsedDocument::Profile(Box::new(runtail_core::config::edit::profile_of(text, None).map_err(problem)?))
             }
         })
     }
 }
 
-/// What is written down.
+/// The parsed content of a document.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Written {
+pub enum ParsedDocument {
     Change(Intent),
     Authentication(AuthAuthenticateRequest),
     Profile(Box<Profile>),
 }
 
-/// Where and what an error is, for the mark under the text.
+/// Converts an error to a problem with a position in the text.
 fn problem(error: ConfigError) -> Problem {
     let (line, column) = error.place.as_ref().map_or((1, 1), |place| (place.line, place.column));
     let hint = error.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
@@ -87,19 +87,19 @@ fn problem(error: ConfigError) -> Problem {
 /// A document being edited.
 #[derive(Debug, Clone)]
 pub struct Editor {
-    /// What it is about.
+    /// The subject of the document.
     pub subject: Subject,
     pub text: TextInput,
-    /// What is wrong with it: nothing wrong ever leaves the editor.
+    /// The problem of the text; an invalid document is never sent.
     pub problem: Option<Problem>,
-    /// What it began with.
-    began: String,
+    /// The text with which the editor opened.
+    original: String,
 }
 
 impl Editor {
-    /// An editor with a text to begin from.
+    /// Creates an editor with an initial text.
     pub fn new(subject: Subject, text: &str) -> Editor {
-        let mut editor = Editor { subject, text: TextInput::new(text), problem: None, began: text.to_string() };
+        let mut editor = Editor { subject, text: TextInput::new(text), problem: None, original: text.to_string() };
         editor.text.set_cursor(0, 0);
         editor.check();
         editor
@@ -127,7 +127,7 @@ impl Editor {
 
     /// Returns whether the text was changed since the editor opened.
     pub fn is_changed(&self) -> bool {
-        self.text.text() != self.began
+        self.text.text() != self.original
     }
 
     fn check(&mut self) {
@@ -136,12 +136,12 @@ impl Editor {
 }
 
 impl Changes {
-    /// An editor on a subject, and whether it has what was left unfinished on it.
+    /// Creates an editor for a subject. Also returns whether it restored a draft.
     pub fn editor(&mut self, subject: Subject, text: &str) -> (Editor, bool) {
         let draft = self.drafts.remove(&subject);
         let mut editor = Editor::new(subject, text);
         if let Some(draft) = &draft {
-            // A new input, because an undo must not replace the draft by the text that the editor began with.
+            // A new input, because an undo must not replace the draft with the original text.
             editor.text = TextInput::new(draft);
             editor.text.set_cursor(0, 0);
             editor.check();
@@ -161,21 +161,21 @@ impl Changes {
 impl Editor {
     /// Discards what was typed and restores the original document.
     fn start_over(&mut self) {
-        let began = self.began.clone();
-        self.set_text(&began);
+        let original = self.original.clone();
+        self.set_text(&original);
     }
 
-    /// Previews what the document describes.
+    /// Previews the change that the document describes.
     fn preview(&self) -> Requests {
         if let Some(problem) = &self.problem {
             return Requests::error(format!("Line {}: {}. Nothing was sent.", problem.line, problem.message));
         }
         let (profile, text) = (self.subject.profile().into(), self.text.text());
         match self.subject.read(&text) {
-            Ok(Written::Change(intent)) => Route::Change(profile, Box::new(intent)).into(),
-            Ok(Written::Authentication(request)) => Route::SignIn(profile, Box::new(request)).into(),
-            Ok(Written::Profile(_)) => Request::DefineProfile(text).into(),
-            // It was checked when it was typed.
+            Ok(ParsedDocument::Change(intent)) => Route::Change(profile, Box::new(intent)).into(),
+            Ok(ParsedDocument::Authentication(request)) => Route::SignIn(profile, Box::new(request)).into(),
+            Ok(ParsedDocument::Profile(_)) => Request::DefineProfile(text).into(),
+            // Every keypress validates the text, so this is unexpected.
             Err(problem) => Requests::error(problem.message),
         }
     }
@@ -190,7 +190,7 @@ impl Component for Editor {
         Requests::none()
     }
 
-    /// Only the editor's own keys, and those that no text field wants, are not typed.
+    /// Handles a key. Only the editor's own keys, and keys that a text field doesn't accept, are not typed.
     fn key(&mut self, cx: &Cx<'_>, key: Key) -> Option<Requests> {
         Some(match cx.session.keymap.action(Context::Editor, key) {
             Some(Action::Preview) => self.preview(),
@@ -218,7 +218,7 @@ impl Component for Editor {
         self.set_text(text);
     }
 
-    // A profile may well be edited because its server cannot be reached.
+    // The editor of a profile stays open when its server changes: it may be edited because the server is unreachable.
     fn profile(&self) -> Option<&str> {
         Some(self.subject.profile()).filter(|_| !matches!(self.subject, Subject::Profile(_)))
     }

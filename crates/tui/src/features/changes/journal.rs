@@ -14,20 +14,20 @@ use runtail_core::text;
 /// The open journal.
 #[derive(Debug, Clone, Default)]
 pub struct JournalView {
-    /// Its entries, newest first; none before they were asked for.
+    /// The entries, newest first; `None` while they are loaded.
     pub entries: Option<Vec<Sent>>,
-    /// Selection among them, by their numbers.
+    /// The selected entry.
     pub picker: Picker,
 }
 
 impl JournalView {
-    /// Identities of the rows: numbers from the oldest, which stay when new ones come.
+    /// Returns the ids of the rows: their numbers from the oldest, which new entries do not change.
     pub fn ids(&self) -> Vec<String> {
         let count = self.entries.as_ref().map_or(0, Vec::len);
         (0..count).rev().map(|n| n.to_string()).collect()
     }
 
-    /// The entry that is selected.
+    /// Returns the selected entry.
     pub fn selected(&self) -> Option<&Sent> {
         let at = self.picker.at(&self.ids())?;
         self.entries.as_ref()?.get(at)
@@ -62,7 +62,7 @@ fn entry_lines(sent: &Sent, width: usize) -> Vec<Line> {
 }
 
 impl JournalView {
-    /// Takes what the journal says now, oldest entry first.
+    /// Applies the entries of the journal, oldest first.
     pub fn on_read(&mut self, mut entries: Vec<Sent>) {
         entries.reverse();
         self.entries = Some(entries);

@@ -1,4 +1,4 @@
-//! Changing something: the document that is edited, the dialog before anything is sent, and the journal of what was sent.
+//! Changes: the document editor, the confirmation dialog, and the journal of sent requests.
 
 pub mod confirm;
 pub mod editor;
@@ -8,9 +8,9 @@ mod view;
 use crate::session::subject::Subject;
 use std::collections::BTreeMap;
 
-/// What is kept of changes.
+/// The stored state of changes.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// What was typed into editors that were left.
+    /// The drafts of closed editors.
     pub drafts: BTreeMap<Subject, String>,
 }

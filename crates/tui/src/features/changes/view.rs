@@ -1,4 +1,4 @@
-//! A document being edited, a change before it is made, and the journal of what was sent.
+//! Draws the editor, the confirmation dialog and the journal.
 
 use super::confirm::{Confirm, Stage, confirm_area};
 use super::editor::Editor;
@@ -12,7 +12,7 @@ use crate::widgets::line::{Line, Tone};
 use crate::widgets::text_area_view::text_area;
 use runtail_core::text;
 
-/// Puts what a title is about behind it, and whose it is: a production profile looks different, not by colour alone.
+/// Draws the subject and its profile after a title. The label of a profile distinguishes production without color.
 fn about(cx: &Cx<'_>, canvas: &mut Canvas<'_>, area: Area, used: u16, name: &str, profile: &str) {
     let state = cx.session.profiles.iter().find(|p| &*p.name == profile);
     let mut line = Line::of(Tone::Plain, name).right(Tone::Dim, profile);
@@ -22,19 +22,19 @@ fn about(cx: &Cx<'_>, canvas: &mut Canvas<'_>, area: Area, used: u16, name: &str
     if cx.session.settings.demo {
         line = line.right(Tone::Moving, " DEMO");
     }
-    // Whose it is must be seen; a long name gives way.
+    // The profile must be visible, so a long name is cut.
     canvas.line_for_right(used + 4, 2, area.w.saturating_sub(used + 3), &line);
 }
 
-/// Draws a document being edited; says where the text cursor is.
+/// Draws the editor. Returns the position of the text cursor.
 pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let area = cx.area;
-    let (title, name) = editor.subject.words();
+    let (title, name) = editor.subject.title_and_name();
     let used = canvas.title(overlay_head(area), &title, true);
     about(cx, canvas, area, used, name, editor.subject.profile());
     let state = match &editor.problem {
         None => {
-            let line = Line::of(Tone::Good, "● ").with(Tone::Dim, editor.subject.form());
+            let line = Line::of(Tone::Good, "● ").with(Tone::Dim, editor.subject.valid_status());
             let key =
                 cx.session.keymap.keys_of("editor.preview").first().map(|key| key.to_string()).unwrap_or_default();
             match editor.subject {
@@ -50,30 +50,30 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
     text_area(canvas, room, &editor.text, editor.problem.as_ref())
 }
 
-/// Draws a change before it is made; says where the text cursor is.
+/// Draws the confirmation dialog. Returns the position of the text cursor.
 pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
     let area = cx.area;
     let title = confirm.title();
-    // What is done, then what to.
+    // The title is the verb in capitals; the rest is the subject.
     let phrases = ["Roll back", "Cancel and roll back", "Run again", "Ask again"];
     let phrase = phrases.iter().find_map(|phrase| Some((*phrase, title.strip_prefix(phrase)?.trim_start())));
     let (word, name) = phrase.unwrap_or_else(|| title.split_once(' ').unwrap_or((&title, "")));
     let used = canvas.title(overlay_head(area), &text::clean(word).to_uppercase(), true);
     about(cx, canvas, area, used, name, &confirm.profile);
     let room = confirm_area(area);
-    let told = confirm.lines(room.w.saturating_sub(2) as usize);
-    draw_lines(canvas, room, &confirm.place, &told);
-    // Nobody sends what could not be read without being told that there is more of it.
+    let lines = confirm.lines(room.w.saturating_sub(2) as usize);
+    draw_lines(canvas, room, &confirm.place, &lines);
+    // The user must know that the preview continues below before sending it.
     let shown_to = confirm.place.top.key as usize + room.h as usize;
-    if told.len() > shown_to {
-        let more = told.len() - shown_to;
+    if lines.len() > shown_to {
+        let more = lines.len() - shown_to;
         let more = format!("… {more} more line{} below", if more == 1 { "" } else { "s" });
         canvas.line(area.x, room.y + room.h, area.w, &Line::of(Tone::Accent, &more));
     }
-    // What is asked follows what is told.
-    let y = area.y + (told.len() as u16).min(room.h) + 1;
+    // The prompt follows the preview.
+    let y = area.y + (lines.len() as u16).min(room.h) + 1;
     let key = |id: &str| cx.session.keymap.keys_of(id).first().map(|k| k.to_string()).unwrap_or_default();
-    let (send, leave) = (key("confirm.send"), key("confirm.back"));
+    let (send, back) = (key("confirm.send"), key("confirm.back"));
     let mut cursor = None;
     let line = match (&confirm.stage, confirm.wants_name()) {
         (Stage::Ready(_), Some(name)) => {
@@ -85,18 +85,18 @@ pub(super) fn confirm(confirm: &Confirm, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -
             cursor = Some((x.min(area.x + area.w - 1), y));
             let fits = confirm.may_be_sent();
             let mut line = Line::of(Tone::Strong, &ask).with(if fits { Tone::Good } else { Tone::Plain }, &typed);
-            let hint = format!("   {send} sends it, {leave} cancels");
+            let hint = format!("   {send} sends it, {back} cancels");
             if fits && line.width() + text::width(&hint) <= area.w as usize {
                 line.push(Tone::Dim, &hint);
             }
             line
         }
         (Stage::Ready(_), None) => {
-            Line::of(Tone::Strong, &format!("{send} sends it")).with(Tone::Dim, &format!(", {leave} cancels"))
+            Line::of(Tone::Strong, &format!("{send} sends it")).with(Tone::Dim, &format!(", {back} cancels"))
         }
         (Stage::Sending(_), _) => Line::of(Tone::Moving, "◐ ").with(Tone::Plain, "Sent, waiting for the response…"),
-        (Stage::Failed(..), _) => Line::of(Tone::Dim, &format!("{leave} goes back")),
-        (Stage::Planning | Stage::Refused(_), _) => Line::of(Tone::Dim, &format!("{leave} goes back")),
+        (Stage::Failed(..), _) => Line::of(Tone::Dim, &format!("{back} goes back")),
+        (Stage::Planning | Stage::Refused(_), _) => Line::of(Tone::Dim, &format!("{back} goes back")),
     };
     canvas.line(area.x, y, area.w, &line);
     cursor

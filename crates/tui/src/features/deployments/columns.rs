@@ -1,10 +1,10 @@
-//! The columns of the list of deployments: what stands in them, which of them there is room for, and how rows compare.
+//! The columns of the deployments list: their layout, and the order of rows by a column.
 
 use super::list::Row;
 use runtail_core::model::Phase;
 use std::cmp::{Ordering, Reverse};
 
-/// What a filter may name before a colon.
+/// The fields that a filter may name before a colon.
 pub const FIELDS: [&str; 11] =
     ["name", "profile", "region", "state", "newest", "live", "source", "type", "url", "ref", "id"];
 
@@ -18,21 +18,21 @@ pub enum Column {
     State,
     /// The newest revision: its status and its age.
     Newest,
-    /// What is live against what is newest.
+    /// Whether the newest revision serves traffic.
     Live,
-    /// How old the deployment is.
+    /// The age of the deployment.
     Age,
     /// `dev`, `prod`, …
     Type,
     /// `github`, `external_docker`, …
     Source,
     Profile,
-    /// Address of the agent server.
+    /// The URL of the agent server.
     Url,
 }
 
 impl Column {
-    /// Its head.
+    /// Returns the header of the column.
     pub fn title(self) -> &'static str {
         match self {
             Column::Name => "NAME",
@@ -52,18 +52,17 @@ impl Column {
 /// A column on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Which one.
     pub column: Column,
-    /// Columns of the terminal from the pane's left edge.
+    /// Terminal columns from the left edge of the pane.
     pub x: u16,
-    /// Columns of the terminal that it has.
+    /// Its width in terminal columns.
     pub width: u16,
 }
 
-/// Columns of the terminal before the first column of the table, for the mark of the selection.
+/// Terminal columns before the table, for the selection mark.
 const GUTTER: u16 = 3;
 
-/// The columns that there is room for, from the left. `tag` and `profile` are the widths of the longest ones.
+/// Returns the columns that fit, from the left. `tag` and `profile` are the widths of the longest ones.
 pub fn layout(width: u16, tag: u16, profile: u16) -> Vec<Place> {
     let newest = match width {
         ..60 => 15,
@@ -71,13 +70,13 @@ pub fn layout(width: u16, tag: u16, profile: u16) -> Vec<Place> {
         100..150 => 22,
         _ => 28,
     };
-    // The least that the names are given.
-    let least = match width {
+    // The minimum width of the names.
+    let min_name = match width {
         ..60 => 12,
         60..72 => 16,
         _ => 22,
     };
-    // In the order in which they are given room.
+    // By priority.
     let wanted = [
         (Column::Newest, newest),
         (Column::State, if width < 60 { 9 } else { 10 }),
@@ -88,7 +87,7 @@ pub fn layout(width: u16, tag: u16, profile: u16) -> Vec<Place> {
         (Column::Source, 15),
         (Column::Profile, profile.clamp(7, 16)),
     ];
-    let mut room = width.saturating_sub(GUTTER + 1 + least);
+    let mut room = width.saturating_sub(GUTTER + 1 + min_name);
     let mut chosen = Vec::new();
     for (column, width) in wanted {
         if width + 1 > room {
@@ -97,9 +96,9 @@ pub fn layout(width: u16, tag: u16, profile: u16) -> Vec<Place> {
         room -= width + 1;
         chosen.push((column, width));
     }
-    // What is left goes to the names, and from some point on to the address.
+    // The rest goes to the names, and from some width on to the URL.
     let url = room.saturating_sub(11);
-    let (name, url) = if url >= 24 { (least + 10, Some(url)) } else { (least + room.min(10), None) };
+    let (name, url) = if url >= 24 { (min_name + 10, Some(url)) } else { (min_name + room.min(10), None) };
     let order = [Column::Profile, Column::Region, Column::State, Column::Newest, Column::Live, Column::Type];
     let order = order.into_iter().chain([Column::Source, Column::Age]);
     let mut columns = vec![(Column::Name, name)];
@@ -114,12 +113,12 @@ pub fn layout(width: u16, tag: u16, profile: u16) -> Vec<Place> {
     columns.into_iter().map(place).collect()
 }
 
-/// How two rows compare in a column: what needs attention first, else by the alphabet, the youngest first.
+/// Compares two rows by a column: by urgency, alphabetically, or youngest first.
 pub fn compare(column: Column, a: &Row, b: &Row) -> Ordering {
     let text = |name: &'static str| {
         use crate::widgets::filter::Fields;
         let (a, b) = (a.field(name), b.field(name));
-        // What is missing comes last.
+        // Missing values come last.
         (a.is_empty(), a).cmp(&(b.is_empty(), b))
     };
     match column {
@@ -145,7 +144,7 @@ pub fn compare(column: Column, a: &Row, b: &Row) -> Ordering {
     }
 }
 
-/// Whether nothing is known of what stands in a column.
+/// Returns whether the value of a column is unknown.
 pub fn is_unknown(column: Column, row: &Row) -> bool {
     match column {
         Column::Newest => row.newest.is_none(),
@@ -154,7 +153,7 @@ pub fn is_unknown(column: Column, row: &Row) -> bool {
     }
 }
 
-/// What one wants to see first.
+/// Returns the rank of a phase; lower ranks need attention first.
 fn urgency(phase: Phase) -> u8 {
     match phase {
         Phase::Failed => 0,
@@ -172,10 +171,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_fit_and_the_wide_table_has_all_of_them() {
+    fn columns_fit_and_a_wide_table_has_all_of_them() {
         for width in 30..=300 {
             let places = layout(width, 6, 10);
-            let last = places.last().expect("the names are always there");
+            let last = places.last().expect("there is always a name column");
             assert!(last.x + last.width < width.max(24), "{width}: {places:?}");
             assert!(places.windows(2).all(|p| p[0].x + p[0].width < p[1].x), "{width}: {places:?}");
         }

@@ -1,4 +1,4 @@
-//! The deployments of all profiles in one list, and the agent servers that profiles name.
+//! The list of all deployments of all profiles, and of the agent servers named in profiles.
 
 use super::columns::{Column, FIELDS, compare, is_unknown};
 use crate::session::msg::ServerRef;
@@ -13,33 +13,33 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// What part of a profile's list comes.
+/// How complete a reported list is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// A page of a list that goes on.
+    /// A page; more pages follow.
     Page,
-    /// As much as could be read: what is not in it may still be there.
-    Torn,
-    /// All of it.
-    Whole,
+    /// The part that could be loaded: unlisted deployments may still exist.
+    Incomplete,
+    /// The complete list.
+    Complete,
 }
 
-/// Identity of a row: `profile/id`.
+/// The id of a row: `profile/id`.
 pub type RowId = String;
 
-/// What is live of a deployment, against what is newest.
+/// Which revision of a deployment serves traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Live {
-    /// An older revision serves.
+    /// An older revision serves traffic.
     Older,
-    /// Nothing serves, or the server does not say.
+    /// No revision serves traffic, or the server does not report it.
     Unknown,
-    /// The newest revision serves.
+    /// The newest revision serves traffic.
     Newest,
 }
 
 impl Live {
-    /// The word in the table.
+    /// Returns the word for the table.
     pub fn word(self) -> &'static str {
         match self {
             Live::Newest => "newest",
@@ -63,7 +63,7 @@ pub struct Listed {
     pub deployment_type: Option<String>,
     /// The newest revision.
     pub latest_revision_id: Option<String>,
-    /// The revision that serves traffic, where the server says it.
+    /// The revision that serves traffic, if the server reports it.
     pub active_revision_id: Option<String>,
     /// When the deployment was created.
     pub created_at: Option<Timestamp>,
@@ -86,30 +86,30 @@ impl From<Deployment> for Listed {
 /// One row of the list.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Identity over all profiles.
+    /// The id, unique over all profiles.
     pub id: RowId,
-    /// Number of its profile.
+    /// The index of its profile.
     pub profile: usize,
     /// The profile's name.
     pub profile_name: Arc<str>,
     /// The profile's tag.
     pub tag: Arc<str>,
-    /// The name shown.
+    /// The shown name.
     pub name: String,
-    /// The deployment; none for an agent server without a control plane.
+    /// The deployment; `None` for an agent server without a control plane.
     pub deployment: Option<Listed>,
-    /// Address of its agent server.
+    /// The URL of its agent server.
     pub url: Option<String>,
-    /// Its newest revision, as far as it is known.
+    /// Its newest known revision.
     pub newest: Option<Revision>,
-    /// Why the newest revision could not be read the last time.
+    /// Why the last request for the newest revision failed.
     pub newest_error: Option<Box<ApiError>>,
-    /// The server says that it is not there any more, though a list named it.
+    /// Whether the server reports that it no longer exists, although a list named it.
     pub gone: bool,
 }
 
 impl Row {
-    /// The agent server behind the row, where its address is known.
+    /// Returns the agent server of the row, if its URL is known.
     pub fn server(&self, profiles: &[ProfileState]) -> Option<ServerRef> {
         Some(ServerRef {
             profile: profiles.get(self.profile)?.name.clone(),
@@ -118,38 +118,38 @@ impl Row {
         })
     }
 
-    /// What is live against what is newest, by the deployment's own record. A server that does not say what is live has
-    /// the newest one live where it is deployed.
+    /// Returns which revision serves traffic, by the deployment's own record. If the server does not report it, a deployed
+    /// newest revision counts as serving.
     pub fn live(&self) -> Live {
         let Some(deployment) = &self.deployment else { return Live::Unknown };
         match (deployment.active_revision_id.as_deref(), self.newest_id()) {
             (Some(active), Some(newest)) if active == newest => Live::Newest,
-            // It became live since the record was read.
+            // It was deployed after the record was loaded.
             _ if self.newest.as_ref().is_some_and(|r| r.phase() == Phase::Deployed) => Live::Newest,
             (Some(_), Some(_)) => Live::Older,
             _ => Live::Unknown,
         }
     }
 
-    /// The newest revision's id: what was read of it, or what the deployment's record names.
+    /// Returns the id of the newest revision: the loaded one, or the one that the deployment's record names.
     pub fn newest_id(&self) -> Option<&str> {
-        let named = self.deployment.as_ref().and_then(|d| d.latest_revision_id.as_deref());
-        self.newest.as_ref().map(|r| r.id.as_str()).or(named)
+        let listed = self.deployment.as_ref().and_then(|d| d.latest_revision_id.as_deref());
+        self.newest.as_ref().map(|r| r.id.as_str()).or(listed)
     }
 
-    /// Whether it is the row of this deployment of its profile.
+    /// Returns whether it is the row of this deployment of its profile.
     pub fn is(&self, deployment: &str) -> bool {
         self.deployment.as_ref().is_some_and(|d| d.id == deployment)
     }
 
-    /// Whether its newest revision is known to be on its way.
+    /// Returns whether its newest revision is known and not finished.
     pub fn is_moving(&self) -> bool {
         self.newest.as_ref().is_some_and(|r| !r.phase().is_final())
     }
 }
 
 impl Row {
-    /// Its name in titles.
+    /// Returns its name for titles.
     pub fn title(&self) -> String {
         if self.tag.is_empty() { self.name.clone() } else { format!("{} › {}", self.tag, self.name) }
     }
@@ -196,12 +196,10 @@ impl Fields for Row {
     }
 }
 
-/// How the rows are ordered.
+/// The order of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sort {
-    /// By which column.
     pub column: Column,
-    /// The other way round.
     pub reversed: bool,
 }
 
@@ -211,33 +209,33 @@ impl Default for Sort {
     }
 }
 
-/// All rows, with selection, filter and order.
+/// The rows, with selection, filter and order.
 #[derive(Debug, Clone, Default)]
 pub struct DeploymentList {
     /// All rows, profile by profile, in the servers' order.
     pub rows: Vec<Row>,
-    /// Rows by their identity.
+    /// The index of each row in `rows`, by its id.
     index: HashMap<RowId, usize>,
-    /// Numbers of the rows that pass the filter, in the order shown.
+    /// The indices of the rows that match the filter, in the shown order.
     view: Vec<usize>,
-    /// Their identities.
+    /// Their ids.
     ids: Vec<RowId>,
-    /// Whether the view is older than the rows, the filter or the order.
+    /// Whether the rows, the filter or the order changed since the view was computed.
     stale: bool,
     /// The selection.
     pub picker: Picker,
-    /// Rows that were marked, to do something with several at once.
+    /// The marked rows, for actions on several deployments.
     pub marked: BTreeSet<RowId>,
     filter: Filter,
     sort: Sort,
-    /// Whether the person did anything yet. Until then the first row is the selected one, whichever profile answers first.
+    /// Whether the user pressed a key or clicked yet. Until then the first row is selected, whichever profile responds first.
     pub touched: bool,
 }
 
 impl DeploymentList {
-    /// The rows that profiles bring with them: agent servers without a control plane.
+    /// Creates a list with the rows that need no request: agent servers without a control plane.
     pub fn new(profiles: &[Profile], states: &[ProfileState]) -> DeploymentList {
-        let mut fleet = DeploymentList {
+        let mut list = DeploymentList {
             rows: Vec::new(),
             index: HashMap::new(),
             view: Vec::new(),
@@ -250,11 +248,11 @@ impl DeploymentList {
             touched: false,
         };
         for (number, (profile, state)) in profiles.iter().zip(states).enumerate() {
-            fleet.add_servers(number, profile, state);
+            list.add_servers(number, profile, state);
         }
-        fleet.reindex();
-        fleet.refresh();
-        fleet
+        list.reindex();
+        list.refresh();
+        list
     }
 
     fn add_servers(&mut self, number: usize, profile: &Profile, state: &ProfileState) {
@@ -291,10 +289,10 @@ impl DeploymentList {
         self.marked.retain(|id| index.contains_key(id));
     }
 
-    /// Takes a profile's newest list, or a part of it. Only a whole list makes rows go.
-    pub fn take(&mut self, number: usize, profile: &ProfileState, deployments: Vec<Deployment>, part: Part) {
+    /// Applies a profile's newest list, or a part of it. Only a complete list removes rows.
+    pub fn apply(&mut self, number: usize, profile: &ProfileState, deployments: Vec<Deployment>, part: Part) {
         let mut known: HashMap<RowId, Row> = HashMap::new();
-        if part == Part::Whole {
+        if part == Part::Complete {
             let of_profile = |r: &mut Row| r.profile == number && r.deployment.is_some();
             known.extend(self.rows.extract_if(.., of_profile).map(|row| (row.id.clone(), row)));
             self.index.clear();
@@ -304,18 +302,18 @@ impl DeploymentList {
             let id = format!("{}/{}", profile.name, deployment.id);
             let at = self.index.get(&id).copied();
             let old = match at {
-                // A page tells of a list that is on its way, and nothing newer of what is known.
+                // A page adds rows; only the complete list updates known ones.
                 Some(_) if part == Part::Page => continue,
                 Some(at) => self.rows.get(at).cloned(),
                 None => known.remove(&id),
             };
-            let (newest, newest_error, named) = old.map_or((None, None, None), |row| {
+            let (newest, newest_error, listed) = old.map_or((None, None, None), |row| {
                 (row.newest, row.newest_error, row.deployment.and_then(|d| d.latest_revision_id))
             });
-            // A revision that the list names anew makes the one that we have an old one; a list that says what it said
-            // before knows less than who has read a newer one since.
+            // If the list names another revision than before, the loaded one is outdated. If it names the same one as before,
+            // a newer loaded revision stays.
             let latest = &deployment.latest_revision_id;
-            let newest = newest.filter(|r| latest.as_ref().is_none_or(|id| *id == r.id) || *latest == named);
+            let newest = newest.filter(|r| latest.as_ref().is_none_or(|id| *id == r.id) || *latest == listed);
             let row = Row {
                 id: id.clone(),
                 profile: number,
@@ -331,14 +329,14 @@ impl DeploymentList {
             match at.and_then(|at| self.rows.get_mut(at)) {
                 Some(old) => *old = row,
                 None => {
-                    // A page more is no reason to index all the others again.
+                    // Another page does not require indexing all rows again.
                     self.index.insert(id, self.rows.len());
                     self.rows.push(row);
                 }
             }
         }
         self.stale = true;
-        if part == Part::Whole {
+        if part == Part::Complete {
             self.reindex();
             let index = &self.index;
             self.marked.retain(|id| index.contains_key(id));
@@ -350,9 +348,9 @@ impl DeploymentList {
         self.stale = true;
     }
 
-    /// Takes a newest revision, unless what is known is newer: two polls tell of it, and either may be late. Says whether
-    /// it was taken.
-    pub fn take_newest(&mut self, row: &str, mut revision: Revision) -> bool {
+    /// Applies a newest revision, unless the known one is newer: two polls report it, and either may be late. Returns
+    /// whether it was applied.
+    pub fn apply_newest(&mut self, row: &str, mut revision: Revision) -> bool {
         let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) else { return false };
         let newer = |known: &Revision| match known.id == revision.id {
             true => known.phase().is_final() && !revision.phase().is_final(),
@@ -361,7 +359,7 @@ impl DeploymentList {
         if row.newest.as_ref().is_some_and(newer) {
             return false;
         }
-        // What only its own list shows is not kept ten thousand times.
+        // Only the list of revisions shows these fields; ten thousand rows must not keep them.
         (revision.extra, revision.source_revision_config.extra) = Default::default();
         (row.newest, row.newest_error) = (Some(revision), None);
         // Sorting and filtering ten thousand rows again is expensive, so only when the view is affected.
@@ -369,22 +367,22 @@ impl DeploymentList {
         true
     }
 
-    /// Takes a revision that was asked for as the newest of its row: it may have been overtaken meanwhile. Says whether it
-    /// was taken.
-    pub fn take_status(&mut self, row: &str, revision: Revision) -> bool {
-        let still = self.row(row).is_some_and(|r| r.newest_id() == Some(revision.id.as_str()));
-        still && self.take_newest(row, revision)
+    /// Applies a revision that was requested as the newest of its row, unless it was superseded meanwhile. Returns whether it
+    /// was applied.
+    pub fn apply_status(&mut self, row: &str, revision: Revision) -> bool {
+        let is_newest = self.row(row).is_some_and(|r| r.newest_id() == Some(revision.id.as_str()));
+        is_newest && self.apply_newest(row, revision)
     }
 
-    /// The newest revision of a row could not be read.
+    /// Records that the newest revision of a row could not be loaded.
     pub fn newest_failed(&mut self, row: &str, error: ApiError) {
         if let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) {
             row.newest_error = Some(Box::new(error));
         }
     }
 
-    /// Takes how a deployment is now, beside the lists.
-    pub fn take_word(&mut self, row: &str, status: Option<String>) {
+    /// Applies the status of a deployment from its own record.
+    pub fn apply_deployment_status(&mut self, row: &str, status: Option<String>) {
         let deployment = self.index.get(row).and_then(|i| self.rows.get_mut(*i)).and_then(|r| r.deployment.as_mut());
         if let Some(deployment) = deployment
             && deployment.status != status
@@ -394,14 +392,14 @@ impl DeploymentList {
         }
     }
 
-    /// The server says that a deployment is not there any more.
+    /// Records that a deployment no longer exists on the server.
     pub fn mark_gone(&mut self, row: &str) {
         if let Some(row) = self.index.get(row).and_then(|i| self.rows.get_mut(*i)) {
             row.gone = true;
         }
     }
 
-    /// Brings the view in line with rows, filter and order, where one of them changed.
+    /// Recomputes the view if the rows, the filter or the order changed.
     pub fn refresh(&mut self) {
         if !std::mem::take(&mut self.stale) {
             return;
@@ -413,7 +411,7 @@ impl DeploymentList {
             let (a, b) = (&rows[*a], &rows[*b]);
             let order = compare(column, a, b);
             let order = if reversed { order.reverse() } else { order };
-            // What is not known is last, whichever way round.
+            // Unknown values are last in both directions.
             let order = is_unknown(column, a).cmp(&is_unknown(column, b)).then(order);
             let rest = || compare(Column::Name, a, b).then(a.profile.cmp(&b.profile)).then_with(|| a.id.cmp(&b.id));
             fit_a.cmp(fit_b).then(order).then_with(rest)
@@ -422,32 +420,32 @@ impl DeploymentList {
         self.ids = self.view.iter().map(|i| rows[*i].id.clone()).collect();
     }
 
-    /// Rows that pass the filter.
+    /// Returns the number of rows that match the filter.
     pub fn len(&self) -> usize {
         self.view.len()
     }
 
-    /// Whether no row passes the filter.
+    /// Returns whether no row matches the filter.
     pub fn is_empty(&self) -> bool {
         self.view.is_empty()
     }
 
-    /// A row by its number in the view.
+    /// Returns a row by its index in the view.
     pub fn shown(&self, number: usize) -> Option<&Row> {
         self.rows.get(*self.view.get(number)?)
     }
 
-    /// The rows that pass the filter, in the order shown.
+    /// Returns the rows that match the filter, in the shown order.
     pub fn all_shown(&self) -> impl Iterator<Item = &Row> {
         self.view.iter().filter_map(|i| self.rows.get(*i))
     }
 
-    /// A row by its identity.
+    /// Returns a row by its id.
     pub fn row(&self, id: &str) -> Option<&Row> {
         self.rows.get(*self.index.get(id)?)
     }
 
-    /// The selected row.
+    /// Returns the selected row.
     pub fn selected(&self) -> Option<&Row> {
         self.row(self.picker.selected.as_ref()?)
     }
@@ -456,28 +454,28 @@ impl DeploymentList {
         &self.filter
     }
 
-    /// Shows only the rows that pass a filter. Says whether it is another one.
+    /// Shows only the rows that match a filter. Returns whether the filter changed.
     pub fn set_filter(&mut self, text: &str) -> bool {
-        let other = self.filter.text() != text;
-        if other {
+        let is_changed = self.filter.text() != text;
+        if is_changed {
             self.filter = Filter::new(text, &FIELDS);
             self.stale = true;
         }
-        other
+        is_changed
     }
 
-    /// How the rows are ordered.
+    /// Returns the order of the rows.
     pub fn sort(&self) -> Sort {
         self.sort
     }
 
-    /// Orders the rows in another way.
+    /// Changes the order of the rows.
     pub fn set_sort(&mut self, sort: Sort) {
         self.stale |= self.sort != sort;
         self.sort = sort;
     }
 
-    /// Brings the selection in line with the rows and the height of the window.
+    /// Adjusts the selection to the rows and the height of the window.
     pub fn clamp(&mut self, height: usize) {
         self.refresh();
         self.picker.clamp(&self.ids, height);
@@ -489,13 +487,13 @@ impl DeploymentList {
         self.picker.step(&self.ids, height, by);
     }
 
-    /// Selects a row by its number in the view.
+    /// Selects a row by its index in the view.
     pub fn select(&mut self, height: usize, number: usize) {
         self.refresh();
         self.picker.select(&self.ids, height, number);
     }
 
-    /// Marks the selected row, or takes its mark away.
+    /// Toggles the mark of the selected row.
     pub fn toggle_mark(&mut self) {
         if let Some(id) = self.picker.selected.clone()
             && !self.marked.remove(&id)

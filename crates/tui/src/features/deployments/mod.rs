@@ -22,39 +22,39 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use watch::Watch;
 
-/// The deployments of all profiles, their revisions, and what a person wants to be told of them.
+/// The deployments of all profiles, their revisions, and the watched revisions.
 #[derive(Debug, Default)]
 pub struct Deployments {
     pub list: DeploymentList,
-    /// Revisions, by row.
+    /// The revisions of each row.
     pub histories: HashMap<String, History>,
-    /// Selection among the revisions shown.
+    /// The selected revision.
     pub revision_picker: Picker,
-    /// Revisions whose end is notified.
+    /// The watched revisions.
     pub watches: BTreeMap<RevisionRef, Watch>,
-    /// Deployments that are being deleted, with their names: followed until they are gone.
+    /// The names of deployments that are being deleted, polled until they no longer exist.
     pub vanishing: BTreeMap<(Arc<str>, Arc<str>), String>,
-    /// A revision that another is to be compared with.
+    /// The revision marked for a comparison.
     pub compared: Option<RevisionRef>,
 }
 
 impl Deployments {
-    /// A list of which no revision is known yet.
+    /// Creates the state of a list without known revisions.
     pub fn new(list: DeploymentList) -> Deployments {
         Deployments { list, ..Deployments::default() }
     }
 
-    /// The revisions of the selected deployment.
+    /// Returns the revisions of the selected deployment.
     pub fn history(&self) -> Option<&History> {
         self.histories.get(self.list.picker.selected.as_ref()?)
     }
 
-    /// Identities of the revisions shown.
+    /// Returns the ids of the shown revisions.
     pub fn revision_ids(&self) -> Vec<RowId> {
         self.history().map(|h| h.revisions.iter().map(|r| r.id.clone()).collect()).unwrap_or_default()
     }
 
-    /// The columns of the list that there is room for.
+    /// Returns the columns of the list that fit.
     pub fn columns(&self, cx: &Cx<'_>) -> Vec<columns::Place> {
         let longest = |text: fn(&ProfileState) -> &str| {
             cx.session.profiles.iter().map(|p| runtail_core::text::width(text(p))).max().unwrap_or(0) as u16

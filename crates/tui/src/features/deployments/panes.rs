@@ -14,7 +14,7 @@ use runtail_core::model::{DeploymentSpec, Intent, Revision, StatusTime, compare,
 use runtail_core::text;
 use std::sync::Arc;
 
-/// Lines above the rows of the list: title and column heads.
+/// Lines above the rows of the list: title and column headers.
 const LIST_HEAD: u16 = 2;
 /// Lines above the rows of the revisions: title and next poll.
 const REVISIONS_HEAD: u16 = 1;
@@ -33,11 +33,11 @@ fn gone(row: &Row) -> Requests {
     Requests::error(format!("{} was deleted. Press r to refresh the list.", row.name))
 }
 
-/// The request, or what to say instead of it.
-type Meant<T> = Result<T, Requests>;
+/// A value, or the notice to show instead.
+type OrNotice<T> = Result<T, Requests>;
 
 impl Deployments {
-    /// Rows of the list that are in the window.
+    /// Returns the rows of the list that fit in the area.
     pub(super) fn list_height(area: Area) -> usize {
         height(area, LIST_HEAD)
     }
@@ -59,7 +59,7 @@ impl Deployments {
         self.revision_picker.clamp(&ids, height(revisions, REVISIONS_HEAD));
     }
 
-    /// The profile of the selected row, if it has a control plane; else the first one that has.
+    /// Returns the profile of the selected row if it has a control plane, otherwise the first profile that has one.
     pub fn chosen_profile(&self, session: &Session) -> Option<Arc<str>> {
         let has_control = |name: &str| session.profile(name).is_some_and(|p| p.control_plane);
         let selected = self.list.selected().map(|row| row.profile_name.clone()).filter(|name| has_control(name));
@@ -75,7 +75,8 @@ impl Deployments {
         })
     }
 
-    /// The revision that a key means: the selected one in the revisions, else the newest of the selected deployment.
+    /// Returns the revision that an action applies to: the selected one in the revisions pane, otherwise the newest of the
+    /// selected deployment.
     fn chosen_revision(&self, in_revisions: bool) -> Option<(RevisionRef, Option<Revision>)> {
         let row = self.list.selected()?;
         let known = |id: &str| {
@@ -105,12 +106,12 @@ impl Deployments {
             return Requests::info(format!("{name} has no revision to explain."));
         };
         let address = format!("{}/{}", row.profile_name, row.name);
-        let seen = self.history().map(|h| h.phases(&of.revision, session.now)).unwrap_or_default();
-        let times = seen.into_iter().map(|(status, spent, from_start)| StatusTime { status, spent, from_start });
+        let phases = self.history().map(|h| h.phases(&of.revision, session.now)).unwrap_or_default();
+        let times = phases.into_iter().map(|(status, spent, from_start)| StatusTime { status, spent, from_start });
         Route::Explanation { of, name, address, times: times.collect() }.into()
     }
 
-    /// The logs of the marked deployments together, of the selected one, or of the selected revision.
+    /// Opens the logs of the marked deployments, of the selected one, or of the selected revision.
     fn logs(&self, kind: LogKind, in_revisions: bool) -> Requests {
         let mut of = Vec::new();
         if in_revisions || kind == LogKind::Build || self.list.marked.is_empty() {
@@ -145,13 +146,13 @@ impl Deployments {
     fn mark_revision(&mut self) -> Requests {
         let chosen = self.chosen_revision(true).map(|(of, _)| of);
         self.compared = if self.compared == chosen { None } else { chosen };
-        let said = self.compared.as_ref().map(|of| {
+        let text = self.compared.as_ref().map(|of| {
             format!("Revision {} is marked. Press = on another one to compare.", text::short_id(&of.revision))
         });
-        said.map(Requests::info).unwrap_or_default()
+        text.map(Requests::info).unwrap_or_default()
     }
 
-    /// Compares the selected revision with the marked one, else with the one before it.
+    /// Compares the selected revision with the marked one, otherwise with the previous one.
     fn compare(&self) -> Requests {
         let Some((of, _)) = self.chosen_revision(true) else { return Requests::none() };
         let marked = self.compared.clone().filter(|m| m.deployment == of.deployment && *m != of);
@@ -178,8 +179,8 @@ impl Deployments {
         Route::Comparison { title, changes: without_natural(compare(&a, &b)) }.into()
     }
 
-    /// The deployment that a change means, with its profile and id; else why there is none.
-    fn chosen_deployment(&self) -> Meant<(&Row, Arc<str>, String)> {
+    /// Returns the deployment that a change applies to, with its profile and id; otherwise a notice.
+    fn chosen_deployment(&self) -> OrNotice<(&Row, Arc<str>, String)> {
         let Some(row) = self.list.selected() else { return Err(Requests::info("No deployment is selected.")) };
         if row.gone {
             return Err(gone(row));
@@ -193,7 +194,7 @@ impl Deployments {
         Ok((row, row.profile_name.clone(), id))
     }
 
-    /// Edits a new deployment of the chosen profile.
+    /// Opens the editor for a new deployment of the chosen profile.
     fn create(&self, session: &Session) -> Requests {
         let Some(profile) = self.chosen_profile(session) else {
             return Requests::error("No profile has a control plane to create a deployment on.");
@@ -204,8 +205,8 @@ impl Deployments {
         Route::Edit(Subject::CreateDeployment { profile }, DeploymentSpec::EXAMPLE.to_string()).into()
     }
 
-    /// Edits the selected deployment, from what it is now.
-    fn update(&self, session: &Session) -> Meant<Requests> {
+    /// Opens the editor with the current settings of the selected deployment.
+    fn update(&self, session: &Session) -> OrNotice<Requests> {
         let (row, profile, id) = self.chosen_deployment()?;
         if session.is_read_only(&profile) {
             return Err(Requests::error(read_only_text(&profile)));
@@ -213,7 +214,7 @@ impl Deployments {
         Ok(Route::DeploymentDocument(profile, id.into(), row.name.clone()).into())
     }
 
-    fn delete(&self) -> Meant<Requests> {
+    fn delete(&self) -> OrNotice<Requests> {
         let (row, profile, id) = self.chosen_deployment()?;
         let status = row.deployment.as_ref().and_then(|d| d.status.as_deref());
         let force = status.is_some_and(|s| s.starts_with("AWAITING_") && s.ends_with("DELETE"));
@@ -221,7 +222,7 @@ impl Deployments {
         Ok(Route::Change(profile, Box::new(intent)).into())
     }
 
-    fn change_revision(&self, in_revisions: bool, intent: impl FnOnce(String, String) -> Intent) -> Meant<Requests> {
+    fn change_revision(&self, in_revisions: bool, intent: impl FnOnce(String, String) -> Intent) -> OrNotice<Requests> {
         self.chosen_deployment()?;
         let Some((of, _)) = self.chosen_revision(in_revisions) else {
             return Err(Requests::info("No revision is selected."));
@@ -230,9 +231,9 @@ impl Deployments {
         Ok(Route::Change(of.profile, Box::new(intent)).into())
     }
 
-    /// Begins a change of a deployment or of a revision.
+    /// Starts a change of a deployment or of a revision.
     pub fn change(&self, session: &Session, action: Action, in_revisions: bool) -> Requests {
-        let begun = match action {
+        let result = match action {
             Action::Create => Ok(self.create(session)),
             Action::Update => self.update(session),
             Action::Delete => self.delete(),
@@ -250,10 +251,10 @@ impl Deployments {
             }
             _ => Ok(Requests::none()),
         };
-        begun.unwrap_or_else(|why| why)
+        result.unwrap_or_else(|notice| notice)
     }
 
-    /// Sorts by a column; by the one that sorts already, the other way round.
+    /// Sorts by a column, in reverse if it is already sorted by it.
     fn sort_by(&mut self, place: Place) {
         let sort = self.list.sort();
         let reversed = sort.column == place.column && !sort.reversed;
@@ -347,10 +348,10 @@ impl Component for ListPane<'_> {
                 let at = self.0.list.picker.top() + usize::from(row);
                 self.0.list.select(height(cx.area, LIST_HEAD), at);
             }
-            // A head sorts.
+            // A click on a column header sorts by it.
             None if y + 1 == LIST_HEAD => {
-                let head = self.0.columns(cx).into_iter().find(|p| (p.x..=p.x + p.width).contains(&x));
-                if let Some(place) = head {
+                let header = self.0.columns(cx).into_iter().find(|p| (p.x..=p.x + p.width).contains(&x));
+                if let Some(place) = header {
                     self.0.sort_by(place);
                 }
             }
@@ -382,7 +383,7 @@ impl Component for ListPane<'_> {
 
     fn set_filter(&mut self, text: &str) {
         if self.0.list.set_filter(text) {
-            // What fits best is at the top.
+            // The best matches are at the top.
             self.0.list.picker = Default::default();
         }
     }
@@ -426,7 +427,7 @@ impl Component for RevisionsPane<'_> {
         self.0.revision_picker.selected.clone()
     }
 
-    // The list beside it is the one that is filtered.
+    // The filter applies to the list of deployments beside it.
     fn filter(&self) -> Option<&str> {
         Some(self.0.list.filter().text())
     }

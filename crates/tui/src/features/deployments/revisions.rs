@@ -1,4 +1,4 @@
-//! The revisions of one deployment, with the time spent in each status as we saw it.
+//! The revisions of one deployment, with the time that each was observed in each status.
 
 use super::list::Listed;
 use crate::session::msg::NextPoll;
@@ -7,16 +7,16 @@ use runtail_api::{ApiError, Revisions};
 use runtail_core::model::{Phase, Revision, Roles};
 use std::collections::HashMap;
 
-/// How much later than promised a poll may come and still have seen all there was to see.
-const LATE: SignedDuration = SignedDuration::from_secs(15);
+/// Maximum delay of a poll after its scheduled time. After a longer delay, statuses may have been missed.
+const MAX_DELAY: SignedDuration = SignedDuration::from_secs(15);
 
-/// Deployments whose revisions are kept. The user returns to few of the rows that were scrolled past.
-pub const MOST: usize = 200;
+/// Maximum deployments whose revisions are kept. The user returns to few of the rows that were scrolled past.
+pub const MAX_HISTORIES: usize = 200;
 
 /// Evicts the least recently loaded revisions over the limit, except those of one row.
-pub fn make_room(histories: &mut HashMap<String, History>, but: &str) {
-    while histories.len() > MOST {
-        let others = histories.iter().filter(|(row, _)| *row != but);
+pub fn make_room(histories: &mut HashMap<String, History>, except: &str) {
+    while histories.len() > MAX_HISTORIES {
+        let others = histories.iter().filter(|(row, _)| *row != except);
         let Some(oldest) = others.min_by_key(|(_, history)| history.loaded_at).map(|(row, _)| row.clone()) else {
             return;
         };
@@ -24,46 +24,47 @@ pub fn make_room(histories: &mut HashMap<String, History>, but: &str) {
     }
 }
 
-/// A status and since when it was seen.
+/// A period in which a revision was observed in a status.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seen {
+pub struct StatusPeriod {
     /// The status word.
     pub status: String,
-    /// When it was first seen.
+    /// When it was first observed.
     pub since: Timestamp,
-    /// When it was last seen, or seen to be over.
+    /// When it was last observed, or observed to have ended.
     pub until: Timestamp,
-    /// Whether its beginning was seen too; else it may be older.
+    /// Whether its beginning was observed; otherwise it may have begun earlier.
     pub from_start: bool,
 }
 
-/// What is known of a deployment's revisions.
+/// The known revisions of a deployment.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     /// Newest first.
     pub revisions: Vec<Revision>,
-    /// Per revision the statuses that were seen, oldest first.
-    pub seen: HashMap<String, Vec<Seen>>,
-    /// When the list was last answered.
+    /// The observed statuses of each revision, oldest first.
+    pub periods: HashMap<String, Vec<StatusPeriod>>,
+    /// When the list was last loaded.
     pub loaded_at: Option<Timestamp>,
-    /// When it will be asked for again.
+    /// When it is polled again.
     pub next_poll: Option<NextPoll>,
     /// Why the last request failed.
     pub error: Option<ApiError>,
-    /// Whether the server's list was sorted, as documented.
+    /// Whether the server's list was sorted by date, as documented.
     pub was_sorted: bool,
 }
 
 impl History {
-    /// Takes what a poll answered, and when it asks again. `skew` is what the server's clock is ahead of ours.
-    pub fn take(&mut self, result: Result<Revisions, ApiError>, next: NextPoll, at: Timestamp, skew: SignedDuration) {
-        // Who looked elsewhere meanwhile, or slept, or got no answer, did not see what happened.
-        let promised = match self.next_poll.replace(next) {
-            Some(NextPoll::At(promised)) => Some(promised),
+    /// Applies the result of a poll, and when it polls again. `skew`: how far the server's clock is ahead of ours.
+    pub fn apply(&mut self, result: Result<Revisions, ApiError>, next: NextPoll, at: Timestamp, skew: SignedDuration) {
+        // After a break (another selection, system sleep, a failed poll) statuses may have been missed.
+        let scheduled = match self.next_poll.replace(next) {
+            Some(NextPoll::At(at)) => Some(at),
             _ => None,
         };
-        let watched =
-            self.loaded_at.is_some() && self.error.is_none() && promised.is_some_and(|promised| at <= promised + LATE);
+        let is_continuous = self.loaded_at.is_some()
+            && self.error.is_none()
+            && scheduled.is_some_and(|scheduled| at <= scheduled + MAX_DELAY);
         let revisions = match result {
             Ok(Revisions { items, was_sorted }) => {
                 (self.error, self.was_sorted) = (None, was_sorted);
@@ -72,34 +73,34 @@ impl History {
             Err(error) => return self.error = Some(error),
         };
         for revision in &revisions {
-            let seen = self.seen.entry(revision.id.clone()).or_default();
-            if let Some(last) = seen.last_mut().filter(|last| last.status == revision.status) {
+            let periods = self.periods.entry(revision.id.clone()).or_default();
+            if let Some(last) = periods.last_mut().filter(|last| last.status == revision.status) {
                 last.until = at;
                 continue;
             }
-            // A revision that appears between two polls is seen from its beginning, near enough; a status that changes
-            // between two polls as well.
-            let since = match (seen.is_empty(), revision.created_at) {
-                (true, Some(created)) if watched => created.checked_sub(skew).unwrap_or(created).min(at),
+            // A revision that appears between two polls counts as observed from its beginning, and so does a status that
+            // changes between two polls.
+            let since = match (periods.is_empty(), revision.created_at) {
+                (true, Some(created)) if is_continuous => created.checked_sub(skew).unwrap_or(created).min(at),
                 _ => at,
             };
-            if let Some(last) = seen.last_mut().filter(|_| watched) {
+            if let Some(last) = periods.last_mut().filter(|_| is_continuous) {
                 last.until = at;
             }
-            seen.push(Seen { status: revision.status.clone(), since, until: at, from_start: watched });
+            periods.push(StatusPeriod { status: revision.status.clone(), since, until: at, from_start: is_continuous });
         }
-        self.seen.retain(|id, _| revisions.iter().any(|r| &r.id == id));
+        self.periods.retain(|id, _| revisions.iter().any(|r| &r.id == id));
         self.revisions = revisions;
         self.loaded_at = Some(at);
     }
 
-    /// What each revision is for its deployment: the server's word where it gave one, else from the list. `as_of` is when
-    /// the server gave that word.
+    /// Returns the role of each revision: as the server reports it, otherwise derived from the list. `as_of`: when the server
+    /// reported it.
     pub fn roles(&self, deployment: Option<&Listed>, as_of: Option<Timestamp>) -> Roles {
         let newest = self.revisions.iter().find(|r| r.phase() == Phase::Deployed);
-        // A revision that was seen to become DEPLOYED after the deployment's record was read took over since.
+        // A revision that was observed to become DEPLOYED after the deployment's record was loaded is serving now.
         let took_over = newest.filter(|r| {
-            let deployed = self.seen.get(&r.id).and_then(|s| s.last());
+            let deployed = self.periods.get(&r.id).and_then(|s| s.last());
             deployed.is_some_and(|s| s.from_start && as_of.is_none_or(|at| s.since > at))
         });
         let active = deployment.and_then(|d| d.active_revision_id.as_deref());
@@ -107,18 +108,18 @@ impl History {
         Roles::new(serving, newest.map(|r| (r.id.as_str(), r.status.as_str())))
     }
 
-    /// Statuses of a revision with the time that each was seen for, and whether that is all of it; the last one counts
-    /// until `now` unless it is final.
+    /// Returns the statuses of a revision with the time that each was observed, and whether it was observed in full. The last
+    /// one counts until `now` unless it is final.
     pub fn phases(&self, id: &str, now: Timestamp) -> Vec<(String, std::time::Duration, bool)> {
-        let Some(seen) = self.seen.get(id) else { return Vec::new() };
-        let count = seen.len();
-        let phases = seen.iter().enumerate().filter(|(_, s)| !Phase::of(&s.status).is_final());
+        let Some(periods) = self.periods.get(id) else { return Vec::new() };
+        let count = periods.len();
+        let phases = periods.iter().enumerate().filter(|(_, s)| !Phase::of(&s.status).is_final());
         phases
             .map(|(i, s)| {
                 let end = if i + 1 == count { now } else { s.until };
                 let spent = std::time::Duration::try_from(end - s.since).unwrap_or_default();
-                // What came next was there already when one looked again.
-                let to_end = seen.get(i + 1).is_none_or(|next| next.from_start);
+                // If the beginning of the next status was missed, the end of this one was missed too.
+                let to_end = periods.get(i + 1).is_none_or(|next| next.from_start);
                 (s.status.clone(), spent, s.from_start && to_end)
             })
             .collect()
@@ -138,11 +139,11 @@ mod tests {
         Timestamp::from_second(1_000_000 + second).unwrap()
     }
 
-    /// A poll that answers at a time and promises the next one in 20 s.
-    fn take(history: &mut History, second: i64, statuses: &[(&str, &str)]) {
+    /// Applies a poll at a time that schedules the next one in 20 s.
+    fn apply(history: &mut History, second: i64, statuses: &[(&str, &str)]) {
         let items = statuses.iter().map(|(id, status)| revision(id, status)).collect();
         let revisions = Revisions { items, was_sorted: true };
-        history.take(Ok(revisions), NextPoll::At(at(second + 20)), at(second), SignedDuration::ZERO);
+        history.apply(Ok(revisions), NextPoll::At(at(second + 20)), at(second), SignedDuration::ZERO);
     }
 
     fn shown(history: &History, id: &str, second: i64) -> Vec<(String, u64, bool)> {
@@ -158,20 +159,20 @@ mod tests {
     }
 
     #[test]
-    fn time_in_each_status_is_what_was_seen() {
+    fn the_time_in_each_status_is_what_was_observed() {
         let mut history = History::default();
-        take(&mut history, 0, &[("b", "QUEUED"), ("a", "DEPLOYED")]);
-        take(&mut history, 20, &[("b", "BUILDING"), ("a", "DEPLOYED")]);
-        take(&mut history, 40, &[("b", "BUILDING"), ("a", "DEPLOYED")]);
+        apply(&mut history, 0, &[("b", "QUEUED"), ("a", "DEPLOYED")]);
+        apply(&mut history, 20, &[("b", "BUILDING"), ("a", "DEPLOYED")]);
+        apply(&mut history, 40, &[("b", "BUILDING"), ("a", "DEPLOYED")]);
         assert_eq!(shown(&history, "b", 50), [phase("QUEUED", 20, false), phase("BUILDING", 30, true)]);
-        take(&mut history, 60, &[("b", "DEPLOYED"), ("a", "DEPLOYED")]);
+        apply(&mut history, 60, &[("b", "DEPLOYED"), ("a", "DEPLOYED")]);
         assert_eq!(history.phases("b", at(99)).len(), 2, "a final status takes no time");
         let role = |id: &str, deployment: Option<&Listed>, as_of: Option<i64>| {
             history.roles(deployment, as_of.map(at)).of(id, "DEPLOYED")
         };
         assert_eq!(role("b", None, None), RevisionRole::Serving);
         assert_eq!(role("a", None, None), RevisionRole::Superseded);
-        // The server's word counts from when it was given: here it was rolled back after what was seen.
+        // The server's report counts from its own time: here the rollback came after the observed deployment.
         let rolled_back = Listed::from(Deployment { active_revision_id: Some("a".into()), ..Deployment::default() });
         assert_eq!(role("a", Some(&rolled_back), Some(70)), RevisionRole::Serving);
         assert_eq!(role("b", Some(&rolled_back), Some(70)), RevisionRole::Superseded);
@@ -179,21 +180,21 @@ mod tests {
     }
 
     #[test]
-    fn what_happened_while_nobody_looked_is_not_made_up() {
+    fn unobserved_statuses_are_not_guessed() {
         let mut history = History::default();
-        take(&mut history, 0, &[("b", "QUEUED")]);
-        take(&mut history, 20, &[("b", "QUEUED")]);
-        // Half an hour elsewhere: it was built meanwhile, and another one was made.
-        take(&mut history, 1800, &[("c", "BUILDING"), ("b", "DEPLOYING")]);
+        apply(&mut history, 0, &[("b", "QUEUED")]);
+        apply(&mut history, 20, &[("b", "QUEUED")]);
+        // No polls for half an hour: it was built meanwhile, and another revision was created.
+        apply(&mut history, 1800, &[("c", "BUILDING"), ("b", "DEPLOYING")]);
         assert_eq!(shown(&history, "b", 1810), [phase("QUEUED", 20, false), phase("DEPLOYING", 10, false)]);
         assert_eq!(shown(&history, "c", 1810), [phase("BUILDING", 10, false)]);
-        // Nor is what happened while every look failed.
+        // Statuses are unobserved also while every poll fails.
         let error =
             ApiError { kind: runtail_api::Kind::Network, at: Default::default(), detail: String::new(), hint: None };
         for second in [1820, 1840] {
-            history.take(Err(error.clone()), NextPoll::At(at(second + 20)), at(second), SignedDuration::ZERO);
+            history.apply(Err(error.clone()), NextPoll::At(at(second + 20)), at(second), SignedDuration::ZERO);
         }
-        take(&mut history, 1860, &[("c", "DEPLOYING"), ("b", "DEPLOYED")]);
+        apply(&mut history, 1860, &[("c", "DEPLOYING"), ("b", "DEPLOYED")]);
         assert_eq!(shown(&history, "c", 1870), [phase("BUILDING", 0, false), phase("DEPLOYING", 10, false)]);
     }
 }

@@ -1,4 +1,4 @@
-//! The revisions of the selected deployment, newest first, with the time spent in each status.
+//! Draws the revisions of the selected deployment, newest first, with the time spent in each status.
 
 use super::Deployments;
 use super::list::Listed;
@@ -9,13 +9,13 @@ use crate::session::msg::NextPoll;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::theme::phase_look;
+use crate::widgets::theme::phase_glyph;
 use runtail_core::model::{Phase, Revision, RevisionRole};
 use runtail_core::text;
 use std::time::Duration;
 
-/// Columns that a row takes at most.
-const WIDEST: u16 = 100;
+/// Maximum columns of a row.
+const MAX_WIDTH: u16 = 100;
 
 /// Draws the pane.
 pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
@@ -43,7 +43,7 @@ pub(super) fn revisions(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     }
     canvas.line(area.x + used + 2, area.y, area.w.saturating_sub(used + 3), &head);
     if row.gone {
-        return canvas.words(rows, Tone::Plain, "It was deleted.");
+        return canvas.words(rows, Tone::Plain, "This deployment was deleted.");
     }
     if halted && history.is_none_or(|h| h.loaded_at.is_none()) {
         return canvas.words(rows, Tone::Plain, "Not loaded: the key was rejected.\n\nPress r to retry.");
@@ -71,7 +71,7 @@ fn next_poll(history: &History, cx: &Cx<'_>, halted: bool) -> String {
         (_, Some(NextPoll::Stopped)) => "stopped, r retries".into(),
         (error, Some(NextPoll::At(at))) => {
             let wait = Duration::try_from(at - cx.session.now).unwrap_or_default();
-            let settled = history.revisions.first().is_some_and(|r| r.phase().is_final());
+            let is_final = history.revisions.first().is_some_and(|r| r.phase().is_final());
             match error {
                 Some(error) => {
                     let old =
@@ -79,7 +79,7 @@ fn next_poll(history: &History, cx: &Cx<'_>, halted: bool) -> String {
                     let old = old.map(|age| format!("{age} old · ")).unwrap_or_default();
                     format!("{old}{} · retry in {}", error.badge(), text::age(wait))
                 }
-                None if settled => "idle".into(),
+                None if is_final => "idle".into(),
                 None => format!("next poll {}", text::age(wait)),
             }
         }
@@ -96,8 +96,8 @@ fn list(
     rows: Area,
     focused: bool,
 ) {
-    // On a wide screen what belongs together stays together.
-    let rows = Area { w: rows.w.min(WIDEST), ..rows };
+    // A row as wide as a wide screen would be hard to read.
+    let rows = Area { w: rows.w.min(MAX_WIDTH), ..rows };
     let mut lines: Vec<(Option<usize>, Line)> = Vec::new();
     for (number, revision) in history.revisions.iter().enumerate() {
         lines.push((
@@ -120,12 +120,12 @@ fn list(
         let y = rows.y + i as u16;
         canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), line);
         if let Some(revision) = number.and_then(|n| history.revisions.get(n)) {
-            let is = |of: &crate::session::msg::RevisionRef| {
+            let is_this = |of: &crate::session::msg::RevisionRef| {
                 *of.revision == *revision.id && *of.deployment == *deployment.id
             };
-            if d.compared.as_ref().is_some_and(is) {
+            if d.compared.as_ref().is_some_and(is_this) {
                 canvas.foreign(rows.x, y, 1, "+", Tone::Accent);
-            } else if d.watches.keys().any(is) {
+            } else if d.watches.keys().any(is_this) {
                 canvas.foreign(rows.x, y, 1, "»", Tone::Accent);
             }
         }
@@ -143,21 +143,21 @@ fn revision_line(
     cx: &Cx<'_>,
     width: usize,
 ) -> Line {
-    let (glyph, tone) = phase_look(revision.phase());
-    // The column is as wide as the longest word in it, so that long ones push nothing out of line.
+    let (glyph, tone) = phase_glyph(revision.phase());
+    // The column is as wide as its longest status, so that the next column stays aligned.
     let longest = history.revisions.iter().map(|r| text::width(&text::clean(&r.status))).max().unwrap_or(0);
-    let words = longest.clamp(14, 24);
+    let status_width = longest.clamp(14, 24);
     let word = if revision.status.is_empty() { "no status" } else { &revision.status };
-    let mut line = Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &format!("{word:<words$} "));
+    let mut line = Line::of(tone, &format!("{glyph} ")).with(Tone::Plain, &format!("{word:<status_width$} "));
     let made_from = revision.source_revision_config.made_from().unwrap_or_else(|| text::short_id(&revision.id));
     let profile = d.list.selected().and_then(|r| cx.session.profiles.get(r.profile));
     let age = profile.map(|p| revision_age(p, revision, cx.session.now)).unwrap_or_default();
     let roles = history.roles(Some(deployment), profile.and_then(|p| p.loaded_at));
-    // Role and age stand at the right edge.
+    // Reserve room for role and age at the right edge.
     let room = width.saturating_sub(line.width() + if roles.derived { 23 } else { 17 });
     line.push(Tone::Dim, &text::fit(&text::clean(&made_from), room));
     let role = match roles.of(&revision.id, &revision.status) {
-        // Where the server does not say which one serves.
+        // The server does not report which revision serves traffic.
         RevisionRole::Serving if roles.derived => ("serving, derived", Tone::Good),
         role @ RevisionRole::Serving => (role.word(), Tone::Good),
         role @ RevisionRole::Superseded => (role.word(), Tone::Dim),
@@ -174,13 +174,13 @@ fn phases_line(phases: &[(String, Duration, bool)], revision: &Revision) -> Line
             line.push(Tone::Dim, " ▸ ");
         }
         let last = i + 1 == phases.len() && !revision.phase().is_final();
-        let least = if *from_start { "" } else { "≥" };
-        // A word that nobody knows stands as it is.
+        let at_least = if *from_start { "" } else { "≥" };
+        // An unknown status is shown as received.
         let word = match Phase::of(status) {
             Phase::Unknown => status.clone(),
             _ => status.to_lowercase().replace("awaiting_", "awaiting "),
         };
-        line.push(if last { Tone::Plain } else { Tone::Dim }, &format!("{word} {least}{}", text::duration(*spent)));
+        line.push(if last { Tone::Plain } else { Tone::Dim }, &format!("{word} {at_least}{}", text::duration(*spent)));
     }
     if revision.phase() == Phase::Unknown && revision.status != "UNKNOWN" {
         line = line.right(Tone::Dim, "unknown status");
@@ -188,7 +188,7 @@ fn phases_line(phases: &[(String, Duration, bool)], revision: &Revision) -> Line
     line
 }
 
-/// An agent server without a control plane has no revisions: what it says of itself stands here.
+/// Draws what an agent server reports about itself, because without a control plane it has no revisions.
 fn agent_server(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>, area: Area) {
     let server = d.list.selected().and_then(|r| r.server(&cx.session.profiles));
     let Some(server) = server else { return };

@@ -1,4 +1,4 @@
-//! What polls report: lists, newest revisions, the revisions of one deployment.
+//! Applies the results of polls: lists, newest revisions, and the revisions of one deployment.
 
 use super::Deployments;
 use super::list::Part;
@@ -11,11 +11,11 @@ use runtail_api::{ApiError, Kind, Listing, Revisions};
 use runtail_core::model::{Deployment, Revision};
 use runtail_core::text;
 
-/// The list of a profile, as a poll reports it.
+/// The result of a poll of a profile's list.
 pub struct ListReport {
-    /// As far as it could be read.
+    /// The deployments that could be loaded.
     pub result: Result<Listing<Deployment>, ApiError>,
-    /// Whether the reading broke off before the end.
+    /// Whether loading stopped before the end of the list.
     pub torn: bool,
     /// How far the server's clock is ahead of ours.
     pub skew: SignedDuration,
@@ -24,16 +24,16 @@ pub struct ListReport {
 }
 
 impl Deployments {
-    /// Takes a page of a profile's first list.
+    /// Applies a page of a profile's first list.
     pub fn on_page(&mut self, number: usize, state: &mut ProfileState, deployments: Vec<Deployment>) {
         if !state.coming && state.loaded_at.is_none() && !self.list.touched {
             self.list.picker = Default::default();
         }
         state.coming = true;
-        self.list.take(number, state, deployments, Part::Page);
+        self.list.apply(number, state, deployments, Part::Page);
     }
 
-    /// Takes a profile's list, as far as it could be read.
+    /// Applies the result of a poll of a profile's list.
     pub fn on_list(&mut self, number: usize, state: &mut ProfileState, report: ListReport, now: Timestamp) -> Requests {
         let ListReport { result, torn, skew, next } = report;
         let mut out = Requests::none();
@@ -44,13 +44,13 @@ impl Deployments {
                 if state.loaded_at.is_none() && !self.list.touched {
                     self.list.picker = Default::default();
                 }
-                let part = if torn { Part::Torn } else { Part::Whole };
+                let part = if torn { Part::Incomplete } else { Part::Complete };
                 if listing.incomplete.is_none() {
                     state.limited_until = None;
                 }
                 (state.loaded_at, state.partial) = (Some(now), listing.incomplete);
                 out.extend(on_skew(state, skew));
-                self.list.take(number, state, listing.items, part);
+                self.list.apply(number, state, listing.items, part);
                 let list = &self.list;
                 self.histories.retain(|id, _| list.row(id).is_some());
             }
@@ -58,7 +58,7 @@ impl Deployments {
         }
         let Some(error) = state.error.clone().or(state.partial.clone()) else { return out };
         out.push(Request::ReportError(error.clone()));
-        // Said once, not at each poll; a refused key has been said with what it means.
+        // Notify once, not at each poll. A rejected key has its own notice.
         let same = |before: ApiError| before.badge() == error.badge();
         if !before.is_some_and(same) && error.kind != Kind::Unauthorized {
             out.notify(true, error.story());
@@ -66,12 +66,12 @@ impl Deployments {
         out
     }
 
-    /// Takes the newest revision of a deployment in the list.
+    /// Applies the newest revision of a listed deployment.
     pub fn on_newest(&mut self, profile: &str, deployment: &str, revision: Result<Revision, ApiError>) -> Requests {
         let row = format!("{profile}/{deployment}");
         match revision {
-            Ok(revision) => match self.list.take_status(&row, revision.clone()) {
-                true => self.check_overtaken(profile, deployment, &revision),
+            Ok(revision) => match self.list.apply_status(&row, revision.clone()) {
+                true => self.check_superseded(profile, deployment, &revision),
                 false => Requests::none(),
             },
             Err(error) => {
@@ -81,7 +81,7 @@ impl Deployments {
         }
     }
 
-    /// Takes the revisions of a deployment.
+    /// Applies the revisions of a deployment.
     pub fn on_revisions(
         &mut self,
         session: &Session,
@@ -94,13 +94,13 @@ impl Deployments {
         let history = self.histories.entry(id.clone()).or_default();
         let error = result.as_ref().err().cloned();
         let newest = result.as_ref().ok().and_then(|r| r.items.first()).cloned();
-        history.take(result, next, session.now, skew);
+        history.apply(result, next, session.now, skew);
         make_room(&mut self.histories, &id);
         let mut out = Requests::none();
         if let Some(newest) = newest
-            && self.list.take_newest(&id, newest.clone())
+            && self.list.apply_newest(&id, newest.clone())
         {
-            out.extend(self.check_overtaken(profile, deployment, &newest));
+            out.extend(self.check_superseded(profile, deployment, &newest));
         }
         if let Some(error) = error {
             out.push(Request::ReportError(error));
@@ -109,7 +109,7 @@ impl Deployments {
     }
 }
 
-/// Takes how far the server's clock is ahead of ours. Only what is really another time is news.
+/// Applies how far the server's clock is ahead of ours. Ignores small changes.
 fn on_skew(state: &mut ProfileState, skew: SignedDuration) -> Requests {
     if (state.skew - skew).abs() <= SignedDuration::from_secs(20) {
         return Requests::none();

@@ -1,4 +1,4 @@
-//! The deployments of all profiles in one list.
+//! Draws the list of deployments.
 
 use super::Deployments;
 use super::columns::{Column, Place};
@@ -8,7 +8,7 @@ use crate::session::profile::ProfileState;
 use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::theme::{PRODUCTION, deployment_look, phase_look};
+use crate::widgets::theme::{PRODUCTION, deployment_badge, phase_glyph};
 use jiff::Timestamp;
 use runtail_api::Kind;
 use runtail_core::model::{Phase, Revision};
@@ -20,27 +20,27 @@ pub(super) fn deployments(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
     let used = canvas.title(area, "DEPLOYMENTS", focused);
     canvas.line(area.x + used + 3, area.y, area.w.saturating_sub(used + 4), &summary(d, cx));
     let columns = d.columns(cx);
-    heads(d, canvas, &columns, area.x, area.y + 1);
+    headers(d, canvas, &columns, area.x, area.y + 1);
     let rows = below(area, 2);
-    let fleet = &d.list;
-    if fleet.is_empty() {
-        let (tone, words) = nothing(d, cx);
+    let list = &d.list;
+    if list.is_empty() {
+        let (tone, words) = empty_state(d, cx);
         return canvas.words(rows, tone, &words);
     }
-    let selected = fleet.picker.selected.as_deref();
-    for (line, number) in fleet.picker.window(fleet.len(), rows.h as usize).into_iter().enumerate() {
-        let (Some(row), y) = (fleet.shown(number), rows.y + line as u16) else { continue };
+    let selected = list.picker.selected.as_deref();
+    for (line, number) in list.picker.window(list.len(), rows.h as usize).into_iter().enumerate() {
+        let (Some(row), y) = (list.shown(number), rows.y + line as u16) else { continue };
         let Some(profile) = cx.session.profiles.get(row.profile) else { continue };
         if profile.production {
             canvas.foreign(rows.x + 2, y, 1, PRODUCTION, Tone::Strong);
         }
         for place in &columns {
-            // What is stale is dim as a whole: its age stands in the header.
+            // Outdated rows are dim; the header shows their age.
             let stale = profile.error.is_some() && row.deployment.is_some();
             let cell = cell(cx, profile, row, place.column);
-            draw(canvas, rows.x, y, place, cell, stale);
+            draw_cell(canvas, rows.x, y, place, cell, stale);
         }
-        if fleet.marked.contains(&row.id) {
+        if list.marked.contains(&row.id) {
             canvas.foreign(rows.x, y, 1, "+", Tone::Accent);
         } else if d.watches.keys().any(|w| w.profile == row.profile_name && row.is(&w.deployment)) {
             canvas.foreign(rows.x, y, 1, "»", Tone::Accent);
@@ -51,23 +51,20 @@ pub(super) fn deployments(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
     }
 }
 
-/// How many there are, and what needs attention. How old they are stands in the header, profile by profile.
+/// Returns the number of deployments, and how many need attention. The header shows their age for each profile.
 fn summary(d: &Deployments, cx: &Cx<'_>) -> Line {
-    let fleet = &d.list;
+    let list = &d.list;
     let mut line = Line::new();
-    if fleet.filter().is_empty() {
-        line.push(Tone::Dim, &text::count(fleet.rows.len() as u64));
+    if list.filter().is_empty() {
+        line.push(Tone::Dim, &text::count(list.rows.len() as u64));
     } else {
-        line.push(
-            Tone::Dim,
-            &format!("{} of {}", text::count(fleet.len() as u64), text::count(fleet.rows.len() as u64)),
-        );
+        line.push(Tone::Dim, &format!("{} of {}", text::count(list.len() as u64), text::count(list.rows.len() as u64)));
     }
     if cx.session.profiles.iter().any(|p| p.coming && p.loaded_at.is_none()) {
         line.push(Tone::Dim, " so far");
     }
     let (mut failed, mut moving) = (0, 0);
-    for revision in fleet.rows.iter().filter_map(|row| row.newest.as_ref()) {
+    for revision in list.rows.iter().filter_map(|row| row.newest.as_ref()) {
         match revision.phase() {
             Phase::Failed => failed += 1,
             Phase::Moving | Phase::Waiting | Phase::Unknown => moving += 1,
@@ -76,21 +73,21 @@ fn summary(d: &Deployments, cx: &Cx<'_>) -> Line {
     }
     for (count, phase) in [(failed, Phase::Failed), (moving, Phase::Moving)] {
         if count > 0 {
-            let (glyph, tone) = phase_look(phase);
+            let (glyph, tone) = phase_glyph(phase);
             line.push(tone, &format!("   {glyph} "));
             line.push(Tone::Plain, &text::count(count));
         }
     }
-    if !fleet.marked.is_empty() {
-        line.push(Tone::Accent, &format!("   + {}", fleet.marked.len()));
+    if !list.marked.is_empty() {
+        line.push(Tone::Accent, &format!("   + {}", list.marked.len()));
     }
-    if !fleet.filter().text().is_empty() {
-        line.push(Tone::Accent, &format!("   /{}", fleet.filter().text()));
+    if !list.filter().text().is_empty() {
+        line.push(Tone::Accent, &format!("   /{}", list.filter().text()));
     }
     line
 }
 
-fn heads(d: &Deployments, canvas: &mut Canvas<'_>, columns: &[Place], x: u16, y: u16) {
+fn headers(d: &Deployments, canvas: &mut Canvas<'_>, columns: &[Place], x: u16, y: u16) {
     let sort = d.list.sort();
     for place in columns {
         let sorts = place.column == sort.column;
@@ -111,7 +108,7 @@ fn heads(d: &Deployments, canvas: &mut Canvas<'_>, columns: &[Place], x: u16, y:
     }
 }
 
-/// What stands in a cell: a glyph with its tone where it is a state, a text, and an age.
+/// The content of a cell: a glyph with its tone for a status, a text, and an age.
 struct Cell {
     glyph: Option<(&'static str, Tone)>,
     text: String,
@@ -140,7 +137,7 @@ fn cell(cx: &Cx<'_>, profile: &ProfileState, row: &Row, column: Column) -> Cell 
         Column::State if row.gone => Cell::state("■", Tone::Dim, "gone"),
         Column::Newest | Column::Live if row.gone => Cell::of(Tone::Dim, "-"),
         Column::State => {
-            let (glyph, tone, word) = deployment_look(deployment.status.as_deref());
+            let (glyph, tone, word) = deployment_badge(deployment.status.as_deref());
             Cell::state(glyph, tone, word)
         }
         Column::Newest => newest(cx, profile, row),
@@ -161,13 +158,13 @@ fn cell(cx: &Cx<'_>, profile: &ProfileState, row: &Row, column: Column) -> Cell 
 fn newest(cx: &Cx<'_>, profile: &ProfileState, row: &Row) -> Cell {
     match (&row.newest, &row.newest_error) {
         (Some(revision), _) => {
-            let (glyph, tone) = phase_look(revision.phase());
+            let (glyph, tone) = phase_glyph(revision.phase());
             let word = if revision.status.is_empty() { "no status" } else { &revision.status };
             Cell { age: revision_age(profile, revision, cx.session.now), ..Cell::state(glyph, tone, word) }
         }
         (None, Some(error)) => Cell::of(Tone::Dim, format!("? {}", error.badge())),
         (None, None) if row.newest_id().is_none() => Cell::of(Tone::Dim, "-"),
-        (None, None) if profile.halted => Cell::of(Tone::Dim, "not asked"),
+        (None, None) if profile.halted => Cell::of(Tone::Dim, "not loaded"),
         (None, None) => Cell::of(Tone::Dim, "…"),
     }
 }
@@ -192,10 +189,10 @@ fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Cell {
     }
 }
 
-fn draw(canvas: &mut Canvas<'_>, x: u16, y: u16, place: &Place, cell: Cell, stale: bool) {
+fn draw_cell(canvas: &mut Canvas<'_>, x: u16, y: u16, place: &Place, cell: Cell, stale: bool) {
     let tone = |tone| if stale { Tone::Dim } else { tone };
     let (mut at, mut room) = (x + place.x, place.width);
-    // An age stands at the right edge, in a column of its own.
+    // An age is right-aligned, in a column of its own.
     let age = text::width(&cell.age) as u16;
     let for_age = if age == 0 || (place.column == Column::Newest && room < 16) { 0 } else { age.max(4) };
     if for_age > 0 {
@@ -209,12 +206,12 @@ fn draw(canvas: &mut Canvas<'_>, x: u16, y: u16, place: &Place, cell: Cell, stal
     canvas.foreign(at, y, room, &cell.text, tone(cell.tone));
 }
 
-/// How long ago a revision was made: lists are in this order.
+/// Returns the age of a revision since its creation, by which lists are sorted.
 pub(super) fn revision_age(profile: &ProfileState, revision: &Revision, now: Timestamp) -> String {
     revision.created_at.map(|at| text::age(profile.since(at, now))).unwrap_or_default()
 }
 
-fn nothing(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
+fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
     if !d.list.filter().is_empty() {
         let fields = super::columns::FIELDS.join(", ");
         let filter = text::clean(d.list.filter().text()).into_owned();
@@ -235,7 +232,7 @@ fn nothing(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
     (Tone::Plain, "No deployments in these workspaces yet.\n\nPress r to refresh.".into())
 }
 
-/// The tag of a row's region. An agent server by itself has none beside its own address.
+/// Returns the region tag of a row; empty for an agent server without a control plane.
 pub(super) fn region<'a>(cx: &Cx<'a>, row: &Row) -> &'a str {
     let profile = cx.session.profiles.get(row.profile).filter(|p| p.control_plane || row.deployment.is_some());
     profile.map(|p| p.tag()).unwrap_or("")

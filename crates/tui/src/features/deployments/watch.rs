@@ -1,4 +1,4 @@
-//! Watched revisions: each is polled until it finishes, whatever is selected.
+//! Watched revisions: each is polled until it finishes, regardless of the selection.
 
 use super::Deployments;
 use super::list::Row;
@@ -14,15 +14,15 @@ use std::time::Duration;
 /// A watched revision.
 #[derive(Debug, Clone)]
 pub struct Watch {
-    /// `us › support-bot › 4444…`.
+    /// The title, for example `us › support-bot › 4444…`.
     pub title: String,
-    /// The last status that was seen.
+    /// The last known status.
     pub status: Option<String>,
-    /// Since when it is watched.
+    /// When watching started.
     pub since: Timestamp,
-    /// Why the last look failed.
+    /// Why the last poll failed.
     pub error: Option<ApiError>,
-    /// The newest revision that is known of its deployment: each other one is said to have overtaken it.
+    /// The newest known revision of its deployment. When it changes, the watched one was superseded.
     newest: Option<String>,
 }
 
@@ -81,7 +81,7 @@ impl Deployments {
                 let row = format!("{}/{}", of.profile, of.deployment);
                 let phase = revision.phase();
                 let status = text::clean(&revision.status).into_owned();
-                self.list.take_status(&row, revision);
+                self.list.apply_status(&row, revision);
                 match phase {
                     Phase::Deployed => Some((false, format!("is {status} ({waited} after you started watching)."))),
                     Phase::Failed => Some((
@@ -113,8 +113,8 @@ impl Deployments {
         out.and(Effect::Alert(title, how.lines().next().unwrap_or_default().to_string()))
     }
 
-    /// Says that a newer revision overtook one that is watched; the watched one is still followed.
-    pub(super) fn check_overtaken(&mut self, profile: &str, deployment: &str, newest: &Revision) -> Requests {
+    /// Notifies that a newer revision superseded a watched one, which stays watched.
+    pub(super) fn check_superseded(&mut self, profile: &str, deployment: &str, newest: &Revision) -> Requests {
         let mut out = Requests::none();
         for (of, watch) in &mut self.watches {
             let same = &*of.profile == profile && &*of.deployment == deployment;
@@ -127,7 +127,7 @@ impl Deployments {
         out
     }
 
-    /// Takes the newest record of a deployment that is being deleted.
+    /// Applies the newest record of a deployment that is being deleted.
     pub fn on_vanishing(
         &mut self,
         key: (Arc<str>, Arc<str>),
@@ -139,7 +139,7 @@ impl Deployments {
         let row = format!("{}/{}", key.0, key.1);
         let end = match result {
             Ok(deployment) => {
-                self.list.take_word(&row, deployment.status);
+                self.list.apply_deployment_status(&row, deployment.status);
                 (next == NextPoll::GaveUp).then(|| (true, "is still being deleted; no longer watched.".to_string()))
             }
             Err(error) if error.kind == Kind::NotFound => {

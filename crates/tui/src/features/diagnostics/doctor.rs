@@ -1,4 +1,4 @@
-//! The page of the doctor: its checks as they come.
+//! The doctor page, which shows each check as soon as it is finished.
 
 use crate::session::msg::{Epoch, Subscription, SubscriptionId, SubscriptionKind};
 use crate::session::{Cx, GUTTER, Page};
@@ -7,22 +7,22 @@ use runtail_api::doctor::{Check, State};
 
 /// Columns of glyph and name.
 const NAMES: usize = 17;
-/// Columns of the label of a detail.
-const LABELS: usize = 8;
+/// Columns of the label of a detail; the longest is "Likely cause".
+const LABELS: usize = 14;
 
-/// A look at everything, under way or done.
+/// The report of the doctor, finished or in progress.
 #[derive(Debug, Clone, Default)]
 pub struct Doctor {
     /// Its number in this session.
     pub number: u64,
-    /// What was found until now, in order.
+    /// The finished checks, in order.
     pub checks: Vec<Check>,
-    /// Whether nothing more will come.
+    /// Whether all checks are finished.
     pub done: bool,
 }
 
 impl Doctor {
-    /// The page's lines.
+    /// Returns the lines of the page.
     pub fn report(&self, width: usize, ascii: bool) -> Vec<Line> {
         let mut lines = Vec::new();
         let mut heading = String::new();
@@ -54,12 +54,12 @@ impl Doctor {
 }
 
 impl Doctor {
-    /// A report that has not begun.
+    /// Creates an empty report.
     pub fn new(number: u64) -> Doctor {
         Doctor { number, ..Doctor::default() }
     }
 
-    /// Adds a check; none ends the report.
+    /// Adds a check; `None` finishes the report.
     pub fn on_check(&mut self, check: Option<&Check>) {
         match check {
             Some(check) => self.checks.push(check.clone()),
@@ -91,8 +91,8 @@ impl Page for Doctor {
 
 /// Summarizes checks in a few words.
 pub fn sum(checks: &[Check]) -> String {
-    let of = |wanted: fn(State) -> bool| checks.iter().filter(|check| wanted(check.state)).count();
-    let count = |n: usize, one: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {one}s") };
+    let of = |is_counted: fn(State) -> bool| checks.iter().filter(|check| is_counted(check.state)).count();
+    let count = |n: usize, noun: &str| if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") };
     match (of(|state| matches!(state, State::Bad(_))), of(|state| state == State::Warn)) {
         (0, 0) => "No problems found.".to_string(),
         (0, warnings) => format!("It works; {}.", count(warnings, "warning")),
@@ -101,7 +101,7 @@ pub fn sum(checks: &[Check]) -> String {
     }
 }
 
-/// The lines of one check: what was found, and what explains it below.
+/// Returns the lines of a check: its finding, and the details below it.
 pub fn of_check(check: &Check, width: usize, ascii: bool) -> Vec<Line> {
     let (glyph, plain) = check.state.glyph();
     let tone = match check.state {
@@ -120,11 +120,11 @@ pub fn of_check(check: &Check, width: usize, ascii: bool) -> Vec<Line> {
         };
         lines.push(head.with(Tone::Plain, part));
     }
-    let mut before = "";
+    let mut previous = "";
     for (label, text) in check.details() {
         for part in wrap(text, room.saturating_sub(LABELS)) {
-            // Said once for all that stands under it.
-            let label = if label == std::mem::replace(&mut before, label) { "" } else { label };
+            // Consecutive details with the same label show it once.
+            let label = if label == std::mem::replace(&mut previous, label) { "" } else { label };
             lines.push(Line::of(Tone::Dim, &format!("{:NAMES$}{label:<LABELS$}", "")).with(Tone::Plain, &part));
         }
     }

@@ -12,20 +12,20 @@ use runtail_core::text;
 /// The explanation of a revision.
 #[derive(Debug, Clone)]
 pub struct Explained {
-    /// Which one.
+    /// The revision.
     pub of: RevisionRef,
-    /// What its deployment is called in titles.
+    /// The deployment's name for titles.
     pub name: String,
-    /// What was found, as soon as it was.
+    /// The explanation, or why it failed; `None` while it is loading.
     pub card: Option<Result<Box<FailureCard>, ApiError>>,
 }
 
 impl Explained {
-    /// The page's lines.
+    /// Returns the lines of the page.
     pub fn card_lines(&self, width: usize) -> Vec<Line> {
         let card = match &self.card {
             None => return vec![Line::of(Tone::Dim, "Loading its record, history and log…")],
-            Some(Err(error)) => return words(Tone::Bad, &error.story(), width),
+            Some(Err(error)) => return wrapped(Tone::Bad, &error.story(), width),
             Some(Ok(card)) => card,
         };
         // The cause and the fix must be on the first screen; the log is the longest part and comes last.
@@ -45,17 +45,17 @@ impl Explained {
             if !lines.is_empty() {
                 lines.push(Line::new());
             }
-            let mut before = Part::Title;
+            let mut previous = Part::Title;
             for line in group {
                 let tone = match line.part {
                     Part::Title | Part::Heading => Tone::Strong,
-                    // The first line of an error is the one to see.
-                    Part::Error if before != Part::Error => Tone::Bad,
+                    // The first line of an error is the most important one.
+                    Part::Error if previous != Part::Error => Tone::Bad,
                     Part::Log => Tone::Dim,
                     Part::Error | Part::Fact | Part::Change | Part::Next => Tone::Plain,
                 };
-                before = line.part;
-                lines.extend(words(tone, &line.text, width));
+                previous = line.part;
+                lines.extend(wrapped(tone, &line.text, width));
             }
         }
         lines
@@ -93,7 +93,7 @@ impl Page for Explained {
 /// The differences between two revisions.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// Which ones.
+    /// The short ids of the two revisions.
     pub title: String,
     /// The differences.
     pub changes: Vec<Change>,
@@ -109,7 +109,7 @@ impl Page for Comparison {
     }
 }
 
-/// What belongs together: the facts, and each heading with what stands under it.
+/// Groups lines: the facts, and each heading with the lines below it.
 fn groups(lines: Vec<CardLine>) -> Vec<Vec<CardLine>> {
     let mut groups: Vec<Vec<CardLine>> = Vec::new();
     for line in lines {
@@ -125,10 +125,10 @@ fn groups(lines: Vec<CardLine>) -> Vec<Vec<CardLine>> {
     groups
 }
 
-/// What differs between two revisions, field by field.
+/// Returns the differences between two revisions, by field.
 fn difference(changes: &[Change], width: usize) -> Vec<Line> {
     if changes.is_empty() {
-        return words(Tone::Plain, "No differences except ids, times and statuses.", width);
+        return wrapped(Tone::Plain, "No differences except ids, times and statuses.", width);
     }
     let value = |side: &Option<serde_json::Value>| match side {
         None => "not set".to_string(),
@@ -137,20 +137,20 @@ fn difference(changes: &[Change], width: usize) -> Vec<Line> {
     };
     let mut lines = Vec::new();
     for change in changes {
-        lines.extend(words(Tone::Strong, &change.path, width));
+        lines.extend(wrapped(Tone::Strong, &change.path, width));
         if change.is_masked() {
-            lines.extend(words(Tone::Plain, "  a secret, changed", width));
+            lines.extend(wrapped(Tone::Plain, "  a secret, changed", width));
         } else {
-            lines.extend(words(Tone::Dim, &format!("  - {}", value(&change.before)), width));
-            lines.extend(words(Tone::Plain, &format!("  + {}", value(&change.after)), width));
+            lines.extend(wrapped(Tone::Dim, &format!("  - {}", value(&change.before)), width));
+            lines.extend(wrapped(Tone::Plain, &format!("  + {}", value(&change.after)), width));
         }
         lines.push(Line::new());
     }
     lines
 }
 
-/// A text as lines, those after a break under the first.
-fn words(tone: Tone, text: &str, width: usize) -> Vec<Line> {
+/// Wraps a text, indenting all but its first line.
+fn wrapped(tone: Tone, text: &str, width: usize) -> Vec<Line> {
     let indent = text.len() - text.trim_start_matches(' ').len();
     let mut lines = Vec::new();
     for (i, part) in wrap(text.trim_start_matches(' '), width.saturating_sub(indent + 2)).iter().enumerate() {

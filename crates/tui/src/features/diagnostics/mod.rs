@@ -1,4 +1,4 @@
-//! Explanations: the checks of the doctor, why a revision failed, and how two revisions differ.
+//! Diagnostics: the doctor, the explanation of a revision, and the comparison of two revisions.
 
 pub mod doctor;
 pub mod explain;

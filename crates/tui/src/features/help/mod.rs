@@ -4,15 +4,15 @@ use crate::input::help::{help_lines, table_lines};
 use crate::session::{Cx, GUTTER, Page};
 use crate::widgets::line::{Line, Tone, wrap};
 
-/// The keys that work.
+/// The help page: the keys that work in the current context.
 #[derive(Debug, Clone)]
 pub struct Help;
 
-/// Every key binding.
+/// The page of all key bindings.
 #[derive(Debug, Clone)]
 pub struct Keys;
 
-/// Every message of the session.
+/// The page of all messages of the session.
 #[derive(Debug, Clone)]
 pub struct Messages;
 
@@ -28,7 +28,7 @@ impl Page for Help {
 
 impl Page for Keys {
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("KEYS IN FORCE", String::new())
+        ("KEY BINDINGS", String::new())
     }
 
     fn lines(&self, cx: &Cx<'_>, _width: usize) -> Vec<Line> {

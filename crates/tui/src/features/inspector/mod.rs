@@ -1,4 +1,4 @@
-//! A JSON document over the panes.
+//! The overlay that shows a JSON document.
 
 use crate::input::action::{Action, Context};
 use crate::session::page::overlay_head;
@@ -11,17 +11,15 @@ use crate::widgets::line::Tone;
 use runtail_core::text;
 use std::sync::Arc;
 
-/// A JSON document that is read.
+/// The inspector of a JSON document.
 #[derive(Debug, Clone)]
 pub struct Document {
-    /// What it is.
     pub title: String,
-    /// The document.
     pub tree: Box<Tree>,
 }
 
 impl Document {
-    /// A document at its first line.
+    /// Creates an inspector at the first line of a document.
     pub fn new(title: String, text: Arc<str>) -> Document {
         Document { title, tree: Box::new(Tree::new(text)) }
     }

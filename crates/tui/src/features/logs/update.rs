@@ -1,4 +1,4 @@
-//! The keys of logs, and what is read of them.
+//! The actions of the log view, and the logs that it polls.
 
 use super::state::{LogView, Source};
 use super::view;
@@ -9,16 +9,16 @@ use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use runtail_api::{LogKind, LogScope};
 
-/// Lines above the rows: the title, what is asked for, and an empty one.
+/// Lines above the rows: the title, the status line, and an empty line.
 pub(super) const HEAD: u16 = 3;
-/// Logs that are read into one view at most: each is asked for every few seconds.
+/// Maximum logs in one view, because each one is polled every few seconds.
 const MAX_LOGS: usize = 16;
 
 impl LogView {
-    /// Logs in one view, and what is to be said about the choice.
+    /// Opens logs in one view. Also returns a notice if some are left out.
     ///
     /// # Errors
-    /// There is none to read.
+    /// There is no log to show.
     pub fn open(
         session: &Session,
         kind: LogKind,
@@ -42,7 +42,7 @@ impl LogView {
         Ok((view, notice))
     }
 
-    /// Puts the lines of several servers in the order of one clock.
+    /// Applies the clock offset of each server, so that lines of several servers are sorted by one clock.
     pub fn adjust_clocks(&mut self, session: &Session) {
         for n in 0..self.sources.len() {
             let skew = session.profile(&self.sources[n].profile).map(|profile| profile.skew).unwrap_or_default();
@@ -50,7 +50,7 @@ impl LogView {
         }
     }
 
-    /// Reads the logs again, after a change to what is asked for.
+    /// Requests the logs again, after a change of the requested lines.
     pub fn reread(&mut self, session: &Session, change: impl FnOnce(&mut LogView)) {
         *self = self.again(session.next_stream.take());
         change(self);
@@ -58,7 +58,7 @@ impl LogView {
         self.sources.iter_mut().for_each(|source| source.scope.kind = kind);
     }
 
-    /// The line under the cursor with all its fields.
+    /// Inspects the line under the cursor with all its fields.
     fn inspect(&self) -> Requests {
         let Some(line) = self.under_cursor().map(|entry| entry.line.clone()) else { return Requests::none() };
         let mut fields = line.extra.map(|extra| *extra).unwrap_or_default();
@@ -139,10 +139,10 @@ impl Component for LogView {
 
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
         for (n, source) in self.sources.iter().enumerate().filter(|(_, source)| cx.session.may_ask(&source.profile)) {
-            let filter = self.wanted(cx.session.server_time(&source.profile));
+            let filter = self.log_filter(cx.session.server_time(&source.profile));
             let what = SubscriptionKind::Log(source.profile.clone(), source.scope.clone(), filter);
             let mut log = Subscription::new(SubscriptionId::Log(self.number, n), Epoch::default(), what);
-            // A log that is behind another pane is only kept up with.
+            // A log hidden by another pane is polled slowly.
             log.wish.pace = if cx.is_shown { cx.session.pace(false) } else { Pace::Slow };
             out.push(log);
         }

@@ -1,4 +1,4 @@
-//! Logs: one line each, in the order of their times, with the log they are from where there are several.
+//! Draws the log view: one entry per line, sorted by time, with its source if there are several.
 
 use super::state::{Entry, LogView};
 use super::update::HEAD;
@@ -13,8 +13,8 @@ use runtail_core::model::Severity;
 use runtail_core::text;
 use std::time::Duration;
 
-/// Characters of a line that are looked at: more than any screen has columns.
-const MOST: usize = 2_000;
+/// Maximum characters of a line that are processed: more than any screen has columns.
+const MAX_CHARS: usize = 2_000;
 
 /// Draws the pane.
 pub(super) fn draw(logs: &LogView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
@@ -33,17 +33,17 @@ pub(super) fn draw(logs: &LogView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         (false, n) => head.right(Tone::Moving, &format!("PAUSED +{} new", text::count(n))),
     };
     canvas.line_for_right(area.x + used + 2, area.y, area.w.saturating_sub(used + 3), &head);
-    canvas.line(area.x + 1, area.y + 1, area.w.saturating_sub(2), &asked(cx, logs));
+    canvas.line(area.x + 1, area.y + 1, area.w.saturating_sub(2), &status_line(cx, logs));
     let rows = below(area, HEAD);
     if logs.rows().end == 0 {
-        let (tone, words) = nothing(logs);
+        let (tone, words) = empty_state(logs);
         return canvas.words(rows, tone, &words);
     }
     let shown: Vec<u64> = window(&logs.rows(), logs.place.top, rows.h as usize).map(|spot| spot.key).collect();
     let entries = || shown.iter().filter_map(|row| Some((*row, logs.entry(*row)?)));
     let date = |at: Timestamp| at.to_zoned(cx.session.settings.tz.clone()).date();
     let today = date(cx.session.now);
-    // A date is said where it is needed to tell the days apart.
+    // Dates are shown only if a visible line is from another day.
     let dated = entries().any(|(_, e)| e.line.at.is_some_and(|at| date(at) != today));
     let leveled = entries().any(|(_, e)| e.line.level.is_some());
     let names =
@@ -51,16 +51,16 @@ pub(super) fn draw(logs: &LogView, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let names = names.min(24).min(area.w as usize / 4);
     for (line, (row, entry)) in entries().enumerate() {
         let y = rows.y + line as u16;
-        let drawn = entry_line(cx, logs, entry, dated, leveled, names);
-        canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), &drawn);
+        let text = entry_line(cx, logs, entry, dated, leveled, names);
+        canvas.line(rows.x + 3, y, rows.w.saturating_sub(4), &text);
         if row == logs.place.cursor.key {
             canvas.select(Area { h: 1, ..rows }, y, focused);
         }
     }
 }
 
-/// What is asked for, and how it goes.
-fn asked(cx: &Cx<'_>, logs: &LogView) -> Line {
+/// Returns the line counts, the requested level and time range, the filter and the errors.
+fn status_line(cx: &Cx<'_>, logs: &LogView) -> Line {
     let (all, shown) = logs.counts();
     let mut line = Line::of(Tone::Dim, &format!("{} lines", text::count(all as u64)));
     if shown != all {
@@ -128,13 +128,13 @@ fn entry_line(cx: &Cx<'_>, logs: &LogView, entry: &Entry, dated: bool, leveled: 
         line.push(tone, &format!("{name}{pad} "));
         line.push(Tone::Dim, "│ ");
     }
-    let end = entry.line.message.char_indices().nth(MOST).map_or(entry.line.message.len(), |(i, _)| i);
+    let end = entry.line.message.char_indices().nth(MAX_CHARS).map_or(entry.line.message.len(), |(i, _)| i);
     let tone = if severity == Severity::Debug { Tone::Dim } else { Tone::Plain };
     line.push(tone, &entry.line.message[..end]);
     line
 }
 
-fn nothing(logs: &LogView) -> (Tone, String) {
+fn empty_state(logs: &LogView) -> (Tone, String) {
     if let Some(error) = logs.sources.iter().find_map(|s| s.error.as_ref()) {
         return (Tone::Bad, format!("{}\n\nRetrying automatically if possible; press r to retry now.", error.story()));
     }
@@ -151,9 +151,9 @@ fn nothing(logs: &LogView) -> (Tone, String) {
         LogKind::Build => "The build log starts with the build; images built elsewhere have none.",
         LogKind::Server => "The server log starts when a revision is deployed.",
     };
-    let asked = match (logs.level, logs.minutes) {
+    let hint = match (logs.level, logs.minutes) {
         (None, None) => "",
         _ => " Press v for the level, t for the time range.",
     };
-    (Tone::Plain, format!("No lines yet.\n\n{why}{asked} New lines appear automatically."))
+    (Tone::Plain, format!("No lines yet.\n\n{why}{hint} New lines appear automatically."))
 }

@@ -1,6 +1,6 @@
 //! The commands of the palette.
 
-use crate::input::keymap::binding;
+use crate::input::keymap::{Binding, binding};
 use crate::session::catalogue::Then;
 use crate::session::destination::{Destination, Pane, Takes};
 use crate::session::msg::Described;
@@ -10,29 +10,84 @@ use runtail_core::config::{Mouse, Timestamps};
 use runtail_core::model::{Collection, GithubApp, Service};
 use std::sync::Arc;
 
+/// A command of the palette.
 pub struct Command {
-    /// What is typed.
     pub name: &'static str,
-    /// What may stand behind it.
+    /// Its argument.
     pub takes: Takes,
-    /// What it does, in a few words.
-    pub help: &'static str,
-    pub(super) run: fn(&Cx<'_>, &str) -> Requests,
+    /// A short description. `None`: the sentence of its row of the action table.
+    help: Option<&'static str>,
+    run: Run,
+}
+
+/// What a command runs. The ids are rows of the action table.
+enum Run {
+    /// Triggers the action.
+    Action(&'static str),
+    /// Starts the change.
+    Change(&'static str),
+    /// Triggers the action in the list of deployments.
+    OnDeployment(&'static str),
+    Call(fn(&Cx<'_>, &str) -> Requests),
 }
 
 const fn command(name: &'static str, takes: Takes, help: &'static str, run: fn(&Cx<'_>, &str) -> Requests) -> Command {
-    Command { name, takes, help, run }
+    Command { name, takes, help: Some(help), run: Run::Call(run) }
 }
 
-/// Every command, in the order in which they are offered.
+/// Creates a command that triggers an action and is described by its sentence.
+const fn action(name: &'static str, id: &'static str) -> Command {
+    Command { name, takes: Takes::Nothing, help: None, run: Run::Action(id) }
+}
+
+/// Creates a command that starts a change. It has its own description, because the sentence of its row is about the line under
+/// the cursor.
+const fn change(name: &'static str, help: &'static str, id: &'static str) -> Command {
+    Command { name, takes: Takes::Nothing, help: Some(help), run: Run::Change(id) }
+}
+
+/// Creates a command that triggers an action in the list of deployments, with its own description.
+const fn on_deployment(name: &'static str, help: &'static str, id: &'static str) -> Command {
+    Command { name, takes: Takes::Nothing, help: Some(help), run: Run::OnDeployment(id) }
+}
+
+impl Command {
+    /// Returns a short description.
+    pub fn help(&self) -> &'static str {
+        self.help.or_else(|| self.row().map(Binding::sentence)).unwrap_or_default()
+    }
+
+    /// Returns its row of the action table.
+    fn row(&self) -> Option<&'static Binding> {
+        match self.run {
+            Run::Action(id) | Run::Change(id) | Run::OnDeployment(id) => binding(id),
+            Run::Call(_) => None,
+        }
+    }
+
+    /// Runs the command with an argument.
+    pub(super) fn run(&self, cx: &Cx<'_>, argument: &str) -> Requests {
+        match (&self.run, self.row()) {
+            (Run::Call(run), _) => run(cx, argument),
+            (Run::Action(_), Some(row)) => Request::Do(row.context, row.action).into(),
+            (Run::Change(_), Some(row)) => Request::Change(row.action).into(),
+            (Run::OnDeployment(_), Some(row)) => {
+                go_to(Destination::Pane(Pane::Deployments)).and(Request::Do(row.context, row.action))
+            }
+            (_, None) => Requests::none(),
+        }
+    }
+}
+
+/// All commands, in the order of the completions.
 pub const COMMANDS: &[Command] = &[
     command("deployments", Takes::Nothing, "Go to the list of deployments", |_, _| {
-        go(Destination::Pane(Pane::Deployments))
+        go_to(Destination::Pane(Pane::Deployments))
     }),
     command("revisions", Takes::Nothing, "Go to the revisions of the selected deployment", |_, _| {
-        go(Destination::Pane(Pane::Revisions))
+        go_to(Destination::Pane(Pane::Revisions))
     }),
-    command("dep", Takes::Deployment, "Go to a deployment", |_, name| go(Destination::Deployment(name.into()))),
+    command("dep", Takes::Deployment, "Go to a deployment", |_, name| go_to(Destination::Deployment(name.into()))),
     command("profile", Takes::Profile, "Switch to this profile", |cx, name| match name {
         "" => Requests::error("profile PROFILE: the profile name is missing."),
         name if cx.session.catalogue.known(name).is_none() => {
@@ -40,19 +95,19 @@ pub const COMMANDS: &[Command] = &[
         }
         name => ProfileRequest::Try(name.into(), Then::Switch).into(),
     }),
-    command("thread", Takes::Thread, "Open a thread by id", |_, id| go(Destination::Thread(id.into()))),
-    command("run", Takes::Run, "Join a run of the open thread", |_, id| go(Destination::Run(id.into()))),
+    command("thread", Takes::Thread, "Open a thread by id", |_, id| go_to(Destination::Thread(id.into()))),
+    command("run", Takes::Run, "Join a run of the open thread", |_, id| go_to(Destination::Run(id.into()))),
     command("assistant", Takes::Assistant, "Go to an assistant of the open server", |_, id| {
-        go(Destination::Assistant(None, id.into()))
+        go_to(Destination::Assistant(None, id.into()))
     }),
-    command("view", Takes::View, "Show a view of the stream", |_, name| go(Destination::View(name.into()))),
-    command("stream", Takes::Stream, "Go to one of the open streams", |_, tab| go(Destination::Tab(tab.into()))),
-    command("create", Takes::Nothing, "Create a deployment", |_, _| change("deployments.create")),
-    command("update", Takes::Nothing, "Change the selected deployment", |_, _| change("deployments.update")),
-    command("delete", Takes::Nothing, "Delete the selected deployment", |_, _| change("deployments.delete")),
-    command("redeploy", Takes::Nothing, "Deploy the selected revision again", |_, _| change("revisions.redeploy")),
-    command("interrupt", Takes::Nothing, "Interrupt the selected revision", |_, _| change("revisions.interrupt")),
-    command("rollback", Takes::Nothing, "Roll back to the selected revision", |_, _| change("revisions.rollback")),
+    command("view", Takes::View, "Show a view of the stream", |_, name| go_to(Destination::View(name.into()))),
+    command("stream", Takes::Stream, "Go to one of the open streams", |_, tab| go_to(Destination::Tab(tab.into()))),
+    change("create", "Create a deployment", "deployments.create"),
+    change("update", "Change the selected deployment", "deployments.update"),
+    change("delete", "Delete the selected deployment", "deployments.delete"),
+    change("redeploy", "Deploy the selected revision again", "revisions.redeploy"),
+    change("interrupt", "Interrupt the selected revision", "revisions.interrupt"),
+    change("rollback", "Roll back to the selected revision", "revisions.rollback"),
     command("profiles", Takes::Nothing, "All profiles: use, switch, test, add, edit, save", |_, _| {
         Route::Profiles.into()
     }),
@@ -94,12 +149,8 @@ pub const COMMANDS: &[Command] = &[
         with_profile(cx, |profile| Route::Authenticate(profile, provider.to_string()))
     }),
     command("journal", Takes::Nothing, "Changes that were sent, and their results", |_, _| Route::Journal.into()),
-    command("logs", Takes::Nothing, "The server log of the selected deployment", |_, _| {
-        on_deployment("deployments.logs")
-    }),
-    command("threads", Takes::Nothing, "The threads of the selected deployment", |_, _| {
-        on_deployment("deployments.open")
-    }),
+    on_deployment("logs", "The server log of the selected deployment", "deployments.logs"),
+    on_deployment("threads", "The threads of the selected deployment", "deployments.open"),
     command("theme", Takes::Theme, "Choose a theme (with preview)", |cx, name| {
         let themes = &cx.session.prefs.themes;
         if themes.get(name).is_none() {
@@ -144,33 +195,17 @@ pub const COMMANDS: &[Command] = &[
     command("export", Takes::Export, "Write the view to a new file: text, jsonl or md", |_, how| {
         StreamCommand::Export(how.into()).into()
     }),
-    command("messages", Takes::Nothing, "All messages and errors of this session", |_, _| of_table("app.notices")),
-    command("refresh", Takes::Nothing, "Refresh now", |_, _| of_table("app.refresh")),
-    command("help", Takes::Nothing, "Keys that work here", |_, _| of_table("app.help")),
-    command("quit", Takes::Nothing, "Quit; runs continue", |_, _| of_table("app.quit_now")),
+    action("messages", "app.notices"),
+    action("refresh", "app.refresh"),
+    action("help", "app.help"),
+    action("quit", "app.quit_now"),
 ];
 
-fn go(to: Destination) -> Requests {
+fn go_to(to: Destination) -> Requests {
     Request::Go(to).into()
 }
 
-/// Does what a row of the table of actions does, where it does it.
-fn of_table(id: &str) -> Requests {
-    binding(id).map(|row| Request::Do(row.context, row.action).into()).unwrap_or_default()
-}
-
-/// Begins the change of a row of the table of actions.
-fn change(id: &str) -> Requests {
-    binding(id).map(|row| Request::Change(row.action).into()).unwrap_or_default()
-}
-
-fn on_deployment(id: &str) -> Requests {
-    let mut out = go(Destination::Pane(Pane::Deployments));
-    out.extend(of_table(id));
-    out
-}
-
-/// Asks for something of the profile that is meant.
+/// Opens a route of the chosen profile.
 fn with_profile(cx: &Cx<'_>, route: impl FnOnce(Arc<str>) -> Route) -> Requests {
     match cx.lookup.chosen_profile() {
         Some(profile) => route(profile).into(),
@@ -182,20 +217,20 @@ fn list(cx: &Cx<'_>, of: Collection, owner: &str) -> Requests {
     with_profile(cx, |profile| Route::List(of, profile, owner.to_string()))
 }
 
-/// Takes one of several words as a preference; without one tells the current one.
+/// Sets a preference to one of several words, or reports the current one if there is no such word.
 fn prefer<T: Copy + PartialEq>(
-    what: &str,
-    how: &str,
+    name: &str,
+    typed: &str,
     words: &[(&'static str, T)],
-    now: T,
+    current: T,
     pref: fn(T) -> Pref,
 ) -> Requests {
-    match words.iter().find(|(word, _)| *word == how) {
+    match words.iter().find(|(word, _)| *word == typed) {
         Some((_, choice)) => pref(*choice).into(),
         None => {
             let list = words.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ");
-            let now = words.iter().find(|(_, choice)| *choice == now).map_or("", |(word, _)| word);
-            Requests::error(format!("{what} is {now}; it can be {list}."))
+            let current = words.iter().find(|(_, choice)| *choice == current).map_or("", |(word, _)| word);
+            Requests::error(format!("{name} is {current}; it can be {list}."))
         }
     }
 }
@@ -205,17 +240,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_that_commands_name_are_in_the_table() {
-        let source = include_str!("commands.rs");
-        let named =
-            ["of_table(\"", "change(\"", "on_deployment(\""].into_iter().flat_map(|call| source.split(call).skip(1));
-        let ids: Vec<&str> = named.filter_map(|rest| rest.split('"').next()).filter(|id| id.contains('.')).collect();
-        assert!(ids.len() >= 12, "{ids:?}");
-        ids.iter().for_each(|id| assert!(binding(id).is_some(), "{id}"));
+    fn commands_name_existing_rows_of_the_action_table() {
+        let of_table = COMMANDS.iter().filter(|command| !matches!(command.run, Run::Call(_)));
+        assert_eq!(of_table.clone().count(), 12);
+        of_table.for_each(|command| assert!(command.row().is_some(), "{}", command.name));
+        COMMANDS.iter().for_each(|command| assert!(!command.help().is_empty(), "{}", command.name));
     }
 
     #[test]
-    fn names_are_unique_and_plain() {
+    fn command_names_are_unique_lowercase_words() {
         for (n, one) in COMMANDS.iter().enumerate() {
             assert!(one.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'), "{}", one.name);
             assert!(COMMANDS[n + 1..].iter().all(|other| other.name != one.name), "{}", one.name);

@@ -6,40 +6,40 @@ use crate::session::Cx;
 use crate::session::destination::Takes;
 use runtail_core::config::{nearest, nearest_few};
 
-/// Most names that are suggested for one that is unknown.
-const MOST_NEAR: usize = 3;
-/// Most lines that are offered at once.
-pub const MOST_OFFERS: usize = 200;
+/// Maximum suggestions for an unknown name.
+const MAX_SUGGESTIONS: usize = 3;
+/// Maximum completions.
+pub const MAX_OFFERS: usize = 200;
 
-/// A line that may be meant.
+/// A completion of the typed text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Offer {
-    /// The whole line.
+    /// The completed line.
     pub line: String,
-    /// What is shown of it.
+    /// The shown text.
     pub shown: String,
-    /// What it does or is, in a few words.
+    /// A short description.
     pub note: String,
-    /// Whether something may still be typed behind it.
-    pub goes_on: bool,
+    /// Whether an argument may follow.
+    pub takes_argument: bool,
 }
 
 impl Offer {
-    /// What Tab puts in.
+    /// Returns the text that Tab inserts.
     pub fn completed(&self) -> String {
-        if self.goes_on { format!("{} ", self.line) } else { self.line.clone() }
+        if self.takes_argument { format!("{} ", self.line) } else { self.line.clone() }
     }
 
-    /// The theme that it would put in force.
+    /// Returns the theme that it would activate.
     pub(super) fn theme(&self) -> Option<String> {
         self.line.strip_prefix("theme ").map(str::to_string)
     }
 }
 
-/// A name, with what is told of it.
+/// A name with its description.
 type Named = (String, String);
 
-/// The command of a line, and what stands behind it; nothing where no command has exactly that name.
+/// Splits a line into its command and argument; `None` if no command has exactly this name.
 pub(super) fn split(line: &str) -> Option<(&'static Command, &str)> {
     let line = line.trim();
     let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -47,14 +47,14 @@ pub(super) fn split(line: &str) -> Option<(&'static Command, &str)> {
     Some((command, argument.trim()))
 }
 
-/// How well a text fits what was typed, best first: it begins so, it holds it, it has its letters in their order.
+/// Returns how well a text matches the typed one, best first: it begins with it, contains it, or has its letters in order.
 fn fit(text: &str, typed: &str) -> Option<u8> {
     let (text, typed) = (text.to_lowercase(), typed.to_lowercase());
     let mut letters = text.chars();
     match () {
         () if text.starts_with(&typed) => Some(0),
         () if text.contains(&typed) => Some(1),
-        // Two letters are in order nearly everywhere.
+        // One or two letters in order match nearly every text.
         () if typed.chars().count() > 2 && typed.chars().all(|wanted| letters.any(|letter| letter == wanted)) => {
             Some(2)
         }
@@ -62,14 +62,14 @@ fn fit(text: &str, typed: &str) -> Option<u8> {
     }
 }
 
-/// What is offered for a text.
+/// Returns the completions of a text.
 pub fn offers(cx: &Cx<'_>, text: &str) -> Vec<Offer> {
     let typed = text.trim_start();
     let mut offers: Vec<(u8, Offer)> = Vec::new();
-    // What points somewhere is itself the first offer.
-    let points = parse_target::read(typed).map(|address| {
+    // A valid target is its own first completion.
+    let target = parse_target::read(typed).map(|address| {
         let shown = runtail_core::text::clean(typed.trim()).into_owned();
-        Offer { line: typed.trim().to_string(), shown, note: points_at(&address), goes_on: false }
+        Offer { line: typed.trim().to_string(), shown, note: describe(&address), takes_argument: false }
     });
     match split(typed) {
         Some((command, argument)) if typed.trim_end() != command.name || typed.ends_with(' ') => {
@@ -82,54 +82,54 @@ pub fn offers(cx: &Cx<'_>, text: &str) -> Vec<Offer> {
             let screens = cx.lookup.screens().iter().filter_map(|(name, help)| Some((fit(name, word)?, name, help)));
             offers.extend(screens.map(|(fit, name, help)| (fit, of_screen(name, help))));
             if rest.is_empty() && word.chars().count() > 1 {
-                offers.extend(things(cx, word));
+                offers.extend(known_objects(cx, word));
             }
         }
     }
     offers.sort_by_key(|(fit, _)| *fit);
-    points.into_iter().chain(offers.into_iter().map(|(_, offer)| offer)).take(MOST_OFFERS).collect()
+    target.into_iter().chain(offers.into_iter().map(|(_, offer)| offer)).take(MAX_OFFERS).collect()
 }
 
-/// What may stand behind a command.
+/// Returns the completions of a command's argument.
 fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8, Offer)> {
-    // A path is the person's own word.
-    let own = matches!(command.takes, Takes::Nothing | Takes::Text(_));
-    if own || command.takes == Takes::Export && argument.contains(' ') {
+    // Free text, including the path of an export, has no completions.
+    let is_free_text = matches!(command.takes, Takes::Nothing | Takes::Text(_));
+    if is_free_text || command.takes == Takes::Export && argument.contains(' ') {
         return vec![(0, of_command(command, argument))];
     }
     let known = known_for(cx, command.takes, argument);
     let offer = |(name, note): Named| {
-        // What is told of it counts too: a thread is seldom known by its id.
+        // Descriptions match too, because few users know a thread by its id.
         let fit = fit(&name, argument).or_else(|| fit(&note, argument).map(|_| 2))?;
-        Some((fit, Offer { line: format!("{} {name}", command.name), shown: name, note, goes_on: false }))
+        Some((fit, Offer { line: format!("{} {name}", command.name), shown: name, note, takes_argument: false }))
     };
     let mut offers: Vec<_> = known.into_iter().filter_map(offer).collect();
-    // An id that is not listed may still be one.
-    let free = match command.takes {
+    // An id that is not listed may still exist.
+    let may_be_unlisted = match command.takes {
         Takes::Export | Takes::Thread | Takes::Run | Takes::Assistant => true,
         Takes::Deployment => parse_target::is_id(argument),
         _ => false,
     };
-    if offers.is_empty() && free && !argument.is_empty() {
+    if offers.is_empty() && may_be_unlisted && !argument.is_empty() {
         offers.push((0, of_command(command, argument)));
     }
     offers
 }
 
 /// Returns the known objects with a matching name, for any command.
-fn things(cx: &Cx<'_>, word: &str) -> Vec<(u8, Offer)> {
+fn known_objects(cx: &Cx<'_>, word: &str) -> Vec<(u8, Offer)> {
     let mut offers = Vec::new();
     for command in COMMANDS.iter().filter(|command| !matches!(command.takes, Takes::Word(_) | Takes::Export)) {
         for (name, note) in known(cx, command.takes) {
             let Some(fit) = fit(&name, word).filter(|fit| *fit < 2) else { continue };
             let shown = format!("{} {name}", command.name);
-            offers.push((fit + 1, Offer { line: shown.clone(), shown, note, goes_on: false }));
+            offers.push((fit + 1, Offer { line: shown.clone(), shown, note, takes_argument: false }));
         }
     }
     offers
 }
 
-/// What is known of what a command takes, written as what was typed: a deployment with a slash is PROFILE/NAME.
+/// Returns the known values of an argument. If a slash is typed, deployments are written as PROFILE/NAME.
 fn known_for(cx: &Cx<'_>, takes: Takes, typed: &str) -> Vec<Named> {
     match takes == Takes::Deployment && typed.contains('/') {
         true => cx.lookup.deployments_in_full(),
@@ -137,7 +137,7 @@ fn known_for(cx: &Cx<'_>, takes: Takes, typed: &str) -> Vec<Named> {
     }
 }
 
-/// What is known of what a command takes.
+/// Returns the known values of an argument.
 fn known(cx: &Cx<'_>, takes: Takes) -> Vec<Named> {
     let session = cx.session;
     match takes {
@@ -152,14 +152,14 @@ fn known(cx: &Cx<'_>, takes: Takes) -> Vec<Named> {
     }
 }
 
-/// Says that there is no such thing, with names that were probably meant.
+/// Returns an error about an unknown name, with suggestions.
 pub fn no_such(cx: &Cx<'_>, what: &str, typed: &str, takes: Takes) -> String {
     let known: Vec<String> = known_for(cx, takes, typed).into_iter().map(|(name, _)| name).collect();
-    let mut near = nearest_few(typed, known.iter().map(String::as_str), MOST_NEAR);
-    // The right name in the wrong profile.
+    let mut near = nearest_few(typed, known.iter().map(String::as_str), MAX_SUGGESTIONS);
+    // The same name in other profiles.
     if let Some((_, name)) = typed.split_once('/') {
         let same = known.iter().map(String::as_str).filter(|full| full.rsplit('/').next() == Some(name));
-        near.extend(same.filter(|full| !near.contains(full)).take(MOST_NEAR).collect::<Vec<_>>());
+        near.extend(same.filter(|full| !near.contains(full)).take(MAX_SUGGESTIONS).collect::<Vec<_>>());
     }
     let typed = runtail_core::text::clean(typed);
     match near.is_empty() || typed.is_empty() {
@@ -168,7 +168,7 @@ pub fn no_such(cx: &Cx<'_>, what: &str, typed: &str, takes: Takes) -> String {
     }
 }
 
-/// Why nothing is offered for a text, with what was probably meant.
+/// Returns why a text has no completions, with suggestions.
 pub fn no_offer(cx: &Cx<'_>, text: &str) -> String {
     let typed = text.trim();
     let Some((command, argument)) = split(typed) else {
@@ -193,7 +193,7 @@ pub fn no_offer(cx: &Cx<'_>, text: &str) -> String {
 }
 
 fn of_screen(name: &str, help: &str) -> Offer {
-    Offer { line: name.to_string(), shown: format!("{name} "), note: help.to_string(), goes_on: false }
+    Offer { line: name.to_string(), shown: format!("{name} "), note: help.to_string(), takes_argument: false }
 }
 
 fn of_command(command: &'static Command, argument: &str) -> Offer {
@@ -201,12 +201,13 @@ fn of_command(command: &'static Command, argument: &str) -> Offer {
     Offer {
         line: format!("{}{gap}{argument}", command.name),
         shown: format!("{} {}", command.name, command.takes.name()),
-        note: command.help.to_string(),
-        goes_on: command.takes != Takes::Nothing && argument.is_empty(),
+        note: command.help().to_string(),
+        takes_argument: command.takes != Takes::Nothing && argument.is_empty(),
     }
 }
 
-fn points_at(address: &Address) -> String {
+/// Describes what the line does with a target.
+fn describe(address: &Address) -> String {
     match address {
         Address::Event(number) => format!("Go to event {number} of the stream"),
         Address::Time(..) => "Go to this time in the stream".into(),

@@ -1,4 +1,4 @@
-//! The command line after `:`. Takes commands with arguments, ids, addresses, event numbers and times.
+//! The command line after `:`, for commands with arguments, ids, URLs, event numbers and times.
 
 mod commands;
 mod completions;
@@ -7,7 +7,7 @@ mod search;
 mod view;
 
 pub use commands::{COMMANDS, Command};
-pub use completions::{MOST_OFFERS, Offer, no_offer, no_such, offers};
+pub use completions::{MAX_OFFERS, Offer, no_offer, no_such, offers};
 pub use search::Search;
 
 use crate::input::action::{Action, Context};
@@ -18,12 +18,12 @@ use crate::session::{Component, Cx, Request, Requests, Route};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::text_input::TextInput;
 
-/// The search for an id on all servers.
+/// The state of the search for an id on all servers.
 #[derive(Debug)]
 pub struct PaletteState {
-    /// The search that is under way.
+    /// The running search.
     pub search: Option<Search>,
-    /// Number of the next one.
+    /// The number of the next search.
     pub(crate) next_search: u64,
 }
 
@@ -33,46 +33,46 @@ impl Default for PaletteState {
     }
 }
 
-/// A line that is being typed.
+/// A command line being typed.
 #[derive(Debug, Clone)]
 pub struct Palette {
-    /// What was typed.
     pub input: TextInput,
-    /// Number of the chosen offer.
+    /// The index of the selected completion.
     pub at: usize,
-    /// Whether the person chose it, and not the order of the offers.
-    chosen: bool,
-    /// How far back one is in what was typed before.
+    /// Whether the user selected it; otherwise it is the first one by default.
+    is_chosen: bool,
+    /// The position in the history, from 1 for the newest line; `None` outside the history.
     recalled: Option<usize>,
 }
 
 impl Palette {
-    /// A line that begins with a text.
+    /// Creates a command line with an initial text.
     pub fn with(text: &str) -> Palette {
-        Palette { input: TextInput::line(text), at: 0, chosen: false, recalled: None }
+        Palette { input: TextInput::line(text), at: 0, is_chosen: false, recalled: None }
     }
 
-    /// The line as it was typed.
+    /// Returns the line as it was typed.
     pub fn text(&self) -> String {
         self.input.text()
     }
 
-    fn typed(&mut self) {
-        (self.at, self.chosen, self.recalled) = (0, false, None);
+    /// Resets the selection and the history position after the text changed.
+    fn reset_selection(&mut self) {
+        (self.at, self.is_chosen, self.recalled) = (0, false, None);
     }
 }
 
 impl Palette {
-    /// Goes to an older line, or to a newer one; past the newest the line is empty again.
-    fn recall(&mut self, said: &[String], older: bool) {
+    /// Recalls an older or newer line of the history. After the newest one the line is empty again.
+    fn recall(&mut self, history: &[String], older: bool) {
         let back = match (self.recalled, older) {
             (None, true) => Some(1),
-            (Some(back), true) => Some((back + 1).min(said.len())),
+            (Some(back), true) => Some((back + 1).min(history.len())),
             (back, false) => back.map(|back| back - 1).filter(|back| *back > 0),
         };
-        let line = back.and_then(|back| said.get(said.len().checked_sub(back)?));
+        let line = back.and_then(|back| history.get(history.len().checked_sub(back)?));
         self.input.set_text(line.map_or("", String::as_str));
-        self.typed();
+        self.reset_selection();
         self.recalled = back.filter(|_| line.is_some());
     }
 }
@@ -81,15 +81,15 @@ fn close() -> Requests {
     Requests::from(Request::Close).and(Pref::Preview(None))
 }
 
-/// Does what a line says, and remembers it.
+/// Runs a line, and adds it to the history.
 fn run(cx: &Cx<'_>, line: &str) -> Requests {
     let mut out: Requests = Pref::Line(line.to_string()).into();
     let screen = || cx.lookup.screens().iter().find(|(name, _)| *name == line);
     match (parse_target::read(line), completions::split(line), screen()) {
-        (_, Some((command, argument)), _) => out.extend((command.run)(cx, argument)),
+        (_, Some((command, argument)), _) => out.extend(command.run(cx, argument)),
         (Some(_), None, _) => out.push(Request::Go(Destination::Address(line.to_string()))),
         (None, None, Some((name, _))) => out.push(Route::Screen(name)),
-        // Only what is offered is ever said.
+        // `line_to_run` returns only valid lines.
         (None, None, None) => {}
     }
     out
@@ -112,7 +112,7 @@ impl Component for Palette {
             Code::Backspace if self.input.is_empty() => return Some(close()),
             Code::Char('c') if key.ctrl => return Some(Request::Quit.into()),
             Code::Enter => {
-                let Some(line) = meant(self, &offers) else { return Some(Requests::none()) };
+                let Some(line) = line_to_run(self, &offers) else { return Some(Requests::none()) };
                 let mut out = close();
                 out.extend(run(cx, &line));
                 return Some(out);
@@ -121,22 +121,22 @@ impl Component for Palette {
                 self.recall(&cx.session.prefs.said, true)
             }
             Code::Down if self.recalled.is_some() => self.recall(&cx.session.prefs.said, false),
-            Code::Up | Code::BackTab => (self.at, self.chosen) = (self.at.saturating_sub(1), true),
-            Code::Down => (self.at, self.chosen) = ((self.at + 1).min(last), true),
+            Code::Up | Code::BackTab => (self.at, self.is_chosen) = (self.at.saturating_sub(1), true),
+            Code::Down => (self.at, self.is_chosen) = ((self.at + 1).min(last), true),
             Code::Tab => {
                 // If the completion is already there, insert the next one.
                 let again = offers.get(self.at).is_some_and(|offer| offer.completed() == self.text());
                 let at = if again { (self.at + 1) % offers.len().max(1) } else { self.at };
                 if let Some(offer) = offers.get(at) {
                     self.input.set_text(&offer.completed());
-                    self.typed();
+                    self.reset_selection();
                 }
             }
             _ => {
                 let before = self.text();
                 self.input.key(key);
                 if self.text() != before {
-                    self.typed();
+                    self.reset_selection();
                 }
             }
         }
@@ -146,7 +146,7 @@ impl Component for Palette {
 
     fn paste(&mut self, _cx: &Cx<'_>, text: &str) {
         self.input.insert(text.trim_start());
-        self.typed();
+        self.reset_selection();
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
@@ -155,16 +155,16 @@ impl Component for Palette {
     }
 }
 
-/// The line that Enter means: what was chosen, or typed where that says enough.
-fn meant(palette: &Palette, offers: &[Offer]) -> Option<String> {
+/// Returns the line that Enter runs: the typed text if it is complete, otherwise the selected completion.
+fn line_to_run(palette: &Palette, offers: &[Offer]) -> Option<String> {
     let typed = palette.text();
     let typed = typed.trim();
     let offer = offers.get(palette.at);
-    let is_whole = parse_target::read(typed).is_some() || offers.iter().any(|offer| offer.line == typed);
+    let is_complete = parse_target::read(typed).is_some() || offers.iter().any(|offer| offer.line == typed);
     match offer {
-        Some(offer) if palette.chosen || !is_whole => Some(offer.line.clone()),
-        _ if is_whole => Some(typed.to_string()),
-        // That there is none stands above the line already.
+        Some(offer) if palette.is_chosen || !is_complete => Some(offer.line.clone()),
+        _ if is_complete => Some(typed.to_string()),
+        // The list above already says that nothing matches.
         _ => None,
     }
 }

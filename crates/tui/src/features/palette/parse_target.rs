@@ -1,49 +1,48 @@
-//! What a pasted or typed text points at: an id, a page of the console, a call of an agent server, an event, a time.
+//! Parses a pasted or typed target: an id, a page of the LangSmith console, a URL of an agent server, an event number, a time.
 
 use runtail_core::config::is_loopback;
 use runtail_stream::EventNumber;
 use url::Url;
 
-/// A place that a text names.
+/// A target.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Address {
     /// An event of the stream, by its number.
     Event(EventNumber),
-    /// A time of day, on the person's clock: hours, minutes, seconds.
+    /// A time of day in the user's time zone: hours, minutes, seconds.
     Time(u8, u8, u8),
-    /// An id of anything.
+    /// An id of any object.
     Id(String),
-    /// A deployment's page, or that of one of its revisions.
+    /// The page of a deployment, or of one of its revisions.
     Deployment {
         id: String,
-        /// The revision's.
+        /// The revision's id.
         revision: Option<String>,
-        /// The host that was named.
+        /// The host of the URL.
         host: String,
     },
     /// A thread or a run.
     Thread {
-        /// The agent server, where the text names one.
+        /// The agent server, if the text names one.
         server: Option<Url>,
         /// The thread's id.
         thread: String,
-        /// The run's.
+        /// The run's id.
         run: Option<String>,
     },
     /// An assistant of an agent server.
     Assistant {
-        /// The agent server.
         server: Url,
-        /// Its id.
+        /// The assistant's id.
         assistant: String,
     },
     /// An agent server.
     Server(Url),
-    /// An address that names nothing that Runtail can show.
+    /// A URL that Runtail can't show.
     Elsewhere(Url),
 }
 
-/// Reads an address; nothing where the text is none, but a command, say.
+/// Parses a target; `None` for any other text, such as a command.
 pub fn read(text: &str) -> Option<Address> {
     let text = text.trim();
     if let Some(number) = text.strip_prefix('#').unwrap_or(text).parse().ok().filter(|_| !text.starts_with('+')) {
@@ -73,7 +72,8 @@ fn time(text: &str) -> Option<Address> {
     if matches!(parts.len(), 2 | 3) { time() } else { None }
 }
 
-/// A UUID with its dashes, or an id that a server gave an event or a message: long, in one word, with a digit and a dash.
+/// Returns whether a text is a UUID with dashes, or looks like an id of an event or a message: one long word with a digit and
+/// a dash.
 pub(crate) fn is_id(text: &str) -> bool {
     is_uuid(text)
         || text.len() >= 12
@@ -89,18 +89,18 @@ fn is_uuid(text: &str) -> bool {
 
 fn of_url(url: &Url) -> Address {
     let segments: Vec<&str> = url.path_segments().into_iter().flatten().filter(|part| !part.is_empty()).collect();
-    // What follows a word of the path.
+    // The path segment after a word.
     let after = |word: &str| {
         let at = segments.iter().rposition(|part| *part == word)?;
         segments.get(at + 1).map(|part| part.to_string())
     };
-    let asked = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+    let query = |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
     let host = url.host_str().unwrap_or_default().to_string();
-    // Studio names the agent server, and the thread in its path or its query.
-    if let Some(server) = asked("baseUrl").and_then(|base| Url::parse(&base).ok()) {
-        let thread = asked("threadId").or_else(|| after("thread")).or_else(|| after("threads"));
+    // A Studio URL has the agent server in its query, and the thread in its path or query.
+    if let Some(server) = query("baseUrl").and_then(|base| Url::parse(&base).ok()) {
+        let thread = query("threadId").or_else(|| after("thread")).or_else(|| after("threads"));
         return match thread.filter(|id| is_id(id)) {
-            Some(thread) => Address::Thread { server: Some(base_of(&server, 0)), thread, run: asked("runId") },
+            Some(thread) => Address::Thread { server: Some(base_of(&server, 0)), thread, run: query("runId") },
             None => Address::Server(base_of(&server, 0)),
         };
     }
@@ -110,7 +110,7 @@ fn of_url(url: &Url) -> Address {
         return Address::Deployment { id, revision: after("revisions").filter(|id| is_id(id)), host };
     }
     if is_console(&host) {
-        // A page of traces: `…/t/<thread>` of its project, `…/r/<run>`, where a run has the id that it has on the server.
+        // A page of traces: `…/t/<thread>` or `…/r/<run>`. A run has the same id as on the agent server.
         let thread = after("threads").or_else(|| after("t")).filter(|id| is_id(id));
         return match (thread, after("r").filter(|id| is_id(id))) {
             (Some(thread), run) => Address::Thread { server: None, thread, run },
@@ -118,9 +118,9 @@ fn of_url(url: &Url) -> Address {
             (None, None) => Address::Elsewhere(url.clone()),
         };
     }
-    // A call of an agent server: what stands before the first known word is its base.
-    let calls = ["threads", "assistants", "runs", "info", "docs", "ok"];
-    let own = segments.iter().position(|part| calls.contains(part)).unwrap_or(segments.len());
+    // A URL of an agent server: the part before the first known word is its base.
+    let known = ["threads", "assistants", "runs", "info", "docs", "ok"];
+    let own = segments.iter().position(|part| known.contains(part)).unwrap_or(segments.len());
     let server = base_of(url, segments.len() - own);
     match (after("threads").filter(|id| is_id(id)), after("assistants").filter(|id| is_id(id))) {
         (Some(thread), _) => {
@@ -132,12 +132,12 @@ fn of_url(url: &Url) -> Address {
     }
 }
 
-/// Whether a host is one of LangSmith's own dashboards.
+/// Returns whether a host is a LangSmith console.
 fn is_console(host: &str) -> bool {
     host == "smith.langchain.com" || host.ends_with(".smith.langchain.com")
 }
 
-/// An address without its last parts, its query and its fragment.
+/// Returns a URL without its last path segments, query and fragment.
 fn base_of(url: &Url, parts: usize) -> Url {
     let mut base = url.clone();
     base.set_query(None);
@@ -152,7 +152,7 @@ fn base_of(url: &Url, parts: usize) -> Url {
     base
 }
 
-/// Whether two addresses are those of one agent server. The names of this machine are one.
+/// Returns whether two URLs name the same agent server. All loopback names are equal.
 pub fn is_same_server(one: &Url, other: &Url) -> bool {
     let plain = |url: &Url| url.path().trim_end_matches('/').to_string();
     let host = one.host() == other.host() || is_loopback(one) && is_loopback(other);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_an_address() {
+    fn every_form_of_a_target_is_parsed() {
         let deployment = |revision: Option<&str>, host: &str| Address::Deployment {
             id: A.into(),
             revision: revision.map(str::to_string),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn one_server_has_several_names() {
+    fn different_urls_can_name_the_same_server() {
         let same = |a, b| is_same_server(&url(a), &url(b));
         assert!(same("http://localhost:2024", "http://127.0.0.1:2024/"));
         assert!(same("https://a/x/", "https://a:443/x"));
@@ -257,7 +257,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_pasted_is_read_or_not(text in "\\PC{0,60}", path in "[a-z/0-9?=&%:-]{0,60}") {
+        fn any_text_is_parsed_without_panicking(text in "\\PC{0,60}", path in "[a-z/0-9?=&%:-]{0,60}") {
             let _ = read(&text);
             let _ = read(&format!("https://smith.langchain.com/{path}"));
             let _ = read(&format!("http://h/{path}"));

@@ -1,5 +1,5 @@
-//! Finding an id on the servers of all profiles in use, asking them at once. The first one that has it is opened; each one
-//! that fails is named.
+//! Searches for an id on the servers of all profiles in use, several at once. Opens the first match, and names every server that
+//! failed.
 
 use super::PaletteState;
 use crate::session::destination::Destination;
@@ -10,22 +10,22 @@ use runtail_core::text::short_id;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-/// Requests that are under way together.
+/// Maximum concurrent requests.
 const AT_ONCE: usize = 8;
-/// Most agent servers that are asked.
-const MOST_SERVERS: usize = 300;
-/// Most deployments that are asked for a revision. No call finds a revision without its deployment.
-const MOST_DEPLOYMENTS: usize = 100;
-/// Most names in one line.
-const MOST_NAMES: usize = 6;
+/// Maximum agent servers to search.
+const MAX_SERVERS: usize = 300;
+/// Maximum deployments to search for a revision. No API call finds a revision without its deployment.
+const MAX_DEPLOYMENTS: usize = 100;
+/// Maximum names in one line.
+const MAX_NAMES: usize = 6;
 
-/// A search that is under way. A key that is pressed meanwhile ends it.
+/// A running search. Any key cancels it.
 #[derive(Debug, Clone, Default)]
 pub struct Search {
-    /// Answers of other searches don't count.
+    /// The number of the search. Responses to other searches are ignored.
     number: u64,
     id: String,
-    /// The run to join once its thread is found.
+    /// The run to join when the thread is found.
     run: Option<String>,
     queue: VecDeque<Source>,
     waiting: Vec<Source>,
@@ -34,27 +34,29 @@ pub struct Search {
     failed: Vec<(String, ApiError)>,
     /// Sources left out because there are too many.
     skipped: usize,
-    asked_revisions: bool,
-    /// What is known about the id besides, for the case that nothing has it.
+    /// Whether the revisions of deployments were searched.
+    searched_revisions: bool,
+    /// A hint to show if the id is not found.
     note: Option<String>,
 }
 
 impl PaletteState {
-    /// Searches an id everywhere. `run`: the id is that of a thread, and this run of it is wanted.
+    /// Starts a search for an id. `run`: the id is a thread, and this run of it should be joined.
     pub fn find(&mut self, cx: &Cx<'_>, id: &str, run: Option<String>, note: Option<String>) -> Requests {
-        // The server at hand first: assistants have the same id on every server of a graph.
-        let mut asked: HashSet<(Arc<str>, Arc<str>)> = HashSet::new();
+        // The open server first, because assistants have the same id on every server of a graph.
+        let mut known: HashSet<(Arc<str>, Arc<str>)> = HashSet::new();
         let all = cx.lookup.servers().into_iter();
         let mut servers: Vec<ServerRef> =
-            all.filter(|server| asked.insert((server.profile.clone(), server.url.clone()))).collect();
-        let skipped = servers.len().saturating_sub(MOST_SERVERS);
-        servers.truncate(MOST_SERVERS);
-        // Control planes next: there are few, and a deployment is found by one request.
-        let planes = cx.session.profiles.iter().filter(|p| p.control_plane && run.is_none());
-        let planes: Vec<Source> = planes.map(|profile| Source::Deployments(profile.name.clone())).collect();
+            all.filter(|server| known.insert((server.profile.clone(), server.url.clone()))).collect();
+        let skipped = servers.len().saturating_sub(MAX_SERVERS);
+        servers.truncate(MAX_SERVERS);
+        // Control planes next: there are few, and each needs only one request.
+        let control_planes = cx.session.profiles.iter().filter(|p| p.control_plane && run.is_none());
+        let control_planes: Vec<Source> =
+            control_planes.map(|profile| Source::Deployments(profile.name.clone())).collect();
         let mut sources: Vec<Source> = servers.into_iter().map(Source::Server).collect();
         let second = sources.len().min(1);
-        sources.splice(second..second, planes);
+        sources.splice(second..second, control_planes);
         let (halted, sources) = without_halted(cx.session, sources);
         if sources.is_empty() && halted.is_empty() {
             let note = note.unwrap_or_else(|| "Add a profile, or open a server with --url.".into());
@@ -72,7 +74,7 @@ impl PaletteState {
         out
     }
 
-    /// Asks as many sources as may be asked together; ends the search where none is left.
+    /// Starts as many requests as allowed, or ends the search if none is left.
     fn proceed(&mut self, cx: &Cx<'_>) -> Requests {
         let Some(search) = &mut self.search else { return Requests::none() };
         let mut out = Requests::none();
@@ -85,7 +87,7 @@ impl PaletteState {
         if search.waiting.is_empty() { self.end(cx) } else { out }
     }
 
-    /// Takes what a source said of the id.
+    /// Applies the response of a source.
     pub fn on_found(
         &mut self,
         cx: &Cx<'_>,
@@ -108,24 +110,24 @@ impl PaletteState {
         self.proceed(cx)
     }
 
-    /// Ends the search because the user does something else.
+    /// Cancels the search because the user does something else.
     pub fn cancel(&mut self) -> Requests {
         let search = self.search.take();
         search.map(|s| Requests::info(format!("Stopped searching for {}.", short_id(&s.id)))).unwrap_or_default()
     }
 
-    /// Nothing that was asked has the id.
+    /// Continues with the revisions of deployments, or reports that the id was not found.
     fn end(&mut self, cx: &Cx<'_>) -> Requests {
         let Some(search) = &mut self.search else { return Requests::none() };
-        // A run's address names a thread, and a revision is looked for only once the rest said no.
-        if search.run.is_none() && !search.asked_revisions {
-            search.asked_revisions = true;
+        // With a run, the id is a thread. Revisions are searched last because they need the most requests.
+        if search.run.is_none() && !search.searched_revisions {
+            search.searched_revisions = true;
             let known = cx.lookup.deployments().into_iter();
             let sources = known.map(|(profile, id, name)| Source::Revisions(profile, id, name)).collect();
             let (_, sources) = without_halted(cx.session, sources);
             if !sources.is_empty() {
-                search.skipped += sources.len().saturating_sub(MOST_DEPLOYMENTS);
-                search.queue.extend(sources.into_iter().take(MOST_DEPLOYMENTS));
+                search.skipped += sources.len().saturating_sub(MAX_DEPLOYMENTS);
+                search.queue.extend(sources.into_iter().take(MAX_DEPLOYMENTS));
                 let (n, id) = (search.queue.len(), short_id(&search.id));
                 let text =
                     format!("No thread, assistant or deployment {id}. Searching the revisions of {n} deployments…");
@@ -135,25 +137,25 @@ impl PaletteState {
             }
         }
         let Some(search) = self.search.take() else { return Requests::none() };
-        // A server with only the contract's calls looks nothing up, and streams a thread all the same.
+        // A server that implements only the contract can't search, but it can stream the thread.
         let open = cx.lookup.open_server();
-        let only = search.unsupported.iter().find(|server| Some(*server) == open.as_ref()).or(
+        let candidate = search.unsupported.iter().find(|server| Some(*server) == open.as_ref()).or(
             match search.unsupported.as_slice() {
                 [one] if search.failed.is_empty() => Some(one),
                 _ => None,
             },
         );
-        if let Some(server) = only.cloned() {
+        if let Some(server) = candidate.cloned() {
             let place = Source::Server(server.clone()).name();
             let target = target(search.id, search.run);
             return Requests::info(format!("{place} can't search threads; opened the thread unchecked."))
                 .and(Request::Go(Destination::Stream(server, target)));
         }
-        Requests::error(search.nothing())
+        Requests::error(search.not_found())
     }
 }
 
-/// Leaves out what belongs to a profile whose key was refused: nothing more is asked there until a refresh.
+/// Removes the sources of profiles whose key was rejected, which get no requests until a refresh.
 fn without_halted(session: &Session, sources: Vec<Source>) -> (Vec<(String, ApiError)>, Vec<Source>) {
     let halted = |name: &str| session.profile(name).filter(|p| p.halted)?.error.clone();
     let mut failed: Vec<(String, ApiError)> = Vec::new();
@@ -177,18 +179,20 @@ fn target(thread: String, run: Option<String>) -> StreamTarget {
     }
 }
 
-/// Opens what was found.
+/// Opens the match.
 fn open(search: Search, found: Found, source: Source) -> Requests {
     let (short, place, id) = (short_id(&search.id), source.name(), search.id);
-    let tell = |what: &str| Requests::info(format!("Found {what} {short} on {place}."));
+    let found_notice = |what: &str| Requests::info(format!("Found {what} {short} on {place}."));
     let (out, to) = match (found, source) {
         (Found::Thread, Source::Server(server)) => {
-            (tell("thread"), Destination::Stream(server, target(id, search.run)))
+            (found_notice("thread"), Destination::Stream(server, target(id, search.run)))
         }
         (Found::Run(thread), Source::Server(server)) => {
-            (tell("run"), Destination::Stream(server, StreamTarget::Join { thread, run: id }))
+            (found_notice("run"), Destination::Stream(server, StreamTarget::Join { thread, run: id }))
         }
-        (Found::Assistant, Source::Server(server)) => (tell("assistant"), Destination::Assistant(Some(server), id)),
+        (Found::Assistant, Source::Server(server)) => {
+            (found_notice("assistant"), Destination::Assistant(Some(server), id))
+        }
         (Found::Deployment(name), Source::Deployments(profile)) => {
             let or = Described::Deployment(profile, id.as_str().into(), name);
             let told = format!("Found deployment {short} on {place}.");
@@ -197,18 +201,18 @@ fn open(search: Search, found: Found, source: Source) -> Requests {
         (Found::Revision, Source::Revisions(profile, deployment, _)) => {
             let of = RevisionRef { profile, deployment: deployment.clone(), revision: id.as_str().into() };
             let (deployment, or) = (deployment.to_string(), Described::Revision(of));
-            (tell("revision"), Destination::Row { deployment, revision: Some(id), or, told: String::new() })
+            (found_notice("revision"), Destination::Row { deployment, revision: Some(id), or, told: String::new() })
         }
-        // No source answers so.
+        // Other combinations of match and source don't occur.
         _ => return Requests::none(),
     };
     out.and(Request::Go(to))
 }
 
 impl Search {
-    /// Where the id was not found. The first line has the essentials, the others all details.
-    fn nothing(&self) -> String {
-        // A deployment that was asked for a revision was asked for its threads before, under the same name.
+    /// Returns the report that the id was not found. The first line is a summary, the others have the details.
+    fn not_found(&self) -> String {
+        // A deployment may be searched for threads and again for revisions, under the same name.
         let mut absent: Vec<String> = Vec::new();
         for name in self.absent.iter().map(Source::name) {
             if !absent.contains(&name) {
@@ -242,7 +246,7 @@ impl Search {
         }
         let mut lines = vec![line];
         lines.extend(self.note.clone());
-        if absent.len() > MOST_NAMES {
+        if absent.len() > MAX_NAMES {
             lines.push(format!("Searched: {}", absent.join(", ")));
         }
         lines.extend(self.failed.iter().map(|(name, error)| format!("{name}: {}", error.story())));
@@ -250,10 +254,10 @@ impl Search {
     }
 }
 
-/// Names in a line: `us, eu and 12 more`.
+/// Joins names for a line: `us, eu and 12 more`.
 fn listing(names: &[String]) -> String {
     match names.len() {
-        0..=MOST_NAMES => names.join(", "),
-        n => format!("{} and {} more", names[..MOST_NAMES].join(", "), n - MOST_NAMES),
+        0..=MAX_NAMES => names.join(", "),
+        n => format!("{} and {} more", names[..MAX_NAMES].join(", "), n - MAX_NAMES),
     }
 }

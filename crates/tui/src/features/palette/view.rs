@@ -1,4 +1,4 @@
-//! A command being typed: what is offered stands above the footer, over what one was looking at.
+//! Draws the completions of a command line above the footer, over the panes.
 
 use super::Palette;
 use super::completions::{Offer, no_offer, offers};
@@ -7,16 +7,16 @@ use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 
-/// Most offers that are shown at once.
-const MOST: usize = 10;
-/// Columns of what they are, where it is short.
+/// Maximum completions on the screen.
+const MAX_SHOWN: usize = 10;
+/// Minimum columns of the completions, before their descriptions.
 const NAMES: usize = 24;
 
-/// Draws what is offered for what was typed.
+/// Draws the completions of the typed text.
 pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let (w, h) = cx.session.size;
     let offers = offers(cx, &palette.text());
-    let room = MOST.min((h as usize).saturating_sub(8)).max(1);
+    let room = MAX_SHOWN.min((h as usize).saturating_sub(8)).max(1);
     let top = (palette.at + 1).saturating_sub(room);
     let shown: Vec<(usize, &Offer)> = offers.iter().enumerate().skip(top).take(room).collect();
     let height = shown.len().max(1) as u16;
@@ -26,7 +26,7 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     if shown.is_empty() {
         canvas.line(2, y, w - 4, &Line::of(Tone::Dim, &no_offer(cx, &palette.text())));
     }
-    // An id is shown whole.
+    // Ids are shown in full.
     let names =
         shown.iter().map(|(_, offer)| runtail_core::text::width(&offer.shown)).max().unwrap_or(0).clamp(NAMES, 48);
     for (i, (at, offer)) in shown.into_iter().enumerate() {

@@ -31,30 +31,30 @@ impl Page for Save {
     }
 }
 
-/// What is going to be written, as lines; `write` is the key that does it.
+/// Returns the lines of the diff. `write`: the key that writes the file.
 fn draft_lines(draft: &Draft, write: &str, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut say = |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
+    let mut add = |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
     if draft.is_new() {
-        say(
+        add(
             Tone::Plain,
             "The file will be created, readable only by you. Once it exists, environment variables no longer make a \
              profile.",
         );
     } else {
-        say(Tone::Plain, "Changes to the file (everything else is unchanged):");
+        add(Tone::Plain, "Changes to the file (everything else is unchanged):");
     }
-    say(Tone::Plain, "");
+    add(Tone::Plain, "");
     for line in draft.diff() {
         match line {
-            DiffLine::Same(1) => say(Tone::Dim, "  … 1 line"),
-            DiffLine::Same(count) => say(Tone::Dim, &format!("  … {count} lines")),
-            DiffLine::Context(text) => say(Tone::Dim, &format!("  {text}")),
-            DiffLine::Out(text) => say(Tone::Bad, &format!("- {text}")),
-            DiffLine::In(text) => say(Tone::Good, &format!("+ {text}")),
+            DiffLine::Same(1) => add(Tone::Dim, "  … 1 line"),
+            DiffLine::Same(count) => add(Tone::Dim, &format!("  … {count} lines")),
+            DiffLine::Context(text) => add(Tone::Dim, &format!("  {text}")),
+            DiffLine::Out(text) => add(Tone::Bad, &format!("- {text}")),
+            DiffLine::In(text) => add(Tone::Good, &format!("+ {text}")),
         }
     }
-    say(Tone::Plain, "");
-    say(Tone::Strong, &format!("{write} writes the file, Esc cancels."));
+    add(Tone::Plain, "");
+    add(Tone::Strong, &format!("{write} writes the file, Esc cancels."));
     lines
 }

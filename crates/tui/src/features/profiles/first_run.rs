@@ -7,21 +7,21 @@ use crate::session::request::ProfileRequest;
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::canvas::Canvas;
 
-/// The ways on, in their order.
+/// The choices, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// Type a profile.
+    /// Edit a new profile.
     Write,
-    /// The region us, with the key in the usual variable.
+    /// Use the region `us` with the key in the default variable.
     Usual,
-    /// Leave.
+    /// Quit.
     Quit,
 }
 
-/// All of them.
+/// All choices.
 pub const CHOICES: [Choice; 3] = [Choice::Write, Choice::Usual, Choice::Quit];
 
-/// The screen, with the number of the choice.
+/// The screen, with the index of the selected choice.
 #[derive(Debug, Clone, Default)]
 pub struct FirstRun(pub usize);
 
@@ -49,7 +49,7 @@ impl Component for FirstRun {
         self.0 = self.0.saturating_add_signed(lines).min(CHOICES.len() - 1);
     }
 
-    // There is nothing behind it.
+    // There is no screen to go back to.
     fn back(&mut self, quit: bool) -> Option<Requests> {
         Some(if quit { Request::Quit.into() } else { Requests::none() })
     }

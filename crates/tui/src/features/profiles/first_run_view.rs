@@ -1,4 +1,4 @@
-//! The screen of the first run: what is missing, what Runtail has to know, and the ways on.
+//! Draws the first-run screen: what is missing, the settings of a profile, and the choices.
 
 use super::first_run::{CHOICES, Choice};
 use crate::session::Cx;
@@ -8,7 +8,7 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
 use runtail_api::ApiError;
 
-/// Columns of the names at the left.
+/// Columns of the names on the left.
 const NAMES: usize = 12;
 
 /// Draws the screen.
@@ -23,7 +23,7 @@ pub(super) fn first_run(choice: usize, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     for (i, line) in lines.iter().enumerate().take(usize::from(area.h)) {
         canvas.line(area.x, area.y + i as u16, area.w, line);
     }
-    for (i, (name, about)) in CHOICES.iter().map(|choice| words(catalogue, *choice)).enumerate() {
+    for (i, (name, about)) in CHOICES.iter().map(|choice| label_of(catalogue, *choice)).enumerate() {
         let y = area.y + top + i as u16;
         canvas.line(area.x, y, area.w, &Line::of(Tone::Strong, &format!("{name:<26}")).with(Tone::Dim, &about));
         if i == choice {
@@ -77,7 +77,7 @@ fn field(lines: &mut Vec<Line>, tone: Tone, name: &str, value: &str, width: usiz
     }
 }
 
-fn words(catalogue: &Catalogue, choice: Choice) -> (&'static str, String) {
+fn label_of(catalogue: &Catalogue, choice: Choice) -> (&'static str, String) {
     match choice {
         Choice::Write => ("Write a profile", "checked, then used for this session".into()),
         Choice::Usual => {
@@ -88,22 +88,22 @@ fn words(catalogue: &Catalogue, choice: Choice) -> (&'static str, String) {
     }
 }
 
-/// How the profile is that was typed, and what happens to it.
+/// Returns the state of the typed profile, and what happens to it.
 fn outcome(catalogue: &Catalogue, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut say = |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
+    let mut add = |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
     match catalogue.first_typed().map(|known| (known, &known.trial, &known.tried)) {
-        Some((known, Some(_), _)) => say(Tone::Moving, &format!("◐ checking {}…", known.profile.name)),
+        Some((known, Some(_), _)) => add(Tone::Moving, &format!("◐ checking {}…", known.profile.name)),
         Some((_, None, Some((_, Err(error))))) => {
             let story = ApiError::story(error);
             let (first, rest) = story.split_once('\n').unwrap_or((&story, ""));
-            say(Tone::Bad, &format!("✗ {first}"));
+            add(Tone::Bad, &format!("✗ {first}"));
             if !rest.is_empty() {
-                say(Tone::Plain, rest);
+                add(Tone::Plain, rest);
             }
-            say(Tone::Dim, "⏎ on the first line changes it, u uses it anyway, s writes it to the file.");
+            add(Tone::Dim, "⏎ on the first line changes it, u uses it anyway, s writes it to the file.");
         }
-        _ => say(Tone::Dim, "Nothing is written until you save. New config files are picked up automatically."),
+        _ => add(Tone::Dim, "Nothing is written until you save. New config files are picked up automatically."),
     }
     lines
 }

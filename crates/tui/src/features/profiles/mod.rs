@@ -1,4 +1,4 @@
-//! The profiles: which are used, how they are edited and saved, and the first run.
+//! Profiles: using, editing and saving them, and the first-run screen.
 
 pub mod file;
 pub mod first_run;

@@ -11,7 +11,7 @@ use runtail_core::config::edit::{profile_of, profile_template};
 use runtail_core::config::{ConfigError, Draft, Profile, SecretSource};
 
 impl Catalogue {
-    /// Does what a feature asks for.
+    /// Handles the request of a feature.
     pub fn handle(&mut self, request: ProfileRequest) -> Requests {
         match request {
             ProfileRequest::ToggleUse(name) => self.toggle_use(&name),
@@ -23,7 +23,7 @@ impl Catalogue {
         }
     }
 
-    /// Toggles the use of a profile beside the others, once it is reachable.
+    /// Starts using a profile along with the others if it is reachable, or stops using it.
     fn toggle_use(&mut self, name: &str) -> Requests {
         let Some(known) = self.known_mut(name) else { return Requests::none() };
         if known.is_coming() {
@@ -50,13 +50,13 @@ impl Catalogue {
         Effect::Try(number, Box::new(known.profile.clone())).into()
     }
 
-    /// Tries a profile; where its newest definition is not in force yet, to use it.
+    /// Tests a profile. If its newest definition is not used yet, a successful test activates it.
     fn test_profile(&mut self, name: &str) -> Requests {
         let pending = self.known(name).is_some_and(|known| self.is_pending(known));
         self.try_profile(name, if pending { Then::Use } else { Then::Nothing })
     }
 
-    /// Takes the result of a trial.
+    /// Applies the result of a trial.
     pub fn on_tried(&mut self, number: u64, result: Result<(), ApiError>, at: Timestamp) -> Requests {
         let ours = |known: &&mut Known| known.trial.is_some_and(|trial| trial.number == number);
         let Some(known) = self.all.iter_mut().find(ours) else { return Requests::none() };
@@ -65,7 +65,7 @@ impl Catalogue {
         known.tried = Some((then, result.clone().map(|()| at)));
         match (result, then) {
             (Ok(()), Then::Nothing) => Requests::info(format!("{name} is reachable.")),
-            (Ok(()), then) => match self.adopted(&name, then == Then::Switch) {
+            (Ok(()), then) => match self.profiles_with(&name, then == Then::Switch) {
                 Some(list) if self.in_force != list => Request::UseProfiles(list).into(),
                 _ => Requests::info(format!("{name} is reachable and in use.")),
             },
@@ -87,15 +87,15 @@ impl Catalogue {
     fn use_anyway(&mut self, name: &str) -> Requests {
         match self.known(name).and_then(|known| known.tried.as_ref()) {
             Some((then, Err(_))) => {
-                let list = self.adopted(name, *then == Then::Switch);
+                let list = self.profiles_with(name, *then == Then::Switch);
                 list.map(|list| Request::UseProfiles(list).into()).unwrap_or_default()
             }
             _ => Requests::info("A profile can be used without a check only after a failed check."),
         }
     }
 
-    /// The profiles in use with this one as it is defined now, or this one alone.
-    fn adopted(&self, name: &str, alone: bool) -> Option<Vec<Profile>> {
+    /// Returns the profiles in use with the current definition of this one, or this one alone.
+    fn profiles_with(&self, name: &str, alone: bool) -> Option<Vec<Profile>> {
         let profile = self.known(name)?.profile.clone();
         let mut list = if alone { Vec::new() } else { self.in_force.clone() };
         match list.iter_mut().find(|used| used.name == name) {
@@ -105,8 +105,8 @@ impl Catalogue {
         Some(list)
     }
 
-    /// Brings what is used in line with how it is defined by now: at once where the same servers are asked with the same
-    /// keys, else when they were reached. What rules writing out counts at once.
+    /// Updates the used profiles to their current definitions: at once if servers and keys are the same, otherwise after a
+    /// successful test. A restriction to read-only always applies at once.
     pub fn redefine(&mut self, mut list: Vec<Profile>) -> Requests {
         let mut to_try = Vec::new();
         for used in &mut list {
@@ -128,19 +128,19 @@ impl Catalogue {
         out
     }
 
-    /// Opens the text of a profile, or that of a new one.
+    /// Opens the editor for a profile, or for a new one.
     fn edit_profile(&self, name: Option<&str>) -> Requests {
         Route::Edit(Subject::Profile(name.map(Into::into)), self.text_of(name)).into()
     }
 
-    /// Defines a profile for this session by its text (see [`runtail_core::config::edit`]); in the file only when it is saved.
+    /// Defines a profile for this session by its text (see [`runtail_core::config::edit`]). Does not write the file.
     ///
     /// # Errors
-    /// What is wrong with the text, and where.
+    /// The problem of the text, with its position.
     pub fn define(&mut self, text: &str) -> Result<Requests, ConfigError> {
         let mut profile = self.read(text)?;
         let name = profile.name.clone();
-        // The demo's key has no place that a text could name.
+        // The key of the demo has no source that the text could name.
         let given = self.known(&name).and_then(|known| known.profile.key.clone());
         if let (None, Some(given @ SecretSource::Given(_))) = (&profile.key, given) {
             profile.key = Some(given);
@@ -157,15 +157,15 @@ impl Catalogue {
         if self.used(&name).is_some() {
             return Ok(self.redefine(self.in_force.clone()));
         }
-        // Where nothing is used yet there is nothing to be kept.
+        // If no profile is used yet, there is none to keep.
         let then = if self.in_force.is_empty() { Then::Use } else { Then::Nothing };
         Ok(self.try_profile(&name, then))
     }
 
-    /// Reads the text of one profile as [`Catalogue::define`] does, and changes nothing.
+    /// Parses the text of one profile like [`Self::define`], without changing anything.
     ///
     /// # Errors
-    /// What is wrong with the text, and where.
+    /// The problem of the text, with its position.
     pub fn read(&self, text: &str) -> Result<Profile, ConfigError> {
         let Origin { file, read_only, write, .. } = &self.origin;
         let mut profile = profile_of(text, file.as_deref())?;
@@ -173,7 +173,7 @@ impl Catalogue {
         Ok(profile)
     }
 
-    /// The text with which a profile is edited, or a new one begun.
+    /// Returns the text for editing a profile, or the template of a new one.
     pub fn text_of(&self, name: Option<&str>) -> String {
         let known = name.and_then(|name| self.known(name));
         let filed = |known: &Known| known.filed.as_ref().and_then(|(_, table)| table.clone());
@@ -183,7 +183,7 @@ impl Catalogue {
         }
     }
 
-    /// Finds out what the file would be with what was typed here.
+    /// Prepares the file with the unsaved profiles.
     fn draft_file(&self) -> Requests {
         let typed: Vec<_> = self.all.iter().filter_map(|known| known.typed.clone()).collect();
         match &self.origin.file {
@@ -193,11 +193,11 @@ impl Catalogue {
         }
     }
 
-    /// The file was written, or could not be.
+    /// Handles the result of writing the file.
     pub fn on_saved(&mut self, result: Result<Box<Draft>, ConfigError>) -> Requests {
         match result {
             Ok(draft) => {
-                // What was typed since then is not in it.
+                // Later edits are not in the file.
                 let is_in = |typed: &str| draft.typed().any(|text| text == typed);
                 for known in &mut self.all {
                     known.typed.take_if(|typed| is_in(typed));
@@ -208,7 +208,7 @@ impl Catalogue {
         }
     }
 
-    /// The profile that was typed last, and is not used yet.
+    /// Returns the newest unsaved profile.
     pub fn first_typed(&self) -> Option<&Known> {
         self.all.iter().rfind(|known| known.typed.is_some())
     }

@@ -1,4 +1,4 @@
-//! The page of all profiles: which are used, where each leads, and how it is.
+//! The page of all profiles: their use, servers, keys and states.
 
 use crate::input::action::{Action, Context};
 use crate::session::catalogue::{Known, Then};
@@ -12,10 +12,10 @@ use crate::widgets::theme::PRODUCTION;
 use runtail_core::config::{Profile, SecretSource};
 use runtail_core::text;
 
-/// The page, with the selection on it.
+/// The page and its selection.
 #[derive(Debug, Clone, Default)]
 pub struct ProfilesPage {
-    /// The selection.
+    /// The selected profile.
     pub picker: Picker,
 }
 
@@ -59,7 +59,7 @@ impl Component for ProfilesPage {
     }
 }
 
-/// Rows of the list; the details of the selected profile have the room below.
+/// Returns the rows of the list; the details of the selected profile are below.
 fn rows(cx: &Cx<'_>) -> usize {
     let height = usize::from(cx.area.h);
     cx.session.catalogue.all.len().min(height.saturating_sub(12).max(3)).max(1)
@@ -76,8 +76,8 @@ fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     canvas.line(head.x + used + 3, head.y, head.w.saturating_sub(used + 3), &about);
     let columns = Columns::of(cx, area.w);
     let row = |texts: [&str; 7]| columns.line(texts.map(|text| (Tone::Dim, text.to_string())));
-    let heads = ["", "NAME", "LABEL", "WHERE", "KEY", "WRITING", "STATE"];
-    canvas.line(area.x, area.y, area.w, &row(heads));
+    let headers = ["", "NAME", "LABEL", "WHERE", "KEY", "WRITING", "STATE"];
+    canvas.line(area.x, area.y, area.w, &row(headers));
     let catalogue = &cx.session.catalogue;
     let rows = rows(cx);
     let shown = page.picker.window(catalogue.all.len(), rows);
@@ -95,7 +95,7 @@ fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// The file, or why there is none.
+/// Returns the path of the file, or the other source of the profiles.
 fn place(cx: &Cx<'_>) -> String {
     match &cx.session.catalogue.origin.file {
         _ if cx.session.settings.demo => "of the demo".into(),
@@ -104,7 +104,7 @@ fn place(cx: &Cx<'_>) -> String {
     }
 }
 
-/// The widths of the columns, the mark of use first and the state last.
+/// The widths of the columns, from the checkbox to the state.
 struct Columns([usize; 7]);
 
 impl Columns {
@@ -127,12 +127,12 @@ impl Columns {
         ])
     }
 
-    /// A line with a cell in each column that there is room for.
+    /// Returns a line with the cells of the columns that have room.
     fn line(&self, cells: [(Tone, String); 7]) -> Line {
         let mut line = Line::new();
         for ((tone, text), width) in cells.into_iter().zip(self.0).filter(|(_, width)| *width > 0) {
             let text = text::clean(&text).into_owned();
-            // The state is the last, and has what is left.
+            // The last column, the state, gets the rest of the width.
             let text = text::fit(&text, width);
             line.push(tone, &text);
             if width < usize::MAX {
@@ -148,12 +148,12 @@ fn label(profile: &Profile) -> String {
     profile.label.as_ref().map(|label| format!("{mark}‹{label}›")).unwrap_or_default()
 }
 
-/// The region, or the host.
+/// Returns the region, or the host.
 fn place_of(profile: &Profile) -> String {
     profile.region.clone().unwrap_or_default()
 }
 
-/// Where the key comes from; never the key.
+/// Describes the source of the key; never the key itself.
 fn key(profile: &Profile) -> String {
     let short = |source: &SecretSource| match source {
         SecretSource::Env(name) => format!("${name}"),
@@ -181,14 +181,14 @@ fn cells(cx: &Cx<'_>, known: &Known) -> [(Tone, String); 7] {
     ]
 }
 
-/// How a profile is, in a few words.
+/// Returns the state of a profile in a few words.
 fn state(cx: &Cx<'_>, known: &Known) -> (Tone, String) {
     let pending = cx.session.catalogue.is_pending(known);
     match (&known.trial, &known.tried) {
         (Some(_), _) => return (Tone::Moving, "◐ checking…".into()),
         (None, Some((then, Err(error)))) => {
-            let kept = if *then == Then::Nothing { "" } else { ", u uses it anyway" };
-            return (Tone::Bad, format!("✗ {}{kept}", error.badge()));
+            let hint = if *then == Then::Nothing { "" } else { ", u uses it anyway" };
+            return (Tone::Bad, format!("✗ {}{hint}", error.badge()));
         }
         _ if pending => return (Tone::Moving, "◌ changed, t checks it".into()),
         _ => {}
@@ -198,7 +198,7 @@ fn state(cx: &Cx<'_>, known: &Known) -> (Tone, String) {
             let health = cx.lookup.health(state);
             let word = match health.mark.as_str() {
                 "●" => " reachable",
-                "◐" => " asking",
+                "◐" => " loading",
                 _ => "",
             };
             (health.tone, format!("{}{word}{}", health.mark, health.age))
@@ -208,7 +208,7 @@ fn state(cx: &Cx<'_>, known: &Known) -> (Tone, String) {
     }
 }
 
-/// Everything about the selected one, and what is wrong with the file.
+/// Returns the details of the selected profile, and the problem of the file.
 fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     if let Some(problem) = &cx.session.catalogue.problem {

@@ -1,5 +1,5 @@
-//! The browser: the lists beside the deployments (integrations, listeners, providers, tokens, connections) of one profile
-//! at a time, as a table over the panes.
+//! The browser: integrations, listeners, providers, tokens or connections of one profile at a time, as a table over the
+//! panes.
 
 use super::{sign_in, view};
 use crate::input::action::{Action, Context};
@@ -17,67 +17,67 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Columns between two of a table.
+/// Spaces between two columns of a table.
 const GAP: usize = 2;
-/// Widest that a column is at first, and narrowest that it gets before one goes.
-const WIDEST: usize = 44;
-const NARROWEST: usize = 8;
+/// Maximum initial width of a column, and minimum width before columns are dropped.
+const MAX_COLUMN: usize = 44;
+const MIN_COLUMN: usize = 8;
 
-/// A list that is open.
+/// The open list.
 #[derive(Debug, Clone)]
 pub struct Browse {
-    /// Which request its answer is waited for.
+    /// The number of the newest request; responses to others are ignored.
     pub number: u64,
-    /// The profile whose list it is.
+    /// The profile of the list.
     pub profile: Arc<str>,
-    /// Which list.
+    /// The kind of the list.
     pub of: Collection,
-    /// What it is a part of, in words: the account of an integration, the slug of a provider, the id of an agent.
+    /// The name of its parent: the account of an integration, the slug of a provider, the id of an agent.
     pub owner: String,
-    /// Its records, secrets masked.
+    /// Its records with masked secrets.
     pub rows: Loaded<Vec<Value>>,
-    /// Why there may be more than these.
+    /// Why the list may be incomplete.
     pub incomplete: Option<ApiError>,
-    /// Whether it is being asked for.
-    pub asking: bool,
-    /// Only rows that contain this are shown.
+    /// Whether it is being loaded.
+    pub loading: bool,
+    /// Only rows that contain this text are shown.
     pub filter: String,
-    /// Selection among the rows that are shown.
+    /// The selected row.
     pub picker: Picker,
 }
 
-/// A table for some width.
+/// A table laid out for a width.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
-    /// The titles of the columns that there is room for, and their widths.
+    /// The titles and widths of the columns that fit.
     pub columns: Vec<(&'static str, usize)>,
-    /// The cells of the rows that are shown, clean and fitting.
+    /// The cells of the shown rows, sanitized and cut to the widths.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Browse {
-    /// The rows that pass the filter, with their identities. A row without one can be looked at by nobody.
+    /// Returns the rows that match the filter, with their ids. Leaves out rows without an id, which can't be selected.
     pub fn shown(&self) -> Vec<(String, &Value)> {
-        let wanted = self.filter.to_lowercase();
+        let filter = self.filter.to_lowercase();
         let fits = |row: &Value| {
-            wanted.is_empty() || self.of.fields().iter().any(|field| field.words(row).to_lowercase().contains(&wanted))
+            filter.is_empty() || self.of.fields().iter().any(|field| field.words(row).to_lowercase().contains(&filter))
         };
         let rows = self.rows.value.iter().flatten();
         rows.filter(|row| fits(row)).filter_map(|row| Some((self.of.id_of(row)?, row))).collect()
     }
 
-    /// Their identities.
+    /// Returns the ids of the shown rows.
     pub fn ids(&self) -> Vec<String> {
         self.shown().into_iter().map(|(id, _)| id).collect()
     }
 
-    /// The selected row, with its identity.
+    /// Returns the selected row with its id.
     pub fn selected(&self) -> Option<(String, &Value)> {
         let id = self.picker.selected.as_ref()?;
         self.shown().into_iter().find(|(shown, _)| shown == id)
     }
 
-    /// What copying a row gives: its identity; of a repository its address, which is what deployments name it by.
+    /// Returns the text for the clipboard: the id of a row, or the URL of a repository, which deployments refer to.
     fn copy_text(&self) -> Option<String> {
         let (id, row) = self.selected()?;
         match &self.of {
@@ -88,7 +88,7 @@ impl Browse {
         }
     }
 
-    /// What the footer shows for this list, most useful first.
+    /// Returns the actions for the footer, most useful first.
     fn useful_actions(&self) -> &'static [&'static str] {
         match self.of {
             Collection::Integrations(GithubApp::Deployments) => &[
@@ -145,17 +145,18 @@ impl Browse {
         }
     }
 
-    /// The table of the rows that are shown, at the server's time.
+    /// Lays out the shown rows, at the server's time.
     pub fn table(&self, width: usize, now: Timestamp) -> Table {
         let shown = self.shown();
-        // What no row has takes no room.
-        let has_words = |field: &&Field| shown.iter().any(|(_, row)| !field.words(row).is_empty());
-        let fields: Vec<&Field> = self.of.fields().iter().filter(has_words).collect();
+        // Columns that are empty in all rows are left out.
+        let has_text = |field: &&Field| shown.iter().any(|(_, row)| !field.words(row).is_empty());
+        let fields: Vec<&Field> = self.of.fields().iter().filter(has_text).collect();
         let mut cells: Vec<Vec<String>> =
             shown.iter().map(|(_, row)| fields.iter().map(|field| cell(field, row, now)).collect()).collect();
         let widest = |n: usize| cells.iter().map(|row| text::width(&row[n])).max().unwrap_or(0);
-        let natural = fields.iter().enumerate().map(|(n, field)| widest(n).clamp(field.title.len(), WIDEST)).collect();
-        let widths = fitted(natural, width);
+        let natural =
+            fields.iter().enumerate().map(|(n, field)| widest(n).clamp(field.title.len(), MAX_COLUMN)).collect();
+        let widths = shrunk(natural, width);
         for row in &mut cells {
             row.truncate(widths.len());
             row.iter_mut().zip(&widths).for_each(|(cell, width)| *cell = text::fit(cell, *width).into_owned());
@@ -164,32 +165,32 @@ impl Browse {
     }
 }
 
-/// Widths that fit together: the widest column gives way first, and when all are narrow the last ones go.
-fn fitted(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
+/// Shrinks columns to fit, the widest ones first. If all are at their minimum, drops the last ones.
+fn shrunk(mut widths: Vec<usize>, room: usize) -> Vec<usize> {
     loop {
         let all: usize = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
         let Some(widest) = widths.iter().copied().max().filter(|_| all > room) else { return widths };
-        match widths.iter().rposition(|width| *width == widest && *width > NARROWEST) {
-            Some(at) => widths[at] -= (all - room).min(widest - NARROWEST).clamp(1, 4),
+        match widths.iter().rposition(|width| *width == widest && *width > MIN_COLUMN) {
+            Some(at) => widths[at] -= (all - room).min(widest - MIN_COLUMN).clamp(1, 4),
             None if widths.len() > 1 => drop(widths.pop()),
             None => return vec![room],
         }
     }
 }
 
-/// A field as a cell: ids in short, times by how far away they are.
+/// Formats a field for its cell: shortened ids, relative times.
 fn cell(field: &Field, row: &Value, now: Timestamp) -> String {
-    let words = field.words(row);
-    match parse_time(&words).filter(|_| field.is_time) {
+    let text = field.words(row);
+    match parse_time(&text).filter(|_| field.is_time) {
         Some(at) if at > now => format!("in {}", text::age(Duration::try_from(at - now).unwrap_or_default())),
         Some(at) => format!("{} ago", text::age(Duration::try_from(now - at).unwrap_or_default())),
-        None if uuid::Uuid::parse_str(&words).is_ok() => text::short_id(&words),
-        None => text::clean(&words).into_owned(),
+        None if uuid::Uuid::parse_str(&text).is_ok() => text::short_id(&text),
+        None => text::clean(&text).into_owned(),
     }
 }
 
 impl Browse {
-    /// A list of a profile. Where it is a part of something, `owner` names that.
+    /// Creates a list of a profile. `owner`: the name of its parent; empty if it has none.
     pub fn new(of: Collection, profile: Arc<str>, owner: &str) -> Browse {
         Browse {
             number: 0,
@@ -198,7 +199,7 @@ impl Browse {
             owner: owner.to_string(),
             rows: Loaded::default(),
             incomplete: None,
-            asking: false,
+            loading: false,
             filter: String::new(),
             picker: Picker::default(),
         }
@@ -206,14 +207,14 @@ impl Browse {
 
     /// Requests the list again.
     pub fn reread(&mut self, session: &Session) -> Effect {
-        (self.number, self.asking) = (session.next_stream.take(), true);
+        (self.number, self.loading) = (session.next_stream.take(), true);
         Effect::Browse(self.number, self.profile.clone(), self.of.clone())
     }
 
-    /// Takes the list.
+    /// Applies the loaded list.
     pub fn on_listed(&mut self, result: Result<Listing<Value>, ApiError>, at: Timestamp) -> Requests {
         let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref()).cloned();
-        self.asking = false;
+        self.loading = false;
         let result = result.map(|Listing { items, incomplete }| {
             self.incomplete = incomplete;
             items
@@ -222,7 +223,7 @@ impl Browse {
         error.map(|error| Request::ReportError(error).into()).unwrap_or_default()
     }
 
-    /// Handles the actions that lead to a change or to an authentication: of a row where one is selected.
+    /// Handles the actions that start a change or an authentication. `row`: the selected row.
     fn change(&self, cx: &Cx<'_>, action: Action, row: Option<(String, Value)>) -> Requests {
         let of = &self.of;
         let id = row.as_ref().map(|(id, _)| id.clone());
@@ -262,7 +263,7 @@ impl Browse {
         sign_in::begin(cx.session, self.profile.clone(), &slug)
     }
 
-    /// Shows the same list of the next profile that has a control plane. What is a part of something belongs to one profile.
+    /// Shows the same list of the next profile with a control plane. A list with a parent belongs to one profile.
     fn turn_profile(&mut self, cx: &Cx<'_>, forward: bool) -> Requests {
         let profiles = cx.session.profiles.iter();
         let names: Vec<Arc<str>> = profiles.filter(|p| p.control_plane).map(|p| p.name.clone()).collect();
@@ -283,7 +284,7 @@ impl Browse {
     }
 }
 
-/// Begins a change: what has fields is edited first, the rest is previewed at once.
+/// Starts a change: a change with fields is edited first, others are previewed at once.
 pub fn change_service(
     session: &Session,
     profile: Arc<str>,
@@ -385,16 +386,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_give_way_before_they_go() {
-        assert_eq!(fitted(vec![10, 20, 30], 64), [10, 20, 30]);
-        let some = fitted(vec![10, 20, 30], 50);
+    fn columns_shrink_before_they_are_dropped() {
+        assert_eq!(shrunk(vec![10, 20, 30], 64), [10, 20, 30]);
+        let some = shrunk(vec![10, 20, 30], 50);
         assert!(some.len() == 3 && some.iter().sum::<usize>() + 4 == 50 && some[0] == 10, "{some:?}");
-        assert_eq!(fitted(vec![10, 20, 30], 28), [8, 8, 8]);
-        assert_eq!(fitted(vec![10, 20, 30], 27), [8, 8], "the last one goes");
-        assert_eq!(fitted(vec![44], 5), [5]);
-        assert_eq!(fitted(vec![], 5), [0; 0]);
+        assert_eq!(shrunk(vec![10, 20, 30], 28), [8, 8, 8]);
+        assert_eq!(shrunk(vec![10, 20, 30], 27), [8, 8], "the last column is dropped");
+        assert_eq!(shrunk(vec![44], 5), [5]);
+        assert_eq!(shrunk(vec![], 5), [0; 0]);
         for room in 0..90 {
-            let widths = fitted(vec![12, 44, 3, 44, 9], room);
+            let widths = shrunk(vec![12, 44, 3, 44, 9], room);
             assert!(widths.iter().sum::<usize>() + GAP * (widths.len() - 1) <= room, "{room}: {widths:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! The lists beside the deployments, and authentications with a provider.
+//! Integrations, listeners, providers, tokens and connections, and authentication with a provider.
 
 pub mod browse;
 pub mod sign_in;

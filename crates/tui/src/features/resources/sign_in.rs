@@ -1,5 +1,5 @@
-//! Authentication with a provider: the request, its status, the link and the wait. The token never gets here; the layer below
-//! drops it.
+//! Authentication with a provider: the request, its status, the link and the wait. The API layer drops the token, so it never
+//! reaches this page.
 
 use super::view;
 use crate::input::action::{Action, Context};
@@ -16,36 +16,35 @@ use runtail_core::text;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Columns of the names of fields.
+/// Columns of the field names.
 const LABELS: usize = 11;
 
-/// An authentication on the screen.
+/// The page of an authentication.
 #[derive(Debug, Clone)]
 pub struct SignIn {
-    /// Its number in this session; also names its wait.
+    /// Its number in this session, which also identifies its wait.
     pub number: u64,
-    /// The profile that it is asked with.
+    /// The profile that sends it.
     pub profile: Arc<str>,
-    /// What was asked for.
     pub request: AuthAuthenticateRequest,
     /// Its status.
     pub stage: Stage,
-    /// Since when it is waited for, while it is.
+    /// When waiting started, if it is waiting.
     pub waiting: Option<Timestamp>,
-    /// What last went wrong while it was waited for.
+    /// The last error of the wait.
     pub trouble: Option<ApiError>,
-    /// Where one reads.
+    /// The scroll position.
     pub place: Place,
 }
 
 /// The status of an authentication.
 #[derive(Debug, Clone)]
 pub enum Stage {
-    /// It can be sent. Nothing was so far.
+    /// The request can be sent. Nothing was sent yet.
     Ready,
-    /// It was sent, and the answer is waited for.
-    Asking,
-    /// This was the answer, with what the wait told since.
+    /// The request was sent; waiting for the response.
+    Sending,
+    /// The response, updated by the wait.
     Answered(AuthAnswer),
     Failed(ApiError),
 }
@@ -58,7 +57,7 @@ impl SignIn {
         }
     }
 
-    /// The link, while it leads anywhere.
+    /// Returns the link, until the authentication is completed.
     pub fn link(&self) -> Option<&str> {
         self.answer().filter(|answer| answer.status() != AuthStatus::Completed)?.url()
     }
@@ -68,35 +67,35 @@ impl SignIn {
         self.answer()?.auth_id()
     }
 
-    /// The lines to read. `key` gives the key of an action, for what can be done next.
+    /// Returns the lines of the page. `key`: returns the key of an action.
     pub fn lines(&self, width: usize, now: Timestamp, key: impl Fn(&str) -> String) -> Vec<Line> {
         let mut lines = Vec::new();
         let answer = match &self.stage {
             Stage::Ready => {
-                told(&mut lines, Tone::Plain, "Starts an authentication. Nothing was sent yet.", width);
+                push_wrapped(&mut lines, Tone::Plain, "Starts an authentication. Nothing was sent yet.", width);
                 let send = key("signin.send");
-                told(&mut lines, Tone::Plain, &format!("Only {send} sends it (Enter doesn't)."), width);
+                push_wrapped(&mut lines, Tone::Plain, &format!("Only {send} sends it (Enter doesn't)."), width);
                 lines.push(Line::new());
                 lines.push(Line::of(Tone::Dim, "Request"));
-                told(&mut lines, Tone::Plain, "  POST /v2/auth/authenticate", width);
+                push_wrapped(&mut lines, Tone::Plain, "  POST /v2/auth/authenticate", width);
                 let body = serde_json::to_string_pretty(&self.request).unwrap_or_default();
                 for part in wrap(&body, width.saturating_sub(2)) {
                     lines.push(Line::of(Tone::Plain, &format!("  {part}")));
                 }
                 return lines;
             }
-            Stage::Asking => return vec![Line::of(Tone::Dim, "Asking…")],
+            Stage::Sending => return vec![Line::of(Tone::Dim, "Sent, waiting for the response…")],
             Stage::Failed(error) => {
-                told(&mut lines, Tone::Bad, &error.story(), width);
+                push_wrapped(&mut lines, Tone::Bad, &error.story(), width);
                 lines.push(Line::new());
-                told(&mut lines, Tone::Plain, "Esc goes back to the request.", width);
+                push_wrapped(&mut lines, Tone::Plain, "Esc goes back to the request.", width);
                 return lines;
             }
             Stage::Answered(answer) => answer,
         };
-        let (glyph, tone) = look(answer.status());
+        let (glyph, tone) = glyph_of(answer.status());
         lines.push(Line::of(tone, &format!("{glyph} ")).with(Tone::Strong, answer.word()));
-        told(&mut lines, Tone::Plain, answer.status().meaning(), width);
+        push_wrapped(&mut lines, Tone::Plain, answer.status().meaning(), width);
         lines.push(Line::new());
         if let Some(link) = self.link() {
             field(&mut lines, "link", link, width, Tone::Accent);
@@ -114,15 +113,15 @@ impl SignIn {
         }
         lines.push(Line::new());
         for step in self.next_steps(answer, &key) {
-            told(&mut lines, Tone::Plain, &step, width);
+            push_wrapped(&mut lines, Tone::Plain, &step, width);
         }
         if let Some(since) = self.waiting {
-            let for_long = text::age(Duration::try_from(now - since).unwrap_or_default());
+            let waited = text::age(Duration::try_from(now - since).unwrap_or_default());
             lines.push(Line::new());
-            lines.push(Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("waiting for {for_long}")));
+            lines.push(Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("waiting for {waited}")));
         }
         if let Some(error) = &self.trouble {
-            told(&mut lines, Tone::Bad, &error.story(), width);
+            push_wrapped(&mut lines, Tone::Bad, &error.story(), width);
         }
         lines
     }
@@ -160,7 +159,7 @@ impl SignIn {
     }
 }
 
-fn look(status: AuthStatus) -> (&'static str, Tone) {
+fn glyph_of(status: AuthStatus) -> (&'static str, Tone) {
     match status {
         AuthStatus::Completed => ("●", Tone::Good),
         AuthStatus::Pending | AuthStatus::Timeout => ("◌", Tone::Moving),
@@ -169,11 +168,11 @@ fn look(status: AuthStatus) -> (&'static str, Tone) {
     }
 }
 
-fn told(lines: &mut Vec<Line>, tone: Tone, text: &str, width: usize) {
+fn push_wrapped(lines: &mut Vec<Line>, tone: Tone, text: &str, width: usize) {
     lines.extend(wrap(text, width).iter().map(|part| Line::of(tone, part)));
 }
 
-/// A field, whole: a link that is cut is none.
+/// Adds a field without cutting it, because a cut link would not work.
 fn field(lines: &mut Vec<Line>, name: &str, value: &str, width: usize, tone: Tone) {
     for (n, part) in wrap(value, width.saturating_sub(LABELS)).iter().enumerate() {
         let name = if n == 0 { name } else { "" };
@@ -181,7 +180,7 @@ fn field(lines: &mut Vec<Line>, name: &str, value: &str, width: usize, tone: Ton
     }
 }
 
-/// Edits the document of an authentication with a provider; an empty slug leaves the provider to the person.
+/// Opens the editor for an authentication with a provider. With an empty slug the user enters the provider.
 pub fn begin(session: &Session, profile: Arc<str>, provider: &str) -> Requests {
     if session.is_read_only(&profile) {
         return Requests::error(read_only_text(&profile));
@@ -191,28 +190,28 @@ pub fn begin(session: &Session, profile: Arc<str>, provider: &str) -> Requests {
 }
 
 impl SignIn {
-    /// An authentication that was written down and is shown before it is sent.
+    /// Creates the page of a request that was not sent yet.
     pub fn new(number: u64, profile: Arc<str>, request: AuthAuthenticateRequest) -> SignIn {
         SignIn { number, profile, request, stage: Stage::Ready, waiting: None, trouble: None, place: Place::at_start() }
     }
 
-    /// Sends what is shown, once.
+    /// Sends the shown request once.
     fn send(&mut self, cx: &Cx<'_>) -> Requests {
         if !cx.is_seen {
             return Requests::none();
         }
-        // It may have become so since it was written.
+        // The profile can become read-only after the page opened.
         if cx.session.is_read_only(&self.profile) {
             return Requests::error(read_only_text(&self.profile));
         }
         if !matches!(self.stage, Stage::Ready) {
             return Requests::none();
         }
-        self.stage = Stage::Asking;
+        self.stage = Stage::Sending;
         Effect::Authenticate(self.number, self.profile.clone(), Box::new(self.request.clone())).into()
     }
 
-    /// Takes the answer.
+    /// Applies the response.
     pub fn on_answer(&mut self, result: Result<AuthAnswer, ApiError>) -> Requests {
         match result {
             Ok(answer) => self.stage = Stage::Answered(answer),
@@ -224,16 +223,16 @@ impl SignIn {
         Requests::none()
     }
 
-    /// Takes the end of the wait.
+    /// Applies the end of the wait.
     pub fn on_waited(&mut self, result: Result<AuthWaited, ApiError>) -> Requests {
         (self.waiting, self.trouble) = (None, None);
-        let said = match result {
+        let text = match result {
             Ok(AuthWaited::Ended(ended)) => {
-                let said = format!("{}: {}", ended.word(), ended.status().meaning());
+                let text = format!("{}: {}", ended.word(), ended.status().meaning());
                 if let Stage::Answered(answer) = &mut self.stage {
                     answer.follow(ended);
                 }
-                said
+                text
             }
             Ok(AuthWaited::Deadline) => {
                 "Not authorized yet. The link may still be valid; press w to keep waiting.".to_string()
@@ -243,10 +242,10 @@ impl SignIn {
                 return Requests::none();
             }
         };
-        Requests::info(said)
+        Requests::info(text)
     }
 
-    /// The lines to read in an area.
+    /// Returns the lines of the page for its area.
     pub(super) fn shown(&self, cx: &Cx<'_>) -> Vec<Line> {
         self.lines(cx.area.w.saturating_sub(GUTTER) as usize, cx.session.now, |id| cx.session.key(id))
     }
@@ -256,13 +255,10 @@ impl SignIn {
     }
 }
 
-/// An answer came after the person left; the authentication was sent all the same.
+/// Reports the response to an authentication whose page was closed.
 pub fn on_answer_unseen(result: Result<AuthAnswer, ApiError>) -> Requests {
     match result {
-        Ok(answer) => {
-            let said = format!("The authentication that was sent: {}, {}", answer.word(), answer.status().meaning());
-            Requests::info(said)
-        }
+        Ok(answer) => Requests::info(format!("Authentication: {}, {}", answer.word(), answer.status().meaning())),
         Err(error) => Requests::error(error.story()),
     }
 }

@@ -1,4 +1,4 @@
-//! The browser's table, and the screen of an authentication.
+//! Draws the browser and the authentication page.
 
 use super::browse::Browse;
 use super::sign_in::SignIn;
@@ -15,7 +15,7 @@ pub(super) fn browse(list: &Browse, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     head(cx.session, list, canvas, Area { x: 1, y: 2, w: area.w, h: 1 });
     let shown = list.ids();
     if shown.is_empty() {
-        let (tone, text) = nothing(cx.session, list);
+        let (tone, text) = empty_state(cx.session, list);
         return canvas.words(Area { x: 0, ..area }, tone, &text);
     }
     let now = cx.session.server_time(&list.profile);
@@ -27,7 +27,7 @@ pub(super) fn browse(list: &Browse, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         let y = rows.y + n as u16;
         let cells = &table.rows[number];
         let line = joined(cells.iter().map(String::as_str), &widths);
-        // The first column says what it is; the others are about it.
+        // The first column is the name; the others are dim.
         let (name, rest) = line.split_at(line.find("  ").unwrap_or(line.len()));
         canvas.line(rows.x + 2, y, rows.w, &Line::of(Tone::Plain, name).with(Tone::Dim, rest));
         if list.picker.selected.as_ref() == shown.get(number) {
@@ -36,7 +36,7 @@ pub(super) fn browse(list: &Browse, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     }
 }
 
-/// What is listed, of whom, how much of it, and what is odd about that.
+/// Draws the title, the owner, the counts, the filter and the loading state.
 fn head(session: &Session, list: &Browse, canvas: &mut Canvas<'_>, area: Area) {
     let used = canvas.title(area, &list.of.plural().to_uppercase(), true);
     let mut line = Line::of(Tone::Dim, "of ");
@@ -58,7 +58,7 @@ fn head(session: &Session, list: &Browse, canvas: &mut Canvas<'_>, area: Area) {
         line.push(Tone::Accent, &format!("   /{}", list.filter));
     }
     let (tone, state) = match (&list.rows.error, &list.incomplete) {
-        _ if list.asking => (Tone::Moving, "asking…".to_string()),
+        _ if list.loading => (Tone::Moving, "loading…".to_string()),
         (Some(error), _) if list.rows.value.is_some() => (Tone::Bad, format!("outdated: {}; r retries", error.badge())),
         (_, Some(error)) => (Tone::Moving, format!("incomplete: {}", error.badge())),
         _ => (Tone::Dim, String::new()),
@@ -66,14 +66,14 @@ fn head(session: &Session, list: &Browse, canvas: &mut Canvas<'_>, area: Area) {
     canvas.line_for_right(area.x + used + 3, area.y, area.w.saturating_sub(used + 4), &line.right(tone, &state));
 }
 
-/// The words where there are no rows.
-fn nothing(session: &Session, list: &Browse) -> (Tone, String) {
+/// Returns the text to show if there are no rows.
+fn empty_state(session: &Session, list: &Browse) -> (Tone, String) {
     let what = list.of.plural();
     match (&list.rows.value, &list.rows.error) {
         _ if !list.filter.is_empty() => {
             (Tone::Plain, format!("No match for “{}”.\n\nPress Esc to clear the filter.", list.filter))
         }
-        (_, Some(error)) if !list.asking => (Tone::Bad, format!("{}\n\nPress r to retry.", error.story())),
+        (_, Some(error)) if !list.loading => (Tone::Bad, format!("{}\n\nPress r to retry.", error.story())),
         (None, _) => (Tone::Dim, format!("Loading {what} of {}…", list.profile)),
         (Some(_), _) => {
             let others = session.profiles.iter().filter(|p| p.control_plane).count() > 1;
@@ -93,13 +93,13 @@ fn joined<'c>(cells: impl Iterator<Item = &'c str>, widths: &[usize]) -> String 
 }
 
 /// Draws an authentication.
-pub(super) fn sign_in(asked: &SignIn, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+pub(super) fn sign_in(page: &SignIn, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = cx.area;
     let used = canvas.title(overlay_head(area), "AUTHENTICATION", true);
     let about = Line::of(Tone::Dim, "with ")
-        .with(Tone::Plain, &asked.request.provider)
+        .with(Tone::Plain, &page.request.provider)
         .with(Tone::Dim, " in ")
-        .with(Tone::Plain, &asked.profile);
+        .with(Tone::Plain, &page.profile);
     canvas.line(used + 4, 2, area.w.saturating_sub(used + 4), &about);
-    draw_lines(canvas, area, &asked.place, &asked.shown(cx));
+    draw_lines(canvas, area, &page.place, &page.shown(cx));
 }

@@ -91,10 +91,10 @@ fn lines(view: &ThreadView<'_>, session: &Session, width: usize) -> Vec<Line> {
     let mut lines = vec![badge, Line::new()];
     let can_act = !view.is_recording && !session.is_read_only(&view.server.profile);
     let why = why(view, session);
-    let said = |lines: &mut Vec<Line>, text: &str| {
+    let push_wrapped = |lines: &mut Vec<Line>, text: &str| {
         lines.extend(wrap(text, width).iter().map(|row| Line::of(Tone::Plain, row)));
     };
-    said(&mut lines, &why.story);
+    push_wrapped(&mut lines, &why.story);
     lines.push(Line::new());
     for (label, value) in &why.evidence {
         let rows = wrap(text::head(value, MAX_VALUE), width.saturating_sub(LABEL).max(1));
@@ -162,8 +162,8 @@ fn why(view: &ThreadView<'_>, session: &Session) -> Why {
             actions: vec![("stream.cancel", "cancel the queued run".into())],
             ..Why::default()
         },
-        ThreadStatus::Running { nodes: at_work, .. } => {
-            let place = if at_work.is_empty() { String::new() } else { format!(" in {}", nodes(at_work)) };
+        ThreadStatus::Running { nodes: active, .. } => {
+            let place = if active.is_empty() { String::new() } else { format!(" in {}", nodes(active)) };
             Why {
                 story: format!("{name} is running{place}."),
                 actions: vec![("stream.cancel", "cancel the run: finished steps are kept".into())],
@@ -185,21 +185,21 @@ fn why(view: &ThreadView<'_>, session: &Session) -> Why {
         ThreadStatus::Cancelled { next, .. } => {
             let lost = if next.is_empty() { String::new() } else { format!(" Next is {}; its unfinished work is lost.", nodes(next)) };
             let again = format!("continue: runs {} again from its start. Calls it already made are repeated.", nodes(next));
-            let go_on = (!next.is_empty()).then_some(("stream.answer", again));
+            let resume = (!next.is_empty()).then_some(("stream.answer", again));
             Why {
                 story: format!("{name} was cancelled. Its finished steps are saved.{lost}"),
-                actions: go_on.into_iter().chain([new_run(" with new input")]).collect(),
+                actions: resume.into_iter().chain([new_run(" with new input")]).collect(),
                 ..Why::default()
             }
         }
         ThreadStatus::Edited { next, .. } => {
-            let go_on = format!("continue: runs {}; an open question is asked again", nodes(next));
+            let resume = format!("continue: runs {}; an open question is asked again", nodes(next));
             Why {
                 story: match next.is_empty() {
                     true => "The state was edited after the last run.".into(),
                     false => format!("The state was edited and not continued since. Next is {}.", nodes(next)),
                 },
-                actions: (!next.is_empty()).then_some(("stream.answer", go_on)).into_iter().chain([new_run("")]).collect(),
+                actions: (!next.is_empty()).then_some(("stream.answer", resume)).into_iter().chain([new_run("")]).collect(),
                 ..Why::default()
             }
         }
@@ -321,7 +321,7 @@ fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'static str, Stri
         _ => known.runs().last().and_then(|run| run.run_id.as_deref()),
     };
     if let Some(run) = run_id.and_then(|id| known.record(id)) {
-        evidence.push(("run", run_told(run)));
+        evidence.push(("run", run_summary(run)));
     }
     let active = known.runs().iter().filter(|run| !run.outcome.is_over()).count();
     let checked = known.loaded().map(|loaded| format!(" (checked {} ago)", since(now, loaded.at))).unwrap_or_default();
@@ -337,14 +337,14 @@ fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'static str, Stri
     evidence
 }
 
-fn run_told(run: &RunFacts) -> String {
-    let mut told = format!("{} · {}", text::short_id(&run.run_id), run.status);
+fn run_summary(run: &RunFacts) -> String {
+    let mut summary = format!("{} · {}", text::short_id(&run.run_id), run.status);
     for (what, nodes) in [("interrupt_before", &run.interrupt_before), ("interrupt_after", &run.interrupt_after)] {
         if !nodes.is_empty() {
-            told.push_str(&format!(" · {what} {}", nodes.join(", ")));
+            summary.push_str(&format!(" · {what} {}", nodes.join(", ")));
         }
     }
-    told
+    summary
 }
 
 fn capital(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! The lines of a tree: of each value its key, its type by its look, and its size; of a long text the pieces.
+//! The lines of a tree: the key, value and size of each node, and the pieces of expanded texts.
 
 use super::{Tree, node_of, part_of};
 use crate::widgets::line::{Line, Tone, wrap};
@@ -7,21 +7,21 @@ use runtail_core::text;
 use runtail_stream::projection::difference::ChangeKind;
 use runtail_stream::projection::document::{Doc, Kind, head, plain};
 
-/// Containers from so many bytes on say how many.
-const HEAVY: u64 = 1000;
-/// Levels that are indented; deeper ones say how deep they are.
-const LEVELS: u32 = 20;
-/// Columns from which on something can be said in them.
-const LEAST: usize = 12;
-/// Columns left free for how much a value grew.
+/// Containers larger than this many bytes show their size.
+const SIZE_ABOVE: u64 = 1000;
+/// Maximum levels of indentation; deeper lines show their depth as a number.
+const MAX_LEVELS: u32 = 20;
+/// Minimum columns for the gist of a folded node.
+const MIN_GIST: usize = 12;
+/// Columns reserved for how much a value grew.
 const GROWTH: usize = 12;
-/// Bytes of a text that tells what an object is.
-const GIST: usize = 200;
-/// Bytes of a key that are shown.
-const KEY: usize = 200;
+/// Maximum bytes of each text in a gist.
+const MAX_GIST: usize = 200;
+/// Maximum bytes of a shown key.
+const MAX_KEY: usize = 200;
 
 impl Tree {
-    /// The lines of an entry.
+    /// Returns the lines of an entry.
     pub(crate) fn lines_of(&self, key: u64) -> Vec<Line> {
         let (node, part) = (node_of(key), part_of(key));
         if part == 0 {
@@ -32,7 +32,7 @@ impl Tree {
         self.piece(node, part).into_iter().map(line).collect()
     }
 
-    /// One line of the tree.
+    /// Returns one line of the tree.
     pub fn line(&self, spot: Spot) -> Line {
         if node_of(spot.key) >= self.doc.len() {
             return Line::new();
@@ -40,7 +40,7 @@ impl Tree {
         self.lines_of(spot.key).into_iter().nth(spot.line).unwrap_or_default()
     }
 
-    /// A piece of a text that is shown whole, broken into lines.
+    /// Returns a piece of an expanded text, broken into lines.
     pub(crate) fn piece(&self, node: u32, part: u32) -> Vec<String> {
         if node >= self.doc.len() {
             return vec![String::new()];
@@ -48,24 +48,24 @@ impl Tree {
         let chunks = self.doc.chunks(node);
         let number = (part as usize).saturating_sub(1);
         let text = chunks.text(number);
-        // The next piece begins on a line of its own anyhow.
+        // The next piece begins on a new line in any case.
         let text = text.strip_suffix('\n').filter(|_| number + 1 < chunks.count()).unwrap_or(&text);
         wrap(text, self.width.saturating_sub(self.indent(node) + 4))
     }
 
     fn indent(&self, node: u32) -> usize {
         let marks = if self.marks.is_some() { 2 } else { 0 };
-        2 * self.doc.depth(node).min(LEVELS) as usize + marks
+        2 * self.doc.depth(node).min(MAX_LEVELS) as usize + marks
     }
 
-    /// While the first text is read: that it is, and what is known of it.
+    /// Returns the progress and the outline to show while the first text is parsed.
     pub(crate) fn outline_lines(&self) -> Vec<Line> {
         let Some((done, all)) = self.progress() else { return Vec::new() };
         let share = done * 100 / all.max(1);
         let mut lines = vec![
             Line::of(Tone::Moving, "◐ ")
                 .with(Tone::Plain, &format!("reading {} …", text::bytes(all as u64)))
-                .with(Tone::Dim, &format!(" {share} %")),
+                .with(Tone::Dim, &format!(" {share}%")),
         ];
         lines.extend(self.outline.iter().map(|(key, size)| {
             let weight = text::bytes(*size as u64);
@@ -83,7 +83,7 @@ impl Tree {
             Some(None) => line.push(Tone::Plain, "  "),
             None => {}
         }
-        line.push(Tone::Dim, &"  ".repeat(doc.depth(node).min(LEVELS) as usize));
+        line.push(Tone::Dim, &"  ".repeat(doc.depth(node).min(MAX_LEVELS) as usize));
         line.push(
             Tone::Dim,
             match (doc.has_children(node), self.is_folded(node)) {
@@ -92,12 +92,12 @@ impl Tree {
                 _ => "  ",
             },
         );
-        if doc.depth(node) > LEVELS {
+        if doc.depth(node) > MAX_LEVELS {
             line.push(Tone::Dim, &format!("‹{}› ", doc.depth(node)));
         }
         match doc.key(node) {
             Some(key) => {
-                let name = if key.len() > KEY { head(key, KEY).0 + "…" } else { plain(key).into_owned() };
+                let name = if key.len() > MAX_KEY { head(key, MAX_KEY).0 + "…" } else { plain(key).into_owned() };
                 line.push(Tone::Accent, &name);
                 line.push(Tone::Dim, ": ");
             }
@@ -113,17 +113,17 @@ impl Tree {
                     line.push(Tone::Dim, brackets);
                 } else {
                     let s = if count == 1 { "" } else { "s" };
-                    let weight = if size > HEAVY { format!(", {}", text::bytes(size)) } else { String::new() };
+                    let weight = if size > SIZE_ABOVE { format!(", {}", text::bytes(size)) } else { String::new() };
                     line.push(Tone::Dim, &format!("{} {noun}{s}{weight}", text::count(count.into())));
                     if doc.depth(node) > 0 && self.is_folded(node) {
                         self.push_gist(&mut line, node);
                     }
                 }
             }
-            Kind::Text if self.shown_whole(node) => {
+            Kind::Text if self.is_expanded(node) => {
                 line.push(Tone::Dim, &format!("text, {}", text::bytes(size.saturating_sub(2))));
             }
-            Kind::Other if self.shown_whole(node) => line.push(Tone::Dim, &text::bytes(size)),
+            Kind::Other if self.is_expanded(node) => line.push(Tone::Dim, &text::bytes(size)),
             Kind::Text => self.push_text(&mut line, node),
             Kind::Other => {
                 let raw = doc.value(node);
@@ -157,7 +157,7 @@ impl Tree {
         line
     }
 
-    /// What is folded, in a few words: what it says of itself, else how it begins.
+    /// Adds the gist of a folded container, or the beginning of its JSON.
     fn push_gist(&self, line: &mut Line, node: u32) {
         let growth = if self.marks.is_some() { GROWTH } else { 0 };
         let room = self.width.saturating_sub(line.width() + growth);
@@ -166,7 +166,7 @@ impl Tree {
             false => (Tone::Plain, gist),
             true => (Tone::Dim, format!("  {}", text::head(self.doc.value(node), 4 * room))),
         };
-        if room > LEAST {
+        if room > MIN_GIST {
             line.push(tone, &text::fit(&text::clean(&words), room));
         }
     }
@@ -175,15 +175,14 @@ impl Tree {
         let raw = self.doc.value(node);
         let size = self.doc.size(node).saturating_sub(2);
         let room = self.width.saturating_sub(line.width());
-        // A column takes six bytes at most as it is written; more than that is never on the line.
+        // An escape such as \u00e9 takes six bytes for one column, so more than this never fits on the line.
         let (shown, all) = head(raw, room * 6 + 16);
         let value = text::clean(&shown);
         if text::width(&value) > room || !all {
             let more = format!("  {}", text::bytes(size));
             line.push(Tone::Plain, &text::fit(&value, room.saturating_sub(text::width(&more))));
             line.push(Tone::Dim, &more);
-        } else if value.is_empty() || reads_otherwise(&value) {
-            // Without quotes it would look like something else.
+        } else if value.is_empty() || needs_quotes(&value) {
             line.push(Tone::Plain, &format!("\"{value}\""));
         } else {
             line.push(Tone::Plain, &value);
@@ -191,12 +190,12 @@ impl Tree {
     }
 }
 
-/// Whether a text looks like a number or a word of JSON.
-fn reads_otherwise(text: &str) -> bool {
+/// Returns whether an unquoted text would look like a number or a JSON keyword.
+fn needs_quotes(text: &str) -> bool {
     matches!(text, "true" | "false" | "null") || (text.len() < 40 && text.parse::<f64>().is_ok())
 }
 
-/// What an object says of itself: the type and the text of a message, the name and the time of a record.
+/// Describes an object by its own fields: type or role, name, and text or title.
 pub fn gist(doc: &Doc, node: u32) -> String {
     if doc.kind(node) != Kind::Object {
         return String::new();
@@ -204,24 +203,24 @@ pub fn gist(doc: &Doc, node: u32) -> String {
     let field = |of: u32, wanted: &str| doc.children(of).take(64).find(|child| doc.key(*child) == Some(wanted));
     let text = |of: u32, wanted: &str| {
         let field = field(of, wanted)?;
-        (doc.kind(field) == Kind::Text && doc.size(field) > 2).then(|| head(doc.value(field), GIST).0)
+        (doc.kind(field) == Kind::Text && doc.size(field) > 2).then(|| head(doc.value(field), MAX_GIST).0)
     };
-    // The first of a list that has it: the text among a message's blocks, the first call's name.
+    // The first item of a list that has the field, such as a text block of a message or the name of a tool call.
     let within = |list: &str, wanted: &str| {
         let list = field(node, list).filter(|list| doc.kind(*list) == Kind::Array)?;
         doc.children(list).take(16).find_map(|item| text(item, wanted))
     };
-    let said = text(node, "\"content\"").or_else(|| within("\"content\"", "\"text\""));
-    let said = said.or_else(|| Some(format!("→ {}", within("\"tool_calls\"", "\"name\"")?)));
+    let content = text(node, "\"content\"").or_else(|| within("\"content\"", "\"text\""));
+    let content = content.or_else(|| Some(format!("→ {}", within("\"tool_calls\"", "\"name\"")?)));
     let words = [
         text(node, "\"type\"").or_else(|| text(node, "\"role\"")),
         text(node, "\"name\""),
-        said.or_else(|| text(node, "\"text\"")).or_else(|| text(node, "\"title\"")),
+        content.or_else(|| text(node, "\"text\"")).or_else(|| text(node, "\"title\"")),
     ];
     words.into_iter().flatten().map(|word| format!(" · {word}")).collect()
 }
 
-/// The sign of a change.
+/// Returns the glyph of a change.
 pub fn change_glyph(kind: ChangeKind) -> &'static str {
     match kind {
         ChangeKind::Added => "+",
@@ -231,7 +230,7 @@ pub fn change_glyph(kind: ChangeKind) -> &'static str {
     }
 }
 
-/// The look of a change.
+/// Returns the tone of a change.
 pub fn change_tone(kind: ChangeKind) -> Tone {
     match kind {
         ChangeKind::Added => Tone::Good,

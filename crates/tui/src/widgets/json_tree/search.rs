@@ -1,5 +1,5 @@
-//! Searching a document's keys and values. A large document is searched beside the screen, and what is found is shown as it
-//! comes.
+//! Searches the keys and values of a document. A large document is searched in the background; matches are shown as they are
+//! found.
 
 use super::{Tree, key};
 use crate::widgets::jobs::{AT_ONCE, Task, Work};
@@ -10,35 +10,35 @@ use runtail_core::text;
 use runtail_stream::projection::document::{Chunks, Doc, Kind, plain};
 use std::sync::Arc;
 
-/// Most places that are kept.
+/// Maximum number of matches kept.
 const MAX_FOUND: usize = 1_000_000;
 
-/// A place that was found.
+/// A match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// The node whose key or value it is.
+    /// The node whose key or value matches.
     pub node: u32,
-    /// The piece of its text, where that is long.
+    /// The matching piece of its text, from 0.
     pub piece: u32,
 }
 
-/// What is searched for, and where it is.
+/// A search with its matches.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Search {
     pattern: Pattern,
-    /// Nodes whose key or plain value contains the text, in their order.
+    /// The matches so far, in document order.
     found: Vec<Found>,
-    /// Which of them was gone to.
-    at: usize,
-    /// The first node that was not looked at.
+    /// The index of the current match.
+    current: usize,
+    /// The first node that was not searched yet.
     upto: u32,
-    /// The cursor is to go to the first place from this node on, as soon as it is known.
-    wanted: Option<u32>,
-    /// The search beside the screen.
+    /// The node from which on the first match becomes the current one as soon as it is found.
+    jump_from: Option<u32>,
+    /// The job of a search in the background.
     pub(crate) work: Option<Work>,
 }
 
-/// A search that goes on.
+/// A search in progress.
 #[derive(Debug)]
 pub struct Searching {
     doc: Arc<Doc>,
@@ -47,22 +47,22 @@ pub struct Searching {
 }
 
 impl Searching {
-    /// Begins with a document's first node.
+    /// Starts at the first node of a document.
     pub fn new(doc: Arc<Doc>, pattern: Pattern) -> Searching {
         Searching { doc, pattern, upto: 0 }
     }
 
-    /// The first node that was not looked at.
+    /// Returns the first node that was not searched yet.
     pub fn upto(&self) -> u32 {
         self.upto
     }
 
-    /// Whether all were.
+    /// Returns whether all nodes were searched.
     pub fn is_done(&self) -> bool {
         self.upto >= self.doc.len()
     }
 
-    /// Looks at about so many bytes more.
+    /// Searches about this many more bytes. Returns the matches.
     pub fn step(&mut self, bytes: usize) -> Vec<Found> {
         let mut found = Vec::new();
         let mut left = bytes;
@@ -74,7 +74,7 @@ impl Searching {
                 let piece = if leaf && !in_key { self.piece(node) } else { 0 };
                 found.push(Found { node, piece });
             }
-            // Each node costs something, however short it is.
+            // Short nodes have a cost too.
             left = left.saturating_sub(16 + if leaf { self.doc.size(node) as usize } else { 0 });
             self.upto += 1;
         }
@@ -89,7 +89,7 @@ impl Searching {
         }
     }
 
-    /// The first piece of a text that holds what is searched for, or begins it.
+    /// Returns the first piece of a text that contains a match, or the beginning of one.
     fn piece(&self, node: u32) -> u32 {
         let chunks: Chunks<'_> = self.doc.chunks(node);
         let count = chunks.count();
@@ -100,61 +100,61 @@ impl Searching {
     }
 }
 
-/// Columns that what is searched for may take, so that the rest of the line stays.
+/// Maximum columns of the pattern, so that there is room for the rest of the line.
 const SEARCH_ROOM: usize = 40;
 
 impl Tree {
-    /// What is searched for in a document, and which hit of how many the cursor is at.
+    /// Returns a line with the pattern, the number of the current match and the number of matches.
     pub fn search_line(&self) -> Option<Line> {
         let (at, count) = self.search_place()?;
         let mut line = Line::of(Tone::Accent, "/");
         line.push(Tone::Strong, &text::fit(&text::clean(self.search_text()), SEARCH_ROOM));
         let hits = text::count(count as u64);
-        let told = match (self.search_progress(), at, count) {
-            (Some(share), ..) => format!(" {share} % searched, {hits} found"),
+        let status = match (self.search_progress(), at, count) {
+            (Some(share), ..) => format!(" {share}% searched, {hits} found"),
             (None, _, 0) => " no hit".to_string(),
             (None, 0, _) => format!(" {hits} found"),
             (None, at, _) => format!(" {} of {hits}", text::count(at as u64)),
         };
-        line.push(if self.search_progress().is_some() { Tone::Moving } else { Tone::Plain }, &told);
+        line.push(if self.search_progress().is_some() { Tone::Moving } else { Tone::Plain }, &status);
         if let Some(problem) = self.search_problem() {
             line.push(Tone::Moving, &format!(" ? {problem}"));
         }
         Some(line)
     }
 
-    /// What is searched for.
+    /// Returns the pattern as it was typed.
     pub fn search_text(&self) -> &str {
         self.search.pattern.text()
     }
 
-    /// Which place of how many the search stands at, counted from 1; nothing where nothing is searched for.
+    /// Returns the number of the current match from 1 (0 for none), and the number of matches; `None` without a search.
     pub fn search_place(&self) -> Option<(usize, usize)> {
-        let Search { pattern, found, at, wanted, .. } = &self.search;
-        let at = if found.is_empty() || wanted.is_some() { 0 } else { at + 1 };
-        (!pattern.is_empty()).then_some((at, found.len()))
+        let Search { pattern, found, current, jump_from, .. } = &self.search;
+        let number = if found.is_empty() || jump_from.is_some() { 0 } else { current + 1 };
+        (!pattern.is_empty()).then_some((number, found.len()))
     }
 
-    /// What has to be said about what is searched for, in words: that it is no regular expression.
+    /// Returns a warning about the pattern, such as an invalid regular expression.
     pub fn search_problem(&self) -> Option<&str> {
         self.search.pattern.problem()
     }
 
-    /// How much of the document was searched, in percent, while the search goes on.
+    /// Returns the progress of a running search in percent.
     pub fn search_progress(&self) -> Option<u32> {
         self.search.work.as_ref()?;
         Some((u64::from(self.search.upto) * 100 / u64::from(self.doc.len().max(1))) as u32)
     }
 
-    /// Searches keys and plain values for a regular expression, and goes to the first place from the cursor on.
+    /// Searches keys and values for a regular expression, and moves to the first match from the cursor on.
     pub fn search(&mut self, text: &str) {
-        // Each letter that is typed looks from where the typing began, as far as it got.
-        let here = self.search.wanted.or(self.under_cursor()).unwrap_or(0);
-        self.search = Search { pattern: Pattern::new(text), wanted: Some(here), ..Search::default() };
+        // While the pattern is typed and no match is found yet, every search starts at the same node.
+        let here = self.search.jump_from.or(self.under_cursor()).unwrap_or(0);
+        self.search = Search { pattern: Pattern::new(text), jump_from: Some(here), ..Search::default() };
         self.begin_search();
     }
 
-    /// The same search in another document; the cursor stays.
+    /// Repeats the search in a new document without moving the cursor.
     pub(crate) fn search_again(&mut self) {
         let pattern = std::mem::take(&mut self.search.pattern);
         self.search = Search { pattern, ..Search::default() };
@@ -164,18 +164,18 @@ impl Tree {
     fn begin_search(&mut self) {
         let pattern = self.search.pattern.clone();
         if pattern.is_empty() || self.doc.is_empty() {
-            self.search.wanted = None;
+            self.search.jump_from = None;
         } else if self.doc.bytes() <= AT_ONCE {
             let mut searching = Searching::new(self.doc.clone(), pattern);
             let found = searching.step(usize::MAX);
-            self.take_found(&found, searching.upto());
+            self.add_found(&found, searching.upto());
         } else {
             self.search.work = Some(Work::new(Task::search(self.doc.clone(), pattern)));
         }
     }
 
-    /// Takes the places that were found, up to a node.
-    pub(crate) fn take_found(&mut self, found: &[Found], upto: u32) {
+    /// Adds matches found up to a node.
+    pub(crate) fn add_found(&mut self, found: &[Found], upto: u32) {
         let room = MAX_FOUND.saturating_sub(self.search.found.len()).min(found.len());
         self.search.found.extend(&found[..room]);
         self.search.upto = upto;
@@ -183,40 +183,40 @@ impl Tree {
         if over {
             self.search.work = None;
         }
-        let Some(here) = self.search.wanted else { return };
-        // From the cursor on, and where there is nothing from the start.
+        let Some(here) = self.search.jump_from else { return };
+        // The first match from the cursor on, otherwise the first of all.
         let at = self.search.found.partition_point(|found| found.node < here);
         if at < self.search.found.len() || over {
-            self.search.wanted = None;
-            self.search.at = if at < self.search.found.len() { at } else { 0 };
+            self.search.jump_from = None;
+            self.search.current = if at < self.search.found.len() { at } else { 0 };
             self.go_to_match();
         }
     }
 
-    /// Goes to the next place, or to the one before, round the ends.
+    /// Moves to the next or previous match, and wraps around at the ends.
     pub fn next_match(&mut self, forward: bool) {
         let count = self.search.found.len();
-        if count == 0 || self.search.wanted.is_some() {
+        if count == 0 || self.search.jump_from.is_some() {
             return;
         }
         let here = self.under_cursor().unwrap_or(0);
-        let known = self.search.found.get(self.search.at).is_some_and(|found| found.node == here);
-        self.search.at = match (known, forward) {
-            (true, true) => (self.search.at + 1) % count,
-            (true, false) => (self.search.at + count - 1) % count,
-            // From where the reader is by now.
+        let known = self.search.found.get(self.search.current).is_some_and(|found| found.node == here);
+        self.search.current = match (known, forward) {
+            (true, true) => (self.search.current + 1) % count,
+            (true, false) => (self.search.current + count - 1) % count,
+            // The cursor was moved since, so continue from there.
             (false, true) => self.search.found.partition_point(|found| found.node <= here) % count,
             (false, false) => (self.search.found.partition_point(|found| found.node < here) + count - 1) % count,
         };
         self.go_to_match();
     }
 
-    /// Puts the cursor on the place that the search stands at, unfolding what hides it.
+    /// Moves the cursor to the current match, and unfolds its ancestors.
     fn go_to_match(&mut self) {
-        let Some(&Found { node, piece }) = self.search.found.get(self.search.at) else { return };
+        let Some(&Found { node, piece }) = self.search.found.get(self.search.current) else { return };
         self.go_to(node);
-        // A text that is longer than its line is shown whole where the match is, with the cursor on the match's line.
-        if !self.is_text(node) || self.doc.value(node).len() <= self.width {
+        // A text that is longer than its line is expanded, with the cursor on the line of the match.
+        if !self.is_expandable(node) || self.doc.value(node).len() <= self.width {
             return;
         }
         let pattern = &self.search.pattern;

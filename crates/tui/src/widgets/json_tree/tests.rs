@@ -1,4 +1,4 @@
-//! Trees over documents of all shapes and sizes.
+//! Trees of documents of all shapes and sizes.
 
 use super::*;
 use crate::widgets::jobs::Task;
@@ -28,29 +28,29 @@ fn lines(tree: &Tree) -> Vec<String> {
     scroll::window(tree, Spot::default(), 1000).map(|spot| words(&tree.line(spot))).collect()
 }
 
-/// All lines that there are, one by one.
+/// Counts all lines by stepping through them.
 fn count(tree: &Tree) -> usize {
     scroll::window(tree, Spot::default(), usize::MAX).count()
 }
 
-fn put(tree: &mut Tree, row: usize) {
+fn set_cursor(tree: &mut Tree, row: usize) {
     let spot = scroll::window(&*tree, Spot::default(), usize::MAX).nth(row).unwrap();
     tree.place.cursor = spot;
 }
 
-fn again(tree: &mut Tree, text: &str) {
+fn replace(tree: &mut Tree, text: &str) {
     tree.show(Arc::<str>::from(text).into(), 1, Vec::new());
 }
 
-/// The next work that a tree asks for, under a number.
+/// Starts the next job of a tree under a number. Returns its task.
 pub(crate) fn begin(tree: &mut Tree, number: u64) -> Option<Task> {
-    let work = tree.works_mut().next()?;
-    work.number = number;
-    Some(work.task.clone())
+    let run_jobs = tree.works_mut().next()?;
+    run_jobs.number = number;
+    Some(run_jobs.task.clone())
 }
 
-/// Does the work that a tree asks for, and what follows from it; `each` sees it after each step.
-pub(crate) fn work_on(tree: &mut Tree, mut each: impl FnMut(&Tree)) {
+/// Runs all jobs of a tree, including those that follow from them. Calls `each` after every step.
+pub(crate) fn run_jobs_with(tree: &mut Tree, mut each: impl FnMut(&Tree)) {
     for number in 1.. {
         let Some(task) = begin(tree, number) else { return };
         for part in parts(&task) {
@@ -60,8 +60,8 @@ pub(crate) fn work_on(tree: &mut Tree, mut each: impl FnMut(&Tree)) {
     }
 }
 
-fn work(tree: &mut Tree) {
-    work_on(tree, |_| {});
+fn run_jobs(tree: &mut Tree) {
+    run_jobs_with(tree, |_| {});
 }
 
 fn large(items: usize) -> String {
@@ -71,7 +71,7 @@ fn large(items: usize) -> String {
 }
 
 #[test]
-fn a_small_document_is_open() {
+fn a_small_document_is_initially_unfolded() {
     let tree = Tree::new(r#"{"a": [1, {"b": null}], "c": "x\ny", "d": {}, "e": "7", "f": ""}"#.into());
     assert_eq!(
         lines(&tree),
@@ -90,20 +90,20 @@ fn a_small_document_is_open() {
 }
 
 #[test]
-fn folding_by_path_survives_a_newer_state() {
+fn folding_and_cursor_are_kept_by_path_in_a_new_state() {
     let mut tree = Tree::new(r#"{"a": [1, 2], "b": 1}"#.into());
-    put(&mut tree, 1);
+    set_cursor(&mut tree, 1);
     tree.toggle();
     assert_eq!(lines(&tree), ["▾ 2 fields", "  ▸ a: 2 items  [1, 2]", "    b: 1"]);
-    again(&mut tree, r#"{"z": 0, "a": [1, 2, 3], "b": 2}"#);
+    replace(&mut tree, r#"{"z": 0, "a": [1, 2, 3], "b": 2}"#);
     assert_eq!(lines(&tree), ["▾ 3 fields", "    z: 0", "  ▸ a: 3 items  [1, 2, 3]", "    b: 2"]);
     assert_eq!(tree.path_under_cursor().as_deref(), Some("a"), "the cursor stays on its path");
-    again(&mut tree, r#"{"b": 2}"#);
+    replace(&mut tree, r#"{"b": 2}"#);
     assert_eq!(tree.path_under_cursor().as_deref(), Some("."));
 }
 
 #[test]
-fn what_is_folded_says_what_it_is() {
+fn folded_objects_show_a_gist() {
     let messages = [
         json!({"type": "human", "content": "Where is\nit?"}),
         json!({"role": "ai", "name": "helper", "content": [{"type": "image"}, {"type": "text", "text": "There."}]}),
@@ -113,7 +113,7 @@ fn what_is_folded_says_what_it_is() {
     let mut tree = Tree::new(json!({ "messages": messages }).to_string().into());
     tree.prepare(60, 40);
     for row in 2..6 {
-        put(&mut tree, row);
+        set_cursor(&mut tree, row);
         tree.fold();
     }
     let shown = lines(&tree).join("\n");
@@ -124,7 +124,7 @@ fn what_is_folded_says_what_it_is() {
 }
 
 #[test]
-fn no_json_is_shown_as_it_is() {
+fn invalid_json_is_shown_as_received() {
     assert_eq!(lines(&Tree::new("oops {".into())), ["  oops {"]);
     assert_eq!(lines(&Tree::new("{oops".into())), ["  {oops"]);
     assert_eq!(lines(&Tree::new("\"just text\"".into())), ["  just text"]);
@@ -152,11 +152,11 @@ fn depth_overflows_neither_the_stack_nor_the_screen() {
 }
 
 #[test]
-fn a_long_text_is_cut_and_opens() {
+fn a_long_text_is_cut_and_can_be_expanded() {
     let mut tree = Tree::new(format!(r#"{{"a":"{}"}}"#, "word ".repeat(60)).into());
     tree.prepare(40, 20);
     assert!(lines(&tree)[1].ends_with("…  300 B"), "{:?}", lines(&tree));
-    put(&mut tree, 1);
+    set_cursor(&mut tree, 1);
     tree.toggle();
     assert!(lines(&tree).len() > 8);
     assert_eq!(lines(&tree)[1], "    a: text, 300 B");
@@ -166,16 +166,16 @@ fn a_long_text_is_cut_and_opens() {
 }
 
 #[test]
-fn five_megabytes_without_a_space_are_read_line_by_line() {
+fn a_text_of_five_megabytes_without_spaces_can_be_scrolled() {
     let text = "x".repeat(5_000_000);
     let mut tree = Tree::new(format!(r#"{{"a":"{text}","b":1}}"#).into());
-    work(&mut tree);
+    run_jobs(&mut tree);
     tree.prepare(80, 10);
     tree.place.step(&tree.clone(), 10, 1);
     tree.toggle();
     tree.prepare(80, 10);
     assert_eq!(words(&tree.window()[1].0), "    a: text, 5.0 MB");
-    // To the end of it, in one step.
+    // To its end, in one step.
     tree.place.to_end(&tree.clone(), 10, false);
     assert_eq!(tree.path_under_cursor().as_deref(), Some("b"));
     tree.place.step(&tree.clone(), 10, -1);
@@ -185,33 +185,33 @@ fn five_megabytes_without_a_space_are_read_line_by_line() {
     assert_eq!(tree.value_under_cursor().map(|value| value.len()), Some(5_000_000));
     let pieces = tree.doc.chunks(1).count() as u32;
     let shown: Vec<usize> = [1, 2, 3].map(|part| tree.piece(1, part).iter().map(String::len).sum()).into();
-    assert!(pieces > 600 && shown == [8192; 3], "no letter is lost or shown twice: {shown:?}");
+    assert!(pieces > 600 && shown == [8192; 3], "no character is lost or shown twice: {shown:?}");
 }
 
 #[test]
-fn a_large_text_is_read_beside_the_screen() {
+fn a_large_text_is_parsed_in_the_background() {
     let text: Arc<str> = large(20_000).into();
     let mut tree = Tree::empty();
     tree.show(text.clone().into(), 7, vec![("messages".into(), 2_600_000), ("turn".into(), 5)]);
     tree.prepare(60, 10);
     let shown: Vec<String> = tree.window().iter().map(|(line, _)| words(line)).collect();
-    assert_eq!(shown, ["◐ reading 2.8 MB … 0 %", "    messages: 2.6 MB", "    turn: 5 B"]);
+    assert_eq!(shown, ["◐ reading 2.8 MB … 0%", "    messages: 2.6 MB", "    turn: 5 B"]);
     assert_eq!((tree.tag(), tree.under_cursor(), tree.value_under_cursor()), (None, None, None));
-    // Keys that are pressed meanwhile break nothing.
+    // Keys that are pressed meanwhile do nothing harmful.
     tree.toggle();
     tree.fold();
     tree.unfold();
     tree.fold_all(false);
     tree.search("x");
     tree.next_match(true);
-    work(&mut tree);
+    run_jobs(&mut tree);
     tree.prepare(60, 10);
     assert_eq!((tree.tag(), tree.progress()), (Some(7), None));
     assert_eq!(words(&tree.window()[0].0), "▾ 2 fields, 2.8 MB");
 }
 
 #[test]
-fn texts_that_come_while_one_is_read_leave_only_the_newest() {
+fn of_texts_that_arrive_during_a_job_only_the_newest_is_parsed() {
     let mut tree = Tree::new(r#"{"old":1}"#.into());
     let texts: Vec<Excerpt> = (0..3).map(|n| Arc::<str>::from(large(8_000 + n)).into()).collect();
     tree.show(texts[0].clone(), 1, Vec::new());
@@ -219,43 +219,43 @@ fn texts_that_come_while_one_is_read_leave_only_the_newest() {
     for (n, text) in texts.iter().enumerate().skip(1) {
         tree.show(text.clone(), n as u64 + 1, Vec::new());
     }
-    assert_eq!((tree.works().count(), tree.tag(), count(&tree)), (1, Some(0), 2), "the old one stays as long");
+    assert_eq!((tree.works().count(), tree.tag(), count(&tree)), (1, Some(0), 2), "the old one stays until then");
     for part in parts(&task) {
         tree.take(8, &part);
-        assert_eq!(tree.tag(), Some(0), "nobody asked for that");
+        assert_eq!(tree.tag(), Some(0), "an unknown job number");
         tree.take(9, &part);
     }
-    assert_eq!(tree.tag(), Some(1), "what was begun is shown");
-    work(&mut tree);
-    assert_eq!((tree.tag(), tree.works().count()), (Some(3), 0), "and then the newest");
-    // A small text needs no waiting, and ends it.
+    assert_eq!(tree.tag(), Some(1), "the started job is shown");
+    run_jobs(&mut tree);
+    assert_eq!((tree.tag(), tree.works().count()), (Some(3), 0), "then the newest text");
+    // A small text is parsed at once, and cancels the job.
     tree.show(texts[0].clone(), 4, Vec::new());
-    again(&mut tree, "[1]");
+    replace(&mut tree, "[1]");
     assert_eq!((tree.works().count(), lines(&tree)), (0, vec!["▾ 1 item".to_string(), "    0: 1".to_string()]));
 }
 
 #[test]
-fn where_reading_breaks_off_the_next_text_is_read() {
+fn after_a_failed_job_the_next_text_is_parsed() {
     let mut tree = Tree::new("[1]".into());
     let texts: Vec<Excerpt> = (0..3).map(|n| Arc::<str>::from(large(8_000 + n)).into()).collect();
     tree.show(texts[0].clone(), 1, Vec::new());
     begin(&mut tree, 9).unwrap();
     tree.show(texts[1].clone(), 2, Vec::new());
     tree.take(9, &Part::Failed);
-    work(&mut tree);
+    run_jobs(&mut tree);
     assert_eq!((tree.tag(), tree.works().count()), (Some(2), 0));
-    // What nobody has begun to read gives way, and does not come back.
+    // A text whose job was not started is replaced by the newer one.
     tree.show(texts[2].clone(), 3, Vec::new());
     tree.show(texts[0].clone(), 4, Vec::new());
-    work(&mut tree);
+    run_jobs(&mut tree);
     assert_eq!((tree.tag(), tree.works().count()), (Some(4), 0));
 }
 
 #[cfg(debug_assertions)]
 #[test]
-fn a_screen_costs_what_is_on_it() {
+fn the_cost_of_a_screen_depends_on_its_visible_lines() {
     let mut tree = Tree::new(large(10_000).into());
-    work(&mut tree);
+    run_jobs(&mut tree);
     tree.fold_all(false);
     assert!(tree.doc.len() > 50_000);
     let changes: [fn(&mut Tree); 7] = [
@@ -278,7 +278,7 @@ fn a_screen_costs_what_is_on_it() {
 }
 
 #[test]
-fn what_changed_is_marked() {
+fn changes_are_marked() {
     let mut tree = Tree::new(r#"{"a":{"x":1,"y":[]},"b":"one two","c":[1,2]}"#.into());
     let old = Arc::new(Doc::new(Arc::<str>::from(r#"{"a":{"x":2,"y":[]},"b":"one","c":[1]}"#)));
     tree.set_marks(Some(Difference::of(old, tree.doc.clone()).marks()));
@@ -316,20 +316,20 @@ proptest! {
     }
 
     #[test]
-    fn there_and_back_are_the_same_lines(value in arb_json(), steps in proptest::collection::vec((0u8..8, 0usize..40), 0..20)) {
+    fn stepping_forward_and_back_visits_the_same_lines(value in arb_json(), steps in proptest::collection::vec((0u8..8, 0usize..40), 0..20)) {
         let mut tree = Tree::new(value.to_string().into());
         tree.prepare(24, 6);
-        for (what, row) in steps {
+        for (step, row) in steps {
             let rows = count(&tree);
-            match what {
-                0 => put(&mut tree, row % rows),
+            match step {
+                0 => set_cursor(&mut tree, row % rows),
                 1 => tree.toggle(),
                 2 => tree.fold(),
                 3 => tree.unfold(),
                 4 => tree.fold_all(row % 2 == 0),
                 5 => tree.search("a"),
                 6 => tree.next_match(row % 2 == 0),
-                _ => again(&mut tree, &value.to_string()),
+                _ => replace(&mut tree, &value.to_string()),
             }
             tree.prepare(24, 6);
             let forward: Vec<u64> = std::iter::successors(Some(0), |key| tree.next(*key)).collect();

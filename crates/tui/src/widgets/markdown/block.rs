@@ -1,4 +1,4 @@
-//! One block of Markdown, from the parser's events: a paragraph, a list with all that is in it, a table.
+//! Lays out one top-level block of Markdown from the parser's events: a paragraph, a list with its contents, a table.
 
 use super::spans::{Span, cut, wrap};
 use super::table::Table;
@@ -9,52 +9,52 @@ use runtail_core::text;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Columns that are left to the text, however deep it is nested.
+/// Minimum columns for the text, at any nesting depth.
 const MIN_TEXT: usize = 12;
-/// The longest address that is shown whole, in bytes.
-const MAX_ADDRESS: usize = 300;
+/// Maximum bytes of a URL that is shown in full.
+const MAX_URL: usize = 300;
 
-/// What stands before the lines of a list item or a quote.
-struct Lead {
+/// The prefix of the lines of a list item or a quote.
+struct Prefix {
     first: Piece,
     rest: Piece,
     used: bool,
 }
 
-/// A block that is being read.
+/// The layout of a block in progress.
 pub(crate) struct Block<'a> {
     source: &'a str,
-    /// Where its first line begins in the source.
+    /// The byte of the source where its first line begins.
     pub start: usize,
-    /// What is added to a place in the source to get the place in the whole text.
+    /// The byte of the whole text where `source` begins.
     base: usize,
     measure: Measure,
     rows: Vec<Row>,
     depth: usize,
-    leads: Vec<Lead>,
-    /// Columns that they take.
-    taken: usize,
-    /// The number of the next item, for each list that is open.
+    prefixes: Vec<Prefix>,
+    /// The columns of the prefixes.
+    prefix_width: usize,
+    /// The number of the next item in each open list; `None` for bullets.
     lists: Vec<Option<u64>>,
     spans: Vec<Span<'a>>,
     strong: usize,
     emphasis: usize,
     struck: usize,
-    /// Addresses of the links and pictures that are open, and the span that each begins with.
+    /// The URLs of the open links and images, and the index of the first span of each.
     links: Vec<(CowStr<'a>, usize)>,
     code: Option<Code>,
     table: Option<Table<'a>>,
-    /// Where the text that was shown last ends.
+    /// The byte of the source where the last shown text ends.
     shown: usize,
-    /// A paragraph holds nothing but text so far, up to here.
-    pure: Option<usize>,
+    /// The end of a paragraph that contains only literal text so far.
+    literal_upto: Option<usize>,
 }
 
 #[derive(PartialEq)]
 enum Code {
-    /// Between fences, or within something.
+    /// Fenced, or indented inside another block.
     Fenced,
-    /// Set off by an indent alone: shown as it is.
+    /// Indented at the top level; shown as received.
     Indented,
     Html,
 }
@@ -68,8 +68,8 @@ impl<'a> Block<'a> {
             measure,
             rows: Vec::new(),
             depth: 0,
-            leads: Vec::new(),
-            taken: 0,
+            prefixes: Vec::new(),
+            prefix_width: 0,
             lists: Vec::new(),
             spans: Vec::new(),
             strong: 0,
@@ -79,7 +79,7 @@ impl<'a> Block<'a> {
             code: None,
             table: None,
             shown: start,
-            pure: None,
+            literal_upto: None,
         }
     }
 
@@ -87,8 +87,8 @@ impl<'a> Block<'a> {
         self.rows
     }
 
-    /// Takes an event; tells whether it was the block's last.
-    pub fn take(&mut self, event: Event<'a>, range: &Range<usize>) -> bool {
+    /// Handles an event. Returns whether it was the last one of the block.
+    pub fn handle(&mut self, event: Event<'a>, range: &Range<usize>) -> bool {
         match event {
             Event::Start(tag) => {
                 self.depth += 1;
@@ -100,11 +100,11 @@ impl<'a> Block<'a> {
             }
             Event::Text(words) => self.text(words, range),
             Event::Html(words) | Event::InlineHtml(words) => {
-                self.join();
+                self.end_literal();
                 self.text(words, range);
             }
             Event::Code(words) => {
-                self.join();
+                self.end_literal();
                 let tone = self.tone();
                 self.push("`", Tone::Dim, range.start);
                 self.push(words, tone, range.start);
@@ -112,7 +112,7 @@ impl<'a> Block<'a> {
             }
             Event::SoftBreak | Event::HardBreak => match &mut self.table {
                 Some(_) => self.push(" ", Tone::Plain, range.start),
-                None if self.pure.is_some() => self.push("\n", Tone::Plain, range.start),
+                None if self.literal_upto.is_some() => self.push("\n", Tone::Plain, range.start),
                 None => self.break_line(),
             },
             Event::Rule => {
@@ -124,7 +124,7 @@ impl<'a> Block<'a> {
             Event::TaskListMarker(done) => {
                 self.push(if done { "[x] " } else { "[ ] " }, Tone::Dim, range.start);
             }
-            // Neither formulas nor footnotes are asked for.
+            // The parser options enable neither math nor footnotes.
             Event::InlineMath(_) | Event::DisplayMath(_) | Event::FootnoteReference(_) => {}
         }
         self.depth == 0
@@ -134,13 +134,13 @@ impl<'a> Block<'a> {
         match tag {
             Tag::Paragraph => {
                 self.gap(range.start);
-                self.pure = (self.depth == 1).then_some(self.start);
+                self.literal_upto = (self.depth == 1).then_some(self.start);
             }
             Tag::Heading { .. } => {
                 self.gap(range.start);
                 self.strong += 1;
             }
-            Tag::BlockQuote(_) => self.lead("> ".into(), "> ".into(), range.start),
+            Tag::BlockQuote(_) => self.push_prefix("> ".into(), "> ".into(), range.start),
             Tag::CodeBlock(kind) => {
                 self.flush_open(range.start);
                 self.gap(range.start);
@@ -176,7 +176,7 @@ impl<'a> Block<'a> {
                     _ => "• ".to_string(),
                 };
                 let rest = " ".repeat(text::width(&mark));
-                self.lead(mark, rest, range.start);
+                self.push_prefix(mark, rest, range.start);
             }
             Tag::Table(aligned) => {
                 self.gap(range.start);
@@ -189,24 +189,24 @@ impl<'a> Block<'a> {
             }
             Tag::TableCell => self.spans.clear(),
             Tag::Emphasis => {
-                self.join();
+                self.end_literal();
                 self.emphasis += 1;
             }
             Tag::Strong => {
-                self.join();
+                self.end_literal();
                 self.strong += 1;
             }
             Tag::Strikethrough => {
-                self.join();
+                self.end_literal();
                 self.struck += 1;
                 self.push("~~", Tone::Dim, range.start);
             }
             Tag::Link { dest_url, .. } => {
-                self.join();
+                self.end_literal();
                 self.links.push((dest_url, self.spans.len()));
             }
             Tag::Image { dest_url, .. } => {
-                self.join();
+                self.end_literal();
                 self.push("[image] ", Tone::Dim, range.start);
                 self.links.push((dest_url, self.spans.len()));
             }
@@ -222,10 +222,10 @@ impl<'a> Block<'a> {
 
     fn end(&mut self, tag: TagEnd, range: &Range<usize>) {
         match tag {
-            TagEnd::Paragraph => match self.pure {
+            TagEnd::Paragraph => match self.literal_upto {
                 Some(upto) if self.source[upto.min(range.end)..range.end].trim().is_empty() => self.verbatim(range.end),
                 _ => {
-                    self.join();
+                    self.end_literal();
                     self.flush(range.end);
                 }
             },
@@ -235,7 +235,7 @@ impl<'a> Block<'a> {
             }
             TagEnd::BlockQuote(_) => {
                 self.flush_open(range.end);
-                self.unlead();
+                self.pop_prefix();
             }
             TagEnd::CodeBlock | TagEnd::HtmlBlock => {
                 if !self.spans.is_empty() {
@@ -251,11 +251,11 @@ impl<'a> Block<'a> {
                 self.lists.pop();
             }
             TagEnd::Item => {
-                let is_empty = self.leads.last().is_some_and(|lead| !lead.used);
+                let is_empty = self.prefixes.last().is_some_and(|prefix| !prefix.used);
                 if is_empty || !self.spans.is_empty() {
                     self.flush(range.end);
                 }
-                self.unlead();
+                self.pop_prefix();
             }
             TagEnd::TableCell => {
                 let cell = std::mem::take(&mut self.spans);
@@ -267,7 +267,7 @@ impl<'a> Block<'a> {
                 let (width, at) = (self.room(), self.base + range.start);
                 let rows = self.table.take().map(|table| table.rows(width, at)).unwrap_or_default();
                 for (mut line, at) in rows {
-                    let (first, _) = self.pieces();
+                    let (first, _) = self.row_prefixes();
                     line.left.splice(0..0, first);
                     self.rows.push((line, at));
                 }
@@ -280,11 +280,11 @@ impl<'a> Block<'a> {
                 self.push("~~", Tone::Dim, range.end.saturating_sub(2));
             }
             TagEnd::Link | TagEnd::Image => {
-                let Some((address, first)) = self.links.pop() else { return };
-                let said: String = self.spans.iter().skip(first).map(|span| &*span.text).collect();
-                if *said != *address && address.strip_prefix("mailto:") != Some(&said) && !address.is_empty() {
-                    let lead = if said.is_empty() { "" } else { " " };
-                    self.push(format!("{lead}({})", short(&address)), Tone::Dim, range.end.saturating_sub(1));
+                let Some((url, first)) = self.links.pop() else { return };
+                let label: String = self.spans.iter().skip(first).map(|span| &*span.text).collect();
+                if *label != *url && url.strip_prefix("mailto:") != Some(&label) && !url.is_empty() {
+                    let gap = if label.is_empty() { "" } else { " " };
+                    self.push(format!("{gap}({})", short_url(&url)), Tone::Dim, range.end.saturating_sub(1));
                 }
             }
             _ => {}
@@ -292,12 +292,12 @@ impl<'a> Block<'a> {
     }
 
     fn text(&mut self, words: CowStr<'a>, range: &Range<usize>) {
-        if let Some(upto) = self.pure {
+        if let Some(upto) = self.literal_upto {
             let is_whole = self.source[upto.min(range.start)..range.start].trim().is_empty()
                 && self.source.get(range.clone()) == Some(&*words);
             match is_whole {
-                true => self.pure = Some(range.end),
-                false => self.join(),
+                true => self.literal_upto = Some(range.end),
+                false => self.end_literal(),
             }
         }
         if self.code.is_none() {
@@ -325,7 +325,7 @@ impl<'a> Block<'a> {
             CowStr::Borrowed(text) => text.into(),
             other => other.into_string().into(),
         };
-        // The parser breaks a text where markup could have begun, even within an escape sequence.
+        // The parser splits text where markup could have begun, even inside an escape sequence; join the parts again.
         if let Some(last) = self.spans.last_mut().filter(|last| last.tone == tone && last.text != "\n")
             && let Some(start) = last.at.checked_sub(self.base)
             && let Some(both) = self.source.get(start..at + text.len())
@@ -337,7 +337,7 @@ impl<'a> Block<'a> {
         self.spans.push(Span { text, tone, at: self.base + at });
     }
 
-    /// The tone of text here.
+    /// Returns the tone of text at this point.
     fn tone(&self) -> Tone {
         match () {
             () if !self.links.is_empty() => Tone::Accent,
@@ -348,37 +348,37 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Something stands before the lines that follow. What would leave no room for them is left out.
-    fn lead(&mut self, first: String, rest: String, at: usize) {
+    /// Adds a prefix to the following lines. Leaves it out if it would leave too little room for the text.
+    fn push_prefix(&mut self, first: String, rest: String, at: usize) {
         self.flush_open(at);
         let width = text::width(&first);
         let fits = self.room() >= width + MIN_TEXT;
-        self.taken += if fits { width } else { 0 };
+        self.prefix_width += if fits { width } else { 0 };
         let piece = |text: String| Piece { text: if fits { text } else { String::new() }, tone: Tone::Dim };
-        self.leads.push(Lead { first: piece(first), rest: piece(rest), used: false });
+        self.prefixes.push(Prefix { first: piece(first), rest: piece(rest), used: false });
     }
 
-    fn unlead(&mut self) {
-        let lead = self.leads.pop();
-        self.taken -= lead.map_or(0, |lead| text::width(&lead.first.text));
+    fn pop_prefix(&mut self) {
+        let prefix = self.prefixes.pop();
+        self.prefix_width -= prefix.map_or(0, |prefix| text::width(&prefix.first.text));
     }
 
-    /// Columns for text.
+    /// Returns the columns available for text.
     fn room(&self) -> usize {
-        self.measure.width.saturating_sub(self.taken).max(1)
+        self.measure.width.saturating_sub(self.prefix_width).max(1)
     }
 
-    /// What stands before the next row, and before those that follow it.
-    fn pieces(&mut self) -> (Vec<Piece>, Vec<Piece>) {
-        let rest = || self.leads.iter().map(|lead| lead.rest.clone()).filter(|p| !p.text.is_empty());
-        let (first, rest) = (self.leads.iter(), rest().collect::<Vec<_>>());
-        let first = first.map(|lead| if lead.used { lead.rest.clone() } else { lead.first.clone() });
+    /// Returns the prefixes of the next row, and of the rows after it.
+    fn row_prefixes(&mut self) -> (Vec<Piece>, Vec<Piece>) {
+        let rest = || self.prefixes.iter().map(|prefix| prefix.rest.clone()).filter(|p| !p.text.is_empty());
+        let (first, rest) = (self.prefixes.iter(), rest().collect::<Vec<_>>());
+        let first = first.map(|prefix| if prefix.used { prefix.rest.clone() } else { prefix.first.clone() });
         let first = first.filter(|p| !p.text.is_empty()).collect();
-        self.leads.iter_mut().for_each(|lead| lead.used = true);
+        self.prefixes.iter_mut().for_each(|prefix| prefix.used = true);
         (first, rest)
     }
 
-    /// A blank row, where the source has blank lines before what begins here.
+    /// Adds a blank row if the source has blank lines before this position.
     fn gap(&mut self, start: usize) {
         self.flush_open(start);
         let gap = self.source.get(self.shown..start).filter(|_| !self.rows.is_empty());
@@ -387,7 +387,8 @@ impl<'a> Block<'a> {
         let mut lines = gap.split('\n').skip(1).collect::<Vec<_>>();
         lines.pop();
         if lines.iter().any(|line| line.trim_matches([' ', '\t', '\r', '>']).is_empty()) {
-            let rest = self.leads.iter().take_while(|lead| lead.used).map(|lead| lead.rest.clone()).collect();
+            let rest =
+                self.prefixes.iter().take_while(|prefix| prefix.used).map(|prefix| prefix.rest.clone()).collect();
             let mut line = crate::widgets::line::Line { left: rest, right: Vec::new() };
             while line.left.last().is_some_and(|p| p.text.trim().is_empty()) {
                 line.left.pop();
@@ -396,7 +397,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Shows text that no paragraph holds: in a tight list items hold it themselves.
+    /// Flushes text outside a paragraph: the items of a tight list contain it directly.
     fn flush_open(&mut self, end: usize) {
         if !self.spans.is_empty() && self.table.is_none() {
             self.flush(end);
@@ -405,19 +406,19 @@ impl<'a> Block<'a> {
 
     fn break_line(&mut self) {
         let spans = std::mem::take(&mut self.spans);
-        let (first, rest) = self.pieces();
+        let (first, rest) = self.row_prefixes();
         self.rows.extend(wrap(&spans, &first, &rest, self.room()));
     }
 
-    /// Shows the text that was gathered.
+    /// Emits the collected text.
     fn flush(&mut self, end: usize) {
         self.break_line();
         self.shown = self.shown.max(self.source[..end].trim_end().len());
     }
 
-    /// The paragraph holds more than text: the lines that were gathered so far are shown as such.
-    fn join(&mut self) {
-        if self.pure.take().is_none() {
+    /// Stops treating the paragraph as literal text because it contains markup, and emits the lines collected so far.
+    fn end_literal(&mut self) {
+        if self.literal_upto.take().is_none() {
             return;
         }
         for part in std::mem::take(&mut self.spans) {
@@ -429,9 +430,9 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Shows the block as its source has it.
+    /// Shows the source of the block as it is.
     fn verbatim(&mut self, end: usize) {
-        self.pure = None;
+        self.literal_upto = None;
         self.spans.clear();
         let mut at = self.start;
         for line in self.source[self.start..end].trim_end().split('\n') {
@@ -441,15 +442,15 @@ impl<'a> Block<'a> {
         self.shown = end;
     }
 
-    /// A line of code, or of HTML.
+    /// Emits a line of code, or of HTML.
     fn code_line(&mut self) {
         if self.code == Some(Code::Html) {
             return self.break_line();
         }
         let spans = std::mem::take(&mut self.spans);
-        let (mut first, mut rest) = self.pieces();
-        for lead in [&mut first, &mut rest] {
-            lead.push(Piece { text: "│ ".into(), tone: Tone::Dim });
+        let (mut first, mut rest) = self.row_prefixes();
+        for prefix in [&mut first, &mut rest] {
+            prefix.push(Piece { text: "│ ".into(), tone: Tone::Dim });
         }
         let room = self.room().saturating_sub(2).max(1);
         match self.measure.wrap {
@@ -459,12 +460,12 @@ impl<'a> Block<'a> {
     }
 }
 
-/// An address that fits: what is carried in it, and what is very long, is cut.
-fn short(address: &str) -> String {
-    let size = || text::bytes(address.len() as u64);
-    match address.strip_prefix("data:") {
+/// Shortens a URL that carries data or is very long.
+fn short_url(url: &str) -> String {
+    let size = || text::bytes(url.len() as u64);
+    match url.strip_prefix("data:") {
         Some(data) => format!("data:{}, {}", data.split([',', ';']).next().unwrap_or_default(), size()),
-        None if address.len() > MAX_ADDRESS => format!("{}… {}", text::head(address, MAX_ADDRESS), size()),
-        None => address.into(),
+        None if url.len() > MAX_URL => format!("{}… {}", text::head(url, MAX_URL), size()),
+        None => url.into(),
     }
 }

@@ -8,10 +8,10 @@ use std::borrow::Cow;
 /// A stretch of text in one tone.
 #[derive(Debug, Clone)]
 pub(crate) struct Span<'a> {
-    /// The text, of one line, as it came.
+    /// One line of text, as received.
     pub text: Cow<'a, str>,
     pub tone: Tone,
-    /// The byte of the source that it begins at.
+    /// The byte of the source where it begins.
     pub at: usize,
 }
 
@@ -21,8 +21,8 @@ impl<'a> Span<'a> {
     }
 }
 
-/// Breaks spans into rows of at most `width` columns at spaces. Before the first row stands `first`, before the others
-/// `rest`; neither counts in `width`.
+/// Breaks spans at spaces into rows of at most `width` columns. The first row is prefixed with `first`, the others with
+/// `rest`; neither counts toward `width`.
 pub(crate) fn wrap(spans: &[Span<'_>], first: &[Piece], rest: &[Piece], width: usize) -> Vec<Row> {
     let mut flat = String::new();
     let mut ends = Vec::with_capacity(spans.len());
@@ -31,12 +31,12 @@ pub(crate) fn wrap(spans: &[Span<'_>], first: &[Piece], rest: &[Piece], width: u
         ends.push(flat.len());
     }
     let mut rows = Vec::new();
-    for (start, end) in broken(&flat, width.max(1)) {
+    for (start, end) in line_ranges(&flat, width.max(1)) {
         let lead = if rows.is_empty() { first } else { rest };
         let mut line = Line { left: lead.to_vec(), right: Vec::new() };
         let mut i = ends.partition_point(|e| *e <= start).min(spans.len().saturating_sub(1));
         let begin = if i == 0 { 0 } else { ends[i - 1] };
-        // Cleaning may have made it shorter or longer: then it is near enough.
+        // Sanitizing may have changed the length; an approximate position is good enough.
         let at = spans.get(i).map_or(0, |span| span.at + (start - begin).min(span.text.len()));
         let mut from = start;
         while from < end {
@@ -52,13 +52,13 @@ pub(crate) fn wrap(spans: &[Span<'_>], first: &[Piece], rest: &[Piece], width: u
     rows
 }
 
-/// Cuts spans to one row, with a mark where something was cut.
+/// Cuts spans to one row, with a mark if something was cut.
 pub(crate) fn cut(spans: &[Span<'_>], lead: &[Piece], width: usize) -> Row {
     let mut line = Line { left: lead.to_vec(), right: Vec::new() };
     let mut room = width;
     for (i, span) in spans.iter().enumerate() {
         let clean = text::clean(&span.text);
-        // The mark needs a column, also where the next span begins exactly at the edge.
+        // Reserve a column for the mark, even if the next span begins exactly at the edge.
         let last = i + 1 == spans.len();
         let full = !last && text::width(&clean) == room;
         let fitted = text::fit(&clean, if full { room.saturating_sub(1) } else { room });
@@ -72,8 +72,8 @@ pub(crate) fn cut(spans: &[Span<'_>], lead: &[Piece], width: usize) -> Row {
     (line, spans.first().map_or(0, |span| span.at))
 }
 
-/// Where the lines of a cleaned text begin and end.
-fn broken(flat: &str, width: usize) -> Vec<(usize, usize)> {
+/// Returns where the lines of a sanitized text begin and end.
+fn line_ranges(flat: &str, width: usize) -> Vec<(usize, usize)> {
     if text::width(flat) <= width {
         return vec![(0, flat.len())];
     }
@@ -82,11 +82,11 @@ fn broken(flat: &str, width: usize) -> Vec<(usize, usize)> {
         .word_splitter(textwrap::WordSplitter::NoHyphenation)
         .break_words(true);
     let mut from = 0;
-    let place = |line: Cow<'_, str>| {
-        // Only spaces are left out between two lines.
+    let range = |line: Cow<'_, str>| {
+        // Between two lines only spaces are dropped.
         let start = from + flat[from..].find(&*line).unwrap_or(0);
         from = (start + line.len()).min(flat.len());
         (start, from)
     };
-    textwrap::wrap(flat, &options).into_iter().map(place).collect()
+    textwrap::wrap(flat, &options).into_iter().map(range).collect()
 }

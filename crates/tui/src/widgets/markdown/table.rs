@@ -1,4 +1,4 @@
-//! Tables: columns that shrink to the width, or one field a line where even that has no room.
+//! Tables: a grid whose columns shrink to the width, or a list with one field per line if the grid does not fit.
 
 use super::Row;
 use super::spans::{Span, wrap};
@@ -6,36 +6,36 @@ use crate::widgets::line::{Line, Piece, Tone};
 use pulldown_cmark::Alignment;
 use runtail_core::text;
 
-/// Columns between two columns.
+/// Spaces between two columns.
 const GAP: usize = 2;
-/// A column is not made narrower than this to make room.
+/// Minimum width to which a column shrinks.
 const MIN_COLUMN: usize = 8;
 
-/// A table; its first row is the head.
+/// A table. Its first row is the header.
 pub(crate) struct Table<'a> {
-    aligned: Vec<Alignment>,
+    alignments: Vec<Alignment>,
     pub rows: Vec<Vec<Vec<Span<'a>>>>,
 }
 
 impl<'a> Table<'a> {
-    pub fn new(aligned: Vec<Alignment>) -> Self {
-        Table { aligned, rows: Vec::new() }
+    pub fn new(alignments: Vec<Alignment>) -> Self {
+        Table { alignments, rows: Vec::new() }
     }
 
-    /// Its rows on the screen. `at`: where it begins in the source.
+    /// Returns its rows on the screen. `at`: the byte of the source where the table begins.
     pub fn rows(mut self, width: usize, at: usize) -> Vec<Row> {
         for span in self.rows.iter_mut().take(1).flatten().flatten() {
             span.tone = Tone::Strong;
         }
         match self.columns(width) {
-            Some(columns) => self.side_by_side(&columns, at),
-            None => self.one_by_one(width, at),
+            Some(columns) => self.as_grid(&columns, at),
+            None => self.as_list(width, at),
         }
     }
 
-    /// The width of each column: its own where there is room, else the widest give way.
+    /// Returns the width of each column, shrinking the widest ones to fit; `None` if the columns would be too narrow.
     fn columns(&self, width: usize) -> Option<Vec<usize>> {
-        let mut columns = vec![1; self.aligned.len()];
+        let mut columns = vec![1; self.alignments.len()];
         for row in &self.rows {
             for (column, cell) in columns.iter_mut().zip(row) {
                 *column = (*column).max(cell.iter().map(|span| text::width(&text::clean(&span.text))).sum());
@@ -45,7 +45,7 @@ impl<'a> Table<'a> {
         if columns.iter().sum::<usize>() <= room {
             return Some(columns);
         }
-        // The widest column that all those that are wider than their share may have.
+        // The limit for columns wider than their share; narrower columns leave their rest to the others.
         let (mut limit, mut left, mut many) = (room, room, columns.len());
         let mut sorted = columns.clone();
         sorted.sort_unstable();
@@ -60,7 +60,7 @@ impl<'a> Table<'a> {
         (limit >= MIN_COLUMN).then(|| columns.into_iter().map(|own| own.min(limit)).collect())
     }
 
-    fn side_by_side(&self, columns: &[usize], at: usize) -> Vec<Row> {
+    fn as_grid(&self, columns: &[usize], at: usize) -> Vec<Row> {
         let mut out = Vec::new();
         for (n, row) in self.rows.iter().enumerate() {
             let cells: Vec<_> = row.iter().zip(columns).map(|(cell, width)| wrap(cell, &[], &[], *width)).collect();
@@ -69,10 +69,10 @@ impl<'a> Table<'a> {
             for i in 0..height {
                 let mut line = Line::new();
                 let mut missing = 0;
-                for ((cell, width), aligned) in cells.iter().zip(columns).zip(&self.aligned) {
+                for ((cell, width), alignment) in cells.iter().zip(columns).zip(&self.alignments) {
                     let pieces = cell.get(i).map(|(line, _)| line.left.as_slice()).unwrap_or_default();
                     let free = width.saturating_sub(pieces.iter().map(|p| text::width(&p.text)).sum());
-                    let before = match aligned {
+                    let before = match alignment {
                         Alignment::Right => free,
                         Alignment::Center => free / 2,
                         Alignment::Left | Alignment::None => 0,
@@ -92,8 +92,8 @@ impl<'a> Table<'a> {
         out
     }
 
-    /// `head: field`, a line each, and a blank one between two rows.
-    fn one_by_one(&self, width: usize, at: usize) -> Vec<Row> {
+    /// Lays out each field as `header: value`, with a blank line between two rows.
+    fn as_list(&self, width: usize, at: usize) -> Vec<Row> {
         let mut out: Vec<Row> = Vec::new();
         let Some((head, rows)) = self.rows.split_first() else { return out };
         if rows.is_empty() {

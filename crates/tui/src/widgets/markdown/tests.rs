@@ -1,4 +1,4 @@
-//! What Markdown looks like, and that it costs what it should.
+//! The layout of Markdown, and its cost.
 
 use super::*;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ fn wide(width: usize) -> Measure {
     Measure { width, wrap: false }
 }
 
-/// The lines, `*strong*`, `/stressed/`, `<accent>` and dim text as it is.
+/// Returns the lines without their tones.
 fn shown(source: &str, measure: Measure) -> Vec<String> {
     render(source, measure).iter().map(|(line, _)| words(line)).collect()
 }
@@ -23,7 +23,7 @@ fn toned(source: &str) -> Vec<Vec<(Tone, String)>> {
 }
 
 #[test]
-fn a_document_reads_well() {
+fn a_document_is_laid_out() {
     let source = "\
 # Title
 Some *stressed*, **strong** and `code`.
@@ -60,7 +60,7 @@ fn main() {
 }
 
 #[test]
-fn weights_carry_what_marks_said() {
+fn tones_replace_markup() {
     assert_eq!(
         toned("## A `b`")[0],
         [(Tone::Strong, "A ".into()), (Tone::Dim, "`".into()), (Tone::Strong, "b".into()), (Tone::Dim, "`".into())]
@@ -85,12 +85,12 @@ const TABLE: &str = "\
 | 東京 | rain | 9 |";
 
 #[test]
-fn tables_shrink_to_the_width_and_then_become_lists() {
+fn tables_shrink_to_the_width_or_become_lists() {
     insta::assert_snapshot!([80, 36, 12].map(|width| shown(TABLE, wide(width)).join("\n")).join("\n\n"));
 }
 
 #[test]
-fn what_is_no_markdown_reads_as_it_is() {
+fn text_without_markup_is_shown_as_received() {
     for text in [
         "plain",
         "two\nlines  with   spaces\n  and an indent\n\n\nand a gap",
@@ -105,7 +105,7 @@ fn what_is_no_markdown_reads_as_it_is() {
 }
 
 #[test]
-fn each_line_knows_its_place_in_the_source() {
+fn each_line_knows_its_position_in_the_source() {
     let source = "# Title\n\n- one **two** three four\n\n```\ncode\n```\n\n|a|b|\n|-|-|\n|c|d|\n";
     for (line, at) in render(source, wide(12)) {
         let word = words(&line).trim_start_matches(['•', ' ', '│']).split(' ').next().unwrap_or_default().to_string();
@@ -116,20 +116,20 @@ fn each_line_knows_its_place_in_the_source() {
 }
 
 #[test]
-fn escapes_and_marks_of_direction_do_nothing() {
+fn escape_sequences_and_bidi_characters_are_neutralized() {
     let all = shown("a\u{1b}[31m **b\u{202e}c** `\u{1b}]0;x\u{7}d`\n\n|\u{1b}[1mh|\n|-|\n|\u{7}|", wide(40)).join("\n");
     assert!(all.starts_with("a b<U+202E>c `d`\n\nh\n"), "{all}");
     assert!(!all.chars().any(|c| c.is_control() && c != '\n'), "{all:?}");
 }
 
-/// A document of many blocks, as a model writes one.
+/// Returns a typical model answer of many blocks.
 fn essay(bytes: usize) -> String {
     let part = "## Part\n\nSome words about *it*, and\na second line.\n\n- one\n- two `x`\n\n```py\nprint(1)\n```\n\n";
     part.repeat(bytes / part.len())
 }
 
 #[test]
-fn ten_thousand_tokens_cost_what_they_bring() {
+fn the_cost_of_ten_thousand_tokens_is_linear() {
     let source = essay(60_000);
     let mut flow = Flow::markdown(wide(80));
     let mut ends: Vec<usize> = (1..=10_000).map(|i| i * source.len() / 10_000).collect();
@@ -137,11 +137,11 @@ fn ten_thousand_tokens_cost_what_they_bring() {
     for end in &ends {
         flow.lay(&source[..*end]);
     }
-    // Each token reads its block anew, and that is short; all of it each time would be 300 MB.
+    // Each token parses its short block again. Parsing the whole text each time would be 300 MB.
     assert!(flow.read() < 40 * source.len() as u64, "{}", flow.read());
     assert_eq!(flow.rows(), render(&source, wide(80)));
 
-    // One endless block: read as Markdown while it is small, and line by line from then on.
+    // One endless block: parsed as Markdown while it is small, then wrapped line by line.
     let source = "word ".repeat(60_000);
     let mut flow = Flow::markdown(wide(80));
     for end in (0..=source.len()).step_by(3_000) {
@@ -154,7 +154,7 @@ fn ten_thousand_tokens_cost_what_they_bring() {
 }
 
 #[test]
-fn another_text_is_laid_out_anew() {
+fn a_replaced_text_is_laid_out_from_the_start() {
     let mut flow = Flow::markdown(wide(80));
     flow.lay(&essay(500));
     flow.lay("short");
@@ -162,7 +162,7 @@ fn another_text_is_laid_out_anew() {
 }
 
 #[test]
-fn ten_thousand_levels_are_no_burden() {
+fn ten_thousand_nesting_levels_are_laid_out() {
     for open in ["> ", "- ", "[", "*", "`", "![", "<", "1. "] {
         let source = format!("{} end", open.repeat(10_000));
         let rows = render(&source, wide(30));
@@ -173,7 +173,7 @@ fn ten_thousand_levels_are_no_burden() {
 
 proptest! {
     #[test]
-    fn token_by_token_is_the_same_as_at_once(
+    fn incremental_layout_equals_layout_at_once(
         parts in proptest::collection::vec(prop_oneof![
             Just("\n"), Just("\n\n"), Just("# "), Just("- "), Just("* "), Just("1. "), Just("> "), Just("```"), Just("```rs\n"),
             Just("    "), Just("  "), Just("|"), Just("|a|b|\n"), Just("|-|-|\n"), Just("---"), Just("**"), Just("*"), Just("`"),
@@ -209,7 +209,7 @@ proptest! {
     }
 
     #[test]
-    fn plain_words_are_all_there(lines in proptest::collection::vec("[a-z]{1,9}( [a-z]{1,9}){0,12}", 1..12), width in 9usize..40) {
+    fn no_word_is_lost(lines in proptest::collection::vec("[a-z]{1,9}( [a-z]{1,9}){0,12}", 1..12), width in 9usize..40) {
         let source = lines.join("\n");
         let all: Vec<String> = shown(&source, wide(width)).iter().flat_map(|l| l.split(' ').map(String::from).collect::<Vec<_>>()).collect();
         prop_assert_eq!(all.join(" "), lines.join(" "));

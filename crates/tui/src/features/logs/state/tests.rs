@@ -1,4 +1,4 @@
-//! The order of lines, what is let go, and that a paused reader keeps their line.
+//! The order of lines, eviction, and the position of a paused cursor.
 
 use super::*;
 use proptest::prelude::*;
@@ -21,10 +21,10 @@ fn view(names: &[&str]) -> LogView {
 }
 
 fn line(second: i64, message: &str) -> LogLine {
-    LogLine { at: Timestamp::from_second(second).ok(), ..timeless(message) }
+    LogLine { at: Timestamp::from_second(second).ok(), ..untimed(message) }
 }
 
-fn timeless(message: &str) -> LogLine {
+fn untimed(message: &str) -> LogLine {
     LogLine { message: message.into(), ..LogLine::default() }
 }
 
@@ -45,19 +45,19 @@ fn pause(view: &mut LogView, rows: isize) {
 }
 
 #[test]
-fn what_stands_beside_a_message_counts_too() {
+fn extra_fields_count_toward_the_limit() {
     let mut view = view(&["a"]);
-    view.room = Room { lines: 100, slack: 0, bytes: 4000 };
+    view.limits = Limits { lines: 100, slack: 0, bytes: 4000 };
     let wide = |n: usize| LogLine::from(json!({"message": format!("line {n}"), "trace": {"of": ["x".repeat(500)]}}));
     take(&mut view, 0, (0..10).map(wide).collect());
     assert!(view.bytes <= 4000 && view.counts().0 < 8, "{} bytes of {:?}", view.bytes, view.counts());
     assert_eq!(view.let_go as usize + view.counts().0, 10);
     take(&mut view, 0, vec![LogLine::from(json!({"message": "x", "trace": "y".repeat(5000)}))]);
-    assert!(view.counts().0 > 0, "one that is larger than all the room does not push the others out");
+    assert!(view.counts().0 > 0, "a line above the limit does not evict the others");
 }
 
 #[test]
-fn lines_of_several_logs_stand_in_the_order_of_their_times() {
+fn lines_of_several_logs_are_sorted_by_time() {
     let mut view = view(&["a", "b"]);
     take(&mut view, 0, vec![line(1, "a1"), line(5, "a5")]);
     take(&mut view, 1, vec![line(2, "b2"), line(5, "b5")]);
@@ -69,24 +69,24 @@ fn lines_of_several_logs_stand_in_the_order_of_their_times() {
 }
 
 #[test]
-fn clocks_an_hour_apart_do_not_take_the_lines_apart() {
+fn different_clocks_do_not_change_the_order() {
     const HOUR: i64 = 3600;
     let mut view = view(&["a", "b"]);
     view.set_skew(1, SignedDuration::from_secs(-HOUR));
     take(&mut view, 0, vec![line(HOUR + 1, "a1"), line(HOUR + 4, "a4")]);
     take(&mut view, 1, vec![line(2, "b2"), line(5, "b5")]);
     assert_eq!(messages(&view), ["a1", "b2", "a4", "b5"]);
-    assert_eq!(view.entry(1).and_then(|e| e.line.at), Timestamp::from_second(2).ok(), "shown as the server said it");
-    // Learned only when lines are there already; the place goes with its line.
+    assert_eq!(view.entry(1).and_then(|e| e.line.at), Timestamp::from_second(2).ok(), "shown by the server's clock");
+    // The offset is known only after lines arrived; the cursor stays on its line.
     let mut late = self::view(&["a", "b"]);
     take(&mut late, 0, vec![line(HOUR + 1, "a1"), line(HOUR + 4, "a4")]);
-    take(&mut late, 1, vec![line(2, "b2"), timeless("b2+"), line(5, "b5")]);
+    take(&mut late, 1, vec![line(2, "b2"), untimed("b2+"), line(5, "b5")]);
     pause(&mut late, 4);
     assert_eq!(late.under_cursor().map(|e| &*e.line.message), Some("b2"));
     late.set_skew(1, SignedDuration::from_secs(-HOUR));
     assert_eq!(messages(&late), ["a1", "b2", "b2+", "a4", "b5"]);
     assert_eq!(late.under_cursor().map(|e| &*e.line.message), Some("b2"));
-    // It is known for what is read anew; a second more or less is none.
+    // A new request keeps the offset, and a difference of a second is ignored.
     let mut again = late.again(2);
     again.set_skew(1, SignedDuration::from_secs(-HOUR + 1));
     take(&mut again, 0, vec![line(HOUR + 2, "a2")]);
@@ -95,22 +95,22 @@ fn clocks_an_hour_apart_do_not_take_the_lines_apart() {
 }
 
 #[test]
-fn a_line_without_a_time_goes_with_its_own_log() {
+fn a_line_without_a_time_stays_with_the_previous_line_of_its_log() {
     let mut view = view(&["a", "b", "c"]);
-    take(&mut view, 0, vec![timeless("a0"), line(3, "a3"), timeless("a3+")]);
+    take(&mut view, 0, vec![untimed("a0"), line(3, "a3"), untimed("a3+")]);
     take(&mut view, 1, vec![line(1, "b1"), line(4, "b4")]);
-    assert_eq!(messages(&view), ["b1", "a0", "a3", "a3+", "b4"], "it is no barrier");
-    take(&mut view, 0, vec![timeless("a3++"), line(5, "a5")]);
+    assert_eq!(messages(&view), ["b1", "a0", "a3", "a3+", "b4"], "it does not hold back lines of other logs");
+    take(&mut view, 0, vec![untimed("a3++"), line(5, "a5")]);
     assert_eq!(messages(&view), ["b1", "a0", "a3", "a3+", "a3++", "b4", "a5"]);
-    // A log that never says a time.
-    take(&mut view, 2, vec![timeless("c1"), timeless("c2")]);
+    // A log without any times.
+    take(&mut view, 2, vec![untimed("c1"), untimed("c2")]);
     take(&mut view, 1, vec![line(9, "b9")]);
-    take(&mut view, 2, vec![timeless("c3")]);
+    take(&mut view, 2, vec![untimed("c3")]);
     assert_eq!(messages(&view)[6..], ["a5", "c1", "c2", "b9", "c3"]);
 }
 
 #[test]
-fn a_whole_batch_between_the_others() {
+fn a_batch_is_merged_between_existing_lines() {
     let mut view = view(&["a", "b"]);
     let count = 9_000;
     take(&mut view, 0, (0..count).map(|n| line(2 * n, "a")).collect());
@@ -120,7 +120,7 @@ fn a_whole_batch_between_the_others() {
 }
 
 #[test]
-fn no_more_bytes_are_kept_than_there_is_room_for() {
+fn lines_are_evicted_above_the_byte_limit() {
     const MIB: usize = 1 << 20;
     let big = |n: i64| line(n, &n.to_string().repeat(MIB / n.to_string().len()));
     let mut view = view(&["a"]);
@@ -129,14 +129,14 @@ fn no_more_bytes_are_kept_than_there_is_room_for() {
     assert!(messages(&view)[0].starts_with("1818"));
     take(&mut view, 0, vec![line(50, "small")]);
     take(&mut view, 0, vec![line(51, &"x".repeat(33 * MIB)), line(52, "last")]);
-    assert_eq!(view.let_go, 10, "one that there is no room for takes no other with it");
+    assert_eq!(view.let_go, 10, "a line above the limit evicts no other line");
     assert_eq!(messages(&view)[31..], ["small", "last"]);
 }
 
 #[test]
-fn what_is_new_is_counted_through_letting_go_and_filters() {
+fn unseen_lines_are_counted_despite_eviction_and_filters() {
     let mut view = view(&["a"]);
-    view.room = Room { lines: 10, slack: 0, bytes: 1000 };
+    view.limits = Limits { lines: 10, slack: 0, bytes: 1000 };
     take(&mut view, 0, (0..8).map(|n| line(n, "old")).collect());
     assert_eq!(view.unseen(), 0);
     pause(&mut view, 1);
@@ -150,7 +150,7 @@ fn what_is_new_is_counted_through_letting_go_and_filters() {
     assert_eq!(view.unseen(), 0);
     view.set_filter("");
     assert_eq!(view.unseen(), 5);
-    // All of those that are new went in the end.
+    // In the end all new lines were evicted.
     take(&mut view, 0, (12..40).map(|n| line(n, "newest")).collect());
     assert_eq!(view.unseen(), 10);
     let rows = view.rows();
@@ -161,7 +161,7 @@ fn what_is_new_is_counted_through_letting_go_and_filters() {
 }
 
 #[test]
-fn a_place_is_found_again_after_a_filter_that_nothing_passes() {
+fn the_position_is_restored_after_a_filter_without_matches() {
     let mut view = view(&["a"]);
     take(&mut view, 0, (0..40).map(|n| line(n, if n % 10 == 0 { "ten" } else { "x" })).collect());
     pause(&mut view, 15);
@@ -171,14 +171,14 @@ fn a_place_is_found_again_after_a_filter_that_nothing_passes() {
         view.clamp(HEIGHT);
     }
     let is = view.under_cursor().map(|e| e.number);
-    assert_eq!((was, is), (Some(24), Some(30)), "the next that contains a t");
-    // What is left is all on the screen.
+    assert_eq!((was, is), (Some(24), Some(30)), "the next line that contains a t");
+    // All matching lines fit on the screen.
     view.set_filter("ten");
     view.clamp(4);
     assert_eq!((view.counts().1, view.place.top.key, view.place.cursor.key), (4, 0, 3));
 }
 
-/// What may happen to a view.
+/// A change of a view.
 #[derive(Debug, Clone)]
 enum Step {
     Take(usize, Vec<(Option<i64>, usize)>),
@@ -198,24 +198,24 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// A paused reader stays on the line that they read, whatever comes before or after it; where it is let go or
-    /// filtered out, they are on the one after it.
+    /// A paused cursor stays on its line when lines are added before or after it. If the line is evicted or filtered out, the
+    /// cursor moves to the next one.
     #[test]
-    fn a_paused_place_stays_on_its_line(steps in steps(), pause_at in 0usize..10, up in 1isize..8) {
+    fn a_paused_cursor_stays_on_its_line(steps in steps(), pause_at in 0usize..10, up in 1isize..8) {
         let mut view = view(&["a", "b"]);
-        view.room = Room { lines: 12, slack: 3, bytes: 40 };
+        view.limits = Limits { lines: 12, slack: 3, bytes: 40 };
         let (mut sent, mut paused) = (0, None);
         for (i, step) in steps.into_iter().enumerate() {
             if i == pause_at {
                 pause(&mut view, up);
-                paused = (!view.place.follow).then_some(view.next);
+                paused = (!view.place.follow).then_some(view.next_number);
             }
             let was = view.under_cursor().map(Entry::order);
             match step {
                 Step::Take(source, lines) => {
                     sent += lines.len();
                     let line = |(second, x): (Option<i64>, usize)| {
-                        LogLine { at: second.and_then(|s| Timestamp::from_second(s).ok()), ..timeless(&"x".repeat(x)) }
+                        LogLine { at: second.and_then(|s| Timestamp::from_second(s).ok()), ..untimed(&"x".repeat(x)) }
                     };
                     take(&mut view, source, lines.into_iter().map(line).collect());
                 }
@@ -225,7 +225,7 @@ proptest! {
             view.clamp(HEIGHT);
             let shown: Vec<&Entry> = (0..view.rows().end).filter_map(|row| view.entry(row)).collect();
             if let (Some(seen), Some((key, number))) = (paused, was) {
-                // Another clock moves the line itself.
+                // A new clock offset moves the line itself.
                 let key = view.entries.iter().find(|e| e.number == number).map_or(key, |e| e.key);
                 let wanted = shown.iter().find(|e| e.order() >= (key, number)).or(shown.last());
                 prop_assert_eq!(view.under_cursor().map(|e| e.number), wanted.map(|e| e.number));
@@ -240,9 +240,9 @@ proptest! {
         }
     }
 
-    /// However lines come, in batches or one by one, they end up in the same order.
+    /// The order of lines does not depend on how they are batched.
     #[test]
-    fn batches_change_nothing(lines in proptest::collection::vec((0i64..20, 0usize..2), 0..60), size in 1usize..20) {
+    fn batches_do_not_change_the_order(lines in proptest::collection::vec((0i64..20, 0usize..2), 0..60), size in 1usize..20) {
         let mut view = view(&["a", "b"]);
         for batch in lines.chunks(size) {
             for source in 0..2 {

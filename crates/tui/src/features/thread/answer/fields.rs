@@ -278,10 +278,10 @@ impl Question<'_> {
             lines.push(line);
         } else {
             lines.push(line);
-            let said = notes.text();
+            let text = notes.text();
             let tone = if problem.is_some() { Tone::Bad } else { Tone::Dim };
             let indent = before.min(self.width / 2);
-            let wrapped = wrap(said.trim_start(), self.width.saturating_sub(indent).max(8));
+            let wrapped = wrap(text.trim_start(), self.width.saturating_sub(indent).max(8));
             lines.extend(wrapped.iter().map(|part| Line::of(tone, &format!("{}{part}", " ".repeat(indent)))));
         }
         self.add(out, at, lines);

@@ -188,10 +188,10 @@ impl AnswerCard {
     /// Handles a key on a decision, or on the type of an answer.
     fn decide(&mut self, stop: Option<Stop>, key: Key) {
         let Some(Stop { question, at }) = stop else { return };
-        let forth = matches!(key.code, Code::Right) || key == Key::char(' ');
+        let forward = matches!(key.code, Code::Right) || key == Key::char(' ');
         let back = key.code == Code::Left;
         match (&mut self.drafts[question].draft, at) {
-            (Draft::Plain(plain), At::Kind) if (forth || back) && !plain.only_json => {
+            (Draft::Plain(plain), At::Kind) if (forward || back) && !plain.only_json => {
                 plain.turn(back);
                 self.focus = self.stops().iter().position(|one| one.question == question).unwrap_or(self.focus);
             }
@@ -200,7 +200,7 @@ impl AnswerCard {
                     Code::Char('y' | '1') => Some(true),
                     Code::Char('n' | '2') => Some(false),
                     Code::Backspace | Code::Delete => None,
-                    _ if forth || back => Some(!plain.yes.unwrap_or(false)),
+                    _ if forward || back => Some(!plain.yes.unwrap_or(false)),
                     _ => return,
                 };
                 plain.yes = yes;
@@ -216,7 +216,7 @@ impl AnswerCard {
                         Some(*kind).filter(|kind| action.decision != Some(*kind))
                     }
                     Code::Backspace | Code::Delete => None,
-                    _ if (forth || back) && !allowed.is_empty() => {
+                    _ if (forward || back) && !allowed.is_empty() => {
                         let count = allowed.len();
                         let next = here.map_or(if back { count - 1 } else { 0 }, |at| {
                             (at + if back { count - 1 } else { 1 }) % count
@@ -268,8 +268,8 @@ impl AnswerCard {
             draft.as_json = true;
         }
         let stops = self.stops();
-        let is_its = |stop: &Stop| stop.question == question && stop.at != At::Kind;
-        self.focus = stops.iter().position(is_its).unwrap_or_default();
+        let is_own = |stop: &Stop| stop.question == question && stop.at != At::Kind;
+        self.focus = stops.iter().position(is_own).unwrap_or_default();
     }
 
     /// Returns the text under the cursor, for the user's editor.
@@ -294,8 +294,8 @@ impl AnswerCard {
         if let Some(Stop { question, .. }) = self.focused().filter(|_| self.is_editable()) {
             self.drafts[question] = QuestionDraft::of(&self.questions[question]);
             let stops = self.stops();
-            let is_its = |stop: &Stop| stop.question == question && stop.at != At::Kind;
-            self.focus = stops.iter().position(is_its).unwrap_or_default();
+            let is_own = |stop: &Stop| stop.question == question && stop.at != At::Kind;
+            self.focus = stops.iter().position(is_own).unwrap_or_default();
         }
     }
 }

@@ -137,8 +137,8 @@ impl AnswerCard {
             };
             lines.push(Line::of(Tone::Waiting, "◆ ").with(Tone::Dim, &number).with(Tone::Strong, &text));
         } else {
-            let (said, others) = question_lines(question, width.saturating_sub(2 + text::width(&number)));
-            for (i, line) in said.iter().enumerate() {
+            let (title, others) = question_lines(question, width.saturating_sub(2 + text::width(&number)));
+            for (i, line) in title.iter().enumerate() {
                 let line = match i {
                     0 => Line::of(Tone::Waiting, "◆ ").with(Tone::Dim, &number).with(Tone::Strong, line),
                     _ => Line::of(Tone::Plain, "  ").with(Tone::Strong, line),
@@ -265,20 +265,20 @@ fn short(id: &str) -> String {
 
 /// Returns the text of a question, and the lines for the rest of its payload.
 fn question_lines(question: &Question, width: usize) -> (Vec<String>, Vec<Line>) {
-    let (said, others): (String, Vec<(&String, &Value)>) = match &question.value {
+    let (title, others): (String, Vec<(&String, &Value)>) = match &question.value {
         Value::Object(fields) => {
             let names = ["question", "message", "prompt", "query", "title", "description"];
-            let said = names.iter().find_map(|name| Some((*name, fields.get(*name)?.as_str()?)));
-            match said {
-                Some((name, said)) => (said.into(), fields.iter().filter(|(key, _)| *key != name).collect()),
+            let titled = names.iter().find_map(|name| Some((*name, fields.get(*name)?.as_str()?)));
+            match titled {
+                Some((name, title)) => (title.into(), fields.iter().filter(|(key, _)| *key != name).collect()),
                 None => ("Answer this".into(), fields.iter().collect()),
             }
         }
-        Value::String(said) => (said.clone(), Vec::new()),
+        Value::String(title) => (title.clone(), Vec::new()),
         Value::Null => ("The graph asks for an answer without details.".into(), Vec::new()),
         other => (serde_json::to_string_pretty(other).unwrap_or_default(), Vec::new()),
     };
-    let mut lines = wrap(text::head(&said, 8 << 10).trim_end(), width);
+    let mut lines = wrap(text::head(&title, 8 << 10).trim_end(), width);
     if lines.len() > QUESTION_LINES {
         let more = lines.len() - QUESTION_LINES;
         lines.truncate(QUESTION_LINES);

@@ -50,7 +50,7 @@ pub struct AnswerCard {
     /// The first visible line.
     pub top: usize,
     /// The window and the focus at the last [`AnswerCard::clamp`].
-    settled: Option<(usize, usize)>,
+    last_clamp: Option<(usize, usize)>,
     /// Whether the request is shown.
     shows_request: bool,
     /// When the send key was pressed before there was anything to send.
@@ -95,7 +95,7 @@ impl AnswerCard {
             approve: false,
             focus: 0,
             top: 0,
-            settled: None,
+            last_clamp: None,
             shows_request: true,
             held: None,
             was_tried: false,
@@ -162,9 +162,9 @@ impl AnswerCard {
         let CardLines { lines, focus: (from, to), .. } = self.lines(width);
         let last = lines.len().saturating_sub(height);
         let shows_focus = (self.top, self.focus);
-        if self.settled != Some(shows_focus) {
+        if self.last_clamp != Some(shows_focus) {
             // Scrolling by pages must not jump back, so only a change of the focus moves the window.
-            if self.settled.is_none_or(|(_, focus)| focus != self.focus) {
+            if self.last_clamp.is_none_or(|(_, focus)| focus != self.focus) {
                 if to > self.top + height {
                     self.top = to - height;
                 }
@@ -173,7 +173,7 @@ impl AnswerCard {
             }
         }
         self.top = self.top.min(last);
-        self.settled = Some((self.top, self.focus));
+        self.last_clamp = Some((self.top, self.focus));
     }
 
     /// Returns how many questions the answer leaves open.
@@ -250,8 +250,8 @@ impl AnswerCard {
         }
         let mut is_restored = false;
         for (question, draft) in self.questions.iter().zip(&mut self.drafts) {
-            let is_its = |kept: &&KeptDraft| kept.thread == self.thread && kept.question == *question;
-            if let Some(kept) = kept.iter().find(is_its) {
+            let is_own = |kept: &&KeptDraft| kept.thread == self.thread && kept.question == *question;
+            if let Some(kept) = kept.iter().find(is_own) {
                 *draft = kept.draft.clone();
                 is_restored = true;
             }
@@ -307,8 +307,8 @@ impl AnswerCard {
             }
         };
         let Some(run) = self.run.clone() else {
-            let text = "Nothing was sent: the thread does not say which assistant it belongs to, and a run of another one \
-                        would hide its state.";
+            let text = "Nothing was sent: the thread's assistant is unknown, and a run of another assistant would hide the \
+                        thread's state.";
             return Requests::error(text);
         };
         // The profile can become read-only while the card is open.

@@ -1,23 +1,23 @@
-//! Searching documents of all sizes.
+//! Searches in documents of all sizes.
 
 use super::*;
 use crate::widgets::jobs::tests::parts;
-use crate::widgets::json_tree::tests::{begin, work_on};
+use crate::widgets::json_tree::tests::{begin, run_jobs_with};
 
 #[test]
-fn a_search_unfolds_what_it_finds_and_goes_round() {
+fn a_search_unfolds_matches_and_wraps_around() {
     let items: Vec<String> = (0..80).map(|n| format!(r#"{{"name":"x{n}","deep":{{"Key":{n}}}}}"#)).collect();
     let mut tree = Tree::new(format!(r#"{{"a":[{}],"key":"KEY"}}"#, items.join(",")).into());
     tree.search("x77");
     assert_eq!((tree.search_place(), tree.value_under_cursor()), (Some((1, 1)), Some("x77".into())));
     tree.search("key");
     let (_, count) = tree.search_place().unwrap();
-    assert_eq!(count, 81, "from the cursor on, whatever the case");
+    assert_eq!(count, 81, "from the cursor on, ignoring case");
     assert_eq!(tree.value_under_cursor().as_deref(), Some("77"));
     (0..3).for_each(|_| tree.next_match(true));
     assert_eq!(tree.value_under_cursor().as_deref(), Some("KEY"));
     tree.next_match(true);
-    assert_eq!(tree.value_under_cursor().as_deref(), Some("0"), "round the end");
+    assert_eq!(tree.value_under_cursor().as_deref(), Some("0"), "wraps around at the end");
     tree.next_match(false);
     assert_eq!(tree.value_under_cursor().as_deref(), Some("KEY"));
     tree.search("nowhere");
@@ -26,7 +26,7 @@ fn a_search_unfolds_what_it_finds_and_goes_round() {
 }
 
 #[test]
-fn a_match_deep_in_a_long_text_is_gone_to() {
+fn the_cursor_moves_to_a_match_deep_in_a_long_text() {
     let text = format!("{}the needle{}", "hay ".repeat(2_000), " hay".repeat(2_000));
     let mut tree = Tree::new(serde_json::json!({"id": 1, "message": text}).to_string().into());
     tree.prepare(60, 10);
@@ -35,14 +35,14 @@ fn a_match_deep_in_a_long_text_is_gone_to() {
     let spot = tree.place.cursor;
     let shown: String = tree.line(spot).left.iter().map(|piece| piece.text.as_str()).collect();
     assert!(spot.line > 50 && shown.contains("needle"), "{spot:?} {shown}");
-    assert!(tree.window().iter().any(|(_, cursor)| *cursor), "and it is on the screen: {:?}", tree.place);
-    // A match in the key needs no text.
+    assert!(tree.window().iter().any(|(_, cursor)| *cursor), "the match is on the screen: {:?}", tree.place);
+    // A match in the key does not expand the text.
     tree.search("message");
     assert_eq!(tree.search_place(), Some((1, 1)));
 }
 
 #[test]
-fn what_is_written_with_escapes_is_found_as_it_is_read() {
+fn escaped_text_is_searched_decoded() {
     let text = r#"{"a":"caf\u00e9 \"au lait\"","\u00c9t\u00e9":1,"b":"one\ntwo","c":"\ud83d\ude00","d":"c:\\temp","e":"CAFÉ","f":-1.5e3}"#;
     for (wanted, found) in [
         ("café", 2),
@@ -65,23 +65,23 @@ fn what_is_written_with_escapes_is_found_as_it_is_read() {
 }
 
 #[test]
-fn a_large_document_is_searched_beside_the_screen() {
+fn a_large_document_is_searched_in_the_background() {
     let items: Vec<String> = (0..60_000).map(|n| format!(r#"{{"name":"item {n}","deep":["x"]}}"#)).collect();
     let mut tree = Tree::new("[]".into());
     tree.show(Arc::<str>::from(format!("[{}]", items.join(","))).into(), 1, Vec::new());
-    work_on(&mut tree, |_| {});
+    run_jobs_with(&mut tree, |_| {});
     tree.search("item 5999");
     assert_eq!((tree.search_place(), tree.search_progress()), (Some((0, 0)), Some(0)));
     let mut seen = Vec::new();
-    work_on(&mut tree, |tree| seen.push((tree.search_place(), tree.search_progress())));
+    run_jobs_with(&mut tree, |tree| seen.push((tree.search_place(), tree.search_progress())));
     assert!(seen.len() > 2, "{seen:?}");
-    assert!(seen[0].0 == Some((1, 1)), "what is known is gone to while the rest is searched: {seen:?}");
+    assert!(seen[0].0 == Some((1, 1)), "the first match is shown while the rest is searched: {seen:?}");
     assert!(seen[0].1.is_some_and(|percent| (1..100).contains(&percent)), "{seen:?}");
     assert_eq!(seen.last(), Some(&(Some((1, 11)), None)));
     assert_eq!(tree.path_under_cursor().as_deref(), Some("[5999].name"));
     tree.next_match(false);
-    assert_eq!(tree.value_under_cursor().as_deref(), Some("item 59999"), "round the end");
-    // A letter more is another search; what the first one finds late is nothing to it.
+    assert_eq!(tree.value_under_cursor().as_deref(), Some("item 59999"), "wraps around at the start");
+    // Another letter starts a new search; late matches of the first one are ignored.
     tree.search("item 59999");
     begin(&mut tree, 2);
     tree.take(1, &crate::widgets::jobs::Part::Found { found: vec![Found { node: 1, piece: 0 }], upto: 2 });
@@ -89,11 +89,11 @@ fn a_large_document_is_searched_beside_the_screen() {
 }
 
 #[test]
-fn a_match_far_out_in_a_huge_text_is_gone_to_without_reading_it_again() {
+fn the_cursor_moves_to_a_match_far_into_a_huge_text() {
     let text = format!("{} the needle {}", "hay ".repeat(200_000), "hay\n".repeat(50_000));
     let mut tree = Tree::new("1".into());
     tree.show(Arc::<str>::from(serde_json::json!({"id": 1, "message": text}).to_string()).into(), 1, Vec::new());
-    work_on(&mut tree, |_| {});
+    run_jobs_with(&mut tree, |_| {});
     tree.prepare(60, 10);
     tree.search("needle");
     let task = begin(&mut tree, 2).unwrap();
