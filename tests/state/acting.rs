@@ -367,7 +367,7 @@ fn cancelling_is_previewed_followed_and_reported() {
     target.error = Some(failed(StartFailure::Unchecked, Kind::Timeout).error);
     dash.done(EffectResult::CancelFollowed(thread(), vec![target]));
     let said = last_notice(&dash);
-    assert!(said.starts_with("It couldn't be verified that run 1 stopped: no response in time."), "{said}");
+    assert!(said.starts_with("Couldn't verify that run 1 stopped: no response in time."), "{said}");
     assert!(said.contains(&format!("POST /threads/{THREAD}/runs/{RUN}/cancel")), "{said}");
 }
 
