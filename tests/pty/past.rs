@@ -131,7 +131,7 @@ fn what_is_damaged_shows_what_is_whole_and_says_so() {
         match name {
             "broken.jsonl" => {
                 term.keys("8");
-                term.wait_for("1 lines are not records");
+                term.wait_for("1 line is not a record");
             }
             _ => term.wait_for(says),
         }
