@@ -7,7 +7,7 @@ use crate::resolve;
 use jiff::tz::TimeZone;
 use runtail_core::config::{Config, Watch};
 use runtail_tui::runtime;
-use runtail_tui::runtime::{Ended, Options, Surroundings};
+use runtail_tui::runtime::{Ended, Environment, Options};
 use runtail_tui::session::catalogue::{KEY_VARIABLE, Origin};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ pub(crate) async fn run(globals: &Globals, replay: Option<PathBuf>) -> Result<Ex
     };
     options.settings.ascii |= globals.ascii;
     let given = globals.clone();
-    options.surroundings = Surroundings::new(move || crate::commands::doctor::surroundings(&given));
+    options.environment = Environment::new(move || crate::commands::doctor::environment_checks(&given));
     options.color = globals.color.is_on(true);
     options.rgb = std::env::var("COLORTERM").is_ok_and(|says| matches!(says.as_str(), "truecolor" | "24bit"));
     match runtime::run(options).await {

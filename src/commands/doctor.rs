@@ -9,7 +9,7 @@ use runtail_api::doctor::{Ask, Check, Fault, Origin, Refused, examine_all, machi
 use runtail_core::config::{Config, ConfigError};
 use runtail_core::text;
 use runtail_tui::features::diagnostics::doctor::{of_check, sum};
-use runtail_tui::runtime::{Terminal, abilities};
+use runtail_tui::runtime::{Terminal, terminal_checks};
 use runtail_tui::widgets::line::Tone;
 use std::io::IsTerminal;
 use tokio::sync::mpsc::unbounded_channel;
@@ -74,7 +74,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
 }
 
 /// Returns the report about this machine, for the dashboard.
-pub(crate) fn surroundings(globals: &Globals) -> Vec<Check> {
+pub(crate) fn environment_checks(globals: &Globals) -> Vec<Check> {
     here(globals, &unwarned(globals))
 }
 
@@ -86,7 +86,7 @@ fn here(globals: &Globals, found: &Result<Config, ConfigError>) -> Vec<Check> {
         Err(error) => Origin::Broken(error),
     };
     let env = |name: &str| std::env::var(name).ok();
-    machine(origin, env).into_iter().chain(abilities(Terminal::here(), env)).collect()
+    machine(origin, env).into_iter().chain(terminal_checks(Terminal::here(), env)).collect()
 }
 
 /// Asks the user whether a key may be sent to the other regions.

@@ -131,7 +131,7 @@ fn damaged_recordings_show_intact_records_and_report_damage() {
         match name {
             "broken.jsonl" => {
                 term.keys("8");
-                term.wait_for("1 lines are not records");
+                term.wait_for("1 line is not a record");
             }
             _ => term.wait_for(message),
         }

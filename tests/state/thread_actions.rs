@@ -367,7 +367,7 @@ fn cancel_is_previewed_tracked_and_reported() {
     target.error = Some(failed(StartFailure::Unchecked, Kind::Timeout).error);
     dash.done(EffectResult::CancelFollowed(thread(), vec![target]));
     let message = last_notice(&dash);
-    assert!(message.starts_with("It couldn't be verified that run 1 stopped: no response in time."), "{message}");
+    assert!(message.starts_with("Couldn't verify that run 1 stopped: no response in time."), "{message}");
     assert!(message.contains(&format!("POST /threads/{THREAD}/runs/{RUN}/cancel")), "{message}");
 }
 

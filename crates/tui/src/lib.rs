@@ -1,5 +1,5 @@
-//! The dashboard: its state and what changes it ([`app`]), its [`features`], what they are made of ([`widgets`], [`input`],
-//! [`session`]), and the loop with its tasks ([`runtime`]).
+//! The dashboard: the application state and its transitions ([`app`]), the [`features`], the modules they share ([`widgets`],
+//! [`input`], [`session`]), and the event loop with its background tasks ([`runtime`]).
 
 pub mod app;
 pub mod features;
@@ -24,48 +24,48 @@ mod tests {
         }
     }
 
-    /// The modules of this crate that the files of a folder name, with the file.
-    fn named(folder: &str) -> Vec<(String, String)> {
+    /// Returns the `crate::` paths that the files of a folder use, each with its file.
+    fn used_paths(folder: &str) -> Vec<(String, String)> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let mut files = Vec::new();
         sources(&root.join(folder), &mut files);
-        let mut named = Vec::new();
+        let mut used_paths = Vec::new();
         for file in files {
             let text = fs::read_to_string(&file).unwrap();
             for part in text.split("crate::").skip(1) {
                 let path = part.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')).next().unwrap();
-                named.push((path.to_string(), file.display().to_string()));
+                used_paths.push((path.to_string(), file.display().to_string()));
             }
             assert!(
                 !text.contains("use crate::{"),
-                "{}: name the module, so that this test can read it",
+                "{}: import from the module; this test can't read grouped imports",
                 file.display()
             );
         }
-        assert!(!named.is_empty(), "{folder} names nothing");
-        named
+        assert!(!used_paths.is_empty(), "{folder} uses no module");
+        used_paths
     }
 
     #[test]
-    fn features_import_neither_each_other_nor_the_application() {
+    fn features_use_neither_each_other_nor_the_application() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/features");
         for entry in fs::read_dir(root).unwrap().map(|entry| entry.unwrap()).filter(|entry| entry.path().is_dir()) {
             let feature = entry.file_name().into_string().unwrap();
-            for (path, file) in named(&format!("features/{feature}")) {
+            for (path, file) in used_paths(&format!("features/{feature}")) {
                 let is_own =
                     path.strip_prefix("features::").is_none_or(|rest| rest.split("::").next() == Some(&feature));
                 let is_below = !path.starts_with("app") && !path.starts_with("runtime");
-                assert!(is_own && is_below, "{file} names {path}");
+                assert!(is_own && is_below, "{file} uses {path}");
             }
         }
     }
 
     #[test]
-    fn widgets_and_input_and_session_know_no_feature() {
+    fn widgets_input_and_session_use_no_feature() {
         for folder in ["widgets", "input", "session"] {
-            for (path, file) in named(folder) {
+            for (path, file) in used_paths(folder) {
                 let is_below = !["features", "app", "runtime"].contains(&path.split("::").next().unwrap());
-                assert!(is_below, "{file} names {path}");
+                assert!(is_below, "{file} uses {path}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The actions that work everywhere, and the way to those of a component.
+//! Handles the global actions and passes all others to the component with the focus.
 
 use super::{App, Overlay, Pane};
 use crate::features::help::{Help, Messages};
@@ -9,12 +9,12 @@ use crate::session::{Paged, Route};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::text;
 
-/// Most bytes that are offered to the clipboard: terminals drop longer sequences in silence.
+/// Maximum number of bytes to copy: terminals silently drop longer OSC 52 sequences.
 const MAX_COPIED: usize = 74_000;
 
 impl App {
     /// Handles an action in a context.
-    pub(super) fn act(&mut self, context: Context, action: Action) -> Vec<Effect> {
+    pub(super) fn handle_action(&mut self, context: Context, action: Action) -> Vec<Effect> {
         let page = self.page();
         match action {
             Action::QuitNow => self.quit = true,
@@ -57,7 +57,7 @@ impl App {
                 self.begin_typing()
             }
             _ => {
-                let requests = self.ask(context, |component, cx| component.action(cx, action));
+                let requests = self.component_requests(context, |component, cx| component.action(cx, action));
                 return self.apply(requests);
             }
         }
@@ -72,7 +72,7 @@ impl App {
         self.with_component(context, |component, cx| component.jump_to_edge(cx, start));
     }
 
-    /// Lines that what has the focus scrolls by at once.
+    /// Returns the number of lines that Page Up and Page Down scroll in the component with the focus.
     fn page(&mut self) -> isize {
         let height = match (self.overlays.is_empty(), self.pane_context()) {
             (false, _) => self.session.overlay_area().h,
@@ -87,8 +87,8 @@ impl App {
         (height as isize - 1).max(1)
     }
 
-    /// Goes to the next pane, or the one before. In a stream of which two views are shown, the other one comes first; a pane in
-    /// which nothing was opened is skipped.
+    /// Focuses the next or previous pane. In a split stream, the other half comes first. A stream pane without content is
+    /// skipped.
     fn next_pane(&mut self, forward: bool) {
         let in_stream = self.focus == Pane::Stream && self.logs.is_none();
         if in_stream && self.viewer_mut().is_some_and(|viewer| viewer.other_half(forward)) {
@@ -105,7 +105,7 @@ impl App {
         }
     }
 
-    /// Shows the next of the open streams, or the one before.
+    /// Shows the next or previous open stream.
     fn next_stream(&mut self, forward: bool) {
         if self.stream.tabs.all().is_empty() {
             return self.notify(false, "No stream is open. Press ⏎ on a thread to open one.");
@@ -115,7 +115,8 @@ impl App {
         self.focus = Pane::Stream;
     }
 
-    /// Goes back one step: an overlay, a filter, the stream, the runs, the pane, the zoom. Only `q` quits, from the deployments.
+    /// Goes back one step: closes an overlay, a filter, the stream, the runs, the pane or the zoom. Only `q` quits, and only
+    /// from the deployments.
     fn back(&mut self, quit: bool) -> Vec<Effect> {
         if !self.overlays.is_empty() {
             return match self.with_top(|top, _| top.back(quit)).flatten() {
@@ -133,13 +134,13 @@ impl App {
         match context {
             Context::Logs => {
                 self.logs = None;
-                // Back to an agent server, or to the deployments.
+                // The agent server's lists are below the logs. Without them, go back to the deployments.
                 if self.stream.tabs.shown().is_none() && self.agent.server.is_none() {
                     self.focus = Pane::Deployments;
                 }
             }
             Context::Deployments if self.zoom => self.zoom = false,
-            // The list of threads closes, and the deployments have its room. A stream is only left from its own pane.
+            // Close the list of threads, so that the deployments get the full width. A stream is only closed from its own pane.
             Context::Deployments if !quit && self.viewer().is_none() && self.logs.is_none() => self.agent.server = None,
             Context::Deployments => self.quit = quit,
             _ => self.focus = Pane::Deployments,
@@ -147,11 +148,11 @@ impl App {
         Vec::new()
     }
 
-    /// Polls everything again.
+    /// Refreshes everything.
     fn refresh(&mut self) -> Vec<Effect> {
-        // A key that is held down asks once.
-        let soon = |last: Timestamp| self.session.now.duration_since(last).abs() < SignedDuration::from_secs(1);
-        if self.session.refreshed_at.is_some_and(soon) {
+        // A held key refreshes only once.
+        let is_recent = |last: Timestamp| self.session.now.duration_since(last).abs() < SignedDuration::from_secs(1);
+        if self.session.refreshed_at.is_some_and(is_recent) {
             return Vec::new();
         }
         self.session.refreshed_at = Some(self.session.now);
@@ -160,7 +161,7 @@ impl App {
         }
         self.session.restart_polls();
         self.session.profiles.iter_mut().for_each(|p| p.halted = false);
-        // Lines that are there would come again.
+        // The restarted log polls load every line again, so drop the loaded ones.
         if let Some(logs) = &mut self.logs {
             logs.reread(&self.session, |_| {});
         }
@@ -169,32 +170,32 @@ impl App {
             effects.push(Effect::FetchAssistants(server.server.clone()));
         }
         self.notify(false, "Refreshing…");
-        // Nothing else connects again after a failure. What was received stays: `:reopen` drops it.
-        let is_lost = |viewer: &Viewer| matches!(viewer.link, LinkState::Failed(_)) && viewer.has_only_snapshots();
-        if self.viewer().is_some_and(is_lost) {
+        // A failed stream doesn't reconnect by itself. Reopening drops received events, so only `:reopen` does that.
+        let can_reopen = |viewer: &Viewer| matches!(viewer.link, LinkState::Failed(_)) && viewer.has_only_snapshots();
+        if self.viewer().is_some_and(can_reopen) {
             let requests = self.stream.reopen(&self.session);
             effects.extend(self.apply(requests));
         }
         effects
     }
 
-    /// Offers a text to the clipboard, as much of it as terminals take.
+    /// Copies a text to the clipboard, up to the maximum that terminals accept.
     pub(super) fn copy(&mut self, text: &str) -> Vec<Effect> {
         let text = &*text::keys::without(text);
         let all = text::bytes(text.len() as u64);
-        let offered = text::head(text, MAX_COPIED);
-        let said = match offered.len() == text.len() {
+        let copied = text::head(text, MAX_COPIED);
+        let message = match copied.len() == text.len() {
             true => format!("Copied {} ({all}) to the clipboard (OSC 52).", text::short_id(text)),
             false => {
-                format!("Copied the first {} of {all} (the maximum of OSC 52).", text::bytes(offered.len() as u64))
+                format!("Copied the first {} of {all} (the maximum of OSC 52).", text::bytes(copied.len() as u64))
             }
         };
-        self.notify(false, said);
-        // It will be pasted, perhaps into a shell.
-        vec![Effect::Copy(text::clean_lines(offered).into_owned())]
+        self.notify(false, message);
+        // The text may be pasted into a shell, so control characters are removed.
+        vec![Effect::Copy(text::clean_lines(copied).into_owned())]
     }
 
-    /// Opens the page of all profiles.
+    /// Opens the profiles page.
     pub fn open_profiles(&mut self) {
         let _ = self.open(Route::Profiles);
     }

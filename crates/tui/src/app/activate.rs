@@ -11,16 +11,16 @@ use crate::session::profile::ProfileState;
 use runtail_core::config::{Config, ConfigError, Profile};
 
 impl App {
-    /// Tells the dashboard what else the configuration has, beside the profiles that it begins with.
+    /// Applies the parts of the initial configuration that [`App::new`] doesn't receive.
     pub fn configured(&mut self, config: &Config, origin: Origin) {
         self.session.catalogue.origin = origin;
         self.session.prefs.configure(config);
-        let begun_with = std::mem::take(&mut self.session.catalogue.all);
+        let initial = std::mem::take(&mut self.session.catalogue.all);
         self.session.catalogue.take(config);
-        // What the command line made of one (`--deployment`) goes before what the file says.
-        for known in begun_with {
+        // A definition changed by the command line (`--deployment`) takes precedence over the file.
+        for known in initial {
             match self.session.catalogue.known_mut(&known.profile.name) {
-                Some(filed) => filed.define(known.profile),
+                Some(in_file) => in_file.define(known.profile),
                 None => self.session.catalogue.all.push(known),
             }
         }
@@ -29,14 +29,14 @@ impl App {
         }
     }
 
-    /// Applies a configuration file that was read again. An invalid one changes nothing and is reported.
+    /// Applies a reloaded configuration file. An invalid file changes nothing and is reported.
     pub(crate) fn reconfigure(&mut self, read: Result<Box<Config>, ConfigError>) -> Vec<Effect> {
         let chosen_before = self.session.catalogue.chosen.clone();
-        let sealed = |mut config: Box<Config>| {
+        let with_flags = |mut config: Box<Config>| {
             config.seal(self.session.catalogue.origin.read_only, self.session.catalogue.origin.write);
             config
         };
-        let config = match read.map(sealed) {
+        let config = match read.map(with_flags) {
             Ok(config)
                 if config.chosen(&self.session.catalogue.origin.names).is_empty()
                     && !self.session.profiles.is_empty() =>
@@ -51,28 +51,28 @@ impl App {
         self.session.catalogue.problem = None;
         let polls = self.session.catalogue.poll != config.poll;
         self.session.catalogue.take(&config);
-        let mut words = self.take_settings(&config);
+        let mut notes = self.apply_settings(&config);
         let mut effects = vec![Effect::Configure(config)];
         if polls {
-            // Their pauses are other ones.
+            // The poll intervals changed.
             self.session.restart_polls();
-            words.push("[poll] applies from now on".into());
+            notes.push("[poll] applies from now on".into());
         }
         let chosen = self.session.catalogue.chosen.clone();
-        let leaves = |name: &String| chosen_before.contains(name) && !chosen.contains(name);
-        let gone = |app: &App, name: &String| app.session.catalogue.known(name).is_none();
+        let was_deselected = |name: &String| chosen_before.contains(name) && !chosen.contains(name);
+        let was_removed = |app: &App, name: &String| app.session.catalogue.known(name).is_none();
         let mut list = self.session.catalogue.in_force.clone();
-        list.retain(|used| !leaves(&used.name) && !gone(self, &used.name));
+        list.retain(|used| !was_deselected(&used.name) && !was_removed(self, &used.name));
         for name in chosen.iter().filter(|name| !chosen_before.contains(name)) {
             if let (None, Some(known)) = (list.iter().find(|p| p.name == *name), self.session.catalogue.known(name)) {
                 list.push(known.profile.clone());
             }
         }
-        // What was switched to is gone: what the file chooses is used.
+        // The profiles in use were removed, so use those that the file selects.
         if list.is_empty() {
             list = chosen.iter().filter_map(|name| Some(self.session.catalogue.known(name)?.profile.clone())).collect();
         }
-        let more = if words.is_empty() { String::new() } else { format!(" {}.", words.join("; ")) };
+        let more = if notes.is_empty() { String::new() } else { format!(" {}.", notes.join("; ")) };
         self.notify(false, format!("Configuration reloaded.{more}"));
         let requests = self.session.catalogue.redefine(list);
         effects.extend(self.apply(requests));
@@ -86,29 +86,30 @@ impl App {
         Vec::new()
     }
 
-    /// What of the configuration is no profile; says what a person would not see at once.
-    fn take_settings(&mut self, config: &Config) -> Vec<String> {
-        let mut words = Vec::new();
+    /// Applies all settings except the profiles. Returns a note for each change that is not immediately visible.
+    fn apply_settings(&mut self, config: &Config) -> Vec<String> {
+        let mut notes = Vec::new();
         if self.session.settings.keys != config.keys {
             let (keymap, problems) = Keymap::new(&config.keys);
             (self.session.keymap, self.session.settings.keys) = (keymap, config.keys.clone());
-            words.push("[keys] applies from now on".into());
-            self.tell_of_keys(&problems);
+            notes.push("[keys] applies from now on".into());
+            self.report_key_problems(&problems);
         }
         self.session.settings.ascii = self.session.catalogue.origin.ascii || config.ui.ascii;
         self.session.prefs.configure(config);
         if self.session.settings.tape != config.tape {
             self.session.settings.tape = config.tape.clone();
-            words.push("[limits] applies to new streams".into());
+            notes.push("[limits] applies to new streams".into());
         }
         for warning in config.warnings.iter().filter(|w| !self.session.settings.warnings.contains(w)) {
-            words.push(warning.clone());
+            notes.push(warning.clone());
         }
         self.session.settings.warnings = config.warnings.clone();
-        words
+        notes
     }
 
-    /// Whether what a request of a profile said still counts: the profile leads where it led in configuration `since`.
+    /// Returns whether a response is still valid: its profile is in use, and has pointed to the same server since configuration
+    /// `since`.
     pub(crate) fn is_current(&self, profile: Option<&str>, since: Epoch) -> bool {
         profile.is_none_or(|name| self.session.profiles.iter().any(|p| &*p.name == name && p.generation <= since))
     }
@@ -120,45 +121,45 @@ impl App {
             return Vec::new();
         }
         let before = std::mem::replace(&mut self.session.catalogue.in_force, list.clone());
-        let named = |list: &[Profile], name: &str| list.iter().find(|p| p.name == name).cloned();
-        let stays =
-            |name: &str| named(&before, name).zip(named(&list, name)).is_some_and(|(old, new)| old.same_target(&new));
+        let find = |list: &[Profile], name: &str| list.iter().find(|p| p.name == name).cloned();
+        let keeps_target =
+            |name: &str| find(&before, name).zip(find(&list, name)).is_some_and(|(old, new)| old.same_target(&new));
         self.session.epoch = self.session.epoch.next();
-        // Responses of redirected profiles are dropped, so the change would wait forever.
+        // Responses of redirected profiles are dropped, so a search for an id would wait forever.
         self.cancel_search();
         let generation = self.session.epoch;
-        let mut words = Vec::new();
+        let mut notes = Vec::new();
         let states = list.iter().map(|profile| {
             let fresh = ProfileState::new(profile, generation);
-            let old = named(&before, &profile.name);
+            let old = find(&before, &profile.name);
             let known =
-                self.session.profiles.iter().find(|p| *p.name == *profile.name).filter(|_| stays(&profile.name));
+                self.session.profiles.iter().find(|p| *p.name == *profile.name).filter(|_| keeps_target(&profile.name));
             let Some(known) = known else {
                 let now = if old.is_some() { "now points to another server" } else { "is in use" };
-                words.push(format!("{} {now}", profile.name));
+                notes.push(format!("{} {now}", profile.name));
                 return fresh;
             };
             if known.read_only != fresh.read_only {
                 let now = if fresh.read_only { "is read-only now" } else { "is now writable" };
-                words.push(format!("{} {now}", profile.name));
+                notes.push(format!("{} {now}", profile.name));
             }
-            // Other deployments are pinned, so the list is loaded again.
-            let repinned = old.is_some_and(|old| old.deployments != profile.deployments);
-            let epoch = if repinned { generation } else { known.epoch };
+            // The pinned deployments changed, so load the list again.
+            let pins_changed = old.is_some_and(|old| old.deployments != profile.deployments);
+            let epoch = if pins_changed { generation } else { known.epoch };
             let ProfileState { label, read_only, production, .. } = fresh;
             ProfileState { label, read_only, production, epoch, ..known.clone() }
         });
         self.session.profiles = states.collect();
-        let left = before.iter().filter(|old| named(&list, &old.name).is_none());
-        words.extend(left.map(|old| format!("{} is no longer used", old.name)));
-        self.deployments.list.rearrange(&list, &self.session.profiles, stays);
-        let same = |name: &str| named(&before, name) == named(&list, name);
-        let (closed, forgotten) = self.close_unless(stays, same);
-        if !words.is_empty() {
+        let removed = before.iter().filter(|old| find(&list, &old.name).is_none());
+        notes.extend(removed.map(|old| format!("{} is no longer used", old.name)));
+        self.deployments.list.rearrange(&list, &self.session.profiles, keeps_target);
+        let is_unchanged = |name: &str| find(&before, name) == find(&list, name);
+        let (closed, forget_effects) = self.close_unless(keeps_target, is_unchanged);
+        if !notes.is_empty() {
             let closed = if closed.is_empty() { String::new() } else { format!("; closed: {}", closed.join(", ")) };
-            self.notify(false, format!("{}{closed}.", words.join(", ")));
+            self.notify(false, format!("{}{closed}.", notes.join(", ")));
         }
-        let new = |row: &&Row| !stays(&row.profile_name) && row.deployment.is_none();
+        let new = |row: &&Row| !keeps_target(&row.profile_name) && row.deployment.is_none();
         let servers: Vec<_> = self
             .deployments
             .list
@@ -168,53 +169,58 @@ impl App {
             .filter_map(|row| row.server(&self.session.profiles))
             .collect();
         let mut effects = vec![Effect::UseProfiles(generation, list)];
-        effects.extend(forgotten);
+        effects.extend(forget_effects);
         effects.extend(servers.into_iter().map(Effect::FetchInfo));
         effects
     }
 
-    /// Closes the streams, lists and dialogs of profiles that don't stay. A pending change is closed if anything in its profile's
-    /// definition changed. Returns what was closed, for the notice, and the effects.
+    /// Closes the streams, lists and dialogs of profiles that were removed or point to another server. A pending change is
+    /// closed if anything in its profile's definition changed. Returns the names of what was closed, for the notice, and the
+    /// effects.
     fn close_unless(
         &mut self,
-        stays: impl Fn(&str) -> bool,
-        same: impl Fn(&str) -> bool,
+        keeps_target: impl Fn(&str) -> bool,
+        is_unchanged: impl Fn(&str) -> bool,
     ) -> (Vec<String>, Vec<Effect>) {
-        let mut forgotten = Vec::new();
+        let mut forget_effects = Vec::new();
         let mut closed = Vec::new();
-        for viewer in self.stream.tabs.close_unless(|v| v.is_recording() || stays(&v.server.profile)) {
+        for viewer in self.stream.tabs.close_unless(|v| v.is_recording() || keeps_target(&v.server.profile)) {
             closed.push(format!("the stream of {} (its run continues)", viewer.server.name));
         }
-        if let Some(server) = self.agent.server.take_if(|s| !stays(&s.server.profile)) {
+        if let Some(server) = self.agent.server.take_if(|s| !keeps_target(&s.server.profile)) {
             closed.push(format!("the threads of {}", server.server.name));
         }
-        if let Some(logs) = self.logs.take_if(|l| l.sources.iter().any(|s| !stays(&s.profile))) {
+        if let Some(logs) = self.logs.take_if(|l| l.sources.iter().any(|s| !keeps_target(&s.profile))) {
             let names: Vec<&str> = logs.sources.iter().map(|s| s.name.as_str()).collect();
             closed.push(format!("the logs of {}", names.join(", ")));
         }
         let watched = self.deployments.watches.len();
-        self.deployments.watches.retain(|of, _| stays(&of.profile));
+        self.deployments.watches.retain(|of, _| keeps_target(&of.profile));
         match watched - self.deployments.watches.len() {
             0 => {}
             1 => closed.push("a watch".into()),
             n => closed.push(format!("{n} watches")),
         }
-        self.deployments.vanishing.retain(|(profile, _), _| stays(profile));
-        self.agent.infos.retain(|server, _| stays(&server.profile));
-        self.deployments.histories.retain(|row, _| row.split_once('/').is_some_and(|(profile, _)| stays(profile)));
-        self.deployments.compared.take_if(|of| !stays(&of.profile));
-        self.pending_record.take_if(|what| !stays(what.profile()));
+        self.deployments.vanishing.retain(|(profile, _), _| keeps_target(profile));
+        self.agent.infos.retain(|server, _| keeps_target(&server.profile));
+        self.deployments
+            .histories
+            .retain(|row, _| row.split_once('/').is_some_and(|(profile, _)| keeps_target(profile)));
+        self.deployments.compared.take_if(|of| !keeps_target(&of.profile));
+        self.pending_record.take_if(|what| !keeps_target(what.profile()));
         for overlay in std::mem::take(&mut self.overlays) {
             match overlay {
-                // There is something to look at now.
+                // A profile is in use, so the first-run screen is no longer needed.
                 Overlay::FirstRun(_) if !self.session.profiles.is_empty() => {}
-                // One that is on its way is told of in any case.
-                Overlay::Confirm(confirm) if !same(&confirm.profile) && !matches!(confirm.stage, Stage::Sending(_)) => {
+                // The result of a change that is being sent is reported even if its dialog closes.
+                Overlay::Confirm(confirm)
+                    if !is_unchanged(&confirm.profile) && !matches!(confirm.stage, Stage::Sending(_)) =>
+                {
                     closed.push("the pending change (nothing was sent)".into());
-                    forgotten.push(Effect::Forget(confirm.number));
+                    forget_effects.push(Effect::Forget(confirm.number));
                 }
-                overlay if overlay.profile().is_none_or(&stays) => self.overlays.push(overlay),
-                // What was typed is kept, should the server come back.
+                overlay if overlay.profile().is_none_or(&keeps_target) => self.overlays.push(overlay),
+                // Keep the draft in case the profile is used again.
                 Overlay::Compose(composer) => self.agent.draft = Some(*composer),
                 Overlay::Edit(editor) if editor.is_changed() => {
                     closed.push("the edited document (kept as a draft)".into());
@@ -226,6 +232,6 @@ impl App {
         if self.focus == Pane::Stream && !self.has_stream_pane() {
             (self.focus, self.prompt) = (Pane::Deployments, None);
         }
-        (closed, forgotten)
+        (closed, forget_effects)
     }
 }

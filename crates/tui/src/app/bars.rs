@@ -1,4 +1,4 @@
-//! The header (which profiles, how they are) and the footer (what goes on, which keys make sense).
+//! The header (profiles and their health) and the footer (stream status, notices and key hints).
 
 use super::hints::hints;
 use super::{App, Overlay, Pane};
@@ -14,22 +14,23 @@ use runtail_api::ApiError;
 use runtail_core::text;
 use std::time::Duration;
 
-/// The first line: where one is at the left, how each profile is at the right. In little room the names go first, then
-/// those that are well are but counted, then the reasons go; that something is wrong stays.
+/// Draws the first line: profile names and labels on the left, each profile's health on the right. If space is short, it
+/// hides the names, then counts the healthy profiles instead of listing them, then hides the ages, and finally shows only
+/// counts. A problem is always visible.
 pub fn header(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     let health: Vec<Health> = app.session.profiles.iter().map(|profile| health(app, profile)).collect();
-    let mut choices = vec![(true, all(&health, false, true)), (false, all(&health, false, true))];
+    let mut choices = vec![(true, health_list(&health, false, true)), (false, health_list(&health, false, true))];
     let count_well = health.iter().filter(|h| h.is_well()).count() > 1;
     if count_well {
-        choices.extend([(true, all(&health, true, true)), (false, all(&health, true, true))]);
+        choices.extend([(true, health_list(&health, true, true)), (false, health_list(&health, true, true))]);
     }
-    choices.push((false, all(&health, count_well, false)));
-    choices.push((false, counted(&health)));
+    choices.push((false, health_list(&health, count_well, false)));
+    choices.push((false, health_counts(&health)));
     let width = |line: &Line| line.right.iter().map(|p| text::width(&p.text)).sum::<usize>();
-    let fits = |(names, right): &(bool, Line)| left(app, *names).width() + width(right) + 3 <= area.w as usize;
+    let fits = |(names, right): &(bool, Line)| location(app, *names).width() + width(right) + 3 <= area.w as usize;
     let at = choices.iter().position(fits).unwrap_or(choices.len() - 1);
     let (names, right) = choices.swap_remove(at);
-    let mut line = left(app, names);
+    let mut line = location(app, names);
     line.right = right.right;
     if !line.right.is_empty() {
         line = line.right(Tone::Plain, " ");
@@ -37,8 +38,8 @@ pub fn header(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     canvas.line_for_right(area.x, area.y, area.w, &line);
 }
 
-/// Who and where one is.
-fn left(app: &App, names: bool) -> Line {
+/// Returns the left part of the header: profiles, labels, profiles being checked, open streams and watches.
+fn location(app: &App, names: bool) -> Line {
     let mut line = Line::of(Tone::Strong, " runtail");
     if names && !app.session.profiles.is_empty() {
         line.push(Tone::Dim, " │ ");
@@ -76,7 +77,7 @@ fn left(app: &App, names: bool) -> Line {
         line.push(Tone::Dim, " │ ");
         line.push(Tone::Moving, &format!("checking {}…", known.profile.name));
     }
-    // While one is shown, the tabs are in its pane.
+    // While a stream is shown, its pane has the tabs.
     let streams = app.stream.tabs.all();
     if !streams.is_empty() && app.viewer().is_none() {
         let s = if streams.len() == 1 { "" } else { "s" };
@@ -92,8 +93,8 @@ fn left(app: &App, names: bool) -> Line {
     line
 }
 
-/// Each profile; those that are well perhaps but counted, and perhaps how old each is.
-fn all(health: &[Health], count_well: bool, ages: bool) -> Line {
+/// Lists the health of each profile. `count_well` shows only the number of healthy ones; `ages` adds the age of stale data.
+fn health_list(health: &[Health], count_well: bool, ages: bool) -> Line {
     let mut line = Line::new();
     let well = health.iter().filter(|h| h.is_well()).count();
     if count_well {
@@ -108,8 +109,8 @@ fn all(health: &[Health], count_well: bool, ages: bool) -> Line {
     line
 }
 
-/// How many are well, wait, and have failed.
-fn counted(health: &[Health]) -> Line {
+/// Counts the profiles that are healthy, pending and failed.
+fn health_counts(health: &[Health]) -> Line {
     let mut line = Line::new();
     for (tone, mark) in [(Tone::Good, "●"), (Tone::Moving, "◐"), (Tone::Bad, "✗")] {
         let count = health.iter().filter(|h| h.tone == tone).count();
@@ -121,13 +122,13 @@ fn counted(health: &[Health]) -> Line {
 }
 
 pub(crate) fn health(app: &App, profile: &ProfileState) -> Health {
-    let (error, answered) = match profile.control_plane {
+    let (error, responded) = match profile.control_plane {
         true => (profile.error.as_ref(), profile.loaded_at.is_some()),
         false => server_health(app, &profile.name),
     };
     let until = |at: jiff::Timestamp| Duration::try_from(at - app.session.now).ok().filter(|wait| !wait.is_zero());
     let limited = profile.limited_until.and_then(until);
-    let (mark, tone) = match (error, answered) {
+    let (mark, tone) = match (error, responded) {
         _ if profile.halted => ("✗ 401, r retries".to_string(), Tone::Bad),
         _ if limited.is_some() => (format!("◌ 429 {}", limited.map(text::age).unwrap_or_default()), Tone::Moving),
         (Some(error), _) => (format!("✗ {}", error.badge()), Tone::Bad),
@@ -135,22 +136,22 @@ pub(crate) fn health(app: &App, profile: &ProfileState) -> Health {
         (None, true) => ("●".to_string(), Tone::Good),
         (None, false) => ("◐".to_string(), Tone::Moving),
     };
-    // What stands on the screen is as old as this, and asked for again then.
-    let troubled = error.is_some() || limited.is_some();
-    let old = profile.loaded_at.filter(|_| troubled).and_then(|at| Duration::try_from(app.session.now - at).ok());
-    let mut age = old.map(|age| format!(" {} old", text::age(age))).unwrap_or_default();
+    // With a problem, the age of the data and the time of the next attempt are shown.
+    let has_problem = error.is_some() || limited.is_some();
+    let stale = profile.loaded_at.filter(|_| has_problem).and_then(|at| Duration::try_from(app.session.now - at).ok());
+    let mut age = stale.map(|age| format!(" {} old", text::age(age))).unwrap_or_default();
     if let (Some(NextPoll::At(at)), true) = (profile.next_poll, error.is_some() && limited.is_none() && !profile.halted)
     {
         age.push_str(&format!(", retry in {}", text::age(until(at).unwrap_or_default())));
     }
-    // Several profiles of one region are told apart by their names.
-    let alone = app.session.profiles.iter().filter(|p| p.tag() == profile.tag()).count() == 1;
-    Health { tag: if alone { profile.tag() } else { &profile.name }.to_string(), mark, tone, age }
+    // Profiles that share a region tag are shown by name.
+    let is_unique = app.session.profiles.iter().filter(|p| p.tag() == profile.tag()).count() == 1;
+    Health { tag: if is_unique { profile.tag() } else { &profile.name }.to_string(), mark, tone, age }
 }
 
-/// How the agent servers of a profile without a control plane are: a failure, and whether any has answered.
+/// Returns the state of the agent servers of a profile without a control plane: an error, and whether any has responded.
 fn server_health<'a>(app: &'a App, profile: &str) -> (Option<&'a ApiError>, bool) {
-    // What is polled knows more than what was asked once.
+    // The polled list of threads is newer than the server info, which is requested once.
     if let Some(server) = app.agent.server.as_ref().filter(|s| &*s.server.profile == profile && s.threads.at.is_some())
     {
         return (server.threads.error.as_ref(), true);
@@ -159,18 +160,18 @@ fn server_health<'a>(app: &'a App, profile: &str) -> (Option<&'a ApiError>, bool
     (infos().find_map(|i| i.error.as_ref()), infos().any(|i| i.value.is_some()))
 }
 
-/// The last line: a filter being typed, a notice, or what goes on; at the right the keys that make sense.
+/// Draws the last line: the text being typed, a notice, or the stream status and key hints.
 pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     let mut line = Line::of(Tone::Plain, " ");
     if let Some(prompt) = &app.prompt {
         line.push(Tone::Accent, prompt.sign);
-        typed(&mut line, &prompt.input);
+        push_input(&mut line, &prompt.input);
         canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ keep  Esc cancel "));
         return;
     }
     if let Some(Overlay::Command(palette)) = app.overlays.last() {
         line.push(Tone::Accent, ":");
-        typed(&mut line, &palette.input);
+        push_input(&mut line, &palette.input);
         canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, "⏎ run  Tab complete  Esc cancel "));
         return;
     }
@@ -186,7 +187,7 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     }
     let mut keys = Line::new();
     let mut all = hints(app);
-    // In little room the less useful ones give way; the help stays.
+    // If space is short, drop the least useful hints. The last one, help, stays.
     let room =
         |all: &[(String, &str)]| all.iter().map(|(key, label)| text::width(key) + label.len() + 3).sum::<usize>();
     while line.width() + room(&all) > area.w as usize && all.len() > 1 {
@@ -210,22 +211,22 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     canvas.line(area.x, area.y, area.w, &line);
 }
 
-/// A line being typed, with its cursor.
-fn typed(line: &mut Line, input: &TextInput) {
+/// Appends the text of an input field with its cursor.
+fn push_input(line: &mut Line, input: &TextInput) {
     let (before, after) = input.around_cursor();
     line.push(Tone::Strong, before);
     line.push(Tone::Accent, "▏");
     line.push(Tone::Strong, after);
 }
 
-/// How many events were received, and how many of them were malformed: gaps are beside the link.
+/// Counts the received, malformed and oversized events. Gaps are shown next to the connection state.
 fn stream_status(viewer: &Viewer) -> Line {
-    let ledger = viewer.books();
-    let s = if ledger.received == 1 { "" } else { "s" };
-    let mut line = Line::of(Tone::Dim, &format!("{} event{s}", text::count(ledger.received)));
-    for (count, word) in [(ledger.malformed, "malformed"), (ledger.too_large, "oversized")] {
+    let delivery = viewer.books();
+    let s = if delivery.received == 1 { "" } else { "s" };
+    let mut line = Line::of(Tone::Dim, &format!("{} event{s}", text::count(delivery.received)));
+    for (count, label) in [(delivery.malformed, "malformed"), (delivery.too_large, "oversized")] {
         if count > 0 {
-            line.push(Tone::Bad, &format!(" · {} {word}", text::count(count)));
+            line.push(Tone::Bad, &format!(" · {} {label}", text::count(count)));
         }
     }
     line

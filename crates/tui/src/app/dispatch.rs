@@ -1,4 +1,4 @@
-//! Where a key or a pasted text goes: to the line that is typed, to the component with the focus, or to what the keymap says.
+//! Dispatches keys and pasted text to the footer prompt, the component with the focus, or the keymap.
 
 use super::App;
 use crate::input::key::Key;
@@ -10,11 +10,11 @@ impl App {
         // Ignore navigation while frozen: moving a cursor the user cannot see is worse than not moving it.
         if self.frozen {
             let action = self.session.keymap.action(context, key).filter(|action| action.works_frozen());
-            return action.map(|action| self.act(context, action)).unwrap_or_default();
+            return action.map(|action| self.handle_action(context, action)).unwrap_or_default();
         }
         self.deployments.list.touched = true;
         self.pending_record = None;
-        self.session.pass_notice();
+        self.session.dismiss_read_notice();
         self.cancel_search();
         if self.prompt.is_some() {
             self.type_key(key);
@@ -23,7 +23,7 @@ impl App {
         match self.with_top(|top, cx| top.key(cx, key)).flatten() {
             Some(requests) => self.apply(requests),
             None => match self.session.keymap.action(context, key) {
-                Some(action) => self.act(context, action),
+                Some(action) => self.handle_action(context, action),
                 None => Vec::new(),
             },
         }
@@ -40,7 +40,7 @@ impl App {
         }
         match self.with_top(|top, cx| top.paste(cx, text)) {
             Some(()) => Vec::new(),
-            // Where nothing is typed, what is pasted is gone to.
+            // No text field is open, so the text is a navigation target.
             None => self.go_to_pasted(text),
         }
     }

@@ -15,7 +15,7 @@ use ratatui::style::Style;
 pub struct FrozenFrame(Option<Buffer>);
 
 impl FrozenFrame {
-    /// Draws one frame, or the frozen one again.
+    /// Draws one frame, or the frozen frame again.
     pub fn draw(&mut self, app: &App, theme: &Theme, frame: &mut Frame<'_>) {
         if !app.frozen {
             self.0 = None;
@@ -60,7 +60,7 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
                     canvas.text(x, y, 1, "│", paint.style(Tone::Dim));
                 }
             }
-            // A command is typed over what one looks at.
+            // The command line is drawn over the current screen.
             let (command, below) = match app.overlays.split_last() {
                 Some((Overlay::Command(palette), below)) => (Some(palette), below),
                 _ => (None, app.overlays.as_slice()),
@@ -100,7 +100,7 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
     }
 }
 
-/// The pane at the right: logs, the stream that is shown, or the lists of the agent server.
+/// Draws the right pane: logs, the current stream, or the agent server's lists.
 fn stream_pane(app: &App, canvas: &mut Canvas<'_>) {
     let cx = app.pane_cx(Pane::Stream);
     match (&app.logs, app.viewer(), &app.agent.server) {

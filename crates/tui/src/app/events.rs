@@ -1,4 +1,4 @@
-//! Hands what subscriptions and effects report to the features.
+//! Passes the events of subscriptions and the results of effects to the features.
 
 use super::{App, Overlay};
 use crate::features::deployments::update::ListReport;
@@ -9,15 +9,15 @@ use crate::widgets::jobs::Part;
 use runtail_api::{ApiError, AuthWaited, Kind};
 use std::sync::Arc;
 
-/// So many times what one event log may take is what all of them together may.
-const LOGS: u64 = 2;
+/// Memory limit of all event logs together, as a multiple of the limit of one.
+const TOTAL_LOGS: u64 = 2;
 
 impl App {
-    /// Takes what a subscription reports.
-    pub(super) fn on_event(&mut self, key: SubscriptionId, answer: SubscriptionEvent) -> Vec<Effect> {
+    /// Applies an event of a subscription.
+    pub(super) fn on_event(&mut self, key: SubscriptionId, event: SubscriptionEvent) -> Vec<Effect> {
         let at = self.session.now;
-        let requests = match (key, answer) {
-            (SubscriptionId::Deployments(profile), answer) => self.on_list_event(&profile, answer),
+        let requests = match (key, event) {
+            (SubscriptionId::Deployments(profile), event) => self.on_list_event(&profile, event),
             (SubscriptionId::Newest(profile), SubscriptionEvent::Newest { deployment, revision }) => {
                 self.deployments.on_newest(&profile, &deployment, revision)
             }
@@ -58,13 +58,13 @@ impl App {
                 }
                 Requests::none()
             }
-            (SubscriptionId::Wait(number), answer) => self.on_wait(number, answer),
+            (SubscriptionId::Wait(number), event) => self.on_wait(number, event),
             (SubscriptionId::Stream(id), SubscriptionEvent::Items(items)) => {
                 if let Some(viewer) = self.stream.tabs.get_mut(id) {
                     viewer.take(items);
                     let refusal = viewer.modes.refusal();
-                    let most = self.session.settings.tape.max_bytes.saturating_mul(LOGS);
-                    self.stream.tabs.keep_within(usize::try_from(most).unwrap_or(usize::MAX));
+                    let max_total = self.session.settings.tape.max_bytes.saturating_mul(TOTAL_LOGS);
+                    self.stream.tabs.keep_within(usize::try_from(max_total).unwrap_or(usize::MAX));
                     refusal.map(|why| Requests::error(format!("The modes are unchanged: {why}."))).unwrap_or_default()
                 } else {
                     Requests::none()
@@ -79,12 +79,12 @@ impl App {
         self.apply(requests)
     }
 
-    fn on_list_event(&mut self, profile: &Arc<str>, answer: SubscriptionEvent) -> Requests {
+    fn on_list_event(&mut self, profile: &Arc<str>, event: SubscriptionEvent) -> Requests {
         let Some(number) = self.session.profiles.iter().position(|p| p.name == *profile) else {
             return Requests::none();
         };
         let state = &mut self.session.profiles[number];
-        match answer {
+        match event {
             SubscriptionEvent::Page(deployments) => {
                 self.deployments.on_page(number, state, deployments);
                 Requests::none()
@@ -97,8 +97,8 @@ impl App {
         }
     }
 
-    fn on_wait(&mut self, number: u64, answer: SubscriptionEvent) -> Requests {
-        let error = match &answer {
+    fn on_wait(&mut self, number: u64, event: SubscriptionEvent) -> Requests {
+        let error = match &event {
             SubscriptionEvent::WaitTrouble(error) | SubscriptionEvent::Waited(Err(error)) => Some(error.clone()),
             _ => None,
         };
@@ -109,7 +109,7 @@ impl App {
             Overlay::SignIn(sign_in) if sign_in.number == number => Some(sign_in),
             _ => None,
         });
-        match (shown, answer) {
+        match (shown, event) {
             (Some(sign_in), SubscriptionEvent::WaitTrouble(error)) => {
                 sign_in.trouble = Some(error);
                 Requests::none()
@@ -137,7 +137,7 @@ impl App {
         Requests::none()
     }
 
-    /// A background task panicked.
+    /// Reports that a background task panicked, and marks its stream, checks or job as failed.
     pub(super) fn on_panic(&mut self, key: Option<SubscriptionId>, text: &str) -> Vec<Effect> {
         let requests = match key {
             Some(SubscriptionId::Stream(id)) => {
@@ -155,7 +155,7 @@ impl App {
         effects
     }
 
-    /// Takes the result of an effect.
+    /// Applies the result of an effect.
     pub(super) fn on_result(&mut self, done: EffectResult) -> Vec<Effect> {
         let at = self.session.now;
         let requests = match done {
@@ -248,7 +248,7 @@ impl App {
         self.apply(requests)
     }
 
-    /// Shows a record that was requested. It would cover the user's current work, so only if it is still awaited.
+    /// Shows a requested record if it is still awaited, because it would cover the user's current work.
     fn on_record(&mut self, what: Described, result: Result<Arc<str>, ApiError>) -> Vec<Effect> {
         if self.pending_record.as_ref() != Some(&what) {
             return Vec::new();
@@ -265,16 +265,16 @@ impl App {
                 if let (Described::Deployment(profile, id, _), Kind::NotFound) = (&what, &error.kind) {
                     self.deployments.list.mark_gone(&format!("{profile}/{id}"));
                 }
-                let gone = format!("{title} was deleted.\n{}", error.story());
-                self.notify(true, if error.kind == Kind::NotFound { gone } else { error.story() });
+                let deleted = format!("{title} was deleted.\n{}", error.story());
+                self.notify(true, if error.kind == Kind::NotFound { deleted } else { error.story() });
             }
         }
         Vec::new()
     }
 
-    /// Shows a link that the browser did not open, and copies it: over SSH there is no browser here.
+    /// Shows and copies a link that could not be opened, for example because there is no browser on an SSH host.
     fn on_link_not_opened(&mut self, link: String, why: &str) -> Vec<Effect> {
-        // A link of another kind could start any program, so it is not offered.
+        // A link with another scheme could start any program, so it is not copied.
         if !url::Url::parse(&link).is_ok_and(|url| matches!(url.scheme(), "http" | "https")) {
             self.notify(true, why);
             return Vec::new();

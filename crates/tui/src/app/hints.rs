@@ -1,4 +1,4 @@
-//! The keys that the footer shows: those that make sense where one is, most useful first.
+//! The key hints of the footer for the current state, most useful first.
 
 use super::App;
 use crate::features::stream::viewer::{View, Viewer};
@@ -7,23 +7,23 @@ use crate::input::keymap::Keymap;
 use crate::session::Component;
 use runtail_core::model::ThreadStatus;
 
-/// Keys and what they do, as the footer shows them.
+/// Key hints: each key with its label.
 pub type Hints = Vec<(String, &'static str)>;
 
-/// Hints of a stream before the keys that work everywhere.
+/// Maximum number of a stream's hints before the global ones.
 const MAX_HINTS: usize = 4;
 
-/// What can be pressed now.
+/// Returns the hints for the current state.
 pub fn hints(app: &App) -> Hints {
     let ascii = app.session.settings.ascii;
-    // What can be done differs from list to list, and with how far a change is.
+    // The hints of an overlay depend on its contents, for example on the stage of a change.
     if let Some(ids) = app.overlays.last().and_then(|top| top.hints()) {
         return app.session.keymap.hints_of(ids, ascii);
     }
     match (app.context(), app.viewer()) {
         (Context::Stream, Some(viewer)) => {
             let can_act = !app.is_read_only(&viewer.server.profile);
-            of_stream(viewer, &app.session.keymap, can_act, ascii)
+            stream_hints(viewer, &app.session.keymap, can_act, ascii)
         }
         (context, _) => match app.agent.hints().filter(|_| context == Context::Server) {
             Some(ids) => app.session.keymap.hints_of(ids, ascii),
@@ -32,18 +32,18 @@ pub fn hints(app: &App) -> Hints {
     }
 }
 
-/// Each view offers something else, a status its own keys, and a search or a pause asks for its own keys.
-fn of_stream(viewer: &Viewer, keymap: &Keymap, can_act: bool, ascii: bool) -> Hints {
+/// Returns the hints of a stream, which depend on the thread's status, the view, an active search and the scroll position.
+fn stream_hints(viewer: &Viewer, keymap: &Keymap, can_act: bool, ascii: bool) -> Hints {
     let view = viewer.view();
     let (in_tree, changes) = (view == View::State, viewer.shows_changes());
-    let searched = !(viewer.searched().is_empty() || in_tree && changes);
-    // What a key is called here, where the table's word would mislead.
+    let is_searching = !(viewer.searched().is_empty() || in_tree && changes);
+    // Each id with a label that replaces the table's where that would mislead.
     let mut ids: Vec<(&str, Option<&'static str>)> = Vec::new();
     if viewer.is_recording() {
         // There is no server to act on.
         ids.push(("stream.again", Some("play")));
     } else {
-        ids.extend(by_status(viewer, can_act));
+        ids.extend(status_hints(viewer, can_act));
     }
     match view {
         View::State if changes => {
@@ -52,40 +52,40 @@ fn of_stream(viewer: &Viewer, keymap: &Keymap, can_act: bool, ascii: bool) -> Hi
         View::State => ids.extend([("stream.open", Some("fold")), ("stream.compare", None)]),
         View::Timeline => ids.extend([("stream.open", None), ("move.left", Some("fold"))]),
         View::Raw | View::Custom => {
-            let how = if viewer.as_received { "summary" } else { "as received" };
-            ids.extend([("stream.open", None), ("stream.as_received", Some(how))]);
+            let label = if viewer.as_received { "summary" } else { "as received" };
+            ids.extend([("stream.open", None), ("stream.as_received", Some(label))]);
         }
         View::Delivery => ids.push(("stream.export", None)),
         View::Messages | View::Updates | View::Runs => ids.push(("stream.open", None)),
     }
-    // While something is searched for or hidden, its keys matter more than all but the first of the others.
-    let finds = searched || !viewer.finding().filter.text().is_empty();
-    if finds {
-        ids.truncate(MAX_HINTS - 1 - usize::from(searched));
+    // The keys of an active search or filter are more useful than all but the first of the others.
+    let is_filtering = is_searching || !viewer.finding().filter.text().is_empty();
+    if is_filtering {
+        ids.truncate(MAX_HINTS - 1 - usize::from(is_searching));
     }
-    if searched {
+    if is_searching {
         ids.push(("stream.next_problem", None));
     }
-    if finds {
+    if is_filtering {
         ids.push(("app.back", Some("clear")));
     }
     if !viewer.follows() {
         ids.push(("stream.follow", None));
     }
-    if !(searched && in_tree) {
+    if !(is_searching && in_tree) {
         ids.push(("stream.search", None));
     }
     ids.truncate(MAX_HINTS);
     ids.extend([("app.command", Some("commands")), ("app.help", None)]);
-    let named = |(id, label): (&str, Option<&'static str>)| {
-        let (key, own) = keymap.hints_of([&id], ascii).pop()?;
-        Some((key, label.unwrap_or(own)))
+    let hint = |(id, label): (&str, Option<&'static str>)| {
+        let (key, default_label) = keymap.hints_of([&id], ascii).pop()?;
+        Some((key, label.unwrap_or(default_label)))
     };
-    ids.into_iter().filter_map(named).collect()
+    ids.into_iter().filter_map(hint).collect()
 }
 
-/// The keys that the thread's status asks for.
-fn by_status(viewer: &Viewer, can_act: bool) -> Vec<(&'static str, Option<&'static str>)> {
+/// Returns the hints for the thread's status.
+fn status_hints(viewer: &Viewer, can_act: bool) -> Vec<(&'static str, Option<&'static str>)> {
     let explain = ("stream.explain", None);
     match viewer.thread_status() {
         ThreadStatus::Failed { .. } if can_act => match viewer.again().label() {

@@ -1,12 +1,12 @@
-//! Which part of the screen is whose. Pure, and used by both `update` (page sizes) and `draw`.
+//! The layout of the screen: a pure function that both `update` (page sizes) and `draw` use.
 
 use super::{App, Pane};
 use crate::widgets::area::Area;
 
-/// From this width on the three panes stand side by side.
+/// Minimum width for showing all three panes at once.
 pub const WIDE: u16 = 120;
 
-/// The rectangles of one screen. A pane that is not shown has none.
+/// The areas of the screen. A hidden pane has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Regions {
     pub header: Area,
@@ -37,7 +37,7 @@ pub fn layout(size: (u16, u16), app: &App) -> Regions {
         return regions;
     }
     let upper = (u32::from(body.h) * 55 / 100) as u16;
-    // While there is nothing to read at the right, the fleet has the whole width.
+    // Without a stream pane, the deployments use the full width.
     if !app.has_stream_pane() {
         regions.deployments = Some(Area { h: upper, ..body });
         regions.revisions = Some(Area { y: body.y + upper, h: body.h - upper, ..body });

@@ -1,4 +1,4 @@
-//! The facts of one feature that another one reads.
+//! Implements [`Lookup`]: the facts that features read from each other.
 
 use super::overlay::SCREENS;
 use super::{App, Overlay, bars};
@@ -17,15 +17,16 @@ use runtail_core::text::short_id;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// A name and a note.
 type Named = (String, String);
 
 impl App {
     fn deployment_names(&self) -> Vec<Named> {
         let rows = &self.deployments.list.rows;
-        let mut same: HashMap<&str, usize> = HashMap::new();
-        rows.iter().for_each(|row| *same.entry(&row.name).or_default() += 1);
-        let name = |row: &crate::features::deployments::list::Row| match same.get(&*row.name) {
-            Some(same) if *same > 1 => format!("{}/{}", row.profile_name, row.name),
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        rows.iter().for_each(|row| *counts.entry(&row.name).or_default() += 1);
+        let name = |row: &crate::features::deployments::list::Row| match counts.get(&*row.name) {
+            Some(count) if *count > 1 => format!("{}/{}", row.profile_name, row.name),
             _ => row.name.clone(),
         };
         rows.iter().map(|row| (name(row), format!("{} {}", row.profile_name, row.tag))).collect()

@@ -25,7 +25,7 @@ pub mod typing;
 mod update;
 
 pub use crate::session::destination::Pane;
-pub use crate::session::{Notice, Settings, stops_polling};
+pub use crate::session::{Notification, Settings, stops_polling};
 pub use overlay::Overlay;
 pub use subscriptions::subscriptions;
 pub use update::update;
@@ -54,42 +54,42 @@ use typing::Prompt;
 /// The application state.
 #[derive(Debug)]
 pub struct App {
-    /// What belongs to no feature: settings, keys, preferences, time, profiles, notices.
+    /// State that belongs to no feature: settings, keys, preferences, time, profiles, notices.
     pub session: Session,
     /// The deployments and their revisions.
     pub deployments: Deployments,
     /// The agent servers.
     pub agent: Agent,
-    /// The streams that are open.
+    /// The open streams.
     pub stream: StreamState,
-    /// The logs that are open; they lie over the stream and the agent server.
+    /// The open logs, which cover the stream and the agent server.
     pub logs: Option<LogView>,
-    /// What was typed as answers and not sent.
+    /// Drafts of answers.
     pub thread: Threads,
-    /// What was typed into editors that were left.
+    /// Drafts of closed editors.
     pub changes: Changes,
     /// The search for an id.
     pub palette: PaletteState,
-    /// The open overlays, lowest first.
+    /// The open overlays, bottom first.
     pub overlays: Vec<Overlay>,
-    /// The top overlay that was in a frame since it opened: how many there are, and its kind.
+    /// The top overlay, once a frame has shown it: the number of overlays, and its kind.
     seen_overlay: Option<(usize, Discriminant<Overlay>)>,
     /// The pane with the focus.
     pub focus: Pane,
-    /// Whether it has the whole screen.
+    /// Whether the pane with the focus uses the whole screen.
     pub zoom: bool,
     /// Whether the screen is frozen.
     pub frozen: bool,
-    /// The filter or the search that is being typed in the footer.
+    /// The filter or search being typed in the footer.
     pub prompt: Option<Prompt>,
-    /// The record that was requested and is still awaited.
+    /// The requested record that is still awaited.
     pub pending_record: Option<Described>,
     /// Whether the dashboard should quit.
     pub quit: bool,
 }
 
 impl App {
-    /// The state at the start, and what to do first.
+    /// Creates the initial state. Returns it with the effects to run first.
     pub fn new(profiles: &[Profile], settings: Settings, size: (u16, u16), now: Timestamp) -> (App, Vec<Effect>) {
         let (keymap, problems) = Keymap::new(&settings.keys);
         let states: Vec<ProfileState> = profiles.iter().map(|p| ProfileState::new(p, Epoch::default())).collect();
@@ -118,7 +118,7 @@ impl App {
         for text in warnings {
             app.notify(false, text);
         }
-        app.tell_of_keys(&problems);
+        app.report_key_problems(&problems);
         let servers: Vec<ServerRef> =
             app.deployments.list.rows.iter().filter_map(|r| r.server(&app.session.profiles)).collect();
         let mut effects: Vec<Effect> = servers.iter().cloned().map(Effect::FetchInfo).collect();
@@ -132,27 +132,27 @@ impl App {
         (app, effects)
     }
 
-    /// Whether anything was opened for the stream's pane: an agent server, a stream, or logs.
+    /// Returns whether the stream pane has content: an agent server, a stream or logs.
     pub fn has_stream_pane(&self) -> bool {
         self.agent.server.is_some() || self.viewer().is_some() || self.logs.is_some()
     }
 
-    /// The stream that is shown.
+    /// Returns the current stream.
     pub fn viewer(&self) -> Option<&Viewer> {
         self.stream.tabs.shown()
     }
 
-    /// The stream that is shown.
+    /// Returns the current stream.
     pub fn viewer_mut(&mut self) -> Option<&mut Viewer> {
         self.stream.tabs.shown_mut()
     }
 
-    /// Where keys go now.
+    /// Returns the context that receives keys.
     pub fn context(&self) -> Context {
         self.overlays.last().map_or_else(|| self.pane_context(), |top| top.context())
     }
 
-    /// Where keys go when nothing lies over the panes.
+    /// Returns the context of the pane with the focus, ignoring overlays.
     pub fn pane_context(&self) -> Context {
         match self.focus {
             Pane::Deployments => Context::Deployments,
@@ -163,17 +163,17 @@ impl App {
         }
     }
 
-    /// Whether a profile may not be written to.
+    /// Returns whether a profile is read-only.
     pub fn is_read_only(&self, profile: &str) -> bool {
         self.session.is_read_only(profile)
     }
 
-    /// Ends all recordings, as when the dashboard does.
+    /// Ends all recordings. Returns the effects that finish their files.
     pub fn end_recordings(&mut self) -> Vec<Effect> {
         self.stream.end_recordings(self.session.now)
     }
 
-    /// Whether any recording is still being written.
+    /// Returns whether any recording is still being written.
     pub fn is_recording(&self) -> bool {
         self.stream.is_recording()
     }
@@ -183,11 +183,11 @@ impl App {
         self.session.notify(error, text);
     }
 
-    /// Tells of all that is wrong with the configuration's keys at once.
-    fn tell_of_keys(&mut self, problems: &[String]) {
+    /// Reports all problems of the configured keys in one notice.
+    fn report_key_problems(&mut self, problems: &[String]) {
         match problems {
             [] => {}
-            [one] => self.notify(true, one),
+            [problem] => self.notify(true, problem),
             several => {
                 let text =
                     format!("[keys] {} problems; :keys shows the keys in use\n{}", several.len(), several.join("\n"));
@@ -196,27 +196,27 @@ impl App {
         }
     }
 
-    /// The notice that the footer shows now.
-    pub fn notice(&self) -> Option<&Notice> {
+    /// Returns the notice that the footer shows.
+    pub fn notice(&self) -> Option<&Notification> {
         self.session.notice()
     }
 
-    /// The columns of the list of deployments that there is room for.
+    /// Returns the columns of the deployments list that fit the screen.
     pub fn columns(&self) -> Vec<crate::features::deployments::columns::Place> {
         self.deployments.columns(&self.pane_cx(Pane::Deployments))
     }
 
-    /// What the command line offers for a text.
+    /// Returns the completions of a command line.
     pub fn offers(&self, text: &str) -> Vec<crate::features::palette::Offer> {
         crate::features::palette::offers(&self.overlay_cx(false), text)
     }
 
-    /// Why the command line offers nothing for a text, with what was probably meant.
+    /// Explains why a command line has no completions, and suggests what was probably meant.
     pub fn no_offer(&self, text: &str) -> String {
         crate::features::palette::no_offer(&self.overlay_cx(false), text)
     }
 
-    /// The revisions of the selected deployment.
+    /// Returns the revisions of the selected deployment.
     pub fn history(&self) -> Option<&History> {
         self.deployments.history()
     }

@@ -1,11 +1,11 @@
-//! The wheel and the left button: which component is under the pointer.
+//! Passes the wheel, clicks and drags to the component under the pointer.
 
 use super::{App, Pane};
 use crate::input::action::Context;
 use crate::session::msg::Effect;
 use crate::widgets::area::Area;
 
-/// The pane that a cell belongs to, and its area.
+/// Returns the pane at a cell, and its area.
 fn pane_at(app: &App, x: u16, y: u16) -> Option<(Pane, Area)> {
     let regions = app.regions();
     let inside = |a: &Area| x >= a.x && x < a.x + a.w && y >= a.y && y < a.y + a.h;
@@ -44,7 +44,7 @@ pub(super) fn click(app: &mut App, x: u16, y: u16) -> Vec<Effect> {
     let Some((pane, area)) = pane_at(app, x, y) else { return Vec::new() };
     app.focus = pane;
     app.deployments.list.touched = true;
-    // What was typed stays, as with Enter.
+    // Keep the typed text, as Enter does.
     app.end_typing();
     app.with_pane(app.pane_context(), |pane, cx| pane.click(cx, x - area.x, y - area.y));
     Vec::new()

@@ -1,4 +1,5 @@
-//! Goes to what was named: known things first, then those that servers are asked for. What can't be reached says why.
+//! Navigation by name, id or URL: to known objects first, then to objects that servers are asked for. A notice explains why a
+//! target can't be reached.
 
 use super::{App, Pane};
 use crate::features::agent::state::{Server, Tab};
@@ -15,7 +16,7 @@ use runtail_stream::{EventNumber, Seq};
 use url::Url;
 
 impl App {
-    /// Goes somewhere by name.
+    /// Goes to a destination.
     pub(super) fn go(&mut self, to: Destination) -> Vec<Effect> {
         match to {
             Destination::Pane(pane) => self.go_to(pane),
@@ -45,15 +46,15 @@ impl App {
         }
     }
 
-    /// Goes to what a text points at, if it does.
+    /// Goes to the target of a pasted text, if it contains one.
     pub(super) fn go_to_pasted(&mut self, text: &str) -> Vec<Effect> {
         match parse_target::read(text) {
-            Some(address) => self.land(address),
+            Some(address) => self.go_to_address(address),
             None => Vec::new(),
         }
     }
 
-    fn explain(&mut self, why: &str) -> Vec<Effect> {
+    fn report_failure(&mut self, why: &str) -> Vec<Effect> {
         self.notify(true, why);
         Vec::new()
     }
@@ -71,8 +72,8 @@ impl App {
         self.apply(requests)
     }
 
-    /// Goes to what was named.
-    fn land(&mut self, address: Address) -> Vec<Effect> {
+    /// Goes to a parsed address.
+    fn go_to_address(&mut self, address: Address) -> Vec<Effect> {
         match address {
             Address::Event(number) => self.go_to_event(number),
             Address::Time(hour, minute, second) => self.go_to_time([hour, minute, second]),
@@ -81,7 +82,7 @@ impl App {
                 Some(row) => self.go_to_row(row, revision),
                 None => {
                     let why = self.no_deployment(&id, &host);
-                    self.explain(&why)
+                    self.report_failure(&why)
                 }
             },
             Address::Server(url) => match self.server_at(&url) {
@@ -90,14 +91,14 @@ impl App {
                     effects.extend(self.open_server(server));
                     effects
                 }
-                Err(why) => self.explain(&why),
+                Err(why) => self.report_failure(&why),
             },
             Address::Thread { server, thread, run } => {
                 let known = server.as_ref().map(|url| self.server_at(url));
                 match (known, run) {
                     (Some(Ok(server)), Some(run)) => self.open_at(server, StreamTarget::Join { thread, run }),
                     (Some(Ok(server)), None) => self.open_at(server, StreamTarget::Tail { thread }),
-                    // A server may have several addresses, so one that no profile names may be known all the same.
+                    // A server may have several URLs, so the thread may be on a known server even if no profile has this one.
                     (Some(Err(why)), run) => self.find(&thread, run, Some(why)),
                     (None, Some(run)) => self.go_to_run_of(&thread, &run),
                     (None, None) => self.go_to_id(&thread),
@@ -110,23 +111,23 @@ impl App {
                     effects.extend(self.go_to_assistant(&assistant));
                     effects
                 }
-                Err(why) => self.explain(&why),
+                Err(why) => self.report_failure(&why),
             },
             Address::Elsewhere(url) => {
                 let host = url.host_str().unwrap_or_default();
-                self.explain(&format!("This page of {host} is not a deployment, revision, thread or run."))
+                self.report_failure(&format!("This page of {host} is not a deployment, revision, thread or run."))
             }
         }
     }
 
-    /// Goes to the object with this id: first among visible and listed ones, then on the open server.
+    /// Goes to the object with this id: first among open and listed objects, then among those that servers are asked for.
     fn go_to_id(&mut self, id: &str) -> Vec<Effect> {
         if let Some(row) = self.row_of(id) {
             return self.go_to_row(row, None);
         }
         let is_open = |v: &crate::features::stream::viewer::Viewer| {
-            let of_run = v.run_id.as_deref() == Some(id);
-            of_run || v.thread_id.as_deref() == Some(id) && matches!(v.target, StreamTarget::Tail { .. })
+            let is_run = v.run_id.as_deref() == Some(id);
+            is_run || v.thread_id.as_deref() == Some(id) && matches!(v.target, StreamTarget::Tail { .. })
         };
         if let Some(at) = self.stream.tabs.all().iter().position(is_open) {
             return self.go_to_stream(at);
@@ -134,7 +135,7 @@ impl App {
         if let Some(row) = self.row_of_revision(id) {
             return self.go_to_row(row, Some(id.to_string()));
         }
-        // What came in the stream that is shown: a run, a message, or its newest event of that id.
+        // In the current stream: a run, a message, or the newest event with this id.
         if let Some(seq) = self.viewer().and_then(|viewer| viewer.seq_of(id)) {
             return self.go_to_position(seq);
         }
@@ -152,7 +153,7 @@ impl App {
         }
     }
 
-    /// Goes to a run by its id and its thread's, which says nothing of its server.
+    /// Goes to a run by its id and its thread's id, without knowing its server.
     fn go_to_run_of(&mut self, thread: &str, run: &str) -> Vec<Effect> {
         if let Some(at) = self.stream.tabs.all().iter().position(|v| v.run_id.as_deref() == Some(run)) {
             return self.go_to_stream(at);
@@ -164,18 +165,18 @@ impl App {
         }
     }
 
-    /// The row of a deployment by its id, its name, or `PROFILE/NAME`.
+    /// Returns the row of a deployment by its id, its name, or `PROFILE/NAME`.
     fn row_of(&self, wanted: &str) -> Option<RowId> {
         let rows = || self.deployments.list.rows.iter();
         let named = |row: &&crate::features::deployments::list::Row| row.name == wanted;
-        let whole = |row: &&crate::features::deployments::list::Row| {
+        let qualified = |row: &&crate::features::deployments::list::Row| {
             wanted.strip_prefix(&*row.profile_name).and_then(|rest| rest.strip_prefix('/')) == Some(&row.name)
         };
-        let row = rows().find(|row| row.is(wanted)).or_else(|| rows().find(whole)).or_else(|| rows().find(named));
+        let row = rows().find(|row| row.is(wanted)).or_else(|| rows().find(qualified)).or_else(|| rows().find(named));
         row.map(|row| row.id.clone())
     }
 
-    /// The row of the deployment that a known revision belongs to.
+    /// Returns the row of the deployment that has a known revision.
     fn row_of_revision(&self, id: &str) -> Option<RowId> {
         let listed =
             self.deployments.histories.iter().find(|(_, history)| history.revisions.iter().any(|r| r.id == id));
@@ -188,14 +189,15 @@ impl App {
             .or_else(|| self.deployments.list.rows.iter().find(named).map(|row| row.id.clone()))
     }
 
+    /// Explains why no deployment with this id is listed.
     fn no_deployment(&self, id: &str, host: &str) -> String {
         let of_host = |profile: &&runtail_core::config::Profile| {
             let page = profile.control_plane.as_ref().and_then(deployments_page);
             page.is_some_and(|page| page.host_str() == Some(host))
         };
-        let reaches = self.session.catalogue.in_force().iter().find(of_host);
-        let other = self.session.catalogue.all.iter().map(|known| &known.profile).find(of_host);
-        match (reaches, other) {
+        let in_use = self.session.catalogue.in_force().iter().find(of_host);
+        let unused = self.session.catalogue.all.iter().map(|known| &known.profile).find(of_host);
+        match (in_use, unused) {
             (Some(profile), _) => format!(
                 "{} has no deployment with the id {}: it may be in another workspace, or deleted.",
                 profile.name,
@@ -208,7 +210,7 @@ impl App {
         }
     }
 
-    /// The agent server at an address: the one that is open, or one of the list.
+    /// Finds the agent server at a URL: the open one, one of a stream, or a listed one.
     fn server_at(&self, url: &Url) -> Result<ServerRef, String> {
         let same =
             |server: &ServerRef| Url::parse(&server.url).is_ok_and(|own| parse_target::is_same_server(&own, url));
@@ -223,12 +225,12 @@ impl App {
 
     fn open_at(&mut self, server: ServerRef, target: StreamTarget) -> Vec<Effect> {
         let mut effects = self.leave_overlays();
-        effects.extend(self.put_behind(server));
+        effects.extend(self.open_behind(server));
         self.open_stream(target);
         effects
     }
 
-    /// Selects a deployment, and one of its revisions where one is named.
+    /// Selects a deployment, and optionally one of its revisions.
     fn go_to_row(&mut self, row: RowId, revision: Option<String>) -> Vec<Effect> {
         let effects = self.go_to(if revision.is_some() { Pane::Revisions } else { Pane::Deployments });
         self.deployments.list.refresh();
@@ -249,7 +251,7 @@ impl App {
             None if parse_target::is_id(name) => self.go_to_id(name),
             None => {
                 let why = no_such(&self.overlay_cx(false), "deployment", name, Takes::Deployment);
-                self.explain(&why)
+                self.report_failure(&why)
             }
         }
     }
@@ -257,7 +259,7 @@ impl App {
     fn go_to_thread(&mut self, id: &str) -> Vec<Effect> {
         let server = self.agent.server.as_ref().map(|s| s.server.clone());
         match (server, id) {
-            (None, "") => self.explain("No agent server is open: press Enter on a deployment to open one."),
+            (None, "") => self.report_failure("No agent server is open: press Enter on a deployment to open one."),
             (None, id) => self.go_to_id(id),
             (Some(server), "") => {
                 let mut effects = self.leave_overlays();
@@ -270,7 +272,7 @@ impl App {
 
     fn go_to_run(&mut self, id: &str) -> Vec<Effect> {
         if id.is_empty() {
-            return self.explain("run ID: the run id is missing.");
+            return self.report_failure("run ID: the run id is missing.");
         }
         if let Some(Address::Thread { server: None, thread, run: Some(run) }) = parse_target::read(id) {
             return self.go_to_run_of(&thread, &run);
@@ -283,14 +285,14 @@ impl App {
         });
         match listed {
             Some((server, thread)) => self.open_at(server, StreamTarget::Join { thread, run: id.to_string() }),
-            None => self.explain("A run id needs its thread: paste THREAD/RUN or a URL."),
+            None => self.report_failure("A run id needs its thread: paste THREAD/RUN or a URL."),
         }
     }
 
     fn go_to_assistant(&mut self, id: &str) -> Vec<Effect> {
         let effects = self.leave_overlays();
         let Some(server) = &mut self.agent.server else {
-            return self.explain("No agent server is open: press Enter on a deployment to open one.");
+            return self.report_failure("No agent server is open: press Enter on a deployment to open one.");
         };
         server.show(Tab::Assistants);
         server.filter.clear();
@@ -311,8 +313,8 @@ impl App {
                 viewer.show(*view);
                 self.go_to_stream(at)
             }
-            (None, ..) => self.explain("view VIEW: the view name is missing."),
-            _ => self.explain("No stream is shown."),
+            (None, ..) => self.report_failure("view VIEW: the view name is missing."),
+            _ => self.report_failure("No stream is shown."),
         }
     }
 
@@ -320,7 +322,7 @@ impl App {
         let at = number.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
         match at.filter(|at| *at < self.stream.tabs.all().len()) {
             Some(at) => self.go_to_stream(at),
-            None => self.explain("There is no stream with this number."),
+            None => self.report_failure("There is no stream with this number."),
         }
     }
 
@@ -333,7 +335,7 @@ impl App {
         effects
     }
 
-    /// Goes to a position in the log of the stream that is shown.
+    /// Goes to a position in the event log of the current stream.
     fn go_to_position(&mut self, seq: Seq) -> Vec<Effect> {
         let Some(viewer) = self.stream.tabs.shown_mut() else { return Vec::new() };
         viewer.go_to(seq);
@@ -341,10 +343,10 @@ impl App {
         at.map(|at| self.go_to_stream(at)).unwrap_or_default()
     }
 
-    /// Goes to an event of the stream that is shown.
+    /// Goes to an event of the current stream.
     pub(crate) fn go_to_event(&mut self, number: EventNumber) -> Vec<Effect> {
         let Some(viewer) = self.stream.tabs.shown_mut() else {
-            return self.explain("No stream is open, so there is no event to go to.");
+            return self.report_failure("No stream is open, so there is no event to go to.");
         };
         let position = viewer.tape.position_of(number);
         let first = viewer.tape.first_seq().map(|seq| viewer.tape.number_of(seq)).unwrap_or_default();
@@ -362,22 +364,22 @@ impl App {
         effects
     }
 
-    /// Goes to the first event of a time of day, on the day of the newest one.
+    /// Goes to the first event since a time of day, on the day of the newest event.
     fn go_to_time(&mut self, [hour, minute, second]: [u8; 3]) -> Vec<Effect> {
         let Some(viewer) = self.stream.tabs.shown() else {
-            return self.explain("No stream is open, so there is no time to go to.");
+            return self.report_failure("No stream is open, so there is no time to go to.");
         };
         let newest = viewer.tape.last_seq();
         let Some(at) = viewer.tape.time(newest) else {
-            return self.explain("No events in this stream yet.");
+            return self.report_failure("No events in this stream yet.");
         };
         let day = at.to_zoned(self.session.settings.tz.clone());
         let parts = [hour, minute, second].map(|part| part as i8);
         let wanted = day.date().at(parts[0], parts[1], parts[2], 0).to_zoned(self.session.settings.tz.clone());
         let Ok(wanted) = wanted.map(|zoned| zoned.timestamp()) else {
-            return self.explain("This time does not exist on that day.");
+            return self.report_failure("This time does not exist on that day.");
         };
-        // Arrival times only grow, but for a clock that was set back.
+        // Arrival times only decrease if the clock was set back.
         let first = viewer.tape.first_since(wanted).unwrap_or(newest);
         self.go_to_position(first)
     }

@@ -1,4 +1,4 @@
-//! Opens what features ask for: overlays, panes, streams.
+//! Opens what features request: overlays, panes and streams.
 
 use super::{App, Overlay, Pane};
 use crate::features::changes::confirm::{Confirm, Proposal};
@@ -30,7 +30,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 impl App {
-    /// Opens something. Returns the effects that it needs.
+    /// Opens a route. Returns the effects to run.
     pub(super) fn open(&mut self, route: Route) -> Vec<Effect> {
         match route {
             Route::Document { title, text } => self.push(Document::new(title, text)),
@@ -62,7 +62,7 @@ impl App {
             }
             Route::Comparison { title, changes } => self.push(Paged::new(Comparison { title, changes })),
             Route::DeploymentDocument(profile, id, name) => {
-                // The document would cover what the user does by then, so it is shown only if it is still awaited.
+                // Shown only if it is still awaited when it arrives, because it would cover the user's current work.
                 self.pending_record = Some(Described::Deployment(profile.clone(), id.clone(), name.clone()));
                 return vec![Effect::Write(profile, id, name)];
             }
@@ -113,16 +113,16 @@ impl App {
         self.focus = Pane::Stream;
         self.stream.tabs.hide();
         self.logs = None;
-        self.put_behind(server)
+        self.open_behind(server)
     }
 
-    /// Puts an agent server's lists behind what is shown.
-    pub(super) fn put_behind(&mut self, server: ServerRef) -> Vec<Effect> {
+    /// Opens an agent server's lists behind what is shown.
+    pub(super) fn open_behind(&mut self, server: ServerRef) -> Vec<Effect> {
         let requests = self.agent.open(server);
         self.apply(requests)
     }
 
-    /// Opens a stream on the server that is open.
+    /// Opens a stream on the open server.
     pub fn open_stream(&mut self, target: StreamTarget) {
         let Some(server) = self.open_server_ref() else { return };
         if target.is_write() && self.is_read_only(&server.profile) {
@@ -135,7 +135,7 @@ impl App {
         Lookup::open_server(self)
     }
 
-    /// Shows a stream: in its own tab, where it is open already, else in a new one.
+    /// Shows a stream in its tab, or in a new tab if it is not open.
     pub(super) fn show_stream(&mut self, server: ServerRef, target: StreamTarget) {
         let shown = self.stream.show(&self.session, server, target);
         self.after_showing(shown);
@@ -165,7 +165,7 @@ impl App {
         self.show_stream(server, StreamTarget::Recording { file });
     }
 
-    /// Starts what was composed. A run on a thread is started in the background and seen on the thread's page.
+    /// Starts a composed run. A run on a thread is started in the background, and the thread's page shows it.
     fn open_run(&mut self, server: ServerRef, target: StreamTarget) -> Vec<Effect> {
         match target {
             StreamTarget::Start { on: Target::Thread(id), body } => {
@@ -178,20 +178,20 @@ impl App {
         }
     }
 
-    /// Opens the composer on the server that is open.
+    /// Opens the composer on the open server.
     fn compose(&mut self, from: Origin) -> Vec<Effect> {
         match self.agent.composer(&self.session, from) {
-            Ok((composer, ask)) => {
+            Ok((composer, requests)) => {
                 self.push(composer);
-                self.apply(ask)
+                self.apply(requests)
             }
             Err(why) => self.apply(why),
         }
     }
 
-    /// Opens the composer on a server: a tab may be of another one than the list behind it.
+    /// Opens the composer on a given server, because a tab's server may differ from the one whose lists are open.
     fn compose_on(&mut self, server: ServerRef, mut from: Origin) -> Vec<Effect> {
-        let mut effects = self.put_behind(server);
+        let mut effects = self.open_behind(server);
         let listed = || self.agent.server.as_ref()?.assistant_of(from.thread.as_deref()?);
         from.assistant = from.assistant.clone().or_else(listed);
         effects.extend(self.compose(from));
@@ -212,12 +212,12 @@ impl App {
         }
     }
 
-    /// Opens the report of the doctor. Closing the page ends it.
+    /// Opens the doctor's report. Closing the page stops its checks.
     pub fn open_doctor(&mut self) {
         self.push(Paged::new(Doctor::new(self.session.next_stream.take())));
     }
 
-    /// Opens a list beside the deployments.
+    /// Opens a list of other resources, such as integrations or listeners.
     fn open_list(&mut self, of: Collection, profile: Arc<str>, owner: &str) -> Vec<Effect> {
         if !self.session.profile(&profile).is_some_and(|profile| profile.control_plane) {
             self.notify(false, format!("{profile} has no control plane, so no {}.", of.plural()));
@@ -229,7 +229,7 @@ impl App {
         vec![effect]
     }
 
-    /// Opens a document to edit. What was left unfinished on the same subject is restored.
+    /// Opens a document in the editor. An unfinished draft on the same subject is restored.
     pub(super) fn edit(&mut self, subject: Subject, text: &str) {
         let (editor, is_restored) = self.changes.editor(subject, text);
         if is_restored {
@@ -238,7 +238,7 @@ impl App {
         self.push(editor);
     }
 
-    /// Begins a change: it is planned, then shown. Where writing is ruled out it is not even begun.
+    /// Plans a change and opens its preview. For a read-only profile it only shows a notice.
     fn confirm(&mut self, profile: Arc<str>, proposal: Proposal) -> Vec<Effect> {
         if self.is_read_only(&profile) {
             self.notify(true, read_only_text(&profile));
@@ -250,7 +250,7 @@ impl App {
         vec![plan]
     }
 
-    /// Opens the card in which a thread's questions are answered.
+    /// Opens the card for answering a thread's questions.
     fn open_answer(&mut self, from: AnswerFrom, approve: bool) -> Vec<Effect> {
         let number = || self.session.next_change.take();
         let (card, load) = match from {
@@ -271,13 +271,13 @@ impl App {
         }
         let number = card.number;
         self.push(card.shown(&self.session, approve));
-        let mut effects = self.begin_card(self.overlays.len() - 1);
+        let mut effects = self.restore_answers(self.overlays.len() - 1);
         effects.extend(load.map(|thread| Effect::LoadThread(number, thread)));
         effects
     }
 
-    /// Brings what was typed before into a card whose questions are known.
-    pub(super) fn begin_card(&mut self, at: usize) -> Vec<Effect> {
+    /// Restores drafts into an answer card whose questions are known.
+    pub(super) fn restore_answers(&mut self, at: usize) -> Vec<Effect> {
         let Some(Overlay::Answer(card)) = self.overlays.get_mut(at) else { return Vec::new() };
         let info = self.agent.infos.get(&card.thread.server);
         let kind = info.and_then(|info| Some(info.value.as_ref()?.kind));

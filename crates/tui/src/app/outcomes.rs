@@ -1,4 +1,4 @@
-//! What comes of changes on a control plane: the dialog, the lists and the watches follow it.
+//! Applies the results of control-plane changes to the dialog, the lists and the watches.
 
 use super::{App, Overlay};
 use crate::features::changes::confirm::{Confirm, Stage};
@@ -20,7 +20,7 @@ impl App {
         self.overlays.retain(|overlay| !matches!(overlay, Overlay::Confirm(confirm) if confirm.number == number));
     }
 
-    /// Takes the preview of a change, or why there is none.
+    /// Applies the preview of a change, or shows why planning failed.
     pub(super) fn on_planned(&mut self, number: u64, planned: Result<Box<Preview>, PlanError>) -> Vec<Effect> {
         if let (Err(PlanError::Asked(error)), Some(_)) = (&planned, self.confirm_of(number)) {
             self.report_error(error);
@@ -28,14 +28,14 @@ impl App {
         match (self.confirm_of(number), planned) {
             (Some(confirm), Ok(preview)) => confirm.stage = Stage::Ready(preview),
             (Some(confirm), Err(error)) => confirm.stage = Stage::Refused(error),
-            // The person left meanwhile.
+            // The dialog was closed meanwhile.
             (None, Ok(_)) => return vec![Effect::Forget(number)],
             (None, Err(_)) => {}
         }
         Vec::new()
     }
 
-    /// Takes the preview of an action on a thread, or why there is none.
+    /// Applies the preview of an action on a thread, or shows why planning failed.
     pub(super) fn on_planned_action(
         &mut self,
         number: u64,
@@ -46,23 +46,23 @@ impl App {
                 confirm.stage = Stage::Ready(preview);
                 confirm.choice = choice;
             }
-            // A sentence is enough where there is nothing to do.
+            // There is nothing to do, so a notice replaces the dialog.
             (Some(_), Err(PlanError::Nothing(why))) => {
                 self.close_confirm(number);
                 self.notify(false, why);
             }
             (Some(confirm), Err(error)) => confirm.stage = Stage::Refused(error),
-            // The person left meanwhile.
+            // The dialog was closed meanwhile.
             (None, Ok(_)) => return vec![Effect::Forget(number)],
             (None, Err(_)) => {}
         }
         Vec::new()
     }
 
-    /// Takes the result of a change that was sent, and shows it wherever the person is by now.
+    /// Applies the result of a sent change, and reports it even if its dialog was closed.
     pub(super) fn on_sent(&mut self, number: u64, sent: Result<Made, ApiError>) -> Vec<Effect> {
         match sent {
-            Ok(made) => self.on_made(number, made),
+            Ok(made) => self.on_applied(number, made),
             Err(error) => {
                 match self.confirm_of(number) {
                     Some(_) => self.report_error(&error),
@@ -79,16 +79,16 @@ impl App {
         }
     }
 
-    fn on_made(&mut self, number: u64, made: Made) -> Vec<Effect> {
+    fn on_applied(&mut self, number: u64, made: Made) -> Vec<Effect> {
         let at = self.overlays.iter().position(|o| matches!(o, Overlay::Confirm(c) if c.number == number));
         if let Some(at) = at {
             self.overlays.remove(at);
-            // The document that it came from has done its work.
+            // The edited document was sent, so close its editor too.
             if at > 0 && at == self.overlays.len() && matches!(self.overlays[at - 1], Overlay::Edit(_)) {
                 self.overlays.pop();
             }
         }
-        let said = match made.revision {
+        let message = match made.revision {
             Some(of) => {
                 let (requests, watched) = self.deployments.watch_made(&self.session, of);
                 let _ = self.apply(requests);
@@ -99,7 +99,7 @@ impl App {
         if let Some((profile, id, name)) = made.vanishing {
             self.deployments.vanishing.insert((profile, id), name);
         }
-        self.notify(false, said);
+        self.notify(false, message);
         self.session.restart_polls();
         match self.overlays.last_mut() {
             Some(Overlay::Browse(browse)) => vec![browse.reread(&self.session)],
@@ -107,7 +107,7 @@ impl App {
         }
     }
 
-    /// Edits what a deployment is now, if that is still awaited.
+    /// Opens a deployment's current settings in the editor, if they are still awaited.
     pub(super) fn on_document(
         &mut self,
         (profile, id, name): (Arc<str>, Arc<str>, String),

@@ -1,10 +1,10 @@
-//! What lies over the panes. An overlay is a component of a feature: adding one takes its folder and its line here.
+//! The overlays, which cover the panes. Each is a component of a feature: a new one needs a folder there and a line here.
 
 use crate::features::*;
 use crate::session::{Component, Paged};
 use std::ops::{Deref, DerefMut};
 
-/// Declares the overlays. One with a name and a help sentence is opened by the command of that name.
+/// Declares the overlays. An overlay with a name and a help sentence has a command of that name that opens it.
 macro_rules! overlays {
     ($($variant:ident($component:ty) $(= $command:literal, $help:literal)?;)*) => {
         #[derive(Debug, Clone)]
@@ -30,11 +30,11 @@ macro_rules! overlays {
             }
         })*
 
-        /// The overlays that a command opens: its name and help.
+        /// The commands that open an overlay: name and help sentence.
         pub(super) const SCREENS: &[(&str, &str)] = &[$($(($command, $help),)?)*];
 
         impl Overlay {
-            /// The overlay that a command opens.
+            /// Creates the overlay that a command opens.
             pub(super) fn of_command(_name: &str) -> Option<Overlay> {
                 $($(if _name == $command {
                     return Some(Overlay::$variant(Default::default()));

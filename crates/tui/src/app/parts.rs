@@ -1,4 +1,4 @@
-//! The components of the application, each with the context that it reads.
+//! Calls the components, each with the context that it may read.
 
 use super::layout::layout;
 use super::{App, Overlay, Pane};
@@ -9,12 +9,12 @@ use crate::widgets::area::Area;
 use std::mem::{Discriminant, discriminant, take};
 
 impl App {
-    /// The regions of the screen now.
+    /// Returns the areas of the screen.
     pub fn regions(&self) -> super::layout::Regions {
         layout(self.session.size, self)
     }
 
-    /// The context of the overlay on top.
+    /// Returns the context of the top overlay.
     pub(super) fn overlay_cx(&self, is_seen: bool) -> Cx<'_> {
         Cx {
             session: &self.session,
@@ -27,7 +27,7 @@ impl App {
         }
     }
 
-    /// The area of a pane, and whether it is on the screen; the area that it would have when it is not.
+    /// Returns the area of a pane, and whether the pane is visible. A hidden pane gets the area of a zoomed one.
     fn area_of(&self, pane: Pane) -> (Area, bool) {
         let regions = self.regions();
         let shown = match pane {
@@ -51,12 +51,12 @@ impl App {
         }
     }
 
-    /// The context of a pane.
+    /// Returns the context of a pane.
     pub(super) fn pane_cx(&self, pane: Pane) -> Cx<'_> {
         self.cx(pane, self.area_of(pane))
     }
 
-    /// Calls the overlay on top.
+    /// Calls the top overlay.
     pub(super) fn with_top<R>(&mut self, call: impl FnOnce(&mut Overlay, &Cx<'_>) -> R) -> Option<R> {
         let is_seen = self.is_overlay_seen();
         let mut top = self.overlays.pop()?;
@@ -90,7 +90,7 @@ impl App {
         result
     }
 
-    /// Calls the pane that takes the keys of a context; none where it is not open.
+    /// Calls the pane with this key context. Returns `None` if it is not open.
     pub(super) fn with_pane<R>(
         &mut self,
         context: Context,
@@ -118,7 +118,7 @@ impl App {
         })
     }
 
-    /// Calls the component that takes the keys of a context: the overlay on top, or a pane.
+    /// Calls the component with this key context: the top overlay or a pane.
     pub(super) fn with_component<R>(
         &mut self,
         context: Context,
@@ -130,7 +130,7 @@ impl App {
         }
     }
 
-    /// Calls the component that has the focus.
+    /// Calls the component with the focus.
     pub(super) fn with_focus<R>(&mut self, call: impl FnOnce(&mut dyn Component, &Cx<'_>) -> R) -> Option<R> {
         match self.overlays.is_empty() {
             true => self.with_pane(self.pane_context(), call),
@@ -138,8 +138,8 @@ impl App {
         }
     }
 
-    /// The same, for what it asks for.
-    pub(super) fn ask(
+    /// Calls the component with this key context, and returns its requests.
+    pub(super) fn component_requests(
         &mut self,
         context: Context,
         call: impl FnOnce(&mut dyn Component, &Cx<'_>) -> Requests,
@@ -147,7 +147,7 @@ impl App {
         self.with_component(context, call).unwrap_or_default()
     }
 
-    /// Notes that a frame was drawn. Nothing is sent from an overlay, and no change, that was not in one.
+    /// Records that a frame was drawn. An overlay can't send anything before a frame has shown it.
     pub fn on_drawn(&mut self) {
         if !self.session.is_drawable() || self.frozen {
             return;
@@ -158,12 +158,12 @@ impl App {
         }
     }
 
-    /// Whether the overlay on top was in a frame: a key can be faster than its first, and a small terminal shows nothing.
+    /// Returns whether a frame has shown the top overlay. A key may arrive before that, and a small terminal shows no overlay.
     pub(super) fn is_overlay_seen(&self) -> bool {
         self.session.is_drawable() && self.top_overlay().is_some() && self.seen_overlay == self.top_overlay()
     }
 
-    /// Forgets that an overlay was in a frame when another one is on top.
+    /// Resets the seen overlay if another one is on top now.
     pub(super) fn forget_covered_overlay(&mut self) {
         let top = self.top_overlay();
         self.seen_overlay = self.seen_overlay.filter(|seen| Some(*seen) == top);

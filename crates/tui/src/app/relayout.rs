@@ -1,10 +1,10 @@
-//! Fits every scroll position to its contents and to the size of the screen.
+//! Adjusts every scroll position to its contents and the screen size.
 
 use super::{App, Pane};
 use crate::input::action::Context;
 
 impl App {
-    /// Brings every component in line with what there is to show and with the size of the screen.
+    /// Adjusts every component to its contents and the screen size.
     pub fn relayout(&mut self) {
         let revisions = self.pane_cx(Pane::Revisions).area;
         self.with_deployments(Pane::Deployments, |deployments, cx| deployments.relayout(cx.area, revisions));
@@ -20,7 +20,7 @@ impl App {
         self.forget_covered_overlay();
     }
 
-    /// Gives a number to the jobs that were added since the last time.
+    /// Numbers the jobs that were added since the last call.
     fn number_jobs(&mut self) {
         let next = &mut self.session.next_work;
         let streams: &mut dyn crate::session::Component = &mut self.stream;

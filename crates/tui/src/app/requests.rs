@@ -1,4 +1,4 @@
-//! Carries out what features ask for.
+//! Applies the requests of features.
 
 use super::{App, Overlay, Pane};
 use crate::features::changes::confirm::Stage;
@@ -9,11 +9,11 @@ use jiff::SignedDuration;
 use runtail_api::{ApiError, Kind};
 use std::path::PathBuf;
 
-/// Lines that are kept of what was typed after `:` in this session.
-const MAX_LINES: usize = 100;
+/// Maximum number of lines in the command history.
+const MAX_HISTORY: usize = 100;
 
 impl App {
-    /// Carries out requests, in their order. Returns the effects that follow.
+    /// Applies requests in order. Returns the effects to run.
     pub(super) fn apply(&mut self, requests: Requests) -> Vec<Effect> {
         requests.into_iter().flat_map(|request| self.apply_one(request)).collect()
     }
@@ -34,7 +34,7 @@ impl App {
             }
             Request::Quit => self.quit = true,
             Request::Go(to) => return self.go(to),
-            Request::Do(context, action) => return self.act(context, action),
+            Request::Do(context, action) => return self.handle_action(context, action),
             Request::Change(action) => {
                 let requests = self.deployments.change(&self.session, action, self.focus == Pane::Revisions);
                 return self.apply(requests);
@@ -46,11 +46,11 @@ impl App {
             }
             Request::NoteCancelling(thread, run) => self.note_cancelling(&thread, run.as_deref()),
             Request::LeaveStream(thread) => {
-                // Back to the list, on the thread that was left.
+                // Select the thread in the list that is shown again.
                 if let (Some(server), Some(thread)) = (&mut self.agent.server, thread) {
                     server.thread_picker.wish(thread);
                 }
-                // A stream of another server lies over no list.
+                // No server is open, so there is no list behind the stream.
                 if self.agent.server.is_none() {
                     self.focus = Pane::Deployments;
                 }
@@ -82,7 +82,7 @@ impl App {
         self.apply(requests)
     }
 
-    /// Opens a recording, or plays the stream that is shown from its first event.
+    /// Opens a recording, or replays the current stream from its first event.
     fn replay(&mut self, path: &str) -> Vec<Effect> {
         if path.is_empty() && self.viewer().is_none() {
             self.notify(true, "replay FILE: the path of a recording is missing.");
@@ -107,7 +107,7 @@ impl App {
             Pref::Line(line) => {
                 prefs.said.retain(|before| *before != line);
                 prefs.said.push(line);
-                if prefs.said.len() > MAX_LINES {
+                if prefs.said.len() > MAX_HISTORY {
                     prefs.said.remove(0);
                 }
             }
@@ -131,15 +131,15 @@ impl App {
         }
     }
 
-    /// Closes the overlay on top. What was typed is kept.
+    /// Closes the top overlay and keeps its draft.
     pub(super) fn close(&mut self) {
         if let Some(overlay) = self.overlays.pop() {
-            self.keep(overlay);
+            self.keep_draft(overlay);
         }
     }
 
-    /// Keeps what was typed into an overlay that closes.
-    fn keep(&mut self, overlay: Overlay) {
+    /// Keeps the draft of an overlay that closes.
+    fn keep_draft(&mut self, overlay: Overlay) {
         match overlay {
             Overlay::Compose(composer) => self.agent.draft = Some(*composer),
             Overlay::Edit(editor) => self.changes.keep(*editor),
@@ -149,7 +149,7 @@ impl App {
         }
     }
 
-    /// Leaves all that lies over the panes: what was typed is kept, and what was asked about is not sent.
+    /// Closes all overlays. Drafts are kept, and a planned change is discarded.
     pub(super) fn leave_overlays(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
         for overlay in std::mem::take(&mut self.overlays) {
@@ -157,21 +157,21 @@ impl App {
                 Overlay::Confirm(confirm) if matches!(confirm.stage, Stage::Ready(_)) => {
                     effects.push(Effect::Forget(confirm.number));
                 }
-                // There is nothing behind it.
+                // The first-run screen stays open: without profiles there is nothing else to show.
                 Overlay::FirstRun(screen) => self.overlays.push(Overlay::FirstRun(screen)),
-                overlay => self.keep(overlay),
+                overlay => self.keep_draft(overlay),
             }
         }
         effects
     }
 
-    /// Ends the search for an id, if there is one.
+    /// Cancels the search for an id, if one is running.
     pub(super) fn cancel_search(&mut self) {
         let requests = self.palette.cancel();
         self.apply(requests);
     }
 
-    /// Defines a profile by its text, and closes its editor where the text is right.
+    /// Defines a profile from its text, and closes its editor if the text is valid.
     fn define_profile(&mut self, text: &str) -> Vec<Effect> {
         match self.profile_edited(text) {
             Ok(effects) => {
@@ -186,10 +186,10 @@ impl App {
         }
     }
 
-    /// The text of one profile was typed: it is defined so in this session, and in the file only when it is saved.
+    /// Applies the edited text of a profile to this session. The file changes only when the profile is saved.
     ///
     /// # Errors
-    /// What is wrong with the text, and where.
+    /// If the text is invalid: says why, and where.
     pub fn profile_edited(&mut self, text: &str) -> Result<Vec<Effect>, runtail_core::config::ConfigError> {
         let requests = self.session.catalogue.define(text)?;
         let selected = self.session.catalogue.picker.clone();
@@ -201,7 +201,7 @@ impl App {
         Ok(self.apply(requests))
     }
 
-    /// The text with which a profile is edited, or a new one begun.
+    /// Returns the text for editing a profile, or the template of a new one.
     pub fn profile_text(&self, name: Option<&str>) -> String {
         self.session.catalogue.text_of(name)
     }

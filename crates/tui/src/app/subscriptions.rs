@@ -1,5 +1,5 @@
-//! The background tasks that the current state requires. The runtime starts new ones and stops those that are gone, so nothing
-//! can leak and nothing has to be stopped by hand.
+//! The background tasks that the current state requires. The runtime starts new ones and stops those that are no longer
+//! required, so no task can leak.
 
 use super::{App, Pane};
 use crate::session::Component;
@@ -13,34 +13,34 @@ pub fn subscriptions(app: &App) -> Vec<Subscription> {
     app.deployments.fill(&app.pane_cx(Pane::Deployments), out);
     let stream = app.pane_cx(Pane::Stream);
     let from = out.len();
-    lists(app, out);
+    server_lists(app, out);
     app.agent.fill(&stream, &mut out[from..]);
-    rest(app, out);
+    logs_and_jobs(app, out);
     let from = out.len();
     app.stream.subscriptions(&stream, out);
     app.stream.fill(&stream, &mut out[from..]);
     subscriptions
 }
 
-/// Whether something is subscribed to, in this start of it.
+/// Returns whether the state needs this subscription with this epoch.
 pub(super) fn is_needed(app: &App, key: &SubscriptionId, epoch: Epoch) -> bool {
     let mut needed = Vec::new();
     app.deployments.subscriptions(&app.pane_cx(Pane::Deployments), &mut needed);
-    lists(app, &mut needed);
-    rest(app, &mut needed);
+    server_lists(app, &mut needed);
+    logs_and_jobs(app, &mut needed);
     app.stream.subscriptions(&app.pane_cx(Pane::Stream), &mut needed);
     needed.iter().any(|s| s.key == *key && s.epoch == epoch)
 }
 
-/// The lists of the agent server, where they are on the screen.
-fn lists(app: &App, out: &mut Vec<Subscription>) {
+/// Adds the lists of the agent server, if they are visible.
+fn server_lists(app: &App, out: &mut Vec<Subscription>) {
     if app.viewer().is_none() && app.logs.is_none() {
         app.agent.subscriptions(&app.pane_cx(Pane::Stream), out);
     }
 }
 
-/// Logs, overlays and background jobs.
-fn rest(app: &App, out: &mut Vec<Subscription>) {
+/// Adds the logs, overlays and background jobs.
+fn logs_and_jobs(app: &App, out: &mut Vec<Subscription>) {
     if let Some(logs) = &app.logs {
         logs.subscriptions(&app.pane_cx(Pane::Stream), out);
     }

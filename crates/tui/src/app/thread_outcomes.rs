@@ -1,4 +1,4 @@
-//! What comes of actions on threads: the pages of the thread, the dialog and the lists follow it.
+//! Applies the results of actions on threads to the thread's pages, the dialog and the lists.
 
 use super::{App, Overlay, Pane};
 use crate::features::agent::state::Tab;
@@ -15,7 +15,7 @@ use runtail_core::model::{RunCreate, ThreadStatus};
 use runtail_core::text::{clean, short_id};
 
 impl App {
-    /// Marks the runs that a request to cancel is about as stopping, in the pages that show them.
+    /// Marks the runs of a cancel request as stopping, in the pages that show them.
     pub(crate) fn note_cancelling(&mut self, thread: &ThreadRef, run: Option<&str>) {
         let now = self.session.now;
         for viewer in self.stream.pages_of(thread) {
@@ -29,20 +29,20 @@ impl App {
         }
     }
 
-    /// Asks for new snapshots of a thread, and for its row in the list.
+    /// Requests a new snapshot of a thread, and refreshes the lists.
     fn refresh_thread(&mut self, thread: &ThreadRef) {
         self.stream.pages_of(thread).for_each(|viewer| viewer.refreshes += 1);
         self.session.restart_polls();
     }
 
-    /// What a run of a thread is called: by its number where that is known.
+    /// Returns the display name of a run: its number if that is known.
     fn run_name(&self, thread: &ThreadRef, run: &str) -> String {
         let pages = || self.stream.tabs.all().iter().filter(|viewer| viewer.is_of(thread));
         let listed = pages().find_map(|viewer| Some(viewer.run_entry(run)?.name()));
         listed.unwrap_or_else(|| format!("run {}", short_id(run)))
     }
 
-    /// What a run that was just started is called: it is the next on its thread.
+    /// Returns the display name of a run that was just started: it has the next number on its thread.
     fn new_run_name(&self, thread: &ThreadRef, run: &str) -> String {
         let pages = || self.stream.tabs.all().iter().filter(|viewer| viewer.is_of(thread));
         if pages().any(|viewer| viewer.run_entry(run).is_some()) {
@@ -52,7 +52,7 @@ impl App {
         next.map_or_else(|| self.run_name(thread, run), |number| format!("run {number}"))
     }
 
-    /// What came of an action on a thread.
+    /// Applies the result of an action on a thread.
     pub(crate) fn on_acted(
         &mut self,
         number: u64,
@@ -84,7 +84,7 @@ impl App {
             };
             self.stream.pages_of(&thread).for_each(|viewer| viewer.cancelling = None);
             self.refresh_thread(&thread);
-            return self.fail_confirm(number, told(&sentence, error));
+            return self.fail_confirm(number, with_sentence(&sentence, error));
         }
         self.close_confirm(number);
         self.refresh_thread(&thread);
@@ -95,14 +95,14 @@ impl App {
             return Vec::new();
         }
         let name = match stopping.as_slice() {
-            [one] => self.run_name(&thread, &one.run_id),
-            several => format!("{} runs", several.len()),
+            [target] => self.run_name(&thread, &target.run_id),
+            targets => format!("{} runs", targets.len()),
         };
         self.notify(false, format!("Cancel requested for {name}. Waiting until it has stopped."));
         vec![Effect::FollowCancel(thread, targets)]
     }
 
-    /// Runs that were cancelled have stopped, or not.
+    /// Reports whether the cancelled runs have stopped.
     pub(crate) fn on_cancel_followed(&mut self, thread: &ThreadRef, targets: &[CancelTarget]) {
         self.report_cancelled(thread, targets);
         self.refresh_thread(thread);
@@ -116,7 +116,7 @@ impl App {
         if targets.len() > 1 && targets.iter().all(is_stopped) {
             return self.notify(false, format!("{} runs were cancelled.", targets.len()));
         }
-        let mut is_bad = false;
+        let mut is_error = false;
         let mut sentences = Vec::new();
         for target in targets {
             let run = self.run_name(thread, &target.run_id);
@@ -132,35 +132,35 @@ impl App {
                 (CancelState::Finished, _) => format!("{run_name} ended before it could be cancelled: {status}."),
                 (CancelState::NotFound, _) => format!("{run_name} no longer exists."),
                 (CancelState::Stopping, Some(error)) => {
-                    is_bad = true;
+                    is_error = true;
                     let request = format!("POST /threads/{}/runs/{}/cancel", clean(&thread.id), clean(&target.run_id));
                     format!(
-                        "It couldn't be verified that {run} stopped: {}. The server accepted {request}. r reads it again.",
+                        "Couldn't verify that {run} stopped: {}. The server accepted {request}. Press r to check again.",
                         error.cause()
                     )
                 }
                 (CancelState::Stopping, None) => {
-                    is_bad = true;
+                    is_error = true;
                     format!(
                         "{run_name} hasn't stopped yet, though the server accepted the request to cancel it. A step that \
-                         can't be interrupted runs to its end; r reads it again."
+                         can't be interrupted runs to its end. Press r to check again."
                     )
                 }
                 (CancelState::Active | CancelState::Failed, error) => {
-                    is_bad = true;
+                    is_error = true;
                     let why = error.as_ref().map(|error| format!(": {}", error.cause())).unwrap_or_default();
                     format!("{run_name} was not cancelled{why}.")
                 }
             });
         }
-        self.notify(is_bad, sentences.join("\n"));
+        self.notify(is_error, sentences.join("\n"));
     }
 
     fn on_started(&mut self, number: u64, thread: ThreadRef, started: &Started) -> Vec<Effect> {
         let name = self.new_run_name(&thread, &started.run_id);
         let found = if started.was_found { " The server's reply was lost, but the run was started." } else { "" };
         let at = self.overlays.iter().position(|o| matches!(o, Overlay::Answer(card) if card.number == number));
-        let said = match at.map(|at| self.overlays.remove(at)) {
+        let message = match at.map(|at| self.overlays.remove(at)) {
             Some(Overlay::Answer(card)) => {
                 self.thread.forget_answered(&card);
                 let open = card.left_open();
@@ -177,7 +177,7 @@ impl App {
         self.show_thread_page(&thread);
         self.stream.pages_of(&thread).for_each(|viewer| viewer.own_runs.push(started.run_id.clone()));
         self.refresh_thread(&thread);
-        self.notify(false, said);
+        self.notify(false, message);
         Vec::new()
     }
 
@@ -223,7 +223,7 @@ impl App {
             StartFailure::NotOffered => "This server can't start runs in the background.",
             StartFailure::Unknown => "It's unknown whether this was done: the server's reply was lost.",
         };
-        self.fail_confirm(number, told(sentence, failed.error))
+        self.fail_confirm(number, with_sentence(sentence, failed.error))
     }
 
     /// Shows why an action failed in its dialog, else as a notice.
@@ -235,7 +235,8 @@ impl App {
         Vec::new()
     }
 
-    /// A server that has only the contract's calls starts runs with their stream: the answer is sent that way.
+    /// Sends an answer by starting a run with its stream: a server that has only the contract's calls can't start one in the
+    /// background.
     fn answer_by_stream(&mut self, number: u64, thread: ThreadRef, body: RunCreate) -> Vec<Effect> {
         self.overlays.retain(|overlay| !matches!(overlay, Overlay::Answer(card) if card.number == number));
         let on = runtail_stream::Target::Thread(thread.id.clone());
@@ -261,7 +262,7 @@ impl App {
         vec![Effect::StartRun(number, thread, Box::new(start))]
     }
 
-    /// A thread was read for the card that waits for it.
+    /// Applies a loaded thread to the answer card that waits for it.
     pub(crate) fn on_thread_loaded(&mut self, number: u64, loaded: Result<Box<LoadedThread>, ApiError>) -> Vec<Effect> {
         let at = self.overlays.iter().position(|o| matches!(o, Overlay::Answer(card) if card.number == number));
         let Some((at, Overlay::Answer(card))) = at.and_then(|at| Some((at, self.overlays.get_mut(at)?))) else {
@@ -282,19 +283,19 @@ impl App {
             return self.apply(requests);
         }
         card.fill(*loaded);
-        self.begin_card(at)
+        self.restore_answers(at)
     }
 }
 
-/// An error with a sentence before it that says what it means here.
-fn told(sentence: &str, error: ApiError) -> ApiError {
+/// Puts a sentence before an error's detail that says what the error means here.
+fn with_sentence(sentence: &str, error: ApiError) -> ApiError {
     let status = error.status().map(|code| format!("{code}: ")).unwrap_or_default();
     let detail = match error.detail.is_empty() {
         true => sentence.to_string(),
         false => format!("{sentence} ({status}{})", error.detail),
     };
     let kind = match error.kind {
-        // Its fields are listed below it.
+        // The invalid fields are listed below the detail.
         Kind::Invalid(fields) => Kind::Invalid(fields),
         _ => Kind::Refused,
     };

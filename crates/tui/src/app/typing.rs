@@ -1,4 +1,4 @@
-//! A line that is typed in the footer: the filter of a list or of logs, or a search in a document.
+//! The prompt in the footer: the filter of a list or of logs, or a search in a document.
 
 use super::{App, Pane};
 use crate::input::key::{Code, Key};
@@ -7,19 +7,19 @@ use crate::widgets::text_input::TextInput;
 /// A filter or a search being typed in the footer.
 #[derive(Debug)]
 pub struct Prompt {
-    /// The sign before the line: what it is for.
+    /// The sign before the text, which shows its purpose.
     pub sign: &'static str,
-    /// The line.
+    /// The text being typed.
     pub input: TextInput,
     /// The text that Esc restores.
     before: String,
-    /// The deployment that was selected, which Esc selects again.
+    /// The deployment that Esc selects again.
     selected: Option<String>,
 }
 
 impl App {
     fn set_filter(&mut self, text: &str) {
-        // A filter is typed for a pane where the overlay has none.
+        // If the overlay has no filter, the text filters the pane.
         let typed = self.with_focus(|component, _| component.filter().is_some().then(|| component.set_filter(text)));
         if typed.flatten().is_none() {
             let context = self.pane_context();
@@ -27,7 +27,7 @@ impl App {
         }
     }
 
-    /// Opens the line in the footer.
+    /// Opens the prompt.
     pub(super) fn begin_typing(&mut self) {
         let typed = |component: &mut dyn crate::session::Component| {
             component.filter().map(|text| (text.to_string(), component.prompt()))
@@ -40,7 +40,7 @@ impl App {
         self.prompt = Some(Prompt { sign, input: TextInput::line(&before), before, selected });
     }
 
-    /// Handles a key while a line is typed.
+    /// Handles a key while the prompt is open.
     pub(super) fn type_key(&mut self, key: Key) {
         match key.code {
             Code::Enter | Code::Tab | Code::Down => self.end_typing(),
@@ -50,14 +50,14 @@ impl App {
         }
     }
 
-    /// Closes the line and keeps what was typed.
+    /// Closes the prompt and keeps the text.
     pub(super) fn end_typing(&mut self) {
         if self.prompt.take().is_some() {
             self.with_stream(|stream, _| crate::session::Component::end_typing(stream, true));
         }
     }
 
-    /// Closes the line, as if nothing had been typed.
+    /// Closes the prompt and restores the previous text.
     fn cancel_typing(&mut self) {
         let Some(Prompt { before, selected, .. }) = self.prompt.take() else { return };
         self.set_filter(&before);
@@ -67,7 +67,7 @@ impl App {
         }
     }
 
-    /// Takes a pasted text while a line is typed: its first line counts.
+    /// Inserts pasted text while the prompt is open; only its first line is used.
     pub(super) fn type_paste(&mut self, pasted: &str) {
         self.edit_prompt(|input| input.insert(pasted));
     }

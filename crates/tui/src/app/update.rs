@@ -1,13 +1,13 @@
-//! How the state changes: one message, its time, and the effects that follow. Nothing else changes it.
+//! State transitions: `update` applies a message, which has its time, and returns the effects to run.
 
 use super::App;
 use super::mouse::{click, drag, wheel};
 use crate::session::msg::{Effect, EffectResult, Msg};
 
-/// Takes a message.
+/// Applies a message. Returns the effects to run.
 ///
-/// Data that arrives is only taken in: laying it out waits for [`App::relayout`], which a frame or the next key asks for, so
-/// a fast stream costs one layout a frame and not one a batch.
+/// Arriving data is only stored. Its layout is computed by [`App::relayout`] before the next frame or key, so a fast stream
+/// costs one layout per frame instead of one per batch.
 pub fn update(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
     let mut effects = route(app, at, msg);
     effects.extend(app.stream.record_on(app.session.now));
@@ -23,7 +23,7 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
         Msg::Answer { key, epoch, answer } => {
             return match super::subscriptions::is_needed(app, &key, epoch) {
                 true => app.on_event(key, answer),
-                // An answer to a poll that was stopped, or started again.
+                // The subscription was stopped or restarted.
                 false => Vec::new(),
             };
         }
@@ -58,7 +58,7 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
             Vec::new()
         }
         Msg::Done { since, done } if app.is_current(done.profile(), since) => app.on_result(done),
-        // What was changed is told, but there is nothing to be followed any more.
+        // The change is reported, but can no longer be tracked.
         Msg::Done { done: EffectResult::Sent(_, Ok(made)), .. } => {
             app.notify(
                 false,

@@ -1,5 +1,5 @@
-//! The one table of actions: it feeds the keymap, the footer, the help screen, the commands of the palette and the
-//! configuration's `[keys]`; tests compare the documents with it.
+//! The table of all actions, from which the keymap, the footer, the help screen, the palette's commands and the
+//! configuration's `[keys]` are made. Tests compare the documents with it.
 
 use super::action::{Action, Context};
 
@@ -277,10 +277,17 @@ pub const BINDINGS: &[Binding] = {
         ),
         bind("stream.replay", Stream, &[], A::Replay, "replay", "Play the stream from its first event"),
         bind("stream.play", Stream, &["Space"], A::Play, "pause", "Pause, or play from here"),
-        bind("stream.later", Stream, &["."], A::Later, "event on", "One event forward or back; live after the newest"),
-        bind("stream.earlier", Stream, &[","], A::Earlier, "event back", ""),
-        bind("stream.slide_on", Stream, &[">"], A::SlideOn, "slide on", "Jump 5% forward or back"),
-        bind("stream.slide_back", Stream, &["<"], A::SlideBack, "slide back", ""),
+        bind(
+            "stream.later",
+            Stream,
+            &["."],
+            A::Later,
+            "next event",
+            "One event forward or back; live after the newest",
+        ),
+        bind("stream.earlier", Stream, &[","], A::Earlier, "previous event", ""),
+        bind("stream.slide_on", Stream, &[">"], A::SlideOn, "jump forward", "Jump 5% forward or back"),
+        bind("stream.slide_back", Stream, &["<"], A::SlideBack, "jump back", ""),
         bind("stream.speed", Stream, &["S"], A::Speed, "speed", "Playback speed: 1x, 2x, 10x, max"),
         bind("stream.export", Stream, &["s"], A::Export, "save", "Save the view to a file: text, JSON lines, Markdown"),
         bind("stream.browser", Stream, &["o"], A::OpenLink, "browser", "Open the thread in Studio, in the browser"),
@@ -374,7 +381,7 @@ pub const BINDINGS: &[Binding] = {
         bind("card.build_log", Card, &["b"], A::BuildLog, "build log", "Follow its build log"),
         bind("card.logs", Card, &["l"], A::ServerLog, "logs", "Follow the log of its server"),
         bind("card.describe", Card, &["d"], A::Describe, "describe", "Show the server's full record"),
-        bind("why.do", Why, &["Enter"], A::Open, "do the first", "Do the first listed action"),
+        bind("why.do", Why, &["Enter"], A::Open, "first action", "Do the first listed action"),
         write("why.answer", Why, &["a"], A::Answer, "answer", "Answer, or continue the thread"),
         write("why.approve", Why, &["A"], A::Approve, "approve all", "Answer with everything approved"),
         write("why.new_run", Why, &["n"], A::NewRun, "new run", "Compose a run on this thread"),
@@ -504,7 +511,7 @@ pub const BINDINGS: &[Binding] = {
         bind("browse.filter", Browse, &["/"], A::Filter, "filter", "Show only rows that contain a text"),
         bind("browse.tokens", Browse, &["t"], A::TokensOf, "tokens", "Your tokens for the provider"),
         write("browse.create", Browse, &["a"], A::Create, "create", "Create one (preview before sending)"),
-        bind("browse.discover", Browse, &["m"], A::Discover, "of MCP", "Create the provider of an MCP server"),
+        bind("browse.discover", Browse, &["m"], A::Discover, "from MCP", "Create the provider of an MCP server"),
         write("browse.update", Browse, &["u"], A::Update, "update", "Edit settings (preview before sending)"),
         write("browse.delete", Browse, &["D"], A::Delete, "delete", "Delete or revoke it (type its name to confirm)"),
         write(

@@ -7,7 +7,7 @@ use crate::widgets::line::{Line, Tone};
 use crate::widgets::text_input;
 
 /// The contexts with keys of their own, in the order of the help screen.
-const PLACES: [Context; 22] = {
+const CONTEXTS: [Context; 22] = {
     use Context::*;
     [
         Deployments,
@@ -36,25 +36,25 @@ const PLACES: [Context; 22] = {
 };
 
 /// Headings within a long list, each with the id of the row below it.
-const PARTS: [(&str, &str); 3] = [
+const SECTIONS: [(&str, &str); 3] = [
     ("stream.messages", "Stream: views"),
     ("stream.search", "Stream: navigation"),
     ("stream.compare", "Stream: State view"),
 ];
 
-/// From this width on, each row shows its id in `[keys]`.
-const WITH_NAMES: usize = 100;
+/// Minimum width for showing the id of each row.
+const MIN_WIDTH_WITH_IDS: usize = 100;
 
 /// Returns the lines of the help screen, starting with the current context. Two rows with one sentence share a line.
-pub fn help_lines(keymap: &Keymap, here: Context, width: usize, ascii: bool) -> Vec<Line> {
+pub fn help_lines(keymap: &Keymap, current: Context, width: usize, ascii: bool) -> Vec<Line> {
     let mut lines = Vec::new();
-    let others = PLACES.into_iter().filter(|place| *place != here && *place != Context::Global);
-    for place in [here, Context::Global].into_iter().chain(others) {
-        let rows: Vec<(&Binding, String)> = rows(keymap, place, ascii);
+    let others = CONTEXTS.into_iter().filter(|context| *context != current && *context != Context::Global);
+    for context in [current, Context::Global].into_iter().chain(others) {
+        let rows: Vec<(&Binding, String)> = rows(keymap, context, ascii);
         let widest = rows.iter().map(|(_, keys)| runtail_core::text::width(keys)).max().unwrap_or(0);
         for (n, (binding, keys)) in rows.into_iter().enumerate() {
-            let part = PARTS.iter().find(|(id, _)| *id == binding.id).map(|(_, heading)| *heading);
-            if let Some(heading) = part.or((n == 0).then(|| place.title())) {
+            let section = SECTIONS.iter().find(|(id, _)| *id == binding.id).map(|(_, heading)| *heading);
+            if let Some(heading) = section.or((n == 0).then(|| context.title())) {
                 if !lines.is_empty() {
                     lines.push(Line::new());
                 }
@@ -62,7 +62,7 @@ pub fn help_lines(keymap: &Keymap, here: Context, width: usize, ascii: bool) -> 
             }
             let gap = " ".repeat(widest - runtail_core::text::width(&keys));
             let line = Line::of(Tone::Accent, &format!("  {keys}{gap}  ")).with(Tone::Plain, binding.help);
-            lines.push(if width >= WITH_NAMES { line.right(Tone::Dim, binding.id) } else { line });
+            lines.push(if width >= MIN_WIDTH_WITH_IDS { line.right(Tone::Dim, binding.id) } else { line });
         }
     }
     lines.extend([Line::new(), Line::of(Tone::Strong, "In text fields")]);
@@ -74,9 +74,9 @@ pub fn help_lines(keymap: &Keymap, here: Context, width: usize, ascii: bool) -> 
 }
 
 /// Returns the rows of a context. A row without a sentence adds its keys to the row before it.
-fn rows(keymap: &Keymap, place: Context, ascii: bool) -> Vec<(&'static Binding, String)> {
+fn rows(keymap: &Keymap, context: Context, ascii: bool) -> Vec<(&'static Binding, String)> {
     let mut rows: Vec<(&Binding, String)> = Vec::new();
-    for binding in BINDINGS.iter().filter(|binding| binding.context == place) {
+    for binding in BINDINGS.iter().filter(|binding| binding.context == context) {
         let keys = keys(keymap, binding, ascii);
         match rows.last_mut().filter(|_| binding.help.is_empty()) {
             Some((_, before)) if !keys.is_empty() => *before = format!("{before}  {keys}").trim_start().to_string(),
@@ -120,29 +120,29 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
-    fn every_key_is_on_the_help_screen_wherever_one_is() {
+    fn the_help_screen_lists_every_key_in_every_context() {
         let keymap = Keymap::default();
-        for here in PLACES {
-            let lines = help_lines(&keymap, here, 136, false);
-            assert_eq!(lines[0].text(), here.title());
+        for current in CONTEXTS {
+            let lines = help_lines(&keymap, current, 136, false);
+            assert_eq!(lines[0].text(), current.title());
             let text: Vec<String> = lines.iter().map(Line::text).collect();
             for binding in BINDINGS {
                 let keys = keys(&keymap, binding, false);
-                let told = BINDINGS.iter().take_while(|b| b.id != binding.id).filter(|b| !b.help.is_empty()).last();
-                let help = if binding.help.is_empty() { told.map_or("", |b| b.help) } else { binding.help };
+                let previous = BINDINGS.iter().take_while(|b| b.id != binding.id).filter(|b| !b.help.is_empty()).last();
+                let help = if binding.help.is_empty() { previous.map_or("", |b| b.help) } else { binding.help };
                 let line = text.iter().any(|line| line.contains(&keys) && line.ends_with(help));
-                assert!(line, "{} in {here:?}", binding.id);
+                assert!(line, "{} in {current:?}", binding.id);
             }
         }
-        for (id, _) in PARTS {
+        for (id, _) in SECTIONS {
             assert!(BINDINGS.iter().any(|binding| binding.id == id), "{id}");
         }
     }
 
     #[test]
-    fn no_sentence_is_cut_on_a_small_screen_and_no_name_on_a_large_one() {
+    fn no_help_line_is_truncated() {
         for screen in [80, 104] {
-            // What the page leaves of the screen.
+            // A page uses the screen's width minus its margins.
             let width = screen - 4;
             let columns = |line: &Line| {
                 line.width() + line.right.iter().map(|piece| runtail_core::text::width(&piece.text) + 2).sum::<usize>()
@@ -157,16 +157,16 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_the_configuration_are_the_ones_that_are_told() {
+    fn help_shows_the_configured_keys() {
         let set = |id: &str, keys: &[&str]| (id.to_string(), keys.iter().map(|key| key.to_string()).collect());
         let changes = BTreeMap::from([set("stream.next_message", &["F2"]), set("stream.prev_message", &[])]);
         let (keymap, problems) = Keymap::new(&changes);
         assert_eq!(problems, Vec::<String>::new());
-        let told =
+        let line_with =
             |lines: Vec<Line>, what: &str| lines.iter().map(Line::text).find(|line| line.contains(what)).unwrap();
-        let line = told(help_lines(&keymap, Context::Stream, 76, false), "Next or previous message");
+        let line = line_with(help_lines(&keymap, Context::Stream, 76, false), "Next or previous message");
         assert!(line.starts_with("  F2  ") && !line.contains(')'), "{line}");
-        let line = told(table_lines(&keymap, false), "stream.prev_message");
+        let line = line_with(table_lines(&keymap, false), "stream.prev_message");
         assert!(line.contains("none") && line.contains("instead of ("), "{line}");
     }
 }

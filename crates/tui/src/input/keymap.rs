@@ -1,11 +1,11 @@
-//! The keymap: the table of bindings with the changes of `[keys]` applied.
+//! The keymap: the default bindings with the changes of `[keys]` applied.
 
 use super::action::{Action, Context};
 pub use super::bindings::{ALIASES, BINDINGS, Binding, binding};
 use super::key::{Code, Key};
 use std::collections::BTreeMap;
 
-/// The current keys: the table with the configuration's changes.
+/// The current key bindings.
 #[derive(Debug, Clone)]
 pub struct Keymap {
     keys: BTreeMap<(Context, Key), Action>,
@@ -37,7 +37,7 @@ impl Keymap {
         let mut wanted: Vec<(&Binding, Vec<Key>)> = Vec::new();
         for binding in BINDINGS {
             let own = binding.keys.iter().filter_map(|k| k.parse().ok()).collect::<Vec<Key>>();
-            let list = changes.get(binding.id).map(|list| list.iter().map(|key| sendable(binding, key)).collect());
+            let list = changes.get(binding.id).map(|list| list.iter().map(|key| parse_key(binding, key)).collect());
             wanted.push((
                 binding,
                 list.unwrap_or_else(|| Ok(own.clone())).unwrap_or_else(|e: String| {
@@ -106,11 +106,11 @@ impl Keymap {
             ],
             Context::Logs => &["logs.follow", "logs.filter", "logs.level", "logs.window", "app.zoom", "app.back"],
             Context::Card => &["card.build_log", "card.logs", "card.describe", "app.back"],
-            // What makes sense there depends on what is shown (`app/hints.rs`).
+            // Depends on the view and the thread's status (`app/hints.rs`).
             Context::Stream => &[],
             Context::Server => &["server.open", "server.new_run", "server.runs", "server.assistants", "server.filter"],
             Context::Modes => &["modes.toggle", "modes.apply", "app.back"],
-            // The card itself names the keys that make sense.
+            // The card itself lists the keys of its actions.
             Context::Why => &["why.do", "app.refresh", "app.back"],
             Context::Inspector => &["json.toggle", "json.search", "json.unfold_all", "app.copy", "app.back"],
             Context::Composer => &["composer.start", "composer.next", "composer.back"],
@@ -128,7 +128,7 @@ impl Keymap {
             }
             Context::Save => &["save.write", "move.page_down", "app.back"],
             Context::FirstRun => &["first_run.choose", "first_run.anyway", "first_run.save", "app.quit"],
-            // What can be done there depends on more than the place (`app/confirm.rs`, `app/answer`).
+            // Depends on the state of the dialog (`Component::hints`).
             Context::Confirm | Context::Answer | Context::Command | Context::Global => &[],
         };
         let help: &[&str] = match context {
@@ -151,22 +151,22 @@ impl Keymap {
 
 /// Reports configured keys that hide a global key in one context. Both stay, because that may be intended.
 fn shadows(owners: &BTreeMap<(Context, Key), &'static str>) -> Vec<String> {
-    let comes_with = |id: &str, key: Key| {
+    let is_default = |id: &str, key: Key| {
         let row = BINDINGS.iter().find(|binding| binding.id == id);
         row.is_some_and(|row| row.keys.iter().any(|own| own.parse().is_ok_and(|own: Key| own == key)))
     };
-    let here = owners.iter().filter(|((context, _), _)| *context != Context::Global);
-    let said = here.filter_map(|((context, key), own)| {
+    let local = owners.iter().filter(|((context, _), _)| *context != Context::Global);
+    let problems = local.filter_map(|((context, key), own)| {
         let hidden = owners.get(&(Context::Global, *key)).copied()?;
         // The defaults hide global keys on purpose.
-        let changed = !comes_with(own, *key) || !comes_with(hidden, *key);
+        let changed = !is_default(own, *key) || !is_default(hidden, *key);
         changed.then(|| format!("[keys] {key} is {own} in \"{}\", so it is not {hidden} there", context.title()))
     });
-    said.collect()
+    problems.collect()
 }
 
-/// Parses a configured key. Enter and characters can't send: they are pressed by habit, and a pasted text may hold them.
-fn sendable(binding: &Binding, key: &str) -> Result<Key, String> {
+/// Parses a configured key. Enter and characters can't send: they are pressed by habit, and pasted text may contain them.
+fn parse_key(binding: &Binding, key: &str) -> Result<Key, String> {
     let key: Key = key.parse()?;
     match binding.action == Action::Send && (key.code == Code::Enter || key.text().is_some()) {
         true => Err(format!("{key} can't send; choose a ctrl key, or F1 to F12")),
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_has_no_conflicts_and_every_key_parses() {
+    fn default_keys_parse_and_have_no_conflicts() {
         let (_, problems) = Keymap::new(&BTreeMap::new());
         assert_eq!(problems, Vec::<String>::new());
         for (n, binding) in BINDINGS.iter().enumerate() {
@@ -200,10 +200,10 @@ mod tests {
     }
 
     #[test]
-    fn an_action_writes_or_does_not_wherever_it_works() {
-        for one in BINDINGS.iter().filter(|one| one.writes) {
-            let same = BINDINGS.iter().filter(|other| other.action == one.action);
-            assert!(same.clone().all(|other| other.writes), "{}", one.id);
+    fn an_action_writes_in_every_context_or_in_none() {
+        for binding in BINDINGS.iter().filter(|binding| binding.writes) {
+            let same = BINDINGS.iter().filter(|other| other.action == binding.action);
+            assert!(same.clone().all(|other| other.writes), "{}", binding.id);
         }
         let writes = |id: &str| binding(id).unwrap().writes;
         assert!(writes("confirm.send") && writes("deployments.delete") && !writes("deployments.describe"));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn configured_keys_replace_and_every_problem_is_said() {
+    fn configured_keys_replace_defaults_and_every_problem_is_reported() {
         let changes = BTreeMap::from([
             ("app.help".to_string(), vec!["F1".to_string()]),
             ("app.zoom".to_string(), vec!["Hyper".to_string()]),
@@ -236,20 +236,20 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_hides_one_that_works_everywhere_is_said_with_both_owners() {
+    fn a_key_that_hides_a_global_key_is_reported_with_both_actions() {
         let set = |id: &str, key: &str| (id.to_string(), vec![key.to_string()]);
         let (map, problems) = Keymap::new(&BTreeMap::from([set("stream.open", "q"), set("app.refresh", "d")]));
         assert!(problems.contains(&"[keys] q is stream.open in \"Stream\", so it is not app.quit there".to_string()));
         let hides = |p: &&String| p.contains("d is ") && p.contains("so it is not app.refresh there");
-        assert!(problems.iter().filter(hides).count() > 1, "in every place that has a d of its own: {problems:?}");
+        assert!(problems.iter().filter(hides).count() > 1, "in every context with its own d: {problems:?}");
         assert_eq!(map.action(Context::Stream, "q".parse().unwrap()), Some(Action::Open));
-        // What says no other thing than the table hides nothing new.
+        // Configuring the default keys hides nothing new.
         let same = ("stream.follow".to_string(), vec!["End".to_string(), "G".to_string()]);
         assert_eq!(Keymap::new(&BTreeMap::from([same])).1, Vec::<String>::new());
     }
 
     #[test]
-    fn what_leads_to_a_change_never_sends_it() {
+    fn a_key_that_opens_a_preview_never_sends() {
         let key = |text: &str| text.parse::<Key>().unwrap();
         let set = |id: &str, keys: &[&str]| (id.to_string(), keys.iter().map(|k| k.to_string()).collect());
         for never in ["Enter", "y", "Space"] {
@@ -258,7 +258,7 @@ mod tests {
             assert_eq!(
                 map.action(Context::Confirm, key("ctrl-s")),
                 Some(Action::Send),
-                "what is wrong changes nothing"
+                "an invalid key changes nothing"
             );
             assert_ne!(map.action(Context::Confirm, key(never)), Some(Action::Send));
         }

@@ -1,5 +1,5 @@
-//! Actions on threads: planned ones wait here between their preview and being carried out, each with the client that it was
-//! planned with.
+//! Actions on threads. A planned action is kept here between its preview and its application, with the client that planned
+//! it.
 
 use super::services::Services;
 use crate::session::msg::{ServerRef, ThreadRef};
@@ -12,11 +12,11 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a cancelled run is followed.
-const FOLLOWED: Duration = Duration::from_secs(60);
+/// How long to wait for cancelled runs to stop.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The pending actions. An action is sent to the server that was read for its preview, even if the profile points to another one
-/// by then.
+/// The planned actions. An action is sent to the server that was read for its preview, even if the profile points to another
+/// server by then.
 #[derive(Default)]
 pub struct Actions(Mutex<HashMap<u64, (AgentServer, ThreadPlan)>>);
 
@@ -25,13 +25,13 @@ impl Actions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, (server, plan));
     }
 
-    /// Takes one out: each is carried out once at most.
+    /// Removes an action, so that it is applied at most once.
     pub fn take(&self, number: u64) -> Option<(AgentServer, ThreadPlan)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
     }
 }
 
-/// Finds out what an action would do.
+/// Plans an action and returns its preview.
 pub async fn plan(
     services: &Services,
     number: u64,
@@ -40,12 +40,12 @@ pub async fn plan(
 ) -> Result<(Box<Preview>, Option<Choice>), PlanError> {
     let client = services.agent_server(server).await?;
     let plan = client.plan_on_thread(intent).await?;
-    let seen = (Box::new(plan.preview.clone()), plan.choice.clone());
+    let shown = (Box::new(plan.preview.clone()), plan.choice.clone());
     services.actions.keep(number, client, plan);
-    Ok(seen)
+    Ok(shown)
 }
 
-/// Carries out an action.
+/// Applies a planned action.
 pub async fn act(services: &Services, number: u64, thread: &ThreadRef) -> Result<Acted, StartError> {
     let Some((client, plan)) = services.actions.take(number) else {
         let detail = "already sent or cancelled; nothing was sent";
@@ -62,20 +62,20 @@ pub async fn start(services: &Services, thread: &ThreadRef, start: &RunStart) ->
     client.start_on_thread(start).await.map(Acted::Started)
 }
 
-/// Reads runs that are being cancelled until they have stopped, or until it takes too long.
+/// Polls runs that are being cancelled until they have stopped, or until the timeout.
 pub async fn follow_cancel(
     services: &Services,
     thread: &ThreadRef,
     mut targets: Vec<CancelTarget>,
 ) -> Vec<CancelTarget> {
     match services.agent_server(&thread.server).await {
-        Ok(client) => client.wait_until_stopped(&thread.id, &mut targets, FOLLOWED).await,
+        Ok(client) => client.wait_until_stopped(&thread.id, &mut targets, CANCEL_TIMEOUT).await,
         Err(error) => targets.iter_mut().for_each(|target| target.error = Some(error.clone())),
     }
     targets
 }
 
-/// Reads a thread as it is now.
+/// Loads the current records of a thread.
 pub async fn load(services: &Services, thread: &ThreadRef) -> Result<Box<LoadedThread>, ApiError> {
     let client = services.agent_server(&thread.server).await?;
     client.load_thread(&thread.id).await.map(Box::new)

@@ -1,4 +1,4 @@
-//! The lists beside the deployments, and authentications: asked for once, waited for while the screen does.
+//! Lists of other resources, and authentications.
 
 use super::services::Services;
 use super::subs::Out;
@@ -9,17 +9,17 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How long an authentication is waited for before the person is asked whether to wait on.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// How long to wait for an authentication before the user is asked whether to continue.
+const AUTH_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
-/// A list, without secrets: the state of the dashboard holds none.
+/// Fetches a list. Secrets are masked, because the dashboard's state must not contain any.
 pub async fn list(services: &Services, profile: &str, of: &Collection) -> Result<Listing<Value>, ApiError> {
     let mut listing = services.control_plane(profile).await?.collection(of).await?;
     listing.items.iter_mut().for_each(mask_record);
     Ok(listing)
 }
 
-/// Begins an authentication.
+/// Starts an authentication.
 pub async fn authenticate(
     services: &Services,
     profile: &str,
@@ -28,19 +28,19 @@ pub async fn authenticate(
     services.control_plane(profile).await?.authenticate(request).await
 }
 
-/// Waits for an authentication, and tells what goes wrong meanwhile.
+/// Waits for an authentication, and reports errors meanwhile.
 pub async fn wait(services: &Services, profile: &str, auth_id: &str, out: &Out) {
-    let (trouble, mut troubles) = mpsc::unbounded_channel();
+    let (error_sender, mut errors) = mpsc::unbounded_channel();
     let waiting = async move {
         let control_plane = services.control_plane(profile).await?;
-        control_plane.wait_for_auth(auth_id, PATIENCE, |error| drop(trouble.send(error.clone()))).await
+        control_plane.wait_for_auth(auth_id, AUTH_TIMEOUT, |error| drop(error_sender.send(error.clone()))).await
     };
-    let telling = async {
-        while let Some(error) = troubles.recv().await {
+    let reporting = async {
+        while let Some(error) = errors.recv().await {
             out.send(SubscriptionEvent::WaitTrouble(error)).await;
         }
     };
-    let (result, ()): (Result<AuthWaited, ApiError>, ()) = tokio::join!(waiting, telling);
-    services.heed(profile, result.as_ref().err());
+    let (result, ()): (Result<AuthWaited, ApiError>, ()) = tokio::join!(waiting, reporting);
+    services.apply_error(profile, result.as_ref().err());
     out.send(SubscriptionEvent::Waited(result)).await;
 }

@@ -1,5 +1,5 @@
-//! Changes between their preview and their sending. What is really sent may hold secrets, so it waits here, below the
-//! dashboard's state, under its number.
+//! Control-plane changes. A planned change may contain secrets, so it is kept here and not in the dashboard's state, which
+//! only has its number and preview.
 
 use super::services::Services;
 use crate::session::msg::{Made, RevisionRef};
@@ -8,8 +8,8 @@ use runtail_core::model::{DeploymentSpec, Intent, Plan, Preview};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The pending changes, each with the client that planned it. A change is sent to the server that was read for its preview, even
-/// if the profile points to another server by then.
+/// The planned changes, each with the client that planned it. A change is sent to the server that was read for its preview,
+/// even if the profile points to another server by then.
 #[derive(Default)]
 pub struct Changes(Mutex<HashMap<u64, (ControlPlane, Plan)>>);
 
@@ -18,13 +18,13 @@ impl Changes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(number, (control_plane, plan));
     }
 
-    /// Takes one out: each is sent once at most.
+    /// Removes a change, so that it is sent at most once.
     pub fn take(&self, number: u64) -> Option<(ControlPlane, Plan)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number)
     }
 }
 
-/// Finds out what a change would do.
+/// Plans a change and returns its preview.
 pub async fn plan(services: &Services, number: u64, profile: &str, intent: &Intent) -> Result<Box<Preview>, PlanError> {
     let control_plane = services.control_plane(profile).await?;
     let plan = control_plane.plan(intent).await?;
@@ -40,12 +40,12 @@ pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Mad
     };
     let made = control_plane.carry_out(&plan).await?;
     let complaint = made.complaint().map(|complaint| format!(" But {complaint}.")).unwrap_or_default();
-    // The path of every change to a deployment names it; a new one is named by the answer.
-    let named = |path: &[String]| match path {
+    // The path of a change has the deployment's id; that of a new deployment is in the response.
+    let id_in = |path: &[String]| match path {
         [_, kind, id, ..] if kind == "deployments" => Some(id.clone()),
         _ => None,
     };
-    let deployment = named(&plan.path).or_else(|| made.record["id"].as_str().map(str::to_string));
+    let deployment = id_in(&plan.path).or_else(|| made.record["id"].as_str().map(str::to_string));
     let revision = made.revision.zip(deployment).map(|(revision, deployment)| RevisionRef {
         profile: profile.into(),
         deployment: deployment.into(),
@@ -54,7 +54,7 @@ pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Mad
     let doubt = made.doubt.map(|doubt| format!(" {doubt}.")).unwrap_or_default();
     let target = plan.preview.target.as_ref().filter(|target| target.kind == "deployment" && plan.method == "DELETE");
     let vanishing = target.map(|target| (profile.into(), target.id.as_str().into(), target.name.clone()));
-    // The answer of these is a link to go on with.
+    // The response to these requests contains a link where the user continues.
     let link = ["url", "redirect_url"].into_iter().find_map(|field| made.record[field].as_str());
     let link = link.filter(|_| plan.path.iter().any(|part| part == "forge-github"));
     let link = link.map(|link| format!(" Continue here:\n{link}")).unwrap_or_default();
@@ -62,7 +62,7 @@ pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Mad
     Ok(Made { said: format!("{}: done.{complaint}{doubt}{follow}{link}", plan.preview.title), revision, vanishing })
 }
 
-/// What a deployment is now, as a document to edit.
+/// Returns a deployment's current settings as a document to edit.
 pub async fn document(services: &Services, profile: &str, id: &str) -> Result<String, ApiError> {
     let row = services.control_plane(profile).await?.deployment_row(id).await?;
     Ok(DeploymentSpec::template_of(&row))

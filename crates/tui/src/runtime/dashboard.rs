@@ -1,5 +1,5 @@
-//! The dashboard without a terminal: its state and the tasks that work for it. The loop gives it keys and draws it on the
-//! terminal; `tests/monkey/main.rs` does the same with random keys and a buffer.
+//! The dashboard without a terminal: its state and background tasks. The loop passes it keys and draws it on the terminal;
+//! `tests/monkey/main.rs` does the same with random keys and a buffer.
 
 use super::Options;
 use super::services::Services;
@@ -20,7 +20,7 @@ pub struct Dashboard {
     pub app: App,
     pub(super) runner: Runner,
     messages: mpsc::Receiver<Msg>,
-    still: FrozenFrame,
+    frozen_frame: FrozenFrame,
     color: bool,
     rgb: bool,
 }
@@ -33,7 +33,7 @@ impl Dashboard {
     pub fn new(options: Options, size: (u16, u16)) -> io::Result<(Dashboard, Vec<Effect>)> {
         let Options { color, rgb, .. } = options;
         let mut services = Services::new(&options.profiles, options.poll, options.command_options);
-        services.surroundings = options.surroundings;
+        services.environment = options.environment;
         let (mut app, first) = App::new(&options.profiles, options.settings, size, Timestamp::now());
         let (sender, messages) = mpsc::channel::<Msg>(64);
         match options.replay {
@@ -46,9 +46,9 @@ impl Dashboard {
         }
         let mut runner = Runner::new(Arc::new(services), sender, app.session.settings.tape.max_event);
         if let Some(watch) = options.watch {
-            runner.follow(watch)?;
+            runner.watch_configuration(watch)?;
         }
-        Ok((Dashboard { app, runner, messages, still: FrozenFrame::default(), color, rgb }, first))
+        Ok((Dashboard { app, runner, messages, frozen_frame: FrozenFrame::default(), color, rgb }, first))
     }
 
     /// Applies a message at the current time. Returns the effects to perform.
@@ -70,7 +70,7 @@ impl Dashboard {
         self.runner.reconcile(&subscriptions(&self.app));
     }
 
-    /// Returns the next message of the tasks, among them that one of them panicked. Safe to cancel.
+    /// Returns the next message of the tasks, including panics. Cancel-safe.
     pub async fn next_message(&mut self) -> Msg {
         tokio::select! {
             biased;
@@ -80,16 +80,16 @@ impl Dashboard {
         }
     }
 
-    /// Returns a message of the tasks if one is there already.
+    /// Returns the next message of the tasks, if one is waiting.
     pub fn try_next_message(&mut self) -> Option<Msg> {
         self.messages.try_recv().ok()
     }
 
-    /// Lays the state out and draws it.
+    /// Computes the layout and draws a frame.
     pub fn draw(&mut self, frame: &mut Frame<'_>) {
         self.app.relayout();
         let theme = Theme { color: self.color, rgb: self.rgb, ascii: self.app.session.settings.ascii };
-        self.still.draw(&self.app, &theme, frame);
+        self.frozen_frame.draw(&self.app, &theme, frame);
         self.app.on_drawn();
     }
 }

@@ -1,4 +1,4 @@
-//! Effects: what is done once and answered by one message.
+//! Runs effects and returns their results.
 
 use super::actions;
 use super::browse;
@@ -12,10 +12,10 @@ use runtail_core::model::{FailureCard, StatusTime};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Bytes of a thread's state, and of its record.
+/// Maximum size of a thread's state, and of its record, in bytes.
 const MAX_RECORD: usize = 64 << 20;
 
-/// Does an effect and gives its answer; none for those that the loop does itself.
+/// Runs an effect and returns its result; `None` if it has none or if the loop runs it.
 pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult> {
     let done = match effect {
         Effect::FetchInfo(server) => {
@@ -23,7 +23,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
                 Ok(client) => client.info().await,
                 Err(error) => Err(error),
             };
-            services.heed(&server.profile, result.as_ref().err());
+            services.apply_error(&server.profile, result.as_ref().err());
             EffectResult::Info(server, result)
         }
         Effect::FetchAssistants(server) => {
@@ -31,53 +31,53 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
                 Ok(client) => client.assistants(1000, 0).await,
                 Err(error) => Err(error),
             };
-            services.heed(&server.profile, result.as_ref().err());
+            services.apply_error(&server.profile, result.as_ref().err());
             EffectResult::Assistants(server, result)
         }
         Effect::Describe(what) => {
             let result = record(services, &what).await;
-            services.heed(what.profile(), result.as_ref().err());
+            services.apply_error(what.profile(), result.as_ref().err());
             EffectResult::Described(what, result)
         }
         Effect::Find(number, source, id) => {
             let result = find::find(services, &source, &id).await;
-            services.heed(source.profile(), result.as_ref().err());
+            services.apply_error(source.profile(), result.as_ref().err());
             EffectResult::Found(number, source, result)
         }
         Effect::Explain(of, address, times) => {
             let result = card(services, &of, &address, &times).await;
-            services.heed(&of.profile, result.as_ref().err());
+            services.apply_error(&of.profile, result.as_ref().err());
             EffectResult::Card(of, result)
         }
         Effect::Write(profile, id, name) => {
             let document = changes::document(services, &profile, &id).await;
-            services.heed(&profile, document.as_ref().err());
+            services.apply_error(&profile, document.as_ref().err());
             EffectResult::Written(profile, id, name, document)
         }
         Effect::Plan(number, profile, intent) => {
             let planned = changes::plan(services, number, &profile, &intent).await;
-            services.heed(&profile, planned.as_ref().err().and_then(PlanError::request));
+            services.apply_error(&profile, planned.as_ref().err().and_then(PlanError::request));
             EffectResult::Planned(number, planned)
         }
         Effect::Send(number, profile) => {
             let sent = changes::send(services, number, &profile).await;
-            services.heed(&profile, sent.as_ref().err());
+            services.apply_error(&profile, sent.as_ref().err());
             EffectResult::Sent(number, sent)
         }
         Effect::PlanAction(number, server, intent) => {
             let planned = actions::plan(services, number, &server, &intent).await;
-            let asked = planned.as_ref().err().and_then(PlanError::request);
-            services.heed(&server.profile, asked);
+            let error = planned.as_ref().err().and_then(PlanError::request);
+            services.apply_error(&server.profile, error);
             EffectResult::PlannedAction(number, planned)
         }
         Effect::Act(number, thread) => {
             let acted = actions::act(services, number, &thread).await;
-            services.heed(&thread.server.profile, acted.as_ref().err().map(|failed| &failed.error));
+            services.apply_error(&thread.server.profile, acted.as_ref().err().map(|failed| &failed.error));
             EffectResult::Acted(number, thread, acted)
         }
         Effect::StartRun(number, thread, start) => {
             let acted = actions::start(services, &thread, &start).await;
-            services.heed(&thread.server.profile, acted.as_ref().err().map(|failed| &failed.error));
+            services.apply_error(&thread.server.profile, acted.as_ref().err().map(|failed| &failed.error));
             EffectResult::Acted(number, thread, acted)
         }
         Effect::FollowCancel(thread, targets) => {
@@ -86,7 +86,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
         }
         Effect::LoadThread(number, thread) => {
             let loaded = actions::load(services, &thread).await;
-            services.heed(&thread.server.profile, loaded.as_ref().err());
+            services.apply_error(&thread.server.profile, loaded.as_ref().err());
             EffectResult::ThreadLoaded(number, loaded)
         }
         Effect::Forget(number) => {
@@ -98,12 +98,12 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
         Effect::Browse(number, profile, of) => {
             let result = browse::list(services, &profile, &of).await;
             let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref());
-            services.heed(&profile, error);
+            services.apply_error(&profile, error);
             EffectResult::Browsed(number, result)
         }
         Effect::Authenticate(number, profile, request) => {
             let result = browse::authenticate(services, &profile, &request).await;
-            services.heed(&profile, result.as_ref().err());
+            services.apply_error(&profile, result.as_ref().err());
             EffectResult::Authenticated(number, result)
         }
         Effect::File(number, step) => EffectResult::FileStepped(number, services.files.step(number, step).await),
@@ -113,25 +113,25 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
         }
         Effect::EditOutside(_) | Effect::Alert(..) | Effect::Copy(_) | Effect::Suspend | Effect::Redraw => return None,
         Effect::DraftFile(path, typed) => {
-            let drafted = aside(move || Draft::new(&path, typed).map(Box::new)).await;
+            let drafted = blocking(move || Draft::new(&path, typed).map(Box::new)).await;
             EffectResult::Drafted(drafted)
         }
-        Effect::SaveFile(draft) => EffectResult::Saved(aside(move || draft.write().map(|()| draft)).await),
+        Effect::SaveFile(draft) => EffectResult::Saved(blocking(move || draft.write().map(|()| draft)).await),
         Effect::Try(number, profile) => EffectResult::Tried(number, services.reach(&profile).await),
         Effect::UseProfiles(..) | Effect::Configure(_) => return None,
     };
     Some(done)
 }
 
-/// Does what reads or writes a file, where that disturbs nobody.
-async fn aside<T: Send + 'static>(
+/// Reads or writes the configuration file on a thread for blocking work.
+async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ConfigError> + Send + 'static,
 ) -> Result<T, ConfigError> {
     let broken = |_| Err(ConfigError::new("the configuration file could not be read or written"));
     tokio::task::spawn_blocking(work).await.unwrap_or_else(broken)
 }
 
-/// A record as it is now, without its secrets: the state of the dashboard holds none.
+/// Fetches a record. Secrets are masked, because the dashboard's state must not contain any.
 async fn record(services: &Services, what: &Described) -> Result<Arc<str>, ApiError> {
     let row = match what {
         Described::Thread(server, id) => return thread(services, server, id).await,
@@ -152,8 +152,8 @@ async fn record(services: &Services, what: &Described) -> Result<Arc<str>, ApiEr
     Ok(row.to_string().into())
 }
 
-/// A thread's state and its own record. The state is the truth about its values and questions; a server that offers only
-/// one of the two shows that one.
+/// Fetches a thread's state and record. The state is authoritative for values and questions. If the server has only one of
+/// the two, returns that one.
 async fn thread(services: &Services, server: &ServerRef, id: &str) -> Result<Arc<str>, ApiError> {
     let client = services.agent_server(server).await?;
     let (state, record) = tokio::join!(client.thread_state_raw(id, MAX_RECORD), client.thread_raw(id, MAX_RECORD));
@@ -166,7 +166,7 @@ async fn thread(services: &Services, server: &ServerRef, id: &str) -> Result<Arc
     Ok(text.into())
 }
 
-/// The card of a revision as it is now.
+/// Fetches the explanation of a revision.
 async fn card(
     services: &Services,
     of: &RevisionRef,

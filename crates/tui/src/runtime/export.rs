@@ -1,4 +1,4 @@
-//! Files that views are exported to. Each is new, readable only by the user, and written in parts in the background.
+//! Files for exports and recordings. Each is new, readable only by the user, and written in parts in the background.
 
 use crate::session::msg::{Chunk, FileStep};
 use runtail_core::text::{clean, clean_lines, json};
@@ -9,25 +9,25 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The files that are being written, by the number of their export.
+/// The files being written, by the number of their export or recording.
 #[derive(Debug, Clone, Default)]
 pub struct Files(Arc<Mutex<HashMap<u64, Open>>>);
 
-/// A file that is being written.
+/// An open file.
 #[derive(Debug)]
 enum Open {
-    View(Counted),
+    View(CountingFile),
     Recording(Box<RecordingFile>, Chain),
 }
 
-/// A file with the bytes that were written to it.
+/// A file that counts the bytes written to it.
 #[derive(Debug)]
-struct Counted {
+struct CountingFile {
     file: BufWriter<File>,
     bytes: u64,
 }
 
-impl Write for Counted {
+impl Write for CountingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.bytes += written as u64;
@@ -74,35 +74,37 @@ impl Open {
 }
 
 impl Files {
-    /// Does a step, and says how many bytes the file has by now.
+    /// Runs a step. Returns the size of the file in bytes.
     ///
     /// # Errors
-    /// In words for the person.
+    /// An error message for the user.
     pub async fn step(&self, number: u64, step: FileStep) -> Result<u64, String> {
         let files = self.clone();
         let done = tokio::task::spawn_blocking(move || files.perform(number, step));
         match done.await {
-            Ok(done) => done.map_err(|e| told(&e)),
+            Ok(done) => done.map_err(|e| error_text(&e)),
             Err(_) => Err("writing failed".into()),
         }
     }
 
     fn perform(&self, number: u64, step: FileStep) -> io::Result<u64> {
-        // Nobody else has this one while it is written, and the others are not held up.
+        // The file is removed from the map while it is written, so that other files aren't blocked.
         let take = || self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
-        let gone = || io::Error::other("the file is no longer open");
+        let not_open = || io::Error::other("the file is no longer open");
         let file = match step {
-            FileStep::Create(path) => Open::View(Counted { file: BufWriter::new(create(&at_home(path))?), bytes: 0 }),
+            FileStep::Create(path) => {
+                Open::View(CountingFile { file: BufWriter::new(create(&expand_home(path))?), bytes: 0 })
+            }
             FileStep::Record(path) => {
-                Open::Recording(Box::new(RecordingFile::create(&at_home(path))?), Chain::default())
+                Open::Recording(Box::new(RecordingFile::create(&expand_home(path))?), Chain::default())
             }
             FileStep::Write(chunks) => {
-                let mut file = take().ok_or_else(gone)?;
+                let mut file = take().ok_or_else(not_open)?;
                 file.write(&chunks)?;
                 file
             }
             FileStep::Finish => {
-                let file = take().ok_or_else(gone)?;
+                let file = take().ok_or_else(not_open)?;
                 let bytes = file.bytes();
                 return file.finish().map(|()| bytes);
             }
@@ -113,7 +115,7 @@ impl Files {
     }
 }
 
-fn told(error: &io::Error) -> String {
+fn error_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AlreadyExists => "the file already exists and was not changed".into(),
         io::ErrorKind::NotFound => "its folder does not exist".into(),
@@ -121,7 +123,7 @@ fn told(error: &io::Error) -> String {
     }
 }
 
-/// A new file that only the person can read.
+/// Creates a new file that only the user can read.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -130,8 +132,8 @@ fn create(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// `~/` is the person's own folder, as in a shell.
-pub(super) fn at_home(path: PathBuf) -> PathBuf {
+/// Expands `~/` to the home folder, as a shell does.
+pub(super) fn expand_home(path: PathBuf) -> PathBuf {
     match (path.strip_prefix("~"), std::env::var_os("HOME")) {
         (Ok(rest), Some(home)) => Path::new(&home).join(rest),
         _ => path,
@@ -156,7 +158,7 @@ fn write(out: &mut impl Write, chunk: &Chunk) -> io::Result<()> {
     }
 }
 
-/// The most backticks in a row.
+/// Returns the length of the longest run of backticks.
 fn longest_run(text: &str) -> usize {
     let mut longest = 0;
     let mut run = 0;
@@ -172,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_wrote_is_clean_and_stays_in_its_block() {
+    fn foreign_text_is_sanitized_and_stays_in_its_code_block() {
         let written = |chunk: Chunk| {
             let mut out = Vec::new();
             write(&mut out, &chunk).unwrap();
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_harmless_and_the_same() {
+    fn a_record_is_escaped_and_parses_to_the_same_event() {
         let text = "\"a\u{9b}31m\u{202e}b\"";
         let event = runtail_stream::Event {
             seq: runtail_stream::Seq(1),
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_is_new_and_the_persons_own() {
+    async fn a_file_is_new_and_private() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.txt");
         let files = Files::default();

@@ -1,4 +1,4 @@
-//! Gives the terminal back before a signal ends the process at once.
+//! Restores the terminal before a signal ends the process at once.
 //!
 //! A crash, an abort (a failed allocation is one) or an unhandled signal ends the process without destructors and without the
 //! panic hook. A signal handler may interrupt anything, so this code allocates nothing, takes no lock and calls only what
@@ -12,7 +12,7 @@ pub fn catch() {
     unix::catch();
 }
 
-/// There are no such signals here.
+/// Does nothing: there are no such signals here.
 #[cfg(not(unix))]
 pub fn catch() {}
 
@@ -24,7 +24,7 @@ mod unix {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     /// Signals that end a process by default. SIGKILL can't be caught; SIGHUP, SIGINT, SIGQUIT and SIGTERM end the dashboard
-    /// in order (`signals.rs`); SIGPIPE is ignored by Rust's runtime.
+    /// normally (`signals.rs`); SIGPIPE is ignored by Rust's runtime.
     const FATAL: [libc::c_int; 13] = [
         libc::SIGABRT,
         libc::SIGSEGV,
@@ -44,7 +44,7 @@ mod unix {
     const FATAL_HERE: [libc::c_int; 4] = [libc::SIGXFSZ, libc::SIGIO, libc::SIGPWR, libc::SIGSTKFLT];
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     const FATAL_HERE: [libc::c_int; 1] = [libc::SIGXFSZ];
-    /// Signals have numbers below this one, those of real time included.
+    /// All signal numbers are below this one, including those of real-time signals.
     const NUMBERS: usize = 128;
 
     /// The previous action of each signal, by its number, and whether it was stored.
@@ -90,15 +90,15 @@ mod unix {
         }
     }
 
-    /// Gives the terminal back, and lets the signal end the process.
+    /// Restores the terminal, and lets the signal end the process.
     extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
         terminal::restore_in_handler();
         let at = usize::try_from(signal).unwrap_or(usize::MAX);
         let was_set = BEFORE.1.get(at).is_some_and(|is_set| is_set.load(Ordering::SeqCst));
         // SAFETY: only calls that are allowed in a handler. The entry was written before this handler was installed.
         unsafe {
-            // A fault repeats as soon as this returns, and the previous handler may explain it: Rust's own reports a stack
-            // overflow. It would ignore a SIGSEGV that another process sent.
+            // A fault repeats as soon as this returns, and the previous handler may report it: Rust's handler reports stack
+            // overflows. It would ignore a SIGSEGV that another process sent.
             let is_sent = info.is_null() || (*info).si_code <= 0;
             let is_fault = matches!(signal, libc::SIGSEGV | libc::SIGBUS | libc::SIGFPE | libc::SIGILL | libc::SIGTRAP);
             if is_fault && !is_sent && was_set {

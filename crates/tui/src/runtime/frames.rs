@@ -1,13 +1,13 @@
-//! Frame times, logged in one line when the dashboard ends.
+//! Frame times, logged as one line when the dashboard ends.
 
 use std::time::Duration;
 
-/// Steps to each doubling.
-const STEPS: f64 = 8.0;
-/// Microseconds, up to over a minute.
-const BUCKETS: usize = 27 * STEPS as usize;
+/// Buckets per doubling of the time.
+const BUCKETS_PER_DOUBLING: f64 = 8.0;
+/// Enough buckets for times from a microsecond to over a minute.
+const BUCKETS: usize = 27 * BUCKETS_PER_DOUBLING as usize;
 
-/// The times of all frames, by size: a place for each eighth of a doubling, so it never grows.
+/// A histogram of all frame times, with fixed logarithmic buckets so that it never grows.
 #[derive(Debug)]
 pub(super) struct Frames {
     counts: [u32; BUCKETS],
@@ -21,28 +21,28 @@ impl Default for Frames {
 }
 
 impl Frames {
-    /// Counts a frame: laid out, drawn and written.
-    pub fn took(&mut self, time: Duration) {
-        let place = ((time.as_micros().max(1) as f64).log2() * STEPS).ceil() as usize;
-        self.counts[place.min(BUCKETS - 1)] += 1;
+    /// Counts a frame; the time includes layout, drawing and writing.
+    pub fn record(&mut self, time: Duration) {
+        let bucket = ((time.as_micros().max(1) as f64).log2() * BUCKETS_PER_DOUBLING).ceil() as usize;
+        self.counts[bucket.min(BUCKETS - 1)] += 1;
         self.longest = self.longest.max(time);
     }
 
-    /// The time that this share of the frames took at most, to an eighth of a doubling.
+    /// Returns the time that this share of the frames took at most, rounded up to a bucket.
     fn quantile(&self, share: f64) -> Duration {
         let all: u64 = self.counts.iter().map(|count| u64::from(*count)).sum();
         let wanted = (all as f64 * share).ceil() as u64;
         let mut seen = 0;
-        let place = self.counts.iter().position(|count| {
+        let bucket = self.counts.iter().position(|count| {
             seen += u64::from(*count);
             seen >= wanted
         });
-        let top = Duration::from_micros((place.unwrap_or(0) as f64 / STEPS).exp2().ceil() as u64);
+        let top = Duration::from_micros((bucket.unwrap_or(0) as f64 / BUCKETS_PER_DOUBLING).exp2().ceil() as u64);
         top.min(self.longest)
     }
 
-    /// Writes them to the log.
-    pub fn tell(&self) {
+    /// Logs the frame times.
+    pub fn log(&self) {
         let frames: u32 = self.counts.iter().sum();
         let micros = |time: Duration| time.as_micros() as u64;
         let (p50, p99, longest) = (micros(self.quantile(0.5)), micros(self.quantile(0.99)), micros(self.longest));
@@ -55,16 +55,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_of_the_frames_took_no_longer() {
+    fn quantiles_are_exact_to_a_bucket() {
         let mut frames = Frames::default();
         assert_eq!(frames.quantile(0.99), Duration::ZERO);
         for micros in 1..=1000 {
-            frames.took(Duration::from_micros(micros));
+            frames.record(Duration::from_micros(micros));
         }
         let p50 = frames.quantile(0.5).as_micros();
         assert!((500..=545).contains(&p50), "{p50}");
         assert_eq!(frames.quantile(1.0), Duration::from_micros(1000));
-        frames.took(Duration::MAX);
+        frames.record(Duration::MAX);
         assert_eq!(frames.quantile(1.0), frames.quantile(1.0).min(Duration::MAX));
     }
 }

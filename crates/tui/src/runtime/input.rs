@@ -1,4 +1,4 @@
-//! The terminal's events in our own words.
+//! Converts the terminal's events to messages.
 
 use crate::input::key::{Code, Key};
 use crate::session::msg::Msg;
@@ -10,21 +10,22 @@ use std::time::Duration;
 /// Lines that one notch of the wheel moves.
 const WHEEL: i8 = 3;
 
-/// Opens the terminal's events. Only while this lives is the terminal read, so it is dropped for a suspend.
+/// Opens the stream of the terminal's events. The terminal is read as long as the stream exists, so the stream must be
+/// dropped before a suspend.
 ///
-/// The stream stands in a set, which asks it only when it has woken somebody. Asked itself it tries for a lock that its
-/// thread holds as long as no key comes, and gives the processor away seven times until it gives up.
+/// The stream is in a set, which polls it only after it has woken its task. Each poll of the stream itself tries to get a lock
+/// that its thread holds while no key is pressed, and yields the processor seven times before it gives up.
 ///
 /// # Errors
-/// Where the terminal cannot be read, for example since no file can be opened any more.
+/// If the terminal can't be read, for example because too many files are open.
 pub fn open() -> io::Result<SelectAll<EventStream>> {
-    // A stream without a source panics; asking for one tells.
+    // `EventStream` panics if it can't read the terminal; `poll` returns the error instead.
     crossterm::event::poll(Duration::ZERO)
         .map_err(|e| io::Error::new(e.kind(), format!("the keyboard can't be read ({e}); are too many files open?")))?;
     Ok(SelectAll::from_iter([EventStream::new()]))
 }
 
-/// The message of an event; many events mean nothing.
+/// Converts an event to a message; `None` for events that are not used.
 pub fn message(event: &Event) -> Option<Msg> {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => {

@@ -1,33 +1,33 @@
-//! The dashboard at run time: one loop owns the state and the terminal, tasks do the rest.
+//! The dashboard at run time: one loop owns the state and the terminal; background tasks do the rest.
 
-mod abilities;
 mod actions;
 mod browse;
+mod buffered_backend;
 mod changes;
 mod dashboard;
 mod effects;
 mod export;
+mod external_editor;
 mod fatal;
 mod find;
 mod frames;
 mod input;
 mod link;
-mod outside;
+mod poll_schedule;
 mod polls;
 mod recording;
-mod round;
 mod services;
-mod sheet;
 mod signals;
 mod statuses;
 mod subs;
 mod terminal;
+mod terminal_caps;
 
-pub use abilities::{Surroundings, Terminal, abilities};
 pub use dashboard::Dashboard;
 pub use link::open_link;
 pub use services::Services;
 pub use signals::Endings;
+pub use terminal_caps::{Environment, Terminal, terminal_checks};
 
 use crate::app::{App, Settings};
 use crate::input::key::{Code, Key};
@@ -42,46 +42,46 @@ use std::time::Duration;
 use terminal::Screen;
 use tokio::time::Instant;
 
-/// The pause between two frames that data asks for.
+/// Minimum interval between two frames that show new data.
 const DATA_FRAME: Duration = Duration::from_millis(33);
-/// The pause between two frames that keys ask for.
+/// Minimum interval between two frames that respond to keys.
 const KEY_FRAME: Duration = Duration::from_millis(8);
-/// How long messages are taken before keys and frames get their turn again.
-const TURN: Duration = Duration::from_millis(2);
+/// Maximum time to apply messages before keys and frames are handled again.
+const MESSAGE_BUDGET: Duration = Duration::from_millis(2);
 
-/// What the command line settled for the dashboard.
+/// The options of the dashboard, from the command line and the configuration.
 #[derive(Debug)]
 pub struct Options {
     /// The profiles to show.
     pub profiles: Vec<Profile>,
-    /// All that is configured.
+    /// The configuration.
     pub config: Config,
-    /// Where that comes from.
+    /// The configuration file, and the options that apply to it.
     pub origin: Origin,
-    /// The file, where it is followed.
+    /// Watches the configuration file, if it is reloaded on changes.
     pub watch: Option<Watch>,
-    /// What goes into the state.
+    /// The settings in the application state.
     pub settings: Settings,
-    /// Whether colours are used.
+    /// Whether to use colors.
     pub color: bool,
-    /// Whether the terminal knows all colours.
+    /// Whether the terminal supports 24-bit colors.
     pub rgb: bool,
-    /// How a person is called when a watched revision ends.
+    /// How to alert the user when a watched revision is final.
     pub notify: Notify,
-    /// Options that a suggested command needs to see the same servers, each with a blank before it.
+    /// Options that a suggested command needs to use the same servers, each after a space.
     pub command_options: String,
     /// Poll interval and time limit.
     pub poll: runtail_core::config::Poll,
-    /// A recording that is shown, and nothing else: no server is asked for anything.
+    /// A recording to play. No server is contacted then.
     pub replay: Option<std::path::PathBuf>,
-    /// What the doctor says of this machine.
-    pub surroundings: Surroundings,
-    /// For tests of the terminal's guard: F12 panics in the loop (`loop`) or in a task (`task`).
+    /// The doctor's checks of this machine.
+    pub environment: Environment,
+    /// For tests of how the terminal is restored: F12 panics in the loop (`loop`) or in a task (`task`).
     pub test_panic: Option<String>,
 }
 
 impl Options {
-    /// Options from a configuration.
+    /// Creates the options of a configuration.
     pub fn new(config: &Config, profiles: Vec<Profile>, tz: jiff::tz::TimeZone) -> Options {
         Options {
             profiles,
@@ -102,68 +102,68 @@ impl Options {
             command_options: String::new(),
             poll: config.poll.clone(),
             replay: None,
-            surroundings: Surroundings::default(),
+            environment: Environment::default(),
             test_panic: std::env::var("RUNTAIL_TEST_PANIC").ok(),
         }
     }
 }
 
-/// The key that panics where a test asked for it.
+/// The key that panics if a test requires it.
 const F12: Key = Key::plain(Code::F(12));
 
 /// How the dashboard ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// The person left.
+    /// The user quit.
     Quit,
-    /// A signal ended it: its number.
+    /// A signal with this number ended it.
     Signal(i32),
-    /// The terminal went away.
+    /// The terminal was closed.
     TerminalGone,
 }
 
-/// Runs the dashboard until it ends. The terminal is given back whatever happens.
+/// Runs the dashboard until it ends, and restores the terminal in every case.
 pub async fn run(options: Options) -> io::Result<Ended> {
     terminal::install_panic_hook();
     let mut signals = Signals::new()?;
     fatal::catch();
-    // Half-way in is a way out too.
+    // `enter` may fail after it has changed some of the terminal's modes.
     let mut screen = Screen::enter().inspect_err(|_| terminal::restore())?;
     let result = run_loop(options, &mut screen, &mut signals).await;
     terminal::restore();
     match result {
-        // What a closed window or a lost connection leaves behind.
+        // The errors after a terminal window was closed or its connection was lost.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe || e.raw_os_error() == Some(EIO) => Ok(Ended::TerminalGone),
         result => result,
     }
 }
 
-/// The error of reading and writing a terminal whose other end is closed; the same number on every Unix.
+/// The error number for reading or writing a terminal whose other end is closed; the same on every Unix.
 const EIO: i32 = 5;
 
 async fn run_loop(mut options: Options, screen: &mut Screen, signals: &mut Signals) -> io::Result<Ended> {
-    let outside = Outside { notify: options.notify, test_panic: options.test_panic.take() };
+    let loop_options = LoopOptions { notify: options.notify, test_panic: options.test_panic.take() };
     let (mut dashboard, first) = Dashboard::new(options, screen.size()?)?;
     let mut frames = Frames::default();
-    let ended = drive(&mut dashboard, (first, outside), (screen, &mut frames), signals).await;
-    frames.tell();
+    let ended = drive(&mut dashboard, (first, loop_options), (screen, &mut frames), signals).await;
+    frames.log();
     finish_recordings(&mut dashboard).await;
     ended
 }
 
-/// What the loop itself goes by.
-struct Outside {
+/// The options that the loop itself uses.
+struct LoopOptions {
     notify: Notify,
     test_panic: Option<String>,
 }
 
-/// How long the end of the dashboard waits for what is being recorded.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait for recordings when the dashboard ends.
+const RECORDING_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Writes what is being recorded to its end, so that the files are whole.
+/// Finishes the recordings, so that their files are complete.
 async fn finish_recordings(dashboard: &mut Dashboard) {
-    let patience = tokio::time::sleep(PATIENCE);
-    tokio::pin!(patience);
+    let timeout = tokio::time::sleep(RECORDING_TIMEOUT);
+    tokio::pin!(timeout);
     let mut pending = dashboard.app.end_recordings();
     while dashboard.app.is_recording() {
         for effect in pending.drain(..).filter(|effect| matches!(effect, Effect::File(..))) {
@@ -171,24 +171,24 @@ async fn finish_recordings(dashboard: &mut Dashboard) {
         }
         tokio::select! {
             msg = dashboard.next_message() => pending = dashboard.update(msg),
-            () = &mut patience => return,
+            () = &mut timeout => return,
         }
     }
 }
 
 async fn drive(
     dashboard: &mut Dashboard,
-    (first, mut options): (Vec<Effect>, Outside),
+    (first, mut options): (Vec<Effect>, LoopOptions),
     (screen, frames): (&mut Screen, &mut Frames),
     signals: &mut Signals,
 ) -> io::Result<Ended> {
     let mut pending = first;
-    // The first frame needs no server and no key, so nothing that does goes before it.
+    // Draw the first frame before anything that needs a server or a key.
     pending.extend(show(dashboard, screen)?);
     let mut keys = input::open()?;
     let mut last_frame = Instant::now();
-    // The frame before it that a key asked for, and whether one asks for the next.
-    let (mut last_key_frame, mut is_keys) = (last_frame, false);
+    // When the last frame for a key was drawn, and whether the next frame is for a key.
+    let (mut last_key_frame, mut is_for_key) = (last_frame, false);
     let mut frame_at = None;
     loop {
         for effect in std::mem::take(&mut pending) {
@@ -201,7 +201,7 @@ async fn drive(
                 }
                 Effect::EditOutside(text) => {
                     drop(keys);
-                    let edited = screen.leave_for(|| outside::edit(&text))?;
+                    let edited = screen.leave_for(|| external_editor::edit(&text))?;
                     keys = input::open()?;
                     pending.extend(dashboard.update(Msg::Edited(edited)));
                     frame_at = Some(Instant::now());
@@ -226,8 +226,8 @@ async fn drive(
         dashboard.reconcile();
         screen.capture_mouse(wants_mouse(&dashboard.app))?;
         let tick = dashboard.app.next_tick().map(|d| last_frame + d);
-        // A frame is drawn when its time has come; a key asks for one at once, data for one in a while.
-        let asked = frame_at;
+        // A key requests a frame at once, and data requests one after the frame interval.
+        let next_frame = frame_at;
         tokio::select! {
             biased;
             signal = signals.next() => match signal {
@@ -245,20 +245,20 @@ async fn drive(
                             dashboard.runner.test_panic(place);
                         }
                         pending = dashboard.update(msg);
-                        // Right behind a frame that data asked for, too; only keys that come by the dozen wait for each other.
+                        // Even right after a frame for data. Only the frames of keys in quick succession are delayed.
                         let soon = Instant::now().max(last_key_frame + KEY_FRAME);
-                        is_keys = true;
+                        is_for_key = true;
                         frame_at = Some(frame_at.map_or(soon, |f| f.min(soon)));
                     }
                 }
                 Some(Err(_)) | None => return Ok(Ended::TerminalGone),
             },
-            () = sleep_until(asked), if asked.is_some() => {
-                let begun = Instant::now();
+            () = sleep_until(next_frame), if next_frame.is_some() => {
+                let start = Instant::now();
                 pending = show(dashboard, screen)?;
                 last_frame = Instant::now();
-                frames.took(last_frame - begun);
-                if std::mem::take(&mut is_keys) {
+                frames.record(last_frame - start);
+                if std::mem::take(&mut is_for_key) {
                     last_key_frame = last_frame;
                 }
                 frame_at = None;
@@ -266,7 +266,7 @@ async fn drive(
             msg = dashboard.next_message() => {
                 let start = Instant::now();
                 pending = dashboard.update(msg);
-                while start.elapsed() < TURN && let Some(msg) = dashboard.try_next_message() {
+                while start.elapsed() < MESSAGE_BUDGET && let Some(msg) = dashboard.try_next_message() {
                     pending.extend(dashboard.update(msg));
                 }
                 let later = last_frame + DATA_FRAME;
@@ -280,9 +280,9 @@ async fn drive(
     }
 }
 
-/// Draws the screen as it is now. Gives what another size of the terminal asks for.
+/// Draws a frame. Returns the effects of a resize, if the terminal's size has changed.
 fn show(dashboard: &mut Dashboard, screen: &mut Screen) -> io::Result<Vec<Effect>> {
-    // The terminal may have changed its size before its event has reached us.
+    // The resize event may not have arrived yet.
     let size = screen.size()?;
     let effects = match size == dashboard.app.session.size {
         true => Vec::new(),
@@ -292,7 +292,7 @@ fn show(dashboard: &mut Dashboard, screen: &mut Screen) -> io::Result<Vec<Effect
     Ok(effects)
 }
 
-/// Sleeps until a time, or for ever where there is none. A time that has come needs no timer: those are rounded up to a
+/// Sleeps until a time; without one, sleeps forever. A time in the past sets no timer, because timers are rounded up to a
 /// millisecond, and setting one wakes another thread.
 async fn sleep_until(at: Option<Instant>) {
     match at {
@@ -302,7 +302,7 @@ async fn sleep_until(at: Option<Instant>) {
     }
 }
 
-/// In lists the mouse is ours; where text is to be read it is the terminal's, so that it can be selected and copied.
+/// Returns whether to capture the mouse: in lists, but not where the user reads text, so that the terminal can select it.
 fn wants_mouse(app: &App) -> bool {
     match app.session.prefs.mouse {
         Mouse::On => true,

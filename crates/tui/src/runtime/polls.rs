@@ -1,7 +1,7 @@
-//! Polls of the control planes. Each is a task with few concurrent requests; intervals are jittered, longer while the window
-//! is unfocused, and respect rate limits.
+//! Polls of control planes and agent servers. Each is a task with few concurrent requests; intervals are jittered, longer
+//! while the window is unfocused, and respect rate limits.
 
-use super::round::{Round, SHORTEST, Told, pause, quickened};
+use super::poll_schedule::{MIN_PAUSE, ParamsReceiver, PollSchedule, pause, speed_up};
 use super::services::Services;
 use super::subs::Out;
 use crate::session::msg::{NextPoll, Pace, RevisionRef, ServerRef, SubscriptionEvent, Wanted};
@@ -19,56 +19,58 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long a deployment has to stay selected before its revisions are asked for.
-const SETTLE: Duration = Duration::from_millis(150);
-/// Newest revisions that are asked for at once, in each profile.
+/// How long a deployment must stay selected before its revisions are requested.
+const SELECTION_DELAY: Duration = Duration::from_millis(150);
+/// Maximum number of newest revisions that are requested at once, per profile.
 const AT_ONCE: usize = ControlPlane::AT_ONCE;
-/// A list is read again after so long for each page more than one, where that is longer than the usual pause.
-const PER_PAGE: Duration = Duration::from_secs(2);
-/// Pause between two looks at a log that is followed.
+/// Minimum pause between two reads of a list, for each page after the first.
+const PAUSE_PER_PAGE: Duration = Duration::from_secs(2);
+/// Pause between two requests for a followed log.
 const LOG_PAUSE: Duration = Duration::from_secs(2);
-/// Pause between two looks at a server's threads or runs.
+/// Pause between two requests for a server's threads or runs.
 const LIST_PAUSE: Duration = Duration::from_secs(3);
-/// Looks in vain after which a log is looked at five times less often; on the way there, bit by bit.
-const LOG_QUIET: u32 = 20;
-/// Revisions whose last question is remembered.
-const REMEMBERED: usize = 20_000;
-/// Lines that a log begins with.
+/// Number of empty responses in a row after which a log is polled five times less often. Until then, the pause grows in steps.
+const MAX_QUIET: u32 = 20;
+/// Maximum number of revisions whose last request is remembered.
+const MAX_REMEMBERED: usize = 20_000;
+/// Number of earlier lines to load when a log is opened.
 const LOG_TAIL: usize = 500;
 
-/// The deployments of a profile.
-pub async fn deployments(services: &Services, profile: &str, mut told: Told, out: &Out) {
-    let mut round = Round::begin();
-    let mut reading = Reading { is_first: true, has_no_list: false };
+/// Polls the deployments of a profile.
+pub async fn deployments(services: &Services, profile: &str, mut params: ParamsReceiver, out: &Out) {
+    let mut schedule = PollSchedule::new();
+    let mut reader = ListReader { is_first: true, has_no_list: false };
     loop {
-        round.again();
-        let (result, torn, pages, skew) = reading.list(services, profile, out).await;
+        schedule.begin_request();
+        let (result, torn, pages, skew) = reader.list(services, profile, out).await;
         let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref()).cloned();
-        services.heed(profile, error.as_ref());
-        // A long list is many requests.
-        let usual = services.poll.interval.max(PER_PAGE * pages.saturating_sub(1) as u32);
-        let goes_on = round.answered(result.as_ref().err()) && !error.is_some_and(|e| e.kind == Kind::Unauthorized);
-        let next = match goes_on {
-            true => NextPoll::At(round.due_at(pause(usual, told.borrow().pace))),
+        services.apply_error(profile, error.as_ref());
+        // A long list takes many requests, so it is polled less often.
+        let usual = services.poll.interval.max(PAUSE_PER_PAGE * pages.saturating_sub(1) as u32);
+        let continues =
+            schedule.end_request(result.as_ref().err()) && !error.is_some_and(|e| e.kind == Kind::Unauthorized);
+        let next = match continues {
+            true => NextPoll::At(schedule.due_at(pause(usual, params.borrow().pace))),
             false => NextPoll::Stopped,
         };
-        if !out.send(SubscriptionEvent::Deployments { result, torn, skew, next }).await || !goes_on {
+        if !out.send(SubscriptionEvent::Deployments { result, torn, skew, next }).await || !continues {
             return;
         }
-        round.rest(&mut told, |pace| pause(usual, pace)).await;
+        schedule.wait(&mut params, |pace| pause(usual, pace)).await;
     }
 }
 
-/// How a profile's list is read.
-struct Reading {
-    /// No list was read yet.
+/// Reads a profile's list of deployments.
+struct ListReader {
+    /// Whether no list was read yet.
     is_first: bool,
-    /// The server has no list: the pinned deployments are read each by itself.
+    /// Whether the server has no list, so that the pinned deployments are requested one by one.
     has_no_list: bool,
 }
 
-impl Reading {
-    /// Reads the list to its end. Says whether that was reached, the pages read, and how the server's clock goes.
+impl ListReader {
+    /// Reads the whole list. Returns it, whether reading failed before its end, the number of pages, and how far the server's
+    /// clock is ahead of ours.
     async fn list(
         &mut self,
         services: &Services,
@@ -80,7 +82,7 @@ impl Reading {
             Err(error) => return (Err(error), true, 0, SignedDuration::ZERO),
         };
         let (mut items, mut incomplete, mut torn, is_first) = (Vec::new(), None, false, self.is_first);
-        let mut take = |row: Result<Value, ApiError>, incomplete: &mut Option<ApiError>| {
+        let mut add = |row: Result<Value, ApiError>, incomplete: &mut Option<ApiError>| {
             let read = row.and_then(|row| control_plane.read_deployment(services.keep_secrets(profile, row)));
             let deployment = read.map(Deployment::in_a_list).map_err(|error| *incomplete = Some(error)).ok()?;
             items.push(deployment.clone());
@@ -91,9 +93,9 @@ impl Reading {
         while !self.has_no_list {
             match pages.next().await {
                 Ok(Some(rows)) => {
-                    let read = rows.iter().map(|row| take(control_plane.read_row(row), &mut incomplete));
+                    let read = rows.iter().map(|row| add(control_plane.read_row(row), &mut incomplete));
                     let page = read.flatten().collect();
-                    // The first list is shown as it comes.
+                    // The first list is shown page by page.
                     if is_first && !out.send(SubscriptionEvent::Page(page)).await {
                         break;
                     }
@@ -108,19 +110,19 @@ impl Reading {
                 }
             }
         }
-        let one = |id: &String| {
+        let request = |id: &String| {
             let (control_plane, id) = (control_plane.clone(), id.clone());
             async move { control_plane.deployment_row(&id).await }
         };
-        let pinned: Vec<_> = pinned.iter().filter(|_| self.has_no_list).map(one).collect();
+        let pinned: Vec<_> = pinned.iter().filter(|_| self.has_no_list).map(request).collect();
         let mut pinned = futures::stream::iter(pinned).buffered(AT_ONCE);
         while let Some(row) = pinned.next().await {
             match row {
-                Ok(row) => drop(take(Ok(row), &mut incomplete)),
-                // One that cannot be read does not take the others with it, but a refused key does.
+                Ok(row) => drop(add(Ok(row), &mut incomplete)),
+                // After an error the next deployment is requested, unless the key was rejected.
                 Err(error) => {
                     let refused = error.kind == Kind::Unauthorized;
-                    // That one is not there is an answer.
+                    // A deployment that doesn't exist doesn't count as a failed read.
                     torn |= error.kind != Kind::NotFound;
                     incomplete = Some(error);
                     if refused {
@@ -138,26 +140,26 @@ impl Reading {
     }
 }
 
-/// The newest revisions of a profile's deployments: those that nobody knows yet once, the most wanted first, and those
-/// that move again and again.
-pub async fn newest(services: &Services, profile: &str, mut told: Told, out: &Out) {
-    let mut asked: HashMap<Arc<str>, Asked> = HashMap::new();
-    let mut under_way = FuturesUnordered::new();
-    let mut busy: Vec<Arc<str>> = Vec::new();
+/// Requests the newest revisions of a profile's deployments, most important first: unknown ones once, and those in progress
+/// repeatedly.
+pub async fn newest(services: &Services, profile: &str, mut params: ParamsReceiver, out: &Out) {
+    let mut polled: HashMap<Arc<str>, RevisionPoll> = HashMap::new();
+    let mut in_flight = FuturesUnordered::new();
+    let mut pending: Vec<Arc<str>> = Vec::new();
     let random = fastrand::f64();
     loop {
-        let wish = told.borrow_and_update().clone();
+        let current = params.borrow_and_update().clone();
         let now = Instant::now();
         let mut next: Option<Instant> = None;
-        for wanted in wish.newest.iter().filter(|w| !busy.contains(&w.revision)).collect::<Vec<_>>() {
-            let due = asked.get(&wanted.revision).map(|asked| asked.due(wanted, wish.pace, &services.poll, random));
+        for wanted in current.newest.iter().filter(|w| !pending.contains(&w.revision)).collect::<Vec<_>>() {
+            let due = polled.get(&wanted.revision).map(|poll| poll.due(wanted, current.pace, &services.poll, random));
             match due.filter(|due| *due > now) {
                 Some(due) => next = Some(next.map_or(due, |n: Instant| n.min(due))),
-                // What is on the screen goes before what is not.
-                None if busy.len() < if wanted.seen { AT_ONCE } else { AT_ONCE / 2 } => {
-                    busy.push(wanted.revision.clone());
+                // Invisible rows use at most half of the concurrent requests.
+                None if pending.len() < if wanted.seen { AT_ONCE } else { AT_ONCE / 2 } => {
+                    pending.push(wanted.revision.clone());
                     let wanted = wanted.clone();
-                    under_way.push(async move {
+                    in_flight.push(async move {
                         let found = read_revision(services, profile, &wanted.deployment, &wanted.revision).await;
                         (wanted, found)
                     });
@@ -166,47 +168,47 @@ pub async fn newest(services: &Services, profile: &str, mut told: Told, out: &Ou
             }
         }
         tokio::select! {
-            Some((wanted, revision)) = under_way.next() => {
-                busy.retain(|id| *id != wanted.revision);
-                // A long session sees many revisions; who is asked once more than needed does not mind.
-                if asked.len() > REMEMBERED {
-                    asked.clear();
+            Some((wanted, revision)) = in_flight.next() => {
+                pending.retain(|id| *id != wanted.revision);
+                // Limits the memory of a long session. Requesting a revision again does no harm.
+                if polled.len() > MAX_REMEMBERED {
+                    polled.clear();
                 }
-                asked.entry(wanted.revision).or_insert_with(Asked::never).answered(revision.as_ref());
-                services.heed(profile, revision.as_ref().err());
+                polled.entry(wanted.revision).or_insert_with(RevisionPoll::new).update(revision.as_ref());
+                services.apply_error(profile, revision.as_ref().err());
                 let stop =
                     revision.as_ref().is_err_and(|e| matches!(e.kind, Kind::Unauthorized | Kind::Refused));
                 if !out.send(SubscriptionEvent::Newest { deployment: wanted.deployment, revision }).await || stop {
                     return;
                 }
             }
-            changed = told.changed() => if changed.is_err() { return },
+            changed = params.changed() => if changed.is_err() { return },
             () = super::sleep_until(next), if next.is_some() => {}
         }
     }
 }
 
-/// What is known of the questions for one revision.
-struct Asked {
+/// The poll state of one revision.
+struct RevisionPoll {
     at: Instant,
-    /// How often in vain, in a row.
-    vain: u32,
+    /// Number of failed requests in a row.
+    failures: u32,
     status: String,
     /// Since when it has this status.
     since: Instant,
 }
 
-impl Asked {
-    fn never() -> Asked {
-        Asked { at: Instant::now(), vain: 0, status: String::new(), since: Instant::now() }
+impl RevisionPoll {
+    fn new() -> RevisionPoll {
+        RevisionPoll { at: Instant::now(), failures: 0, status: String::new(), since: Instant::now() }
     }
 
-    fn answered(&mut self, answer: Result<&Revision, &ApiError>) {
+    fn update(&mut self, response: Result<&Revision, &ApiError>) {
         self.at = Instant::now();
-        match answer {
-            Err(_) => self.vain = (self.vain + 1).min(10),
+        match response {
+            Err(_) => self.failures = (self.failures + 1).min(10),
             Ok(revision) => {
-                self.vain = 0;
+                self.failures = 0;
                 if self.status != revision.status {
                     (self.status, self.since) = (revision.status.clone(), self.at);
                 }
@@ -214,67 +216,74 @@ impl Asked {
         }
     }
 
-    /// When to ask again. What has stood still for longer than anybody would wait is asked for seldom.
+    /// Returns when to request it again. One whose status hasn't changed for longer than the time limit is requested rarely.
     fn due(&self, wanted: &Wanted, pace: Pace, poll: &Poll, random: f64) -> Instant {
-        let wait = match self.vain {
+        let wait = match self.failures {
             0 if wanted.moving && self.since.elapsed() < poll.timeout => vary(pause(poll.interval, pace), random),
             0 if wanted.moving => pause(poll.interval, Pace::Slow),
-            // Known and final by now: the list has not heard of it yet.
+            // Final by now, but the list doesn't show that yet.
             0 => poll.interval,
-            vain => (SHORTEST * 2u32.saturating_pow(vain)).min(poll.interval),
+            failures => (MIN_PAUSE * 2u32.saturating_pow(failures)).min(poll.interval),
         };
         self.at + wait
     }
 }
 
-/// A revision, without anything that is a secret of its deployment.
+/// Reads a revision. The secrets of its deployment are masked.
 async fn read_revision(services: &Services, profile: &str, deployment: &str, id: &str) -> Result<Revision, ApiError> {
     let control_plane = services.control_plane(profile).await?;
     let row = control_plane.revision_row(deployment, id).await?;
     control_plane.read_revision(services.without_secrets(profile, deployment, row))
 }
 
-/// The limit of a poll: how long a revision may move before nobody asks any more.
-struct Patience {
+/// The time limit of a poll: how long a revision may be in progress before polling stops.
+struct PollTimeout {
     limit: Duration,
-    moving_since: Option<(String, Instant)>,
+    in_progress_since: Option<(String, Instant)>,
 }
 
-impl Patience {
-    /// Whether a revision has moved for too long.
-    fn is_over(&mut self, id: &str) -> bool {
-        let since = match &self.moving_since {
+impl PollTimeout {
+    /// Returns whether a revision has been in progress for longer than the limit.
+    fn is_exceeded(&mut self, id: &str) -> bool {
+        let since = match &self.in_progress_since {
             Some((known, since)) if known == id => *since,
             _ => Instant::now(),
         };
-        self.moving_since = Some((id.to_string(), since));
+        self.in_progress_since = Some((id.to_string(), since));
         since.elapsed() > self.limit
     }
 }
 
-/// The revisions of a deployment.
-pub async fn revisions(services: &Services, profile: &str, id: &str, limit: usize, mut told: Told, out: &Out) {
-    // Who only scrolls past a deployment does not ask for its revisions.
-    tokio::time::sleep(SETTLE).await;
-    let mut patience = Patience { limit: services.poll.timeout, moving_since: None };
-    let mut round = Round::begin();
+/// Polls the revisions of a deployment.
+pub async fn revisions(
+    services: &Services,
+    profile: &str,
+    id: &str,
+    limit: usize,
+    mut params: ParamsReceiver,
+    out: &Out,
+) {
+    // Scrolling past a deployment must not request its revisions.
+    tokio::time::sleep(SELECTION_DELAY).await;
+    let mut timeout = PollTimeout { limit: services.poll.timeout, in_progress_since: None };
+    let mut schedule = PollSchedule::new();
     loop {
-        round.again();
+        schedule.begin_request();
         let result = read_revisions(services, profile, id, limit).await;
-        services.heed(profile, result.as_ref().err());
-        let moving = result.as_ref().ok().and_then(|r| r.items.first()).filter(|r| !r.phase().is_final());
-        let moves = moving.is_some();
-        let over = moving.is_some_and(|r| patience.is_over(&r.id));
-        let wait = |pace| pause(services.poll.interval, quickened(pace, moves));
-        let next = match round.answered(result.as_ref().err()) {
-            _ if over => NextPoll::GaveUp,
-            true => NextPoll::At(round.due_at(wait(told.borrow().pace))),
+        services.apply_error(profile, result.as_ref().err());
+        let active = result.as_ref().ok().and_then(|r| r.items.first()).filter(|r| !r.phase().is_final());
+        let in_progress = active.is_some();
+        let timed_out = active.is_some_and(|r| timeout.is_exceeded(&r.id));
+        let interval = |pace| pause(services.poll.interval, speed_up(pace, in_progress));
+        let next = match schedule.end_request(result.as_ref().err()) {
+            _ if timed_out => NextPoll::GaveUp,
+            true => NextPoll::At(schedule.due_at(interval(params.borrow().pace))),
             false => NextPoll::Stopped,
         };
         if !out.send(SubscriptionEvent::Revisions(result, next)).await || !matches!(next, NextPoll::At(_)) {
             return;
         }
-        round.rest(&mut told, wait).await;
+        schedule.wait(&mut params, interval).await;
     }
 }
 
@@ -288,13 +297,13 @@ async fn read_revisions(services: &Services, profile: &str, id: &str, limit: usi
     Ok(Revisions { items, was_sorted })
 }
 
-/// A deployment that is being deleted, until the server does not know it any more: it deletes softly, and the record can
-/// be read for a while (control-plane reference §4).
-pub async fn vanish(services: &Services, profile: &str, id: &str, mut told: Told, out: &Out) {
-    let mut patience = Patience { limit: services.poll.timeout, moving_since: None };
-    let mut round = Round::begin();
+/// Polls a deployment that is being deleted until the server no longer finds it. Deletion is soft: the record stays readable
+/// for a while (control-plane reference §4).
+pub async fn vanish(services: &Services, profile: &str, id: &str, mut params: ParamsReceiver, out: &Out) {
+    let mut timeout = PollTimeout { limit: services.poll.timeout, in_progress_since: None };
+    let mut schedule = PollSchedule::new();
     loop {
-        round.again();
+        schedule.begin_request();
         let result = match services.control_plane(profile).await {
             Ok(control_plane) => match control_plane.deployment_row(id).await {
                 Ok(row) => control_plane.read_deployment(services.keep_secrets(profile, row)),
@@ -302,120 +311,127 @@ pub async fn vanish(services: &Services, profile: &str, id: &str, mut told: Told
             },
             Err(error) => Err(error),
         };
-        services.heed(profile, result.as_ref().err());
-        let gone = result.as_ref().is_err_and(|e| e.kind == Kind::NotFound);
-        let over = patience.is_over(id);
-        let goes_on = round.answered(result.as_ref().err());
-        let wait = |_| pause(services.poll.interval, Pace::Fast);
-        let next = match goes_on && !gone {
-            _ if over && !gone => NextPoll::GaveUp,
-            true => NextPoll::At(round.due_at(wait(Pace::Fast))),
+        services.apply_error(profile, result.as_ref().err());
+        let is_deleted = result.as_ref().is_err_and(|e| e.kind == Kind::NotFound);
+        let timed_out = timeout.is_exceeded(id);
+        let continues = schedule.end_request(result.as_ref().err());
+        let interval = |_| pause(services.poll.interval, Pace::Fast);
+        let next = match continues && !is_deleted {
+            _ if timed_out && !is_deleted => NextPoll::GaveUp,
+            true => NextPoll::At(schedule.due_at(interval(Pace::Fast))),
             false => NextPoll::Stopped,
         };
         if !out.send(SubscriptionEvent::Vanishing(result, next)).await || !matches!(next, NextPoll::At(_)) {
             return;
         }
-        round.rest(&mut told, wait).await;
+        schedule.wait(&mut params, interval).await;
     }
 }
 
-/// A revision that is watched, until it ends. Who asked to be told does not have to look: the pace is always the same.
-pub async fn watch(services: &Services, of: &RevisionRef, mut told: Told, out: &Out) {
-    let mut patience = Patience { limit: services.poll.timeout, moving_since: None };
-    let mut round = Round::begin();
+/// Polls a watched revision until it is final. The pace doesn't depend on the focus of the window.
+pub async fn watch(services: &Services, of: &RevisionRef, mut params: ParamsReceiver, out: &Out) {
+    let mut timeout = PollTimeout { limit: services.poll.timeout, in_progress_since: None };
+    let mut schedule = PollSchedule::new();
     loop {
-        round.again();
+        schedule.begin_request();
         let result = read_revision(services, &of.profile, &of.deployment, &of.revision).await;
-        services.heed(&of.profile, result.as_ref().err());
-        let gone = result.as_ref().is_err_and(|e| e.kind == Kind::NotFound);
-        let ended = gone || result.as_ref().is_ok_and(|r| r.phase().is_final());
-        let over = patience.is_over(&of.revision);
-        let goes_on = round.answered(result.as_ref().err());
-        let wait = |_| pause(services.poll.interval, Pace::Fast);
-        let next = match goes_on && !ended {
-            _ if over && !ended => NextPoll::GaveUp,
-            true => NextPoll::At(round.due_at(wait(Pace::Fast))),
+        services.apply_error(&of.profile, result.as_ref().err());
+        let is_deleted = result.as_ref().is_err_and(|e| e.kind == Kind::NotFound);
+        let ended = is_deleted || result.as_ref().is_ok_and(|r| r.phase().is_final());
+        let timed_out = timeout.is_exceeded(&of.revision);
+        let continues = schedule.end_request(result.as_ref().err());
+        let interval = |_| pause(services.poll.interval, Pace::Fast);
+        let next = match continues && !ended {
+            _ if timed_out && !ended => NextPoll::GaveUp,
+            true => NextPoll::At(schedule.due_at(interval(Pace::Fast))),
             false => NextPoll::Stopped,
         };
         if !out.send(SubscriptionEvent::Watched(result, next)).await || !matches!(next, NextPoll::At(_)) {
             return;
         }
-        round.rest(&mut told, wait).await;
+        schedule.wait(&mut params, interval).await;
     }
 }
 
-/// The lines of a log, as they come. A failed look changes nothing: the next one gives what it missed. A log that is quiet
-/// is looked at less often.
+/// Polls a log for new lines. A failed request loses none, because the next one returns them. A quiet log is polled less
+/// often.
 pub async fn log(
     services: &Services,
     (profile, scope, filter): (&str, LogScope, LogFilter),
-    mut told: Told,
+    mut params: ParamsReceiver,
     out: &Out,
 ) {
     let mut follower: Option<LogFollower> = None;
-    let mut round = Round::begin();
+    let mut schedule = PollSchedule::new();
     let mut quiet = 0u32;
     loop {
-        round.again();
+        schedule.begin_request();
         let result = match (services.control_plane(profile).await, &mut follower) {
             (Err(error), _) => Err(error),
             (Ok(control_plane), follower) => {
-                let fresh = || LogFollower::new(control_plane, scope.clone(), filter.clone(), LOG_TAIL);
-                follower.get_or_insert_with(fresh).poll().await
+                let new_follower = || LogFollower::new(control_plane, scope.clone(), filter.clone(), LOG_TAIL);
+                follower.get_or_insert_with(new_follower).poll().await
             }
         };
-        let result = result.map(|lines| services.open_lines(profile, &scope.deployment, lines));
-        services.heed(profile, result.as_ref().err());
-        quiet = if result.as_ref().is_ok_and(Vec::is_empty) { (quiet + 1).min(LOG_QUIET) } else { 0 };
-        let goes_on = round.answered(result.as_ref().err());
+        let result = result.map(|lines| services.mask_lines(profile, &scope.deployment, lines));
+        services.apply_error(profile, result.as_ref().err());
+        quiet = if result.as_ref().is_ok_and(Vec::is_empty) { (quiet + 1).min(MAX_QUIET) } else { 0 };
+        let continues = schedule.end_request(result.as_ref().err());
         let incomplete = follower.as_ref().is_some_and(LogFollower::is_incomplete);
-        // An empty look says nothing, but the first one says that there is nothing.
-        if !out.send(SubscriptionEvent::Lines { lines: result, incomplete }).await || !goes_on {
+        // Empty results are sent too, because the first one shows that the log is empty.
+        if !out.send(SubscriptionEvent::Lines { lines: result, incomplete }).await || !continues {
             return;
         }
         let usual = LOG_PAUSE * (1 + quiet / 5);
-        round.rest(&mut told, |pace| if pace == Pace::Slow { usual * 5 } else { usual }).await;
+        schedule.wait(&mut params, |pace| if pace == Pace::Slow { usual * 5 } else { usual }).await;
     }
 }
 
-/// The threads of an agent server, newest first.
-pub async fn threads(services: &Services, server: &ServerRef, limit: usize, mut told: Told, out: &Out) {
-    let mut round = Round::begin();
+/// Polls the threads of an agent server, newest first.
+pub async fn threads(services: &Services, server: &ServerRef, limit: usize, mut params: ParamsReceiver, out: &Out) {
+    let mut schedule = PollSchedule::new();
     loop {
-        round.again();
+        schedule.begin_request();
         let query = ThreadQuery { limit, ..ThreadQuery::default() };
         let result = match services.agent_server(server).await {
             Ok(client) => client.threads(&query).await,
             Err(error) => Err(error),
         };
-        services.heed(&server.profile, result.as_ref().err());
-        let goes_on = round.answered(result.as_ref().err());
-        if !out.send(SubscriptionEvent::Threads(result)).await || !goes_on {
+        services.apply_error(&server.profile, result.as_ref().err());
+        let continues = schedule.end_request(result.as_ref().err());
+        if !out.send(SubscriptionEvent::Threads(result)).await || !continues {
             return;
         }
-        round.rest(&mut told, list_pause).await;
+        schedule.wait(&mut params, list_pause).await;
     }
 }
 
-/// The runs of a thread, newest first.
-pub async fn runs(services: &Services, server: &ServerRef, thread: &str, limit: usize, mut told: Told, out: &Out) {
-    let mut round = Round::begin();
+/// Polls the runs of a thread, newest first.
+pub async fn runs(
+    services: &Services,
+    server: &ServerRef,
+    thread: &str,
+    limit: usize,
+    mut params: ParamsReceiver,
+    out: &Out,
+) {
+    let mut schedule = PollSchedule::new();
     loop {
-        round.again();
+        schedule.begin_request();
         let result = match services.agent_server(server).await {
             Ok(client) => client.runs(thread, limit).await,
             Err(error) => Err(error),
         };
-        services.heed(&server.profile, result.as_ref().err());
-        let goes_on = round.answered(result.as_ref().err());
-        if !out.send(SubscriptionEvent::Runs(result)).await || !goes_on {
+        services.apply_error(&server.profile, result.as_ref().err());
+        let continues = schedule.end_request(result.as_ref().err());
+        if !out.send(SubscriptionEvent::Runs(result)).await || !continues {
             return;
         }
-        round.rest(&mut told, list_pause).await;
+        schedule.wait(&mut params, list_pause).await;
     }
 }
 
-/// The pause between two looks at a list of an agent server.
+/// Returns the pause between two requests for a list of an agent server.
 fn list_pause(pace: Pace) -> Duration {
     if pace == Pace::Slow { LIST_PAUSE * 5 } else { LIST_PAUSE }
 }

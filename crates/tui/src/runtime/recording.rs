@@ -1,6 +1,6 @@
-//! A recording as a stream: read as fast as it is taken, and no faster.
+//! Plays a recording as a stream. It is read no faster than it is received.
 
-use super::export::at_home;
+use super::export::expand_home;
 use super::subs::Out;
 use crate::session::msg::SubscriptionEvent;
 use jiff::Timestamp;
@@ -11,28 +11,28 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use tokio::sync::mpsc::{self, Sender};
 
-/// Records, and their bytes, that are sent at once.
+/// Maximum number of records, and of their bytes, in a batch.
 const BATCH: usize = 512;
 const BATCH_BYTES: usize = 1 << 20;
-/// Batches that wait to be taken.
+/// Number of batches that are read ahead.
 const BATCHES: usize = 4;
 
 /// Reads a recording to its end.
 pub(super) async fn play(file: PathBuf, out: &Out) {
     let (sender, mut batches) = mpsc::channel(BATCHES);
-    let reading = tokio::task::spawn_blocking(move || read(&at_home(file), &sender));
+    let reader_task = tokio::task::spawn_blocking(move || read(&expand_home(file), &sender));
     while let Some(items) = batches.recv().await {
         if !out.send(SubscriptionEvent::Items(items)).await {
             return;
         }
     }
-    // It has sent all that it has to say.
-    let _ = reading.await;
+    // Ignored: the reader sends its own errors.
+    let _ = reader_task.await;
 }
 
 fn read(file: &Path, out: &Sender<Vec<Item>>) {
     // Invalid lines are reported only at the end: a small file may unpack to very many of them.
-    let opened = File::open(file).and_then(|file| Reader::new(WhileWanted(file, out.clone())));
+    let opened = File::open(file).and_then(|file| Reader::new(CancellableFile(file, out.clone())));
     let mut reader = match opened {
         Ok(reader) => reader,
         Err(error) => {
@@ -41,7 +41,7 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
         }
     };
     let (mut seen, mut damaged, mut ended) = (End::default(), 0_u64, false);
-    let mut numbers = Numbers::default();
+    let mut renumbering = Renumbering::default();
     let (mut batch, mut bytes) = (Vec::new(), 0);
     for read in reader.by_ref() {
         match read {
@@ -49,8 +49,8 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
                 if let Record::Event(event) = &mut record {
                     bytes += event.data.text().len();
                     if event.is_snapshot() {
-                        numbers.place_snapshot(event, batch.len());
-                    } else if let Some(gap) = numbers.put_right(event, &mut batch) {
+                        renumbering.place_snapshot(event, batch.len());
+                    } else if let Some(gap) = renumbering.renumber(event, &mut batch) {
                         seen.count(&gap);
                         batch.push(Item::Record(gap));
                     }
@@ -69,7 +69,7 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
         }
         if batch.len() >= BATCH || bytes >= BATCH_BYTES {
             bytes = 0;
-            numbers.clamp();
+            renumbering.fix_positions();
             // The tab was closed.
             if out.blocking_send(std::mem::take(&mut batch)).is_err() {
                 return;
@@ -77,10 +77,11 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
         }
     }
     if damaged > 0 {
-        let why = format!("{damaged} lines are not records and were skipped; `runtail verify` lists them");
+        let lines = if damaged == 1 { "line is not a record and was" } else { "lines are not records and were" };
+        let why = format!("{damaged} {lines} skipped; `runtail verify` lists them");
         let gap = Record::Gap { at: seen.at, why };
         seen.count(&gap);
-        // An end that the file has stays the end.
+        // If the file has an end, it stays the last record.
         let end = batch.len() - usize::from(ended && !batch.is_empty());
         batch.insert(end, Item::Record(gap));
     }
@@ -96,81 +97,82 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
     let _ = out.blocking_send(batch);
 }
 
-/// A file that ends in an error once nobody wants it any more.
-struct WhileWanted(File, Sender<Vec<Item>>);
+/// A file whose reads fail once the receiver of its items is dropped.
+struct CancellableFile(File, Sender<Vec<Item>>);
 
-impl Read for WhileWanted {
+impl Read for CancellableFile {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.1.is_closed() { Err(io::ErrorKind::ConnectionAborted.into()) } else { self.0.read(into) }
     }
 }
 
-/// The numbers of events. On a tape they run without holes, as they do in any recording that nothing was taken out of; in
-/// others what follows a hole is numbered on, and the hole is told.
+/// Numbers events without gaps, as an event log requires. A recording from which nothing was removed has no gaps. In others,
+/// the events after a gap are renumbered, and the gap is reported.
 #[derive(Default)]
-struct Numbers {
-    /// As they stand in the file, and on the tape.
+struct Renumbering {
+    /// The last event's number in the file, and the last position in the event log.
     last: Option<(Seq, Seq)>,
-    holes: u64,
-    /// Snapshots before the first event, by their places in the batch: their positions depend on its number.
+    gaps: u64,
+    /// The indexes in the batch of snapshots before the first event. Their positions depend on its number.
     leading: Vec<usize>,
 }
 
-impl Numbers {
-    /// Holes told one by one.
-    const TOLD: u64 = 100;
-    /// The first event's number is its own, up to here: beyond, nobody counted to it.
-    const FIRST: u64 = 1 << 53;
+impl Renumbering {
+    /// Maximum number of gaps that are reported one by one.
+    const MAX_REPORTED: u64 = 100;
+    /// The first event keeps its number if that is below this limit. Larger numbers are not plausible.
+    const MAX_FIRST: u64 = 1 << 53;
 
-    /// Gives a snapshot its position. Files don't number them.
-    fn place_snapshot(&mut self, event: &mut Event, place: usize) {
+    /// Assigns a position to a snapshot, because files don't number snapshots.
+    fn place_snapshot(&mut self, event: &mut Event, index: usize) {
         match &mut self.last {
             Some((_, last)) => {
                 *last = last.next();
                 event.seq = *last;
             }
             None => {
-                self.leading.push(place);
+                self.leading.push(index);
                 event.seq = Seq(self.leading.len() as u64);
             }
         }
     }
 
-    /// The snapshots so far keep their positions, whatever the first event's number will be.
-    fn clamp(&mut self) {
+    /// Makes the positions of snapshots before the first event final, because their batch is sent.
+    fn fix_positions(&mut self) {
         if !self.leading.is_empty() {
             self.last = Some((Seq::START, Seq(self.leading.len() as u64)));
             self.leading.clear();
         }
     }
 
-    /// Gives an event its number on the tape, and what is to be told before it. `batch`: the records before it.
-    fn put_right(&mut self, event: &mut Event, batch: &mut [Item]) -> Option<Record> {
-        let said = event.seq;
+    /// Assigns an event its position in the event log. Returns the gap to report before it, if any. `batch`: the records before
+    /// it.
+    fn renumber(&mut self, event: &mut Event, batch: &mut [Item]) -> Option<Record> {
+        let number = event.seq;
         let Some((before, last)) = self.last else {
-            let first = if (1..Self::FIRST).contains(&said.0) { said } else { Seq(1) };
-            for (place, seq) in self.leading.iter().zip(first.0..) {
-                if let Some(Item::Record(Record::Event(snapshot))) = batch.get_mut(*place) {
+            let first = if (1..Self::MAX_FIRST).contains(&number.0) { number } else { Seq(1) };
+            for (index, seq) in self.leading.iter().zip(first.0..) {
+                if let Some(Item::Record(Record::Event(snapshot))) = batch.get_mut(*index) {
                     snapshot.seq = Seq(seq);
                 }
             }
             event.seq = first + self.leading.len() as u64;
             self.leading.clear();
-            self.last = Some((said, event.seq));
+            self.last = Some((number, event.seq));
             return None;
         };
         event.seq = last.next();
-        self.last = Some((said, event.seq));
-        if said.checked_since(before) == Some(1) {
+        self.last = Some((number, event.seq));
+        if number.checked_since(before) == Some(1) {
             return None;
         }
-        self.holes += 1;
-        let why = match said > before {
-            _ if self.holes > Self::TOLD => return None,
-            true => format!("the file has no events {} to {}", before.next(), said.previous()),
-            false => format!("in the file event {said} follows event {before}"),
+        self.gaps += 1;
+        let why = match number > before {
+            _ if self.gaps > Self::MAX_REPORTED => return None,
+            true => format!("the file has no events {} to {}", before.next(), number.previous()),
+            false => format!("in the file event {number} follows event {before}"),
         };
-        let more = if self.holes == Self::TOLD { "; further gaps like this are not reported" } else { "" };
+        let more = if self.gaps == Self::MAX_REPORTED { "; further gaps like this are not reported" } else { "" };
         Some(Record::Gap {
             at: event.at,
             why: format!("{why}; following events are numbered from {}{more}", event.seq),
@@ -178,7 +180,7 @@ impl Numbers {
     }
 }
 
-/// When a record came.
+/// Returns the time of a record.
 fn time(record: &Record) -> Timestamp {
     match record {
         Record::Event(Event { at, .. })
@@ -216,8 +218,8 @@ mod tests {
         })
     }
 
-    /// What is told of a file with these records.
-    fn told(records: &[Record]) -> Vec<Item> {
+    /// Returns the items that are read from a file with these records.
+    fn items_of(records: &[Record]) -> Vec<Item> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.jsonl");
         let mut text = Vec::new();
@@ -229,24 +231,24 @@ mod tests {
     }
 
     #[test]
-    fn numbers_with_holes_run_on_and_are_told() {
-        let numbers = |said: &[u64]| {
-            let told = told(&said.iter().map(|seq| event(*seq)).collect::<Vec<_>>());
+    fn events_after_a_gap_are_renumbered_and_the_gap_is_reported() {
+        let play = |numbers: &[u64]| {
+            let items = items_of(&numbers.iter().map(|seq| event(*seq)).collect::<Vec<_>>());
             let number = |item: &Item| if let Item::Record(Record::Event(e)) = item { Some(e.seq.0) } else { None };
             let gap =
                 |item: &Item| if let Item::Record(Record::Gap { why, .. }) = item { Some(why.clone()) } else { None };
-            (told.iter().filter_map(number).collect::<Vec<_>>(), told.iter().filter_map(gap).collect::<Vec<_>>())
+            (items.iter().filter_map(number).collect::<Vec<_>>(), items.iter().filter_map(gap).collect::<Vec<_>>())
         };
-        // One that was begun late keeps its numbers: only what is before them is missing.
-        assert_eq!(numbers(&[501, 502, 503]), (vec![501, 502, 503], vec![]));
-        let (seqs, gaps) = numbers(&[1, 2, 40, 41, 5]);
+        // A recording that was started late keeps its numbers, and has no gap.
+        assert_eq!(play(&[501, 502, 503]), (vec![501, 502, 503], vec![]));
+        let (seqs, gaps) = play(&[1, 2, 40, 41, 5]);
         assert_eq!(seqs, [1, 2, 3, 4, 5]);
         assert_eq!(gaps[0], "the file has no events 3 to 39; following events are numbered from 3");
         assert_eq!(gaps[1], "in the file event 5 follows event 41; following events are numbered from 5");
-        assert_eq!(numbers(&[u64::MAX, u64::MAX, 0]).0, [1, 2, 3]);
+        assert_eq!(play(&[u64::MAX, u64::MAX, 0]).0, [1, 2, 3]);
         let many: Vec<u64> = (0..500).map(|n| n * 2 + 1).collect();
-        let (seqs, gaps) = numbers(&many);
-        assert_eq!((seqs.len(), gaps.len()), (500, Numbers::TOLD as usize));
+        let (seqs, gaps) = play(&many);
+        assert_eq!((seqs.len(), gaps.len()), (500, Renumbering::MAX_REPORTED as usize));
         assert!(gaps.last().unwrap().ends_with("are not reported"));
     }
 
@@ -262,29 +264,29 @@ mod tests {
                 Item::Record(Record::Gap { why, .. }) => panic!("{why}"),
                 _ => None,
             };
-            told(records).iter().filter_map(entry).collect()
+            items_of(records).iter().filter_map(entry).collect()
         };
-        let whole = [snapshot(), snapshot(), event(1), snapshot(), event(2)];
-        assert_eq!(positions(&whole), [(1, true), (2, true), (3, false), (4, true), (5, false)]);
-        // One that was begun late keeps its numbers: the third entry is event 500.
-        let late = [snapshot(), event(500), event(501), snapshot()];
-        assert_eq!(positions(&late), [(500, true), (501, false), (502, false), (503, true)]);
+        let complete = [snapshot(), snapshot(), event(1), snapshot(), event(2)];
+        assert_eq!(positions(&complete), [(1, true), (2, true), (3, false), (4, true), (5, false)]);
+        // A recording that was started late keeps its numbers. Its first entry is a snapshot, and the second is event 500.
+        let started_late = [snapshot(), event(500), event(501), snapshot()];
+        assert_eq!(positions(&started_late), [(500, true), (501, false), (502, false), (503, true)]);
         assert_eq!(positions(&[snapshot(), snapshot()]), [(1, true), (2, true)]);
     }
 
     #[test]
-    fn what_nobody_wants_is_not_read_on() {
+    fn reading_stops_when_the_receiver_is_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.jsonl");
         std::fs::write(&file, "\n".repeat(1000)).unwrap();
         let (sender, items) = mpsc::channel(BATCHES);
         drop(items);
-        let opened = File::open(&file).and_then(|file| Reader::new(WhileWanted(file, sender)));
+        let opened = File::open(&file).and_then(|file| Reader::new(CancellableFile(file, sender)));
         assert_eq!(opened.err().map(|e| e.kind()), Some(io::ErrorKind::ConnectionAborted));
     }
 
     #[test]
-    fn one_that_was_cut_says_so_in_its_end() {
+    fn a_truncated_recording_says_so_in_its_end() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.jsonl");
         let mut text = Vec::new();
@@ -300,7 +302,7 @@ mod tests {
         let [.., Item::Record(Record::Gap { why, .. }), Item::Record(Record::End(end))] = &items[..] else {
             panic!("{items:?}")
         };
-        assert!(why.starts_with("1 lines"), "{why}");
+        assert!(why.starts_with("1 line is not a record"), "{why}");
         assert_eq!((end.outcome, end.events, end.bytes, end.connections), (Outcome::Unknown, 1, 3, 1));
         assert!(end.detail.as_ref().unwrap().contains("in the middle of a line"));
         read(Path::new("/nowhere/x"), &sender);

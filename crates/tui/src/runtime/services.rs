@@ -1,9 +1,9 @@
 //! The clients of each profile, created on first use, and the state that all requests of a profile share.
 
-use super::abilities::Surroundings;
 use super::actions::Actions;
 use super::changes::Changes;
 use super::export::Files;
+use super::terminal_caps::Environment;
 use crate::session::msg::ServerRef;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, join_all};
@@ -14,36 +14,36 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The profiles in force with their clients. It never changes: another configuration makes other services, in which what
-/// did not change is shared. So what was begun with one definition of a profile ends with it.
+/// The profiles in use with their clients. Immutable: a new configuration creates a new value, which shares the unchanged
+/// parts. So a task keeps using the definition of a profile with which it started.
 #[derive(Clone)]
 pub struct Services {
     profiles: HashMap<Arc<str>, Arc<Entry>>,
-    /// Definitions that were tried: who asks for a key may have to ask a person, so that is done once.
-    tried: Arc<Mutex<HashMap<Arc<str>, Arc<Entry>>>>,
-    /// What was sent to change something, in the whole session.
+    /// Tested definitions, with their clients. They are kept because reading a key may prompt the user.
+    tested: Arc<Mutex<HashMap<Arc<str>, Arc<Entry>>>>,
+    /// The requests of the session that change something.
     pub journal: Journal,
     /// The connections to all servers.
     connections: Connections,
     /// Poll interval and time limit.
     pub poll: Poll,
-    /// Options that a suggested command needs to see the same servers, each with a blank before it.
+    /// Options that a suggested command needs to use the same servers, each after a space.
     pub command_options: String,
-    /// Changes between their preview and their sending.
+    /// The planned changes.
     pub changes: Arc<Changes>,
-    /// Actions on threads between their preview and being carried out.
+    /// The planned actions on threads.
     pub actions: Arc<Actions>,
-    /// What the doctor says of this machine.
-    pub surroundings: Surroundings,
-    /// Files that views are written to.
+    /// The doctor's checks of this machine.
+    pub environment: Environment,
+    /// The files being written.
     pub files: Files,
 }
 
-/// Forms of a deployment's secrets that are remembered at most.
-const MOST_SECRETS: usize = 4_000;
+/// Maximum number of remembered forms of a deployment's secrets.
+const MAX_SECRETS: usize = 4_000;
 
-/// The clients of a profile, being made or made.
-type Making = Shared<BoxFuture<'static, Result<Clients, ApiError>>>;
+/// The clients of a profile, once they are created.
+type SharedClients = Shared<BoxFuture<'static, Result<Clients, ApiError>>>;
 
 #[derive(Clone)]
 struct Clients {
@@ -55,43 +55,44 @@ struct Entry {
     profile: Profile,
     journal: Journal,
     connections: Connections,
-    making: Mutex<Option<Making>>,
-    /// The secrets of each deployment, to take them out of what others write. They never leave this floor.
+    /// `None` until a client is needed, and again after an error.
+    clients: Mutex<Option<SharedClients>>,
+    /// The secrets of each deployment, which are masked in other responses. They never leave the runtime.
     secrets: Arc<Mutex<HashMap<String, Arc<Secrets>>>>,
 }
 
 impl Services {
-    /// Nothing is resolved yet: a key command may take its time, and the first frame does not wait for it.
+    /// Creates the services without reading keys: a key command may be slow, and the first frame must not wait for it.
     pub fn new(profiles: &[Profile], poll: Poll, command_options: String) -> Services {
-        let none = Services {
+        let empty = Services {
             profiles: HashMap::new(),
-            tried: Arc::default(),
+            tested: Arc::default(),
             journal: Journal::default(),
             connections: Connections::default(),
             poll,
             command_options,
             changes: Arc::default(),
             actions: Arc::default(),
-            surroundings: Surroundings::default(),
+            environment: Environment::default(),
             files: Files::default(),
         };
-        none.with(profiles)
+        empty.with_profiles(profiles)
     }
 
-    /// The services of these profiles instead. Those that are defined as before keep their clients and what is known of
-    /// their secrets; those that were just tried, the clients that the trial made.
-    pub fn with(&self, profiles: &[Profile]) -> Services {
+    /// Returns services for other profiles. Unchanged definitions keep their clients and known secrets; a definition that was
+    /// just tested keeps the clients of the test.
+    pub fn with_profiles(&self, profiles: &[Profile]) -> Services {
         let entry = |profile: &Profile| {
             let same = |entry: &Arc<Entry>| entry.profile == *profile;
             let before = self.profiles.get(profile.name.as_str());
             if let Some(known) = before.cloned().filter(same) {
                 return known;
             }
-            if let Some(tried) = lock(&self.tried).remove(profile.name.as_str()).filter(same) {
-                return tried;
+            if let Some(tested) = lock(&self.tested).remove(profile.name.as_str()).filter(same) {
+                return tested;
             }
             let mut entry = Entry::new(profile, self);
-            // The rows on the screen stay, and with them what may stand in their logs.
+            // The listed deployments stay, and their logs may contain these secrets.
             if let Some(before) = before.filter(|before| before.profile.same_target(profile)) {
                 entry.secrets = before.secrets.clone();
             }
@@ -101,27 +102,27 @@ impl Services {
         Services { profiles, ..self.clone() }
     }
 
-    /// The services with another pace.
-    pub fn polling(&self, poll: Poll) -> Services {
+    /// Returns services with other poll settings.
+    pub fn with_poll(&self, poll: Poll) -> Services {
         Services { poll, ..self.clone() }
     }
 
-    /// Whether a profile's servers can be reached with its keys, before it is one of ours.
+    /// Tests whether a profile's servers can be reached with its keys. The definition need not be in use.
     pub async fn reach(&self, profile: &Profile) -> Result<(), ApiError> {
         let known = self.profiles.get(profile.name.as_str()).filter(|entry| entry.profile == *profile);
         let entry = known.cloned().unwrap_or_else(|| {
             let entry = Arc::new(Entry::new(profile, self));
-            lock(&self.tried).insert(profile.name.as_str().into(), entry.clone());
+            lock(&self.tested).insert(profile.name.as_str().into(), entry.clone());
             entry
         });
         let result = entry.reach().await;
         if result.as_ref().is_err_and(|e| e.kind == Kind::Unauthorized) {
-            *lock(&entry.making) = None;
+            *lock(&entry.clients) = None;
         }
         result
     }
 
-    /// An error that is said here, before anything was sent.
+    /// Creates an error for a request that was not sent.
     pub fn refused(&self, profile: &str, detail: &str) -> ApiError {
         refused(profile, detail)
     }
@@ -130,43 +131,43 @@ impl Services {
         self.profiles.get(profile).map(|entry| &**entry).ok_or_else(|| refused(profile, "unknown profile"))
     }
 
-    /// The control plane of a profile.
+    /// Returns the client of a profile's control plane.
     pub async fn control_plane(&self, profile: &str) -> Result<ControlPlane, ApiError> {
         let clients = self.entry(profile)?.clients().await?;
         clients.control_plane.ok_or_else(|| refused(profile, "this profile has no control plane"))
     }
 
-    /// A client for an agent server.
+    /// Returns a client of an agent server.
     pub async fn agent_server(&self, server: &ServerRef) -> Result<AgentServer, ApiError> {
         let clients = self.entry(&server.profile)?.clients().await?;
         let no_address = |e| refused(&server.profile, &format!("{} is not a valid address: {e}", server.url));
         Ok(AgentServer::new(clients.http, server.url.parse().map_err(no_address)?))
     }
 
-    /// Applies the effect of a failed request on the next ones of its profile: a rejected key is resolved again.
-    pub fn heed(&self, profile: &str, error: Option<&ApiError>) {
+    /// Applies the error of a request to the next requests of its profile: a rejected key is read again.
+    pub fn apply_error(&self, profile: &str, error: Option<&ApiError>) {
         if let (Some(Kind::Unauthorized), Ok(entry)) = (error.map(|e| &e.kind), self.entry(profile)) {
-            *lock(&entry.making) = None;
+            *lock(&entry.clients) = None;
         }
     }
 
-    /// A profile by its name.
+    /// Returns the definition of a profile by its name.
     pub fn profile(&self, name: &str) -> Option<&Profile> {
         self.profiles.get(name).map(|entry| &entry.profile)
     }
 
-    /// Ids of the deployments that a profile pins.
+    /// Returns the ids of a profile's pinned deployments.
     pub fn pinned(&self, profile: &str) -> &[String] {
         self.profiles.get(profile).map_or(&[], |e| e.profile.deployments.as_slice())
     }
 
-    /// A deployment's record without its secrets, which are remembered here for [`Services::without_secrets`].
+    /// Masks the secrets in a deployment's record, and remembers them for [`Services::without_secrets`].
     pub fn keep_secrets(&self, profile: &str, mut record: Value) -> Value {
         let id = record["id"].as_str().unwrap_or_default().to_string();
         let new = Secrets::of_records(&[&record]);
-        // One that was changed still stands in older logs; and a list may leave out what a record says.
+        // Old secrets are kept: they may be in older logs, and a list may omit secrets that the record has.
         let all = match self.secrets(profile, &id) {
-            Some(old) if old.len() + new.len() < MOST_SECRETS => old.and(&new),
+            Some(old) if old.len() + new.len() < MAX_SECRETS => old.and(&new),
             _ => new,
         };
         all.mask(&mut record);
@@ -180,7 +181,7 @@ impl Services {
         lock(&self.entry(profile).ok()?.secrets).get(deployment).cloned()
     }
 
-    /// A record that belongs to a deployment, such as a revision, without anything that is a secret of it.
+    /// Masks the deployment's secrets in a record that belongs to it, such as a revision.
     pub fn without_secrets(&self, profile: &str, deployment: &str, mut record: Value) -> Value {
         let own = Secrets::of_records(&[&record]);
         match self.secrets(profile, deployment) {
@@ -190,8 +191,8 @@ impl Services {
         record
     }
 
-    /// Lines of a deployment's log without anything that is a secret of it.
-    pub fn open_lines(&self, profile: &str, deployment: &str, mut lines: Vec<LogLine>) -> Vec<LogLine> {
+    /// Masks the deployment's secrets in lines of its log.
+    pub fn mask_lines(&self, profile: &str, deployment: &str, mut lines: Vec<LogLine>) -> Vec<LogLine> {
         let none = || Arc::new(Secrets::new([], 1));
         let secrets = self.secrets(profile, deployment).unwrap_or_else(none);
         for line in &mut lines {
@@ -209,39 +210,39 @@ impl Services {
 impl Entry {
     fn new(profile: &Profile, services: &Services) -> Entry {
         let (journal, connections) = (services.journal.clone(), services.connections.clone());
-        Entry { profile: profile.clone(), journal, connections, making: Mutex::default(), secrets: Arc::default() }
+        Entry { profile: profile.clone(), journal, connections, clients: Mutex::default(), secrets: Arc::default() }
     }
 
-    /// The control plane, and every agent server that the profile names.
+    /// Tests the control plane, and every agent server of the profile.
     async fn reach(&self) -> Result<(), ApiError> {
         let clients = self.clients().await?;
         if let Some(control_plane) = &clients.control_plane {
             control_plane.clone().retrying(Retry::NONE).reach(&self.profile.deployments).await?;
         }
         let servers = self.profile.agent_servers.iter();
-        let asked = servers.map(|(_, url)| AgentServer::new(clients.http.clone(), url.clone()));
-        let answers = join_all(asked.map(|server| async move { server.info().await })).await;
+        let agent_servers = servers.map(|(_, url)| AgentServer::new(clients.http.clone(), url.clone()));
+        let answers = join_all(agent_servers.map(|server| async move { server.info().await })).await;
         answers.into_iter().find_map(Result::err).map_or(Ok(()), Err)
     }
 
-    /// The clients. Who asks for a key may have to ask a person, so that is done once at a time, and goes on when the one
-    /// who wanted it does not want it any more.
+    /// Returns the clients, and creates them first if necessary. Reading a key may prompt the user, so it runs only once at a
+    /// time, and continues even if the task that started it is stopped.
     async fn clients(&self) -> Result<Clients, ApiError> {
-        let make = || make(self.profile.clone(), self.journal.clone(), self.connections.clone());
-        let making = lock(&self.making).get_or_insert_with(make).clone();
-        let made = making.clone().await;
-        if made.is_err() {
-            // A failure is not kept: after `r` the key is looked for again.
-            let mut kept = lock(&self.making);
-            if kept.as_ref().is_some_and(|kept| kept.ptr_eq(&making)) {
-                *kept = None;
+        let create = || create_clients(self.profile.clone(), self.journal.clone(), self.connections.clone());
+        let shared = lock(&self.clients).get_or_insert_with(create).clone();
+        let result = shared.clone().await;
+        if result.is_err() {
+            // The error is dropped, so that the next request reads the key again.
+            let mut current = lock(&self.clients);
+            if current.as_ref().is_some_and(|current| current.ptr_eq(&shared)) {
+                *current = None;
             }
         }
-        made
+        result
     }
 }
 
-fn make(profile: Profile, journal: Journal, connections: Connections) -> Making {
+fn create_clients(profile: Profile, journal: Journal, connections: Connections) -> SharedClients {
     let name = profile.name.clone();
     let task = tokio::task::spawn_blocking(move || {
         let http = Http::sharing(&profile, journal, connections)?;
@@ -252,7 +253,7 @@ fn make(profile: Profile, journal: Journal, connections: Connections) -> Making 
     async move { task.await.unwrap_or_else(|_| Err(refused(&name, "couldn't read the key"))) }.boxed().shared()
 }
 
-/// What is held is never left half changed, so a panic elsewhere does not matter.
+/// Locks a mutex. Its data is never left inconsistent, so the panic of another holder is ignored.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,16 +1,16 @@
-//! The signals that end, stop and continue the process; and that its terminal is gone, which may come without one.
+//! Signals that end, stop and continue the process. A closed terminal is handled too, because it may not send a signal.
 
 use std::io;
 
-/// What a signal asks for.
+/// The request of a signal.
 pub enum Signal {
-    /// To end, with the signal's number.
+    /// End, with the signal's number.
     #[cfg_attr(not(unix), allow(dead_code))]
     End(i32),
-    /// To stop until continued.
+    /// Stop until continued.
     #[cfg_attr(not(unix), allow(dead_code))]
     Stop,
-    /// The process was continued.
+    /// The stopped process was continued.
     #[cfg_attr(not(unix), allow(dead_code))]
     Continue,
 }
@@ -18,7 +18,7 @@ pub enum Signal {
 #[cfg(unix)]
 pub use unix::{Endings, Signals};
 
-/// Returns whether the process was started with SIGHUP ignored, as `nohup` does. Ask before a handler is installed.
+/// Returns whether the process was started with SIGHUP ignored, as `nohup` does. Call it before a handler is installed.
 #[cfg(unix)]
 pub fn is_hangup_ignored() -> bool {
     // SAFETY: sigaction is plain data for which zeroes are valid; without a new action the call only reads the old one.
@@ -77,27 +77,27 @@ mod unix {
         quit: Stream,
         stop: Stream,
         resume: Stream,
-        /// The terminal is gone.
-        gone: Arc<Notify>,
+        /// Notified when the terminal is closed.
+        closed: Arc<Notify>,
     }
 
     impl Signals {
-        /// Begins to listen.
+        /// Starts listening.
         pub fn new() -> io::Result<Signals> {
             Ok(Signals {
                 endings: Endings::listen(),
                 quit: signal(SignalKind::quit())?,
                 stop: signal(SignalKind::from_raw(libc::SIGTSTP))?,
                 resume: signal(SignalKind::from_raw(libc::SIGCONT))?,
-                gone: watch_terminal()?,
+                closed: watch_terminal()?,
             })
         }
 
-        /// The next signal.
+        /// Returns the next signal.
         pub async fn next(&mut self) -> Signal {
             tokio::select! {
                 number = self.endings.next() => Signal::End(number),
-                () = self.gone.notified() => Signal::End(libc::SIGHUP),
+                () = self.closed.notified() => Signal::End(libc::SIGHUP),
                 _ = self.quit.recv() => Signal::End(libc::SIGQUIT),
                 _ = self.stop.recv() => Signal::Stop,
                 _ = self.resume.recv() => Signal::Continue,
@@ -112,28 +112,28 @@ mod unix {
         }
     }
 
-    /// A terminal that is not the process's own goes without a signal. To read it then says nothing (crossterm reads the end
-    /// again and again, on a thread of its own), and to write it happens only when there is something to draw: so it is
-    /// asked, in a thread that sleeps until then.
+    /// Reports when the terminal is closed. A terminal that is not the controlling one closes without a signal. Reading doesn't
+    /// report it either (crossterm's thread reads the end of the file again and again), and writing only happens when there is
+    /// something to draw. So a separate thread polls it, and sleeps until then.
     fn watch_terminal() -> io::Result<Arc<Notify>> {
-        let gone = Arc::new(Notify::new());
-        let tell = gone.clone();
+        let closed = Arc::new(Notify::new());
+        let sender = closed.clone();
         std::thread::Builder::new().name("terminal".into()).spawn(move || {
             loop {
                 let mut stdout = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
-                // SAFETY: one pollfd that lives over the call is passed.
+                // SAFETY: the one pollfd that is passed outlives the call.
                 match unsafe { libc::poll(&raw mut stdout, 1, -1) } {
                     -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-                    1 if stdout.revents & (libc::POLLHUP | libc::POLLERR) != 0 => return tell.notify_one(),
+                    1 if stdout.revents & (libc::POLLHUP | libc::POLLERR) != 0 => return sender.notify_one(),
                     _ => return,
                 }
             }
         })?;
-        Ok(gone)
+        Ok(closed)
     }
 }
 
-/// Elsewhere Ctrl-C is all that asks a process to end.
+/// On other systems, only Ctrl-C asks a process to end.
 #[cfg(not(unix))]
 pub struct Endings;
 
@@ -156,7 +156,7 @@ impl Endings {
     }
 }
 
-/// For the dashboard Ctrl-C is a key there, and there is nothing else to listen to.
+/// On other systems there is nothing to listen to: in the dashboard, Ctrl-C is a key.
 #[cfg(not(unix))]
 pub struct Signals;
 

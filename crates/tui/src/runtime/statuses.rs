@@ -1,8 +1,8 @@
-//! The statuses of the threads that a list shows. A thread's own record says `idle` of a run that was cancelled or of a copy
-//! that waits, and `interrupted` of four different things, so each row on the screen is read once more, and again when its
-//! record changes.
+//! The statuses of listed threads. A thread's own record says `idle` after a cancelled run or for a copy that waits for
+//! input, and `interrupted` for four different states. So the status of each visible row is read separately, and again when
+//! its record changes.
 
-use super::round::Told;
+use super::poll_schedule::ParamsReceiver;
 use super::services::Services;
 use super::subs::Out;
 use crate::session::msg::{ServerRef, SubscriptionEvent, WantedStatus};
@@ -14,31 +14,31 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Threads that are read at once.
+/// Number of threads that are read at once.
 const AT_ONCE: usize = 4;
-/// The pause between two looks at a thread that is busy: its record does not change while nodes and queue do.
+/// Pause between two reads of a busy thread. Its record stays the same while its nodes and its queue change.
 const BUSY_PAUSE: Duration = Duration::from_secs(10);
-/// The pause between two looks at any other, whose record may stay the same over a short run, and after a failure.
+/// Pause between two reads of any other thread, and after a failure. A short run may leave the record unchanged.
 const PAUSE: Duration = Duration::from_secs(60);
-/// Threads whose last look is remembered.
-const REMEMBERED: usize = 5_000;
+/// Maximum number of threads whose last read is remembered.
+const MAX_REMEMBERED: usize = 5_000;
 
-/// Reads the threads that are wished for, the first ones first.
-pub async fn thread_statuses(services: &Services, server: &ServerRef, mut told: Told, out: &Out) {
+/// Reads the wanted statuses, most important first.
+pub async fn thread_statuses(services: &Services, server: &ServerRef, mut params: ParamsReceiver, out: &Out) {
     let mut read: HashMap<Arc<str>, (Arc<ThreadFacts>, Instant)> = HashMap::new();
-    let mut under_way = FuturesUnordered::new();
-    let mut busy: Vec<Arc<str>> = Vec::new();
+    let mut in_flight = FuturesUnordered::new();
+    let mut pending: Vec<Arc<str>> = Vec::new();
     loop {
-        let wish = told.borrow_and_update().clone();
+        let current = params.borrow_and_update().clone();
         let now = Instant::now();
         let mut next: Option<Instant> = None;
-        for wanted in wish.statuses.iter().filter(|wanted| !busy.contains(&wanted.thread)).collect::<Vec<_>>() {
+        for wanted in current.statuses.iter().filter(|wanted| !pending.contains(&wanted.thread)).collect::<Vec<_>>() {
             match read.get(&wanted.thread).and_then(|(facts, at)| due(wanted, facts, *at)).filter(|due| *due > now) {
                 Some(due) => next = Some(next.map_or(due, |next: Instant| next.min(due))),
-                None if busy.len() < AT_ONCE => {
-                    busy.push(wanted.thread.clone());
+                None if pending.len() < AT_ONCE => {
+                    pending.push(wanted.thread.clone());
                     let wanted = wanted.clone();
-                    under_way.push(async move {
+                    in_flight.push(async move {
                         let status = read_status(services, server, &wanted).await;
                         (wanted, status)
                     });
@@ -47,25 +47,25 @@ pub async fn thread_statuses(services: &Services, server: &ServerRef, mut told: 
             }
         }
         tokio::select! {
-            Some((wanted, status)) = under_way.next() => {
-                busy.retain(|thread| *thread != wanted.thread);
-                if read.len() > REMEMBERED {
+            Some((wanted, status)) = in_flight.next() => {
+                pending.retain(|thread| *thread != wanted.thread);
+                if read.len() > MAX_REMEMBERED {
                     read.clear();
                 }
                 read.insert(wanted.thread.clone(), (wanted.facts.clone(), Instant::now()));
-                services.heed(&server.profile, status.as_ref().err());
+                services.apply_error(&server.profile, status.as_ref().err());
                 let stop = status.as_ref().is_err_and(|e| matches!(e.kind, Kind::Unauthorized | Kind::Refused));
                 if !out.send(SubscriptionEvent::ThreadStatus { of: wanted, status }).await || stop {
                     return;
                 }
             }
-            changed = told.changed() => if changed.is_err() { return },
+            changed = params.changed() => if changed.is_err() { return },
             () = super::sleep_until(next), if next.is_some() => {}
         }
     }
 }
 
-/// When a thread is read again; none where its record has changed since.
+/// Returns when to read a thread again; `None` (now) if its record has changed.
 fn due(wanted: &WantedStatus, facts: &ThreadFacts, at: Instant) -> Option<Instant> {
     let pause = if wanted.facts.status == "busy" { BUSY_PAUSE } else { PAUSE };
     (*wanted.facts == *facts).then(|| at + pause)

@@ -1,9 +1,9 @@
-//! Keeps going what the state subscribes to: starts what is new, stops what is gone, and reports panics.
+//! Runs the tasks of subscriptions and effects: starts and stops subscriptions as the state requires, and reports panics.
 
 use super::browse;
 use super::effects::perform;
+use super::poll_schedule::ParamsReceiver;
 use super::polls;
-use super::round::Told;
 use super::services::Services;
 use crate::session::msg::{
     Effect, Epoch, Msg, ServerRef, StreamTarget, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
@@ -23,8 +23,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// The pause between two looks at the configuration file.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Pause between two checks of the configuration file for changes.
+const CONFIG_CHECK: Duration = Duration::from_secs(1);
 
 /// Runs subscriptions and effects as tasks.
 pub struct Runner {
@@ -33,20 +33,20 @@ pub struct Runner {
     running: BTreeMap<SubscriptionId, Running>,
     tasks: JoinSet<()>,
     max_event: u64,
-    /// Number of the configuration in force.
+    /// Number of the current configuration.
     generation: Epoch,
 }
 
-/// A subscription that is kept.
+/// A running subscription.
 struct Running {
     epoch: Epoch,
     limit: usize,
     task: AbortHandle,
-    tell: watch::Sender<SubscriptionParams>,
+    params: watch::Sender<SubscriptionParams>,
 }
 
 impl Runner {
-    /// A runner with nothing to do.
+    /// Creates a runner without tasks.
     pub fn new(services: Arc<Services>, out: mpsc::Sender<Msg>, max_event: u64) -> Runner {
         Runner {
             services,
@@ -58,25 +58,25 @@ impl Runner {
         }
     }
 
-    /// Other profiles are in force. What runs goes on with those that it began with, until it is no longer wanted.
+    /// Uses other profiles for new tasks. Running tasks keep the profiles with which they started.
     pub fn use_profiles(&mut self, generation: Epoch, profiles: &[Profile]) {
         self.generation = generation;
-        self.services = Arc::new(self.services.with(profiles));
+        self.services = Arc::new(self.services.with_profiles(profiles));
     }
 
-    /// What begins from now on goes by these limits.
+    /// Uses the limits and poll settings of a reloaded configuration for new tasks.
     pub fn configure(&mut self, config: &Config) {
         self.max_event = config.tape.max_event;
-        self.services = Arc::new(self.services.polling(config.poll.clone()));
+        self.services = Arc::new(self.services.with_poll(config.poll.clone()));
     }
 
-    /// Follows the configuration file as long as the dashboard runs. The file may lie where a look takes its time, so it has
-    /// a thread of its own: one that only sleeps and looks wakes nobody else.
-    pub fn follow(&mut self, mut watch: Watch) -> io::Result<()> {
+    /// Watches the configuration file as long as the dashboard runs. Uses a thread of its own, because reading the file may be
+    /// slow, and because its timer then wakes no other thread.
+    pub fn watch_configuration(&mut self, mut watch: Watch) -> io::Result<()> {
         let out = self.out.clone();
-        let follow = move || {
+        let check = move || {
             while !out.is_closed() {
-                std::thread::sleep(LOOK_AGAIN);
+                std::thread::sleep(CONFIG_CHECK);
                 if let Some(read) = watch.look()
                     && out.blocking_send(Msg::Configured(read)).is_err()
                 {
@@ -84,7 +84,7 @@ impl Runner {
                 }
             }
         };
-        std::thread::Builder::new().name("configuration".into()).spawn(follow).map(drop)
+        std::thread::Builder::new().name("configuration".into()).spawn(check).map(drop)
     }
 
     /// Runs an effect.
@@ -97,18 +97,18 @@ impl Runner {
         });
     }
 
-    /// Brings the tasks in line with what is wanted.
-    pub fn reconcile(&mut self, wanted: &[Subscription]) {
+    /// Starts, updates and stops tasks to match the required subscriptions.
+    pub fn reconcile(&mut self, required: &[Subscription]) {
         self.running.retain(|key, running| {
-            let fits = |s: &&Subscription| &s.key == key && s.epoch == running.epoch && s.limit == running.limit;
-            match wanted.iter().find(fits) {
+            let matches = |s: &&Subscription| &s.key == key && s.epoch == running.epoch && s.limit == running.limit;
+            match required.iter().find(matches) {
                 Some(sub) => {
-                    running.tell.send_if_modified(|told| {
-                        let news = *told != sub.wish;
-                        if news {
-                            *told = sub.wish.clone();
+                    running.params.send_if_modified(|params| {
+                        let changed = *params != sub.wish;
+                        if changed {
+                            *params = sub.wish.clone();
                         }
-                        news
+                        changed
                     });
                     true
                 }
@@ -118,41 +118,43 @@ impl Runner {
                 }
             }
         });
-        for sub in wanted {
+        for sub in required {
             if !self.running.contains_key(&sub.key) {
-                let (tell, told) = watch::channel(sub.wish.clone());
-                let task = self.start(sub.clone(), told);
-                self.running.insert(sub.key.clone(), Running { epoch: sub.epoch, limit: sub.limit, task, tell });
+                let (params, receiver) = watch::channel(sub.wish.clone());
+                let task = self.start(sub.clone(), receiver);
+                self.running.insert(sub.key.clone(), Running { epoch: sub.epoch, limit: sub.limit, task, params });
             }
         }
     }
 
-    fn start(&mut self, sub: Subscription, told: Told) -> AbortHandle {
+    fn start(&mut self, sub: Subscription, params: ParamsReceiver) -> AbortHandle {
         let services = self.services.clone();
         let out = Out { key: sub.key.clone(), epoch: sub.epoch, sender: self.out.clone() };
         let max_event = self.max_event;
         self.tasks.spawn(async move {
             let services = &*services;
             match (sub.key, sub.what) {
-                (SubscriptionId::Deployments(profile), _) => polls::deployments(services, &profile, told, &out).await,
-                (SubscriptionId::Newest(profile), _) => polls::newest(services, &profile, told, &out).await,
+                (SubscriptionId::Deployments(profile), _) => polls::deployments(services, &profile, params, &out).await,
+                (SubscriptionId::Newest(profile), _) => polls::newest(services, &profile, params, &out).await,
                 (SubscriptionId::Revisions(profile, id), _) => {
-                    polls::revisions(services, &profile, &id, sub.limit, told, &out).await
+                    polls::revisions(services, &profile, &id, sub.limit, params, &out).await
                 }
-                (SubscriptionId::Vanish(profile, id), _) => polls::vanish(services, &profile, &id, told, &out).await,
-                (SubscriptionId::Watch(of), _) => polls::watch(services, &of, told, &out).await,
+                (SubscriptionId::Vanish(profile, id), _) => polls::vanish(services, &profile, &id, params, &out).await,
+                (SubscriptionId::Watch(of), _) => polls::watch(services, &of, params, &out).await,
                 (SubscriptionId::Log(..), SubscriptionKind::Log(profile, scope, filter)) => {
-                    polls::log(services, (&profile, scope, filter), told, &out).await
+                    polls::log(services, (&profile, scope, filter), params, &out).await
                 }
-                (SubscriptionId::Threads(server), _) => polls::threads(services, &server, sub.limit, told, &out).await,
+                (SubscriptionId::Threads(server), _) => {
+                    polls::threads(services, &server, sub.limit, params, &out).await
+                }
                 (SubscriptionId::ThreadStatuses(server), _) => {
-                    super::statuses::thread_statuses(services, &server, told, &out).await
+                    super::statuses::thread_statuses(services, &server, params, &out).await
                 }
                 (SubscriptionId::Runs(server, thread), _) => {
-                    polls::runs(services, &server, &thread, sub.limit, told, &out).await
+                    polls::runs(services, &server, &thread, sub.limit, params, &out).await
                 }
                 (SubscriptionId::Stream(_), SubscriptionKind::Stream(server, target)) => {
-                    stream(services, &server, target, max_event, told, &out).await
+                    stream(services, &server, target, max_event, params, &out).await
                 }
                 (SubscriptionId::Wait(_), SubscriptionKind::Wait(profile, auth_id)) => {
                     browse::wait(services, &profile, &auth_id, &out).await
@@ -171,7 +173,7 @@ impl Runner {
         })
     }
 
-    /// Panics on behalf of a test, in a task or here, or runs out of memory.
+    /// For tests: panics in a task or in the loop, or fails to allocate memory.
     pub fn test_panic(&mut self, place: &str) {
         match place {
             "task" => drop(self.tasks.spawn(async { panic!("a test asked this task to panic") })),
@@ -180,8 +182,7 @@ impl Runner {
         }
     }
 
-    /// The next task that panicked: the subscription that it kept, and its message. Tasks that end well are only counted
-    /// out.
+    /// Returns the next panic of a task: its subscription and its message. Removes tasks that end normally.
     pub async fn next_panic(&mut self) -> Option<(Option<SubscriptionId>, String)> {
         loop {
             match self.tasks.join_next_with_id().await {
@@ -194,15 +195,15 @@ impl Runner {
                     return Some((key, runtail_core::text::clean(text.as_deref().unwrap_or("panic")).into_owned()));
                 }
                 Some(_) => {}
-                // Nothing runs now: later tasks wake nobody here, so this branch waits for ever and the loop comes
-                // back to it after its next message.
+                // No task is running. A new task wouldn't wake this future, but the loop calls it again after its next
+                // message.
                 None => std::future::pending().await,
             }
         }
     }
 }
 
-/// Where a subscription's answers go.
+/// Sends the events of a subscription to the loop.
 pub(super) struct Out {
     key: SubscriptionId,
     epoch: Epoch,
@@ -210,9 +211,9 @@ pub(super) struct Out {
 }
 
 impl Out {
-    /// `false` where nobody listens any more.
-    pub(super) async fn send(&self, answer: SubscriptionEvent) -> bool {
-        self.sender.send(Msg::Answer { key: self.key.clone(), epoch: self.epoch, answer }).await.is_ok()
+    /// Sends an event. Returns `false` if the loop has ended.
+    pub(super) async fn send(&self, event: SubscriptionEvent) -> bool {
+        self.sender.send(Msg::Answer { key: self.key.clone(), epoch: self.epoch, answer: event }).await.is_ok()
     }
 
     /// Waits until the loop has received everything that was sent. Returns `false` if the loop has ended.
@@ -223,7 +224,7 @@ impl Out {
 
 /// A batch of events with more bytes than this waits until the channel to the loop is empty: the channel counts messages, not
 /// bytes, and a single event may have 64 MiB.
-const LARGE: usize = 512 << 10;
+const LARGE_BATCH: usize = 512 << 10;
 
 fn size(item: &Item) -> usize {
     match item {
@@ -232,42 +233,42 @@ fn size(item: &Item) -> usize {
     }
 }
 
-/// Work on a document, step by step: when this task is stopped, it stops after the step that it is at.
+/// Runs a background job step by step. If this task is stopped, the job stops after its current step.
 async fn work(task: Task, out: &Out) {
     let mut job = task.begin();
     loop {
         match tokio::task::spawn_blocking(move || job.step()).await {
             Ok((part, more)) => {
-                let told = out.send(SubscriptionEvent::Worked(part)).await;
-                let Some(next) = more.filter(|_| told) else { return };
+                let is_sent = out.send(SubscriptionEvent::Worked(part)).await;
+                let Some(next) = more.filter(|_| is_sent) else { return };
                 job = next;
             }
-            // Its panic is one of this task.
+            // Reports the panic as one of this task.
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             Err(_) => return,
         }
     }
 }
 
-/// A look of the doctor, from the first check to the last. When this task is stopped nothing more is asked.
+/// Runs all checks of the doctor. If this task is stopped, no more requests are sent.
 async fn doctor(services: &Services, profiles: &[Arc<str>], out: &Out) {
-    for check in services.surroundings.look() {
+    for check in services.environment.check() {
         out.send(SubscriptionEvent::Checked(Some(Box::new(check)))).await;
     }
-    let (sender, mut told) = mpsc::unbounded_channel();
+    let (sender, mut checks) = mpsc::unbounded_channel();
     let profiles = profiles.iter().filter_map(|name| services.profile(name).cloned()).collect();
     let forward = async {
-        while let Some(check) = told.recv().await {
+        while let Some(check) = checks.recv().await {
             out.send(SubscriptionEvent::Checked(Some(Box::new(check)))).await;
         }
     };
-    // Nobody is asked here whether a key may go elsewhere, so it does not.
+    // By default no key is sent to another host, because the user can't be asked here.
     let ask = Ask::default();
     tokio::join!(examine_all(profiles, &ask, sender), forward);
     out.send(SubscriptionEvent::Checked(None)).await;
 }
 
-/// What a recording of this stream begins with.
+/// Returns the head record for recordings of a stream.
 fn head_of(server: &str, target: &StreamTarget, modes: &[String]) -> Head {
     let (thread_id, run_id) = match target {
         StreamTarget::Start { on: Target::Thread(thread), .. } | StreamTarget::Tail { thread } => (Some(thread), None),
@@ -281,13 +282,13 @@ fn head_of(server: &str, target: &StreamTarget, modes: &[String]) -> Head {
     Head { server: server.into(), thread_id: thread_id.cloned(), run_id: run_id.cloned(), modes, ..Head::default() }
 }
 
-/// A stream, from its source to the loop. When this task is stopped the connection closes; the run goes on.
+/// Passes a stream to the loop. If this task is stopped, the connection closes, but the run continues.
 async fn stream(
     services: &Services,
     server: &ServerRef,
     target: StreamTarget,
     max_event: u64,
-    mut told: Told,
+    mut params: ParamsReceiver,
     out: &Out,
 ) {
     if let StreamTarget::Recording { file } = target {
@@ -303,18 +304,18 @@ async fn stream(
     let (sender, items) = mpsc::channel(8);
     let (page_sender, mut receiver) = mpsc::channel::<Vec<Item>>(8);
     let (modes, refreshes, shared) = {
-        let wish = told.borrow_and_update();
-        (wish.modes.clone(), wish.refreshes, wish.is_shared)
+        let current = params.borrow_and_update();
+        (current.modes.clone(), current.refreshes, current.is_shared)
     };
-    let (ask, asked) = watch::channel(modes.clone());
+    let (modes_sender, modes_receiver) = watch::channel(modes.clone());
     let head = head_of(client.base(), &target, &modes);
-    let (ask_refresh, refresh) = watch::channel(refreshes);
-    let kick = refresh.clone();
-    let (tell_own, own) = watch::channel::<Arc<[String]>>(told.borrow().own_runs.as_slice().into());
+    let (refresh_sender, refresh) = watch::channel(refreshes);
+    let run_refresh = refresh.clone();
+    let (own_sender, own) = watch::channel::<Arc<[String]>>(params.borrow().own_runs.as_slice().into());
     let max_event = usize::try_from(max_event).unwrap_or(usize::MAX);
-    let loading = client.clone();
+    let loader_client = client.clone();
     let page = PageOptions {
-        loader: LoaderFor(Box::new(move |thread| SnapshotLoader::new(loading.clone(), thread, max_event))),
+        loader: LoaderFor(Box::new(move |thread| SnapshotLoader::new(loader_client.clone(), thread, max_event))),
         thread: match &target {
             StreamTarget::Tail { thread } | StreamTarget::Join { thread, .. } => Some(thread.clone()),
             StreamTarget::Start { on: Target::Thread(thread), .. } => Some(thread.clone()),
@@ -324,7 +325,7 @@ async fn stream(
         refresh,
     };
     let source = async move {
-        let options = SourceOptions { head, max_event, modes: Some(asked), ..SourceOptions::default() };
+        let options = SourceOptions { head, max_event, modes: Some(modes_receiver), ..SourceOptions::default() };
         match target {
             StreamTarget::Start { on, body } => {
                 follow(RunLink::new(client, on, (*body).clone()), options, sender).await
@@ -338,49 +339,49 @@ async fn stream(
                 let following = RunFollowing {
                     shared,
                     own: Some(own),
-                    refresh: Some(kick),
+                    refresh: Some(run_refresh),
                     has_state: true,
                     ..RunFollowing::default()
                 };
                 follow_thread(client, thread, modes, following, options, sender).await;
             }
-            // Read above.
+            // Handled above.
             StreamTarget::Recording { .. } => {}
         }
     };
-    let mut held = told.clone();
+    let mut forward_params = params.clone();
     let forward = async {
         while let Some(items) = receiver.recv().await {
             // Back-pressure: the recording is behind, so stop reading until it catches up.
-            if held.wait_for(|wish| !wish.hold).await.is_err() {
+            if forward_params.wait_for(|params| !params.hold).await.is_err() {
                 return;
             }
-            let is_large = items.iter().map(size).sum::<usize>() > LARGE;
+            let is_large = items.iter().map(size).sum::<usize>() > LARGE_BATCH;
             if is_large && !out.drained().await || !out.send(SubscriptionEvent::Items(items)).await {
                 return;
             }
         }
     };
-    // Ends with the wish's sender, that is never before the task.
-    let wishes = async {
-        while told.changed().await.is_ok() {
+    // Never ends, because the sender of the parameters exists as long as this task.
+    let apply_params = async {
+        while params.changed().await.is_ok() {
             let (modes, refreshes, own) = {
-                let wish = told.borrow_and_update();
-                (wish.modes.clone(), wish.refreshes, wish.own_runs.clone())
+                let current = params.borrow_and_update();
+                (current.modes.clone(), current.refreshes, current.own_runs.clone())
             };
             // Before the refresh, which reads the list of runs.
-            tell_own.send_replace(own.into());
-            ask_refresh.send_if_modified(|known| std::mem::replace(known, refreshes) != refreshes);
-            ask.send_if_modified(|asked| {
-                let news = *asked != modes;
-                *asked = modes;
-                news
+            own_sender.send_replace(own.into());
+            refresh_sender.send_if_modified(|known| std::mem::replace(known, refreshes) != refreshes);
+            modes_sender.send_if_modified(|known| {
+                let changed = *known != modes;
+                *known = modes;
+                changed
             });
         }
         std::future::pending().await
     };
     tokio::select! {
         _ = async { tokio::join!(source, follow_page(page, items, page_sender), forward) } => {}
-        () = wishes => {}
+        () = apply_params => {}
     }
 }

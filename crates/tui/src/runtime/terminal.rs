@@ -1,6 +1,6 @@
-//! The terminal: the only place that writes raw bytes to it. Every way out gives it back as it was.
+//! The terminal. Only this module writes raw bytes to it. Every exit path restores its previous state.
 
-use super::sheet::Sheet;
+use super::buffered_backend::BufferedBackend;
 use base64::Engine;
 use crossterm::event::{
     DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste, EnableFocusChange,
@@ -24,49 +24,49 @@ use std::thread::ThreadId;
 static ENTERED: AtomicBool = AtomicBool::new(false);
 static UI_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
-/// The terminal while the dashboard has it.
+/// The terminal while the dashboard uses it.
 pub struct Screen {
-    /// Never dropped: its drop complains on stderr, and panics where that is closed too. [`restore`] does what is needed.
-    terminal: ManuallyDrop<Terminal<Sheet<Stdout>>>,
+    /// Never dropped, because its drop writes errors to stderr, and panics if that is closed. [`restore`] replaces it.
+    terminal: ManuallyDrop<Terminal<BufferedBackend<Stdout>>>,
     mouse: bool,
 }
 
 impl Screen {
-    /// Takes the terminal. It is an error where stdin or stdout is none.
+    /// Sets up the terminal. Fails if stdin or stdout is not a terminal.
     pub fn enter() -> io::Result<Screen> {
         if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
             return Err(io::Error::other("the dashboard needs a terminal on stdin and stdout"));
         }
-        // NO_COLOR is honoured by the theme; crossterm's own way of it would wipe bold and reverse as well.
+        // The theme respects NO_COLOR; crossterm's own support would also remove bold and reverse.
         crossterm::style::force_color_output(true);
         modes_on()?;
-        let terminal = Terminal::new(Sheet::new(io::stdout(), size()?.into()))?;
+        let terminal = Terminal::new(BufferedBackend::new(io::stdout(), size()?.into()))?;
         Ok(Screen { terminal: ManuallyDrop::new(terminal), mouse: false })
     }
 
-    /// Columns and rows as they are now, which the next frames go by.
+    /// Returns the current columns and rows, and uses them for the next frames.
     pub fn size(&mut self) -> io::Result<(u16, u16)> {
         let (width, height) = size()?;
         self.terminal.backend_mut().resize(Size { width, height });
         Ok((width, height))
     }
 
-    /// Draws one frame, shown by the terminal as a whole.
+    /// Draws one frame.
     pub fn draw(&mut self, render: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         self.terminal.draw(render).map(|_| ())
     }
 
-    /// Forgets what is on the screen, so that the next frame is drawn whole.
+    /// Clears the screen, so that the next frame is drawn completely.
     ///
-    /// `Terminal::clear` would ask the terminal where its cursor is, which races with the reading of keys.
+    /// `Terminal::clear` would query the cursor position, which races with reading keys.
     pub fn clear(&mut self) -> io::Result<()> {
         execute!(io::stdout(), Clear(ClearType::All))?;
-        self.terminal.backend_mut().forget();
+        self.terminal.backend_mut().invalidate_cursor();
         self.terminal.swap_buffers();
         Ok(())
     }
 
-    /// Takes the mouse, or leaves it to the terminal.
+    /// Captures the mouse, or leaves it to the terminal.
     pub fn capture_mouse(&mut self, wanted: bool) -> io::Result<()> {
         if wanted != self.mouse {
             self.mouse = wanted;
@@ -79,19 +79,19 @@ impl Screen {
         Ok(())
     }
 
-    /// Offers a text to the clipboard.
+    /// Copies a text to the clipboard.
     pub fn copy(&mut self, text: &str) -> io::Result<()> {
         write!(io::stdout(), "{}", clipboard(&text::keys::without(text)))?;
         io::stdout().flush()
     }
 
-    /// Calls the person.
+    /// Alerts the user.
     pub fn alert(&mut self, how: Notify, title: &str, text: &str) -> io::Result<()> {
-        write!(io::stdout(), "{}", call(how, title, text))?;
+        write!(io::stdout(), "{}", alert_sequence(how, title, text))?;
         io::stdout().flush()
     }
 
-    /// Gives the terminal back, stops the process as the shell expects it, and takes the terminal again afterwards.
+    /// Restores the terminal, stops the process as the shell expects, and sets the terminal up again afterwards.
     pub fn suspend(&mut self) -> io::Result<()> {
         restore();
         #[cfg(unix)]
@@ -102,17 +102,17 @@ impl Screen {
         self.reenter()
     }
 
-    /// Gives the terminal to somebody else for a while.
-    pub fn leave_for<T>(&mut self, somebody: impl FnOnce() -> T) -> io::Result<T> {
+    /// Restores the terminal while other code uses it.
+    pub fn leave_for<T>(&mut self, action: impl FnOnce() -> T) -> io::Result<T> {
         restore();
-        let left = somebody();
+        let result = action();
         self.reenter()?;
-        Ok(left)
+        Ok(result)
     }
 
-    /// Takes the terminal again, for example after somebody else stopped and continued the process.
+    /// Sets the terminal up again, for example after the process was stopped and continued.
     pub fn reenter(&mut self) -> io::Result<()> {
-        // Raw mode is remembered as on when the shell has taken it away, and would not be set again.
+        // The shell has ended raw mode, but crossterm remembers it as enabled and wouldn't enable it again.
         let _ = disable_raw_mode();
         modes_on()?;
         self.mouse = false;
@@ -126,15 +126,15 @@ impl Drop for Screen {
     }
 }
 
-/// OSC 52. Base64 carries the text, so nothing in it can reach the terminal.
+/// Formats an OSC 52 sequence. The text is in Base64, so it can't contain control sequences.
 fn clipboard(text: &str) -> String {
     let payload = base64::engine::general_purpose::STANDARD.encode(text);
     format!("\x1b]52;c;{payload}\x07")
 }
 
-/// The bell, or a desktop notification in one of the two forms that terminals know.
-fn call(how: Notify, title: &str, text: &str) -> String {
-    // What ends or separates such a sequence must not come from elsewhere.
+/// Formats a bell, or a desktop notification in one of the two forms that terminals support.
+fn alert_sequence(how: Notify, title: &str, text: &str) -> String {
+    // The texts must not contain characters that end or separate the sequence.
     let plain = |text: &str| text::fit(&text::clean(text), 200).replace(';', ",");
     let (title, text) = (plain(title), plain(text));
     match how {
@@ -154,12 +154,12 @@ fn modes_on() -> io::Result<()> {
     execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange, cursor::Hide)
 }
 
-/// Gives the terminal back. Safe to call at any time and any number of times.
+/// Restores the terminal. Safe to call at any time and any number of times.
 pub fn restore() {
     if !ENTERED.swap(false, Ordering::SeqCst) {
         return;
     }
-    // Each step is tried even if the one before failed: no one is left to report to.
+    // Run every step even if an earlier one failed. Errors can't be reported anymore.
     let _ = write_restore(&mut io::stdout());
     let _ = disable_raw_mode();
 }
@@ -176,7 +176,7 @@ fn write_restore(out: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// Gives the terminal back from a signal handler, which may have interrupted anything.
+/// Restores the terminal from a signal handler, which may have interrupted any code.
 #[cfg(unix)]
 pub(super) fn restore_in_handler() {
     if ENTERED.swap(false, Ordering::SeqCst) {
@@ -191,7 +191,7 @@ mod handler {
     use std::mem::MaybeUninit;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// The same bytes as [`super::write_restore`] writes.
+    /// The bytes that [`super::write_restore`] writes.
     pub(super) const RESTORE: &[u8] =
         b"\x1b[?2026l\x1b[?1006l\x1b[?1015l\x1b[?1003l\x1b[?1002l\x1b[?1000l\x1b[?1004l\x1b[?2004l\x1b[?1049l\x1b[?25h";
 
@@ -207,8 +207,8 @@ mod handler {
         if MODES.1.load(Ordering::SeqCst) {
             return;
         }
-        // SAFETY: termios is plain data for which zeroes are valid; only the thread of the screen comes here, and nothing reads
-        // the modes until the flag is set.
+        // SAFETY: termios is plain data for which zeroes are valid. Only the screen's thread calls this, and nothing reads the
+        // modes until the flag is set.
         unsafe {
             let mut modes: libc::termios = std::mem::zeroed();
             if libc::tcgetattr(libc::STDIN_FILENO, &raw mut modes) == 0 {
@@ -219,13 +219,13 @@ mod handler {
     }
 
     pub(super) fn restore() {
-        // SAFETY: all of these are allowed in a signal handler; what they read is constant by now.
+        // SAFETY: all of these calls are allowed in a signal handler, and the data they read no longer changes.
         unsafe {
-            // Other threads run until the process ends: what they still draw must not follow this.
+            // Other threads run until the process ends. Their output must not reach the terminal after this.
             let terminal = libc::dup(libc::STDOUT_FILENO);
             let nowhere = libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC);
-            let is_apart = terminal >= 0 && nowhere >= 0 && libc::dup2(nowhere, libc::STDOUT_FILENO) >= 0;
-            let out = if is_apart { terminal } else { libc::STDOUT_FILENO };
+            let is_redirected = terminal >= 0 && nowhere >= 0 && libc::dup2(nowhere, libc::STDOUT_FILENO) >= 0;
+            let out = if is_redirected { terminal } else { libc::STDOUT_FILENO };
             libc::write(out, RESTORE.as_ptr().cast(), RESTORE.len());
             if MODES.1.load(Ordering::SeqCst) {
                 libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, (&*MODES.0.get()).as_ptr());
@@ -234,8 +234,8 @@ mod handler {
     }
 }
 
-/// A panic where the screen is drawn gives the terminal back before its message is printed. One in a background task
-/// touches neither: its message reaches the dashboard.
+/// Installs a panic hook. A panic on the screen's thread restores the terminal before its message is printed. A panic in a
+/// background task prints nothing: the dashboard reports it.
 pub fn install_panic_hook() {
     let _ = UI_THREAD.set(std::thread::current().id());
     let print = std::panic::take_hook();
@@ -261,18 +261,18 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is told or copied, the sequence is one, and ends where we end it.
+        /// Any text stays inside the single sequence that we end.
         #[test]
-        fn nothing_breaks_out_of_a_sequence(title in any::<String>(), wild in "[\u{1b}\u{7}\u{9c}\u{9b}\u{202e};\\\\a\r\n]{0,12}") {
+        fn no_text_escapes_from_a_sequence(title in any::<String>(), wild in "[\u{1b}\u{7}\u{9c}\u{9b}\u{202e};\\\\a\r\n]{0,12}") {
             for (how, parts) in [(Notify::Osc9, 1), (Notify::Osc777, 3)] {
                 for (title, text) in [(&title, &wild), (&wild, &title)] {
-                    let sequence = call(how, title, text);
+                    let sequence = alert_sequence(how, title, text);
                     let inner = sequence.strip_prefix("\x1b]").and_then(|s| s.strip_suffix('\x07')).unwrap();
                     prop_assert!(!inner.contains(|c: char| c.is_control() || c == '\u{202e}'), "{sequence:?}");
                     prop_assert_eq!(inner.matches(';').count(), parts);
                 }
             }
-            prop_assert!(call(Notify::Bell, &title, &wild) == "\x07" && call(Notify::Off, &title, &wild).is_empty());
+            prop_assert!(alert_sequence(Notify::Bell, &title, &wild) == "\x07" && alert_sequence(Notify::Off, &title, &wild).is_empty());
             let sequence = clipboard(&wild);
             let inner = sequence.strip_prefix("\x1b]52;c;").and_then(|s| s.strip_suffix('\x07')).unwrap();
             prop_assert!(inner.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b)), "{sequence:?}");

@@ -1,4 +1,4 @@
-//! All profiles that there are, and how they are defined.
+//! All known profiles and their definitions.
 
 use crate::widgets::list::Picker;
 use jiff::Timestamp;
@@ -7,75 +7,75 @@ use runtail_core::config::{Config, ConfigError, Poll, Profile};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where the configuration is, and what the command line settled about it for the whole session.
+/// The configuration file, and the command-line options that apply to it for the whole session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Origin {
-    /// The file that was read, or the one that would be if it were there.
+    /// The path of the configuration file, which may not exist.
     pub file: Option<PathBuf>,
-    /// The profiles that were chosen by name; whatever the file says, no others are used unasked.
+    /// The profiles selected on the command line, instead of those that the file selects. Empty if none were.
     pub names: Vec<String>,
     pub read_only: bool,
     pub write: bool,
     pub ascii: bool,
-    /// Whether the variable is set in which a key is looked for without a file.
+    /// Whether [`KEY_VARIABLE`] is set.
     pub has_key: bool,
 }
 
-/// The variable in which a key is looked for without a file.
+/// The environment variable with the API key that is used without a configuration file.
 pub const KEY_VARIABLE: &str = "LANGSMITH_API_KEY";
 
-/// The profiles that there are.
+/// All known profiles.
 #[derive(Debug, Clone, Default)]
 pub struct Catalogue {
-    /// Where they come from.
+    /// The configuration file and the options that apply to it.
     pub origin: Origin,
-    /// All of them, in the order of the file; then those that were added here.
+    /// The profiles of the file in its order, then those added in this session.
     pub all: Vec<Known>,
-    /// Those in use, as they were defined when they were reached: in the order of the session's profiles.
+    /// The profiles in use, with the definitions in use, in the order of the session's profiles.
     pub(crate) in_force: Vec<Profile>,
-    /// Those that the configuration wants to be used.
+    /// The names of the profiles that the configuration or the command line selects.
     pub(crate) chosen: Vec<String>,
-    /// How polls go.
+    /// Poll interval and time limit.
     pub(crate) poll: Poll,
-    /// Why the file is not in force as it is.
+    /// Why the current file is invalid and not used.
     pub problem: Option<ConfigError>,
-    /// The selection on the page.
+    /// The selection on the profiles page.
     pub picker: Picker,
-    /// Number of the newest trial.
+    /// Number of the newest test.
     pub(crate) trials: u64,
 }
 
-/// A profile that is defined.
+/// A profile with its definitions.
 #[derive(Debug, Clone)]
 pub struct Known {
-    /// How it is defined by now. One that is in use goes by what it was until this was reached.
+    /// The newest definition. A profile in use keeps its previous one until a test has reached this one.
     pub profile: Profile,
-    /// How the file defines it, and how that is written there.
+    /// The definition in the file, and its text there.
     pub filed: Option<(Profile, Option<Arc<str>>)>,
-    /// What was typed here and is not in the file.
+    /// The text edited in this session, if it is not saved to the file.
     pub typed: Option<Arc<str>>,
-    /// That it is being tried.
+    /// The test that is running.
     pub trial: Option<Trial>,
-    /// How the last trial of this definition ended, and what it was for.
+    /// The last finished test of this definition: what was to follow, and the result.
     pub tried: Option<(Then, Result<Timestamp, ApiError>)>,
 }
 
-/// A definition that is being tried.
+/// A running test of whether a profile's servers can be reached.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial {
     pub(crate) number: u64,
-    /// What for.
+    /// What follows if they can.
     pub then: Then,
 }
 
-/// What follows when a profile was reached.
+/// What follows after a profile was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Then {
-    /// Nothing: somebody wanted to know.
+    /// Nothing: the user only wanted to test it.
     Nothing,
-    /// It is used beside the others, instead of what it was before.
+    /// It is used beside the others, and its new definition replaces the previous one.
     Use,
-    /// It is used, and the others no longer.
+    /// It is used, and the others are no longer used.
     Switch,
 }
 
@@ -84,21 +84,21 @@ impl Known {
         Known { profile, filed: None, typed: None, trial: None, tried: None }
     }
 
-    /// Takes another definition. What was found out about the one before counts no more.
+    /// Replaces the definition. Tests of the previous one are dropped.
     pub(crate) fn define(&mut self, profile: Profile) {
         if self.profile != profile {
             (self.profile, self.trial, self.tried) = (profile, None, None);
         }
     }
 
-    /// Whether it is being reached in order to be used.
+    /// Returns whether it is being tested and will be used if the test succeeds.
     pub fn is_coming(&self) -> bool {
         self.trial.is_some_and(|trial| trial.then != Then::Nothing)
     }
 }
 
 impl Catalogue {
-    /// A session without a file: what is in use is all there is.
+    /// Creates a catalog without a file, in which every profile is in use.
     pub fn of(profiles: &[Profile]) -> Catalogue {
         Catalogue {
             all: profiles.iter().cloned().map(Known::of).collect(),
@@ -108,7 +108,7 @@ impl Catalogue {
         }
     }
 
-    /// A profile by its name.
+    /// Returns a profile by its name.
     pub fn known(&self, name: &str) -> Option<&Known> {
         self.all.iter().find(|known| known.profile.name == name)
     }
@@ -117,32 +117,32 @@ impl Catalogue {
         self.all.iter_mut().find(|known| known.profile.name == name)
     }
 
-    /// A profile as it is used now.
+    /// Returns the definition of a profile that is in use.
     pub fn used(&self, name: &str) -> Option<&Profile> {
         self.in_force.iter().find(|profile| profile.name == name)
     }
 
-    /// The profiles in use, as they are used.
+    /// Returns the definitions in use.
     pub fn in_force(&self) -> &[Profile] {
         &self.in_force
     }
 
-    /// Whether a profile is used as it was, and its new definition waits for being reached.
+    /// Returns whether a profile in use has a newer definition that is not used yet.
     pub fn is_pending(&self, known: &Known) -> bool {
         self.used(&known.profile.name).is_some_and(|used| *used != known.profile)
     }
 
-    /// Names in the order of the page.
+    /// Returns all names, in the order of the profiles page.
     pub fn names(&self) -> Vec<String> {
         self.all.iter().map(|known| known.profile.name.clone()).collect()
     }
 
-    /// Whether anything was typed here that is not in the file.
+    /// Returns whether any profile has unsaved edits.
     pub fn is_unsaved(&self) -> bool {
         self.all.iter().any(|known| known.typed.is_some())
     }
 
-    /// Takes the profiles of a file. What was typed here stays beside them until it is in the file too.
+    /// Applies the profiles of a file. Unsaved edits are kept until the file contains them.
     pub(crate) fn take(&mut self, config: &Config) {
         let mut before = std::mem::take(&mut self.all);
         for profile in &config.profiles {

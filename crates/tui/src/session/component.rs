@@ -1,4 +1,4 @@
-//! What a screen, a pane or a dialog is.
+//! The interface of screens, panes and dialogs, and the state that they may read.
 
 use super::Session;
 use super::destination::Takes;
@@ -17,66 +17,66 @@ use runtail_core::model::ThreadStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a component may read, and nothing else of the state.
+/// The part of the state that a component may read.
 #[derive(Clone, Copy)]
 pub struct Cx<'a> {
     /// Settings, keys, preferences, time, profiles.
     pub session: &'a Session,
-    /// Facts that other features know.
+    /// Facts of other features.
     pub lookup: &'a dyn Lookup,
-    /// Where the component is drawn.
+    /// The component's area.
     pub area: Area,
     /// Whether it has the focus.
     pub is_focused: bool,
-    /// Whether it is on the screen at all.
+    /// Whether it is visible.
     pub is_shown: bool,
     /// Whether the screen is frozen.
     pub is_frozen: bool,
-    /// Whether it was in a frame since it opened. Nothing is sent that nobody could see.
+    /// Whether a frame has shown it since it opened. Before that it must not send anything.
     pub is_seen: bool,
 }
 
-/// Questions of one feature that another one answers.
+/// The facts that features read from each other.
 pub trait Lookup {
-    /// The status of a thread by its page, where one is open.
+    /// Returns the status of a thread from its page, if one is open.
     fn page_status(&self, thread: &ThreadRef) -> Option<ThreadStatus>;
-    /// The software of an agent server, where it was asked for.
+    /// Returns the software of an agent server, if it was requested.
     fn server_info(&self, server: &ServerRef) -> Option<&Loaded<ServerInfo>>;
-    /// Why the assistants of the server that is open could not be listed.
+    /// Returns why the assistants of the open server could not be listed.
     fn assistants_error(&self, server: &ServerRef) -> Option<&ApiError>;
-    /// How a profile in use is.
+    /// Returns the health of a profile in use.
     fn health(&self, profile: &ProfileState) -> Health;
-    /// The profile that is meant where none is named.
+    /// Returns the profile to use where none is named.
     fn chosen_profile(&self) -> Option<Arc<str>>;
-    /// The names of something that is known, each with a note.
+    /// Returns the known values of a command's argument, each with a note.
     fn known(&self, what: Takes) -> Vec<(String, String)>;
-    /// The deployments as `PROFILE/NAME`, each with a note.
+    /// Returns the deployments as `PROFILE/NAME`, each with a note.
     fn deployments_in_full(&self) -> Vec<(String, String)>;
-    /// Every agent server that is known: the one that is open first, then those of streams, then those that are listed.
+    /// Returns every known agent server: the open one, then those of streams, then the listed ones.
     fn servers(&self) -> Vec<ServerRef>;
-    /// The agent server that is open.
+    /// Returns the open agent server.
     fn open_server(&self) -> Option<ServerRef>;
-    /// Every listed deployment that exists: its profile, id and name.
+    /// Returns every listed deployment that exists: its profile, id and name.
     fn deployments(&self) -> Vec<(Arc<str>, Arc<str>, Arc<str>)>;
-    /// The screens that a command opens: its name and help.
+    /// Returns the commands that open a screen: name and help sentence.
     fn screens(&self) -> &'static [(&'static str, &'static str)];
-    /// The thread of the stream that is shown.
+    /// Returns the thread of the current stream.
     fn shown_thread(&self) -> Option<ThreadView<'_>>;
-    /// What is known of the modes of an open stream, by its number.
+    /// Returns the modes of an open stream, by its number.
     fn modes(&self, stream: u64) -> Option<ModesView>;
-    /// The context whose keys the help screen lists first.
+    /// Returns the context whose keys the help screen lists first.
     fn help_context(&self) -> Context;
 }
 
-/// A screen, a pane or a dialog. It owns its state and asks for everything else by requests.
+/// A screen, a pane or a dialog. It owns its state, and returns requests for everything else.
 pub trait Component {
-    /// Whose keys it takes.
+    /// Returns the context of its keys.
     fn context(&self) -> Context;
 
     /// Handles an action of the keymap.
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests;
 
-    /// Handles a key before the keymap does; none where the keymap decides.
+    /// Handles a key before the keymap does. `None` leaves the key to the keymap.
     fn key(&mut self, _cx: &Cx<'_>, _key: Key) -> Option<Requests> {
         None
     }
@@ -84,95 +84,95 @@ pub trait Component {
     /// Inserts pasted text.
     fn paste(&mut self, _cx: &Cx<'_>, _text: &str) {}
 
-    /// Takes a text that came back from the person's own editor.
+    /// Applies the text that was edited in the user's editor.
     fn on_edited(&mut self, _text: &str) {}
 
-    /// Moves by lines; `whole_window` moves what has both a cursor and a window by its window.
+    /// Moves by lines. With `whole_window`, a component that has both a cursor and a window scrolls the window.
     fn step(&mut self, _cx: &Cx<'_>, _lines: isize, _whole_window: bool) {}
 
-    /// Moves to the first line, or to the last.
+    /// Moves to the first or last line.
     fn jump_to_edge(&mut self, cx: &Cx<'_>, start: bool) {
         self.step(cx, if start { isize::MIN / 2 } else { isize::MAX / 2 }, false);
     }
 
-    /// Handles a click on a cell, counted from the corner of the component.
+    /// Handles a click on a cell, relative to the top left corner of the component.
     fn click(&mut self, _cx: &Cx<'_>, _x: u16, _y: u16) {}
 
-    /// The text that `y` copies.
+    /// Returns the text that `y` copies.
     fn copied(&mut self) -> Option<String> {
         None
     }
 
-    /// The path that `Y` copies.
+    /// Returns the path that `Y` copies.
     fn copied_path(&self) -> Option<String> {
         None
     }
 
-    /// Takes one step back inside the component; none where it is to be closed instead. `quit`: by the key that also quits.
+    /// Goes back one step inside the component. `None` closes it instead. `quit`: whether the key was the one that also quits.
     fn back(&mut self, _quit: bool) -> Option<Requests> {
         None
     }
 
-    /// The filter or the search that can be typed here.
+    /// Returns the filter or search text, if the component has one.
     fn filter(&self) -> Option<&str> {
         None
     }
 
-    /// Replaces it.
+    /// Replaces the filter or search text.
     fn set_filter(&mut self, _text: &str) {}
 
-    /// The sign before the text while that is typed.
+    /// Returns the sign that the prompt shows before the text.
     fn prompt(&self) -> &'static str {
         "/"
     }
 
-    /// The text is typed; or, without `keep`, what was typed is dropped.
+    /// Called when the prompt closes; `keep` is false if the text was discarded.
     fn end_typing(&mut self, _keep: bool) {}
 
-    /// The actions that the footer shows, by their ids; none for those of the context.
+    /// Returns the ids of the actions that the footer shows; `None` for those of the context.
     fn hints(&self) -> Option<&'static [&'static str]> {
         None
     }
 
-    /// Fits the scroll position to the contents and to the size of the screen.
+    /// Adjusts the scroll position to the contents and the screen size.
     fn relayout(&mut self, _cx: &Cx<'_>) {}
 
-    /// It was in a frame. Returns whether there was anything to read: nothing is sent from what could not be read.
+    /// Called when a frame has shown the component. Returns whether it was complete: nothing can be sent from it before that.
     fn on_drawn(&mut self) -> bool {
         true
     }
 
-    /// The background tasks that it needs.
+    /// Adds the background tasks that it needs.
     fn subscriptions(&self, _cx: &Cx<'_>, _out: &mut Vec<Subscription>) {}
 
-    /// The background jobs that it waits for.
+    /// Returns the background jobs that it waits for.
     fn jobs(&self) -> Vec<&Work> {
         Vec::new()
     }
 
-    /// The same, to number them.
+    /// Returns the background jobs, so that new ones can be numbered.
     fn jobs_mut(&mut self) -> Vec<&mut Work> {
         Vec::new()
     }
 
-    /// Takes the progress of a job.
+    /// Applies the progress of a job.
     fn on_job(&mut self, _number: u64, _part: &Part) {}
 
-    /// The profile whose server it shows: it is closed when that profile points elsewhere.
+    /// Returns the profile whose server it shows. The component is closed when that profile points to another server.
     fn profile(&self) -> Option<&str> {
         None
     }
 
-    /// Time went on.
+    /// Handles a clock tick.
     fn on_tick(&mut self, _cx: &Cx<'_>) -> Requests {
         Requests::none()
     }
 
-    /// Until what is shown here changes by itself.
+    /// Returns the time until the component changes by itself; `None` if it doesn't.
     fn next_tick(&self, _cx: &Cx<'_>) -> Option<Duration> {
         None
     }
 
-    /// Draws it. Returns where the text cursor is.
+    /// Draws the component. Returns the position of the text cursor.
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)>;
 }

@@ -7,9 +7,9 @@ use super::msg::{Described, ServerRef, StreamTarget};
 pub enum Pane {
     /// The deployments of all profiles.
     Deployments,
-    /// The revisions of the selected one.
+    /// The revisions of the selected deployment.
     Revisions,
-    /// Its agent server: threads, runs, assistants, and the stream that is open.
+    /// The threads, runs and assistants of an agent server, a stream, or logs.
     Stream,
 }
 
@@ -19,11 +19,11 @@ pub enum Destination {
     Pane(Pane),
     /// A deployment, by its name.
     Deployment(String),
-    /// A thread of the server that is open.
+    /// A thread of the open server.
     Thread(String),
-    /// A run of the thread that is open.
+    /// A run of the open thread.
     Run(String),
-    /// An assistant of the server that is open, or of this one.
+    /// An assistant of this server, or of the open one.
     Assistant(Option<ServerRef>, String),
     /// A view of the stream.
     View(String),
@@ -31,16 +31,16 @@ pub enum Destination {
     Tab(String),
     /// A stream of a server.
     Stream(ServerRef, StreamTarget),
-    /// A listed deployment, by its id, and one of its revisions; its record, where it is not listed.
+    /// A listed deployment by its id, and optionally one of its revisions.
     Row {
         deployment: String,
         revision: Option<String>,
-        /// The record.
+        /// The record to show if the deployment is not listed.
         or: Described,
-        /// What to say where the record is shown; empty for nothing.
+        /// The notice to show with the record; empty for none.
         told: String,
     },
-    /// What a text points at: an id, an address, an event, a time.
+    /// The target of a text: an id, a URL, an event or a time.
     Address(String),
 }
 
@@ -54,20 +54,20 @@ pub enum Takes {
     Deployment,
     /// A profile, by its name.
     Profile,
-    /// A thread of the server that is open.
+    /// A thread of the open server.
     Thread,
-    /// A run of the thread that is open.
+    /// A run of the open thread.
     Run,
-    /// An assistant of the server that is open.
+    /// An assistant of the open server.
     Assistant,
     /// A view of the stream.
     View,
     /// One of the open streams, by the number of its tab.
     Stream,
     Theme,
-    /// How the view is written, and where to.
+    /// An export format and a path.
     Export,
-    /// One of several words.
+    /// One of these words.
     Word(&'static [&'static str]),
 }
 
@@ -82,9 +82,9 @@ impl Takes {
             Takes::Thread | Takes::Run | Takes::Assistant => "ID",
             Takes::View => "VIEW",
             Takes::Stream => "TAB",
-            Takes::Export => "HOW PATH",
+            Takes::Export => "FORMAT PATH",
             Takes::Theme => "THEME",
-            Takes::Word(_) => "HOW",
+            Takes::Word(_) => "VALUE",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What must be done once, and what came of it.
+//! One-time effects and their results.
 
 use super::refs::{Described, Made, RevisionRef, ServerRef, ThreadRef};
 use super::subscription::Epoch;
@@ -16,54 +16,54 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What an effect answers.
+/// The result of an effect.
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant)]
 pub enum EffectResult {
-    /// Who an agent server is.
+    /// The software of an agent server.
     Info(ServerRef, Result<ServerInfo, ApiError>),
     Assistants(ServerRef, Result<Vec<Assistant>, ApiError>),
     /// A record as the server wrote it, secrets masked.
     Described(Described, Result<Arc<str>, ApiError>),
-    /// What a source has by the id of the search with that number.
+    /// The result of a search for an id in one source, by the number of the search.
     Found(u64, Source, Result<Option<Found>, ApiError>),
-    /// Why a revision is as it is.
+    /// The explanation of a revision.
     Card(RevisionRef, Result<Box<FailureCard>, ApiError>),
-    /// A list beside the deployments, secrets masked, by the number of its request.
+    /// A list of resources, secrets masked, by the number of its request.
     Browsed(u64, Result<Listing<Value>, ApiError>),
-    /// How an authentication stands, by its number.
+    /// The server's response to an authentication request, by its number.
     Authenticated(u64, Result<AuthAnswer, ApiError>),
-    /// A step with a file was done: the bytes that it has by now; or why not.
+    /// The size of a file in bytes after a step, or why the step failed.
     FileStepped(u64, Result<u64, String>),
-    /// A link could not be opened, and why.
+    /// A link that could not be opened, and why.
     LinkNotOpened(String, String),
-    /// A deployment of a profile, by its id and name, written down as a document to edit.
+    /// A deployment as a document to edit: its profile, id and name, and the text.
     Written(Arc<str>, Arc<str>, String, Result<String, ApiError>),
-    /// What a change would do, by its number.
+    /// The preview of a change, by its number.
     Planned(u64, Result<Box<Preview>, PlanError>),
-    /// What came of a change that was sent.
+    /// The result of a sent change, by its number.
     Sent(u64, Result<Made, ApiError>),
-    /// What an action on a thread would do, by its number, and what can still be chosen.
+    /// The preview of an action on a thread, by its number, and the option that it offers.
     PlannedAction(u64, Result<(Box<Preview>, Option<Choice>), PlanError>),
-    /// What came of an action on a thread, by its number.
+    /// The result of an action on a thread, by its number.
     Acted(u64, ThreadRef, Result<Acted, StartError>),
-    /// What became of runs that were being cancelled.
+    /// The outcome of runs that were being cancelled.
     CancelFollowed(ThreadRef, Vec<CancelTarget>),
-    /// A thread as it is now, by the number of the request.
+    /// The current records of a thread, by the number of the request.
     ThreadLoaded(u64, Result<Box<LoadedThread>, ApiError>),
     /// The journal, oldest entry first.
     Journal(Vec<Sent>),
-    /// Whether a profile could be reached, by the number of the trial.
+    /// Whether a profile could be reached, by the number of the test.
     Tried(u64, Result<(), ApiError>),
-    /// What would be written to the configuration file.
+    /// The draft of the configuration file.
     Drafted(Result<Box<Draft>, ConfigError>),
-    /// The file was written, or why not.
+    /// The draft that was written to the configuration file, or why writing failed.
     Saved(Result<Box<Draft>, ConfigError>),
 }
 
 impl EffectResult {
-    /// The profile whose server said it, where it means nothing any more when that leads elsewhere by now. What was asked
-    /// for a page or a dialog goes with that.
+    /// Returns the profile whose server sent the result. The result is dropped if that profile points to another server by now.
+    /// `None` for other results, such as those for a page or a dialog, which are dropped when it closes.
     pub fn profile(&self) -> Option<&str> {
         match self {
             EffectResult::Info(server, _) | EffectResult::Assistants(server, _) => Some(&server.profile),
@@ -87,70 +87,70 @@ impl EffectResult {
     }
 }
 
-/// Something to be done once. Each is answered by one message, or by none where it says so.
+/// A one-time effect. Each sends one message with its result, except where it says "no result".
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Ask an agent server who it is.
+    /// Fetch the software of an agent server.
     FetchInfo(ServerRef),
-    /// Ask for its assistants.
+    /// Fetch the assistants of an agent server.
     FetchAssistants(ServerRef),
-    /// Ask for a record as it is now.
+    /// Fetch the current version of a record.
     Describe(Described),
-    /// Ask a source whether it has this id, for the search with that number.
+    /// Look up an id in a source, for the search with this number.
     Find(u64, Source, String),
-    /// Ask for all that explains a revision: how its deployment is called on the command line, and the times that were
-    /// spent in each status as far as they were seen.
+    /// Fetch the explanation of a revision. Takes the name of its deployment on the command line, and the observed times in
+    /// each status.
     Explain(RevisionRef, String, Vec<StatusTime>),
-    /// Write down what a deployment of a profile is now, by its id and name, as a document to edit.
+    /// Fetch a deployment as a document to edit: its profile, id and name.
     Write(Arc<str>, Arc<str>, String),
-    /// Find out what a change would do, and keep it under its number. Nothing that writes is sent.
+    /// Plan a change, and keep the plan under this number. Sends no write request.
     Plan(u64, Arc<str>, Box<Intent>),
-    /// Send the change of that number with its profile: the only effect that changes anything on a control plane.
+    /// Send the planned change with this number: the only effect that changes anything on a control plane.
     Send(u64, Arc<str>),
-    /// Find out what an action on a thread would do, and keep it under its number. Nothing that writes is sent.
+    /// Plan an action on a thread, and keep the plan under this number. Sends no write request.
     PlanAction(u64, ServerRef, Box<ThreadIntent>),
-    /// Carry out the action of that number on its thread.
+    /// Apply the planned action with this number to its thread.
     Act(u64, ThreadRef),
     /// Start a run on a thread in the background.
     StartRun(u64, ThreadRef, Box<RunStart>),
-    /// Read runs that are being cancelled until they have stopped.
+    /// Poll runs that are being cancelled until they have stopped.
     FollowCancel(ThreadRef, Vec<CancelTarget>),
-    /// Read a thread as it is now, under that number.
+    /// Load the current records of a thread, under this number.
     LoadThread(u64, ThreadRef),
-    /// Forget the change, or the action, of that number (no answer).
+    /// Drop the planned change or action with this number (no result).
     Forget(u64),
     ReadJournal,
-    /// Let the person's own editor change a text; it comes back as [`Msg::Edited`].
+    /// Edit a text in the user's editor. The result is [`Msg::Edited`].
     EditOutside(String),
-    /// Ask a profile for a list beside the deployments; the number names the request.
+    /// Fetch a list of resources of a profile; the number identifies the request.
     Browse(u64, Arc<str>, Collection),
-    /// Request a third-party token, with a profile; the number names the authentication.
+    /// Request a third-party token, with a profile; the number identifies the authentication.
     Authenticate(u64, Arc<str>, Box<AuthAuthenticateRequest>),
-    /// Do a step with the file of that number: a part of it at a time.
+    /// Run a step on the file with this number. Files are written in parts.
     File(u64, FileStep),
-    /// Open a link in the browser (answered only where that failed).
+    /// Open a link in the browser (a result only if that fails).
     OpenLink(String),
-    /// Call the person, by the bell or the desktop as the configuration says: a title and a line (no answer).
+    /// Alert the user with a title and a line, by the bell or a desktop notification as configured (no result).
     Alert(String, String),
-    /// Put a text on the clipboard by OSC 52 (no answer).
+    /// Copy a text to the clipboard with OSC 52 (no result).
     Copy(String),
-    /// Go back to the shell until it brings us back (no answer).
+    /// Suspend to the shell (no result).
     Suspend,
-    /// Draw everything again (no answer).
+    /// Redraw the whole screen (no result).
     Redraw,
-    /// These profiles are in force from now on, under this number (no answer). What did not change is not disturbed.
+    /// Use these profiles from now on, as the configuration with this number (no result). Unchanged profiles are unaffected.
     UseProfiles(Epoch, Vec<Profile>),
-    /// What else of the configuration the runtime goes by (no answer).
+    /// Apply the other settings of the runtime from a configuration (no result).
     Configure(Box<Config>),
-    /// Ask a profile's servers one small thing each with its keys, under the number of this trial.
+    /// Test whether a profile's servers can be reached with its keys, under the number of this test.
     Try(u64, Box<Profile>),
-    /// Find out what the configuration file would be with these profiles as they were typed.
+    /// Draft the configuration file with the texts of these edited profiles.
     DraftFile(PathBuf, Vec<Arc<str>>),
-    /// Write it so.
+    /// Write the draft to the configuration file.
     SaveFile(Box<Draft>),
 }
 
-/// Something that may know an id.
+/// A place to look up an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// The threads and assistants of an agent server.
@@ -162,7 +162,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// The profile whose key is used.
+    /// Returns the profile whose key is used.
     pub fn profile(&self) -> &str {
         match self {
             Source::Server(server) => &server.profile,
@@ -170,7 +170,7 @@ impl Source {
         }
     }
 
-    /// `us › support-bot`, or the profile alone for its control plane.
+    /// Returns `us › support-bot`, or only the profile for its control plane.
     pub(crate) fn name(&self) -> String {
         let title = |profile: &str, name: &str| {
             if profile == name {
@@ -187,49 +187,49 @@ impl Source {
     }
 }
 
-/// What a source has by an id.
+/// The object that a source has with an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     Thread,
     Assistant,
-    /// A run, by its thread.
+    /// A run, with the id of its thread.
     Run(String),
-    /// A deployment, by its name.
+    /// A deployment, with its name.
     Deployment(String),
     Revision,
-    /// It can't be told: the server has only the contract's calls, which look nothing up.
+    /// Unknown: the server has only the contract's calls, none of which looks up an id.
     Unsupported,
 }
 
 impl Found {
-    /// Newest threads of a server that are asked for a run: no server finds one by its id alone.
+    /// Number of a server's newest threads to search for a run, because no server finds a run by its id alone.
     pub const THREADS_LOOKED_AT: usize = 50;
 }
 
-/// A piece of a file. What others wrote is cleaned where it is written, which is not where the screen waits.
+/// A part of a file. Foreign text is sanitized by the background task that writes it, so that it doesn't delay the screen.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chunk {
-    /// Text that is clean.
+    /// Text that needs no sanitizing.
     Text(String),
-    /// What others wrote, as one line.
+    /// Foreign text, as one line.
     Line(Arc<str>),
-    /// What others wrote, with its own line breaks.
+    /// Foreign text, with its line breaks.
     Lines(Arc<str>),
-    /// The same as a block of code, in this language.
+    /// Foreign text as a code block in this language.
     Code(&'static str, Arc<str>),
     /// A line of a recording.
     Record(Box<Record>),
 }
 
-/// What is done with a file.
+/// A step in writing a file.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FileStep {
-    /// Make it. One that is there stays as it is.
+    /// Create the file. Fails if it exists.
     Create(PathBuf),
-    /// Make a recording, by the same rule; its lines have a chain of hashes.
+    /// Create a recording. Fails if the file exists. Its lines form a hash chain.
     Record(PathBuf),
-    /// Add to it.
+    /// Append these parts.
     Write(Vec<Chunk>),
-    /// It is whole.
+    /// Flush and close the file.
     Finish,
 }

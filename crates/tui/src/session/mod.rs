@@ -1,5 +1,5 @@
-//! What every feature may use: the session's state, what a feature is ([`Component`]), what it may read ([`Cx`]) and what it
-//! may ask for ([`Request`]), and the messages, effects and subscriptions that features exchange with the runtime.
+//! What all features share: the session's state, the [`Component`] trait with the state it may read ([`Cx`]) and its
+//! [`Request`]s, and the messages, effects and subscriptions that features exchange with the runtime.
 
 pub mod catalogue;
 pub mod component;
@@ -36,51 +36,51 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Columns kept free at the left of a pane for the selection mark, and at its right.
 pub const GUTTER: u16 = 3;
-/// Lines above the rows of a table that lies over the panes: the heads of its columns.
+/// Lines above the rows of an overlay's table: the column headings.
 const TABLE_HEAD: u16 = 1;
-/// Below this the dashboard says that it is too small.
+/// Minimum terminal size. In a smaller terminal the dashboard only shows a message.
 pub const SMALLEST: (u16, u16) = (60, 12);
-/// A key that comes again so soon is held down: longer than any terminal waits before it repeats one.
+/// A key that repeats within this time is being held. Longer than any terminal's delay before the first repeat.
 pub const HELD: SignedDuration = SignedDuration::from_secs(1);
-/// Notices that are kept.
+/// Maximum number of notices kept.
 const MAX_NOTICES: usize = 200;
 
-/// What was settled before the dashboard began.
+/// Settings from the command line and the configuration.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The embedded simulator is behind it.
+    /// Whether the servers are simulated.
     pub demo: bool,
-    /// Only ASCII on the screen.
+    /// Whether to draw only ASCII characters.
     pub ascii: bool,
-    /// Time zone of the person.
+    /// The user's time zone.
     pub tz: TimeZone,
-    /// How much a tape keeps.
+    /// The limits of an event log.
     pub tape: TapeLimits,
     /// The configuration's `[keys]`.
     pub keys: BTreeMap<String, Vec<String>>,
-    /// What was odd in the configuration.
+    /// Warnings about the configuration.
     pub warnings: Vec<String>,
 }
 
-/// A message for the person.
+/// A notice: a message to the user, shown in the footer and kept for the messages page.
 #[derive(Debug, Clone)]
-pub struct Notice {
-    /// When it was shown first.
+pub struct Notification {
+    /// When it was first shown.
     pub at: Timestamp,
     /// Whether it is an error.
     pub error: bool,
-    /// The text, with line breaks.
+    /// The text. The footer shows only the first line.
     pub text: String,
 }
 
 /// The state that belongs to no feature.
 #[derive(Debug)]
 pub struct Session {
-    /// The settings of the start, and what a configuration that was read again changed of them.
+    /// The initial settings, updated when the configuration is reloaded.
     pub settings: Settings,
-    /// The keys in force.
+    /// The current keymap.
     pub keymap: Keymap,
-    /// How the person likes to look at things.
+    /// The user's view preferences.
     pub prefs: ViewPrefs,
     /// The time of the last message.
     pub now: Timestamp,
@@ -88,17 +88,17 @@ pub struct Session {
     pub size: (u16, u16),
     /// The profiles in use, in their order.
     pub profiles: Vec<ProfileState>,
-    /// All profiles that there are.
+    /// All known profiles.
     pub catalogue: Catalogue,
     /// Whether the terminal's window has the focus, as far as the terminal reports it.
     pub window_focused: bool,
-    /// Every message of the session, oldest first, the last 200.
-    pub notices: Vec<Notice>,
+    /// The last 200 notices of the session, oldest first.
+    pub notices: Vec<Notification>,
     /// Until when the footer shows the newest notice.
     pub notice_until: Option<Timestamp>,
-    /// When a person last refreshed by hand.
+    /// When the user last refreshed.
     pub refreshed_at: Option<Timestamp>,
-    /// Grows with each refresh by hand, and with each profile that points to another server: polls then start again.
+    /// Incremented by each manual refresh and each change of the profiles in use, which restart the affected polls.
     pub epoch: Epoch,
     /// Number of the next stream, list, log, authentication or doctor's report.
     pub next_stream: Ids,
@@ -109,7 +109,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session in which nothing happened yet.
+    /// Creates the initial session.
     pub fn new(
         settings: Settings,
         keymap: Keymap,
@@ -136,44 +136,44 @@ impl Session {
         }
     }
 
-    /// A profile in use.
+    /// Returns a profile in use by its name.
     pub fn profile(&self, name: &str) -> Option<&ProfileState> {
         self.profiles.iter().find(|profile| &*profile.name == name)
     }
 
-    /// Whether a profile may not be written to. An unknown one may not.
+    /// Returns whether a profile is read-only. Unknown profiles are.
     pub fn is_read_only(&self, profile: &str) -> bool {
         self.profile(profile).is_none_or(|profile| profile.read_only)
     }
 
-    /// Whether a profile's control plane may be asked: nothing is asked after its key was refused until a refresh.
+    /// Returns whether a profile's control plane may be polled. After its key was rejected, it is not polled until a refresh.
     pub fn may_ask(&self, profile: &str) -> bool {
         self.profile(profile).is_some_and(|profile| profile.control_plane && !profile.halted)
     }
 
-    /// The newest start of a profile's polls.
+    /// Returns the epoch of a profile's polls.
     pub fn epoch_of(&self, profile: &str) -> Epoch {
         self.profile(profile).map_or(Epoch::default(), |profile| profile.epoch)
     }
 
-    /// The time on the clock of a profile's server.
+    /// Returns the time on the clock of a profile's server.
     pub fn server_time(&self, profile: &str) -> Timestamp {
         self.profile(profile).map_or(self.now, |profile| profile.server_time(self.now))
     }
 
-    /// The first key of an action, as it is written; empty where it has none.
+    /// Formats the first key of an action; empty if it has none.
     pub fn key(&self, id: &str) -> String {
         self.keymap.keys_of(id).first().map(|key| key.to_string()).unwrap_or_default()
     }
 
-    /// A time of day in the person's zone.
+    /// Formats a time of day in the user's time zone.
     pub fn clock(&self, at: Timestamp) -> String {
         at.to_zoned(self.settings.tz.clone()).strftime("%H:%M:%S").to_string()
     }
 
-    /// How often to poll: by whether something changes, and whether the window has the focus.
-    pub fn pace(&self, moving: bool) -> Pace {
-        match (self.window_focused, moving) {
+    /// Returns how often to poll, given whether something is in progress and whether the window has the focus.
+    pub fn pace(&self, in_progress: bool) -> Pace {
+        match (self.window_focused, in_progress) {
             (true, true) => Pace::Fast,
             (true, false) | (false, true) => Pace::Usual,
             (false, false) => Pace::Slow,
@@ -182,7 +182,7 @@ impl Session {
 
     /// Shows a notice.
     pub fn notify(&mut self, error: bool, text: impl Into<String>) {
-        self.notices.push(Notice { at: self.now, error, text: text.into() });
+        self.notices.push(Notification { at: self.now, error, text: text.into() });
         if self.notices.len() > MAX_NOTICES {
             self.notices.remove(0);
         }
@@ -190,51 +190,51 @@ impl Session {
         self.notice_until = self.now.checked_add(SignedDuration::from_secs(seconds)).ok();
     }
 
-    /// Removes a notice from the footer that was there long enough to be read.
-    pub fn pass_notice(&mut self) {
-        // A clock that was set back must not keep it for ever.
-        let is_read = |n: &Notice| self.now.duration_since(n.at).abs() > SignedDuration::from_secs(2);
+    /// Removes the notice from the footer if it was shown long enough to be read.
+    pub fn dismiss_read_notice(&mut self) {
+        // `abs`: if the clock was set back, the notice must not stay.
+        let is_read = |n: &Notification| self.now.duration_since(n.at).abs() > SignedDuration::from_secs(2);
         if self.notices.last().is_some_and(is_read) {
             self.notice_until = None;
         }
     }
 
-    /// The notice that the footer shows now.
-    pub fn notice(&self) -> Option<&Notice> {
+    /// Returns the notice that the footer shows.
+    pub fn notice(&self) -> Option<&Notification> {
         let until = self.notice_until?;
         self.notices.last().filter(|n| self.now < until && n.at <= self.now)
     }
 
-    /// Starts every poll again.
+    /// Restarts every poll.
     pub fn restart_polls(&mut self) {
         self.epoch = self.epoch.next();
         self.profiles.iter_mut().for_each(|profile| profile.epoch = self.epoch);
     }
 
-    /// Whether the terminal is large enough for anything but a message that it is too small.
+    /// Returns whether the terminal is large enough for the dashboard.
     pub fn is_drawable(&self) -> bool {
         self.size.0 >= SMALLEST.0 && self.size.1 >= SMALLEST.1
     }
 
-    /// Where an overlay's text goes.
+    /// Returns the area of an overlay's text.
     pub fn overlay_area(&self) -> Area {
         let (w, h) = self.size;
         Area { x: 2, y: 3, w: w.saturating_sub(4), h: h.saturating_sub(5) }
     }
 
-    /// The inside of an overlay that has a frame.
+    /// Returns the area inside the frame of an overlay.
     pub fn overlay_inner(&self) -> Area {
         let (w, h) = self.size;
         Area { x: 2, y: 2, w: w.saturating_sub(4), h: h.saturating_sub(4) }
     }
 
-    /// Where the rows of an overlay's table go.
+    /// Returns the area of the rows of an overlay's table.
     pub fn overlay_rows(&self) -> Area {
         below(self.overlay_area(), TABLE_HEAD)
     }
 }
 
-/// Gives out numbers from 1 on. A number names something in the session, so taking one changes nothing that is shown.
+/// Generates the ids 1, 2, 3 and so on. Taking one needs no mutable access, because it changes nothing that is shown.
 #[derive(Debug)]
 pub struct Ids(AtomicU64);
 
@@ -245,23 +245,23 @@ impl Default for Ids {
 }
 
 impl Ids {
-    /// The number that was given out last.
+    /// Returns the id that was taken last.
     pub fn last(&self) -> u64 {
         self.0.load(Ordering::Relaxed) - 1
     }
 
-    /// The next number.
+    /// Returns a new id.
     pub fn take(&self) -> u64 {
         self.0.fetch_add(1, Ordering::Relaxed)
     }
 }
 
-/// Whether an error means that polling stops until somebody acts.
+/// Returns whether an error stops polling until the user refreshes.
 pub fn stops_polling(error: &ApiError) -> bool {
     matches!(error.kind, Kind::Unauthorized | Kind::Forbidden | Kind::Refused)
 }
 
-/// Why nothing is written.
+/// Explains why nothing was sent for a read-only profile.
 pub fn read_only_text(profile: &str) -> String {
     format!("{profile} is read-only; nothing was sent. Use `--write`, or set `read_only = false` for the profile.")
 }

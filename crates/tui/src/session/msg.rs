@@ -1,4 +1,4 @@
-//! Messages: everything that changes the state.
+//! Messages: the inputs of `update`.
 
 pub use super::{effect::*, refs::*, subscription::*};
 
@@ -40,24 +40,24 @@ pub enum Msg {
     },
     /// A clock tick: something on the screen shows another number of seconds.
     Tick,
-    /// The terminal's window got the focus, or lost it.
+    /// The terminal's window gained or lost the focus.
     Focus(bool),
     /// A subscription's event; dropped if its epoch is outdated.
     Answer {
-        /** Whose. */
+        /** The subscription. */
         key: SubscriptionId,
-        /** Which start of it. */
+        /** The epoch in which it was started. */
         epoch: Epoch,
-        /** What it said. */
+        /** The event. */
         answer: SubscriptionEvent,
     },
     /// The result of editing a text in the user's editor.
     Edited(Result<String, String>),
     /// The result of an effect; dropped if its profile now points to another server.
     Done {
-        /** Number of the configuration that was in force when it began. */
+        /** Number of the configuration that was used when the effect began. */
         since: Epoch,
-        /** What it said. */
+        /** The result. */
         done: EffectResult,
     },
     /// A background task panicked. The dashboard continues.
@@ -72,7 +72,7 @@ pub enum Msg {
 }
 
 impl Msg {
-    /// An answer to an effect under the configuration that is in force.
+    /// Returns the message for a result of the current configuration.
     pub fn done(done: EffectResult) -> Msg {
         Msg::Done { since: Epoch::MAX, done }
     }

@@ -1,4 +1,4 @@
-//! Pages: lines to read and to scroll.
+//! Pages: text that can be scrolled.
 
 use super::component::{Component, Cx};
 use super::msg::Subscription;
@@ -12,15 +12,15 @@ use std::time::Duration;
 
 /// The contents of a page.
 pub trait Page {
-    /// Whose keys it takes beside those that scroll.
+    /// Returns the context of its keys, besides those that scroll.
     fn context(&self) -> Context {
         Context::Page
     }
 
-    /// The title, and what stands behind it.
+    /// Returns the title, and the text after it.
     fn title(&self, cx: &Cx<'_>) -> (&'static str, String);
 
-    /// The lines, for a width.
+    /// Returns the lines for a width.
     fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line>;
 
     /// Handles an action.
@@ -47,12 +47,12 @@ pub trait Page {
     }
 }
 
-/// A page and where one reads in it.
+/// A page and its scroll position.
 #[derive(Debug, Clone)]
 pub struct Paged<P> {
     /// The contents.
     pub page: P,
-    /// Where one reads.
+    /// The scroll position.
     pub place: Place,
 }
 
@@ -63,7 +63,7 @@ impl<P: Page + Default> Default for Paged<P> {
 }
 
 impl<P: Page> Paged<P> {
-    /// A page at its first line.
+    /// Creates a page at its first line.
     pub fn new(page: P) -> Paged<P> {
         Paged { page, place: Place::at_start() }
     }
@@ -86,7 +86,7 @@ impl<P: Page> Component for Paged<P> {
         self.page.action(cx, action)
     }
 
-    // A page has no cursor to see, so a step moves the window.
+    // A page has no cursor, so a step scrolls the window.
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
         let rows = self.rows(cx);
         self.place.page(&rows, cx.area.h.into(), lines);
@@ -131,16 +131,16 @@ impl<P: Page> Component for Paged<P> {
     }
 }
 
-/// Where the title of an overlay goes.
+/// Returns the area of an overlay's title.
 pub fn overlay_head(area: Area) -> Area {
     Area { x: 1, y: 2, w: area.w, h: 1 }
 }
 
-/// Draws the lines that are in the window.
+/// Draws the visible lines.
 pub fn draw_lines(canvas: &mut Canvas<'_>, area: Area, place: &Place, lines: &[Line]) {
     let rows = Flat { first: 0, end: lines.len() as u64 };
-    for (i, spot) in window(&rows, place.top, area.h as usize).enumerate() {
-        if let Some(line) = lines.get(spot.key as usize) {
+    for (i, row) in window(&rows, place.top, area.h as usize).enumerate() {
+        if let Some(line) = lines.get(row.key as usize) {
             canvas.line(area.x, area.y + i as u16, area.w, line);
         }
     }

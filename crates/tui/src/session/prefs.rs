@@ -13,7 +13,7 @@ pub struct ViewPrefs {
     pub theme: String,
     /// The name of the theme previewed while one is chosen.
     pub preview: Option<String>,
-    /// The lines that were typed after `:`, newest last.
+    /// The command history, newest last.
     pub said: Vec<String>,
     /// Who handles the mouse.
     pub mouse: Mouse,
@@ -56,18 +56,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_person_changed_stays_until_the_file_says_another_thing() {
+    fn a_changed_setting_is_kept_until_the_file_changes_it() {
         let read = |text: &str| Config::parse(text, None).unwrap();
-        let mut habits = ViewPrefs::default();
-        habits.configure(&read("[ui]\ntheme = \"mono\"\nwrap = true\n"));
-        assert_eq!((habits.theme.as_str(), habits.wrap), ("mono", true));
-        habits.theme = "colour-blind".into();
-        habits.configure(&read("[ui]\ntheme = \"mono\"\nmouse = \"off\"\n"));
-        assert_eq!((habits.theme.as_str(), habits.mouse, habits.wrap), ("colour-blind", Mouse::Off, false));
-        habits.configure(&read("[ui]\ntheme = \"own\"\n[themes.own]\n"));
-        assert_eq!(habits.theme, "own");
-        // It went with its table, so what the file names counts.
-        habits.configure(&read(""));
-        assert_eq!(habits.theme, "terminal");
+        let mut prefs = ViewPrefs::default();
+        prefs.configure(&read("[ui]\ntheme = \"mono\"\nwrap = true\n"));
+        assert_eq!((prefs.theme.as_str(), prefs.wrap), ("mono", true));
+        prefs.theme = "colour-blind".into();
+        prefs.configure(&read("[ui]\ntheme = \"mono\"\nmouse = \"off\"\n"));
+        assert_eq!((prefs.theme.as_str(), prefs.mouse, prefs.wrap), ("colour-blind", Mouse::Off, false));
+        prefs.configure(&read("[ui]\ntheme = \"own\"\n[themes.own]\n"));
+        assert_eq!(prefs.theme, "own");
+        // The theme was removed from the file, so the configured one is used.
+        prefs.configure(&read(""));
+        assert_eq!(prefs.theme, "terminal");
     }
 }

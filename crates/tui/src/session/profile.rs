@@ -1,4 +1,4 @@
-//! What is known of a profile in use.
+//! The state of a profile in use.
 
 use super::Session;
 use super::msg::{Epoch, NextPoll, ServerRef};
@@ -8,44 +8,44 @@ use runtail_api::{ApiError, ServerInfo, ServerKind};
 use runtail_core::config::Profile;
 use std::sync::Arc;
 
-/// A profile as the dashboard knows it: no secret is in here.
+/// The state of a profile in use. Contains no secrets.
 #[derive(Debug, Clone, Default)]
 pub struct ProfileState {
     pub name: Arc<str>,
     /// Its region's tag, or its host.
     pub region: Option<String>,
-    /// What its owner calls it, shown in the header.
+    /// Its configured label, shown in the header.
     pub label: Option<String>,
-    /// Whether writing is impossible.
+    /// Whether it is read-only.
     pub read_only: bool,
     /// Whether its label says production.
     pub production: bool,
-    /// Whether it has a control plane to ask.
+    /// Whether it has a control plane.
     pub control_plane: bool,
-    /// When its list was last answered, as far as it could be read.
+    /// When its list was last loaded, completely or in part.
     pub loaded_at: Option<Timestamp>,
-    /// Why that list is not whole, where it is not.
+    /// Why the list is incomplete, if it is.
     pub partial: Option<ApiError>,
-    /// Whether a first list is still being read.
+    /// Whether the first list is still being loaded.
     pub coming: bool,
     /// Why the last request failed.
     pub error: Option<ApiError>,
-    /// When the list is asked for again.
+    /// When the list is polled next.
     pub next_poll: Option<NextPoll>,
-    /// The key was refused: nothing is asked until somebody acts.
+    /// Whether polling is stopped until the user refreshes, because the key was rejected.
     pub halted: bool,
-    /// Until when the server wants to be left alone.
+    /// When the server's rate limit ends.
     pub limited_until: Option<Timestamp>,
-    /// What the server's clock is ahead of ours.
+    /// How far the server's clock is ahead of ours.
     pub skew: SignedDuration,
-    /// Number of the configuration since which it leads where it leads: what was asked before is dropped.
+    /// Number of the configuration since which it points to its current server. Results of earlier requests are dropped.
     pub generation: Epoch,
-    /// Number of the newest start of its polls: its own, or a refresh by hand.
+    /// The epoch of its polls.
     pub epoch: Epoch,
 }
 
 impl ProfileState {
-    /// A profile of which nothing is known yet.
+    /// Creates the state of a profile before its first response.
     pub fn new(profile: &Profile, generation: Epoch) -> ProfileState {
         ProfileState {
             name: profile.name.as_str().into(),
@@ -60,23 +60,23 @@ impl ProfileState {
         }
     }
 
-    /// What stands for the profile where there is little room: its region, or its name where the region is but a host.
+    /// Returns a short name: the region's tag, or the profile's name if the region is a host.
     pub fn tag(&self) -> &str {
         self.region.as_deref().filter(|r| !r.contains(['.', ':'])).unwrap_or(&self.name)
     }
 
-    /// The time on the server's clock.
+    /// Returns the time on the server's clock.
     pub fn server_time(&self, now: Timestamp) -> Timestamp {
         now.checked_add(self.skew).unwrap_or(now)
     }
 
-    /// How long ago something was by the server's clock, for which its own times count. A future one is now.
+    /// Returns the age of a server's timestamp by the server's clock; zero for a future one.
     pub fn since(&self, at: Timestamp, now: Timestamp) -> std::time::Duration {
         (self.server_time(now) - at).try_into().unwrap_or_default()
     }
 }
 
-/// Which software an agent server is, in a few words.
+/// Formats the software and version of an agent server.
 pub(crate) fn server_software(info: &ServerInfo) -> String {
     let name = match info.kind {
         ServerKind::Python => "langgraph-api",
@@ -87,27 +87,27 @@ pub(crate) fn server_software(info: &ServerInfo) -> String {
     format!("{name} {}", info.version).trim_end().to_string()
 }
 
-/// How a profile is, in a few characters.
+/// The health of a profile, as the header shows it.
 #[derive(Debug)]
 pub struct Health {
-    /// Its region's tag, or its name where several have the same one.
+    /// Its region's tag, or its name if several profiles have the same tag.
     pub tag: String,
     /// Glyph and reason.
     pub mark: String,
-    /// Whether that is good.
+    /// The tone of the mark: good, in progress or bad.
     pub tone: Tone,
-    /// How old what is shown is, and when it is asked for again.
+    /// The age of stale data, and the time of the next attempt.
     pub age: String,
 }
 
 impl Health {
-    /// Whether nothing is wrong.
+    /// Returns whether the profile is healthy.
     pub fn is_well(&self) -> bool {
         self.tone == Tone::Good
     }
 }
 
-/// Profile's region and the server's name, with the focus mark.
+/// Formats the profile's tag and the server's name, which is highlighted if focused.
 pub fn breadcrumb(session: &Session, server: &ServerRef, focused: bool) -> Line {
     let profile = session.profile(&server.profile);
     let region = profile.map_or(&*server.profile, |p| p.tag());

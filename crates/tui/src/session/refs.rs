@@ -1,18 +1,18 @@
-//! How servers, threads, revisions, logs and streams are named.
+//! References to servers, threads, revisions, logs and streams.
 
 use runtail_core::model::RunCreate;
 use runtail_stream::Target;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// An agent server that the dashboard can talk to.
+/// An agent server.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerRef {
-    /// The profile whose key goes there.
+    /// The profile whose key is sent to it.
     pub profile: Arc<str>,
     /// Name of the deployment, or of the server in the profile.
     pub name: Arc<str>,
-    /// Base address.
+    /// Base URL.
     pub url: Arc<str>,
 }
 
@@ -24,14 +24,14 @@ pub struct ThreadRef {
     pub id: String,
 }
 
-/// What came of a change that was sent.
+/// The result of a sent change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Made {
-    /// What to tell the person.
+    /// The notice to show.
     pub said: String,
-    /// The revision that this change made, where it made one.
+    /// The revision that the change created, if any.
     pub revision: Option<RevisionRef>,
-    /// The deployment that is being deleted by it: its profile, its id, its name.
+    /// The deployment that the change deletes, if any: its profile, id and name.
     pub vanishing: Option<(Arc<str>, Arc<str>, String)>,
 }
 
@@ -49,16 +49,16 @@ pub struct RevisionRef {
 #[derive(Debug, Clone, PartialEq)]
 pub struct LogRef {
     pub profile: Arc<str>,
-    /// The name before its lines.
+    /// The name shown before its lines.
     pub name: String,
     /// The deployment's id.
     pub deployment: String,
-    /// The revision's id, where the log of one revision is meant.
+    /// The revision's id, for the log of one revision.
     pub revision: Option<String>,
 }
 
 impl LogRef {
-    /// The log of a revision; `name` names its deployment.
+    /// Returns the log of a revision. `name`: of its deployment.
     pub fn of_revision(of: &RevisionRef, name: &str) -> LogRef {
         LogRef {
             profile: of.profile.clone(),
@@ -69,7 +69,7 @@ impl LogRef {
     }
 }
 
-/// A record that is shown whole.
+/// A record that can be shown in full.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Described {
     /// A thread of an agent server.
@@ -82,7 +82,7 @@ pub enum Described {
 }
 
 impl Described {
-    /// The profile whose key is used for it.
+    /// Returns the profile whose key is used to request it.
     pub fn profile(&self) -> &str {
         match self {
             Described::Thread(server, _) => &server.profile,
@@ -92,7 +92,7 @@ impl Described {
         }
     }
 
-    /// What it is called.
+    /// Returns its title.
     pub fn title(&self) -> String {
         match self {
             Described::Thread(_, id) => format!("thread {}", runtail_core::text::short_id(id)),
@@ -103,21 +103,21 @@ impl Described {
     }
 }
 
-/// What a stream is of.
+/// The target of a stream.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StreamTarget {
-    /// A run that we start.
+    /// A new run.
     Start {
-        /// On which thread.
+        /// Where to start it.
         on: Target,
         /// The request.
         body: Arc<RunCreate>,
     },
-    /// A run that somebody started.
+    /// An existing run.
     Join { thread: String, run: String },
-    /// All runs of a thread, without end.
+    /// All runs of a thread, present and future.
     Tail { thread: String },
-    /// A file that a stream was recorded to: nothing is asked of any server.
+    /// A recording. No server is contacted.
     Recording {
         /// Its path.
         file: PathBuf,
@@ -125,7 +125,7 @@ pub enum StreamTarget {
 }
 
 impl StreamTarget {
-    /// Whether opening it changes anything on the server.
+    /// Returns whether opening it changes anything on the server.
     pub fn is_write(&self) -> bool {
         matches!(self, StreamTarget::Start { .. })
     }

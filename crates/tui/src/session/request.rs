@@ -1,4 +1,4 @@
-//! What a feature asks for.
+//! The requests of features to the application.
 
 use super::catalogue::Then;
 use super::destination::Destination;
@@ -13,36 +13,36 @@ use runtail_core::model::{AuthAuthenticateRequest, Change, Collection, Intent, S
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Something that a feature asks for. The application carries it out, in the order of the requests.
+/// A request of a feature. The application applies requests in order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Request {
-    /// Have the runtime do something.
+    /// Run an effect.
     Effect(Effect),
-    /// Tell the person something; `true` for an error.
+    /// Show a notice; `true` for an error.
     Notify(bool, String),
-    /// Show something else.
+    /// Open a screen, dialog or pane.
     Open(Route),
-    /// Close the overlay on top. What it wants to keep is kept.
+    /// Close the top overlay and keep its draft.
     Close,
-    /// Offer a text to the clipboard, and say so.
+    /// Copy a text to the clipboard, and show a notice.
     Copy(String),
     /// Apply what a failed request means for its profile: a rejected key stops polling, a rate limit pauses it.
     ReportError(ApiError),
-    /// Go somewhere.
+    /// Go to a destination.
     Go(Destination),
     /// Begin a change of the selected deployment or revision.
     Change(Action),
-    /// Do something with the stream that is shown.
+    /// Run a command on the current stream.
     Stream(StreamCommand),
     /// Mark a thread's active run, or this one, as being cancelled wherever it is shown.
     NoteCancelling(ThreadRef, Option<String>),
-    /// The stream's pane was left for the lists behind it; the thread is selected in them.
+    /// Return from the stream to the lists behind it, and select this thread there.
     LeaveStream(Option<String>),
-    /// Read the thread that is shown again.
+    /// Refresh the current thread.
     RefreshThread,
     /// Change the modes of a stream, by its number.
     SetModes(u64, Vec<String>),
-    /// Type the filter or the search of the component.
+    /// Open the prompt for the component's filter or search.
     BeginTyping,
     /// Handle an action as if its key had been pressed in that context.
     Do(Context, Action),
@@ -50,28 +50,28 @@ pub enum Request {
     Prefer(Pref),
     /// Use these profiles from now on.
     UseProfiles(Vec<Profile>),
-    /// Define a profile by its text, and close its editor where the text is right.
+    /// Define a profile from its text, and close its editor if the text is valid.
     DefineProfile(String),
-    /// Do something with a profile.
+    /// Apply an action to a profile.
     Profile(ProfileRequest),
-    /// The clock of a server was found to be another one than before.
+    /// Adjust the times of logs, because the offset of a server's clock has changed.
     AdjustClocks,
-    /// Start every poll again.
+    /// Restart every poll.
     RestartPolls,
-    /// Leave the dashboard.
+    /// Quit the dashboard.
     Quit,
 }
 
-/// What can be done with the stream that is shown by a command, with its argument.
+/// A command on the current stream, with its argument.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StreamCommand {
     /// Record it: a file, or `off`.
     Record(String),
     /// Replay it, or open a recording.
     Replay(String),
-    /// Open it again from its start.
+    /// Reopen it from its start.
     Reopen,
-    /// Write its view to a file.
+    /// Export its view to a file.
     Export(String),
 }
 
@@ -88,12 +88,12 @@ pub enum Pref {
     Wrap(bool),
     /// How the times of a stream are shown.
     Timestamps(Timestamps),
-    /// Whose the mouse is.
+    /// Who handles the mouse.
     Mouse(Mouse),
     Theme(String),
-    /// The theme that is shown while it is chosen.
+    /// The theme previewed while one is chosen.
     Preview(Option<String>),
-    /// A line that was typed after `:`.
+    /// A new line of the command history.
     Line(String),
 }
 
@@ -103,20 +103,20 @@ impl From<Pref> for Request {
     }
 }
 
-/// What can be done with a profile, by its name.
+/// An action on a profile, by its name.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProfileRequest {
-    /// Use it beside the others once it was reached, or no longer.
+    /// Use it beside the others once a test has reached it, or stop using it.
     ToggleUse(String),
-    /// Try whether its servers can be reached, and then use it or not.
+    /// Test whether its servers can be reached, and what follows if they can.
     Try(String, Then),
-    /// Try it; where its newest definition is not in force yet, to use it.
+    /// Test it, and use its newest definition if that is not in use yet.
     Test(String),
-    /// Use it though its servers could not be reached.
+    /// Use it although its servers could not be reached.
     UseAnyway(String),
     /// Edit it, or a new one.
     Edit(Option<String>),
-    /// Find out what the configuration file would be with what was typed.
+    /// Draft the configuration file with the unsaved edits.
     DraftFile,
 }
 
@@ -126,7 +126,7 @@ impl From<ProfileRequest> for Request {
     }
 }
 
-/// What can be shown.
+/// A screen, dialog or pane to open.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Route {
     /// A JSON document.
@@ -135,13 +135,13 @@ pub enum Route {
         /// The document.
         text: Arc<str>,
     },
-    /// A record, read from its server first.
+    /// A record, which is loaded from its server first.
     Record(Described),
-    /// A list beside the deployments, of a profile; the text names what it is a part of.
+    /// A list of resources of a profile; the text names their owner, if they have one.
     List(Collection, Arc<str>, String),
     /// An entry of the journal.
     Entry(Box<Sent>),
-    /// A document to edit, with the text to begin from. A draft of it that was left is restored.
+    /// A document to edit, with its initial text. An unfinished draft on the same subject is restored.
     Edit(Subject, String),
     /// The preview of a change on a profile's control plane.
     Change(Arc<str>, Box<Intent>),
@@ -149,8 +149,7 @@ pub enum Route {
     ThreadAction(ServerRef, Box<ThreadIntent>),
     /// An authentication, before it is sent.
     SignIn(Arc<str>, Box<AuthAuthenticateRequest>),
-    /// The explanation of a revision: its deployment's name, that name on the command line, and the times it was seen to
-    /// spend in each status.
+    /// The explanation of a revision.
     Explanation {
         /// The revision.
         of: RevisionRef,
@@ -158,72 +157,73 @@ pub enum Route {
         name: String,
         /// The name of its deployment on the command line.
         address: String,
+        /// The observed times in each status.
         times: Vec<StatusTime>,
     },
     /// The differences between two revisions.
     Comparison {
-        /// Which ones.
+        /// The ids of the two revisions.
         title: String,
         /// The differences.
         changes: Vec<Change>,
     },
-    /// A deployment as a document to edit, read from its server first: its profile, id and name.
+    /// A deployment as a document to edit, which is loaded from its server first: its profile, id and name.
     DeploymentDocument(Arc<str>, Arc<str>, String),
     /// An agent server.
     Server(ServerRef),
-    /// A stream of the server that is open.
+    /// A stream of the open server.
     Stream(StreamTarget),
-    /// A run that was composed, on its server, with the modes that were chosen for it.
+    /// A composed run, with its server and the chosen modes.
     Run(ServerRef, Box<StreamTarget>, Vec<(&'static str, bool)>),
-    /// The answer to what a thread waits for; `true` with approval set wherever it is offered.
+    /// The card for answering a thread; `true` preselects approval where it is offered.
     Answer(AnswerFrom, bool),
-    /// The page of all profiles.
+    /// The profiles page.
     Profiles,
-    /// The journal of what was sent.
+    /// The journal of sent changes.
     Journal,
-    /// The checks of everything between the person and their deployments.
+    /// The doctor's report: checks of the configuration and connections.
     Doctor,
-    /// The table of all keys.
+    /// The table of all key bindings.
     Keys,
     /// A screen, by the name of the command that opens it.
     Screen(&'static str),
     /// The document of an authentication with a provider.
     Authenticate(Arc<str>, String),
-    /// A change of something beside the deployments of a profile.
+    /// A change of another resource of a profile than a deployment.
     Service(Arc<str>, Service),
-    /// The explanation of the thread that is shown.
+    /// The explanation of the current thread.
     Why,
     /// The modes of a stream, by its number.
     Modes(u64),
-    /// A new run on a server; the assistant that is listed for its thread runs where none is named.
+    /// The composer of a new run on this server. The default assistant is the one listed for its thread.
     ComposeOn(ServerRef, Origin),
     /// The command line, with a text.
     Palette(String),
-    /// A stream that is recorded in a file.
+    /// A recording.
     Recording(PathBuf),
-    /// A new run on the server that is open.
+    /// The composer of a new run on the open server.
     Compose(Origin),
-    /// Logs, in one view.
+    /// Logs, combined in one view.
     Logs(LogKind, Vec<LogRef>),
 }
 
-/// The requests of one call, in their order.
+/// The requests of one call, in order.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[must_use]
 pub struct Requests(Vec<Request>);
 
 impl Requests {
-    /// Nothing is asked for.
+    /// Returns no requests.
     pub fn none() -> Requests {
         Requests::default()
     }
 
-    /// A notice alone.
+    /// Returns a single notice.
     pub fn info(text: impl Into<String>) -> Requests {
         Request::Notify(false, text.into()).into()
     }
 
-    /// An error alone.
+    /// Returns a single error notice.
     pub fn error(text: impl Into<String>) -> Requests {
         Request::Notify(true, text.into()).into()
     }
@@ -243,13 +243,13 @@ impl Requests {
         self.0.extend(others.0);
     }
 
-    /// Adds a request behind these.
+    /// Appends a request.
     pub fn and(mut self, request: impl Into<Request>) -> Requests {
         self.push(request);
         self
     }
 
-    /// What the few actions ask for that work while a text is typed.
+    /// Returns the requests of the few actions that also work in a text field.
     pub fn while_typing(action: Action) -> Option<Requests> {
         match action {
             Action::QuitNow => Some(Request::Quit.into()),
@@ -259,7 +259,7 @@ impl Requests {
         }
     }
 
-    /// Shows any record as a JSON document.
+    /// Opens any record as a JSON document.
     pub fn inspect(title: String, record: &impl serde::Serialize) -> Requests {
         match serde_json::to_string(record) {
             Ok(text) => Route::Document { title, text: text.into() }.into(),

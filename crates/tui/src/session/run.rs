@@ -11,9 +11,9 @@ use runtail_api::{CancelAction, ThreadIntent};
 pub enum Where {
     /// On the thread that the composer was opened from.
     ThisThread,
-    /// On a thread made for it.
+    /// On a new thread.
     NewThread,
-    /// Without a thread: nothing is kept.
+    /// Without a thread; nothing is saved.
     Stateless,
 }
 
@@ -24,24 +24,24 @@ pub struct Origin {
     pub thread: Option<String>,
     /// The assistant to begin with: its id, or its graph.
     pub assistant: Option<String>,
-    /// Where the run is started at first; none means on the thread, if there is one.
+    /// The initial choice of where to start the run. `None` means on the thread, if there is one.
     pub place: Option<Where>,
-    /// What a new run on the thread means.
+    /// A warning about starting a run on the thread.
     pub warning: Option<Warning>,
 }
 
-/// What a person has to know before a run is started on a thread.
+/// A warning to show before a run is started on a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Warning {
-    /// It is waiting for an answer.
+    /// The thread is waiting for input.
     Waits,
-    /// It is interrupted, and may be waiting.
+    /// The thread is interrupted, and may be waiting for input.
     MayWait,
-    /// A run is active.
+    /// Another run is active.
     Active,
 }
 
-/// What a key that acts on a thread, or on a run of it, asks for.
+/// Returns the requests of an action on a thread, or on one of its runs.
 pub fn act_on_thread(thread: ThreadRef, run: Option<String>, action: Action) -> Requests {
     let ThreadRef { server, id: thread } = thread;
     let intent = match action {

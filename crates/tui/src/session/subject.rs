@@ -1,14 +1,14 @@
-//! What a document that is edited is about.
+//! The subject of an edited document.
 
 use runtail_core::model::Service;
 use std::sync::Arc;
 
-/// What a document is about.
+/// The subject of an edited document.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// A new deployment of a profile.
     CreateDeployment { profile: Arc<str> },
-    /// What is changed of a deployment.
+    /// Changes to a deployment.
     UpdateDeployment {
         profile: Arc<str>,
         /** The deployment's id. */
@@ -23,12 +23,12 @@ pub enum Subject {
     },
     /// A profile by its name, or a new one.
     Profile(Option<Arc<str>>),
-    /// What stands beside the deployments.
+    /// A change of another resource than a deployment.
     Service {
         profile: Arc<str>,
-        /** What is done. */
+        /** The change. */
         what: Service,
-        /** What it is done to, in words. */
+        /** The display name of the resource. */
         name: Arc<str>,
     },
 }

@@ -1,4 +1,4 @@
-//! What must be kept going, and what it reports.
+//! Subscriptions: the background tasks that the state needs, and their events.
 
 use super::refs::{RevisionRef, ServerRef, StreamTarget};
 use crate::widgets::jobs::{Part, Task};
@@ -9,21 +9,21 @@ use runtail_core::model::{Deployment, LogLine, Revision, Run, Thread, ThreadFact
 use runtail_stream::Item;
 use std::sync::Arc;
 
-/// What a subscription answers.
+/// An event of a subscription.
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant)]
 pub enum SubscriptionEvent {
-    /// A page of a profile's first list, while the others are still to come.
+    /// A page of a profile's first list, sent before the list is complete.
     Page(Vec<Deployment>),
     /// The deployments of a profile.
     Deployments {
-        /** As far as they could be read. */
+        /** The deployments that could be read. */
         result: Result<Listing<Deployment>, ApiError>,
-        /** Whether the reading broke off before the end. */
+        /** Whether reading failed before the end of the list. */
         torn: bool,
-        /** What the server's clock is ahead of ours. */
+        /** How far the server's clock is ahead of ours. */
         skew: SignedDuration,
-        /** When they are asked for again. */
+        /** When they are polled next. */
         next: NextPoll,
     },
     /// The newest revision of a deployment in the list.
@@ -34,52 +34,52 @@ pub enum SubscriptionEvent {
     },
     /// The revisions of a deployment.
     Revisions(Result<Revisions, ApiError>, NextPoll),
-    /// A revision that is watched.
+    /// A watched revision.
     Watched(Result<Revision, ApiError>, NextPoll),
     /// A deployment that is being deleted.
     Vanishing(Result<Deployment, ApiError>, NextPoll),
-    /// A look at a log.
+    /// New lines of a log.
     Lines {
-        /** The lines that are new, oldest first. */
+        /** The new lines, oldest first. */
         lines: Result<Vec<LogLine>, ApiError>,
-        /** The server may have more than could be read. */
+        /** Whether the server may have lines that could not be read. */
         incomplete: bool,
     },
     /// Threads of an agent server, newest first.
     Threads(Result<Vec<Thread>, ApiError>),
     /// The status of a listed thread.
     ThreadStatus {
-        /** The thread, and what the list said of it then. */
+        /** The thread, and its facts in the list when the status was requested. */
         of: WantedStatus,
-        /** Its status by all its records. */
+        /** Its status, from all its records. */
         status: Result<ThreadStatus, ApiError>,
     },
     /// Runs of a thread, newest first.
     Runs(Result<Vec<Run>, ApiError>),
     /// Items of a stream.
     Items(Vec<Item>),
-    /// Something went wrong while an authentication is waited for; it is waited on.
+    /// An error during the wait for an authentication. The wait continues.
     WaitTrouble(ApiError),
     /// The wait for an authentication ended.
     Waited(Result<AuthWaited, ApiError>),
-    /// A check of the doctor; nothing where no more will come.
+    /// A check of the doctor; `None` after the last one.
     Checked(Option<Box<Check>>),
-    /// A step of work that is done beside the screen.
+    /// The progress of a background job.
     Worked(Part),
 }
 
-/// When a poll will be made again.
+/// When a poll sends its next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextPoll {
     /// At this time.
     At(Timestamp),
-    /// Not at all: the newest revision was not final after the configured time.
+    /// Never: the newest revision was still in progress after the configured time limit.
     GaveUp,
-    /// Not until somebody acts: the key was refused.
+    /// Not until the user refreshes, for example because the key was rejected.
     Stopped,
 }
 
-/// A start of the polls: another epoch is another start, and answers of older ones are dropped.
+/// Counts the starts of a subscription: a new epoch restarts it, and the events of older ones are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Epoch(pub u64);
 
@@ -93,18 +93,18 @@ impl Epoch {
     }
 }
 
-/// Names a subscription. The runtime starts what is new in the set and stops what is gone.
+/// Identifies a subscription. The runtime starts new ones and stops those that are no longer needed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SubscriptionId {
     /// The deployments of a profile.
     Deployments(Arc<str>),
     /// The newest revisions of a profile's deployments, one by one.
     Newest(Arc<str>),
-    /// A revision that is watched.
+    /// A watched revision.
     Watch(RevisionRef),
     /// A deployment of a profile that is being deleted, until it is gone.
     Vanish(Arc<str>, Arc<str>),
-    /// A log: the number of its view in this session, and of the log in it.
+    /// A log: the number of its view in this session, and its index in the view.
     Log(u64, usize),
     /// The revisions of a deployment of a profile.
     Revisions(Arc<str>, Arc<str>),
@@ -118,107 +118,107 @@ pub enum SubscriptionId {
     Stream(u64),
     /// The wait for an authentication, by its number in this session.
     Wait(u64),
-    /// A look of the doctor, by its number in this session.
+    /// The checks of a doctor's report, by its number in this session.
     Doctor(u64),
-    /// Work that is done beside the screen, by its number in this session.
+    /// A background job, by its number in this session.
     Work(u64),
 }
 
-/// Something to be kept going while the screen needs it.
+/// A background task that runs while the state needs it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subscription {
-    /// Its name.
+    /// The subscription's id.
     pub key: SubscriptionId,
-    /// Another epoch is another start.
+    /// A new epoch restarts it.
     pub epoch: Epoch,
-    /// How many rows a list asks for; another number is another start too.
+    /// Number of rows that a list requests. A new number restarts it.
     pub limit: usize,
-    /// What it needs beside its name.
+    /// Its fixed inputs.
     pub what: SubscriptionKind,
-    /// What it is told while it goes on.
+    /// Its parameters, which can change while it runs.
     pub wish: SubscriptionParams,
 }
 
 impl Subscription {
-    /// A subscription at the usual pace.
+    /// Creates a subscription at the usual pace.
     pub fn new(key: SubscriptionId, epoch: Epoch, what: SubscriptionKind) -> Subscription {
         Subscription { key, epoch, limit: 0, what, wish: SubscriptionParams::default() }
     }
 
-    /// Asks for that many rows.
+    /// Sets the number of rows to request.
     pub fn with_limit(mut self, limit: usize) -> Subscription {
         self.limit = limit;
         self
     }
 }
 
-/// What a subscription needs beside its name.
+/// The fixed inputs of a subscription, besides its id.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum SubscriptionKind {
-    /// Nothing.
+    /// The id is enough.
     #[default]
     Name,
     /// A stream of an agent server.
     Stream(ServerRef, StreamTarget),
     /// A log of a profile's deployment.
     Log(Arc<str>, LogScope, LogFilter),
-    /// The authentication of a profile that is waited for, by the server's id.
+    /// An authentication: its profile, and the server's id of it.
     Wait(Arc<str>, String),
-    /// The profiles that the doctor looks at.
+    /// The profiles that the doctor checks.
     Profiles(Vec<Arc<str>>),
-    /// What is to be worked on.
+    /// A background job.
     Work(Task),
 }
 
-/// What a subscription is told while it goes on.
+/// The parameters of a running subscription. A change reaches the task without a restart.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SubscriptionParams {
-    /// How often to ask.
+    /// How often to poll.
     pub pace: Pace,
-    /// Which newest revisions to ask for, the most wanted first.
+    /// The newest revisions to request, most important first.
     pub newest: Arc<[Wanted]>,
-    /// Which threads' statuses to read, the most wanted first.
+    /// The threads whose status to read, most important first.
     pub statuses: Arc<[WantedStatus]>,
     /// The modes of a stream.
     pub modes: Vec<String>,
-    /// A stream is to wait: its recording is behind.
+    /// Whether a stream must wait because its recording is behind.
     pub hold: bool,
-    /// Runs are read even where that takes their events away from other readers. Read when the stream starts.
+    /// Whether to read runs even if that takes their events away from other readers. Only read when the stream starts.
     pub is_shared: bool,
-    /// The runs of the thread that were started here: ours to read.
+    /// The runs of the thread that were started in this session, which may always be read.
     pub own_runs: Vec<String>,
-    /// How often a person asked for the thread's newest snapshot.
+    /// Incremented to request a new snapshot of the thread.
     pub refreshes: u64,
 }
 
-/// How often a poll asks: fast while something moves, slow when nobody looks.
+/// How often to poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
 pub enum Pace {
-    /// Nobody looks.
+    /// The window is not focused, and nothing is in progress.
     Slow,
-    /// Nothing moves.
+    /// The window is focused and nothing is in progress, or the reverse.
     #[default]
     Usual,
-    /// Something moves, and somebody looks or asked to be told.
+    /// Something is in progress, and the window is focused or the user watches it.
     Fast,
 }
 
-/// A newest revision that the list wants to know.
+/// A newest revision that the deployments list needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     pub deployment: Arc<str>,
     /// Its newest revision.
     pub revision: Arc<str>,
-    /// It is known, and on its way: to be asked for again and again.
+    /// Whether it is known to be in progress, so that it is polled.
     pub moving: bool,
-    /// Its row is on the screen.
+    /// Whether its row is visible.
     pub seen: bool,
 }
 
-/// A thread of a list whose status is to be read.
+/// A listed thread whose status is needed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WantedStatus {
     pub thread: Arc<str>,
-    /// What the list says of it: read again when that changes.
+    /// Its facts in the list. When they change, the status is read again.
     pub facts: Arc<ThreadFacts>,
 }

@@ -1,4 +1,4 @@
-//! What features tell each other of a thread.
+//! The parts of a thread's state that features share.
 
 use super::msg::{ServerRef, StreamTarget, ThreadRef};
 use crate::widgets::line::Line;
@@ -8,16 +8,16 @@ use runtail_core::model::{Again, Question, ThreadStatus};
 use runtail_stream::RunTerms;
 use runtail_stream::projection::Status;
 
-/// The thread of the stream that is shown.
+/// The thread of the current stream.
 pub struct ThreadView<'a> {
     pub server: &'a ServerRef,
-    /// Its id, where it is known.
+    /// Its id, if known.
     pub thread_id: Option<&'a str>,
     /// Its status, at the point in time that is shown.
     pub status: &'a ThreadStatus,
-    /// That in a few words.
+    /// The status in a few words.
     pub badge: Line,
-    /// What the server's records say of it.
+    /// The status according to the server's records.
     pub records: &'a Status,
     /// What a retry would do.
     pub again: Again,
@@ -27,30 +27,30 @@ pub struct ThreadView<'a> {
     pub last_event_at: Option<Timestamp>,
 }
 
-/// What is known of the modes of an open stream.
+/// An open stream and its modes.
 pub struct ModesView {
-    /// What the stream is of.
+    /// The target of the stream.
     pub target: StreamTarget,
     pub thread_id: Option<String>,
     pub run_id: Option<String>,
     pub server: ServerRef,
-    /// Whether it goes on.
+    /// Whether it is still open.
     pub is_open: bool,
-    /// The modes that are wanted; none means all.
+    /// The requested modes; empty for all.
     pub wanted: Vec<String>,
     /// The modes that the run was started with, once they are known.
     pub terms: Option<RunTerms>,
 }
 
-/// What an answer to a thread begins from.
+/// Where the questions of an answer card come from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnswerFrom {
-    /// Its records, which have to be read first: rows of some lists don't say whether a thread waits.
+    /// The thread's records, which must be loaded first: some lists don't show whether a thread waits for input.
     Server(ThreadRef),
-    /// Its records.
+    /// The loaded records of the thread.
     Loaded(ThreadRef, Box<LoadedThread>),
-    /// The questions that its stream told of, and the assistant that ran.
+    /// The questions in the thread's stream, and the assistant that ran.
     Stream(ThreadRef, Vec<Question>, Option<String>),
-    /// No answer is awaited: its status, and whether the server keeps an answer that the graph rejected.
+    /// The thread doesn't wait for an answer: its status, and whether the server keeps an answer that the graph rejected.
     Nothing(ThreadRef, Box<ThreadStatus>, bool),
 }

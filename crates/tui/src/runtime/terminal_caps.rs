@@ -1,4 +1,4 @@
-//! What the terminal can do, as far as anybody can tell without asking it.
+//! The terminal's capabilities, as far as the environment shows them. The terminal itself is not queried.
 
 use runtail_api::doctor::{Check, Fault};
 use std::fmt;
@@ -8,51 +8,51 @@ use std::sync::Arc;
 /// The smallest terminal that shows everything.
 const SMALLEST: (u16, u16) = (80, 24);
 
-/// Looks at this machine each time it is asked to; what it looks at only the command line knows.
+/// The doctor's checks of this machine. The command line provides them, because they depend on its options.
 #[derive(Clone, Default)]
-pub struct Surroundings(Option<Arc<dyn Fn() -> Vec<Check> + Send + Sync>>);
+pub struct Environment(Option<Arc<dyn Fn() -> Vec<Check> + Send + Sync>>);
 
-impl Surroundings {
-    /// With this way to look.
-    pub fn new(look: impl Fn() -> Vec<Check> + Send + Sync + 'static) -> Surroundings {
-        Surroundings(Some(Arc::new(look)))
+impl Environment {
+    /// Creates an environment from a function that runs the checks.
+    pub fn new(checks: impl Fn() -> Vec<Check> + Send + Sync + 'static) -> Environment {
+        Environment(Some(Arc::new(checks)))
     }
 
-    /// What there is to say now.
-    pub fn look(&self) -> Vec<Check> {
-        self.0.as_ref().map(|look| look()).unwrap_or_default()
+    /// Runs the checks.
+    pub fn check(&self) -> Vec<Check> {
+        self.0.as_ref().map(|checks| checks()).unwrap_or_default()
     }
 }
 
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for Environment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Surroundings")
+        f.write_str("Environment")
     }
 }
 
-/// What is known of the terminal.
+/// The process's terminal.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Terminal {
-    /// Whether stdin is one.
+    /// Whether stdin is a terminal.
     pub stdin: bool,
-    /// Whether stdout is one.
+    /// Whether stdout is a terminal.
     pub stdout: bool,
     /// Columns and rows.
     pub size: Option<(u16, u16)>,
 }
 
 impl Terminal {
-    /// That of this process.
+    /// Returns the terminal of this process.
     pub fn here() -> Terminal {
         let (stdin, stdout) = (std::io::stdin().is_terminal(), std::io::stdout().is_terminal());
         Terminal { stdin, stdout, size: crossterm::terminal::size().ok().filter(|_| stdin || stdout) }
     }
 }
 
-/// Looks at the terminal and at what the environment says of it.
-pub fn abilities(terminal: Terminal, env: impl Fn(&str) -> Option<String>) -> Vec<Check> {
+/// Checks the terminal and the environment variables that describe it.
+pub fn terminal_checks(terminal: Terminal, env: impl Fn(&str) -> Option<String>) -> Vec<Check> {
     let get = |name: &str| env(name).filter(|value| !value.is_empty());
-    vec![screen(terminal, &get), colours(&get), characters(&get), clipboard(&get)]
+    vec![screen(terminal, &get), colors(&get), characters(&get), clipboard(&get)]
 }
 
 fn screen(terminal: Terminal, get: &impl Fn(&str) -> Option<String>) -> Check {
@@ -65,21 +65,21 @@ fn screen(terminal: Terminal, get: &impl Fn(&str) -> Option<String>) -> Check {
     let inside = if inside.is_empty() { String::new() } else { format!(", within {}", inside.join(" and ")) };
     let size = terminal.size.map(|(w, h)| format!(", {w}x{h}")).unwrap_or_default();
     let found = format!("{shown}{size}{inside}");
-    let none = match (terminal.stdin, terminal.stdout) {
+    let problem = match (terminal.stdin, terminal.stdout) {
         (true, true) => None,
         (false, true) => Some("stdin is not a terminal"),
         (true, false) => Some("stdout is not a terminal"),
         (false, false) => Some("neither stdin nor stdout is a terminal"),
     };
-    if let Some(none) = none {
-        return Check::skipped(name, format!("{none}, so the dashboard can't be opened here; commands work"));
+    if let Some(problem) = problem {
+        return Check::skipped(name, format!("{problem}, so the dashboard can't be opened here; commands work"));
     }
     match (kind.as_deref(), terminal.size) {
         (Some("dumb"), _) => Check::bad(Fault::Configuration, name, found)
             .likely("TERM is a terminal without cursor movement")
             .to_do("open a real terminal for the dashboard; commands work here"),
         (None, _) if cfg!(unix) => {
-            Check::warn(name, found).likely("a shell without a login").to_do("export TERM=xterm-256color")
+            Check::warn(name, found).likely("not a login shell").to_do("export TERM=xterm-256color")
         }
         (_, Some((w, h))) if w < SMALLEST.0 || h < SMALLEST.1 => {
             let wanted = format!("at least {}x{} is needed", SMALLEST.0, SMALLEST.1);
@@ -89,9 +89,9 @@ fn screen(terminal: Terminal, get: &impl Fn(&str) -> Option<String>) -> Check {
     }
 }
 
-/// The dashboard needs no more than the sixteen colours that every terminal has, and can do without them.
-fn colours(get: &impl Fn(&str) -> Option<String>) -> Check {
-    let name = "colours";
+/// Always a success, because the dashboard only needs the 16 basic colors, and works without them.
+fn colors(get: &impl Fn(&str) -> Option<String>) -> Check {
+    let name = "colors";
     if get("NO_COLOR").is_some() {
         return Check::good(name, "none (NO_COLOR is set); glyphs and words are used instead");
     }
@@ -105,7 +105,7 @@ fn colours(get: &impl Fn(&str) -> Option<String>) -> Check {
 
 fn characters(get: &impl Fn(&str) -> Option<String>) -> Check {
     let name = "characters";
-    // The first that is set is what counts (POSIX, locale).
+    // POSIX: the first variable that is set takes precedence.
     let Some((variable, locale)) = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|v| Some((v, get(v)?))) else {
         return match cfg!(windows) {
             true => Check::good(name, "Unicode"),
@@ -126,7 +126,7 @@ fn characters(get: &impl Fn(&str) -> Option<String>) -> Check {
 fn clipboard(get: &impl Fn(&str) -> Option<String>) -> Check {
     let check = Check::skipped("clipboard", "copying uses OSC 52, whose support can't be detected");
     match get("TMUX") {
-        Some(_) => check.to_do("tmux passes it on with `set -g set-clipboard on`"),
+        Some(_) => check.to_do("in tmux, enable it with `set -g set-clipboard on`"),
         None => check,
     }
 }
@@ -137,13 +137,13 @@ mod tests {
     use runtail_api::doctor::State;
 
     fn with(terminal: Terminal, pairs: &[(&str, &str)]) -> Vec<Check> {
-        abilities(terminal, |name| pairs.iter().find(|(k, _)| *k == name).map(|(_, v)| v.to_string()))
+        terminal_checks(terminal, |name| pairs.iter().find(|(k, _)| *k == name).map(|(_, v)| v.to_string()))
     }
 
     const REAL: Terminal = Terminal { stdin: true, stdout: true, size: Some((120, 40)) };
 
     #[test]
-    fn a_good_terminal() {
+    fn a_capable_terminal() {
         let pairs =
             [("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), ("LANG", "pl_PL.utf8"), ("TMUX", "/tmp/x,1")];
         let checks = with(REAL, &pairs);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn poor_ones() {
+    fn a_limited_terminal() {
         let dumb = with(REAL, &[("TERM", "dumb"), ("NO_COLOR", "1"), ("LC_ALL", "C"), ("LANG", "C.UTF-8")]);
         assert_eq!(dumb[0].fault(), Some(Fault::Configuration));
         assert!(dumb[1].found.starts_with("none"));

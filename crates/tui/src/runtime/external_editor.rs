@@ -5,10 +5,11 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Most bytes of an edited text: a specification or a profile has a few thousand.
+/// Maximum size of an edited text in bytes. Specifications and profiles have a few thousand.
 const MAX_TEXT: u64 = 4 << 20;
 
-/// Lets the person's own editor change a text, and waits for its end. The terminal must have been given back before.
+/// Opens a text in the user's editor, waits until the editor exits, and returns the edited text. The terminal must have
+/// been restored before.
 pub fn edit(text: &str) -> Result<String, String> {
     let editor =
         ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.trim().is_empty()));
@@ -16,7 +17,7 @@ pub fn edit(text: &str) -> Result<String, String> {
         return Err("Set VISUAL or EDITOR to choose your editor.".into());
     };
     let file = Scratch::new(text).map_err(|e| format!("Couldn't create a file for the editor: {e}"))?;
-    // As git and crontab do it: the variable may hold options, so a shell reads it; the file's name is an argument.
+    // As in git and crontab: the variable may contain options, so a shell parses it; the file name is an argument.
     let status = Command::new("sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("sh").arg(&file.0).status();
     match status {
         Ok(status) if status.success() => read(&file.0),
@@ -25,7 +26,7 @@ pub fn edit(text: &str) -> Result<String, String> {
     }
 }
 
-/// Reads what the editor left.
+/// Reads the edited file.
 fn read(path: &Path) -> Result<String, String> {
     let refused = |why: &str| format!("The edited text can't be read: {why}. Nothing was changed.");
     let file = runtail_core::config::files::open(path).map_err(|e| refused(&e.to_string()))?;
@@ -56,7 +57,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Ignored: there is nobody to report it to, and the file has no secrets.
+        // An error is ignored: it can't be reported from here, and the file contains no secrets.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_huge_text_is_refused_and_not_read() {
+    fn a_text_that_is_too_large_is_rejected_without_reading_it() {
         let file = Scratch::new("é").unwrap();
         assert_eq!(read(&file.0), Ok("é".into()));
         OpenOptions::new().write(true).open(&file.0).unwrap().set_len(1 << 40).unwrap();

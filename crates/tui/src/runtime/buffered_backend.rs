@@ -1,4 +1,4 @@
-//! What a frame puts on the terminal: all of it in one piece, and nothing at all where nothing changed.
+//! A terminal backend that writes each frame in one piece, and writes nothing for a frame without changes.
 
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::queue;
@@ -8,40 +8,39 @@ use ratatui::buffer::Cell;
 use ratatui::layout::{Position, Size};
 use std::io::{self, Write};
 
-/// Where frames are drawn before they go to the terminal.
+/// Collects a frame before it is written to the terminal.
 ///
-/// ratatui's own backend writes its attributes and its cursor with every frame, and a large one in many pieces, since
-/// stdout buffers a kilobyte: it would wake the terminal even for frames that change nothing.
-pub struct Sheet<W: Write> {
-    /// What the frame that is being drawn changes, as the terminal is told it.
+/// ratatui's own backend writes attributes and the cursor with every frame, which wakes the terminal even if nothing has
+/// changed. It also writes a large frame in many pieces, because stdout has a buffer of a kilobyte.
+pub struct BufferedBackend<W: Write> {
+    /// The escape sequences for the changes of the frame being drawn.
     cells: Vec<u8>,
-    /// Where the frame that is being drawn has its cursor.
+    /// The cursor position of the frame being drawn; `None` hides it.
     cursor: Option<Position>,
-    /// Where the terminal shows it; `None` where that is not known.
+    /// The cursor that the terminal shows; `None` if unknown.
     shown: Option<Option<Position>>,
     size: Size,
     out: W,
 }
 
-impl<W: Write> Sheet<W> {
-    /// An empty one, for a terminal of this size.
-    pub fn new(out: W, size: Size) -> Sheet<W> {
-        Sheet { cells: Vec::new(), cursor: None, shown: None, size, out }
+impl<W: Write> BufferedBackend<W> {
+    /// Creates a backend for a terminal of this size.
+    pub fn new(out: W, size: Size) -> BufferedBackend<W> {
+        BufferedBackend { cells: Vec::new(), cursor: None, shown: None, size, out }
     }
 
-    /// The next frames are for a terminal of this size. It is asked once a frame, so that what is drawn is as large as what
-    /// was laid out.
+    /// Sets the terminal's size for the next frames. The size is read once per frame, so that layout and drawing use the same.
     pub fn resize(&mut self, size: Size) {
         self.size = size;
     }
 
-    /// Somebody else wrote to the terminal.
-    pub fn forget(&mut self) {
+    /// Forgets the state of the cursor, because other code has written to the terminal.
+    pub fn invalidate_cursor(&mut self) {
         self.shown = None;
     }
 }
 
-impl<W: Write> Backend for Sheet<W> {
+impl<W: Write> Backend for BufferedBackend<W> {
     type Error = io::Error;
 
     fn draw<'a, I>(&mut self, content: I) -> io::Result<()>
@@ -60,12 +59,12 @@ impl<W: Write> Backend for Sheet<W> {
         Ok(())
     }
 
-    /// ratatui says where right after.
+    /// Does nothing: ratatui sets the position right after.
     fn show_cursor(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// As far as it is known here; nobody asks.
+    /// Returns the last position that was set, without querying the terminal.
     fn get_cursor_position(&mut self) -> io::Result<Position> {
         Ok(self.cursor.unwrap_or_default())
     }
@@ -91,7 +90,7 @@ impl<W: Write> Backend for Sheet<W> {
         Ok(WindowSize { columns_rows: self.size, pixels: Size::default() })
     }
 
-    /// Shows the frame, which the terminal does as a whole.
+    /// Writes the frame, which the terminal shows all at once.
     fn flush(&mut self) -> io::Result<()> {
         if self.cells.is_empty() && self.shown == Some(self.cursor) {
             return Ok(());
@@ -117,11 +116,11 @@ mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
 
-    /// What a terminal was given, piece by piece.
+    /// Records each write to the terminal.
     #[derive(Default, Clone)]
-    struct Wire(Rc<RefCell<Vec<String>>>);
+    struct RecordedWrites(Rc<RefCell<Vec<String>>>);
 
-    impl Write for Wire {
+    impl Write for RecordedWrites {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.borrow_mut().push(String::from_utf8_lossy(bytes).into_owned());
             Ok(bytes.len())
@@ -133,9 +132,9 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_one_piece_and_one_that_changed_nothing_is_none() {
-        let wire = Wire::default();
-        let mut terminal = Terminal::new(Sheet::new(wire.clone(), Size::new(140, 40))).unwrap();
+    fn a_frame_is_one_write_and_an_unchanged_frame_none() {
+        let writes = RecordedWrites::default();
+        let mut terminal = Terminal::new(BufferedBackend::new(writes.clone(), Size::new(140, 40))).unwrap();
         let mut draw = |text: &str, cursor: Option<(u16, u16)>| {
             let drawn = terminal.draw(|frame| {
                 for y in 0..40 {
@@ -146,14 +145,14 @@ mod tests {
                 }
             });
             drawn.unwrap();
-            std::mem::take(&mut *wire.0.borrow_mut())
+            std::mem::take(&mut *writes.0.borrow_mut())
         };
         let first = draw("a", None);
         assert_eq!(first.len(), 1);
         assert!(first[0].starts_with("\x1b[?2026h") && first[0].ends_with("\x1b[?25l\x1b[?2026l"), "{first:?}");
         assert_eq!(first[0].matches('a').count(), 140 * 40);
         assert_eq!(draw("a", None), [""; 0]);
-        // A cursor alone is a change, and where it stands too.
+        // Showing or moving the cursor is a change.
         assert_eq!(draw("a", Some((3, 4))), ["\x1b[?2026h\x1b[?25h\x1b[5;4H\x1b[?2026l"]);
         assert_eq!(draw("a", Some((3, 4))), [""; 0]);
         assert_eq!(draw("a", Some((4, 4))), ["\x1b[?2026h\x1b[?25h\x1b[5;5H\x1b[?2026l"]);
@@ -163,19 +162,19 @@ mod tests {
     }
 
     #[test]
-    fn another_size_and_what_others_wrote_are_drawn_over() {
-        let wire = Wire::default();
-        let mut terminal = Terminal::new(Sheet::new(wire.clone(), Size::new(10, 2))).unwrap();
-        let mut draw = |act: fn(&mut Terminal<Sheet<Wire>>)| {
+    fn a_resize_redraws_all_and_an_unknown_cursor_is_set_again() {
+        let writes = RecordedWrites::default();
+        let mut terminal = Terminal::new(BufferedBackend::new(writes.clone(), Size::new(10, 2))).unwrap();
+        let mut draw = |act: fn(&mut Terminal<BufferedBackend<RecordedWrites>>)| {
             act(&mut terminal);
             terminal.draw(|frame| frame.buffer_mut().set_string(0, 0, "text", ratatui::style::Style::new())).unwrap();
-            std::mem::take(&mut *wire.0.borrow_mut())
+            std::mem::take(&mut *writes.0.borrow_mut())
         };
         assert_eq!(draw(|_| {}).len(), 1);
         let smaller = draw(|terminal| terminal.backend_mut().resize(Size::new(8, 2)));
         assert!(smaller.len() == 1 && smaller[0].contains("\x1b[2J") && smaller[0].contains("text"), "{smaller:?}");
         assert_eq!(draw(|_| {}), [""; 0]);
-        // The cursor may have been shown meanwhile.
-        assert_eq!(draw(|terminal| terminal.backend_mut().forget()), ["\x1b[?2026h\x1b[?25l\x1b[?2026l"]);
+        // Other code may have shown the cursor meanwhile.
+        assert_eq!(draw(|terminal| terminal.backend_mut().invalidate_cursor()), ["\x1b[?2026h\x1b[?25l\x1b[?2026l"]);
     }
 }
