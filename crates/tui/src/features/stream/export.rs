@@ -31,14 +31,14 @@ impl Format {
 
     /// Returns the format that the extension of a path implies.
     fn of_path(path: &str) -> Format {
-        match path.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).as_deref() {
+        match path.rsplit_once('.').map(|(_, extension)| extension.to_ascii_lowercase()).as_deref() {
             Some("jsonl" | "ndjson") => Format::Jsonl,
             Some("md" | "markdown") => Format::Markdown,
             _ => Format::Text,
         }
     }
 
-    fn ending(self) -> &'static str {
+    fn extension(self) -> &'static str {
         match self {
             Format::Text => "txt",
             Format::Jsonl => "jsonl",
@@ -62,8 +62,8 @@ pub struct Export {
     /// The last event written.
     after: Seq,
     entries: u64,
-    /// The newest event on screen when the export began. The export fails if time travel goes before it.
-    moment: Seq,
+    /// The newest event on screen when the export began. The export fails if time travel moves before it.
+    newest: Seq,
     finishing: bool,
 }
 
@@ -82,7 +82,6 @@ impl Part {
         self.add(Chunk::Text(text.into()));
     }
 
-    /// Adds a chunk.
     pub fn add(&mut self, chunk: Chunk) {
         self.size += match &chunk {
             Chunk::Text(text) => text.len(),
@@ -107,7 +106,7 @@ pub fn proposed_path(session: &Session, viewer: &Viewer, format: Format) -> Stri
     let id: String = id.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(8).collect();
     let view = viewer.view().title().to_lowercase();
     let at = session.now.to_zoned(session.settings.tz.clone()).strftime("%H%M%S").to_string();
-    format!("runtail-{view}-{id}-{at}.{}", format.ending())
+    format!("runtail-{view}-{id}-{at}.{}", format.extension())
 }
 
 impl StreamState {
@@ -150,7 +149,7 @@ impl StreamState {
             end,
             after: Seq::START,
             entries: 0,
-            moment: viewer.tape.last_seq(),
+            newest: viewer.tape.last_seq(),
             finishing: false,
         });
         Effect::File(number, FileStep::Create(path)).into()
@@ -167,15 +166,15 @@ impl StreamState {
             Ok(size) => size,
             Err(why) => return Requests::error(format!("Couldn't write {path}: {why}")),
         };
-        let what = export.view.title().to_lowercase();
+        let name = export.view.title().to_lowercase();
         if export.finishing {
             let entries =
                 format!("{} {}", count(export.entries), if export.entries == 1 { "entry" } else { "entries" });
-            return Requests::info(format!("Wrote {what}, {entries}, {}, to {path}", bytes(size)));
+            return Requests::info(format!("Wrote {name}, {entries}, {}, to {path}", bytes(size)));
         }
         let viewer = self.tabs.all().iter().find(|viewer| viewer.id == export.stream);
-        let is_there = |viewer: &&Viewer| viewer.tape.last_seq() >= export.moment;
-        let Some(viewer) = viewer.filter(is_there) else {
+        let still_shows_it = |viewer: &&Viewer| viewer.tape.last_seq() >= export.newest;
+        let Some(viewer) = viewer.filter(still_shows_it) else {
             let why = if viewer.is_some() { "time travel moved to an earlier event" } else { "its stream was closed" };
             let text = format!("{path} is incomplete: {why} after {} entries.", count(export.entries));
             return Requests::error(text).and(Effect::File(number, FileStep::Finish));

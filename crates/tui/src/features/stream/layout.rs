@@ -4,9 +4,9 @@ use super::viewer::{View, Viewer};
 use crate::widgets::area::{Area, below};
 
 /// Minimum width to place two views side by side; narrower panes stack them.
-const BESIDE: u16 = 100;
+const MIN_WIDTH_SIDE_BY_SIDE: u16 = 100;
 /// Minimum height for two views.
-const TALL: u16 = 12;
+const MIN_HEIGHT_STACKED: u16 = 12;
 
 /// The area of one view on screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,11 +22,11 @@ pub struct Half {
 /// Returns the areas of a stream's views in the rows of its pane.
 pub fn halves(area: Area, viewer: &Viewer) -> Vec<Half> {
     let shown = viewer.shown();
-    let beside = area.w >= BESIDE;
-    if shown.len() < 2 || (!beside && area.h < TALL) {
+    let side_by_side = area.w >= MIN_WIDTH_SIDE_BY_SIDE;
+    if shown.len() < 2 || (!side_by_side && area.h < MIN_HEIGHT_STACKED) {
         return vec![Half { view: viewer.view(), focused: true, head: None, rows: area }];
     }
-    let parts = if beside {
+    let parts = if side_by_side {
         let left = area.w / 2;
         [Area { w: left, ..area }, Area { x: area.x + left, w: area.w - left, ..area }]
     } else {

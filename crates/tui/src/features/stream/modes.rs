@@ -11,9 +11,9 @@ use crate::widgets::line::{Line, Tone, wrap};
 use runtail_stream::{Item, RUN_MODES, RunTerms, THREAD_MODES, Target, reopening_refused};
 
 /// The default modes of a thread stream.
-const OF_A_THREAD: [&str; 2] = ["run_modes", "state_update"];
+const THREAD_DEFAULTS: [&str; 2] = ["run_modes", "state_update"];
 /// The width of a mode's name in the dialog, in columns.
-const NAMES: usize = 16;
+const NAME_WIDTH: usize = 16;
 
 /// The modes of one stream.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -23,8 +23,8 @@ pub struct StreamModes {
     /// The terms that the run was started with, once they are known.
     pub terms: Option<RunTerms>,
     /// The modes that the last connection requested.
-    in_force: Vec<String>,
-    /// Why other modes were not requested, until it is shown.
+    requested: Vec<String>,
+    /// Why the source refused a change of modes; cleared when it is shown.
     refused: Option<String>,
 }
 
@@ -34,25 +34,25 @@ impl StreamModes {
         let (wanted, terms) = match target {
             StreamTarget::Start { body, .. } => (Vec::new(), Some(RunTerms::of_request(body))),
             StreamTarget::Join { .. } | StreamTarget::Recording { .. } => (Vec::new(), None),
-            StreamTarget::Tail { .. } => (OF_A_THREAD.map(str::to_string).to_vec(), None),
+            StreamTarget::Tail { .. } => (THREAD_DEFAULTS.map(str::to_string).to_vec(), None),
         };
-        StreamModes { in_force: wanted.clone(), wanted, terms, refused: None }
+        StreamModes { requested: wanted.clone(), wanted, terms, refused: None }
     }
 
     /// Applies what the source reports about modes.
-    pub fn take(&mut self, item: &Item) {
+    pub fn on_item(&mut self, item: &Item) {
         match item {
             Item::Terms(terms) => self.terms = Some(terms.clone()),
             Item::ModesKept { why } => {
                 self.refused = Some(why.clone());
-                self.wanted.clone_from(&self.in_force);
+                self.wanted.clone_from(&self.requested);
             }
-            Item::Connecting { .. } => self.in_force.clone_from(&self.wanted),
+            Item::Connecting { .. } => self.requested.clone_from(&self.wanted),
             _ => {}
         }
     }
 
-    /// Returns once why the source kept its modes.
+    /// Takes the reason why the source kept its modes. The next call returns `None`.
     pub(crate) fn refusal(&mut self) -> Option<String> {
         self.refused.take()
     }
@@ -66,8 +66,8 @@ pub struct LastModes {
 }
 
 impl LastModes {
-    /// Gives a stream the modes that the last stream of its kind had. A new run gets the modes it is started with.
-    pub fn give(&self, viewer: &mut Viewer) {
+    /// Applies the last chosen modes to a stream of the same kind. A new run keeps the modes it is started with.
+    pub fn apply_to(&self, viewer: &mut Viewer) {
         let last = match viewer.target {
             StreamTarget::Start { .. } | StreamTarget::Recording { .. } => None,
             StreamTarget::Join { .. } => self.run.as_ref(),
@@ -79,6 +79,7 @@ impl LastModes {
     }
 }
 
+/// The dialog that selects the modes of a stream.
 #[derive(Debug, Clone)]
 pub struct ModesDialog {
     /// The number of the stream.
@@ -93,8 +94,8 @@ impl ModesDialog {
     /// Opens the dialog for a stream.
     pub fn new(stream: u64, view: &ModesView) -> ModesDialog {
         let choice = |name: &str| {
-            let is_wanted = view.wanted.is_empty() || view.wanted.iter().any(|wanted| wanted == name);
-            (name.to_string(), is_given(view, name) && is_wanted)
+            let is_selected = view.wanted.is_empty() || view.wanted.iter().any(|wanted| wanted == name);
+            (name.to_string(), is_available(view, name) && is_selected)
         };
         let known: &[&str] = if is_thread(&view.target) { &THREAD_MODES } else { &RUN_MODES };
         let mut choices: Vec<_> = known.iter().map(|name| choice(name)).collect();
@@ -107,7 +108,7 @@ impl ModesDialog {
 
     fn toggle(&mut self, cx: &Cx<'_>) -> Requests {
         let Some((name, on)) = self.choices.get_mut(self.at) else { return Requests::none() };
-        if cx.lookup.modes(self.stream).is_some_and(|view| is_given(&view, name)) {
+        if cx.lookup.modes(self.stream).is_some_and(|view| is_available(&view, name)) {
             *on = !*on;
             return Requests::none();
         }
@@ -120,14 +121,14 @@ impl ModesDialog {
             out.notify(false, "The stream is closed.");
             return out;
         };
-        if let Some(why) = refused(cx, &view) {
+        if let Some(why) = refusal_reason(cx, &view) {
             return Requests::error(format!("The modes are unchanged: {why}."));
         }
         let chosen: Vec<_> = self.choices.iter().filter(|(_, on)| *on).map(|(name, _)| name.clone()).collect();
         if chosen.is_empty() {
             return Requests::error("Choose at least one stream mode.");
         }
-        let all = self.choices.iter().all(|(name, on)| *on || !is_given(&view, name));
+        let all = self.choices.iter().all(|(name, on)| *on || !is_available(&view, name));
         // An empty list means all modes; an explicit list makes some servers filter more.
         let wanted = if all && !is_thread(&view.target) { Vec::new() } else { chosen };
         Requests::from(Request::Close).and(Request::SetModes(self.stream, wanted))
@@ -145,7 +146,7 @@ impl ModesDialog {
         };
         let mut lines: Vec<Line> = Vec::new();
         for (i, (name, on)) in self.choices.iter().enumerate() {
-            let is_given = is_given(&view, name);
+            let is_available = is_available(&view, name);
             let mut line = Line::of(Tone::Accent, if i == self.at { "▌" } else { " " });
             line.push(if *on { Tone::Accent } else { Tone::Dim }, if *on { "[x] " } else { "[ ] " });
             let tone = match (i == self.at, *on) {
@@ -153,12 +154,12 @@ impl ModesDialog {
                 (false, true) => Tone::Plain,
                 (false, false) => Tone::Dim,
             };
-            line.push(tone, &format!("{name:NAMES$}"));
-            line.push(Tone::Dim, if is_given { meaning(name) } else { "the run was not started with it" });
+            line.push(tone, &format!("{name:NAME_WIDTH$}"));
+            line.push(Tone::Dim, if is_available { meaning(name) } else { "the run was not started with it" });
             lines.push(line);
         }
         lines.push(Line::new());
-        for (tone, text) in words(cx, &view) {
+        for (tone, text) in notes(cx, &view) {
             lines.extend(wrap(&text, width.saturating_sub(1)).iter().map(|text| Line::of(tone, &format!(" {text}"))));
         }
         (format!("{of} on {}", view.server.name), lines)
@@ -195,42 +196,42 @@ impl Component for ModesDialog {
 }
 
 /// Returns why the modes of an open stream can't be changed, if that is known.
-fn refused(cx: &Cx<'_>, view: &ModesView) -> Option<String> {
+fn refusal_reason(cx: &Cx<'_>, view: &ModesView) -> Option<String> {
     if let StreamTarget::Start { on: Target::Stateless, .. } = view.target {
         return Some("a stateless run can't be joined again".into());
     }
     let kind = cx.lookup.server_info(&view.server)?.value.as_ref()?.kind;
-    let refused = reopening_refused(kind, view.terms.as_ref());
-    refused.filter(|_| view.is_open && !is_thread(&view.target)).map(str::to_string)
+    let reason = reopening_refused(kind, view.terms.as_ref());
+    reason.filter(|_| view.is_open && !is_thread(&view.target)).map(str::to_string)
 }
 
-/// Returns the notes above the choices.
-fn words(cx: &Cx<'_>, view: &ModesView) -> Vec<(Tone, String)> {
-    let mut words = Vec::new();
+/// Returns the notes below the choices.
+fn notes(cx: &Cx<'_>, view: &ModesView) -> Vec<(Tone, String)> {
+    let mut notes = Vec::new();
     match &view.terms {
-        _ if is_thread(&view.target) => words
+        _ if is_thread(&view.target) => notes
             .push((Tone::Dim, "Each run sends the modes it was started with; run_modes includes all of them.".into())),
         Some(terms) => {
             let subgraphs = if terms.subgraphs { "with subgraphs" } else { "without subgraphs" };
             let text =
                 format!("The run was started with {}, {subgraphs}. It can't send other modes.", terms.modes.join(", "));
-            words.push((Tone::Dim, text));
+            notes.push((Tone::Dim, text));
             if !terms.resumable {
                 let text = "It is not resumable: events sent during the reconnect are lost.";
-                words.push((Tone::Dim, text.into()));
+                notes.push((Tone::Dim, text.into()));
             }
         }
-        None => words.push((
+        None => notes.push((
             Tone::Dim,
             "The run's own modes are unknown; it can't send modes that it was not started with.".into(),
         )),
     }
-    match (refused(cx, view), view.is_open) {
-        (Some(why), _) => words.push((Tone::Bad, format!("✗ Can't change the modes: {why}."))),
-        (None, true) => words.push((Tone::Plain, "Reconnects at the current position.".into())),
-        (None, false) => words.push((Tone::Plain, "The stream has ended; it will be reloaded from the start.".into())),
+    match (refusal_reason(cx, view), view.is_open) {
+        (Some(why), _) => notes.push((Tone::Bad, format!("✗ Can't change the modes: {why}."))),
+        (None, true) => notes.push((Tone::Plain, "Reconnects at the current position.".into())),
+        (None, false) => notes.push((Tone::Plain, "The stream has ended; it will be reloaded from the start.".into())),
     }
-    words
+    notes
 }
 
 pub(super) fn is_thread(target: &StreamTarget) -> bool {
@@ -238,7 +239,7 @@ pub(super) fn is_thread(target: &StreamTarget) -> bool {
 }
 
 /// Returns whether the stream can send a mode, as far as that is known.
-fn is_given(view: &ModesView, mode: &str) -> bool {
+fn is_available(view: &ModesView, mode: &str) -> bool {
     is_thread(&view.target) || view.terms.as_ref().is_none_or(|terms| terms.modes.iter().any(|m| m == mode))
 }
 
@@ -266,10 +267,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_refused_is_taken_back() {
+    fn refused_modes_are_reset() {
         let mut modes = StreamModes::of(&StreamTarget::Tail { thread: "t".into() });
         modes.wanted = vec!["lifecycle".into()];
-        modes.take(&Item::ModesKept { why: "no".into() });
+        modes.on_item(&Item::ModesKept { why: "no".into() });
         assert_eq!((modes.wanted.len(), modes.refusal().as_deref(), modes.refusal()), (2, Some("no"), None));
     }
 }

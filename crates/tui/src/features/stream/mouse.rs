@@ -11,11 +11,11 @@ impl StreamState {
     /// Returns the view at a cell, and the line in it.
     fn half_at(&self, cx: &Cx<'_>, x: u16, y: u16) -> Option<(View, Option<usize>)> {
         let area = below(cx.area, self.head_height(cx));
-        let across = |a: Area| (a.x..a.x + a.w).contains(&x) && (a.y..a.y + a.h).contains(&y);
+        let contains = |a: Area| (a.x..a.x + a.w).contains(&x) && (a.y..a.y + a.h).contains(&y);
         halves(area, self.tabs.shown()?).into_iter().find_map(|half| {
-            let line = across(half.rows).then(|| usize::from(y - half.rows.y));
-            let here = line.is_some() || half.head.is_some_and(across);
-            here.then_some((half.view, line))
+            let line = contains(half.rows).then(|| usize::from(y - half.rows.y));
+            let is_inside = line.is_some() || half.head.is_some_and(contains);
+            is_inside.then_some((half.view, line))
         })
     }
 
@@ -27,7 +27,7 @@ impl StreamState {
             return None;
         }
         let width = area.w.saturating_sub(2).into();
-        let columns = views::past::slider(&viewer.playhead()?, width, &cx.session.settings.tz)?;
+        let columns = views::time_travel::slider(&viewer.playhead()?, width, &cx.session.settings.tz)?;
         let at = |column: usize| (area.x + 1).saturating_add(u16::try_from(column).unwrap_or(u16::MAX));
         Some((at(columns.start)..at(columns.end), area.y + self.head_height(cx) - 1))
     }
@@ -36,9 +36,9 @@ impl StreamState {
     fn slide(&mut self, cx: &Cx<'_>, x: u16) {
         let Some((columns, _)) = self.slider(cx) else { return };
         let last = columns.end.saturating_sub(1).max(columns.start);
-        let part = x.clamp(columns.start, last) - columns.start;
+        let offset = x.clamp(columns.start, last) - columns.start;
         if let Some(viewer) = self.tabs.shown_mut() {
-            viewer.slide_to(part.into(), (last - columns.start).into());
+            viewer.slide_to(offset.into(), (last - columns.start).into());
         }
     }
 
@@ -65,14 +65,14 @@ impl StreamState {
     pub(super) fn click_at(&mut self, cx: &Cx<'_>, x: u16, y: u16) {
         let area = cx.area;
         let (width, column) = (area.w.saturating_sub(2), (x - area.x).saturating_sub(1));
-        let above = u16::from(self.has_tab_line());
+        let tab_lines = u16::from(self.has_tab_line());
         match y - area.y {
-            0 if above > 0 => {
+            0 if tab_lines > 0 => {
                 if let Some(at) = tab_bar::stream_at(self, width, column) {
                     self.tabs.show(at);
                 }
             }
-            row if row == above + 1 => {
+            row if row == tab_lines + 1 => {
                 let view = self.tabs.shown().and_then(|viewer| tab_bar::view_at(self, cx, viewer, width, column));
                 if let (Some(view), Some(viewer)) = (view, self.tabs.shown_mut()) {
                     viewer.show(view);

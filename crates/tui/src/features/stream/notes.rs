@@ -10,8 +10,8 @@ use crate::widgets::line::{Line, Tone};
 use runtail_core::model::ThreadStatus;
 use runtail_stream::{End, Outcome};
 
-/// The rows of the head without tabs and notes: the place with the status, and the views with the connection.
-const PLACE_AND_VIEWS: u16 = 2;
+/// The rows that every head has: the breadcrumb with the status, and the view tabs with the connection.
+const FIXED_ROWS: u16 = 2;
 
 impl StreamState {
     /// Returns whether the tab line is shown; a single stream needs none.
@@ -21,11 +21,11 @@ impl StreamState {
 
     /// Returns the number of lines above the shown stream's rows.
     pub(super) fn head_height(&self, cx: &Cx<'_>) -> u16 {
-        let Some(viewer) = self.tabs.shown() else { return PLACE_AND_VIEWS };
+        let Some(viewer) = self.tabs.shown() else { return FIXED_ROWS };
         let banner = head::banner_tone(viewer.shown_status()).is_some();
         // The width does not affect whether there is a note.
         let note = note(viewer, cx, 0).is_some();
-        u16::from(self.has_tab_line()) + PLACE_AND_VIEWS + u16::from(banner) + u16::from(note)
+        u16::from(self.has_tab_line()) + FIXED_ROWS + u16::from(banner) + u16::from(note)
     }
 
     /// Returns the shown views with their text columns and lines.
@@ -47,30 +47,30 @@ pub(super) fn notes(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Vec<Line> {
 /// Returns the full-width banner, with its keys at the right. It is the same in every view.
 fn banner(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
     let tone = head::banner_tone(viewer.shown_status())?;
-    let said = head::banner_text(viewer.shown_status());
+    let text = head::banner_text(viewer.shown_status());
     let can_act = !viewer.is_recording() && !cx.session.is_read_only(&viewer.server.profile);
     let mut keys = head::banner_keys(viewer.shown_status(), viewer.again(), can_act);
     // A recording has no server to load details from.
     keys.retain(|(id, _)| !viewer.is_recording() || *id != "stream.details");
-    let named = keys.iter().filter_map(|(id, label)| {
+    let hints = keys.iter().filter_map(|(id, label)| {
         Some(format!("{} {label}", cx.session.keymap.hints_of([id], cx.session.settings.ascii).pop()?.0))
     });
-    let named: Vec<String> = named.collect();
+    let hints: Vec<String> = hints.collect();
     let width = usize::from(width);
     // The text gets up to two thirds of the width; the rest is for the keys that fit.
-    let wanted = runtail_core::text::width(&said).min(width * 2 / 3);
-    let fits = |keys: &[String]| wanted + 4 + runtail_core::text::width(&keys.join("   ")) <= width;
-    let shown = (0..=named.len()).rev().find(|n| fits(&named[..*n])).unwrap_or(0);
-    let right = named[..shown].join("   ");
+    let text_width = runtail_core::text::width(&text).min(width * 2 / 3);
+    let fits = |keys: &[String]| text_width + 4 + runtail_core::text::width(&keys.join("   ")) <= width;
+    let shown = (0..=hints.len()).rev().find(|n| fits(&hints[..*n])).unwrap_or(0);
+    let right = hints[..shown].join("   ");
     let room = width.saturating_sub(runtail_core::text::width(&right) + if shown == 0 { 0 } else { 3 });
-    let said = runtail_core::text::fit(&runtail_core::text::clean(&said), room).into_owned();
-    let gap = width.saturating_sub(runtail_core::text::width(&said) + runtail_core::text::width(&right));
-    Some(Line::of(tone, &format!("{said}{}{right}", " ".repeat(gap))))
+    let text = runtail_core::text::fit(&runtail_core::text::clean(&text), room).into_owned();
+    let gap = width.saturating_sub(runtail_core::text::width(&text) + runtail_core::text::width(&right));
+    Some(Line::of(tone, &format!("{text}{}{right}", " ".repeat(gap))))
 }
 
 /// Returns the note about the search, time travel, the connection or the state, if there is one.
 fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
-    let past = || Some(views::past::line(&viewer.playhead()?, width.into(), &cx.session.settings.tz));
+    let past = || Some(views::time_travel::line(&viewer.playhead()?, width.into(), &cx.session.settings.tz));
     if let Some(line) = views::find::line(viewer).or_else(past) {
         return Some(line);
     }
@@ -79,9 +79,9 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
         LinkState::Retrying { why, .. } => Some(Line::of(Tone::Dim, why)),
         _ if viewer.leaves_events() => {
             let key = cx.session.keymap.hints_of(["stream.take_events"].iter(), cx.session.settings.ascii).pop();
-            let take = key.map(|(key, _)| format!(" {key} reads them, but the other reader then misses them."));
+            let hint = key.map(|(key, _)| format!(" {key} reads them, but the other reader then misses them."));
             let why = "One reader only: this run's events aren't read here.";
-            Some(Line::of(Tone::Dim, &format!("{why}{}", take.unwrap_or_default())))
+            Some(Line::of(Tone::Dim, &format!("{why}{}", hint.unwrap_or_default())))
         }
         LinkState::Failed(error) => Some(Line::of(Tone::Bad, &error.story().replace('\n', " · "))),
         _ if viewer.state_failure().is_some() => {
@@ -104,6 +104,6 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
 /// damaged recording always shows its reason.
 fn explains_end(viewer: &Viewer, end: &End) -> bool {
     let status = viewer.shown_status();
-    let is_new = viewer.is_recording() || *status == ThreadStatus::Loading;
-    is_new && end.detail.as_deref().is_some_and(|detail| status.error() != Some(detail))
+    let needs_reason = viewer.is_recording() || *status == ThreadStatus::Loading;
+    needs_reason && end.detail.as_deref().is_some_and(|detail| status.error() != Some(detail))
 }

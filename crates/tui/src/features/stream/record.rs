@@ -12,7 +12,7 @@ use runtail_stream::{End, Event, Outcome, Record, Seq, Tape, let_go};
 use std::path::PathBuf;
 
 /// Maximum number of events that a recording may be behind before its stream waits.
-const BEHIND: u64 = 10_000;
+const MAX_BEHIND: u64 = 10_000;
 
 /// A recording in progress.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub struct Recording {
     /// The end of the recording (exclusive), once it is fixed: an event, and a record that is not an event.
     until: Option<(Seq, u64)>,
     /// The totals of what was written.
-    books: End,
+    totals: End,
     /// The size of the file in bytes.
     size: u64,
     step: Step,
@@ -48,12 +48,12 @@ enum Step {
 
 impl Recording {
     /// Returns the next records of the event log, until the part is full.
-    fn part(&mut self, tape: &Tape) -> Part {
+    fn next_part(&mut self, tape: &Tape) -> Part {
         // Fixing the end now keeps a live stream from extending the recording forever.
-        let here = || (tape.newest_seq().next(), tape.marks_seen());
+        let newest = || (tape.newest_seq().next(), tape.marks_seen());
         let (end, end_mark) = match self.stopping {
-            true => *self.until.get_or_insert_with(here),
-            false => here(),
+            true => *self.until.get_or_insert_with(newest),
+            false => newest(),
         };
         let mut part = Part::default();
         while !part.is_full() && !self.has_end {
@@ -78,7 +78,7 @@ impl Recording {
                     _ => break,
                 },
             };
-            let record = self.enter(record);
+            let record = self.count_record(record);
             part.add(Chunk::Record(Box::new(record)));
             part.entries += 1;
         }
@@ -87,28 +87,28 @@ impl Recording {
 
     /// Counts a record. The totals describe the file, which may lack events that were evicted before the recording
     /// began.
-    fn enter(&mut self, record: Record) -> Record {
+    fn count_record(&mut self, record: Record) -> Record {
         match record {
             Record::End(end) => {
                 self.has_end = true;
-                let End { events, connections, gaps, malformed, .. } = self.books;
+                let End { events, connections, gaps, malformed, .. } = self.totals;
                 Record::End(End { events, connections, gaps, malformed, ..end })
             }
             record => {
-                self.books.count(&record);
+                self.totals.count(&record);
                 record
             }
         }
     }
 
     /// Returns the final record of a recording whose stream continues, or ended without a record.
-    fn detached(&mut self, now: Timestamp, viewer: Option<&Viewer>) -> Record {
+    fn final_record(&mut self, now: Timestamp, viewer: Option<&Viewer>) -> Record {
         let (outcome, why) = match viewer.map(|viewer| &viewer.link) {
             Some(LinkState::Failed(error)) => (Outcome::Unknown, error.to_string()),
             _ => (Outcome::Detached, "recording stopped; the stream continued".to_string()),
         };
-        let duplicates = viewer.map_or(self.books.duplicates, |viewer| viewer.books().duplicates);
-        self.enter(Record::End(End { at: now, outcome, detail: Some(why), duplicates, ..self.books.clone() }))
+        let duplicates = viewer.map_or(self.totals.duplicates, |viewer| viewer.books().duplicates);
+        self.count_record(Record::End(End { at: now, outcome, detail: Some(why), duplicates, ..self.totals.clone() }))
     }
 }
 
@@ -146,7 +146,7 @@ impl StreamState {
                     next: Seq(1),
                     next_mark: 0,
                     until: None,
-                    books: End::default(),
+                    totals: End::default(),
                     size: 0,
                     step: Step::Busy,
                     stopping: false,
@@ -158,7 +158,7 @@ impl StreamState {
     }
 
     /// Returns the bytes that a stream's recording has so far; `None` if it is not being recorded.
-    pub fn recorded(&self, stream: u64) -> Option<u64> {
+    pub fn recorded_bytes(&self, stream: u64) -> Option<u64> {
         self.recordings.iter().find(|recording| recording.stream == stream).map(|recording| recording.size)
     }
 
@@ -173,7 +173,7 @@ impl StreamState {
         let kept = tape.kept_rows().max(1) as u64;
         let limits = tape.limits();
         let bytes = (tape.kept_bytes() as u64 / kept).saturating_mul(behind);
-        behind > BEHIND.min(limits.max_rows as u64 / 4) || bytes > limits.max_bytes as u64 / 4
+        behind > MAX_BEHIND.min(limits.max_rows as u64 / 4) || bytes > limits.max_bytes as u64 / 4
     }
 
     /// Handles the result of a step with a recording's file. Returns `None` if the number is not a recording's.
@@ -183,7 +183,7 @@ impl StreamState {
         let path = clean(&recording.path.display().to_string()).into_owned();
         Some(match (result, recording.step) {
             (Ok(size), Step::Finishing) => {
-                let text = format!("Recorded {} events, {}, to {path}", count(recording.books.events), bytes(*size));
+                let text = format!("Recorded {} events, {}, to {path}", count(recording.totals.events), bytes(*size));
                 self.recordings.remove(at);
                 Requests::info(text)
             }
@@ -193,9 +193,9 @@ impl StreamState {
                 Requests::none()
             }
             (Err(why), _) => {
-                let was_begun = recording.next > Seq(1) || recording.next_mark > 0;
+                let has_written = recording.next > Seq(1) || recording.next_mark > 0;
                 self.recordings.remove(at);
-                Requests::error(match was_begun {
+                Requests::error(match has_written {
                     true => format!("The recording {path} ends here; the stream continues: {why}"),
                     false => format!("Couldn't record to {path}: {why}"),
                 })
@@ -219,7 +219,7 @@ impl StreamState {
         for closed in self.tabs.take_closed() {
             if let Some(recording) = self.recordings.iter_mut().find(|recording| recording.stream == closed.stream) {
                 recording.tape = Some(closed.tape);
-                recording.books.duplicates = closed.duplicates;
+                recording.totals.duplicates = closed.duplicates;
                 recording.stopping = true;
             }
         }
@@ -231,12 +231,12 @@ impl StreamState {
             // A failed stream sends no end record.
             recording.stopping |= viewer.is_some_and(|viewer| !viewer.is_open());
             let mut part = match own.as_ref().or(viewer.map(|viewer| &viewer.tape)) {
-                Some(tape) => recording.part(tape),
+                Some(tape) => recording.next_part(tape),
                 None => Part::default(),
             };
             recording.tape = own;
             if part.chunks.is_empty() && recording.stopping && !recording.has_end {
-                part.add(Chunk::Record(Box::new(recording.detached(now, viewer))));
+                part.add(Chunk::Record(Box::new(recording.final_record(now, viewer))));
             }
             let step = match (part.chunks.is_empty(), recording.has_end) {
                 (false, _) => FileStep::Write(part.chunks),

@@ -1,5 +1,5 @@
-//! The lines above a stream: the open streams, the place with the thread's status, and the views with the connection;
-//! plus the tab at a column.
+//! The lines above a stream: the tabs of the open streams, the breadcrumb with the thread's status, and the view tabs
+//! with the connection. Also finds the tab at a column.
 
 use super::StreamState;
 use super::viewer::{LinkState, VIEWS, View, Viewer};
@@ -14,9 +14,9 @@ use runtail_stream::projection::Status;
 use std::time::Duration;
 
 /// The separator between two streams.
-const BETWEEN: &str = "│ ";
+const SEPARATOR: &str = "│ ";
 
-/// Returns the tabs of the open streams: their names, their status and whether they have news.
+/// Returns the tabs of the open streams: their names, their status and whether they have unseen events.
 pub fn streams(state: &StreamState, width: u16) -> Line {
     let all = state.tabs.all();
     let room = (width as usize / all.len().max(1)).saturating_sub(7);
@@ -26,9 +26,9 @@ pub fn streams(state: &StreamState, width: u16) -> Line {
         let (glyph, tone) = glyph(viewer);
         line.push(if shown { Tone::Accent } else { Tone::Dim }, &text::fit(&text::clean(&name(viewer)), room));
         line.push(tone, &format!(" {glyph}"));
-        // A marker shows news, because color alone is not accessible.
+        // A marker shows unseen events, because color alone is not accessible.
         line.push(Tone::Moving, if viewer.news && !shown { "* " } else { "  " });
-        line.push(Tone::Dim, if i + 1 < all.len() { BETWEEN } else { "" });
+        line.push(Tone::Dim, if i + 1 < all.len() { SEPARATOR } else { "" });
     }
     line
 }
@@ -73,17 +73,17 @@ pub fn glyph(viewer: &Viewer) -> (&'static str, Tone) {
     }
 }
 
-/// Returns the place, the thread's status, and the newest run at the right.
-pub fn place(cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
+/// Returns the breadcrumb and the thread's status, with the newest run at the right.
+pub fn breadcrumb_line(cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
     let badge = match viewer.has_thread() {
         true => viewer.badge(cx.session.now),
         false => Line::new(),
     };
-    let full = crumbs(cx, viewer, true);
+    let full = breadcrumb(cx, viewer, true);
     let run = run_info(viewer);
-    // In a narrow pane the run is dropped first, then the place; the status stays.
-    let fits = |crumbs: &Line, right: usize| crumbs.width() + 3 + badge.width() + right + 2 <= width as usize;
-    let mut line = if fits(&full, 0) { full } else { crumbs(cx, viewer, false) };
+    // In a narrow pane the run is dropped first, then a part of the breadcrumb; the status stays.
+    let fits = |breadcrumb: &Line, right: usize| breadcrumb.width() + 3 + badge.width() + right + 2 <= width as usize;
+    let mut line = if fits(&full, 0) { full } else { breadcrumb(cx, viewer, false) };
     if !badge.left.is_empty() {
         line.push(Tone::Plain, "   ");
     }
@@ -96,7 +96,7 @@ pub fn place(cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
     }
 }
 
-fn crumbs(cx: &Cx<'_>, viewer: &Viewer, full: bool) -> Line {
+fn breadcrumb(cx: &Cx<'_>, viewer: &Viewer, full: bool) -> Line {
     let profile = cx.session.profile(&viewer.server.profile);
     let region = profile.map_or(&*viewer.server.profile, |p| p.tag());
     let mut line = Line::new();
@@ -141,15 +141,15 @@ pub fn views(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, width: u16) -> L
     // The views take precedence over the event rate and ages.
     let choices = [(true, false), (false, false), (false, true)];
     let drawn = |(full, brief): (bool, bool)| {
-        let mut line = names(viewer, full);
-        line.right = link(state, cx, viewer, brief).right;
+        let mut line = view_tabs(viewer, full);
+        line.right = connection(state, cx, viewer, brief).right;
         line
     };
     let fits = |line: &Line| line.width() + right_width(line) + 2 <= width as usize;
     choices.into_iter().map(drawn).find(fits).unwrap_or_else(|| drawn((false, true)))
 }
 
-fn names(viewer: &Viewer, full: bool) -> Line {
+fn view_tabs(viewer: &Viewer, full: bool) -> Line {
     let mut line = Line::new();
     for (i, view) in VIEWS.iter().enumerate() {
         let chosen = *view == viewer.view();
@@ -169,7 +169,7 @@ fn names(viewer: &Viewer, full: bool) -> Line {
 }
 
 /// Returns the state of time travel and of the connection, as right-aligned pieces.
-fn link(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) -> Line {
+fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) -> Line {
     let mut line = Line::new();
     let mut part = |tone: Tone, text: &str| {
         let piece = Line::new().right(tone, text).right;
@@ -179,7 +179,7 @@ fn link(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) -> Line 
     if marks > 0 {
         part(Tone::Strong, &format!("{marks} marked  "));
     }
-    if let Some(size) = state.recorded(viewer.id) {
+    if let Some(size) = state.recorded_bytes(viewer.id) {
         part(Tone::Bad, &format!("REC {}  ", text::bytes(size)));
     }
     if let Some(piece) = evicted(viewer) {
@@ -191,15 +191,15 @@ fn link(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) -> Line 
         part(Tone::Dim, &format!("? {} gap{s} · 8  ", text::count(gaps)));
     }
     match (viewer.playhead(), viewer.follows(), viewer.unseen()) {
-        (Some(standing), ..) => {
-            let at = standing.time.map(|time| {
+        (Some(playhead), ..) => {
+            let at = playhead.time.map(|time| {
                 let age = text::age(Duration::try_from(cx.session.now - time).unwrap_or_default());
                 format!("at {}, {age} ago · G  ", super::views::clock(time, &cx.session.settings.tz))
             });
             part(
                 Tone::Strong,
                 &at.unwrap_or_else(|| {
-                    format!("at event {} · G  ", text::count(viewer.tape.events_until(standing.at).0))
+                    format!("at event {} · G  ", text::count(viewer.tape.events_until(playhead.at).0))
                 }),
             );
         }
@@ -210,7 +210,7 @@ fn link(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) -> Line 
     if cx.is_frozen {
         part(Tone::Strong, "FROZEN · F  ");
     }
-    line.right.extend(viewer.link_line(cx.session.now, brief).left);
+    line.right.extend(viewer.connection_line(cx.session.now, brief).left);
     line
 }
 
@@ -220,31 +220,31 @@ fn right_width(line: &Line) -> usize {
 
 /// Returns the number of events that are no longer in memory. A recording still has them.
 pub fn evicted(viewer: &Viewer) -> Option<Piece> {
-    let gone = viewer.tape.evicted_rows();
-    (gone > 0).then(|| Piece { tone: Tone::Dim, text: format!("{} evicted  ", text::count(gone)) })
+    let count = viewer.tape.evicted_rows();
+    (count > 0).then(|| Piece { tone: Tone::Dim, text: format!("{} evicted  ", text::count(count)) })
 }
 
 /// Returns the view whose tab is at a column.
 pub fn view_at(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, width: u16, column: u16) -> Option<View> {
     let line = views(state, cx, viewer, width);
     // Each tab starts with its number.
-    let begins = |piece: &Piece| piece.text.len() == 1 && piece.text.starts_with(|c: char| c.is_ascii_digit());
-    let nth = begun(&line, column, begins)?;
+    let is_number = |piece: &Piece| piece.text.len() == 1 && piece.text.starts_with(|c: char| c.is_ascii_digit());
+    let nth = pieces_before(&line, column, is_number)?;
     VIEWS.get(nth.checked_sub(1)?).copied()
 }
 
 /// Returns the index of the stream whose tab is at a column.
 pub fn stream_at(state: &StreamState, width: u16, column: u16) -> Option<usize> {
     let line = streams(state, width);
-    begun(&line, column, |piece| piece.text == BETWEEN).filter(|at| *at < state.tabs.all().len())
+    pieces_before(&line, column, |piece| piece.text == SEPARATOR).filter(|at| *at < state.tabs.all().len())
 }
 
 /// Returns how many of these pieces start at or before a column; `None` past the end of the line.
-fn begun(line: &Line, column: u16, is: impl Fn(&Piece) -> bool) -> Option<usize> {
+fn pieces_before(line: &Line, column: u16, is_counted: impl Fn(&Piece) -> bool) -> Option<usize> {
     let mut count = 0;
     let mut end = 0;
     for piece in &line.left {
-        count += usize::from(is(piece));
+        count += usize::from(is_counted(piece));
         end += text::width(&piece.text);
         if end > usize::from(column) {
             return Some(count);

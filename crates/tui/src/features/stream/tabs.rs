@@ -17,7 +17,7 @@ pub struct Streams {
     closed: Vec<Closed>,
 }
 
-/// The remains of a closed stream, for its recording.
+/// The data of a closed stream that its recording still needs.
 #[derive(Debug)]
 pub(crate) struct Closed {
     pub stream: u64,
@@ -27,19 +27,17 @@ pub(crate) struct Closed {
 }
 
 impl Closed {
-    fn of(viewer: &mut Viewer) -> Closed {
+    fn new(viewer: &mut Viewer) -> Closed {
         let duplicates = viewer.books().duplicates;
         Closed { stream: viewer.id, duplicates, tape: std::mem::take(&mut viewer.tape) }
     }
 }
 
 impl Streams {
-    /// Returns all streams.
     pub fn all(&self) -> &[Viewer] {
         &self.open
     }
 
-    /// Returns all streams.
     pub fn all_mut(&mut self) -> &mut [Viewer] {
         &mut self.open
     }
@@ -49,7 +47,6 @@ impl Streams {
         self.open.get(self.shown?)
     }
 
-    /// Returns the shown stream.
     pub fn shown_mut(&mut self) -> Option<&mut Viewer> {
         self.open.get_mut(self.shown?)
     }
@@ -64,8 +61,7 @@ impl Streams {
         self.open.iter_mut().find(|v| v.id == id)
     }
 
-    /// Returns the tab that shows this target. A run that was already started differs from a new run with the same
-    /// input.
+    /// Returns the tab that shows this target. A target that starts a run never matches, because each start is a new run.
     pub fn find(&self, server: &ServerRef, target: &StreamTarget) -> Option<usize> {
         let same = |v: &Viewer| v.server == *server && v.target == *target && !target.is_write();
         self.open.iter().position(same)
@@ -89,7 +85,6 @@ impl Streams {
         self.shown = Some(self.open.len() - 1);
     }
 
-    /// Shows a tab.
     pub fn show(&mut self, at: usize) {
         self.shown = Some(at).filter(|at| *at < self.open.len());
     }
@@ -119,12 +114,11 @@ impl Streams {
         Some(closed)
     }
 
-    /// Replaces the shown stream.
     pub fn replace(&mut self, viewer: Viewer) {
         match self.shown_mut() {
             Some(shown) => {
                 let mut before = std::mem::replace(shown, viewer);
-                self.closed.push(Closed::of(&mut before));
+                self.closed.push(Closed::new(&mut before));
             }
             None => self.add(viewer),
         }
@@ -139,10 +133,10 @@ impl Streams {
     }
 
     /// Closes all streams except those to keep.
-    pub fn close_unless(&mut self, stays: impl Fn(&Viewer) -> bool) -> Vec<Viewer> {
+    pub fn close_unless(&mut self, keep: impl Fn(&Viewer) -> bool) -> Vec<Viewer> {
         let mut closed = Vec::new();
         for at in (0..self.open.len()).rev() {
-            if !stays(&self.open[at]) {
+            if !keep(&self.open[at]) {
                 closed.insert(0, self.remove(at));
             }
         }
@@ -157,24 +151,24 @@ impl Streams {
     /// Keeps the memory of all streams below a limit: first drops the cached states for time travel, hidden streams
     /// first, then evicts the oldest events of the largest log.
     pub(crate) fn keep_within(&mut self, bytes: usize) {
-        let over = |open: &[Viewer]| {
+        let excess = |open: &[Viewer]| {
             let all = open.iter().map(Viewer::bytes).sum::<usize>();
-            all.checked_sub(bytes).filter(|over| *over > 0)
+            all.checked_sub(bytes).filter(|excess| *excess > 0)
         };
         for shown in [false, true] {
             for at in 0..self.open.len() {
-                if over(&self.open).is_none() {
+                if excess(&self.open).is_none() {
                     return;
                 }
                 if (self.shown == Some(at)) == shown {
-                    self.open[at].let_go_of_states();
+                    self.open[at].drop_saved_states();
                 }
             }
         }
-        if let Some(over) = over(&self.open)
+        if let Some(excess) = excess(&self.open)
             && let Some(largest) = self.open.iter_mut().max_by_key(|viewer| viewer.tape.kept_bytes())
         {
-            largest.tape.shrink_by(over);
+            largest.tape.shrink_by(excess);
         }
     }
 
@@ -185,7 +179,7 @@ impl Streams {
             other => other,
         };
         let mut removed = self.open.remove(at);
-        self.closed.push(Closed::of(&mut removed));
+        self.closed.push(Closed::new(&mut removed));
         removed
     }
 }

@@ -28,7 +28,7 @@ impl StreamState {
         if let Some(shown) = self.tabs.shown() {
             viewer.show(shown.view());
         }
-        self.last_modes.give(&mut viewer);
+        self.last_modes.apply_to(&mut viewer);
         viewer
     }
 
@@ -91,11 +91,11 @@ impl StreamState {
             }
             (other, ..) => other.clone(),
         };
-        let wanted = [viewer.finding().pattern.text(), viewer.finding().filter.text()].map(str::to_string);
-        let mut again = self.new_viewer(session, viewer.server.clone(), target);
-        again.search(&wanted[0]);
-        again.filter(&wanted[1]);
-        self.tabs.replace(again);
+        let texts = [viewer.finding().pattern.text(), viewer.finding().filter.text()].map(str::to_string);
+        let mut reopened = self.new_viewer(session, viewer.server.clone(), target);
+        reopened.search(&texts[0]);
+        reopened.filter(&texts[1]);
+        self.tabs.replace(reopened);
         Requests::none()
     }
 
@@ -116,11 +116,11 @@ impl StreamState {
     }
 
     /// Moves to the next or previous landmark of a kind.
-    fn go_to_next(&mut self, what: Landmark, forward: bool) -> Requests {
-        if self.tabs.shown_mut().is_none_or(|viewer| viewer.go_to_next(what, forward)) {
+    fn go_to_next(&mut self, landmark: Landmark, forward: bool) -> Requests {
+        if self.tabs.shown_mut().is_none_or(|viewer| viewer.go_to_next(landmark, forward)) {
             return Requests::none();
         }
-        Requests::info(match (what, forward) {
+        Requests::info(match (landmark, forward) {
             (Landmark::Problem, true) => "No later failure, gap or run end yet.",
             (Landmark::Problem, false) => "No earlier failure, gap or run end.",
             (Landmark::Message, true) => "No later message yet.",
@@ -137,7 +137,7 @@ impl StreamState {
         if let Some(viewer) = self.tabs.shown_mut() {
             viewer.apply_prefs(&cx.session.prefs);
             // When time travel ends, its line in the head disappears.
-            viewer.turn_of_past(cx.session.now);
+            viewer.advance_time_travel(cx.session.now);
         }
         let mut windows = self.windows(cx);
         // The layout can add or remove a line of the head, for example that of the shown state, so it takes two passes.
@@ -188,7 +188,7 @@ impl StreamState {
     }
 
     /// Handles the actions of the State view. Returns `None` for actions that mean the same in all views.
-    fn act_on_state(&mut self, action: Action) -> Option<Requests> {
+    fn handle_state_action(&mut self, action: Action) -> Option<Requests> {
         let viewer = self.tabs.shown_mut().filter(|viewer| viewer.view() == View::State)?;
         let shows_changes = viewer.shows_changes();
         let forward = action == Action::NextMatch;
@@ -200,8 +200,8 @@ impl StreamState {
             }
             Action::Mark => {
                 let number = viewer.mark_state().map(|number| runtail_core::text::count(number + 1));
-                let said = number.map(|n| format!("State {n} is marked. Press = to compare with it."));
-                return Some(said.map(Requests::info).unwrap_or_default());
+                let text = number.map(|n| format!("State {n} is marked. Press = to compare with it."));
+                return Some(text.map(Requests::info).unwrap_or_default());
             }
             Action::Open | Action::Right if shows_changes => viewer.open_change(),
             Action::Left if shows_changes => viewer.hide_changes(),
@@ -309,7 +309,7 @@ impl StreamState {
         act_on_thread(thread, run, action)
     }
 
-    fn act(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
+    fn handle_action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
         let Some(viewer) = self.tabs.shown_mut() else { return Requests::none() };
         match action {
             Action::Modes => Route::Modes(viewer.id).into(),
@@ -332,7 +332,7 @@ impl StreamState {
             }
             Action::Wrap => {
                 let wrap = !cx.session.prefs.wrap;
-                let now = if wrap { "wrapped" } else { "cut" };
+                let now = if wrap { "wrapped" } else { "truncated" };
                 let mut out = Requests::from(Pref::Wrap(wrap));
                 out.notify(false, format!("Long lines are {now}."));
                 out
@@ -378,12 +378,12 @@ fn answer(viewer: &Viewer, thread: ThreadRef, approve: bool) -> Requests {
     }
     let loaded = viewer.loaded_thread();
     // The stream reports a question before the snapshot does.
-    let waits = matches!(viewer.thread_status(), ThreadStatus::Waiting { .. });
+    let is_waiting = matches!(viewer.thread_status(), ThreadStatus::Waiting { .. });
     let from = if loaded.assistant().is_some() && !loaded.answerable().is_empty() {
         AnswerFrom::Loaded(thread, Box::new(loaded))
-    } else if waits && viewer.is_stream_only() {
+    } else if is_waiting && viewer.is_stream_only() {
         AnswerFrom::Stream(thread, viewer.questions().to_vec(), viewer.started_assistant())
-    } else if waits {
+    } else if is_waiting {
         AnswerFrom::Server(thread)
     } else {
         AnswerFrom::Nothing(thread, Box::new(viewer.thread_status().clone()), loaded.keeps_rejected_answer())
@@ -395,13 +395,13 @@ fn next_timestamps(session: &Session) -> Requests {
     let words = Timestamps::WORDS;
     let at = words.iter().position(|(_, how)| *how == session.prefs.timestamps).unwrap_or(0);
     let (word, how) = words[(at + 1) % words.len()];
-    let told = match how {
+    let meaning = match how {
         Timestamps::Absolute => "time of day",
         Timestamps::Relative => "since the run began",
         Timestamps::Delta => "since the previous entry",
     };
     let mut out = Requests::from(Pref::Timestamps(how));
-    out.notify(false, format!("Times are {word}: {told}."));
+    out.notify(false, format!("Times are {word}: {meaning}."));
     out
 }
 
@@ -431,13 +431,13 @@ impl Component for StreamState {
                 return Requests::info("This is a recording; there is no server.");
             }
         }
-        if let Some(done) = self.act_on_state(action) {
+        if let Some(done) = self.handle_state_action(action) {
             return done;
         }
         if let Some(done) = self.navigate(cx.session, action) {
             return done;
         }
-        self.act(cx, action)
+        self.handle_action(cx, action)
     }
 
     fn step(&mut self, _cx: &Cx<'_>, lines: isize, whole_window: bool) {
@@ -493,8 +493,8 @@ impl Component for StreamState {
     }
 
     fn prompt(&self) -> &'static str {
-        let filters = |viewer: &Viewer| viewer.finding().typing() == Some(Typing::Filter);
-        if self.tabs.shown().is_some_and(filters) { "&" } else { "/" }
+        let is_filter = |viewer: &Viewer| viewer.finding().typing() == Some(Typing::Filter);
+        if self.tabs.shown().is_some_and(is_filter) { "&" } else { "/" }
     }
 
     fn end_typing(&mut self, keep: bool) {
@@ -513,8 +513,8 @@ impl Component for StreamState {
     fn subscriptions(&self, _cx: &Cx<'_>, out: &mut Vec<Subscription>) {
         for viewer in self.tabs.all() {
             // An ended stream stays subscribed; its task has ended and does not restart.
-            let what = SubscriptionKind::Stream(viewer.server.clone(), viewer.target.clone());
-            out.push(Subscription::new(SubscriptionId::Stream(viewer.id), Epoch::default(), what));
+            let landmark = SubscriptionKind::Stream(viewer.server.clone(), viewer.target.clone());
+            out.push(Subscription::new(SubscriptionId::Stream(viewer.id), Epoch::default(), landmark));
         }
     }
 
@@ -527,7 +527,7 @@ impl Component for StreamState {
     }
 
     fn on_job(&mut self, number: u64, part: &Part) {
-        self.tabs.all_mut().iter_mut().for_each(|viewer| viewer.take_part(number, part));
+        self.tabs.all_mut().iter_mut().for_each(|viewer| viewer.on_job_part(number, part));
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {

@@ -1,4 +1,4 @@
-//! The stream viewer: its place, the connection, the view tabs and the lines of the view.
+//! The stream viewer: its breadcrumb, the connection, the view tabs and the lines of the view.
 
 use super::layout::{Half, halves};
 use super::notes::notes;
@@ -23,7 +23,7 @@ pub(super) fn stream(state: &StreamState, viewer: &Viewer, cx: &Cx<'_>, canvas: 
         canvas.line_for_right(area.x + 1, y, inner, &tab_bar::streams(state, inner));
         y += 1;
     }
-    canvas.line_for_right(area.x + 1, y, inner, &tab_bar::place(cx, viewer, inner));
+    canvas.line_for_right(area.x + 1, y, inner, &tab_bar::breadcrumb_line(cx, viewer, inner));
     canvas.line_for_right(area.x + 1, y + 1, inner, &tab_bar::views(state, cx, viewer, inner));
     for (line, y) in notes(viewer, cx, inner).iter().zip(y + 2..area.y + head) {
         // A banner fills its row.
@@ -49,8 +49,8 @@ fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, focused: bool) {
     let rows = half.rows;
     let lines = viewer.window(half.view);
     if lines.is_empty() {
-        let (tone, words) = sifted(viewer, half.view).unwrap_or_else(|| nothing(viewer, half.view));
-        return canvas.words(rows, tone, &words);
+        let (tone, text) = no_match_text(viewer, half.view).unwrap_or_else(|| empty_view_text(viewer, half.view));
+        return canvas.words(rows, tone, &text);
     }
     let marks = viewer.marked(half.view);
     for (i, (line, marked)) in lines.iter().enumerate().take(rows.h as usize) {
@@ -67,7 +67,7 @@ fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, focused: bool) {
 }
 
 /// Explains why a view with entries shows none: no entry scanned so far matches the filter.
-fn sifted(viewer: &Viewer, view: View) -> Option<(Tone, String)> {
+fn no_match_text(viewer: &Viewer, view: View) -> Option<(Tone, String)> {
     let filter = viewer.finding().filter.text();
     if viewer.count(view) == 0 || filter.is_empty() || matches!(view, View::State | View::Delivery) {
         return None;
@@ -77,8 +77,8 @@ fn sifted(viewer: &Viewer, view: View) -> Option<(Tone, String)> {
 }
 
 /// Returns the text of an empty view.
-fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
-    if viewer.playhead().is_some_and(|standing| standing.at == Seq::START) {
+fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
+    if viewer.playhead().is_some_and(|playhead| playhead.at == Seq::START) {
         return (Tone::Dim, "Before the first event.".into());
     }
     let has_events = viewer.tape.last_seq() > Seq::START;
@@ -99,7 +99,7 @@ fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
     if viewer.has_thread() && *status == ThreadStatus::Loading {
         return (Tone::Dim, "Loading state…".into());
     }
-    let waits = match (&viewer.target, status.is_active()) {
+    let hint = match (&viewer.target, status.is_active()) {
         (_, true) if matches!(status, ThreadStatus::Queued { .. }) => {
             "\n\nThe run is queued; it sends events once it starts."
         }
@@ -109,7 +109,7 @@ fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
         }
         _ => "",
     };
-    let what = match view {
+    let text = match view {
         View::Messages if has_events && !viewer.has_only_snapshots() => {
             "No messages yet. Press 2 for updates, 3 for state, 7 for raw events."
         }
@@ -121,5 +121,5 @@ fn nothing(viewer: &Viewer, view: View) -> (Tone, String) {
         View::Runs => "No runs yet.",
         View::Raw | View::Delivery => "No events yet.",
     };
-    (Tone::Dim, format!("{what}{waits}"))
+    (Tone::Dim, format!("{text}{hint}"))
 }

@@ -26,11 +26,11 @@ pub struct StreamFilter {
 #[derive(Debug, Clone)]
 struct Term {
     negated: bool,
-    wanted: Wanted,
+    condition: Condition,
 }
 
 #[derive(Debug, Clone)]
-enum Wanted {
+enum Condition {
     Seq(RangeInclusive<EventNumber>),
     Mode(Needle),
     Namespace(Needle),
@@ -43,27 +43,27 @@ enum Wanted {
     /// Matches heartbeats, and events that contain the word.
     HeartbeatWord(Pattern),
     Text(Pattern),
-    Path(Path, Option<Test>),
+    Path(Path, Option<Comparison>),
 }
 
 /// A condition on the value at a path.
 #[derive(Debug, Clone)]
-struct Test {
-    is: Is,
+struct Comparison {
+    operator: Operator,
     value: String,
     /// Quotes force a text comparison, even for text that looks like a number.
     is_text: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Is {
+enum Operator {
     Equal,
-    Different,
+    NotEqual,
     AtLeast,
     AtMost,
-    More,
+    Greater,
     Less,
-    Holding,
+    Contains,
 }
 
 impl StreamFilter {
@@ -71,15 +71,15 @@ impl StreamFilter {
     /// [`StreamFilter::problems`] and hide nothing.
     pub fn new(text: &str) -> StreamFilter {
         let mut filter = StreamFilter { text: text.to_string(), ..StreamFilter::default() };
-        for word in words(text) {
-            let (negated, rest) = word.strip_prefix('!').map_or((false, word), |rest| (true, rest));
-            match filter.wanted(rest) {
-                Ok(Some(wanted)) => filter.terms.push(Term { negated, wanted }),
+        for term in split_terms(text) {
+            let (negated, rest) = term.strip_prefix('!').map_or((false, term), |rest| (true, rest));
+            match filter.condition(rest) {
+                Ok(Some(condition)) => filter.terms.push(Term { negated, condition }),
                 Ok(None) => {}
-                Err(why) => filter.problems.push(format!("{word}: {why}")),
+                Err(why) => filter.problems.push(format!("{term}: {why}")),
             }
         }
-        filter.terms.sort_by_key(|term| term.wanted.cost());
+        filter.terms.sort_by_key(|term| term.condition.cost());
         filter
     }
 
@@ -100,36 +100,36 @@ impl StreamFilter {
 
     /// Returns whether matching reads event data, which is slow for large events.
     pub fn reads_data(&self) -> bool {
-        self.terms.iter().any(|term| term.wanted.cost() > 1)
+        self.terms.iter().any(|term| term.condition.cost() > 1)
     }
 
     /// Returns whether an event matches.
-    pub fn fit(&self, facets: &Facets<'_>) -> bool {
-        self.terms.iter().all(|term| term.wanted.fits(facets) != term.negated)
+    pub fn matches(&self, facets: &Facets<'_>) -> bool {
+        self.terms.iter().all(|term| term.condition.matches(facets) != term.negated)
     }
 
     /// Returns whether a message matches. A message is assembled from many events; `events` are some of them. Only the
     /// message's own text is searched, because its events can contain other messages too.
-    pub fn fit_message(&self, message: &Message, events: &[Facets<'_>]) -> bool {
-        self.terms.iter().all(|term| term.wanted.fits_message(message, events) != term.negated)
+    pub fn matches_message(&self, message: &Message, events: &[Facets<'_>]) -> bool {
+        self.terms.iter().all(|term| term.condition.matches_message(message, events) != term.negated)
     }
 
-    fn wanted(&mut self, word: &str) -> Result<Option<Wanted>, String> {
-        if let Some(regex) = regex(word) {
-            return Ok(Some(Wanted::Text(self.pattern(word, regex))));
+    fn condition(&mut self, term: &str) -> Result<Option<Condition>, String> {
+        if let Some(regex) = regex(term) {
+            return Ok(Some(Condition::Text(self.pattern(term, regex))));
         }
-        let split = word.split_once(':').filter(|_| !word.starts_with('"'));
+        let split = term.split_once(':').filter(|_| !term.starts_with('"'));
         let field = split.and_then(|(name, _)| FIELDS.into_iter().find(|f| f.eq_ignore_ascii_case(name)));
         let Some((field, (_, value))) = field.zip(split) else {
             let is_name = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphabetic());
             if let Some((name, _)) = split.filter(|(name, value)| is_name(name) && !value.starts_with("//")) {
                 self.problems.push(format!("{name}: unknown field; searched as text"));
             }
-            let text = unquoted(word);
+            let text = unquoted(term);
             return Ok(match text {
                 "" => None,
-                text if text.eq_ignore_ascii_case("heartbeat") => Some(Wanted::HeartbeatWord(Pattern::plain(text))),
-                text => Some(Wanted::Text(Pattern::plain(text))),
+                text if text.eq_ignore_ascii_case("heartbeat") => Some(Condition::HeartbeatWord(Pattern::plain(text))),
+                text => Some(Condition::Text(Pattern::plain(text))),
             });
         };
         let text = unquoted(value);
@@ -137,96 +137,98 @@ impl StreamFilter {
             return Ok(None);
         }
         Ok(Some(match field {
-            "node" => Wanted::Node(Needle::new(text)),
-            "mode" => Wanted::Mode(Needle::new(text)),
-            "ns" => Wanted::Namespace(Needle::new(text)),
-            "run" => Wanted::Run(Needle::new(text)),
-            "id" => Wanted::Id(Needle::new(text)),
-            "seq" => Wanted::Seq(range(text).ok_or("expected a number or a range such as 100-200; ignored")?),
+            "node" => Condition::Node(Needle::new(text)),
+            "mode" => Condition::Mode(Needle::new(text)),
+            "ns" => Condition::Namespace(Needle::new(text)),
+            "run" => Condition::Run(Needle::new(text)),
+            "id" => Condition::Id(Needle::new(text)),
+            "seq" => Condition::Seq(range(text).ok_or("expected a number or a range such as 100-200; ignored")?),
             "path" => return path(value),
             "is" => match text.to_ascii_lowercase().as_str() {
-                "error" => Wanted::Error,
-                "odd" => Wanted::Odd,
-                "heartbeat" => Wanted::Heartbeat,
+                "error" => Condition::Error,
+                "odd" => Condition::Odd,
+                "heartbeat" => Condition::Heartbeat,
                 _ => return Err("expected error, odd or heartbeat; ignored".into()),
             },
             _ => match regex(value) {
-                Some(regex) => Wanted::Text(self.pattern(word, regex)),
-                None => Wanted::Text(Pattern::plain(text)),
+                Some(regex) => Condition::Text(self.pattern(term, regex)),
+                None => Condition::Text(Pattern::plain(text)),
             },
         }))
     }
 
-    fn pattern(&mut self, word: &str, regex: &str) -> Pattern {
+    fn pattern(&mut self, term: &str, regex: &str) -> Pattern {
         let pattern = Pattern::new(regex);
-        self.problems.extend(pattern.problem().map(|why| format!("{word}: {why}")));
+        self.problems.extend(pattern.problem().map(|why| format!("{term}: {why}")));
         pattern
     }
 }
 
-impl Wanted {
+impl Condition {
     /// Returns the cost of checking a term: the event's attributes, parts of its JSON, or all of it.
     fn cost(&self) -> u8 {
         match self {
-            Wanted::Seq(_) | Wanted::Mode(_) | Wanted::Namespace(_) | Wanted::Id(_) | Wanted::Odd => 0,
-            Wanted::Run(_) => 1,
-            Wanted::Error | Wanted::Heartbeat => 2,
-            Wanted::Node(_) | Wanted::HeartbeatWord(_) | Wanted::Text(_) => 3,
-            Wanted::Path(..) => 4,
+            Condition::Seq(_) | Condition::Mode(_) | Condition::Namespace(_) | Condition::Id(_) | Condition::Odd => 0,
+            Condition::Run(_) => 1,
+            Condition::Error | Condition::Heartbeat => 2,
+            Condition::Node(_) | Condition::HeartbeatWord(_) | Condition::Text(_) => 3,
+            Condition::Path(..) => 4,
         }
     }
 
-    fn fits(&self, facets: &Facets<'_>) -> bool {
+    fn matches(&self, facets: &Facets<'_>) -> bool {
         let event = facets.event();
         match self {
-            Wanted::Seq(range) => range.contains(&facets.number()),
-            Wanted::Mode(wanted) => wanted.is_in(facets.mode()) || wanted.is_in(&event.name),
-            Wanted::Namespace(wanted) => facets.namespace().iter().any(|segment| wanted.is_in(segment)),
-            Wanted::Id(wanted) => event.id.as_ref().is_some_and(|id| wanted.is_in(id)),
-            Wanted::Run(wanted) => facets.run().is_some_and(|run| wanted.is_in(&run)),
-            Wanted::Odd => facets.is_odd(),
-            Wanted::Error => facets.is_error(),
-            Wanted::Heartbeat => facets.is_heartbeat(),
-            Wanted::Node(wanted) => facets.nodes().iter().any(|node| wanted.is_in(node)),
-            Wanted::HeartbeatWord(pattern) => facets.is_heartbeat() || speaks_of(facets, pattern),
-            Wanted::Text(pattern) => speaks_of(facets, pattern),
-            Wanted::Path(path, test) => {
+            Condition::Seq(range) => range.contains(&facets.number()),
+            Condition::Mode(wanted) => wanted.is_in(facets.mode()) || wanted.is_in(&event.name),
+            Condition::Namespace(wanted) => facets.namespace().iter().any(|segment| wanted.is_in(segment)),
+            Condition::Id(wanted) => event.id.as_ref().is_some_and(|id| wanted.is_in(id)),
+            Condition::Run(wanted) => facets.run().is_some_and(|run| wanted.is_in(&run)),
+            Condition::Odd => facets.is_odd(),
+            Condition::Error => facets.is_error(),
+            Condition::Heartbeat => facets.is_heartbeat(),
+            Condition::Node(wanted) => facets.nodes().iter().any(|node| wanted.is_in(node)),
+            Condition::HeartbeatWord(pattern) => facets.is_heartbeat() || contains(facets, pattern),
+            Condition::Text(pattern) => contains(facets, pattern),
+            Condition::Path(path, comparison) => {
                 let values = facets.values(path);
-                values.into_iter().any(|value| test.as_ref().is_none_or(|test| test.holds(value)))
+                values.into_iter().any(|value| comparison.as_ref().is_none_or(|comparison| comparison.matches(value)))
             }
         }
     }
 }
 
-impl Wanted {
-    fn fits_message(&self, message: &Message, events: &[Facets<'_>]) -> bool {
+impl Condition {
+    fn matches_message(&self, message: &Message, events: &[Facets<'_>]) -> bool {
         match self {
-            Wanted::Seq(range) => {
+            Condition::Seq(range) => {
                 // For evicted events only the positions are known.
                 let first = events.first().map_or(EventNumber(message.first_seq.0), Facets::number);
                 let last = events.last().map_or(EventNumber(message.last_seq.0), Facets::number);
                 first <= *range.end() && last >= *range.start()
             }
-            Wanted::Namespace(wanted) => message.ns.iter().any(|segment| wanted.is_in(segment)),
-            Wanted::Run(wanted) => message.run_id.as_ref().is_some_and(|run| wanted.is_in(run)),
-            Wanted::Node(wanted) => {
+            Condition::Namespace(wanted) => message.ns.iter().any(|segment| wanted.is_in(segment)),
+            Condition::Run(wanted) => message.run_id.as_ref().is_some_and(|run| wanted.is_in(run)),
+            Condition::Node(wanted) => {
                 let segment = |s: &std::sync::Arc<str>| wanted.is_in(s.split(':').next().unwrap_or_default());
                 message.node.as_ref().is_some_and(|node| wanted.is_in(node)) || message.ns.iter().any(segment)
             }
-            Wanted::Error => message.is_error,
-            Wanted::HeartbeatWord(pattern) | Wanted::Text(pattern) => says(message).any(|text| pattern.is_in(text)),
-            Wanted::Id(wanted) => {
-                message.id.as_ref().is_some_and(|id| wanted.is_in(id)) || events.iter().any(|event| self.fits(event))
+            Condition::Error => message.is_error,
+            Condition::HeartbeatWord(pattern) | Condition::Text(pattern) => {
+                searchable_texts(message).any(|text| pattern.is_in(text))
             }
-            Wanted::Mode(_) | Wanted::Odd | Wanted::Heartbeat | Wanted::Path(..) => {
-                events.iter().any(|event| self.fits(event))
+            Condition::Id(wanted) => {
+                message.id.as_ref().is_some_and(|id| wanted.is_in(id)) || events.iter().any(|event| self.matches(event))
+            }
+            Condition::Mode(_) | Condition::Odd | Condition::Heartbeat | Condition::Path(..) => {
+                events.iter().any(|event| self.matches(event))
             }
         }
     }
 }
 
 /// Returns the texts of a message: its content, its tool calls and its author.
-pub fn says(message: &Message) -> impl Iterator<Item = &str> {
+pub fn searchable_texts(message: &Message) -> impl Iterator<Item = &str> {
     let calls = message.tool_calls.iter().flat_map(|call| [call.name.as_str(), call.args.as_str()]);
     let names = [message.name.as_deref(), message.node.as_deref(), message.id.as_deref()];
     let texts = [message.text.as_str(), message.reasoning.as_str()].into_iter().chain(calls);
@@ -234,7 +236,7 @@ pub fn says(message: &Message) -> impl Iterator<Item = &str> {
 }
 
 /// Returns whether a pattern occurs in an event's attributes, id or data.
-fn speaks_of(facets: &Facets<'_>, pattern: &Pattern) -> bool {
+fn contains(facets: &Facets<'_>, pattern: &Pattern) -> bool {
     let event = facets.event();
     pattern.is_in(&event.name)
         || event.ns.iter().any(|segment| pattern.is_in(segment))
@@ -242,13 +244,13 @@ fn speaks_of(facets: &Facets<'_>, pattern: &Pattern) -> bool {
         || pattern.first_in(event.data.text(), event.data.json().is_some()).is_some()
 }
 
-impl Test {
-    fn holds(&self, raw: &RawValue) -> bool {
+impl Comparison {
+    fn matches(&self, raw: &RawValue) -> bool {
         let raw = raw.get();
         let inner = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         let value = inner.map_or(Cow::Borrowed(raw), unescaped);
         let order = match (inner.is_some(), self.is_text) {
-            // A quoted value is always compared as text; `=3` also matches the text "3".
+            // A JSON string is always compared as text, so `=3` also matches `"3"`.
             (true, _) => Some(value.as_ref().cmp(&self.value)),
             (false, true) => None,
             (false, false) => match (value.parse::<f64>(), self.value.parse::<f64>()) {
@@ -256,51 +258,51 @@ impl Test {
                 _ => (*value == *self.value).then_some(Ordering::Equal),
             },
         };
-        match self.is {
-            Is::Equal => order == Some(Ordering::Equal),
-            Is::Different => order != Some(Ordering::Equal),
-            Is::AtLeast => order.is_some_and(Ordering::is_ge),
-            Is::AtMost => order.is_some_and(Ordering::is_le),
-            Is::More => order == Some(Ordering::Greater),
-            Is::Less => order == Some(Ordering::Less),
-            Is::Holding => Needle::new(&self.value).is_in(&value),
+        match self.operator {
+            Operator::Equal => order == Some(Ordering::Equal),
+            Operator::NotEqual => order != Some(Ordering::Equal),
+            Operator::AtLeast => order.is_some_and(Ordering::is_ge),
+            Operator::AtMost => order.is_some_and(Ordering::is_le),
+            Operator::Greater => order == Some(Ordering::Greater),
+            Operator::Less => order == Some(Ordering::Less),
+            Operator::Contains => Needle::new(&self.value).is_in(&value),
         }
     }
 }
 
 /// Parses `a.b`, or `a.b=3` with `!=`, `>`, `<`, `>=`, `<=` or `~`.
-fn path(text: &str) -> Result<Option<Wanted>, String> {
-    const TESTS: [(&str, Is); 7] = [
-        ("!=", Is::Different),
-        (">=", Is::AtLeast),
-        ("<=", Is::AtMost),
-        ("=", Is::Equal),
-        (">", Is::More),
-        ("<", Is::Less),
-        ("~", Is::Holding),
+fn path(text: &str) -> Result<Option<Condition>, String> {
+    const OPERATORS: [(&str, Operator); 7] = [
+        ("!=", Operator::NotEqual),
+        (">=", Operator::AtLeast),
+        ("<=", Operator::AtMost),
+        ("=", Operator::Equal),
+        (">", Operator::Greater),
+        ("<", Operator::Less),
+        ("~", Operator::Contains),
     ];
     // Operators inside quotes belong to a name.
     let mut quoted = false;
     let mut found = None;
     for (at, c) in text.char_indices() {
         quoted ^= c == '"';
-        let sign = TESTS.iter().find(|(sign, _)| text[at..].starts_with(sign)).filter(|_| !quoted);
-        if let Some((sign, is)) = sign {
-            found = Some((&text[..at], *is, &text[at + sign.len()..]));
+        let sign = OPERATORS.iter().find(|(sign, _)| text[at..].starts_with(sign)).filter(|_| !quoted);
+        if let Some((sign, operator)) = sign {
+            found = Some((&text[..at], *operator, &text[at + sign.len()..]));
             break;
         }
     }
-    let (place, test) = match found {
+    let (path, comparison) = match found {
         // The term is unfinished.
         Some((_, _, "")) => return Ok(None),
-        Some((place, is, value)) => {
+        Some((path, operator, value)) => {
             let plain = unquoted(value);
-            (place, Some(Test { is, value: plain.to_string(), is_text: plain.len() < value.len() }))
+            (path, Some(Comparison { operator, value: plain.to_string(), is_text: plain.len() < value.len() }))
         }
         None => (text, None),
     };
-    let path = Path::parse(place).ok_or("expected a path such as messages[-1].content; ignored")?;
-    Ok(Some(Wanted::Path(path, test)))
+    let path = Path::parse(path).ok_or("expected a path such as messages[-1].content; ignored")?;
+    Ok(Some(Condition::Path(path, comparison)))
 }
 
 /// Parses `100`, `100-200`, `100-` or `-200`.
@@ -314,8 +316,8 @@ fn range(text: &str) -> Option<RangeInclusive<EventNumber>> {
 }
 
 /// Returns the text between the slashes of a `/regex/`.
-fn regex(word: &str) -> Option<&str> {
-    word.strip_prefix('/')?.strip_suffix('/').filter(|inner| !inner.is_empty())
+fn regex(term: &str) -> Option<&str> {
+    term.strip_prefix('/')?.strip_suffix('/').filter(|inner| !inner.is_empty())
 }
 
 /// Removes the quotes around a text; the closing one may still be missing.
@@ -324,8 +326,8 @@ fn unquoted(text: &str) -> &str {
 }
 
 /// Splits a filter into terms. Quotes protect spaces, and so do the slashes of a closed regex.
-fn words(text: &str) -> Vec<&str> {
-    let mut words = Vec::new();
+fn split_terms(text: &str) -> Vec<&str> {
+    let mut terms = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
         let start = rest.strip_prefix('!').unwrap_or(rest);
@@ -342,10 +344,10 @@ fn words(text: &str) -> Vec<&str> {
                 .unwrap_or(rest.len())
             }
         };
-        words.push(&rest[..end]);
+        terms.push(&rest[..end]);
         rest = rest[end..].trim_start();
     }
-    words
+    terms
 }
 
 /// Returns the length of a `/regex/`, which ends at an unescaped slash at the end of a term.
@@ -371,7 +373,7 @@ mod tests {
             ("error", "", r#"{"error":"ValueError","message":"boom"}"#),
             ("values", "", ""),
         ];
-        let mut told = Projections::default();
+        let mut projections = Projections::default();
         let mut events = Vec::new();
         for (i, (name, ns, data)) in rows.into_iter().enumerate() {
             let data = if data.is_empty() { Data::Malformed("<html>".into()) } else { Data::Json(data.into()) };
@@ -379,20 +381,24 @@ mod tests {
             let (seq, at) = (Seq(i as u64 + 1), jiff::Timestamp::UNIX_EPOCH);
             let id = Some(format!("17952243-{i}").into());
             let event = Event { seq, at, conn: 1, replayed: false, name: name.into(), ns, id, data };
-            told.apply(&Item::Record(Record::Event(event.clone())));
+            projections.apply(&Item::Record(Record::Event(event.clone())));
             events.push(event);
         }
-        (events, told)
+        (events, projections)
     }
 
-    fn passing(filter: &str) -> Vec<u64> {
-        let (events, told) = tape();
+    fn matching(filter: &str) -> Vec<u64> {
+        let (events, projections) = tape();
         let filter = StreamFilter::new(filter);
-        events.iter().filter(|event| filter.fit(&Facets::of(event, &told))).map(|event| event.seq.0).collect()
+        events
+            .iter()
+            .filter(|event| filter.matches(&Facets::of(event, &projections)))
+            .map(|event| event.seq.0)
+            .collect()
     }
 
     #[test]
-    fn words_fields_and_their_opposites() {
+    fn texts_fields_and_negated_terms() {
         for (filter, wanted) in [
             ("", vec![1, 2, 3, 4, 5, 6]),
             ("mode:updates", vec![2]),
@@ -441,44 +447,44 @@ mod tests {
             ("path:content~\"wide w\"", vec![3]),
             ("! node: path:n= \"", vec![1, 2, 3, 4, 5, 6]),
         ] {
-            assert_eq!(passing(filter), wanted, "{filter}");
+            assert_eq!(matching(filter), wanted, "{filter}");
         }
     }
 
     #[test]
-    fn a_message_passes_by_what_it_says_itself() {
-        let mut told = Projections::default();
+    fn a_message_matches_by_its_own_text() {
+        let mut projections = Projections::default();
         let state =
             r#"{"messages":[{"type":"human","id":"h","content":"one"},{"type":"ai","id":"a","content":"two"}]}"#;
         let (seq, at) = (Seq(1), jiff::Timestamp::UNIX_EPOCH);
         let data = Data::Json(state.into());
         let event = Event { seq, at, conn: 1, replayed: false, name: "values".into(), ns: [].into(), id: None, data };
-        told.apply(&Item::Record(Record::Event(event.clone())));
-        let passing = |filter: &str| -> Vec<&str> {
+        projections.apply(&Item::Record(Record::Event(event.clone())));
+        let matching = |filter: &str| -> Vec<&str> {
             let filter = StreamFilter::new(filter);
-            let fits = |message: &&Message| filter.fit_message(message, &[Facets::of(&event, &told)]);
-            told.messages.items().iter().filter(fits).map(|message| message.text.as_str()).collect()
+            let matches = |message: &&Message| filter.matches_message(message, &[Facets::of(&event, &projections)]);
+            projections.messages.items().iter().filter(matches).map(|message| message.text.as_str()).collect()
         };
         assert_eq!(
-            (passing("one"), passing("!one"), passing("mode:values !ai")),
+            (matching("one"), matching("!one"), matching("mode:values !ai")),
             (vec!["one"], vec!["two"], vec!["one"])
         );
         assert_eq!(
-            (passing("seq:2-"), passing("id:a"), passing("path:messages[1].id=a").len()),
+            (matching("seq:2-"), matching("id:a"), matching("path:messages[1].id=a").len()),
             (vec![], vec!["two"], 2)
         );
     }
 
     #[test]
-    fn what_is_not_understood_is_said_and_hides_nothing() {
-        for (filter, said) in [
+    fn invalid_terms_are_reported_and_hide_nothing() {
+        for (filter, problem) in [
             ("seq:x", "seq:x: expected a number or a range such as 100-200; ignored"),
             ("is:green", "is:green: expected error, odd or heartbeat; ignored"),
             ("!path:a..b", "!path:a..b: expected a path such as messages[-1].content; ignored"),
             ("!/(/", "/(/: not a regex (unclosed group); searched as text"),
         ] {
-            assert_eq!(passing(filter).len(), 6, "{filter}");
-            assert_eq!(StreamFilter::new(filter).problems(), [said.to_string()]);
+            assert_eq!(matching(filter).len(), 6, "{filter}");
+            assert_eq!(StreamFilter::new(filter).problems(), [problem.to_string()]);
         }
         let odd = StreamFilter::new("step:3");
         assert!(odd.problems()[0] == "step: unknown field; searched as text" && !odd.is_empty());
@@ -488,12 +494,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_can_be_typed(text in "(!|node:|path:|seq:|text:|/|\"|=|[a-z\\[\\]. é(-]){0,12}") {
-            let (events, told) = tape();
+        fn any_text_is_a_filter(text in "(!|node:|path:|seq:|text:|/|\"|=|[a-z\\[\\]. é(-]){0,12}") {
+            let (events, projections) = tape();
             let (filter, narrower) = (StreamFilter::new(&text), StreamFilter::new(&format!("{text} seq:2")));
             for event in &events {
-                let facets = Facets::of(event, &told);
-                prop_assert!(filter.fit(&facets) || !narrower.fit(&facets) || text.contains(['"', '/']));
+                let facets = Facets::of(event, &projections);
+                prop_assert!(filter.matches(&facets) || !narrower.matches(&facets) || text.contains(['"', '/']));
             }
         }
     }

@@ -8,7 +8,7 @@ use runtail_stream::Seq;
 use std::collections::BTreeSet;
 
 pub use crate::widgets::pattern::{Look, Pattern, Source, light, unescaped};
-pub use filter::{FIELDS, StreamFilter, says};
+pub use filter::{FIELDS, StreamFilter, searchable_texts};
 pub use match_index::MatchIndex;
 
 /// Maximum number of marks in one stream.
@@ -22,17 +22,17 @@ pub struct Find {
     pub pattern: Pattern,
     pub filter: StreamFilter,
     /// For each view, the entries that match the filter.
-    pub(crate) fits: [Option<MatchIndex>; 8],
+    pub(crate) filtered: [Option<MatchIndex>; 8],
     /// For each view, the filtered entries that match the search.
     pub(crate) hits: [Option<MatchIndex>; 8],
     /// The newest event when each view was last scanned: messages that changed since are scanned again.
-    pub(crate) told: [Seq; 8],
+    pub(crate) scanned_to: [Seq; 8],
     /// Whether a shown view has entries left to scan.
     pub(crate) is_scanning: bool,
     /// The match to jump to once it is found.
     pub(crate) seek: Option<Seek>,
     /// The input line that is open, and the position when it was opened.
-    pub(crate) typing: Option<(Typing, Stood)>,
+    pub(crate) typing: Option<(Typing, SavedPosition)>,
     marks: BTreeSet<Seq>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) enum Seek {
 
 /// The position in all views before typing began.
 #[derive(Debug, Clone)]
-pub(crate) struct Stood {
+pub(crate) struct SavedPosition {
     pub(crate) anchor: Option<Seq>,
     pub(crate) places: [Place; 8],
 }
@@ -62,7 +62,7 @@ pub(crate) struct Stood {
 impl Find {
     /// Forgets the matches of a view whose entries were renumbered, so that it is scanned again.
     pub(crate) fn forget(&mut self, view: usize) {
-        self.fits[view] = None;
+        self.filtered[view] = None;
         self.hits[view] = None;
     }
 
@@ -87,7 +87,7 @@ impl Find {
     }
 
     /// Drops the marks of evicted events.
-    pub(crate) fn let_go(&mut self, first: Seq) {
+    pub(crate) fn drop_evicted_marks(&mut self, first: Seq) {
         if self.marks.first().is_some_and(|seq| *seq < first) {
             self.marks = self.marks.split_off(&first);
         }

@@ -1,26 +1,26 @@
 //! One-line summaries of messages: tokens of both server formats, accumulated texts and complete messages.
 
-use super::brief::Brief;
+use super::one_line::OneLine;
 use crate::widgets::line::Tone;
 use runtail_core::text;
 use runtail_stream::projection::{Peek, Role};
 
 /// Summarizes a message, or a chunk of one.
-pub(crate) fn message(out: &mut Brief, json: Peek<'_>) {
+pub(crate) fn message(out: &mut OneLine, json: Peek<'_>) {
     if is_removal(json) {
         return removal(out, json);
     }
-    let [role, name, content, calls, pieces] = said(json);
+    let [role, name, content, calls, chunks] = message_fields(json);
     out.push(Tone::Plain, &role_of(role));
     if let Some(name) = name.and_then(Peek::string).filter(|name| !name.is_empty()) {
         out.push(Tone::Plain, " ").push(Tone::Strong, &name);
     }
     let mut any = content.is_some_and(|content| text_of(out, content));
     // A chunk also lists its unfinished tool calls as invalid ones, so the chunks take precedence.
-    for call in pieces.or(calls).into_iter().flat_map(Peek::items) {
+    for call in chunks.or(calls).into_iter().flat_map(Peek::items) {
         any |= tool_call(out, call);
     }
-    any |= closing(out, json);
+    any |= end_details(out, json);
     if !any {
         out.push(Tone::Dim, " (empty)");
     }
@@ -32,7 +32,7 @@ pub(crate) fn is_removal(json: Peek<'_>) -> bool {
     kind.is_some_and(|kind| kind.is("remove")) && id.is_some() && content.is_some()
 }
 
-fn removal(out: &mut Brief, json: Peek<'_>) {
+fn removal(out: &mut OneLine, json: Peek<'_>) {
     match json.get("id").and_then(Peek::string) {
         Some(id) if id == "__remove_all__" => out.push(Tone::Plain, "removes all messages"),
         Some(id) => out.push(Tone::Plain, "removes ").push(Tone::Plain, &text::short_id(&id)),
@@ -40,12 +40,12 @@ fn removal(out: &mut Brief, json: Peek<'_>) {
     };
 }
 
-fn said(json: Peek<'_>) -> [Option<Peek<'_>>; 5] {
-    let [kind, role, name, content, calls, pieces] =
+fn message_fields(json: Peek<'_>) -> [Option<Peek<'_>>; 5] {
+    let [kind, role, name, content, calls, chunks] =
         json.pick(["type", "role", "name", "content", "tool_calls", "tool_call_chunks"]);
-    let filled = |list: &Peek<'_>| list.items().next().is_some();
-    let speaks = |word: &Peek<'_>| !word.is("chat") && !word.is("ChatMessageChunk");
-    [kind.filter(speaks).or(role), name, content, calls.filter(filled), pieces.filter(filled)]
+    let non_empty = |list: &Peek<'_>| list.items().next().is_some();
+    let is_role = |word: &Peek<'_>| !word.is("chat") && !word.is("ChatMessageChunk");
+    [kind.filter(is_role).or(role), name, content, calls.filter(non_empty), chunks.filter(non_empty)]
 }
 
 fn role_of(word: Option<Peek<'_>>) -> String {
@@ -54,12 +54,12 @@ fn role_of(word: Option<Peek<'_>>) -> String {
 }
 
 /// Adds the text of a message. Returns whether there was any.
-fn text_of(out: &mut Brief, content: Peek<'_>) -> bool {
-    if let Some(said) = content.string() {
-        if !said.is_empty() {
-            out.gap().quoted(&said, content.is_whole());
+fn text_of(out: &mut OneLine, content: Peek<'_>) -> bool {
+    if let Some(text) = content.string() {
+        if !text.is_empty() {
+            out.gap().quoted(&text, content.is_whole());
         }
-        return !said.is_empty();
+        return !text.is_empty();
     }
     let mut any = false;
     for block in content.items() {
@@ -73,27 +73,28 @@ fn text_of(out: &mut Brief, content: Peek<'_>) -> bool {
     any
 }
 
-fn content_block(out: &mut Brief, block: Peek<'_>) {
-    if let Some(said) = block.string() {
-        return out.quoted(&said, block.is_whole());
+fn content_block(out: &mut OneLine, block: Peek<'_>) {
+    if let Some(text) = block.string() {
+        return out.quoted(&text, block.is_whole());
     }
-    let [kind, said, reasoning, thinking] = block.pick(["type", "text", "reasoning", "thinking"]);
+    let [kind, text, reasoning, thinking] = block.pick(["type", "text", "reasoning", "thinking"]);
     let kind = kind.and_then(Peek::string).unwrap_or("block".into());
-    let words = |json: Option<Peek<'_>>| json.and_then(|json| Some((json.string()?.into_owned(), json.is_whole())));
-    if let Some((said, whole)) = words(said) {
+    let whole_text =
+        |json: Option<Peek<'_>>| json.and_then(|json| Some((json.string()?.into_owned(), json.is_whole())));
+    if let Some((text, whole)) = whole_text(text) {
         if kind != "text" {
             out.push(Tone::Dim, &format!("{kind} "));
         }
-        out.quoted(&said, whole);
-    } else if let Some((said, whole)) = words(reasoning.or(thinking)) {
-        out.push(Tone::Dim, "thinks ").quoted(&said, whole);
+        out.quoted(&text, whole);
+    } else if let Some((text, whole)) = whole_text(reasoning.or(thinking)) {
+        out.push(Tone::Dim, "thinks ").quoted(&text, whole);
     } else {
         out.push(Tone::Dim, &format!("[{kind}]"));
     }
 }
 
 /// Adds a tool call, or a chunk of one. Returns whether there was anything to show.
-fn tool_call(out: &mut Brief, call: Peek<'_>) -> bool {
+fn tool_call(out: &mut OneLine, call: Peek<'_>) -> bool {
     let [name, args] = call.pick(["name", "args"]);
     let name = name.and_then(Peek::string).filter(|name| !name.is_empty());
     out.gap().push(Tone::Dim, "→ ");
@@ -110,7 +111,7 @@ fn tool_call(out: &mut Brief, call: Peek<'_>) -> bool {
 }
 
 /// Adds the finish reason and the token usage. Returns whether there was either.
-fn closing(out: &mut Brief, json: Peek<'_>) -> bool {
+fn end_details(out: &mut OneLine, json: Peek<'_>) -> bool {
     let [response, cost, position] = json.pick(["response_metadata", "usage_metadata", "chunk_position"]);
     let reason = response.and_then(|r| {
         let [finish, stop] = r.pick(["finish_reason", "stop_reason"]);
@@ -129,7 +130,7 @@ fn closing(out: &mut Brief, json: Peek<'_>) -> bool {
     any
 }
 
-fn usage(out: &mut Brief, cost: Peek<'_>) -> bool {
+fn usage(out: &mut OneLine, cost: Peek<'_>) -> bool {
     let [input, output] = cost.pick(["input_tokens", "output_tokens"]);
     let count = |n: Option<Peek<'_>>| n.and_then(Peek::number).map(|n| text::count(n as u64));
     let (Some(input), Some(output)) = (count(input), count(output)) else { return false };
@@ -138,19 +139,19 @@ fn usage(out: &mut Brief, cost: Peek<'_>) -> bool {
 }
 
 /// Summarizes `[message or chunk, metadata]`.
-pub(crate) fn tuple(out: &mut Brief, json: Peek<'_>) -> bool {
+pub(crate) fn tuple(out: &mut OneLine, json: Peek<'_>) -> bool {
     let mut items = json.items();
-    let Some(said) = items.next().filter(|said| said.is_object()) else { return false };
+    let Some(chunk) = items.next().filter(|chunk| chunk.is_object()) else { return false };
     let node = items.next().and_then(|meta| meta.get("langgraph_node")).and_then(Peek::string);
     if let Some(node) = node {
         out.push(Tone::label(&node), &node).push(Tone::Plain, " ");
     }
-    message(out, said);
+    message(out, chunk);
     true
 }
 
 /// Summarizes `messages/partial` and `messages/complete`. Only the end of an accumulated text is new.
-pub(crate) fn list(out: &mut Brief, json: Peek<'_>, partial: bool) -> bool {
+pub(crate) fn list(out: &mut OneLine, json: Peek<'_>, partial: bool) -> bool {
     let mut any = false;
     for item in json.items() {
         any = true;
@@ -158,11 +159,11 @@ pub(crate) fn list(out: &mut Brief, json: Peek<'_>, partial: bool) -> bool {
         let text = item.get("content").and_then(Peek::string).filter(|text| partial && !text.is_empty());
         match text {
             Some(text) => {
-                out.push(Tone::Plain, &role_of(said(item)[0])).push(Tone::Dim, " so far ").quoted_end(&text);
+                out.push(Tone::Plain, &role_of(message_fields(item)[0])).push(Tone::Dim, " so far ").quoted_end(&text);
                 for call in item.get("tool_calls").into_iter().flat_map(Peek::items) {
                     tool_call(out, call);
                 }
-                closing(out, item);
+                end_details(out, item);
             }
             None => message(out, item),
         }
@@ -171,7 +172,7 @@ pub(crate) fn list(out: &mut Brief, json: Peek<'_>, partial: bool) -> bool {
 }
 
 /// Summarizes `messages/metadata`, which announces a message.
-pub(crate) fn announced(out: &mut Brief, json: Peek<'_>) -> bool {
+pub(crate) fn messages_metadata(out: &mut OneLine, json: Peek<'_>) -> bool {
     let mut any = false;
     for (id, about) in json.fields() {
         any = true;
@@ -188,7 +189,7 @@ pub(crate) fn announced(out: &mut Brief, json: Peek<'_>) -> bool {
 }
 
 /// Summarizes a content block event of the newer format, in which blocks start, grow and finish within a message.
-pub(crate) fn block(out: &mut Brief, json: Peek<'_>) -> bool {
+pub(crate) fn block(out: &mut OneLine, json: Peek<'_>) -> bool {
     let [event, index, role, id, content, delta, cost] =
         json.pick(["event", "index", "role", "id", "content", "delta", "usage"]);
     let Some(event) = event.and_then(Peek::string) else { return false };
@@ -225,24 +226,25 @@ pub(crate) fn block(out: &mut Brief, json: Peek<'_>) -> bool {
     true
 }
 
-fn block_content(out: &mut Brief, content: Peek<'_>) {
-    let [said, name] = content.pick(["text", "name"]);
-    if let Some(said) = said.and_then(|s| Some((s.string()?, s.is_whole()))).filter(|(said, _)| !said.is_empty()) {
-        out.push(Tone::Plain, " ").quoted(&said.0, said.1);
+fn block_content(out: &mut OneLine, content: Peek<'_>) {
+    let [text, name] = content.pick(["text", "name"]);
+    if let Some(text) = text.and_then(|s| Some((s.string()?, s.is_whole()))).filter(|(text, _)| !text.is_empty()) {
+        out.push(Tone::Plain, " ").quoted(&text.0, text.1);
     } else if name.is_some() {
         tool_call(out, content);
     }
 }
 
-fn delta_of(out: &mut Brief, delta: Option<Peek<'_>>) {
+fn delta_of(out: &mut OneLine, delta: Option<Peek<'_>>) {
     let Some(delta) = delta else { return };
     let delta = delta.get("fields").unwrap_or(delta);
-    let [said, reasoning, args] = delta.pick(["text", "reasoning", "args"]);
-    let words = |json: Option<Peek<'_>>| json.and_then(|json| Some((json.string()?.into_owned(), json.is_whole())));
-    if let Some((said, whole)) = words(said) {
-        out.quoted(&said, whole);
-    } else if let Some((said, whole)) = words(reasoning) {
-        out.push(Tone::Dim, "thinks ").quoted(&said, whole);
+    let [text, reasoning, args] = delta.pick(["text", "reasoning", "args"]);
+    let whole_text =
+        |json: Option<Peek<'_>>| json.and_then(|json| Some((json.string()?.into_owned(), json.is_whole())));
+    if let Some((text, whole)) = whole_text(text) {
+        out.quoted(&text, whole);
+    } else if let Some((text, whole)) = whole_text(reasoning) {
+        out.push(Tone::Dim, "thinks ").quoted(&text, whole);
     } else if args.is_some() {
         tool_call(out, delta);
     } else {

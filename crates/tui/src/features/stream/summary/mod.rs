@@ -1,22 +1,22 @@
 //! One-line summaries of events, with a renderer for each mode of both server formats. Only the visible part of an
 //! event is read, so a 50 MB event costs no more than a token.
 
-mod brief;
 mod message;
 mod modes;
+mod one_line;
 
 use crate::widgets::line::Line;
-use brief::Brief;
+use one_line::OneLine;
 use runtail_core::text;
 use runtail_stream::projection::{Peek, Snapshot};
 use runtail_stream::{Data, Event, ModeTuple};
 use std::borrow::Cow;
 
 /// Maximum number of bytes of an event that are read.
-const LOOKED_AT: usize = 64 << 10;
+const MAX_READ: usize = 64 << 10;
 
 /// The payload of an event, unwrapped from the envelope of the newer format, as far as it was read.
-struct Said<'a> {
+struct Payload<'a> {
     /// The event's name, or the method of the envelope.
     name: Cow<'a, str>,
     json: Peek<'a>,
@@ -27,12 +27,12 @@ struct Said<'a> {
     interrupts: Option<Peek<'a>>,
 }
 
-impl<'a> Said<'a> {
-    fn of(event: &'a Event) -> Option<Said<'a>> {
+impl<'a> Payload<'a> {
+    fn of(event: &'a Event) -> Option<Payload<'a>> {
         if matches!(event.data, Data::Malformed(_)) {
             return None;
         }
-        let mut json = Peek::head(event.data.text(), LOOKED_AT);
+        let mut json = Peek::head(event.data.text(), MAX_READ);
         if matches!(event.data, Data::TooLarge { .. }) {
             json = json.cut();
         }
@@ -45,44 +45,44 @@ impl<'a> Said<'a> {
                 && let [Some(data), node, interrupts] = params.pick(["data", "node", "interrupts"])
             {
                 let node = node.and_then(Peek::string);
-                return Some(Said { name: method, json: data, enveloped: true, node, interrupts });
+                return Some(Payload { name: method, json: data, enveloped: true, node, interrupts });
             }
         }
-        let whole = event.data.json().filter(|text| text.len() <= LOOKED_AT);
+        let whole = event.data.json().filter(|text| text.len() <= MAX_READ);
         if let Some(tuple) = whole.and_then(|text| ModeTuple::of(&event.name, text)) {
-            let (name, json) = (Cow::Borrowed(tuple.name), Peek::head(tuple.chunk.get(), LOOKED_AT));
-            return Some(Said { name, json, enveloped: false, node: None, interrupts: None });
+            let (name, json) = (Cow::Borrowed(tuple.name), Peek::head(tuple.chunk.get(), MAX_READ));
+            return Some(Payload { name, json, enveloped: false, node: None, interrupts: None });
         }
-        Some(Said { name: Cow::Borrowed(&event.name), json, enveloped: false, node: None, interrupts: None })
+        Some(Payload { name: Cow::Borrowed(&event.name), json, enveloped: false, node: None, interrupts: None })
     }
 }
 
 /// Summarizes an event in about `room` columns. `state` holds the changes, if the event carries a state. Returns `None`
 /// for an event without a renderer, whose data is shown as is.
 pub fn event(event: &Event, state: Option<&Snapshot>, room: usize) -> Option<Line> {
-    let said = Said::of(event)?;
-    let mut out = Brief::new(room);
-    let (json, into) = (said.json, &mut out);
-    let known = match &*said.name {
+    let payload = Payload::of(event)?;
+    let mut out = OneLine::new(room);
+    let (json, into) = (payload.json, &mut out);
+    let known = match &*payload.name {
         "snapshot" if event.is_snapshot() => modes::snapshot(into, json),
         "metadata" => modes::metadata(into, json),
-        "values" => modes::values(into, &said, state),
-        "updates" => modes::updates(into, &said),
-        "messages" if said.enveloped => message::block(into, json),
+        "values" => modes::values(into, &payload, state),
+        "updates" => modes::updates(into, &payload),
+        "messages" if payload.enveloped => message::block(into, json),
         "messages" => message::tuple(into, json),
         "messages/partial" => message::list(into, json, true),
         "messages/complete" => message::list(into, json, false),
-        "messages/metadata" => message::announced(into, json),
+        "messages/metadata" => message::messages_metadata(into, json),
         "tasks" => modes::task(into, json),
         "checkpoints" => modes::checkpoint(into, json),
         "debug" => modes::debug(into, json),
         "events" => modes::traced(into, json),
         "state_update" => modes::state_update(into, json, state),
         "lifecycle" => modes::lifecycle(into, json),
-        "input.requested" => modes::asked(into, json),
+        "input.requested" => modes::input_requested(into, json),
         "error" => modes::error(into, json),
-        "custom" | "feedback" | "end" | "tools" => whatever(into, json),
-        name if name.starts_with("custom:") => whatever(into, json),
+        "custom" | "feedback" | "end" | "tools" => any_value(into, json),
+        name if name.starts_with("custom:") => any_value(into, json),
         _ => false,
     };
     (known && !out.line.left.is_empty()).then(|| out.finish())
@@ -90,12 +90,12 @@ pub fn event(event: &Event, state: Option<&Snapshot>, room: usize) -> Option<Lin
 
 /// Summarizes what one node wrote with an update, or the questions of a graph that stopped there (`__interrupt__`).
 pub fn written(event: &Event, node: &str, room: usize) -> Option<Line> {
-    let said = Said::of(event)?;
-    let written = match &said.node {
-        Some(named) => Some(said.json).filter(|_| named == node),
-        None => said.json.get(node),
+    let payload = Payload::of(event)?;
+    let written = match &payload.node {
+        Some(named) => Some(payload.json).filter(|_| named == node),
+        None => payload.json.get(node),
     };
-    let mut out = Brief::new(room);
+    let mut out = OneLine::new(room);
     match node {
         "__interrupt__" => modes::questions(&mut out, written?),
         _ => modes::content(&mut out, written?),
@@ -105,17 +105,17 @@ pub fn written(event: &Event, node: &str, room: usize) -> Option<Line> {
 
 /// Summarizes any JSON.
 pub fn value(json: Peek<'_>, room: usize) -> Line {
-    let mut out = Brief::new(room);
+    let mut out = OneLine::new(room);
     out.value(json);
     out.finish()
 }
 
 /// Returns the payload of an event without its envelope, as far as it is read; `None` if it is not JSON.
 pub fn payload(event: &Event) -> Option<Peek<'_>> {
-    Said::of(event).map(|said| said.json)
+    Payload::of(event).map(|payload| payload.json)
 }
 
-fn whatever(out: &mut Brief, json: Peek<'_>) -> bool {
+fn any_value(out: &mut OneLine, json: Peek<'_>) -> bool {
     out.value(json);
     true
 }

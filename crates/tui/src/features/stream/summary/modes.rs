@@ -1,7 +1,7 @@
 //! One-line summaries of all modes except messages: states, writes, tasks, checkpoints and traces.
 
-use super::Said;
-use super::brief::Brief;
+use super::Payload;
+use super::one_line::OneLine;
 use crate::widgets::line::Tone;
 use runtail_core::text;
 use runtail_stream::projection::{Peek, Snapshot};
@@ -10,12 +10,12 @@ use std::borrow::Cow;
 /// Maximum number of state keys in a line.
 const MAX_KEYS: usize = 40;
 
-fn word(json: Option<Peek<'_>>) -> Option<Cow<'_, str>> {
+fn non_empty_text(json: Option<Peek<'_>>) -> Option<Cow<'_, str>> {
     json.and_then(Peek::string).filter(|word| !word.is_empty())
 }
 
 /// Returns a field if it exists and is not empty.
-fn filled(json: Option<Peek<'_>>) -> Option<Peek<'_>> {
+fn non_empty(json: Option<Peek<'_>>) -> Option<Peek<'_>> {
     json.filter(|json| !json.is_null() && json.text() != "[]" && json.text() != "{}")
 }
 
@@ -25,11 +25,11 @@ fn size(json: Peek<'_>) -> String {
 }
 
 /// Summarizes `metadata`: a run starts, is retried or is done.
-pub(crate) fn metadata(out: &mut Brief, json: Peek<'_>) -> bool {
+pub(crate) fn metadata(out: &mut OneLine, json: Peek<'_>) -> bool {
     let [run, attempt, status] = json.pick(["run_id", "attempt", "status"]);
-    let Some(run) = word(run) else { return super::whatever(out, json) };
+    let Some(run) = non_empty_text(run) else { return super::any_value(out, json) };
     out.push(Tone::Plain, &format!("run {}", text::short_id(&run)));
-    match word(status) {
+    match non_empty_text(status) {
         // The server does not report the outcome.
         Some(status) if status == "run_done" => out.push(Tone::Plain, " ended"),
         Some(status) => out.dot().push(Tone::Plain, &status),
@@ -42,7 +42,7 @@ pub(crate) fn metadata(out: &mut Brief, json: Peek<'_>) -> bool {
 }
 
 /// Summarizes a snapshot of the thread: its parts and their sizes.
-pub(crate) fn snapshot(out: &mut Brief, json: Peek<'_>) -> bool {
+pub(crate) fn snapshot(out: &mut OneLine, json: Peek<'_>) -> bool {
     out.push(Tone::Dim, "loaded");
     for (part, loaded) in json.fields() {
         match &*part {
@@ -62,21 +62,21 @@ pub(crate) fn snapshot(out: &mut Brief, json: Peek<'_>) -> bool {
 }
 
 /// Summarizes a state: first the changed keys, then the unchanged ones.
-pub(crate) fn values(out: &mut Brief, said: &Said<'_>, state: Option<&Snapshot>) -> bool {
-    if filled(said.interrupts).is_some() {
-        interrupts(out, said.interrupts);
+pub(crate) fn values(out: &mut OneLine, payload: &Payload<'_>, state: Option<&Snapshot>) -> bool {
+    if non_empty(payload.interrupts).is_some() {
+        interrupts(out, payload.interrupts);
     }
-    keys(out, said.json, state)
+    keys(out, payload.json, state)
 }
 
-fn keys(out: &mut Brief, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
+fn keys(out: &mut OneLine, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
     // A state that is not an object has no keys to list.
     if json.is_object() {
-        if let Some(list) = filled(json.get("__interrupt__")) {
+        if let Some(list) = non_empty(json.get("__interrupt__")) {
             interrupts(out, Some(list));
         }
     } else {
-        return super::whatever(out, json);
+        return super::any_value(out, json);
     }
     let Some(state) = state else {
         for (i, (key, value)) in json.fields().filter(|(key, _)| key != "__interrupt__").take(MAX_KEYS).enumerate() {
@@ -114,7 +114,7 @@ fn keys(out: &mut Brief, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
     true
 }
 
-fn interrupts(out: &mut Brief, list: Option<Peek<'_>>) {
+fn interrupts(out: &mut OneLine, list: Option<Peek<'_>>) {
     out.dot().push(Tone::Waiting, "◆ interrupt");
     for interrupt in list.into_iter().flat_map(Peek::items) {
         if let Some(value) = interrupt.get("value") {
@@ -124,15 +124,15 @@ fn interrupts(out: &mut Brief, list: Option<Peek<'_>>) {
 }
 
 /// Summarizes `updates`: each node with what it wrote.
-pub(crate) fn updates(out: &mut Brief, said: &Said<'_>) -> bool {
-    if let Some(node) = &said.node {
-        wrote(out, node, said.json);
+pub(crate) fn updates(out: &mut OneLine, payload: &Payload<'_>) -> bool {
+    if let Some(node) = &payload.node {
+        wrote(out, node, payload.json);
         return true;
     }
-    if said.enveloped || !said.json.is_object() {
-        return super::whatever(out, said.json);
+    if payload.enveloped || !payload.json.is_object() {
+        return super::any_value(out, payload.json);
     }
-    for (node, written) in said.json.fields() {
+    for (node, written) in payload.json.fields() {
         if out.is_full() {
             break;
         }
@@ -147,15 +147,15 @@ pub(crate) fn updates(out: &mut Brief, said: &Said<'_>) -> bool {
     true
 }
 
-fn wrote(out: &mut Brief, node: &str, written: Peek<'_>) {
+fn wrote(out: &mut OneLine, node: &str, written: Peek<'_>) {
     out.dot().push(Tone::label(node), node);
-    let nothing = written.is_null() || written.text() == "{}";
-    out.push(Tone::Dim, if nothing { " " } else { " → " });
+    let is_empty = written.is_null() || written.text() == "{}";
+    out.push(Tone::Dim, if is_empty { " " } else { " → " });
     content(out, written);
 }
 
 /// Adds what a node wrote.
-pub(crate) fn content(out: &mut Brief, written: Peek<'_>) {
+pub(crate) fn content(out: &mut OneLine, written: Peek<'_>) {
     if written.is_null() || written.text() == "{}" {
         out.push(Tone::Dim, "wrote nothing");
         return;
@@ -168,7 +168,7 @@ pub(crate) fn content(out: &mut Brief, written: Peek<'_>) {
 }
 
 /// Adds the questions of an interrupted graph.
-pub(crate) fn questions(out: &mut Brief, list: Peek<'_>) {
+pub(crate) fn questions(out: &mut OneLine, list: Peek<'_>) {
     for interrupt in list.items() {
         out.dot().value(interrupt.get("value").unwrap_or(interrupt));
     }
@@ -178,20 +178,20 @@ pub(crate) fn questions(out: &mut Brief, list: Peek<'_>) {
 }
 
 /// Summarizes `tasks`: a start or an end.
-pub(crate) fn task(out: &mut Brief, json: Peek<'_>) -> bool {
-    let [name, input, triggers, result, error, asked] =
+pub(crate) fn task(out: &mut OneLine, json: Peek<'_>) -> bool {
+    let [name, input, triggers, result, error, interrupts] =
         json.pick(["name", "input", "triggers", "result", "error", "interrupts"]);
-    let Some(name) = word(name) else { return super::whatever(out, json) };
-    let (glyph, tone, verb) = match (filled(error), filled(asked), input.or(triggers), result) {
+    let Some(name) = non_empty_text(name) else { return super::any_value(out, json) };
+    let (glyph, tone, verb) = match (non_empty(error), non_empty(interrupts), input.or(triggers), result) {
         (Some(_), ..) => ("✗ ", Tone::Bad, " failed"),
-        (_, Some(_), ..) => ("◆ ", Tone::Waiting, " asks"),
+        (_, Some(_), ..) => ("◆ ", Tone::Waiting, " interrupted"),
         (.., Some(_), None) => ("▸ ", Tone::Dim, " starts"),
         _ => ("● ", Tone::Good, " done"),
     };
     out.push(tone, glyph).push(Tone::label(&name), &name).push(Tone::Plain, verb);
-    if let Some(error) = filled(error) {
+    if let Some(error) = non_empty(error) {
         out.dot().value(error);
-    } else if let Some(list) = filled(asked) {
+    } else if let Some(list) = non_empty(interrupts) {
         for interrupt in list.items() {
             out.dot().value(interrupt.get("value").unwrap_or(interrupt));
         }
@@ -200,14 +200,14 @@ pub(crate) fn task(out: &mut Brief, json: Peek<'_>) -> bool {
         if !by.is_empty() {
             out.dot().push(Tone::Dim, &format!("by {}", by.join(", ")));
         }
-    } else if let Some(result) = filled(result) {
+    } else if let Some(result) = non_empty(result) {
         out.dot().value(result);
     }
     true
 }
 
 /// Summarizes `checkpoints`: the step, its source and the next nodes.
-pub(crate) fn checkpoint(out: &mut Brief, json: Peek<'_>) -> bool {
+pub(crate) fn checkpoint(out: &mut OneLine, json: Peek<'_>) -> bool {
     let [metadata, next, values, step, source, tasks] =
         json.pick(["metadata", "next", "values", "step", "source", "tasks"]);
     let [inner_step, inner_source] = metadata.map_or([None; 2], |m| m.pick(["step", "source"]));
@@ -216,27 +216,24 @@ pub(crate) fn checkpoint(out: &mut Brief, json: Peek<'_>) -> bool {
     if let Some(step) = step {
         out.push(Tone::Plain, &format!("step {}", step.text()));
     }
-    if let Some(source) = word(source) {
+    if let Some(source) = non_empty_text(source) {
         out.dot().push(Tone::Plain, &source);
     }
     if let Some(next) = next {
         let next: Vec<Cow<'_, str>> = next.items().filter_map(Peek::string).collect();
-        out.dot().push(Tone::Dim, "next ");
-        if next.is_empty() {
-            out.push(Tone::Plain, "nothing");
-        }
+        out.dot().push(Tone::Dim, if next.is_empty() { "no next node" } else { "next " });
         for (i, node) in next.iter().enumerate() {
             out.push(Tone::Dim, if i > 0 { ", " } else { "" }).push(Tone::label(node), node);
         }
     }
     for task in tasks.into_iter().flat_map(Peek::items) {
-        if let [Some(name), error, asked] = task.pick(["name", "error", "interrupts"])
+        if let [Some(name), error, interrupts] = task.pick(["name", "error", "interrupts"])
             && let Some(name) = name.string()
         {
-            match (filled(error), filled(asked)) {
+            match (non_empty(error), non_empty(interrupts)) {
                 (Some(error), _) => out.dot().push(Tone::Bad, "✗ ").push(Tone::Plain, &format!("{name} ")).value(error),
                 (None, Some(_)) => {
-                    out.dot().push(Tone::Waiting, "◆ ").push(Tone::Plain, &format!("{name} asks"));
+                    out.dot().push(Tone::Waiting, "◆ ").push(Tone::Plain, &format!("{name} interrupted"));
                 }
                 (None, None) => {}
             }
@@ -245,13 +242,13 @@ pub(crate) fn checkpoint(out: &mut Brief, json: Peek<'_>) -> bool {
     if let Some(values) = values {
         out.dot().push(Tone::Dim, &format!("state {}", size(values)));
     }
-    !out.line.left.is_empty() || super::whatever(out, json)
+    !out.line.left.is_empty() || super::any_value(out, json)
 }
 
 /// Summarizes `debug`: a checkpoint, a task or its result, with the step.
-pub(crate) fn debug(out: &mut Brief, json: Peek<'_>) -> bool {
+pub(crate) fn debug(out: &mut OneLine, json: Peek<'_>) -> bool {
     let [step, kind, payload] = json.pick(["step", "type", "payload"]);
-    let (Some(kind), Some(payload)) = (word(kind), payload) else { return super::whatever(out, json) };
+    let (Some(kind), Some(payload)) = (non_empty_text(kind), payload) else { return super::any_value(out, json) };
     match &*kind {
         "checkpoint" => {
             out.push(Tone::Dim, "checkpoint");
@@ -271,17 +268,17 @@ pub(crate) fn debug(out: &mut Brief, json: Peek<'_>) -> bool {
         }
         other => {
             out.push(Tone::Plain, other).dot();
-            super::whatever(out, payload)
+            super::any_value(out, payload)
         }
     }
 }
 
 /// Summarizes `events`: the traced event, its depth and its data.
-pub(crate) fn traced(out: &mut Brief, json: Peek<'_>) -> bool {
+pub(crate) fn traced(out: &mut OneLine, json: Peek<'_>) -> bool {
     let [event, name, data, parents] = json.pick(["event", "name", "data", "parent_ids"]);
-    let Some(event) = word(event) else { return super::whatever(out, json) };
+    let Some(event) = non_empty_text(event) else { return super::any_value(out, json) };
     out.push(Tone::Plain, &event);
-    if let Some(name) = word(name) {
+    if let Some(name) = non_empty_text(name) {
         out.push(Tone::Plain, " ").push(Tone::label(&name), &name);
     }
     let depth = parents.map_or(0, |list| list.items().count());
@@ -289,29 +286,29 @@ pub(crate) fn traced(out: &mut Brief, json: Peek<'_>) -> bool {
         out.dot().push(Tone::Dim, &format!("depth {depth}"));
     }
     let [chunk, output, input] = data.map_or([None; 3], |d| d.pick(["chunk", "output", "input"]));
-    if let Some(said) = filled(chunk.or(output).or(input)) {
-        out.dot().value(said);
+    if let Some(value) = non_empty(chunk.or(output).or(input)) {
+        out.dot().value(value);
     }
     true
 }
 
 /// Summarizes `state_update`, a manual edit of a thread's state.
-pub(crate) fn state_update(out: &mut Brief, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
+pub(crate) fn state_update(out: &mut OneLine, json: Peek<'_>, state: Option<&Snapshot>) -> bool {
     let [thread, update] = json.pick(["thread_id", "state"]);
-    let Some(update) = update else { return super::whatever(out, json) };
-    if let Some(thread) = word(thread) {
+    let Some(update) = update else { return super::any_value(out, json) };
+    if let Some(thread) = non_empty_text(thread) {
         out.push(Tone::Dim, &format!("thread {}", text::short_id(&thread)));
     }
     match update.get("values") {
         Some(values) => keys(out, values, state),
-        None => super::whatever(out.dot(), update),
+        None => super::any_value(out.dot(), update),
     }
 }
 
 /// Summarizes `lifecycle` of the newer format.
-pub(crate) fn lifecycle(out: &mut Brief, json: Peek<'_>) -> bool {
+pub(crate) fn lifecycle(out: &mut OneLine, json: Peek<'_>) -> bool {
     let [event, graph, error] = json.pick(["event", "graph_name", "error"]);
-    let Some(event) = word(event) else { return super::whatever(out, json) };
+    let Some(event) = non_empty_text(event) else { return super::any_value(out, json) };
     let (glyph, tone) = match &*event {
         "running" | "started" => ("◐ ", Tone::Moving),
         "completed" => ("● ", Tone::Good),
@@ -320,26 +317,26 @@ pub(crate) fn lifecycle(out: &mut Brief, json: Peek<'_>) -> bool {
         _ => ("? ", Tone::Dim),
     };
     out.push(tone, glyph);
-    if let Some(graph) = word(graph) {
+    if let Some(graph) = non_empty_text(graph) {
         out.push(Tone::label(&graph), &graph).push(Tone::Plain, " ");
     }
     out.push(Tone::Plain, &event);
-    if let Some(error) = filled(error) {
+    if let Some(error) = non_empty(error) {
         out.dot().value(error);
     }
     true
 }
 
 /// Summarizes `input.requested`, an interrupt of the newer format.
-pub(crate) fn asked(out: &mut Brief, json: Peek<'_>) -> bool {
+pub(crate) fn input_requested(out: &mut OneLine, json: Peek<'_>) -> bool {
     out.push(Tone::Waiting, "◆ interrupt ").value(json.get("payload").unwrap_or(json));
     true
 }
 
 /// Summarizes `error`: its kind and message, or plain text.
-pub(crate) fn error(out: &mut Brief, json: Peek<'_>) -> bool {
+pub(crate) fn error(out: &mut OneLine, json: Peek<'_>) -> bool {
     let [kind, message] = json.pick(["error", "message"]);
-    match (word(kind), word(message)) {
+    match (non_empty_text(kind), non_empty_text(message)) {
         (Some(kind), Some(message)) => {
             out.push(Tone::Bad, &kind).push(Tone::Plain, &format!(": {message}"));
         }

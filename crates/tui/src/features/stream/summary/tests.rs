@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use runtail_stream::projection::Projections;
 use runtail_stream::{Decoder, Frame, Framer, Item, Record, Seq};
 
-fn made(name: &str, data: Data) -> Event {
+fn event_of(name: &str, data: Data) -> Event {
     Event {
         seq: Seq(1),
         at: Timestamp::UNIX_EPOCH,
@@ -18,8 +18,8 @@ fn made(name: &str, data: Data) -> Event {
     }
 }
 
-fn told(name: &str, data: &str) -> String {
-    event(&made(name, Data::Json(data.into())), None, 100).map_or("-".into(), |line| line.text())
+fn summarize(name: &str, data: &str) -> String {
+    event(&event_of(name, Data::Json(data.into())), None, 100).map_or("-".into(), |line| line.text())
 }
 
 /// Returns every event of every capture, with its file's name.
@@ -57,35 +57,35 @@ fn captured() -> Vec<(String, Event)> {
 }
 
 #[test]
-fn every_captured_event_is_described() {
+fn every_captured_event_has_a_summary() {
     let all = captured();
     let mut described = 0;
     let mut lines = std::collections::BTreeMap::new();
     let mut projections = Projections::default();
-    for (capture, one) in &all {
-        if one.seq == Seq(1) {
+    for (capture, captured_event) in &all {
+        if captured_event.seq == Seq(1) {
             projections = Projections::default();
         }
-        projections.apply(&Item::Record(Record::Event(one.clone())));
+        projections.apply(&Item::Record(Record::Event(captured_event.clone())));
         let rows = projections.values.rows();
-        let state = rows.last().filter(|snapshot| snapshot.seq == one.seq);
-        let line = event(one, state, 90);
+        let state = rows.last().filter(|snapshot| snapshot.seq == captured_event.seq);
+        let line = event(captured_event, state, 90);
         // Only data that is not an event (a page, a document decoded as one) has no renderer.
         let Some(line) = line else {
             assert!(
-                one.data.json().is_none() || &*one.name == "message",
+                captured_event.data.json().is_none() || &*captured_event.name == "message",
                 "{capture} {}: {}",
-                one.name,
-                one.data.text()
+                captured_event.name,
+                captured_event.data.text()
             );
             continue;
         };
         described += 1;
         let text = line.text();
-        assert!(!text.trim().is_empty(), "{capture}: {one:?}");
-        assert!(!text.starts_with('{') && !text.starts_with("\"{"), "{capture} {}: {text}", one.name);
-        let shape =
-            Said::of(one).map(|said| format!("{}{}", said.name, if said.enveloped { " (enveloped)" } else { "" }));
+        assert!(!text.trim().is_empty(), "{capture}: {captured_event:?}");
+        assert!(!text.starts_with('{') && !text.starts_with("\"{"), "{capture} {}: {text}", captured_event.name);
+        let shape = Payload::of(captured_event)
+            .map(|payload| format!("{}{}", payload.name, if payload.enveloped { " (enveloped)" } else { "" }));
         let seen: &mut Vec<String> = lines.entry(shape.unwrap()).or_default();
         let key: String = text.chars().filter(|c| c.is_alphabetic()).take(14).collect();
         if seen.len() < 12 && !seen.iter().any(|s| s.chars().filter(|c| c.is_alphabetic()).take(14).eq(key.chars())) {
@@ -93,13 +93,13 @@ fn every_captured_event_is_described() {
         }
     }
     assert!(described > 1300, "{described} of {}", all.len());
-    let told: Vec<String> =
+    let shapes: Vec<String> =
         lines.into_iter().map(|(name, lines)| format!("{name}\n  {}", lines.join("\n  "))).collect();
-    insta::assert_snapshot!("captured", told.join("\n"));
+    insta::assert_snapshot!("captured", shapes.join("\n"));
 }
 
 #[test]
-fn odd_data_is_told_and_never_panics() {
+fn malformed_data_never_panics() {
     let names = [
         "metadata",
         "values",
@@ -124,55 +124,58 @@ fn odd_data_is_told_and_never_panics() {
         "nonsense",
     ];
     let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
-    let odd =
+    let hostile =
         format!("{{\"values\":{deep},\"data\":{deep},\"payload\":{deep},\"type\":{deep},\"name\":\"\\u001b[31mred\"}}");
-    let datas = ["null", "\"bare\"", "7", "[]", "{}", "[null]", "[[],[]]", "[{},{}]", "{\"a\":null}", &deep, &odd];
+    let datas = ["null", "\"bare\"", "7", "[]", "{}", "[null]", "[[],[]]", "[{},{}]", "{\"a\":null}", &deep, &hostile];
     for name in names {
         for data in datas {
             let data = Data::Json(data.into());
-            let line = event(&made(name, data), None, 60);
+            let line = event(&event_of(name, data), None, 60);
             let text = line.map(|line| line.text()).unwrap_or_default();
             assert!(!text.contains('\u{1b}') && text.len() < 2_000, "{name}: {text}");
         }
         let head: std::sync::Arc<str> = "{\"messages\":[{\"type\":\"ai\",\"content\":\"cut in the mid".into();
-        let cut = event(&made(name, Data::TooLarge { size: 1 << 30, head }), None, 60);
+        let cut = event(&event_of(name, Data::TooLarge { size: 1 << 30, head }), None, 60);
         assert!(
             cut.is_some() || matches!(name, "messages" | "messages/partial" | "messages/complete" | "nonsense"),
             "{name}"
         );
-        assert_eq!(event(&made(name, Data::Malformed("{\"a\":".into())), None, 60), None);
+        assert_eq!(event(&event_of(name, Data::Malformed("{\"a\":".into())), None, 60), None);
     }
 }
 
 #[test]
-fn a_large_event_costs_its_head() {
+fn only_the_head_of_a_large_event_is_read() {
     let large = format!(
         "{{\"id\":\"1\",\"name\":\"load\",\"input\":{{\"x\":\"{}\"}},\"triggers\":[\"a\"]}}",
         "x".repeat(5 << 20)
     );
-    assert_eq!(told("tasks", &large), "▸ load starts");
+    assert_eq!(summarize("tasks", &large), "▸ load starts");
     let state = format!("{{\"small\":1,\"large\":\"{}\"}}", "x".repeat(5 << 20));
-    assert_eq!(told("values", &state), "small 1 B, large over 65.5 kB");
+    assert_eq!(summarize("values", &state), "small 1 B, large over 65.5 kB");
 }
 
 #[test]
-fn what_no_capture_holds() {
-    assert_eq!(told("updates", r#"{"a":null,"b":[{"x":1},{"x":2}]}"#), "a wrote nothing · b → 2 writes [{x 1}, {x 2}]");
+fn shapes_missing_from_the_captures() {
     assert_eq!(
-        told("updates", r#"{"__interrupt__":[{"value":"sure?","id":"1"},{"value":{"ok":1},"id":"2"}]}"#),
+        summarize("updates", r#"{"a":null,"b":[{"x":1},{"x":2}]}"#),
+        "a wrote nothing · b → 2 writes [{x 1}, {x 2}]"
+    );
+    assert_eq!(
+        summarize("updates", r#"{"__interrupt__":[{"value":"sure?","id":"1"},{"value":{"ok":1},"id":"2"}]}"#),
         "◆ interrupt sure? ok 1"
     );
     assert_eq!(
-        told("tasks", r#"{"id":"1","name":"n","error":"ValueError('x')","result":null,"interrupts":[]}"#),
+        summarize("tasks", r#"{"id":"1","name":"n","error":"ValueError('x')","result":null,"interrupts":[]}"#),
         "✗ n failed · ValueError('x')"
     );
     assert_eq!(
-        told("tasks", r#"{"id":"1","name":"n","error":null,"interrupts":[{"value":{"q":"ok?"}}]}"#),
-        "◆ n asks · q ok?"
+        summarize("tasks", r#"{"id":"1","name":"n","error":null,"interrupts":[{"value":{"q":"ok?"}}]}"#),
+        "◆ n interrupted · q ok?"
     );
-    assert_eq!(told("feedback", r#"{"user_score":"https://x"}"#), "user_score https://x");
+    assert_eq!(summarize("feedback", r#"{"user_score":"https://x"}"#), "user_score https://x");
     assert_eq!(
-        told(
+        summarize(
             "messages",
             r#"[{"type":"AIMessageChunk","content":[{"type":"thinking","thinking":"hm"},{"type":"image","base64":"xx"}]},{}]"#
         ),
@@ -180,20 +183,20 @@ fn what_no_capture_holds() {
     );
     // A state can be plain text or null.
     for (data, words) in [(r#""hello""#, "hello"), ("null", "null"), ("[1,2]", "[1, 2]")] {
-        let one = made("values", Data::Json(data.into()));
+        let captured_event = event_of("values", Data::Json(data.into()));
         let mut projections = Projections::default();
-        projections.apply(&Item::Record(Record::Event(one.clone())));
+        projections.apply(&Item::Record(Record::Event(captured_event.clone())));
         let state = projections.values.rows().last();
         assert!(state.is_some(), "{data}");
-        assert_eq!(event(&one, state, 100).map(|line| line.text()).as_deref(), Some(words));
+        assert_eq!(event(&captured_event, state, 100).map(|line| line.text()).as_deref(), Some(words));
     }
     // A removal names the messages that it removes.
     assert_eq!(
-        told("updates", r#"{"a":{"messages":[{"content":"","type":"remove","name":null,"id":"note-4"}]}}"#),
+        summarize("updates", r#"{"a":{"messages":[{"content":"","type":"remove","name":null,"id":"note-4"}]}}"#),
         "a → messages [removes note-4]"
     );
     let all = r#"{"a":{"messages":[{"content":"","type":"remove","id":"__remove_all__"}]}}"#;
-    assert_eq!(told("updates", all), "a → messages [removes all messages]");
-    assert_eq!(told("something", r#"{"a":1}"#), "-");
-    assert_eq!(told("error", "\"Run not found\""), "Run not found");
+    assert_eq!(summarize("updates", all), "a → messages [removes all messages]");
+    assert_eq!(summarize("something", r#"{"a":1}"#), "-");
+    assert_eq!(summarize("error", "\"Run not found\""), "Run not found");
 }

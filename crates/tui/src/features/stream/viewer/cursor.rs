@@ -26,15 +26,19 @@ impl Viewer {
     pub fn go_to(&mut self, seq: Seq) {
         let first = self.tape.first_seq().unwrap_or_default();
         self.anchor = Some(seq.clamp(first, self.tape.last_seq().max(first)));
-        self.brought = [None; 8];
+        self.synced_cursor = [None; 8];
     }
 
     /// Returns the first event of the run or message with this id, or the newest event with this id. Returns `None` if
     /// it was evicted.
     pub fn seq_of(&self, id: &str) -> Option<Seq> {
-        let told = &self.projections;
-        let begun = told.metrics.run(id).map(|run| run.seq).or_else(|| told.messages.with_id(id).map(|m| m.first_seq));
-        let seq = begun.or_else(|| self.tape.newest_with_id(id))?;
+        let projections = &self.projections;
+        let start = projections
+            .metrics
+            .run(id)
+            .map(|run| run.seq)
+            .or_else(|| projections.messages.with_id(id).map(|m| m.first_seq));
+        let seq = start.or_else(|| self.tape.newest_with_id(id))?;
         let first = self.tape.first_seq()?;
         (first..=self.tape.last_seq()).contains(&seq).then_some(seq)
     }
@@ -52,10 +56,10 @@ impl Viewer {
         &self.places[view as usize]
     }
 
-    /// Sets the cursor after a move in a view, which is already there.
+    /// Sets the cursor after a move in a view, whose scroll position is already updated.
     pub(crate) fn set_anchor(&mut self, view: View, anchor: Option<Seq>) {
         self.anchor = anchor;
-        self.brought[view as usize] = Some(anchor);
+        self.synced_cursor[view as usize] = Some(anchor);
         let end = self.rows(view).end();
         let place = &mut self.places[view as usize];
         if place.follow && anchor.is_some() {
@@ -69,11 +73,11 @@ impl Viewer {
     pub fn prepare(&mut self, windows: &[(View, usize, usize)]) {
         self.news = false;
         self.find.is_scanning = false;
-        self.find.let_go(self.tape.first_seq().unwrap_or_default());
-        let standing = self.playhead();
-        let open = self.is_open() || standing.is_some();
+        self.find.drop_evicted_marks(self.tape.first_seq().unwrap_or_default());
+        let playhead = self.playhead();
+        let open = self.is_open() || playhead.is_some();
         // During time travel, ages count up to the arrival of the shown event.
-        let moment = standing.and_then(|standing| self.tape.arrival(standing.at)).unwrap_or(self.now);
+        let shown_at = playhead.and_then(|playhead| self.tape.arrival(playhead.at)).unwrap_or(self.now);
         for (view, width, height) in windows.iter().copied() {
             self.windows[view as usize] = (width, height);
             match view {
@@ -85,23 +89,24 @@ impl Viewer {
                 View::Timeline => {
                     let place = &mut self.places[view as usize];
                     // In a closed stream nothing grows.
-                    let now = if open { moment } else { Timestamp::MIN };
+                    let now = if open { shown_at } else { Timestamp::MIN };
                     if self.bars.prepare(&self.projections.timeline, now, place) {
                         self.find.forget(view as usize);
                     }
                 }
                 View::Runs => self.prepare_runs(),
                 View::Delivery => {
-                    let about = views::ledger::About { now: moment, open, asks: !self.is_recording(), width };
-                    self.ledger = views::ledger::rows(&self.projections, &self.tape, about, &self.tz);
+                    let options =
+                        views::delivery::Options { now: shown_at, open, has_server: !self.is_recording(), width };
+                    self.delivery_rows = views::delivery::rows(&self.projections, &self.tape, options, &self.tz);
                 }
                 _ => {}
             }
             self.scan(view);
-            self.bring(view);
+            self.sync_view(view);
         }
         if self.seek() {
-            windows.iter().for_each(|(view, ..)| self.bring(*view));
+            windows.iter().for_each(|(view, ..)| self.sync_view(*view));
         }
     }
 
@@ -117,7 +122,7 @@ impl Viewer {
         }
     }
 
-    fn bring(&mut self, view: View) {
+    fn sync_view(&mut self, view: View) {
         if view == View::State {
             if self.anchor.is_none() {
                 self.places[view as usize].seen = self.rows(view).end();
@@ -125,11 +130,11 @@ impl Viewer {
             self.sync_state();
             return;
         }
-        let moved = self.brought[view as usize] != Some(self.anchor);
-        self.brought[view as usize] = Some(self.anchor);
+        let moved = self.synced_cursor[view as usize] != Some(self.anchor);
+        self.synced_cursor[view as usize] = Some(self.anchor);
         let target = self.anchor.filter(|_| moved).map(|seq| self.spot_of(view, seq));
         let follow = self.anchor.is_none() && view != View::Delivery;
-        self.with_place(view, |place, rows, height| {
+        self.update_place(view, |place, rows, height| {
             match target {
                 Some(Some(spot)) => place.go(rows, height, spot),
                 Some(None) => place.follow = false,
@@ -139,7 +144,7 @@ impl Viewer {
         });
     }
 
-    pub(crate) fn with_place(
+    pub(crate) fn update_place(
         &mut self,
         view: View,
         change: impl FnOnce(&mut Place, &super::rows::ViewRows<'_>, usize),
@@ -150,14 +155,14 @@ impl Viewer {
     }
 
     /// Moves in the focused view; all other views follow.
-    pub(crate) fn moves(&mut self, change: impl FnOnce(&mut Place, &super::rows::ViewRows<'_>, usize)) {
+    pub(crate) fn move_in_view(&mut self, change: impl FnOnce(&mut Place, &super::rows::ViewRows<'_>, usize)) {
         let view = self.view();
-        self.with_place(view, change);
+        self.update_place(view, change);
         let place = *self.place(view);
         match (place.follow, self.seq_at(view, place.cursor)) {
             (true, _) => self.set_anchor(view, None),
             (false, Some(seq)) => self.set_anchor(view, Some(seq)),
-            // A line without an event moves alone.
+            // A line without an event moves only this view.
             (false, None) => {}
         }
     }
@@ -172,7 +177,7 @@ impl Viewer {
                 }
             });
         }
-        self.moves(|place, rows, height| {
+        self.move_in_view(|place, rows, height| {
             let spot = scroll::window(rows, place.top, height).nth(line);
             if let Some(spot) = spot {
                 place.go(rows, height, spot);
@@ -188,7 +193,7 @@ impl Viewer {
                 false => place.step(&rows, height, lines),
             });
         }
-        self.moves(
+        self.move_in_view(
             |place, rows, height| {
                 if whole_window { place.page(rows, height, lines) } else { place.step(rows, height, lines) }
             },
@@ -199,7 +204,7 @@ impl Viewer {
     pub fn fold_bar(&mut self) {
         let key = self.place(View::Timeline).cursor.key;
         if let Some(parent) = self.bars.fold(&self.projections.timeline, key) {
-            self.moves(|place, rows, height| place.go(rows, height, Spot { key: parent, line: 0 }));
+            self.move_in_view(|place, rows, height| place.go(rows, height, Spot { key: parent, line: 0 }));
         }
     }
 
@@ -213,7 +218,7 @@ impl Viewer {
         if self.view() == View::State {
             return self.move_in_state(|place, rows, height| place.to_start(&rows, height));
         }
-        self.moves(|place, rows, height| place.to_start(rows, height));
+        self.move_in_view(|place, rows, height| place.to_start(rows, height));
     }
 
     /// Moves to the newest entry, and follows new events.
@@ -227,8 +232,8 @@ impl Viewer {
                 self.set_anchor(view, None);
                 self.sync_state();
             }
-            View::Delivery => self.with_place(view, |place, rows, height| place.to_end(rows, height, false)),
-            _ => self.moves(|place, rows, height| place.to_end(rows, height, true)),
+            View::Delivery => self.update_place(view, |place, rows, height| place.to_end(rows, height, false)),
+            _ => self.move_in_view(|place, rows, height| place.to_end(rows, height, true)),
         }
     }
 
@@ -250,23 +255,23 @@ impl Viewer {
         }
         let place = self.place(view);
         let rows = self.rows(view);
-        let marks = |spot: Spot| match view {
+        let is_under_cursor = |spot: Spot| match view {
             View::Messages => spot == place.cursor,
             _ => spot.key == place.cursor.key,
         };
         // The lines of a wrapped entry are rendered together.
-        let mut made: Option<(u64, Vec<Line>)> = None;
+        let mut rendered: Option<(u64, Vec<Line>)> = None;
         let mut line = |spot: Spot| {
             if !self.wraps(view) {
                 return self.line(view, spot);
             }
-            if made.as_ref().is_none_or(|(key, _)| *key != spot.key) {
-                made = Some((spot.key, self.wrapped(view, spot.key)));
+            if rendered.as_ref().is_none_or(|(key, _)| *key != spot.key) {
+                rendered = Some((spot.key, self.wrapped(view, spot.key)));
             }
-            made.as_ref().and_then(|(_, lines)| lines.get(spot.line).cloned()).unwrap_or_default()
+            rendered.as_ref().and_then(|(_, lines)| lines.get(spot.line).cloned()).unwrap_or_default()
         };
         scroll::window(&rows, place.top, height)
-            .map(|spot| (self.light(view, spot, line(spot)), !place.follow && marks(spot)))
+            .map(|spot| (self.highlight(view, spot, line(spot)), !place.follow && is_under_cursor(spot)))
             .collect()
     }
 

@@ -1,6 +1,6 @@
 //! Rendering of a view for an export: entry by entry, not truncated.
 
-use super::rows::{extent, kept};
+use super::rows::{extent, row_at};
 use super::{LinkState, View, Viewer};
 use crate::features::stream::export::{Format, Part};
 use crate::features::stream::views;
@@ -12,10 +12,10 @@ use runtail_stream::projection::{Message, Role};
 use runtail_stream::{End, Event, Outcome, Record, Seq};
 
 /// Maximum number of entries checked for one part, even if the filter rejects most of them.
-const MOST_LOOKED_AT: u64 = 2_000;
+const MAX_CHECKED: u64 = 2_000;
 
 /// Maximum width of an event summary, in columns.
-const LONGEST: usize = 4_000;
+const MAX_SUMMARY_WIDTH: usize = 4_000;
 
 impl Viewer {
     /// Returns the first entry and the current end of the entries (exclusive).
@@ -37,14 +37,14 @@ impl Viewer {
     /// Writes the heading of the file.
     pub fn export_head(&self, view: View, format: Format, part: &mut Part) {
         if view == View::Delivery {
-            return self.books_head(format, part);
+            return self.delivery_head(format, part);
         }
         if format != Format::Markdown {
             return;
         }
-        let of = |what: &str, id: &Option<String>| id.as_ref().map(|id| format!(", {what} {}", clean(id)));
-        let thread = of("thread", &self.thread_id).unwrap_or_default();
-        let run = of("run", &self.run_id).unwrap_or_default();
+        let id_part = |label: &str, id: &Option<String>| id.as_ref().map(|id| format!(", {label} {}", clean(id)));
+        let thread = id_part("thread", &self.thread_id).unwrap_or_default();
+        let run = id_part("run", &self.run_id).unwrap_or_default();
         part.text(format!("# {} of {}{thread}{run}\n\n", view.title(), clean(&self.server.name)));
         if is_table(view) {
             part.text("| | |\n|---|---|\n");
@@ -63,16 +63,16 @@ impl Viewer {
     ) -> (u64, Seq) {
         if view == View::Delivery {
             if next < end {
-                self.write_books(format, part);
+                self.write_delivery(format, part);
             }
             return (end, after);
         }
         // Skip entries that were evicted since the last part.
         let first = self.export_range(view, format).0;
         let (mut key, mut after) = (next.max(first), after);
-        let most = key.saturating_add(MOST_LOOKED_AT);
+        let most = key.saturating_add(MAX_CHECKED);
         while key < end.min(most) && !part.is_full() {
-            if !self.lets_through(view, key) {
+            if !self.is_visible(view, key) {
                 key += 1;
                 continue;
             }
@@ -93,36 +93,36 @@ impl Viewer {
         (key, after)
     }
 
-    /// Writes what the delivery report is about, for readers who did not see the stream.
-    fn books_head(&self, format: Format, part: &mut Part) {
+    /// Writes the stream and the period of the delivery report, for readers who did not see the stream.
+    fn delivery_head(&self, format: Format, part: &mut Part) {
         let title = match format {
             Format::Jsonl => return,
             Format::Text => "Delivery report",
             Format::Markdown => "# Delivery report",
         };
         part.text(format!("{title}\n\n"));
-        let mut say = |what: &str, told: &str| {
-            let told = clean(told);
+        let mut field = |name: &str, value: &str| {
+            let value = clean(value);
             part.text(match format {
-                Format::Markdown => format!("- {what}: {}\n", inline(&told)),
-                _ => format!("{what:<9} {told}\n"),
+                Format::Markdown => format!("- {name}: {}\n", inline(&value)),
+                _ => format!("{name:<9} {value}\n"),
             });
         };
-        say("server", &format!("{}, {}", self.server.name, self.server.url));
-        for (what, id) in [("thread", &self.thread_id), ("run", &self.run_id)] {
+        field("server", &format!("{}, {}", self.server.name, self.server.url));
+        for (name, id) in [("thread", &self.thread_id), ("run", &self.run_id)] {
             if let Some(id) = id {
-                say(what, id);
+                field(name, id);
             }
         }
-        let told = &self.projections.ledger;
-        let opened = told.connections().first().map(|connection| connection.opened).or(told.first_event_at);
+        let ledger = &self.projections.ledger;
+        let opened = ledger.connections().first().map(|connection| connection.opened).or(ledger.first_event_at);
         let day = |at: jiff::Timestamp| at.to_zoned(self.tz.clone()).strftime("%Y-%m-%d %H:%M:%S %:z").to_string();
         if let Some(opened) = opened {
-            say("opened", &day(opened));
+            field("opened", &day(opened));
         }
-        let how = match (&self.link, self.playhead()) {
-            (_, Some(standing)) => {
-                let [at, newest] = [standing.at, standing.span.1].map(|seq| self.tape.events_until(seq));
+        let status = match (&self.link, self.playhead()) {
+            (_, Some(playhead)) => {
+                let [at, newest] = [playhead.at, playhead.span.1].map(|seq| self.tape.events_until(seq));
                 format!("at event {} of {}", count(at.0), count(newest.0))
             }
             (LinkState::Ended(end), None) => match &end.detail {
@@ -132,14 +132,14 @@ impl Viewer {
             (LinkState::Failed(error), None) => format!("failed: {error}"),
             (_, None) => "no, still open".to_string(),
         };
-        say(if self.playhead().is_some() { "shown" } else { "ended" }, &how.replace('\n', " "));
-        say("written", &format!("{}, by runtail {}", day(self.now), env!("CARGO_PKG_VERSION")));
+        field(if self.playhead().is_some() { "shown" } else { "ended" }, &status.replace('\n', " "));
+        field("written", &format!("{}, by runtail {}", day(self.now), env!("CARGO_PKG_VERSION")));
         part.text("\n");
     }
 
     /// Writes the delivery report: totals, gaps and connections, each with its time and reason. As JSONL it is the
     /// recording without its events, so it contains no message text.
-    fn write_books(&self, format: Format, part: &mut Part) {
+    fn write_delivery(&self, format: Format, part: &mut Part) {
         if format == Format::Jsonl {
             self.marks_between(Seq::START, self.marks_end(), part);
             if !part
@@ -147,10 +147,10 @@ impl Viewer {
                 .last()
                 .is_some_and(|chunk| matches!(chunk, Chunk::Record(record) if matches!(**record, Record::End(_))))
             {
-                part.add(Chunk::Record(Box::new(Record::End(self.sums()))));
+                part.add(Chunk::Record(Box::new(Record::End(self.totals()))));
             }
         } else {
-            let rows = views::ledger::whole(&self.projections, &self.tape, self.now, &self.tz);
+            let rows = views::delivery::export_rows(&self.projections, &self.tape, self.now, &self.tz);
             let text = |line: &crate::widgets::line::Line| line.text().trim_end().to_string() + "\n";
             let text: String = rows.iter().map(|row| text(&row.line)).collect();
             match format {
@@ -162,11 +162,11 @@ impl Viewer {
     }
 
     /// Returns the current totals of a stream that has not ended or is shown at an earlier event.
-    fn sums(&self) -> End {
+    fn totals(&self) -> End {
         let ledger = &self.projections.ledger;
         let connections = ledger.connections().evicted() + ledger.connections().len() as u64;
         End {
-            at: self.playhead().and_then(|standing| standing.time).unwrap_or(self.now),
+            at: self.playhead().and_then(|playhead| playhead.time).unwrap_or(self.now),
             outcome: Outcome::Detached,
             detail: Some("totals at the time of the export: the stream was still open".into()),
             events: ledger.received,
@@ -181,12 +181,12 @@ impl Viewer {
     /// Returns the end (exclusive) of the marks to write: during time travel, up to the shown event.
     fn marks_end(&self) -> Seq {
         let newest = self.tape.newest_seq();
-        self.playhead().map_or(Seq::MAX, |standing| if standing.at < newest { standing.at } else { Seq::MAX })
+        self.playhead().map_or(Seq::MAX, |playhead| if playhead.at < newest { playhead.at } else { Seq::MAX })
     }
 
     fn export_seq(&self, view: View, key: u64) -> Option<Seq> {
         match view {
-            View::State => kept(self.projections.values.rows(), key).map(|state| state.seq),
+            View::State => row_at(self.projections.values.rows(), key).map(|state| state.seq),
             view => self.seq_at(view, Spot { key, line: 0 }),
         }
     }
@@ -222,7 +222,7 @@ impl Viewer {
                 None => {}
             },
             View::State => {
-                let snapshot = kept(self.projections.values.rows(), key);
+                let snapshot = row_at(self.projections.values.rows(), key);
                 let Some((snapshot, state)) = snapshot.zip(self.state_text(key)) else { return };
                 let at = views::clock(snapshot.at, &self.tz);
                 let ns = clean(&views::namespace(&snapshot.ns)).into_owned();
@@ -248,7 +248,8 @@ impl Viewer {
             }
             view => {
                 // Timeline bars use the width of the view.
-                let width = if view == View::Timeline { self.windows[view as usize].0.max(100) } else { LONGEST };
+                let width =
+                    if view == View::Timeline { self.windows[view as usize].0.max(100) } else { MAX_SUMMARY_WIDTH };
                 let line = self.whole_line(view, key, width);
                 let joined =
                     |pieces: &[crate::widgets::line::Piece]| pieces.iter().map(|p| p.text.as_str()).collect::<String>();
@@ -283,19 +284,19 @@ impl Viewer {
     }
 
     /// Returns the author of a message: role, name, node, namespace and time.
-    fn speaker(&self, message: &Message) -> String {
-        let mut who = clean(message.role.word()).into_owned();
+    fn author_line(&self, message: &Message) -> String {
+        let mut author = clean(message.role.word()).into_owned();
         for part in [message.name.as_deref(), message.node.as_deref()].into_iter().flatten() {
-            who.push_str(&format!(" · {}", clean(part)));
+            author.push_str(&format!(" · {}", clean(part)));
         }
         if !message.ns.is_empty() {
-            who.push_str(&format!(" in {}", clean(&views::namespace(&message.ns))));
+            author.push_str(&format!(" in {}", clean(&views::namespace(&message.ns))));
         }
-        format!("{who} · {}", views::clock(message.started_at, &self.tz))
+        format!("{author} · {}", views::clock(message.started_at, &self.tz))
     }
 
     fn plain_message(&self, message: &Message, part: &mut Part) {
-        part.text(format!("── {}\n", self.speaker(message)));
+        part.text(format!("── {}\n", self.author_line(message)));
         if message.removed_at.is_some() {
             part.text("(removed by the graph)\n");
         }
@@ -311,7 +312,7 @@ impl Viewer {
     }
 
     fn markdown_message(&self, message: &Message, part: &mut Part) {
-        part.text(format!("## {}\n\n", self.speaker(message)));
+        part.text(format!("## {}\n\n", self.author_line(message)));
         if message.removed_at.is_some() {
             part.text("*Removed by the graph.*\n\n");
         }

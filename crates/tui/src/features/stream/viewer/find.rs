@@ -2,7 +2,8 @@
 
 use super::{View, Viewer};
 use crate::features::stream::find::{
-    Find, Look, MatchIndex, Pattern, Seek, Source, Stood, StreamFilter, Typing, light, says, unescaped,
+    Find, Look, MatchIndex, Pattern, SavedPosition, Seek, Source, StreamFilter, Typing, light, searchable_texts,
+    unescaped,
 };
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::scroll;
@@ -14,9 +15,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, Range};
 
 /// Maximum number of bytes scanned in one step of a view, about a millisecond of work.
-const TURN: usize = 1 << 20;
+const SCAN_BYTES: usize = 1 << 20;
 /// Maximum number of bytes scanned again at the end of a message that grew.
-const TAIL: usize = 256 << 10;
+const RESCAN_BYTES: usize = 256 << 10;
 
 /// A landmark to jump to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,15 +60,15 @@ impl Viewer {
             return;
         }
         self.find.filter = StreamFilter::new(text);
-        self.find.fits = Default::default();
+        self.find.filtered = Default::default();
         self.find.hits = Default::default();
         self.restore();
-        self.brought = [None; 8];
+        self.synced_cursor = [None; 8];
     }
 
     /// Opens the input line.
     pub fn begin_typing(&mut self, typing: Typing) {
-        self.find.typing = Some((typing, Stood { anchor: self.anchor, places: self.places }));
+        self.find.typing = Some((typing, SavedPosition { anchor: self.anchor, places: self.places }));
     }
 
     /// Closes the input line. If its text is not kept, restores the earlier position.
@@ -81,9 +82,9 @@ impl Viewer {
 
     /// Restores the position from before typing, so that each keystroke searches from there.
     fn restore(&mut self) {
-        if let Some((_, stood)) = &self.find.typing {
-            (self.anchor, self.places) = (stood.anchor, stood.places);
-            self.brought = [None; 8];
+        if let Some((_, saved)) = &self.find.typing {
+            (self.anchor, self.places) = (saved.anchor, saved.places);
+            self.synced_cursor = [None; 8];
         }
     }
 
@@ -145,56 +146,57 @@ impl Viewer {
     /// Returns the search progress in the focused view; `None` without a search.
     pub fn found(&self) -> Option<Found> {
         let view = self.view();
-        let sieve = self.find.hits[view as usize].as_ref()?;
+        let index = self.find.hits[view as usize].as_ref()?;
         let key = self.place(view).cursor.key;
-        let at = (!self.follows() && sieve.holds(key)).then(|| sieve.rank(key) + 1);
-        Some(Found { count: sieve.count(), at, progress: (!sieve.is_complete()).then(|| sieve.progress()) })
+        let at = (!self.follows() && index.is_match(key)).then(|| index.rank(key) + 1);
+        Some(Found { count: index.count(), at, progress: (!index.is_complete()).then(|| index.progress()) })
     }
 
     /// Returns the hidden entries, all entries and the scanned entries of the focused view; `None` without a filter.
     pub fn hidden(&self) -> Option<(u64, u64, u64)> {
-        let sieve = self.find.fits[self.view() as usize].as_ref()?;
-        let (looked_at, all) = sieve.progress();
-        Some((looked_at - sieve.count(), all, looked_at))
+        let index = self.find.filtered[self.view() as usize].as_ref()?;
+        let (scanned, all) = index.progress();
+        Some((scanned - index.count(), all, scanned))
     }
 
     /// Scans a view for one step.
     pub(crate) fn scan(&mut self, view: View) {
         let at = view as usize;
-        let mut fits = self.find.fits[at].take();
+        let mut filtered = self.find.filtered[at].take();
         let mut hits = self.find.hits[at].take();
-        if !self.find.filter.is_empty() && self.sifts(view) {
-            let mut sieve = fits.unwrap_or_else(|| self.sieve(view));
-            for key in self.changed(view, &sieve) {
-                sieve.look_again(key, self.fits(view, key).0);
+        if !self.find.filter.is_empty() && self.is_filterable(view) {
+            let mut index = filtered.unwrap_or_else(|| self.new_index(view));
+            for key in self.changed(view, &index) {
+                index.update(key, self.filter_entry(view, key).0);
             }
-            sieve.advance(self.keys(view), TURN, |key, _, _| self.fits(view, key));
-            self.find.is_scanning |= !sieve.is_complete();
-            fits = Some(sieve);
+            index.advance(self.keys(view), SCAN_BYTES, |key, _, _| self.filter_entry(view, key));
+            self.find.is_scanning |= !index.is_complete();
+            filtered = Some(index);
         }
         if !self.find.pattern.is_empty() && view != View::State {
             // Delivery is short and all of its lines change, so it is always rescanned.
-            let mut sieve = hits.take().filter(|_| view != View::Delivery).unwrap_or_else(|| self.sieve(view));
-            let look = |key: u64, from: usize, room: usize| self.look(view, fits.as_ref(), key, from, room);
-            for key in self.changed(view, &sieve) {
-                let long = self.message(key).map_or(0, |message| says(message).map(str::len).sum());
-                let from = usize::saturating_sub(long, TAIL);
-                let saw = match (look(key, from, usize::MAX).0, sieve.place(key)) {
+            let mut index = hits.take().filter(|_| view != View::Delivery).unwrap_or_else(|| self.new_index(view));
+            let scan_key =
+                |key: u64, from: usize, room: usize| self.scan_entry(view, filtered.as_ref(), key, from, room);
+            for key in self.changed(view, &index) {
+                let length = self.message(key).map_or(0, |message| searchable_texts(message).map(str::len).sum());
+                let from = usize::saturating_sub(length, RESCAN_BYTES);
+                let result = match (scan_key(key, from, usize::MAX).0, index.match_offset(key)) {
                     (Look::Nothing, Some(at)) if from > 0 => Look::Found(at),
-                    (saw, _) => saw,
+                    (result, _) => result,
                 };
-                sieve.look_again(key, saw);
+                index.update(key, result);
             }
-            sieve.advance(self.keys(view), TURN, look);
-            self.find.is_scanning |= !sieve.is_complete();
-            hits = Some(sieve);
+            index.advance(self.keys(view), SCAN_BYTES, scan_key);
+            self.find.is_scanning |= !index.is_complete();
+            hits = Some(index);
         }
-        self.find.told[at] = self.tape.last_seq();
-        (self.find.fits[at], self.find.hits[at]) = (fits, hits);
+        self.find.scanned_to[at] = self.tape.last_seq();
+        (self.find.filtered[at], self.find.hits[at]) = (filtered, hits);
     }
 
     /// Returns an empty index that starts at the current position.
-    fn sieve(&self, view: View) -> MatchIndex {
+    fn new_index(&self, view: View) -> MatchIndex {
         MatchIndex::from(if self.follows() { self.keys(view).end } else { self.place(view).cursor.key })
     }
 
@@ -209,7 +211,7 @@ impl Viewer {
     }
 
     /// Returns whether the filter applies to a view, whose entries must belong to events.
-    fn sifts(&self, view: View) -> bool {
+    fn is_filterable(&self, view: View) -> bool {
         !matches!(view, View::State | View::Delivery)
     }
 
@@ -218,21 +220,21 @@ impl Viewer {
     }
 
     /// Returns the entries that changed since the last scan, among those already scanned.
-    fn changed(&self, view: View, sieve: &MatchIndex) -> Vec<u64> {
-        let told = self.find.told[view as usize];
-        if view != View::Messages || told >= self.tape.last_seq() {
+    fn changed(&self, view: View, index: &MatchIndex) -> Vec<u64> {
+        let scanned_to = self.find.scanned_to[view as usize];
+        if view != View::Messages || scanned_to >= self.tape.last_seq() {
             return Vec::new();
         }
         let messages = &self.projections.messages;
-        let numbered = (messages.evicted()..).zip(messages.items()).filter(|(_, message)| message.last_seq > told);
+        let numbered =
+            (messages.evicted()..).zip(messages.items()).filter(|(_, message)| message.last_seq > scanned_to);
         // A tool result is searched with its call.
         numbered
             .flat_map(|(key, message)| std::iter::once(key).chain(messages.asked(message).and(message.asked_by)))
-            .filter(|key| sieve.knows(*key).is_some())
+            .filter(|key| index.known_result(*key).is_some())
             .collect()
     }
 
-    /// Returns the event of an entry.
     fn event_of(&self, view: View, key: u64) -> Option<Event> {
         self.tape.get(self.seq_at(view, Spot { key, line: 0 })?)
     }
@@ -242,44 +244,54 @@ impl Viewer {
     }
 
     /// Returns whether an entry matches the filter, and the number of bytes read.
-    fn fits(&self, view: View, key: u64) -> (Look, usize) {
+    fn filter_entry(&self, view: View, key: u64) -> (Look, usize) {
         let filter = &self.find.filter;
         let cost = |event: &Event| if filter.reads_data() { event.data.text().len() } else { 0 };
-        let (fits, read) = match view {
+        let (is_match, read) = match view {
             View::Messages => {
                 let Some(message) = self.message(key) else { return (Look::Nothing, 0) };
                 let mut seqs = vec![message.first_seq, message.last_seq];
                 seqs.dedup();
                 let events: Vec<Event> = seqs.into_iter().filter_map(|seq| self.tape.get(seq)).collect();
                 let read = events.iter().map(cost).sum::<usize>() + message.text.len();
-                (filter.fit_message(message, &events.iter().map(|event| self.facets(event)).collect::<Vec<_>>()), read)
+                (
+                    filter.matches_message(message, &events.iter().map(|event| self.facets(event)).collect::<Vec<_>>()),
+                    read,
+                )
             }
             // Heading rows of the timeline are never hidden.
             View::Timeline if !self.bars.is_bar(key) => (true, 0),
             // A run's record is not an event.
             View::Runs if self.entry_seq(view, key).is_none() => (false, 0),
             _ => match self.event_of(view, key) {
-                Some(event) => (filter.fit(&self.facets(&event)), cost(&event)),
+                Some(event) => (filter.matches(&self.facets(&event)), cost(&event)),
                 // The data of evicted events can't be checked.
                 None => (false, 0),
             },
         };
-        (if fits { Look::Found(0) } else { Look::Nothing }, read)
+        (if is_match { Look::Found(0) } else { Look::Nothing }, read)
     }
 
     /// Returns whether an entry is visible: there is no filter, or the entry matches it.
-    pub(crate) fn lets_through(&self, view: View, key: u64) -> bool {
-        if self.find.filter.is_empty() || !self.sifts(view) {
+    pub(crate) fn is_visible(&self, view: View, key: u64) -> bool {
+        if self.find.filter.is_empty() || !self.is_filterable(view) {
             return true;
         }
-        let known = self.find.fits[view as usize].as_ref().and_then(|sieve| sieve.knows(key));
-        known.unwrap_or_else(|| matches!(self.fits(view, key).0, Look::Found(_)))
+        let known = self.find.filtered[view as usize].as_ref().and_then(|index| index.known_result(key));
+        known.unwrap_or_else(|| matches!(self.filter_entry(view, key).0, Look::Found(_)))
     }
 
     /// Searches an entry that the filter accepts.
-    fn look(&self, view: View, fits: Option<&MatchIndex>, key: u64, from: usize, room: usize) -> (Look, usize) {
-        if let Some(fits) = fits
-            && !fits.knows(key).unwrap_or_else(|| matches!(self.fits(view, key).0, Look::Found(_)))
+    fn scan_entry(
+        &self,
+        view: View,
+        filtered: Option<&MatchIndex>,
+        key: u64,
+        from: usize,
+        room: usize,
+    ) -> (Look, usize) {
+        if let Some(filtered) = filtered
+            && !filtered.known_result(key).unwrap_or_else(|| matches!(self.filter_entry(view, key).0, Look::Found(_)))
         {
             return (Look::Nothing, 0);
         }
@@ -291,13 +303,15 @@ impl Viewer {
         match (view, self.message(key), event) {
             (View::Messages, Some(message), _) => {
                 let messages = &self.projections.messages;
-                let asking = messages.asked(message).and(message.asked_by);
-                if asking.is_some_and(|asking| fits.is_none_or(|fits| fits.holds(asking))) {
+                let call_message = messages.asked(message).and(message.asked_by);
+                if call_message
+                    .is_some_and(|call_message| filtered.is_none_or(|filtered| filtered.is_match(call_message)))
+                {
                     return (Look::Nothing, 0);
                 }
                 let answers = message.tool_calls.iter().filter_map(|call| messages.answer(call));
-                let said = std::iter::once(message).chain(answers).flat_map(says);
-                pattern.look(&said.map(plain).collect::<Vec<_>>(), from, room)
+                let texts = std::iter::once(message).chain(answers).flat_map(searchable_texts);
+                pattern.look(&texts.map(plain).collect::<Vec<_>>(), from, room)
             }
             (_, _, Some(event)) => {
                 let mut sources = vec![Source { text: event.data.text(), is_json: event.data.json().is_some() }];
@@ -316,7 +330,7 @@ impl Viewer {
     /// Jumps to the pending match if it is known. Returns false if there is none or the scan must continue.
     pub(crate) fn seek(&mut self) -> bool {
         let view = self.view();
-        let (Some(seek), Some(sieve)) = (self.find.seek, &self.find.hits[view as usize]) else { return false };
+        let (Some(seek), Some(index)) = (self.find.seek, &self.find.hits[view as usize]) else { return false };
         let here = self.place(view).cursor;
         let end = self.keys(view).end;
         // A viewer at the newest entry has nothing ahead, so search backward.
@@ -330,54 +344,54 @@ impl Viewer {
         // An entry of several lines can have more matches.
         let within = match seek {
             Seek::Near => None,
-            _ if self.follows() || !sieve.holds(here.key) => None,
-            Seek::Next => self.lit_line(view, here.key, here.line + 1..usize::MAX, false),
-            Seek::Before => self.lit_line(view, here.key, 0..here.line, true),
+            _ if self.follows() || !index.is_match(here.key) => None,
+            Seek::Next => self.matching_line(view, here.key, here.line + 1..usize::MAX, false),
+            Seek::Before => self.matching_line(view, here.key, 0..here.line, true),
         };
         let spot = within.map(|line| Spot { key: here.key, line }).or_else(|| {
-            let (key, is_sure) = match back {
-                true => (sieve.before(from), sieve.is_sure_before(from)),
-                false => (sieve.at_or_after(from), sieve.is_sure_after(from)),
+            let (key, is_final) = match back {
+                true => (index.before(from), index.has_scanned_to_previous(from)),
+                false => (index.at_or_after(from), index.has_scanned_to_next(from)),
             };
-            let round = || if back { sieve.last() } else { sieve.first() };
-            let key = key.filter(|_| is_sure).or_else(|| round().filter(|_| sieve.is_complete()))?;
-            let line = self.lit_line(view, key, 0..usize::MAX, back).unwrap_or(0);
+            let wrapped = || if back { index.last() } else { index.first() };
+            let key = key.filter(|_| is_final).or_else(|| wrapped().filter(|_| index.is_complete()))?;
+            let line = self.matching_line(view, key, 0..usize::MAX, back).unwrap_or(0);
             Some(Spot { key, line })
         });
-        if spot.is_some() || sieve.is_complete() {
+        if spot.is_some() || index.is_complete() {
             self.find.seek = None;
         }
         let Some(spot) = spot else { return false };
-        self.moves(|place, rows, height| place.go(rows, height, spot));
+        self.move_in_view(|place, rows, height| place.go(rows, height, spot));
         true
     }
 
     /// Returns the first or last of an entry's lines that contains the pattern.
-    fn lit_line(&self, view: View, key: u64, lines: Range<usize>, last: bool) -> Option<usize> {
+    fn matching_line(&self, view: View, key: u64, lines: Range<usize>, last: bool) -> Option<usize> {
         let end = self.rows(view).height(key).min(lines.end);
-        let holds = |line: &usize| self.find.pattern.is_in(&text_of(&self.line(view, Spot { key, line: *line })));
+        let is_match = |line: &usize| self.find.pattern.is_in(&text_of(&self.line(view, Spot { key, line: *line })));
         let mut lines = lines.start.min(end)..end;
-        if last { lines.rfind(holds) } else { lines.find(holds) }
+        if last { lines.rfind(is_match) } else { lines.find(is_match) }
     }
 
     /// Highlights the matches in a line. If a match lies in the truncated part of the event, the line shows that part.
-    pub(crate) fn light(&self, view: View, spot: Spot, mut line: Line) -> Line {
+    pub(crate) fn highlight(&self, view: View, spot: Spot, mut line: Line) -> Line {
         let pattern = &self.find.pattern;
         if pattern.is_empty() || view == View::State {
             return line;
         }
         light(&mut line, pattern);
-        let is_lit = |line: &Line| line.left.iter().chain(&line.right).any(|piece| piece.tone == Tone::Hit);
+        let has_match = |line: &Line| line.left.iter().chain(&line.right).any(|piece| piece.tone == Tone::Hit);
         let shows_event = matches!(view, View::Raw | View::Updates | View::Custom);
-        let place = self.find.hits[view as usize].as_ref().and_then(|sieve| sieve.place(spot.key));
-        if let Some(at) = place.filter(|_| shows_event && !is_lit(&line))
+        let offset = self.find.hits[view as usize].as_ref().and_then(|index| index.match_offset(spot.key));
+        if let Some(at) = offset.filter(|_| shows_event && !has_match(&line))
             && let Some(event) = self.event_of(view, spot.key).filter(|event| at < event.data.text().len())
         {
             let width = self.windows[view as usize].0;
-            let head = cut(&mut line, width / 2);
-            let part = part(event.data.text(), at, width.saturating_sub(head + 4), pattern);
+            let head = truncate(&mut line, width / 2);
+            let excerpt = excerpt(event.data.text(), at, width.saturating_sub(head + 4), pattern);
             line.push(Tone::Dim, "  … ");
-            line.push(Tone::Plain, &part);
+            line.push(Tone::Plain, &excerpt);
             light(&mut line, pattern);
         }
         line
@@ -408,21 +422,21 @@ impl Viewer {
     }
 
     /// Jumps to the next or previous landmark of a kind. Returns false if there is none.
-    pub fn go_to_next(&mut self, what: Landmark, forward: bool) -> bool {
+    pub fn go_to_next(&mut self, landmark: Landmark, forward: bool) -> bool {
         // A viewer at the newest entry has nothing ahead, so search backward.
-        let forward = forward && !(self.follows() && matches!(what, Landmark::Problem | Landmark::Mark));
+        let forward = forward && !(self.follows() && matches!(landmark, Landmark::Problem | Landmark::Mark));
         // An evicted position counts as just before the oldest event.
         let first = self.tape.first_seq().unwrap_or(Seq::MAX);
         let here = self.anchor.map_or(self.tape.last_seq().next(), |seq| seq.max(first.previous()));
-        if (what, self.view()) == (Landmark::Message, View::Messages) && !self.follows() {
+        if (landmark, self.view()) == (Landmark::Message, View::Messages) && !self.follows() {
             let (rows, key) = (self.rows(View::Messages), self.place(View::Messages).cursor.key);
             let Some(key) = (if forward { rows.next(key) } else { rows.prev(key) }) else { return false };
-            self.moves(|place, rows, height| place.go(rows, height, Spot { key, line: 0 }));
+            self.move_in_view(|place, rows, height| place.go(rows, height, Spot { key, line: 0 }));
             return true;
         }
         // A failure is an event even before Messages has a line for it.
         let has_lines = || scroll::window(&self.rows(View::Messages), Spot::default(), 1).next().is_some();
-        if (what, self.view()) == (Landmark::Problem, View::Messages) && has_lines() {
+        if (landmark, self.view()) == (Landmark::Problem, View::Messages) && has_lines() {
             return self.go_to_problem(forward);
         }
         let in_order = |seqs: &[Seq]| match forward {
@@ -430,7 +444,7 @@ impl Viewer {
             false => seqs[..seqs.partition_point(|seq| *seq < here)].last().copied(),
         };
         let messages = self.projections.messages.items();
-        let target = match what {
+        let target = match landmark {
             Landmark::Problem => in_order(&self.problems(false)),
             Landmark::Step => in_order(self.projections.landmarks.steps()),
             Landmark::Mark if forward => self.find.marks().range(here.next()..).next().copied(),
@@ -467,7 +481,7 @@ impl Viewer {
             false => spots.range(..here).next_back(),
         };
         let Some((&spot, &seq)) = target else { return false };
-        self.moves(|place, rows, height| place.go(rows, height, spot));
+        self.move_in_view(|place, rows, height| place.go(rows, height, spot));
         // An earlier event may have produced the line, so the other views jump to the problem itself.
         if seq.is_some() {
             self.set_anchor(View::Messages, seq);
@@ -495,7 +509,7 @@ fn text_of(line: &Line) -> String {
 }
 
 /// Truncates the left part of a line to a number of columns. Returns its new width.
-fn cut(line: &mut Line, columns: usize) -> usize {
+fn truncate(line: &mut Line, columns: usize) -> usize {
     let mut used = 0;
     line.left.retain_mut(|piece| {
         let room = columns.saturating_sub(used);
@@ -509,7 +523,7 @@ fn cut(line: &mut Line, columns: usize) -> usize {
 }
 
 /// Returns the part of an event's data around a match, for a number of columns.
-fn part(data: &str, at: usize, columns: usize, pattern: &Pattern) -> String {
+fn excerpt(data: &str, at: usize, columns: usize, pattern: &Pattern) -> String {
     let before = text::head(data, at.saturating_sub(columns / 3)).len();
     let around = &text::head(data, at + 8 * columns + 64)[before..];
     let around = if pattern.is_in(around) { around.into() } else { unescaped(around) };

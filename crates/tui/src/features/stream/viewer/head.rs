@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 /// Maximum number of nodes in the badge.
-const NODES: usize = 2;
+const MAX_NODES: usize = 2;
 
 /// Events that arrive later than this after a cancel request were not already in flight.
 const IN_FLIGHT: SignedDuration = SignedDuration::from_secs(1);
@@ -50,66 +50,66 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
         Some(at) => format!("{word} {}", age(at)),
         None => word.to_string(),
     };
-    let (mut said, mut more): (String, Vec<String>) = (status.word().to_string(), Vec::new());
+    let (mut text, mut more): (String, Vec<String>) = (status.word().to_string(), Vec::new());
     match status {
         ThreadStatus::Loading | ThreadStatus::Deleted => {}
         ThreadStatus::Unknown { why } => {
             if !why.is_empty() {
-                said = format!("status unknown: {why}");
+                text = format!("status unknown: {why}");
             }
         }
         ThreadStatus::Queued { since: Some(at), .. } if *at > now => {
-            said = format!("queued, starts in {}", since(*at, now));
+            text = format!("queued, starts in {}", since(*at, now));
         }
         ThreadStatus::Queued { since: at, waiting, .. } => {
-            said = with_age("queued", *at, &|at| since(now, at));
+            text = with_age("queued", *at, &|at| since(now, at));
             more.extend((*waiting > 1).then(|| format!("{waiting} runs waiting")));
         }
         ThreadStatus::Running { since: at, nodes, step, queued, .. } => {
-            said = with_age("running", *at, &|at| since(now, at));
-            more.extend(names(nodes));
+            text = with_age("running", *at, &|at| since(now, at));
+            more.extend(name_list(nodes));
             more.extend(step.map(|step| format!("step {step}")));
             more.extend((*queued > 0).then(|| format!("{queued} queued")));
         }
         ThreadStatus::Waiting { since: at, questions } => {
-            said = with_age("waiting for you", *at, &|at| ago(now, at));
+            text = with_age("waiting for you", *at, &|at| ago(now, at));
             match questions.as_slice() {
-                [one] => more.extend(one.node.clone()),
+                [question] => more.extend(question.node.clone()),
                 several => more.push(format!("{} questions", several.len())),
             }
         }
         ThreadStatus::Paused { since: at, next, after } => {
-            let place = names(next).unwrap_or_else(|| "a node".into());
+            let place = name_list(next).unwrap_or_else(|| "a node".into());
             let stop = if *after { format!("paused, next is {place}") } else { format!("paused before {place}") };
-            said = with_age(&stop, *at, &|at| ago(now, at));
+            text = with_age(&stop, *at, &|at| ago(now, at));
         }
         ThreadStatus::Stopped { since: at, next } => {
-            said = with_age("interrupted, cause unknown", *at, &|at| ago(now, at));
-            more.extend(names(next).map(|names| format!("next {names}")));
+            text = with_age("interrupted, cause unknown", *at, &|at| ago(now, at));
+            more.extend(name_list(next).map(|names| format!("next {names}")));
         }
-        ThreadStatus::Cancelled { at, .. } => said = with_age("cancelled", *at, &|at| format!("{} ago", ago(now, at))),
+        ThreadStatus::Cancelled { at, .. } => text = with_age("cancelled", *at, &|at| format!("{} ago", ago(now, at))),
         ThreadStatus::Edited { at, next } => {
-            said = with_age("state edited", *at, &|at| format!("{} ago", ago(now, at)));
+            text = with_age("state edited", *at, &|at| format!("{} ago", ago(now, at)));
             if !next.is_empty() {
-                said.push_str(", not continued");
+                text.push_str(", not continued");
             }
         }
         ThreadStatus::Failed { at, nodes, .. } => {
-            said = with_age(status.word(), *at, &|at| format!("{} ago", ago(now, at)));
-            more.extend(names(nodes));
+            text = with_age(status.word(), *at, &|at| format!("{} ago", ago(now, at)));
+            more.extend(name_list(nodes));
         }
         ThreadStatus::Idle { ended, began } => {
             if let Some(ended) = ended {
                 let took = began.map(|began| ended.duration_since(began)).filter(|took| !took.is_negative());
-                let took = took.map(|took| format!(" in {}", runs::took(took))).unwrap_or_default();
+                let took = took.map(|took| format!(" in {}", runs::run_duration(took))).unwrap_or_default();
                 more.push(format!("last run finished {} ago{took}", ago(now, *ended)));
             }
         }
         ThreadStatus::BusyWithoutRun { since: at } => {
-            said = format!("{}, no active run", with_age("busy", *at, &|at| ago(now, at)));
+            text = format!("{}, no active run", with_age("busy", *at, &|at| ago(now, at)));
         }
     }
-    line.push(word, &said);
+    line.push(word, &text);
     for part in more {
         line.push(Tone::Plain, &format!(" · {part}"));
     }
@@ -130,12 +130,12 @@ pub fn banner_text(status: &ThreadStatus) -> String {
     match status {
         ThreadStatus::Waiting { questions, .. } => format!("◆ {}", summary_of(questions)),
         ThreadStatus::Paused { next, after, .. } => {
-            let place = names(next).unwrap_or_else(|| "a node".into());
+            let place = name_list(next).unwrap_or_else(|| "a node".into());
             let stop = if *after { "Paused at a breakpoint; next is" } else { "Breakpoint before" };
             format!("◆ {stop} {place}")
         }
         ThreadStatus::Stopped { next, .. } => {
-            let next = names(next).map(|names| format!("; next is {names}")).unwrap_or_default();
+            let next = name_list(next).map(|names| format!("; next is {names}")).unwrap_or_default();
             format!("◆ Interrupted; no reason reported{next}")
         }
         ThreadStatus::Failed { error, timed_out, .. } => match (error.is_empty(), timed_out) {
@@ -177,11 +177,11 @@ pub fn banner_keys(status: &ThreadStatus, again: Again, can_act: bool) -> Vec<(&
 }
 
 /// Returns up to two names, and the number of the others.
-fn names(all: &[String]) -> Option<String> {
-    let named = all.iter().take(NODES).map(String::as_str).collect::<Vec<_>>().join(", ");
+fn name_list(all: &[String]) -> Option<String> {
+    let named = all.iter().take(MAX_NODES).map(String::as_str).collect::<Vec<_>>().join(", ");
     match all.len() {
         0 => None,
-        n if n > NODES => Some(format!("{named} +{}", n - NODES)),
+        n if n > MAX_NODES => Some(format!("{named} +{}", n - MAX_NODES)),
         _ => Some(named),
     }
 }
@@ -226,12 +226,13 @@ impl Viewer {
             return Cow::Borrowed(status);
         };
         let timeline = &self.projections.timeline;
-        let is_it = |attempt: &Attempt| {
+        let is_shown_run = |attempt: &Attempt| {
             let is_of_run =
                 attempt.run_id.is_none() || run_id.is_none() || attempt.run_id.as_deref() == run_id.as_deref();
             attempt.ended.is_none() && is_of_run
         };
-        let newest = timeline.attempts().next_back().map(|(_, attempt)| attempt).filter(|attempt| is_it(attempt));
+        let newest =
+            timeline.attempts().next_back().map(|(_, attempt)| attempt).filter(|attempt| is_shown_run(attempt));
         let bars = newest.into_iter().flat_map(|attempt| attempt.children.iter().rev());
         let step = bars.filter_map(|key| timeline.step(timeline.bar(*key)?)).next();
         let Some(step) = step else { return Cow::Borrowed(status) };
@@ -339,7 +340,7 @@ impl Viewer {
     }
 
     /// Returns the state of the connection. `brief` leaves out the rate, and the ages while events arrive.
-    pub fn link_line(&self, now: Timestamp, brief: bool) -> Line {
+    pub fn connection_line(&self, now: Timestamp, brief: bool) -> Line {
         let line = Line::new();
         let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
         match &self.link {
@@ -395,8 +396,8 @@ impl Viewer {
         }
         let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
         if ledger.heartbeats > 0 && ledger.last_event_at.is_none_or(|at| age(at) >= Duration::from_secs(10)) {
-            let beat = ledger.last_alive_at.map(|at| format!(" · heartbeat {}", text::age(age(at))));
-            line.push(Tone::Dim, &beat.unwrap_or_default());
+            let heartbeat = ledger.last_alive_at.map(|at| format!(" · heartbeat {}", text::age(age(at))));
+            line.push(Tone::Dim, &heartbeat.unwrap_or_default());
         }
         if let Some(at) = ledger.last_event_at {
             line.push(Tone::Dim, &format!(" · last event {}", text::age(age(at))));
@@ -414,7 +415,7 @@ mod tests {
         Timestamp::from_second(1_795_000_000 - seconds).ok()
     }
 
-    fn said(status: ThreadStatus) -> String {
+    fn badge_text(status: ThreadStatus) -> String {
         badge(&status, at(0).unwrap()).text()
     }
 
@@ -467,12 +468,12 @@ mod tests {
             (ThreadStatus::Idle { ended: None, began: None }, "● idle"),
             (ThreadStatus::BusyWithoutRun { since: at(2460) }, "? busy 41m, no active run"),
         ] {
-            assert_eq!(said(status), wanted);
+            assert_eq!(badge_text(status), wanted);
         }
     }
 
     #[test]
-    fn only_what_needs_a_person_has_a_banner() {
+    fn only_threads_that_need_attention_have_a_banner() {
         let waiting = ThreadStatus::Waiting {
             since: None,
             questions: vec![Question { value: json!("Send it?"), ..Question::default() }],

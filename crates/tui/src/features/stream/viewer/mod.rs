@@ -1,10 +1,10 @@
 //! A stream on the screen: one event log, its projections, and eight views that share one cursor.
 
 mod cursor;
+mod display;
 mod export;
 mod find;
 pub mod head;
-mod look;
 mod rows;
 mod runs;
 mod state;
@@ -22,7 +22,7 @@ use crate::widgets::line::Line;
 use crate::widgets::scroll::Place;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use runs::RunsRows;
+use runs::UnseenRuns;
 use runtail_api::ApiError;
 use runtail_core::config::{TapeLimits, Timestamps};
 use runtail_stream::projection::{Ledger, Projections};
@@ -130,7 +130,7 @@ pub struct Viewer {
     /// The views of the two halves. They always differ.
     halves: [View; 2],
     /// The half with the focus.
-    side: usize,
+    focused_half: usize,
     /// Whether both halves are shown.
     pub split: bool,
     /// The state shown in the State view.
@@ -150,12 +150,12 @@ pub struct Viewer {
     /// The scroll position of each view.
     places: [Place; 8],
     /// The cursor that each view was last scrolled to.
-    brought: [Option<Option<Seq>>; 8],
+    synced_cursor: [Option<Option<Seq>>; 8],
     /// The columns and lines of each view's window.
     windows: [(usize, usize); 8],
     blocks: Blocks,
-    runs: RunsRows,
-    ledger: Vec<views::ledger::Row>,
+    runs: UnseenRuns,
+    delivery_rows: Vec<views::delivery::Row>,
     find: Find,
     bars: TimelineRows,
     /// The cancel request for the active run, if there is one.
@@ -200,7 +200,7 @@ impl Viewer {
         };
         let is_recording = matches!(target, StreamTarget::Recording { .. });
         let max_bytes = usize::try_from(limits.max_bytes).unwrap_or(usize::MAX);
-        let projections = Viewer::unfolded(max_bytes, thread_id.is_some(), is_recording);
+        let projections = Viewer::empty_projections(max_bytes, thread_id.is_some(), is_recording);
         Viewer {
             modes: StreamModes::of(&target),
             id,
@@ -213,7 +213,7 @@ impl Viewer {
             past: Past::default(),
             link: LinkState::Connecting { since: now, conn: 1 },
             halves: [View::Messages, View::Raw],
-            side: 0,
+            focused_half: 0,
             split: false,
             state: None,
             snapshot: None,
@@ -223,11 +223,11 @@ impl Viewer {
             marked_seq: None,
             anchor: None,
             places: [Place::following(); 8],
-            brought: [None; 8],
+            synced_cursor: [None; 8],
             windows: [(0, 0); 8],
             blocks: Blocks::default(),
-            runs: RunsRows::default(),
-            ledger: Vec::new(),
+            runs: UnseenRuns::default(),
+            delivery_rows: Vec::new(),
             find: Find::default(),
             bars: TimelineRows::default(),
             cancelling: None,
@@ -245,7 +245,7 @@ impl Viewer {
     }
 
     /// Returns the projections before any event.
-    fn unfolded(max_bytes: usize, has_snapshots: bool, is_recording: bool) -> Projections {
+    fn empty_projections(max_bytes: usize, has_snapshots: bool, is_recording: bool) -> Projections {
         let mut projections = Projections::new(max_bytes);
         if is_recording {
             projections.status.read_recording();
@@ -272,7 +272,7 @@ impl Viewer {
         for item in items {
             self.news |= matches!(item, Item::Record(Record::Event(_) | Record::End(_)) | Item::Failed(_));
             self.fold(&item);
-            self.modes.take(&item);
+            self.modes.on_item(&item);
             match item {
                 Item::Record(record) => {
                     match &record {
@@ -337,8 +337,8 @@ impl Viewer {
     }
 
     /// Drops the saved states; they can be rebuilt from the event log.
-    pub(crate) fn let_go_of_states(&mut self) {
-        self.past.let_go();
+    pub(crate) fn drop_saved_states(&mut self) {
+        self.past.drop_saved();
     }
 
     /// Returns whether the stream is read from a file, without a server.
@@ -360,28 +360,28 @@ impl Viewer {
     pub fn pulse(&self, now: Timestamp) -> Option<Line> {
         let is_expected = !matches!(self.target, StreamTarget::Tail { .. }) || self.thread_status().is_active();
         let is_live = matches!(self.link, LinkState::Live { .. });
-        views::ledger::pulse(self.books(), now).filter(|_| is_expected && is_live)
+        views::delivery::pulse(self.books(), now).filter(|_| is_expected && is_live)
     }
 
     /// Returns the view with the focus.
     pub fn view(&self) -> View {
-        self.halves[self.side]
+        self.halves[self.focused_half]
     }
 
     /// Returns the shown views, the left or upper one first, and whether each has the focus.
     pub fn shown(&self) -> Vec<(View, bool)> {
         match self.split {
-            true => self.halves.iter().enumerate().map(|(i, view)| (*view, i == self.side)).collect(),
+            true => self.halves.iter().enumerate().map(|(i, view)| (*view, i == self.focused_half)).collect(),
             false => vec![(self.view(), true)],
         }
     }
 
     /// Shows a view in the focused half. If the other half shows it, the two halves swap.
     pub fn show(&mut self, view: View) {
-        if self.halves[1 - self.side] == view {
+        if self.halves[1 - self.focused_half] == view {
             self.halves.swap(0, 1);
         }
-        self.halves[self.side] = view;
+        self.halves[self.focused_half] = view;
     }
 
     /// Shows the next or previous view.
@@ -389,7 +389,7 @@ impl Viewer {
         let at = VIEWS.iter().position(|v| *v == self.view()).unwrap_or(0) as isize;
         let next = |at: isize| VIEWS[at.rem_euclid(VIEWS.len() as isize) as usize];
         let mut view = next(at + by);
-        if self.split && self.halves[1 - self.side] == view {
+        if self.split && self.halves[1 - self.focused_half] == view {
             view = next(at + 2 * by);
         }
         self.show(view);
@@ -398,17 +398,17 @@ impl Viewer {
     /// Moves the focus to the other half, if it is shown and lies in that direction.
     pub fn other_half(&mut self, forward: bool) -> bool {
         let wanted = usize::from(forward);
-        let moves = self.split && self.side != wanted;
+        let moves = self.split && self.focused_half != wanted;
         if moves {
-            self.side = wanted;
+            self.focused_half = wanted;
         }
         moves
     }
 
     /// Moves the focus to the half that shows a view.
     pub fn focus(&mut self, view: View) {
-        if let Some(side) = self.halves.iter().position(|half| *half == view).filter(|_| self.split) {
-            self.side = side;
+        if let Some(half) = self.halves.iter().position(|shown| *shown == view).filter(|_| self.split) {
+            self.focused_half = half;
         }
     }
 

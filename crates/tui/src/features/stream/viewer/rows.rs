@@ -11,14 +11,14 @@ use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, Rows, Spot};
 use jiff::Timestamp;
 use runtail_stream::Seq;
-use runtail_stream::projection::Rows as Kept;
+use runtail_stream::projection::Rows as ProjectedRows;
 
 /// The entries of a view.
 pub(crate) enum ViewRows<'a> {
     Flat(Flat),
     Blocks(Shown<'a>),
     /// The entries that a filter accepts.
-    Sifted(Box<ViewRows<'a>>, &'a MatchIndex),
+    Filtered(Box<ViewRows<'a>>, &'a MatchIndex),
     /// Entries with wrapped lines. Heights are computed only near the window.
     Wrapped(Flat, &'a Viewer, View),
 }
@@ -28,14 +28,14 @@ impl Rows for ViewRows<'_> {
         match self {
             ViewRows::Flat(flat) | ViewRows::Wrapped(flat, ..) => flat.first,
             ViewRows::Blocks(blocks) => blocks.first(),
-            ViewRows::Sifted(all, sieve) => sieve.first().unwrap_or(all.end()),
+            ViewRows::Filtered(all, index) => index.first().unwrap_or(all.end()),
         }
     }
     fn end(&self) -> u64 {
         match self {
             ViewRows::Flat(flat) | ViewRows::Wrapped(flat, ..) => flat.end,
             ViewRows::Blocks(blocks) => blocks.end(),
-            ViewRows::Sifted(all, sieve) => sieve.last().map_or(all.end(), |last| last + 1),
+            ViewRows::Filtered(all, index) => index.last().map_or(all.end(), |last| last + 1),
         }
     }
     fn height(&self, key: u64) -> usize {
@@ -44,8 +44,8 @@ impl Rows for ViewRows<'_> {
             ViewRows::Blocks(blocks) => blocks.height(key),
             ViewRows::Wrapped(_, viewer, view) => viewer.wrapped(*view, key).len().max(1),
             // A tool result follows its call, unless the filter hides the call.
-            ViewRows::Sifted(all, sieve) => match &**all {
-                ViewRows::Blocks(blocks) if blocks.asked_by(key).is_some_and(|asking| !sieve.holds(asking)) => {
+            ViewRows::Filtered(all, index) => match &**all {
+                ViewRows::Blocks(blocks) if blocks.asked_by(key).is_some_and(|asking| !index.is_match(asking)) => {
                     blocks.own_height(key)
                 }
                 all => all.height(key),
@@ -54,25 +54,25 @@ impl Rows for ViewRows<'_> {
     }
     fn next(&self, key: u64) -> Option<u64> {
         match self {
-            ViewRows::Sifted(_, sieve) => sieve.at_or_after(key + 1),
+            ViewRows::Filtered(_, index) => index.at_or_after(key + 1),
             _ => (key + 1 < self.end()).then_some(key + 1),
         }
     }
     fn prev(&self, key: u64) -> Option<u64> {
         match self {
-            ViewRows::Sifted(_, sieve) => sieve.before(key),
+            ViewRows::Filtered(_, index) => index.before(key),
             _ => (key > self.first()).then(|| key - 1),
         }
     }
     fn near(&self, key: u64) -> u64 {
         match self {
-            ViewRows::Sifted(_, sieve) => sieve.at_or_after(key).or(sieve.last()).unwrap_or(key),
+            ViewRows::Filtered(_, index) => index.at_or_after(key).or(index.last()).unwrap_or(key),
             _ => key,
         }
     }
     fn count_from(&self, key: u64) -> u64 {
         match self {
-            ViewRows::Sifted(_, sieve) => sieve.count() - sieve.rank(key),
+            ViewRows::Filtered(_, index) => index.count() - index.rank(key),
             _ => self.end().saturating_sub(key),
         }
     }
@@ -111,8 +111,8 @@ impl Viewer {
     /// Returns the visible entries of a view.
     pub(crate) fn rows(&self, view: View) -> ViewRows<'_> {
         let all = self.all_rows(view);
-        match &self.find.fits[view as usize] {
-            Some(sieve) => ViewRows::Sifted(Box::new(all), sieve),
+        match &self.find.filtered[view as usize] {
+            Some(index) => ViewRows::Filtered(Box::new(all), index),
             None => all,
         }
     }
@@ -131,7 +131,7 @@ impl Viewer {
                 Flat { first: self.tape.first_seq().unwrap_or(end).0, end: end.0 }
             }
             View::Timeline => Flat { first: 0, end: self.bars.len() },
-            View::Delivery => Flat { first: 0, end: self.ledger.len() as u64 },
+            View::Delivery => Flat { first: 0, end: self.delivery_rows.len() as u64 },
         };
         if self.wraps(view) { ViewRows::Wrapped(flat, self, view) } else { ViewRows::Flat(flat) }
     }
@@ -152,21 +152,21 @@ impl Viewer {
         let clock = self.clock(view, key);
         let line = match view {
             View::Messages | View::State => None,
-            View::Updates => kept(p.updates.rows(), key)
+            View::Updates => row_at(p.updates.rows(), key)
                 .map(|row| views::updates::line(row, self.tape.get(row.seq).as_ref(), width, &clock)),
             View::Timeline => self.bars.line(p, key, width),
             View::Runs => self.runs_row(key).map(|row| match row {
-                RunsRow::Run(run) => views::runs::recorded(run, p, &Clock::Wall(&self.tz)),
-                RunsRow::Happened(row) => views::runs::line(row, p, width, &clock),
+                RunsRow::Run(run) => views::runs::record_line(run, p, &Clock::Wall(&self.tz)),
+                RunsRow::Event(row) => views::runs::line(row, p, width, &clock),
             }),
-            View::Custom => kept(p.custom.rows(), key)
+            View::Custom => row_at(p.custom.rows(), key)
                 .map(|row| views::custom::line(row, self.tape.get(row.seq).as_ref(), self.as_received, width, &clock)),
             View::Raw => self.tape.get(Seq(key)).map(|event| {
                 let (state, number) = (p.values.at(event.seq), self.tape.number_of(event.seq));
                 let raw = RawEvent { event: &event, number, state };
                 views::raw::line(&raw, self.as_received, width, &clock)
             }),
-            View::Delivery => self.ledger_row(key).map(|row| row.line.clone()),
+            View::Delivery => self.delivery_row(key).map(|row| row.line.clone()),
         };
         line.unwrap_or_default()
     }
@@ -176,13 +176,13 @@ impl Viewer {
         let p = &self.projections;
         match view {
             View::Messages => self.blocks.seq_at(p, spot),
-            View::Updates => Some(kept(p.updates.rows(), spot.key)?.seq),
-            View::State => Some(kept(p.values.rows(), self.snapshot?)?.seq),
+            View::Updates => Some(row_at(p.updates.rows(), spot.key)?.seq),
+            View::State => Some(row_at(p.values.rows(), self.snapshot?)?.seq),
             View::Runs => self.runs_seq(spot.key),
-            View::Custom => Some(kept(p.custom.rows(), spot.key)?.seq),
+            View::Custom => Some(row_at(p.custom.rows(), spot.key)?.seq),
             // An empty log has a position for its first event.
             View::Raw => Some(Seq(spot.key)).filter(|seq| *seq <= self.tape.last_seq()),
-            View::Delivery => self.ledger_row(spot.key)?.seq,
+            View::Delivery => self.delivery_row(spot.key)?.seq,
             View::Timeline => self.bars.seq_at(&p.timeline, spot.key),
         }
     }
@@ -196,14 +196,14 @@ impl Viewer {
         }
     }
 
-    fn ledger_row(&self, key: u64) -> Option<&views::ledger::Row> {
-        self.ledger.get(usize::try_from(key).ok()?)
+    fn delivery_row(&self, key: u64) -> Option<&views::delivery::Row> {
+        self.delivery_rows.get(usize::try_from(key).ok()?)
     }
 
     /// Returns the position of an event in a view: its own entry, or else the entry before it. `None` if the view has
     /// no such positions.
     pub(crate) fn spot_of(&self, view: View, seq: Seq) -> Option<Spot> {
-        fn last<T>(rows: &Kept<T>, seq: Seq, of: impl Fn(&T) -> Seq) -> Spot {
+        fn last<T>(rows: &ProjectedRows<T>, seq: Seq, of: impl Fn(&T) -> Seq) -> Spot {
             let after = rows.partition_point(|row| of(row) <= seq) as u64;
             Spot { key: rows.evicted() + after.saturating_sub(1), line: 0 }
         }
@@ -221,10 +221,10 @@ impl Viewer {
 }
 
 /// Returns the keys of a projection's rows. Rows keep their keys when older ones are evicted.
-pub(crate) fn extent<T>(rows: &Kept<T>) -> Flat {
+pub(crate) fn extent<T>(rows: &ProjectedRows<T>) -> Flat {
     Flat { first: rows.evicted(), end: rows.evicted() + rows.len() as u64 }
 }
 
-pub(crate) fn kept<T>(rows: &Kept<T>, key: u64) -> Option<&T> {
+pub(crate) fn row_at<T>(rows: &ProjectedRows<T>, key: u64) -> Option<&T> {
     rows.get(usize::try_from(key.checked_sub(rows.evicted())?).ok()?)
 }

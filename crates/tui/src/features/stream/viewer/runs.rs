@@ -9,11 +9,11 @@ use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// The key of the first lifecycle event. The runs before it have smaller keys.
-const HAPPENED: u64 = 1 << 20;
+const FIRST_EVENT_KEY: u64 = 1 << 20;
 
 /// Runs without any event in the stream.
 #[derive(Debug, Default)]
-pub(crate) struct RunsRows {
+pub(crate) struct UnseenRuns {
     /// Indexes of the ended runs in the list of runs.
     before: Vec<usize>,
     /// Indexes of the other runs.
@@ -24,7 +24,7 @@ pub(crate) struct RunsRows {
 /// An entry of the Runs view.
 pub(crate) enum RunsRow<'a> {
     Run(&'a RunEntry),
-    Happened(&'a LifecycleRow),
+    Event(&'a LifecycleRow),
 }
 
 impl Viewer {
@@ -42,7 +42,7 @@ impl Viewer {
         // Keeps the positions of the first entries.
         let place = &mut self.places[View::Runs as usize];
         for spot in [&mut place.cursor, &mut place.top] {
-            if spot.key < HAPPENED && spot.key > 0 {
+            if spot.key < FIRST_EVENT_KEY && spot.key > 0 {
                 spot.key = spot.key.saturating_add_signed(-more);
             }
         }
@@ -51,22 +51,22 @@ impl Viewer {
     pub(crate) fn runs_keys(&self) -> Flat {
         let rows = self.projections.lifecycle.rows();
         let first = match rows.evicted() {
-            0 => HAPPENED - self.runs.before.len() as u64,
-            evicted => HAPPENED + evicted,
+            0 => FIRST_EVENT_KEY - self.runs.before.len() as u64,
+            evicted => FIRST_EVENT_KEY + evicted,
         };
-        Flat { first, end: HAPPENED + rows.evicted() + (rows.len() + self.runs.after.len()) as u64 }
+        Flat { first, end: FIRST_EVENT_KEY + rows.evicted() + (rows.len() + self.runs.after.len()) as u64 }
     }
 
     pub(crate) fn runs_row(&self, key: u64) -> Option<RunsRow<'_>> {
         let (runs, rows) = (self.projections.status.runs(), self.projections.lifecycle.rows());
         let run = |at: Option<&usize>| runs.get(*at?).map(RunsRow::Run);
-        let Some(at) = key.checked_sub(HAPPENED) else {
-            let from_end = usize::try_from(HAPPENED - key).ok()?;
+        let Some(at) = key.checked_sub(FIRST_EVENT_KEY) else {
+            let from_end = usize::try_from(FIRST_EVENT_KEY - key).ok()?;
             return run(self.runs.before.get(self.runs.before.len().checked_sub(from_end)?));
         };
         let at = usize::try_from(at.checked_sub(rows.evicted())?).ok()?;
         match rows.get(at) {
-            Some(row) => Some(RunsRow::Happened(row)),
+            Some(row) => Some(RunsRow::Event(row)),
             None => run(self.runs.after.get(at.checked_sub(rows.len())?)),
         }
     }
@@ -75,14 +75,14 @@ impl Viewer {
     pub(crate) fn runs_key_of(&self, seq: Seq) -> u64 {
         let rows = self.projections.lifecycle.rows();
         let after = rows.partition_point(|row| row.seq <= seq) as u64;
-        (HAPPENED + rows.evicted() + after).saturating_sub(1).max(self.runs_keys().first)
+        (FIRST_EVENT_KEY + rows.evicted() + after).saturating_sub(1).max(self.runs_keys().first)
     }
 
     /// Returns the event of an entry. A run without events has the snapshot with its record.
     pub(crate) fn runs_seq(&self, key: u64) -> Option<Seq> {
         match self.runs_row(key)? {
             RunsRow::Run(_) => self.projections.status.loaded().map(|loaded| loaded.seq),
-            RunsRow::Happened(row) => Some(row.seq),
+            RunsRow::Event(row) => Some(row.seq),
         }
     }
 
@@ -91,7 +91,7 @@ impl Viewer {
         let run = match self.view() {
             View::Runs => match self.runs_row(self.place(View::Runs).cursor.key)? {
                 RunsRow::Run(run) => run,
-                RunsRow::Happened(_) => return None,
+                RunsRow::Event(_) => return None,
             },
             View::Messages => {
                 let index = self.blocks.run_at(self.place(View::Messages).cursor)?;
@@ -108,8 +108,8 @@ impl Viewer {
             #[serde(borrow)]
             run_id: std::borrow::Cow<'a, str>,
         }
-        let is_it = |raw: &&&RawValue| serde_json::from_str::<Id<'_>>(raw.get()).is_ok_and(|of| of.run_id == id);
-        let raw = all.iter().find(is_it)?;
+        let has_id = |raw: &&&RawValue| serde_json::from_str::<Id<'_>>(raw.get()).is_ok_and(|of| of.run_id == id);
+        let raw = all.iter().find(has_id)?;
         Some((format!("{} · {id}", run.name()), raw.get().into()))
     }
 }

@@ -1,7 +1,7 @@
 //! The State view: one state of the event log as a tree, or its changes. Its position among the events is that of the
 //! shown state.
 
-use super::rows::{extent, kept};
+use super::rows::{extent, row_at};
 use super::{View, Viewer};
 use crate::features::stream::views;
 use crate::widgets::diff_view::{Base, Comparison};
@@ -15,7 +15,7 @@ use runtail_stream::projection::document::Excerpt;
 impl Viewer {
     /// Returns the snapshot with this number, if it is still in memory.
     pub fn snapshot_at(&self, number: u64) -> Option<&Snapshot> {
-        kept(self.projections.values.rows(), number)
+        row_at(self.projections.values.rows(), number)
     }
 
     /// Returns the number of the snapshot on screen. It lags behind while a large state is being parsed, and is `None`
@@ -116,11 +116,11 @@ impl Viewer {
         if self.comparison.pair().is_some() || self.state_shown().is_none() {
             return self.comparison.window();
         }
-        let words = match self.comparison.base {
+        let text = match self.comparison.base {
             Base::Before => "Nothing to compare: this is the first state in this namespace.",
             Base::Marked => "The marked state was evicted. Press m to mark another one.",
         };
-        vec![(Line::of(Tone::Dim, words), false)]
+        vec![(Line::of(Tone::Dim, text), false)]
     }
 
     /// Moves in the state or in its changes.
@@ -207,7 +207,7 @@ impl Viewer {
     }
 
     /// Applies a result of the background work.
-    pub fn take_part(&mut self, number: u64, part: &Part) {
+    pub fn on_job_part(&mut self, number: u64, part: &Part) {
         if let Some(tree) = &mut self.state {
             tree.take(number, part);
         }
@@ -227,12 +227,12 @@ impl Viewer {
     pub fn step_state(&mut self, by: isize) {
         let extent = extent(self.projections.values.rows());
         let Some(at) = self.snapshot else { return };
-        let wanted = at.saturating_add_signed(by as i64).max(extent.first());
-        if wanted >= extent.end() {
+        let target = at.saturating_add_signed(by as i64).max(extent.first());
+        if target >= extent.end() {
             self.set_anchor(View::State, None);
             self.sync_state();
         } else {
-            self.show_snapshot(Some(wanted));
+            self.show_snapshot(Some(target));
             self.stay_at_state();
         }
     }

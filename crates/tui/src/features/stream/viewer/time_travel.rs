@@ -10,25 +10,25 @@ use runtail_stream::{EventNumber, Item, Record, Seq};
 use std::collections::VecDeque;
 
 /// Maximum number of bytes folded in one step, including the cost of each event.
-const TURN: usize = 2 << 20;
+const STEP_BYTES: usize = 2 << 20;
 /// The fixed cost of an event in bytes.
-const EVENT: usize = 400;
+const EVENT_COST: usize = 400;
 /// Maximum number of saved states, and their maximum total size.
-const MOST: usize = 64;
-const MOST_BYTES: usize = 24 << 20;
+const MAX_SAVED: usize = 64;
+const MAX_SAVED_BYTES: usize = 24 << 20;
 /// Larger states are not saved, because copying one would cause a noticeable pause.
-const LARGEST: usize = 8 << 20;
+const MAX_STATE_BYTES: usize = 8 << 20;
 /// Initial distance between two saved states, in events.
-const FIRST_STEP: u64 = 2048;
+const FIRST_DISTANCE: u64 = 2048;
 /// Number of newest states that are always kept, because stepping back starts from them.
-const RECENT: usize = 2;
+const MAX_RECENT: usize = 2;
 /// Distance between two saved states near the shown event, and their number, for stepping back event by event.
-const NEAR_STEP: u64 = 256;
-const NEAR: usize = 6;
-const NEAR_BYTES: usize = 24 << 20;
+const NEAR_DISTANCE: u64 = 256;
+const MAX_NEAR: usize = 6;
+const MAX_NEAR_BYTES: usize = 24 << 20;
 /// Maximum number of stored non-event items, and of their bytes.
-const MAX_SIGNS: usize = 65_536;
-const MAX_SIGN_BYTES: usize = 16 << 20;
+const MAX_MARKERS: usize = 65_536;
+const MAX_MARKER_BYTES: usize = 16 << 20;
 
 /// The playback speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,7 +43,6 @@ pub enum Speed {
 }
 
 impl Speed {
-    /// Returns the name of the speed.
     pub fn word(self) -> &'static str {
         match self {
             Speed::One => "1x",
@@ -92,66 +91,66 @@ pub struct Playhead {
 
 /// A saved state of the projections, as of an event.
 #[derive(Debug)]
-struct Kept {
+struct SavedState {
     at: Seq,
-    /// The number of signs included, counted from the first.
-    signs: u64,
+    /// The number of markers included, counted from the first.
+    markers: u64,
     state: Box<Projections>,
     weight: usize,
 }
 
 /// The shown position. Its projections take the place of the viewer's own ones.
 #[derive(Debug)]
-struct Moment {
+struct Position {
     /// The current projections.
     now: Box<Projections>,
     at: Seq,
-    signs: u64,
+    markers: u64,
     target: Seq,
     /// When playback began, and the event time that it began at.
     playing: Option<(Timestamp, Timestamp)>,
-    near: VecDeque<Kept>,
+    near: VecDeque<SavedState>,
 }
 
 /// The saved states of a stream, and the shown position.
 #[derive(Debug)]
 pub struct Past {
     /// All non-event items, each with the event before it.
-    signs: VecDeque<(Seq, Item)>,
-    signs_gone: u64,
-    sign_bytes: usize,
-    kept: Vec<Kept>,
-    recent: VecDeque<Kept>,
+    markers: VecDeque<(Seq, Item)>,
+    markers_evicted: u64,
+    marker_bytes: usize,
+    saved: Vec<SavedState>,
+    recent: VecDeque<SavedState>,
     step: u64,
     /// The event where saving a state was last considered, the size of that state, and the bytes folded since.
-    tried: Seq,
+    considered: Seq,
     weight: usize,
     folded: usize,
     speed: Speed,
-    moment: Option<Moment>,
+    position: Option<Position>,
 }
 
 impl Default for Past {
     fn default() -> Self {
         Past {
-            signs: VecDeque::new(),
-            signs_gone: 0,
-            sign_bytes: 0,
-            kept: Vec::new(),
+            markers: VecDeque::new(),
+            markers_evicted: 0,
+            marker_bytes: 0,
+            saved: Vec::new(),
             recent: VecDeque::new(),
-            step: FIRST_STEP,
-            tried: Seq::START,
+            step: FIRST_DISTANCE,
+            considered: Seq::START,
             weight: 0,
             folded: 0,
             speed: Speed::default(),
-            moment: None,
+            position: None,
         }
     }
 }
 
-/// Returns the approximate memory of a sign, in bytes.
-fn weight(sign: &Item) -> usize {
-    let own = match sign {
+/// Returns the approximate memory of a marker, in bytes.
+fn weight(marker: &Item) -> usize {
+    let own = match marker {
         Item::Record(record) => record.weight(),
         Item::Retrying { why, request, .. } => why.len() + request.len(),
         _ => 0,
@@ -160,48 +159,48 @@ fn weight(sign: &Item) -> usize {
 }
 
 impl Past {
-    fn signs_seen(&self) -> u64 {
-        self.signs_gone + self.signs.len() as u64
+    fn markers_seen(&self) -> u64 {
+        self.markers_evicted + self.markers.len() as u64
     }
 
-    fn note(&mut self, after: Seq, sign: Item) {
-        self.sign_bytes += weight(&sign);
-        self.signs.push_back((after, sign));
-        while self.signs.len() > 1 && (self.signs.len() > MAX_SIGNS || self.sign_bytes > MAX_SIGN_BYTES) {
-            self.sign_bytes -= self.signs.pop_front().map_or(0, |(_, sign)| weight(&sign));
-            self.signs_gone += 1;
+    fn add_marker(&mut self, after: Seq, marker: Item) {
+        self.marker_bytes += weight(&marker);
+        self.markers.push_back((after, marker));
+        while self.markers.len() > 1 && (self.markers.len() > MAX_MARKERS || self.marker_bytes > MAX_MARKER_BYTES) {
+            self.marker_bytes -= self.markers.pop_front().map_or(0, |(_, marker)| weight(&marker));
+            self.markers_evicted += 1;
         }
     }
 
     /// Saves a copy of the state after a new event if one is due. A copy is due only after as many bytes were folded as
     /// it takes, so that copying stays cheap compared to folding.
-    fn keep(&mut self, at: Seq, state: &Projections, first: Seq) {
-        if at < self.tried + FIRST_STEP || self.folded < self.weight {
+    fn save_if_due(&mut self, at: Seq, state: &Projections, first: Seq) {
+        if at < self.considered + FIRST_DISTANCE || self.folded < self.weight {
             return;
         }
-        (self.tried, self.weight, self.folded) = (at, state.weight(), 0);
-        let signs = self.signs_seen();
-        if !self.keep_copy(at, signs, state, first) && self.weight <= LARGEST {
-            self.recent.truncate(RECENT - 1);
-            self.recent.push_front(Kept { at, signs, state: Box::new(state.clone()), weight: self.weight });
+        (self.considered, self.weight, self.folded) = (at, state.weight(), 0);
+        let markers = self.markers_seen();
+        if !self.save_copy(at, markers, state, first) && self.weight <= MAX_STATE_BYTES {
+            self.recent.truncate(MAX_RECENT - 1);
+            self.recent.push_front(SavedState { at, markers, state: Box::new(state.clone()), weight: self.weight });
         }
     }
 
     /// Saves a copy of the state after an event, unless there is one nearby. Returns whether it did.
-    fn keep_copy(&mut self, at: Seq, signs: u64, state: &Projections, first: Seq) -> bool {
+    fn save_copy(&mut self, at: Seq, markers: u64, state: &Projections, first: Seq) -> bool {
         let weight = state.weight();
-        let place = self.kept.partition_point(|kept| kept.at < at);
-        let near = |kept: &Kept| kept.at.0.abs_diff(at.0) < self.step;
-        if weight > LARGEST || self.kept.iter().skip(place.saturating_sub(1)).take(2).any(near) {
+        let place = self.saved.partition_point(|saved| saved.at < at);
+        let near = |saved: &SavedState| saved.at.0.abs_diff(at.0) < self.step;
+        if weight > MAX_STATE_BYTES || self.saved.iter().skip(place.saturating_sub(1)).take(2).any(near) {
             return false;
         }
-        self.kept.insert(place, Kept { at, signs, state: Box::new(state.clone()), weight });
+        self.saved.insert(place, SavedState { at, markers, state: Box::new(state.clone()), weight });
         // States before the oldest event can't be continued.
-        self.kept.retain(|kept| kept.at + 1 >= first);
-        let bytes = |kept: &[Kept]| kept.iter().map(|kept| kept.weight).sum::<usize>();
-        while self.kept.len() > 1 && (self.kept.len() > MOST || bytes(&self.kept) > MOST_BYTES) {
+        self.saved.retain(|saved| saved.at + 1 >= first);
+        let bytes = |saved: &[SavedState]| saved.iter().map(|saved| saved.weight).sum::<usize>();
+        while self.saved.len() > 1 && (self.saved.len() > MAX_SAVED || bytes(&self.saved) > MAX_SAVED_BYTES) {
             let mut number = 0;
-            self.kept.retain(|_| {
+            self.saved.retain(|_| {
                 number += 1;
                 number % 2 == 0
             });
@@ -212,22 +211,22 @@ impl Past {
 
     /// Returns the size of the saved states, in bytes.
     pub(crate) fn bytes(&self) -> usize {
-        let near = self.moment.iter().flat_map(|moment| &moment.near);
-        self.kept.iter().chain(&self.recent).chain(near).map(|kept| kept.weight).sum()
+        let near = self.position.iter().flat_map(|position| &position.near);
+        self.saved.iter().chain(&self.recent).chain(near).map(|saved| saved.weight).sum()
     }
 
     /// Drops the saved states.
-    pub(crate) fn let_go(&mut self) {
-        self.kept.clear();
+    pub(crate) fn drop_saved(&mut self) {
+        self.saved.clear();
         self.recent.clear();
-        if let Some(moment) = &mut self.moment {
-            moment.near.clear();
+        if let Some(position) = &mut self.position {
+            position.near.clear();
         }
     }
 
-    /// Returns the number of signs before an event, for a state that is folded from the start.
-    fn signs_before(&self, seq: Seq) -> u64 {
-        self.signs_gone + self.signs.partition_point(|(after, _)| *after + 1 < seq) as u64
+    /// Returns the number of markers before an event, for a state that is folded from the start.
+    fn markers_before(&self, seq: Seq) -> u64 {
+        self.markers_evicted + self.markers.partition_point(|(after, _)| *after + 1 < seq) as u64
     }
 }
 
@@ -235,28 +234,28 @@ impl Viewer {
     /// Folds a new item into the current projections, also during time travel.
     pub(crate) fn fold(&mut self, item: &Item) {
         let Viewer { past, projections, tape, .. } = self;
-        let mut moment = past.moment.take();
-        let now = moment.as_mut().map_or(projections, |moment| &mut *moment.now);
+        let mut position = past.position.take();
+        let now = position.as_mut().map_or(projections, |position| &mut *position.now);
         now.apply(item);
         match item {
             Item::Record(Record::Event(event)) => {
-                past.folded += EVENT + event.data.text().len();
-                past.keep(event.seq, now, tape.first_kept().unwrap_or_default());
+                past.folded += EVENT_COST + event.data.text().len();
+                past.save_if_due(event.seq, now, tape.first_kept().unwrap_or_default());
             }
-            sign => past.note(tape.newest_seq(), sign.clone()),
+            marker => past.add_marker(tape.newest_seq(), marker.clone()),
         }
-        past.moment = moment;
+        past.position = position;
     }
 
     /// Returns the projections of all received events.
     pub(crate) fn present(&self) -> &Projections {
-        self.past.moment.as_ref().map_or(&self.projections, |moment| &*moment.now)
+        self.past.position.as_ref().map_or(&self.projections, |position| &*position.now)
     }
 
     /// Returns the position of time travel; `None` while the viewer shows the present.
     pub fn playhead(&self) -> Option<Playhead> {
-        let moment = self.past.moment.as_ref()?;
-        let (at, target, playing) = (moment.at, moment.target, moment.playing.is_some());
+        let position = self.past.position.as_ref()?;
+        let (at, target, playing) = (position.at, position.target, position.playing.is_some());
         let time = self.tape.time(at);
         let span = self.span();
         let [number, oldest, newest] = [at, span.0, span.1].map(|seq| self.tape.events_until(seq));
@@ -266,12 +265,12 @@ impl Viewer {
 
     /// Returns whether the next step has work: folding or playback.
     pub fn is_turning(&self) -> bool {
-        self.past.moment.as_ref().is_some_and(|moment| moment.at < moment.target || moment.playing.is_some())
+        self.past.position.as_ref().is_some_and(|position| position.at < position.target || position.playing.is_some())
     }
 
     /// Returns whether folding to a requested event is unfinished.
     pub fn is_on_the_way(&self) -> bool {
-        self.past.moment.as_ref().is_some_and(|moment| moment.at < moment.target && moment.playing.is_none())
+        self.past.position.as_ref().is_some_and(|position| position.at < position.target && position.playing.is_none())
     }
 
     /// Returns the oldest and newest events that can be shown.
@@ -281,8 +280,8 @@ impl Viewer {
             None | Some(Seq(0 | 1)) => Seq::START,
             // Items before the oldest event are known only from a saved state.
             Some(first) => {
-                let usable = self.past.kept.iter().find(|kept| kept.at + 1 >= first);
-                usable.map_or(first, |kept| kept.at.min(newest))
+                let usable = self.past.saved.iter().find(|saved| saved.at + 1 >= first);
+                usable.map_or(first, |saved| saved.at.min(newest))
             }
         };
         (oldest.min(newest), newest)
@@ -296,62 +295,62 @@ impl Viewer {
         let (has_snapshots, is_recording) = (self.has_snapshots(), self.is_recording());
         let max_bytes = self.tape.limits().max_bytes;
         let Viewer { past, projections, .. } = self;
-        let (mut moment, shown) = match past.moment.take() {
-            Some(moment) => (moment, true),
+        let (mut position, shown) = match past.position.take() {
+            Some(position) => (position, true),
             None => {
                 let now = Box::new(std::mem::take(projections));
-                (Moment { now, at: Seq::START, signs: 0, target, playing: None, near: VecDeque::new() }, false)
+                (Position { now, at: Seq::START, markers: 0, target, playing: None, near: VecDeque::new() }, false)
             }
         };
-        moment.target = target;
-        moment.playing = None;
+        position.target = target;
+        position.playing = None;
         let fits = |at: Seq| at <= target && (at + 1 >= first || at == target);
         // Continue from the shown state, unless a saved one is closer.
-        let own = (shown && fits(moment.at)).then_some(moment.at);
+        let own = (shown && fits(position.at)).then_some(position.at);
         let near = past
-            .kept
+            .saved
             .iter()
             .chain(&past.recent)
-            .chain(&moment.near)
-            .filter(|kept| fits(kept.at))
-            .max_by_key(|kept| kept.at);
-        let near = near.filter(|kept| own.is_none_or(|own| own + NEAR_STEP < kept.at));
+            .chain(&position.near)
+            .filter(|saved| fits(saved.at))
+            .max_by_key(|saved| saved.at);
+        let near = near.filter(|saved| own.is_none_or(|own| own + NEAR_DISTANCE < saved.at));
         let known = match (target == newest, near) {
             (true, near)
-                if own.is_none_or(|own| own + NEAR_STEP < target) && near.is_none_or(|near| near.at < target) =>
+                if own.is_none_or(|own| own + NEAR_DISTANCE < target) && near.is_none_or(|near| near.at < target) =>
             {
-                Some((newest, past.signs_seen(), (*moment.now).clone()))
+                Some((newest, past.markers_seen(), (*position.now).clone()))
             }
-            (_, Some(kept)) => Some((kept.at, kept.signs, (*kept.state).clone())),
+            (_, Some(saved)) => Some((saved.at, saved.markers, (*saved.state).clone())),
             (_, None) if own.is_some() => None,
             (_, None) => Some((
                 first.previous(),
-                past.signs_before(first),
-                Viewer::unfolded(max_bytes, has_snapshots, is_recording),
+                past.markers_before(first),
+                Viewer::empty_projections(max_bytes, has_snapshots, is_recording),
             )),
         };
         let is_new = known.is_some();
-        if let Some((at, signs, state)) = known {
-            (moment.at, moment.signs, *projections) = (at, signs, state);
+        if let Some((at, markers, state)) = known {
+            (position.at, position.markers, *projections) = (at, markers, state);
         }
-        past.moment = Some(moment);
+        past.position = Some(position);
         if is_new {
-            self.forget_lines();
+            self.reset_layout();
         }
         self.anchor = None;
-        self.brought = [None; 8];
-        self.fold_turn();
+        self.synced_cursor = [None; 8];
+        self.fold_step();
     }
 
     /// Steps by events. Stepping past the newest event returns to the present.
     pub fn step_in_time(&mut self, by: i64) {
         let (oldest, newest) = self.span();
-        let moment = self.past.moment.as_ref();
+        let position = self.past.position.as_ref();
         // While a seek is unfinished, step from its target.
-        let at = moment.map_or(newest, |moment| moment.target);
+        let at = position.map_or(newest, |position| position.target);
         match Seq(at.0.saturating_add_signed(by)) {
-            _ if newest == Seq::START || (by > 0 && moment.is_none()) => {}
-            to if to > newest && moment.is_some() => self.return_to_now(),
+            _ if newest == Seq::START || (by > 0 && position.is_none()) => {}
+            to if to > newest && position.is_some() => self.return_to_now(),
             to => self.seek_to(to.max(oldest)),
         }
     }
@@ -360,7 +359,7 @@ impl Viewer {
     pub fn slide(&mut self, forward: bool) {
         let (oldest, newest) = self.span();
         let by = i64::try_from((newest - oldest).div_ceil(20)).unwrap_or(i64::MAX).max(1);
-        let at = self.past.moment.as_ref().map_or(newest, |moment| moment.target);
+        let at = self.past.position.as_ref().map_or(newest, |position| position.target);
         let by = if forward { by.min(i64::try_from(newest - at).unwrap_or(i64::MAX)).max(1) } else { -by };
         self.step_in_time(by);
     }
@@ -370,26 +369,26 @@ impl Viewer {
         let (oldest, newest) = self.span();
         let part = u128::from(newest - oldest) * u128::from(part.min(of));
         let to = oldest + u64::try_from(part.div_ceil(u128::from(of.max(1)))).unwrap_or(newest.0);
-        let is_there = |moment: &Moment| moment.target == to && moment.playing.is_none();
-        if !self.past.moment.as_ref().is_some_and(is_there) {
+        let is_target = |position: &Position| position.target == to && position.playing.is_none();
+        if !self.past.position.as_ref().is_some_and(is_target) {
             self.seek_to(to);
         }
     }
 
     /// Returns to the present.
     pub fn return_to_now(&mut self) {
-        let Some(moment) = self.past.moment.take() else { return };
-        self.projections = *moment.now;
+        let Some(position) = self.past.position.take() else { return };
+        self.projections = *position.now;
         self.tape.stand_at(None);
-        self.forget_lines();
+        self.reset_layout();
     }
 
     /// Plays or pauses. Pausing in the present stops at the newest event.
     pub fn play_or_pause(&mut self) {
-        match &mut self.past.moment {
-            Some(moment) if moment.playing.is_some() => {
-                moment.playing = None;
-                moment.target = moment.at;
+        match &mut self.past.position {
+            Some(position) if position.playing.is_some() => {
+                position.playing = None;
+                position.target = position.at;
             }
             Some(_) => self.play(),
             None => self.seek_to(self.tape.newest_seq()),
@@ -405,31 +404,31 @@ impl Viewer {
     /// Increases the playback speed, wrapping around to the original. Returns the speed.
     pub fn next_speed(&mut self) -> Speed {
         self.past.speed = self.past.speed.next();
-        if self.past.moment.as_ref().is_some_and(|moment| moment.playing.is_some()) {
+        if self.past.position.as_ref().is_some_and(|position| position.playing.is_some()) {
             self.play();
         }
         self.past.speed
     }
 
     fn play(&mut self) {
-        let Some(moment) = &mut self.past.moment else { return };
-        let from = self.tape.time(moment.at).or_else(|| self.tape.time(moment.at + 1));
-        moment.playing = Some((self.now, from.unwrap_or(self.now)));
+        let Some(position) = &mut self.past.position else { return };
+        let from = self.tape.time(position.at).or_else(|| self.tape.time(position.at + 1));
+        position.playing = Some((self.now, from.unwrap_or(self.now)));
     }
 
     /// Plays up to `now`, and folds one step of an unfinished seek.
-    pub fn turn_of_past(&mut self, now: Timestamp) {
+    pub fn advance_time_travel(&mut self, now: Timestamp) {
         self.now = now;
-        self.play_on();
-        self.fold_turn();
-        self.end_play();
+        self.advance_playback();
+        self.fold_step();
+        self.finish_playback();
     }
 
     /// Returns to the present when playback reaches the newest event, in the same step, so that the screen does not
     /// change until more events arrive.
-    fn end_play(&mut self) {
+    fn finish_playback(&mut self) {
         let newest = self.tape.newest_seq();
-        if self.past.moment.as_ref().is_some_and(|moment| moment.playing.is_some() && moment.at >= newest) {
+        if self.past.position.as_ref().is_some_and(|position| position.playing.is_some() && position.at >= newest) {
             // The user did not ask to follow new events, so the cursor stays on its event.
             let cursor = self.anchor;
             self.return_to_now();
@@ -438,80 +437,80 @@ impl Viewer {
     }
 
     /// Moves playback to the event that is due.
-    fn play_on(&mut self) {
+    fn advance_playback(&mut self) {
         let newest = self.tape.newest_seq();
-        let Some(moment) = &mut self.past.moment else { return };
-        let Some((since, from)) = moment.playing.filter(|_| moment.at >= moment.target) else { return };
+        let Some(position) = &mut self.past.position else { return };
+        let Some((since, from)) = position.playing.filter(|_| position.at >= position.target) else { return };
         // If the clock was set back, playback would stop until it catches up.
         if self.now < since {
             return self.play();
         }
         let until = self.past.speed.times().map(|times| {
-            let gone = self.now.duration_since(since).max(SignedDuration::ZERO);
-            from.checked_add(gone.saturating_mul(times)).unwrap_or(Timestamp::MAX)
+            let elapsed = self.now.duration_since(since).max(SignedDuration::ZERO);
+            from.checked_add(elapsed.saturating_mul(times)).unwrap_or(Timestamp::MAX)
         });
         // Counts evicted events as due, so that playback skips them.
-        let came = |seq: Seq| self.tape.time(seq).is_none_or(|at| until.is_none_or(|until| at <= until));
-        let most = moment.at + (TURN / EVENT) as u64;
-        while moment.target < newest.min(most) && came(moment.target + 1) {
-            moment.target = moment.target.next();
+        let is_due = |seq: Seq| self.tape.time(seq).is_none_or(|at| until.is_none_or(|until| at <= until));
+        let most = position.at + (STEP_BYTES / EVENT_COST) as u64;
+        while position.target < newest.min(most) && is_due(position.target + 1) {
+            position.target = position.target.next();
         }
     }
 
     /// Folds one step of a seek.
-    fn fold_turn(&mut self) {
+    fn fold_step(&mut self) {
         let (has_snapshots, is_recording) = (self.has_snapshots(), self.is_recording());
         let max_bytes = self.tape.limits().max_bytes;
         let Viewer { past, projections, tape, .. } = self;
-        let Some(mut moment) = past.moment.take() else { return };
-        let mut room = TURN;
-        let mut is_torn = false;
-        while moment.at < moment.target && room > 0 {
-            let next = moment.at + 1;
+        let Some(mut position) = past.position.take() else { return };
+        let mut room = STEP_BYTES;
+        let mut has_gap = false;
+        while position.at < position.target && room > 0 {
+            let next = position.at + 1;
             let Some(event) = tape.whole(next) else {
                 // Events were evicted meanwhile: fold what is left without them.
                 let first = tape.first_kept().unwrap_or(next).max(Seq(1));
-                *projections = Viewer::unfolded(max_bytes, has_snapshots, is_recording);
-                moment.at = first.previous().max(next);
-                moment.target = moment.target.max(moment.at);
-                moment.near.clear();
-                is_torn = true;
+                *projections = Viewer::empty_projections(max_bytes, has_snapshots, is_recording);
+                position.at = first.previous().max(next);
+                position.target = position.target.max(position.at);
+                position.near.clear();
+                has_gap = true;
                 continue;
             };
-            while let Some((after, sign)) = sign(&past.signs, past.signs_gone, moment.signs)
+            while let Some((after, marker)) = marker(&past.markers, past.markers_evicted, position.markers)
                 && *after < next
             {
-                projections.apply(sign);
-                moment.signs = moment.signs.max(past.signs_gone) + 1;
+                projections.apply(marker);
+                position.markers = position.markers.max(past.markers_evicted) + 1;
             }
-            room = room.saturating_sub(EVENT + event.data.text().len());
+            room = room.saturating_sub(EVENT_COST + event.data.text().len());
             projections.apply(&Item::Record(Record::Event(event)));
-            moment.at = next;
-            if next.0.is_multiple_of(NEAR_STEP) && moment.target - next < NEAR as u64 * NEAR_STEP {
-                keep_near(&mut moment, projections);
+            position.at = next;
+            if next.0.is_multiple_of(NEAR_DISTANCE) && position.target - next < MAX_NEAR as u64 * NEAR_DISTANCE {
+                save_near(&mut position, projections);
             }
             if next.0.is_multiple_of(past.step) {
-                past.keep_copy(next, moment.signs, projections, tape.first_kept().unwrap_or_default());
+                past.save_copy(next, position.markers, projections, tape.first_kept().unwrap_or_default());
             }
         }
-        tape.stand_at(Some(moment.at));
-        past.moment = Some(moment);
-        if is_torn {
+        tape.stand_at(Some(position.at));
+        past.position = Some(position);
+        if has_gap {
             // The cursor stays on its event.
             let cursor = self.anchor;
-            self.forget_lines();
+            self.reset_layout();
             self.anchor = cursor;
         }
     }
 
     /// Drops layouts, matches and sizes that belong to another position.
-    fn forget_lines(&mut self) {
+    fn reset_layout(&mut self) {
         (self.blocks, self.runs) = Default::default();
         self.blocks.wrap = self.wrap;
-        self.blocks.tell_times(self.timestamps);
+        self.blocks.set_timestamps(self.timestamps);
         for view in VIEWS {
             self.find.forget(view as usize);
-            self.find.told[view as usize] = Seq::START;
+            self.find.scanned_to[view as usize] = Seq::START;
         }
         self.bars.forget();
         self.comparison.clear();
@@ -522,27 +521,32 @@ impl Viewer {
             (self.state, self.snapshot, self.snapshot_seq) = (None, None, None);
         }
         self.anchor = None;
-        self.brought = [None; 8];
+        self.synced_cursor = [None; 8];
         self.places = [Place::following(); 8];
     }
 }
 
-/// Returns the sign with this number, or the oldest one if that was evicted.
-fn sign(signs: &VecDeque<(Seq, Item)>, gone: u64, number: u64) -> Option<&(Seq, Item)> {
-    signs.get(usize::try_from(number.saturating_sub(gone)).ok()?)
+/// Returns the marker with this number, or the oldest one if that was evicted.
+fn marker(markers: &VecDeque<(Seq, Item)>, evicted: u64, number: u64) -> Option<&(Seq, Item)> {
+    markers.get(usize::try_from(number.saturating_sub(evicted)).ok()?)
 }
 
 /// Saves the state at the shown position, for stepping back.
-fn keep_near(moment: &mut Moment, state: &Projections) {
+fn save_near(position: &mut Position, state: &Projections) {
     let weight = state.weight();
-    if weight > LARGEST || moment.near.iter().any(|kept| kept.at == moment.at) {
+    if weight > MAX_STATE_BYTES || position.near.iter().any(|saved| saved.at == position.at) {
         return;
     }
-    let room = NEAR_BYTES.saturating_sub(weight);
-    while moment.near.len() >= NEAR || moment.near.iter().map(|kept| kept.weight).sum::<usize>() > room {
-        moment.near.pop_front();
+    let room = MAX_NEAR_BYTES.saturating_sub(weight);
+    while position.near.len() >= MAX_NEAR || position.near.iter().map(|saved| saved.weight).sum::<usize>() > room {
+        position.near.pop_front();
     }
-    moment.near.push_back(Kept { at: moment.at, signs: moment.signs, state: Box::new(state.clone()), weight });
+    position.near.push_back(SavedState {
+        at: position.at,
+        markers: position.markers,
+        state: Box::new(state.clone()),
+        weight,
+    });
 }
 
 #[cfg(test)]
@@ -550,19 +554,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn from_anywhere_a_state_that_was_kept_is_near() {
+    fn a_saved_state_is_near_every_event() {
         let (mut past, state, newest) = (Past::default(), Projections::default(), Seq(1_000_000));
         for at in (1..=newest.0).map(Seq) {
-            past.folded += EVENT;
-            past.keep(at, &state, Seq(1));
+            past.folded += EVENT_COST;
+            past.save_if_due(at, &state, Seq(1));
         }
-        assert!(past.kept.len() <= MOST && past.recent.len() <= RECENT);
-        let gaps = past.kept.windows(2).map(|two| two[1].at - two[0].at);
-        assert!(gaps.max().unwrap() <= 2 * past.step && past.step <= 4 * newest.0 / MOST as u64, "{}", past.step);
-        let last = past.kept.iter().chain(&past.recent).map(|kept| kept.at).max().unwrap();
-        assert!(newest - last <= 2 * FIRST_STEP, "the way back from now: {last}");
+        assert!(past.saved.len() <= MAX_SAVED && past.recent.len() <= MAX_RECENT);
+        let gaps = past.saved.windows(2).map(|two| two[1].at - two[0].at);
+        assert!(gaps.max().unwrap() <= 2 * past.step && past.step <= 4 * newest.0 / MAX_SAVED as u64, "{}", past.step);
+        let last = past.saved.iter().chain(&past.recent).map(|saved| saved.at).max().unwrap();
+        assert!(newest - last <= 2 * FIRST_DISTANCE, "the last saved state is too old: {last}");
         // States before the oldest event are dropped.
         let later = newest + 2 * past.step;
-        assert!(past.keep_copy(later, 0, &state, newest) && past.kept.iter().all(|kept| kept.at + 1 >= newest));
+        assert!(past.save_copy(later, 0, &state, newest) && past.saved.iter().all(|saved| saved.at + 1 >= newest));
     }
 }

@@ -3,8 +3,8 @@
 //! after the last message holds the rules that no message follows.
 
 use super::Clock;
-use super::message::{Body, Scene, Segment, Unanswered, segments};
-use super::rules::{RunRules, Told};
+use super::message::{Body, MessageContext, Segment, Unanswered, segments};
+use super::rules::{RuleTimes, RunRules};
 use crate::widgets::line::{Line, Piece, Tone};
 use crate::widgets::markdown::Measure;
 use crate::widgets::scroll::{Place, Rows, Spot};
@@ -16,20 +16,21 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 
 /// Maximum number of messages with cached lines, far more than a screen shows.
-const MAX_KEPT: usize = 400;
-/// How many messages after an unanswered call are checked to see whether it can still be answered.
-const NEAR: usize = 64;
+const MAX_CACHED: usize = 400;
+/// Maximum number of messages checked to find the one that an event changed, or to decide whether a call can still be
+/// answered.
+const MAX_CHECKED: usize = 64;
 
 /// The lines of one message.
 #[derive(Debug)]
 struct Block {
-    made_for: MadeFor,
+    inputs: Inputs,
     segments: Vec<Segment>,
 }
 
 /// The inputs of a block's layout.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct MadeFor {
+struct Inputs {
     rev: u32,
     /// The combined version of the results of its calls.
     answers: u64,
@@ -44,7 +45,7 @@ struct MadeFor {
 /// A position in a message that does not depend on its layout: the segment, and the byte of a text or the line in the
 /// segment.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Mark {
+struct LogicalPosition {
     segment: usize,
     within: (usize, usize),
 }
@@ -55,19 +56,19 @@ impl Block {
     }
 
     /// Returns the layout-independent position of a line.
-    fn mark(&self, line: usize) -> Option<Mark> {
+    fn position_of(&self, line: usize) -> Option<LogicalPosition> {
         let (segment, at) = self.at(line)?;
         let number = self.segments.iter().position(|other| std::ptr::eq(other, segment))?;
         let within = match &segment.body {
             Body::Lines(lines) => (at, lines.len()),
             Body::Flow { flow, .. } => (flow.rows().get(at)?.1, 0),
         };
-        Some(Mark { segment: number, within })
+        Some(LogicalPosition { segment: number, within })
     }
 
-    fn line_of(&self, mark: Mark) -> usize {
-        let before: usize = self.segments.iter().take(mark.segment).map(Segment::height).sum();
-        let within = match (self.segments.get(mark.segment).map(|segment| &segment.body), mark.within) {
+    fn line_of(&self, position: LogicalPosition) -> usize {
+        let before: usize = self.segments.iter().take(position.segment).map(Segment::height).sum();
+        let within = match (self.segments.get(position.segment).map(|segment| &segment.body), position.within) {
             (Some(Body::Lines(lines)), (at, of)) => at * lines.len() / of.max(1),
             (Some(Body::Flow { flow, .. }), (byte, _)) => flow.rows().partition_point(|(_, at)| *at <= byte).max(1) - 1,
             (None, _) => 0,
@@ -94,11 +95,11 @@ pub struct Blocks {
     /// Whether code is wrapped; otherwise it is truncated.
     pub wrap: bool,
     timestamps: Timestamps,
-    kept: RefCell<HashMap<u64, Block>>,
+    cached: RefCell<HashMap<u64, Block>>,
     measure: Measure,
     /// The positions of the window's top and of the cursor at the last change of the width, so that undoing the change
     /// restores them.
-    held: [Option<(Spot, Mark)>; 2],
+    saved_positions: [Option<(Spot, LogicalPosition)>; 2],
     unanswered: Unanswered,
     tz: TimeZone,
     rules: RunRules,
@@ -110,9 +111,9 @@ impl Default for Blocks {
         Blocks {
             wrap: false,
             timestamps: Timestamps::default(),
-            kept: RefCell::default(),
+            cached: RefCell::default(),
             measure,
-            held: [None; 2],
+            saved_positions: [None; 2],
             unanswered: Unanswered::default(),
             tz: TimeZone::UTC,
             rules: RunRules::default(),
@@ -133,31 +134,31 @@ impl Blocks {
         let measure = Measure { width, wrap: self.wrap };
         (self.unanswered, self.tz) = (unanswered, tz.clone());
         self.rules.prepare(projections);
-        let near = |key: u64| key.abs_diff(place.top.key).min(key.abs_diff(place.cursor.key)) <= MAX_KEPT as u64 / 4;
-        if self.kept.get_mut().len() > MAX_KEPT {
-            self.kept.get_mut().retain(|key, _| near(*key));
+        let near = |key: u64| key.abs_diff(place.top.key).min(key.abs_diff(place.cursor.key)) <= MAX_CACHED as u64 / 4;
+        if self.cached.get_mut().len() > MAX_CACHED {
+            self.cached.get_mut().retain(|key, _| near(*key));
         }
         if measure == self.measure {
             return;
         }
-        let kept = std::mem::take(self.kept.get_mut());
+        let cached = std::mem::take(self.cached.get_mut());
         self.measure = measure;
-        let mut held = self.held;
-        for (spot, held) in [&mut place.top, &mut place.cursor].into_iter().zip(&mut held) {
-            let known = held.filter(|(at, _)| at == spot).map(|(_, mark)| mark);
-            let mark = known.or_else(|| kept.get(&spot.key)?.mark(spot.line));
-            if let Some(mark) = mark {
-                spot.line = self.with(projections, spot.key, |block| block.line_of(mark)).unwrap_or(spot.line);
+        let mut saved_positions = self.saved_positions;
+        for (spot, saved) in [&mut place.top, &mut place.cursor].into_iter().zip(&mut saved_positions) {
+            let known = saved.filter(|(at, _)| at == spot).map(|(_, position)| position);
+            let position = known.or_else(|| cached.get(&spot.key)?.position_of(spot.line));
+            if let Some(position) = position {
+                spot.line = self.with(projections, spot.key, |block| block.line_of(position)).unwrap_or(spot.line);
             }
-            *held = mark.map(|mark| (*spot, mark));
+            *saved = position.map(|position| (*spot, position));
         }
-        self.held = held;
+        self.saved_positions = saved_positions;
     }
 
     /// Sets how times are shown.
-    pub fn tell_times(&mut self, timestamps: Timestamps) {
+    pub fn set_timestamps(&mut self, timestamps: Timestamps) {
         self.timestamps = timestamps;
-        self.kept.get_mut().clear();
+        self.cached.get_mut().clear();
     }
 
     /// Returns the clock of a message: since its run began, or since the previous message.
@@ -180,13 +181,13 @@ impl Blocks {
     }
 
     /// Passes the block of a message to a function, after rendering it if it is missing or outdated.
-    fn with<T>(&self, projections: &Projections, key: u64, look: impl FnOnce(&Block) -> T) -> Option<T> {
+    fn with<T>(&self, projections: &Projections, key: u64, read: impl FnOnce(&Block) -> T) -> Option<T> {
         let messages = &projections.messages;
         let message = messages.get(key)?;
         let answers = message.tool_calls.iter().filter_map(|call| messages.answer(call));
         let rules = self.rules.count(key);
         let active = self.unanswered == Unanswered::Running;
-        let made_for = MadeFor {
+        let inputs = Inputs {
             rev: message.rev,
             answers: answers.map(|answer| 1 + u64::from(answer.rev)).sum(),
             rewrites: message.rewrites,
@@ -198,36 +199,36 @@ impl Blocks {
             },
             rules: (rules, if rules > 0 { projections.status.revision() } else { 0 }),
         };
-        let mut kept = self.kept.borrow_mut();
-        let old = kept.remove(&key);
+        let mut cached = self.cached.borrow_mut();
+        let old = cached.remove(&key);
         let block = match old {
-            Some(block) if block.made_for == made_for => block,
+            Some(block) if block.inputs == inputs => block,
             old => {
                 // A text that only grew is extended from its previous layout.
-                let grown = old.filter(|old| old.made_for.rewrites == made_for.rewrites);
-                let scene = Scene {
+                let grown = old.filter(|old| old.inputs.rewrites == inputs.rewrites);
+                let context = MessageContext {
                     messages,
                     number: key,
                     // There is no blank line between a rule and the message after it.
-                    first: made_for.first || rules > 0,
-                    writing: made_for.writing,
-                    unanswered: made_for.unanswered,
+                    first: inputs.first || rules > 0,
+                    writing: inputs.writing,
+                    unanswered: inputs.unanswered,
                     measure: self.measure,
                     clock: self.clock(projections, key, message),
                 };
                 let old = grown.map(|old| old.segments).unwrap_or_default();
                 let rules = self.rule_lines(projections, key);
                 let head = (!rules.is_empty()).then_some(Segment { of: None, body: Body::Lines(rules) });
-                Block { made_for, segments: head.into_iter().chain(segments(message, &scene, old)).collect() }
+                Block { inputs, segments: head.into_iter().chain(segments(message, &context, old)).collect() }
             }
         };
-        Some(look(kept.entry(key).insert_entry(block).get()))
+        Some(read(cached.entry(key).insert_entry(block).get()))
     }
 
     /// Returns the rules in front of a message.
     fn rule_lines(&self, projections: &Projections, key: u64) -> Vec<(Line, Seq)> {
-        let told = Told { timestamps: self.timestamps, tz: &self.tz };
-        self.rules.lines(key, projections, self.measure.width, &told)
+        let times = RuleTimes { timestamps: self.timestamps, tz: &self.tz };
+        self.rules.lines(key, projections, self.measure.width, &times)
     }
 
     /// Returns the index of the run whose end a line shows.
@@ -250,7 +251,7 @@ impl Blocks {
             let (segment, at) = block.at(spot.line)?;
             let mut line = segment.line(at);
             let is_last = spot.line + 1 == block.height();
-            if is_last && block.made_for.writing && line.width() < self.measure.width {
+            if is_last && block.inputs.writing && line.width() < self.measure.width {
                 line.left.push(Piece { text: "▏".into(), tone: Tone::Accent });
             }
             Some(line)
@@ -287,7 +288,7 @@ impl Blocks {
         let items = messages.items();
         let after = items.partition_point(|m| m.first_seq <= seq);
         // Parallel branches write several messages at once: prefer the one that this event changed, else the newest.
-        let near = items[..after].iter().enumerate().rev().take(NEAR);
+        let near = items[..after].iter().enumerate().rev().take(MAX_CHECKED);
         let written = |m: &Message| {
             m.last_seq == seq
                 || m.spans.has(seq)
@@ -325,7 +326,7 @@ fn may_be_answered(messages: &Messages, key: u64, message: &Message) -> bool {
     }
     let after = usize::try_from(key - messages.evicted()).unwrap_or(usize::MAX).saturating_add(1);
     let later = messages.items().iter().skip(after);
-    !later.take(NEAR).any(|m| matches!(m.role, Role::Ai | Role::Human) && m.ns == message.ns)
+    !later.take(MAX_CHECKED).any(|m| matches!(m.role, Role::Ai | Role::Human) && m.ns == message.ns)
 }
 
 /// The messages as a scrollable list.
@@ -389,9 +390,9 @@ impl Segment {
     fn seq(&self, message: &Message, at: usize) -> Seq {
         match &self.body {
             Body::Lines(lines) => lines.get(at).map_or(message.first_seq, |(_, seq)| *seq),
-            Body::Flow { flow, from, thought, .. } => {
+            Body::Flow { flow, from, is_reasoning, .. } => {
                 let byte = from + flow.rows().get(at).map_or(0, |(_, at)| *at);
-                if *thought { message.thought_seq(byte) } else { message.text_seq(byte) }
+                if *is_reasoning { message.thought_seq(byte) } else { message.text_seq(byte) }
             }
         }
     }

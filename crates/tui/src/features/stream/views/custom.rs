@@ -1,6 +1,6 @@
 //! The lines of the Custom view.
 
-use super::{Times, clock, pad};
+use super::{TimeFormat, clock, pad};
 use crate::features::stream::summary;
 use crate::widgets::line::{Line, Tone};
 use runtail_core::text;
@@ -12,7 +12,7 @@ const FROM: usize = 12;
 const BAR: usize = 10;
 
 /// Renders a custom event. `as_received` shows its data as received.
-pub fn line(row: &CustomRow, event: Option<&Event>, as_received: bool, width: usize, tz: &impl Times) -> Line {
+pub fn line(row: &CustomRow, event: Option<&Event>, as_received: bool, width: usize, tz: &impl TimeFormat) -> Line {
     let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
     let before = line.width();
     if !row.ns.is_empty() {
@@ -41,9 +41,9 @@ fn bar(line: &mut Line, progress: Progress) {
     let full = (progress.part() * BAR as f64).round() as usize;
     line.push(Tone::Good, &"█".repeat(full));
     line.push(Tone::Dim, &"·".repeat(BAR.saturating_sub(full)));
-    let told = match progress {
-        Progress::Part(part) => format!("{:.0} %", part * 100.0),
+    let numbers = match progress {
+        Progress::Part(part) => format!("{:.0}%", part * 100.0),
         Progress::Count(done, total) => format!("{} of {}", text::count(done), text::count(total)),
     };
-    line.push(Tone::Plain, &format!(" {told:>5}  "));
+    line.push(Tone::Plain, &format!(" {numbers:>4}  "));
 }

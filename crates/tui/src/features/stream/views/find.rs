@@ -8,34 +8,34 @@ use runtail_core::text;
 pub fn line(viewer: &Viewer) -> Option<Line> {
     let find = viewer.finding();
     // The State view searches the state and has its own line.
-    let elsewhere = viewer.view() == View::State;
+    let searches_state = viewer.view() == View::State;
     let (filter, pattern) = (&find.filter, &find.pattern);
-    if elsewhere && filter.text().is_empty() || filter.text().is_empty() && pattern.is_empty() {
+    if searches_state && filter.text().is_empty() || filter.text().is_empty() && pattern.is_empty() {
         return None;
     }
     let mut line = Line::new();
-    if !pattern.is_empty() && !elsewhere {
+    if !pattern.is_empty() && !searches_state {
         line = line.with(Tone::Accent, "/").with(Tone::Strong, pattern.text()).with(Tone::Plain, "  ");
         if let Some(found) = viewer.found() {
             let count = text::count(found.count);
             let hits = if found.count == 1 { "hit" } else { "hits" };
-            let told = match (found.progress, found.at, found.count) {
+            let progress = match (found.progress, found.at, found.count) {
                 (Some(progress), ..) => format!("searching {}  ·  {count} {hits}", percent(progress)),
                 (None, Some(at), _) => format!("{} of {count}", text::count(at)),
                 (None, None, 0) => "no hits in this view".to_string(),
                 (None, None, _) => format!("{count} {hits}"),
             };
-            line.push(if found.progress.is_some() { Tone::Moving } else { Tone::Plain }, &told);
+            line.push(if found.progress.is_some() { Tone::Moving } else { Tone::Plain }, &progress);
         }
         line.push(Tone::Plain, "   ");
     }
     if !filter.text().is_empty() {
         line = line.with(Tone::Accent, "&").with(Tone::Strong, filter.text()).with(Tone::Plain, "  ");
         match viewer.hidden() {
-            Some((hidden, all, looked_at)) => {
+            Some((hidden, all, scanned)) => {
                 line.push(Tone::Plain, &format!("{} of {} hidden", text::count(hidden), text::count(all)));
-                if looked_at < all {
-                    line.push(Tone::Moving, &format!("  ·  {} scanned", percent((looked_at, all))));
+                if scanned < all {
+                    line.push(Tone::Moving, &format!("  ·  {} scanned", percent((scanned, all))));
                 }
             }
             None if filter.is_empty() => line.push(Tone::Dim, "no filter"),
@@ -50,5 +50,5 @@ pub fn line(viewer: &Viewer) -> Option<Line> {
 }
 
 fn percent((done, all): (u64, u64)) -> String {
-    format!("{} %", done.saturating_mul(100).checked_div(all).unwrap_or(100))
+    format!("{}%", done.saturating_mul(100).checked_div(all).unwrap_or(100))
 }

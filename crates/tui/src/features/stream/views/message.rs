@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Maximum lines of a tool result; the rest is in its details.
-const TOOL_LINES: usize = 6;
+const MAX_TOOL_LINES: usize = 6;
 /// Maximum lines of a call's arguments.
-const ARGS_LINES: usize = 12;
+const MAX_ARGS_LINES: usize = 12;
 /// Maximum size of arguments that are laid out as JSON.
 const MAX_ARGS: usize = 64 * 1024;
 /// Bytes shown at the start and at the end of a longer text.
@@ -39,7 +39,7 @@ pub enum Body {
         /// The offset of its first byte.
         from: usize,
         /// Whether it is reasoning.
-        thought: bool,
+        is_reasoning: bool,
         /// Indentation in columns.
         indent: usize,
     },
@@ -60,7 +60,7 @@ pub enum Unanswered {
 }
 
 /// The context in which a message is laid out.
-pub struct Scene<'a> {
+pub struct MessageContext<'a> {
     pub messages: &'a Messages,
     /// The message's number.
     pub number: u64,
@@ -75,18 +75,18 @@ pub struct Scene<'a> {
 }
 
 /// Lays out a message. `old` is its layout when it was shorter.
-pub fn segments(message: &Message, scene: &Scene<'_>, old: Vec<Segment>) -> Vec<Segment> {
+pub fn segments(message: &Message, context: &MessageContext<'_>, old: Vec<Segment>) -> Vec<Segment> {
     let flows = old.into_iter().filter_map(|segment| match segment.body {
-        Body::Flow { flow, from, thought, .. } => Some((from, thought, flow)),
+        Body::Flow { flow, from, is_reasoning, .. } => Some((from, is_reasoning, flow)),
         Body::Lines(_) => None,
     });
-    let mut layout = Layout { scene, message, flows: flows.collect(), out: Vec::new() };
+    let mut layout = Layout { context, message, flows: flows.collect(), out: Vec::new() };
     layout.message();
     layout.out
 }
 
 struct Layout<'a> {
-    scene: &'a Scene<'a>,
+    context: &'a MessageContext<'a>,
     message: &'a Message,
     flows: Vec<(usize, bool, Flow)>,
     out: Vec<Segment>,
@@ -94,16 +94,16 @@ struct Layout<'a> {
 
 impl Layout<'_> {
     fn message(&mut self) {
-        let (message, width) = (self.message, self.scene.measure.width);
+        let (message, width) = (self.message, self.context.measure.width);
         if message.role == Role::Tool {
             let lines = result(message, None, width);
             return self.lines(lines);
         }
         let mut lines = Vec::new();
-        if !self.scene.first {
+        if !self.context.first {
             lines.push((Line::new(), message.first_seq));
         }
-        lines.push((heading(message, width, &self.scene.clock), message.first_seq));
+        lines.push((heading(message, width, &self.context.clock), message.first_seq));
         self.lines(lines);
         for part in &message.parts {
             match part {
@@ -117,8 +117,8 @@ impl Layout<'_> {
                     self.lines(vec![(Line::of(Tone::Dim, note), message.text_seq(range.start))]);
                 }
                 Part::Refusal(range) => {
-                    let said = message.text.get(range.clone()).unwrap_or_default();
-                    let rows = wrap(text::head(said, WINDOW), width.saturating_sub(2));
+                    let text = message.text.get(range.clone()).unwrap_or_default();
+                    let rows = wrap(text::head(text, WINDOW), width.saturating_sub(2));
                     let lines = rows
                         .iter()
                         .enumerate()
@@ -140,13 +140,13 @@ impl Layout<'_> {
             (line, message.last_seq)
         });
         self.lines(sources.collect());
-        if self.scene.writing && message.parts.is_empty() {
+        if self.context.writing && message.parts.is_empty() {
             self.lines(vec![(Line::new(), message.first_seq)]);
         }
     }
 
     fn lines(&mut self, lines: Vec<(Line, Seq)>) {
-        self.lines_of(self.scene.number, lines);
+        self.lines_of(self.context.number, lines);
     }
 
     fn lines_of(&mut self, of: u64, lines: Vec<(Line, Seq)>) {
@@ -155,48 +155,50 @@ impl Layout<'_> {
         }
     }
 
-    /// Adds a range of text or reasoning. Of a very long one only the start and the end are laid out.
-    fn text(&mut self, from: usize, to: usize, thought: bool) {
+    /// Adds a range of text or reasoning. Only the start and the end of a very long range are laid out.
+    fn text(&mut self, from: usize, to: usize, is_reasoning: bool) {
         let message = self.message;
-        let text = if thought { &message.reasoning } else { &message.text };
+        let text = if is_reasoning { &message.reasoning } else { &message.text };
         let Some(all) = text.get(from..to).filter(|all| !all.trim().is_empty()) else { return };
         // Parts are already separated, so blank lines between them are dropped.
         let from = if from > 0 { from + all.len() - all.trim_start_matches('\n').len() } else { from };
         if to - from <= 2 * WINDOW {
-            return self.flow(from, to, thought);
+            return self.flow(from, to, is_reasoning);
         }
-        let upto = boundary(text, from + WINDOW);
-        let tail = boundary(text, from + (to - from - WINDOW) / STEP * STEP).max(upto);
-        self.flow(from, upto, thought);
-        let left_out = text::bytes((tail - upto) as u64);
+        let head_end = boundary(text, from + WINDOW);
+        let tail_start = boundary(text, from + (to - from - WINDOW) / STEP * STEP).max(head_end);
+        self.flow(from, head_end, is_reasoning);
+        let left_out = text::bytes((tail_start - head_end) as u64);
         let line = Line::of(
             Tone::Dim,
             &format!("… {left_out} of {} not shown; press s to save all", text::bytes((to - from) as u64)),
         );
-        let seq = if thought { message.thought_seq(upto) } else { message.text_seq(upto) };
+        let seq = if is_reasoning { message.thought_seq(head_end) } else { message.text_seq(head_end) };
         self.lines(vec![(line, seq)]);
-        self.flow(tail, to, thought);
+        self.flow(tail_start, to, is_reasoning);
     }
 
-    fn flow(&mut self, from: usize, to: usize, thought: bool) {
-        let Measure { width, wrap } = self.scene.measure;
-        let source = if thought { &self.message.reasoning } else { &self.message.text };
+    fn flow(&mut self, from: usize, to: usize, is_reasoning: bool) {
+        let Measure { width, wrap } = self.context.measure;
+        let source = if is_reasoning { &self.message.reasoning } else { &self.message.text };
         let Some(source) = source.get(from..to) else { return };
-        let indent = if thought { 2 } else { 0 };
-        let known = self.flows.iter().position(|(at, kind, _)| (*at, *kind) == (from, thought));
+        let indent = if is_reasoning { 2 } else { 0 };
+        let known = self.flows.iter().position(|(at, kind, _)| (*at, *kind) == (from, is_reasoning));
         let mut flow = match known {
             Some(at) => self.flows.swap_remove(at).2,
-            None if thought => Flow::plain(Measure { width: width.saturating_sub(indent).max(1), wrap }, Tone::Dim),
-            None => Flow::markdown(self.scene.measure),
+            None if is_reasoning => {
+                Flow::plain(Measure { width: width.saturating_sub(indent).max(1), wrap }, Tone::Dim)
+            }
+            None => Flow::markdown(self.context.measure),
         };
         flow.lay(source);
-        self.out.push(Segment { of: Some(self.scene.number), body: Body::Flow { flow, from, thought, indent } });
+        self.out.push(Segment { of: Some(self.context.number), body: Body::Flow { flow, from, is_reasoning, indent } });
     }
 
     /// Adds a tool call and its result.
     fn call(&mut self, call: &ToolCall) {
-        let width = self.scene.measure.width;
-        let answer = self.scene.messages.answer(call);
+        let width = self.context.measure.width;
+        let answer = self.context.messages.answer(call);
         let is_whole = self.message.complete || answer.is_some();
         let mut lines = arguments(call, is_whole, width);
         if let Some(why) = &call.invalid {
@@ -204,7 +206,7 @@ impl Layout<'_> {
             lines.push(Line::of(Tone::Bad, &format!("└ ✗ invalid tool call{why}")));
         } else if is_whole && answer.is_none() {
             let result = Line::of(Tone::Dim, "└ ");
-            lines.push(match self.scene.unanswered {
+            lines.push(match self.context.unanswered {
                 Unanswered::Running => result.with(Tone::Moving, "◐ ").with(Tone::Plain, "running"),
                 Unanswered::Waiting => result.with(Tone::Waiting, "◆ waiting for you"),
                 Unanswered::Failed => result.with(Tone::Bad, "✗ no result: the run failed"),
@@ -253,7 +255,7 @@ fn heading(message: &Message, width: usize, times: &Clock<'_>) -> Line {
     let rates = (message.role == Role::Ai).then(|| rates(message)).flatten();
     let usage = message.usage.as_ref().map(used);
     let mut room = width.saturating_sub(line.width() + 2 + clock.len());
-    let mut fits = |what: &Option<String>| match what {
+    let mut fits = |label: &Option<String>| match label {
         Some(text) if text::width(text) + 3 <= room => {
             room -= text::width(text) + 3;
             true
@@ -275,13 +277,13 @@ fn rates(message: &Message) -> Option<String> {
         0.0..10.0 => format!("{rate:.1} tok/s"),
         _ => format!("{} tok/s", text::count(rate.round() as u64)),
     });
-    let said: Vec<String> = first.into_iter().chain(rate).collect();
-    (!said.is_empty()).then(|| said.join(" · "))
+    let parts: Vec<String> = first.into_iter().chain(rate).collect();
+    (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
 /// Returns `11 in (3 cached) 7 out (2 reasoning)`.
 fn used(usage: &Usage) -> String {
-    let detail = |n: u64, what: &str| if n > 0 { format!(" ({} {what})", text::count(n)) } else { String::new() };
+    let detail = |n: u64, label: &str| if n > 0 { format!(" ({} {label})", text::count(n)) } else { String::new() };
     let (input, output) = (text::count(usage.input), text::count(usage.output));
     format!("{input} in{} {output} out{}", detail(usage.cached, "cached"), detail(usage.reasoning, "reasoning"))
 }
@@ -308,7 +310,7 @@ fn arguments(call: &ToolCall, is_whole: bool, width: usize) -> Vec<Line> {
     let inner = width.saturating_sub(4).max(1);
     let indented = |row: &str| Line::of(Tone::Plain, "    ").with(Tone::Dim, row);
     if !is_whole {
-        let (lines, bytes) = (TOOL_LINES, TOOL_LINES * inner);
+        let (lines, bytes) = (MAX_TOOL_LINES, MAX_TOOL_LINES * inner);
         let from = call.args.len() - text::head(&call.args, call.args.len().saturating_sub(bytes)).len();
         let rows = wrap(&call.args[call.args.len() - from..], inner);
         let tail = rows.iter().skip(rows.len().saturating_sub(lines)).map(|row| indented(row));
@@ -318,11 +320,11 @@ fn arguments(call: &ToolCall, is_whole: bool, width: usize) -> Vec<Line> {
     let pretty = value.flatten().and_then(|value| serde_json::to_string_pretty(&value).ok());
     let rows: Vec<String> = match &pretty {
         Some(pretty) => pretty.lines().map(|row| text::fit(&text::clean(row), inner).into_owned()).collect(),
-        None => wrap(text::head(&call.args, (ARGS_LINES + 1) * inner * 4), inner),
+        None => wrap(text::head(&call.args, (MAX_ARGS_LINES + 1) * inner * 4), inner),
     };
     let mut lines = vec![first];
-    lines.extend(rows.iter().take(ARGS_LINES).map(|row| indented(row)));
-    if rows.len() > ARGS_LINES {
+    lines.extend(rows.iter().take(MAX_ARGS_LINES).map(|row| indented(row)));
+    if rows.len() > MAX_ARGS_LINES {
         let size = text::bytes(call.args.len() as u64);
         lines.push(Line::of(Tone::Dim, &format!("    … {size} total, ⏎ opens it")));
     }
@@ -345,11 +347,11 @@ fn result(answer: &Message, call: Option<&ToolCall>, width: usize) -> Vec<(Line,
     let right = took.as_ref().map_or(0, |took| took.len() + 2);
     // A result can be very long, so read only what fits on these lines.
     let body = answer.text.trim_end();
-    let shown = text::head(body, (TOOL_LINES + 1) * width * 4);
+    let shown = text::head(body, (MAX_TOOL_LINES + 1) * width * 4);
     let wrapped = wrap(&format!("{lead}{shown}"), width.saturating_sub(2 + right));
     let tone = if answer.is_error { Tone::Bad } else { Tone::Plain };
     let mut lines = Vec::new();
-    for (i, row) in wrapped.iter().take(TOOL_LINES).enumerate() {
+    for (i, row) in wrapped.iter().take(MAX_TOOL_LINES).enumerate() {
         let mut line = Line::of(Tone::Dim, if i == 0 { "└ " } else { "  " });
         match row.strip_prefix(lead.as_str()).filter(|_| i == 0) {
             Some(rest) => line = line.with(if answer.is_error { Tone::Bad } else { Tone::Dim }, &lead).with(tone, rest),
@@ -366,8 +368,8 @@ fn result(answer: &Message, call: Option<&ToolCall>, width: usize) -> Vec<(Line,
     if shown.len() < body.len() {
         let size = text::bytes(body.len() as u64);
         lines.push(Line::of(Tone::Dim, &format!("  … {size} total, ⏎ opens it")));
-    } else if wrapped.len() > TOOL_LINES {
-        lines.push(Line::of(Tone::Dim, &format!("  … {} more lines, ⏎ opens them", wrapped.len() - TOOL_LINES)));
+    } else if wrapped.len() > MAX_TOOL_LINES {
+        lines.push(Line::of(Tone::Dim, &format!("  … {} more lines, ⏎ opens them", wrapped.len() - MAX_TOOL_LINES)));
     }
     let seq = answer.text_seq(0);
     lines.into_iter().map(|line| (line, seq)).collect()

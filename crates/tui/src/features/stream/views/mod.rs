@@ -2,14 +2,14 @@
 
 pub mod blocks;
 pub mod custom;
+pub mod delivery;
 pub mod find;
-pub mod ledger;
 pub mod message;
-pub mod past;
 pub mod raw;
 pub mod rules;
 pub mod runs;
 pub mod state;
+pub mod time_travel;
 pub mod timeline;
 pub mod timeline_rows;
 pub mod updates;
@@ -21,14 +21,13 @@ use runtail_core::text;
 use std::sync::Arc;
 
 /// Formats times in eight columns.
-pub trait Times {
-    /// Formats a time.
-    fn tell(&self, at: Timestamp) -> String;
+pub trait TimeFormat {
+    fn format(&self, at: Timestamp) -> String;
 }
 
 /// Formats the time of day in the user's zone.
-impl Times for TimeZone {
-    fn tell(&self, at: Timestamp) -> String {
+impl TimeFormat for TimeZone {
+    fn format(&self, at: Timestamp) -> String {
         at.to_zoned(self.clone()).strftime("%H:%M:%S").to_string()
     }
 }
@@ -42,10 +41,10 @@ pub enum Clock<'a> {
     Since(Option<Timestamp>),
 }
 
-impl Times for Clock<'_> {
-    fn tell(&self, at: Timestamp) -> String {
+impl TimeFormat for Clock<'_> {
+    fn format(&self, at: Timestamp) -> String {
         match self {
-            Clock::Wall(tz) => tz.tell(at),
+            Clock::Wall(tz) => tz.format(at),
             Clock::Since(Some(since)) => format!("{:>8}", offset(at.duration_since(*since))),
             Clock::Since(None) => " ".repeat(8),
         }
@@ -65,8 +64,8 @@ fn offset(by: SignedDuration) -> String {
 }
 
 /// Formats a time in eight columns, or a dash if it is unknown.
-pub fn clock(at: impl Into<Option<Timestamp>>, times: &impl Times) -> String {
-    at.into().map_or_else(|| format!("{UNKNOWN:>8}"), |at| times.tell(at))
+pub fn clock(at: impl Into<Option<Timestamp>>, times: &impl TimeFormat) -> String {
+    at.into().map_or_else(|| format!("{UNKNOWN:>8}"), |at| times.format(at))
 }
 
 /// The placeholder for an unknown time.
@@ -89,15 +88,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offsets_are_short_and_stand_in_one_column() {
+    fn offsets_fit_their_column() {
         let ms = SignedDuration::from_millis;
-        for (by, told) in [(0, "+0ms"), (999, "+999ms"), (1_200, "+1.20s"), (99_999, "+100.00s"), (130_000, "+2m10s")] {
-            assert_eq!(offset(ms(by)), told);
+        for (by, text) in [(0, "+0ms"), (999, "+999ms"), (1_200, "+1.20s"), (99_999, "+100.00s"), (130_000, "+2m10s")] {
+            assert_eq!(offset(ms(by)), text);
         }
         assert_eq!(offset(ms(-40)), "-40ms");
         let at = Timestamp::from_second(90_000_000).unwrap();
         for since in [None, Some(at), Some(Timestamp::UNIX_EPOCH), Some(at - ms(1))] {
-            assert_eq!(Clock::Since(since).tell(at).len(), 8, "{since:?}");
+            assert_eq!(Clock::Since(since).format(at).len(), 8, "{since:?}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The lines of the Raw view: every event, summarized or as received.
 
-use super::{Times, UNKNOWN, clock, namespace, pad};
+use super::{TimeFormat, UNKNOWN, clock, namespace, pad};
 use crate::features::stream::summary;
 use crate::widgets::line::{Line, Tone};
 use runtail_core::text;
@@ -21,7 +21,7 @@ pub struct RawEvent<'a> {
 }
 
 /// Renders one event. `as_received` shows its data as received.
-pub fn line(raw: &RawEvent<'_>, as_received: bool, width: usize, tz: &impl Times) -> Line {
+pub fn line(raw: &RawEvent<'_>, as_received: bool, width: usize, tz: &impl TimeFormat) -> Line {
     let RawEvent { event, number, state } = *raw;
     let number = if event.is_snapshot() { UNKNOWN.to_string() } else { number.to_string() };
     let mut line = Line::of(Tone::Dim, &format!("{number:>6}  {}  ", clock(event.time(), tz)));
@@ -45,7 +45,7 @@ pub fn line(raw: &RawEvent<'_>, as_received: bool, width: usize, tz: &impl Times
     line.push(Tone::Plain, "  ");
     let room = width.saturating_sub(line.width());
     match summary::event(event, state, room).filter(|_| !as_received) {
-        Some(told) => line.left.extend(told.left),
+        Some(summary) => line.left.extend(summary.left),
         None => line.push(Tone::Dim, &text::seen(event.data.text(), room)),
     }
     line

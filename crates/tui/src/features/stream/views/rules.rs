@@ -2,7 +2,7 @@
 //! ended.
 
 use super::runs;
-use super::runs::RunWords;
+use super::runs::RunSummary;
 use super::{Clock, clock};
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::tones;
@@ -29,17 +29,17 @@ enum Rule {
 pub struct RunRules {
     /// Sorted by message number.
     placed: Vec<(u64, Rule)>,
-    made_for: Option<MadeFor>,
+    inputs: Option<Inputs>,
     /// The newest message of each run, and the message up to which this is known.
     newest: HashMap<Arc<str>, u64>,
     /// The oldest message of each run.
     oldest: HashMap<Arc<str>, u64>,
-    looked_up_to: u64,
+    scanned_up_to: u64,
 }
 
-/// The inputs of the positions.
+/// The inputs that the positions depend on.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct MadeFor {
+struct Inputs {
     revision: u64,
     loaded: Option<Seq>,
     messages: (u64, u64),
@@ -50,20 +50,20 @@ impl RunRules {
     pub fn prepare(&mut self, projections: &Projections) {
         let (status, messages) = (&projections.status, &projections.messages);
         let end = messages.evicted() + messages.items().len() as u64;
-        let made_for = MadeFor {
+        let inputs = Inputs {
             revision: status.revision(),
             loaded: status.loaded().map(|loaded| loaded.seq),
             messages: (messages.evicted(), end),
         };
-        let Some(before) = self.made_for.replace(made_for) else { return self.place(projections, end) };
-        if before == made_for {
+        let Some(before) = self.inputs.replace(inputs) else { return self.place(projections, end) };
+        if before == inputs {
             return;
         }
         // A snapshot can add the run of an existing message.
-        if before.loaded != made_for.loaded || end < self.looked_up_to {
+        if before.loaded != inputs.loaded || end < self.scanned_up_to {
             self.newest.clear();
             self.oldest.clear();
-            self.looked_up_to = 0;
+            self.scanned_up_to = 0;
         }
         self.place(projections, end);
     }
@@ -71,14 +71,14 @@ impl RunRules {
     fn place(&mut self, projections: &Projections, end: u64) {
         let (status, messages) = (&projections.status, &projections.messages);
         let first = messages.evicted();
-        let unseen = usize::try_from(self.looked_up_to.saturating_sub(first)).unwrap_or(usize::MAX);
+        let unseen = usize::try_from(self.scanned_up_to.saturating_sub(first)).unwrap_or(usize::MAX);
         for (key, message) in (first..).zip(messages.items()).skip(unseen) {
             if let Some(run) = &message.run_id {
                 self.newest.insert(run.clone(), key);
                 self.oldest.entry(run.clone()).or_insert(key);
             }
         }
-        self.looked_up_to = end;
+        self.scanned_up_to = end;
         self.placed.clear();
         if status.loaded().is_some()
             && let Some(at) = messages.items().iter().position(|message| message.is_loaded)
@@ -136,7 +136,7 @@ impl RunRules {
     }
 
     /// Returns the rules in front of a message, each with its event.
-    pub fn lines(&self, key: u64, projections: &Projections, width: usize, times: &Told<'_>) -> Vec<(Line, Seq)> {
+    pub fn lines(&self, key: u64, projections: &Projections, width: usize, times: &RuleTimes<'_>) -> Vec<(Line, Seq)> {
         let status = &projections.status;
         let line = |rule: &Rule| match rule {
             Rule::Loaded => status.loaded().map(|loaded| (loaded_rule(status, loaded.at, width, times.tz), loaded.seq)),
@@ -190,36 +190,36 @@ impl RunRules {
 
 /// How rules show times.
 #[derive(Debug, Clone, Copy)]
-pub struct Told<'a> {
+pub struct RuleTimes<'a> {
     pub timestamps: Timestamps,
     /// The user's time zone.
     pub tz: &'a TimeZone,
 }
 
 fn loaded_rule(status: &Status, at: Timestamp, width: usize, tz: &TimeZone) -> Line {
-    let mut said = format!("── from the server's state · loaded {} ", clock(at, tz));
+    let mut title = format!("── from the server's state · loaded {} ", clock(at, tz));
     // Ended runs whose events the stream did not show.
     let mut unseen =
         status.runs().iter().filter(|run| run.is_recorded && run.outcome.is_over() && run.first_seq.is_none());
     if let Some(first) = unseen.next() {
-        let never_kept = first.resumable == Some(false) && unseen.all(|run| run.resumable == Some(false));
-        said.push_str(if never_kept {
+        let never_stored = first.resumable == Some(false) && unseen.all(|run| run.resumable == Some(false));
+        title.push_str(if never_stored {
             "· the server doesn't keep the events of these runs "
         } else {
             "· the server no longer replays these runs "
         });
     }
-    filled(Line::of(Tone::Dim, &text::fit(&said, width)), width)
+    filled(Line::of(Tone::Dim, &text::fit(&title, width)), width)
 }
 
-fn run_rule(run: &RunEntry, projections: &Projections, width: usize, times: &Told<'_>) -> Line {
+fn run_rule(run: &RunEntry, projections: &Projections, width: usize, times: &RuleTimes<'_>) -> Line {
     let times = match times.timestamps {
         Timestamps::Absolute => Clock::Wall(times.tz),
         Timestamps::Relative | Timestamps::Delta => Clock::Since(run.began),
     };
     let at = clock(run.ended, &times);
     let room = width.saturating_sub(text::width(&at) + 4);
-    let RunWords { role, outcome, details } = runs::words(run, projections);
+    let RunSummary { role, outcome, details } = runs::describe(run, projections);
     let mut line = Line::of(Tone::Dim, &format!("── {} ", run.name())).with(tones(role).1, &outcome);
     for detail in details {
         let part = format!(" · {detail}");

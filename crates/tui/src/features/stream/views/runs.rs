@@ -1,6 +1,6 @@
 //! The lines of the Runs view: the thread's runs, and the events of the runs and the connection.
 
-use super::{Times, clock, namespace};
+use super::{TimeFormat, clock, namespace};
 use crate::features::stream::summary;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::tones;
@@ -13,19 +13,19 @@ use runtail_stream::projection::{
 use std::time::Duration;
 
 /// Maximum columns of an error's kind.
-const MAX_KIND: usize = 40;
+const MAX_KIND_WIDTH: usize = 40;
 /// Maximum bytes of an error in a row.
-const MAX_ERROR: usize = 1024;
+const MAX_ERROR_BYTES: usize = 1024;
 
 /// Minimum time in the queue for a row to show it.
-const QUEUED: SignedDuration = SignedDuration::from_secs(1);
+const MIN_QUEUED: SignedDuration = SignedDuration::from_secs(1);
 
 /// Stream outcomes that are also the outcome of the run.
 const OUTCOMES: [&str; 5] = ["success", "error", "interrupted", "cancelled", "timeout"];
 
 /// The status or outcome of a run as text.
 #[derive(Debug)]
-pub struct RunWords {
+pub struct RunSummary {
     /// The glyph and color.
     pub role: StatusRole,
     /// The outcome, such as `failed in tools`.
@@ -35,7 +35,7 @@ pub struct RunWords {
 }
 
 /// Describes a run.
-pub fn words(run: &RunEntry, projections: &Projections) -> RunWords {
+pub fn describe(run: &RunEntry, projections: &Projections) -> RunSummary {
     let status = &projections.status;
     let node =
         |with: &str| run.node.as_deref().map(|node| format!(" {with} {}", text::clean(node))).unwrap_or_default();
@@ -59,20 +59,20 @@ pub fn words(run: &RunEntry, projections: &Projections) -> RunWords {
         RunOutcome::Cancelled => (StatusRole::Ended, "cancelled".into()),
         RunOutcome::Deleted => (StatusRole::Ended, "rolled back or deleted".into()),
         RunOutcome::Unknown => {
-            let asks = status.awaits_outcome(run);
-            details.push(if asks { "loading the outcome" } else { "outcome not reported" }.into());
+            let is_loading = status.awaits_outcome(run);
+            details.push(if is_loading { "loading the outcome" } else { "outcome not reported" }.into());
             (StatusRole::Unknown, "ended".into())
         }
     };
     details.extend(run.error.as_deref().map(kind_of).filter(|kind| !kind.is_empty()));
-    details.extend(run.took().map(took));
+    details.extend(run.took().map(run_duration));
     let usage = run.run_id.as_deref().and_then(|id| Status::usage_of(id, projections.messages.items().iter()));
     if let Some(usage) = usage.filter(|usage| usage.input + usage.output > 0) {
         details.push(format!("{} tokens in, {} out", text::count(usage.input), text::count(usage.output)));
     }
-    let queued = run.queued().filter(|queued| *queued >= QUEUED);
+    let queued = run.queued().filter(|queued| *queued >= MIN_QUEUED);
     details.extend(queued.map(|queued| format!("queued {}", span(queued))));
-    RunWords { role, outcome, details }
+    RunSummary { role, outcome, details }
 }
 
 /// Returns the kind of an error, which precedes its first colon.
@@ -83,12 +83,12 @@ fn kind_of(error: &str) -> String {
         |kind: &str| kind.starts_with(|c: char| c.is_ascii_uppercase()) && !kind.contains(char::is_whitespace);
     let kind = first.split_once(':').map_or(first, |(kind, _)| kind);
     let kind = kind.rsplit('.').next().filter(|name| is_class(name)).map_or("", |_| kind);
-    text::fit(&text::clean(text::head(kind, 4 * MAX_KIND)), MAX_KIND).into_owned()
+    text::fit(&text::clean(text::head(kind, 4 * MAX_KIND_WIDTH)), MAX_KIND_WIDTH).into_owned()
 }
 
 /// Returns the line of a run without events in the stream, built from its record.
-pub fn recorded(run: &RunEntry, projections: &Projections, tz: &impl Times) -> Line {
-    let RunWords { role, outcome, mut details } = words(run, projections);
+pub fn record_line(run: &RunEntry, projections: &Projections, tz: &impl TimeFormat) -> Line {
+    let RunSummary { role, outcome, mut details } = describe(run, projections);
     let (glyph, word) = tones(role);
     // The line shows the outcome, so it has the time of the end.
     let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(run.ended.or(run.began).or(run.requested), tz)));
@@ -98,7 +98,7 @@ pub fn recorded(run: &RunEntry, projections: &Projections, tz: &impl Times) -> L
     if let Some(error) = &run.error {
         // Replaces the kind of the error with the whole error.
         details.retain(|detail| *detail != kind_of(error));
-        details.push(text::head(error, MAX_ERROR).lines().next().unwrap_or_default().to_string());
+        details.push(text::head(error, MAX_ERROR_BYTES).lines().next().unwrap_or_default().to_string());
     }
     for detail in details {
         line.push(Tone::Dim, &format!(" · {detail}"));
@@ -110,7 +110,7 @@ pub fn recorded(run: &RunEntry, projections: &Projections, tz: &impl Times) -> L
 }
 
 /// Returns the line of a run or connection event, with the run's outcome and numbers if it ended.
-pub fn line(row: &LifecycleRow, projections: &Projections, width: usize, tz: &impl Times) -> Line {
+pub fn line(row: &LifecycleRow, projections: &Projections, width: usize, tz: &impl TimeFormat) -> Line {
     let run = projections.metrics.run_at(row.seq).filter(|run| run.run_id.is_none() || run.run_id == row.run_id);
     let entry = row.run_id.as_deref().and_then(|id| projections.status.run(id));
     let ends_run = |row: &LifecycleRow| matches!(row.kind, LifecycleKind::RunDone | LifecycleKind::RunInterrupted);
@@ -118,10 +118,10 @@ pub fn line(row: &LifecycleRow, projections: &Projections, width: usize, tz: &im
     let ends_stream = row.kind == LifecycleKind::End
         && entry.is_some_and(|entry| entry.outcome.is_over())
         && OUTCOMES.iter().any(|outcome| row.text.starts_with(outcome));
-    let is_told = || projections.lifecycle.rows().iter().any(|other| ends_run(other) && other.run_id == row.run_id);
-    let is_repeated = ends_stream && is_told();
+    let is_reported = || projections.lifecycle.rows().iter().any(|other| ends_run(other) && other.run_id == row.run_id);
+    let is_repeated = ends_stream && is_reported();
     let is_end = ends_run(row) || (ends_stream && !is_repeated);
-    let ended = entry.filter(|entry| is_end && entry.outcome.is_over()).map(|entry| words(entry, projections));
+    let ended = entry.filter(|entry| is_end && entry.outcome.is_over()).map(|entry| describe(entry, projections));
     if is_repeated {
         let line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
         return line.with(Tone::Dim, "· stream ended");
@@ -143,9 +143,9 @@ pub fn line(row: &LifecycleRow, projections: &Projections, width: usize, tz: &im
             let room = width.saturating_sub(line.width());
             line.left.extend(summary::value(Peek::head(&row.text, usize::MAX).cut(), room).left);
         }
-        (_, Some(entry), Some(words)) => {
+        (_, Some(entry), Some(summary)) => {
             line.push(Tone::Plain, &format!("{} ", entry.name()));
-            line.push(tones(words.role).1, &words.outcome);
+            line.push(tones(summary.role).1, &summary.outcome);
         }
         (LifecycleKind::RunStart, Some(entry), _) => line.push(Tone::Plain, &format!("{} started", entry.name())),
         _ => line.push(body, row.text.strip_prefix(&*path).unwrap_or(&row.text)),
@@ -158,12 +158,12 @@ pub fn line(row: &LifecycleRow, projections: &Projections, width: usize, tz: &im
     match row.kind {
         LifecycleKind::TaskInterrupted => line.push(Tone::Dim, " interrupted"),
         LifecycleKind::RunDone | LifecycleKind::RunInterrupted | LifecycleKind::End => match ended {
-            Some(words) => {
-                details = words.details;
+            Some(summary) => {
+                details = summary.details;
                 details
                     .extend(run.and_then(RunNumbers::to_first_token).map(|first| format!("TTFT {}", precise(first))));
             }
-            None => details = run.map(|run| told(run, row.at)).unwrap_or_default(),
+            None => details = run.map(|run| run_numbers(run, row.at)).unwrap_or_default(),
         },
         LifecycleKind::Attempt => {
             let lost = run.and_then(|run| run.retries.iter().find(|(seq, _)| *seq == row.seq));
@@ -181,9 +181,9 @@ pub fn line(row: &LifecycleRow, projections: &Projections, width: usize, tz: &im
     }
 }
 
-fn glyph(kind: LifecycleKind, ended: Option<&RunWords>) -> (&'static str, Tone) {
+fn glyph(kind: LifecycleKind, ended: Option<&RunSummary>) -> (&'static str, Tone) {
     match (kind, ended) {
-        (_, Some(words)) => (words.role.glyph(), tones(words.role).0),
+        (_, Some(summary)) => (summary.role.glyph(), tones(summary.role).0),
         (LifecycleKind::RunStart | LifecycleKind::Attempt | LifecycleKind::Retry, _) => ("◐", Tone::Moving),
         // The stream reports the end, but never the outcome.
         (LifecycleKind::RunDone, _) => ("?", Tone::Dim),
@@ -199,30 +199,29 @@ fn glyph(kind: LifecycleKind, ended: Option<&RunWords>) -> (&'static str, Tone) 
 }
 
 /// Returns the numbers of a run as text, up to its end or `until`: duration, TTFT and tokens.
-pub fn told(run: &RunNumbers, until: Option<Timestamp>) -> Vec<String> {
-    let mut told = Vec::new();
+pub fn run_numbers(run: &RunNumbers, until: Option<Timestamp>) -> Vec<String> {
+    let mut numbers = Vec::new();
     let until = run.ended.or(until).zip(run.start());
-    told.extend(until.map(|(end, start)| took(end.duration_since(start))));
+    numbers.extend(until.map(|(end, start)| run_duration(end.duration_since(start))));
     if let Some(first) = run.to_first_token() {
-        told.push(format!("TTFT {}", precise(first)));
+        numbers.push(format!("TTFT {}", precise(first)));
     }
     match (run.work.usage.output, run.work.chunks) {
         (0, 0) => {}
-        (0, chunks) => told.push(format!("{} chunks", text::count(chunks))),
-        (tokens, _) => told.push(format!("{} tokens", text::count(tokens))),
+        (0, chunks) => numbers.push(format!("{} chunks", text::count(chunks))),
+        (tokens, _) => numbers.push(format!("{} tokens", text::count(tokens))),
     }
     if run.lost > SignedDuration::ZERO {
-        told.push(format!("{} lost in {} failed", span(run.lost), run.retries.len()));
+        numbers.push(format!("{} lost in {} failed", span(run.lost), run.retries.len()));
     }
-    told
+    numbers
 }
 
 /// Formats the duration of a run; short ones to the millisecond.
-pub fn took(took: SignedDuration) -> String {
+pub fn run_duration(took: SignedDuration) -> String {
     if took < SignedDuration::from_millis(100) { precise(took) } else { span(took) }
 }
 
-/// Formats a time span.
 pub fn span(span: SignedDuration) -> String {
     text::duration(Duration::try_from(span).unwrap_or_default())
 }

@@ -21,7 +21,7 @@ pub fn about(viewer: &Viewer, width: usize, tz: &TimeZone) -> Option<Line> {
     if let Some((done, all)) = viewer.state.as_ref().and_then(|tree| tree.progress()) {
         let share = done * 100 / all.max(1);
         line.push(Tone::Dim, " · ");
-        line.push(Tone::Moving, &format!("reading {} … {share} %", text::bytes(all as u64)));
+        line.push(Tone::Moving, &format!("reading {} … {share}%", text::bytes(all as u64)));
         return Some(line);
     }
     if let Some(found) = viewer.state.as_ref().filter(|_| !viewer.shows_changes()).and_then(|tree| tree.search_line()) {
@@ -59,8 +59,8 @@ fn push_source(line: &mut Line, snapshot: &Snapshot) {
 /// Returns the base of a comparison, shown after the counts of changes.
 pub fn since(number: u64, snapshot: &Snapshot, marked: bool, tz: &TimeZone) -> Line {
     let which = if marked { "the marked state" } else { "state" };
-    let words = format!(" since {which} {}, {}", text::count(number + 1), clock(snapshot.at, tz));
-    let mut line = Line::of(Tone::Dim, &words);
+    let text = format!(" since {which} {}, {}", text::count(number + 1), clock(snapshot.at, tz));
+    let mut line = Line::of(Tone::Dim, &text);
     if !snapshot.ns.is_empty() {
         line.push(Tone::Ns, &format!(" in {}", namespace(&snapshot.ns)));
     }

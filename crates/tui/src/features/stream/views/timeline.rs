@@ -2,7 +2,7 @@
 
 use super::UNKNOWN;
 use super::runs;
-use super::runs::RunWords;
+use super::runs::RunSummary;
 use super::timeline_rows::Branch;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::tones;
@@ -13,12 +13,12 @@ use runtail_stream::projection::{Attempt, Bar, BarKind, BarState, Clock, Project
 use std::time::Duration;
 
 /// Columns of the step and the separator after it.
-const STEP: usize = 7;
+const STEP_WIDTH: usize = 7;
 /// Minimum gap that is shown: as a fraction of the run, and as a duration.
-const GAP_PART: f64 = 0.05;
-const GAP: Duration = Duration::from_millis(100);
+const MIN_GAP_SHARE: f64 = 0.05;
+const MIN_GAP: Duration = Duration::from_millis(100);
 /// Minimum columns of a tick's label.
-const TICK: usize = 10;
+const MIN_TICK_WIDTH: usize = 10;
 /// The last cell of a bar, by eighths. The thinnest is a quarter, because an eighth looks like a cursor.
 const EIGHTHS: [&str; 8] = ["", "▎", "▎", "▍", "▌", "▋", "▊", "▉"];
 
@@ -36,8 +36,8 @@ impl Grid {
     /// axis.
     pub fn new(width: usize) -> Grid {
         let name = (width * 3 / 10).clamp(12, 36);
-        let said = if width < 100 { 16 } else { 20 };
-        let axis = width.saturating_sub(STEP + name + 1 + said);
+        let label = if width < 100 { 16 } else { 20 };
+        let axis = width.saturating_sub(STEP_WIDTH + name + 1 + label);
         Grid { width, name, axis: if axis < 8 { 0 } else { axis } }
     }
 }
@@ -63,8 +63,8 @@ fn length(attempt: &Attempt, now: Timestamp) -> Duration {
         return ran;
     }
     let minutes = [60, 90, 120, 180, 240, 360, 480, 600, 900, 1200, 1800, 2700, 3600, 5400, 7200, 10_800, 18_000];
-    let leaps = [1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 45].into_iter().chain(minutes).chain([28_800, 43_200, 86_400]);
-    leaps.map(Duration::from_secs).find(|leap| *leap >= ran).unwrap_or(ran * 2)
+    let lengths = [1, 2, 3, 4, 6, 8, 10, 15, 20, 30, 45].into_iter().chain(minutes).chain([28_800, 43_200, 86_400]);
+    lengths.map(Duration::from_secs).find(|length| *length >= ran).unwrap_or(ran * 2)
 }
 
 /// Returns the line for evicted attempts.
@@ -97,10 +97,10 @@ pub fn heading(attempt: &Attempt, projections: &Projections, now: Timestamp) -> 
     let is_last = attempt.state != BarState::Abandoned || attempt.number == 1;
     let (role, outcome, mut details) = match entry.filter(|entry| is_last && entry.outcome.is_over()) {
         Some(entry) => {
-            let RunWords { role, outcome, details } = runs::words(entry, projections);
+            let RunSummary { role, outcome, details } = runs::describe(entry, projections);
             (role, outcome, details)
         }
-        None => by_stream(attempt),
+        None => streamed_outcome(attempt),
     };
     let (glyph, word) = tones(role);
     line.push(glyph, &format!("{} ", role.glyph()));
@@ -120,7 +120,7 @@ pub fn heading(attempt: &Attempt, projections: &Projections, now: Timestamp) -> 
 }
 
 /// Returns the outcome of an attempt, from the stream.
-fn by_stream(attempt: &Attempt) -> (StatusRole, String, Vec<String>) {
+fn streamed_outcome(attempt: &Attempt) -> (StatusRole, String, Vec<String>) {
     let (role, outcome) = match attempt.state {
         BarState::Running => (StatusRole::Moving, "running"),
         BarState::Done => (StatusRole::Unknown, "ended"),
@@ -134,8 +134,8 @@ fn by_stream(attempt: &Attempt) -> (StatusRole, String, Vec<String>) {
 
 /// Returns the stream modes that the bars are built from, and the clock of their times.
 pub fn source(attempt: &Attempt) -> Line {
-    let words: Vec<&str> = attempt.sources().map(|source| source.word()).collect();
-    if words.is_empty() {
+    let modes: Vec<&str> = attempt.sources().map(|source| source.word()).collect();
+    if modes.is_empty() {
         let how = "Start the run with the tasks mode to get them.";
         return Line::of(Tone::Dim, &format!("No node or model timings for this run. {how}"));
     }
@@ -147,12 +147,12 @@ pub fn source(attempt: &Attempt) -> Line {
         Clock::Arrival if attempt.is_start_arrival_timed() => "client clock",
         Clock::Arrival => "client clock, joined after the start",
     };
-    let mut said = format!("source: {} · {clock}", words.join(", "));
+    let mut text = format!("source: {} · {clock}", modes.join(", "));
     let is_by_checkpoints = attempt.is_of_checkpoints() || attempt.is_filled();
     if !attempt.exact && !is_by_checkpoints {
-        said.push_str(" · start times are estimates (enable tasks mode for exact ones)");
+        text.push_str(" · start times are estimates (enable tasks mode for exact ones)");
     }
-    Line::of(Tone::Dim, &said)
+    Line::of(Tone::Dim, &text)
 }
 
 /// Returns the axis of an attempt, with as many labels as fit.
@@ -163,7 +163,7 @@ pub fn axis(attempt: &Attempt, now: Timestamp, grid: &Grid) -> Line {
     if grid.axis == 0 || !attempt.known.is_both() {
         return line;
     }
-    let ticks = (grid.axis / TICK).max(1) as f64;
+    let ticks = (grid.axis / MIN_TICK_WIDTH).max(1) as f64;
     let tick = round_up(length / ticks);
     let mut ruler = String::new();
     for n in 0..=ticks as usize {
@@ -213,32 +213,32 @@ pub fn bar(branch: &Branch, bar: &Bar, step: Option<i64>, attempt: &Attempt, now
         true => format!("{}{}", if bar.estimated { "~" } else { "" }, span(between(bar.started, until))),
         false => UNKNOWN.to_string(),
     };
-    let said = |glyph: &str, word: &str| {
+    let labeled = |glyph: &str, word: &str| {
         let detail = bar.detail.as_deref().map(|detail| format!(": {detail}")).unwrap_or_default();
         format!("{glyph} {word} {took}{detail}")
     };
-    let (tone, words) = match bar.state {
+    let (tone, text) = match bar.state {
         BarState::Running => (Tone::Moving, format!("◐ running {took}")),
         BarState::Done => (Tone::Plain, format!(" {took}")),
-        BarState::Failed => (Tone::Bad, said(" ✗", "failed")),
-        BarState::Interrupted => (Tone::Plain, said(" ◆", "paused")),
+        BarState::Failed => (Tone::Bad, labeled(" ✗", "failed")),
+        BarState::Interrupted => (Tone::Plain, labeled(" ◆", "paused")),
         BarState::Abandoned => (Tone::Dim, " ■ end unknown".into()),
     };
     let room = grid.width.saturating_sub(line.width());
-    line.push(tone, &text::seen(&words, room));
+    line.push(tone, &text::seen(&text, room));
     line
 }
 
 fn name(line: &mut Line, branch: &Branch, bar: &Bar, grid: &Grid) {
     let from = line.width();
     // The outermost level is indented only if its bars are branches.
-    let floors = branch.depth as usize + usize::from(branch.forked);
-    let drawn = floors.min(grid.name / 4);
+    let levels = branch.depth as usize + usize::from(branch.forked);
+    let drawn = levels.min(grid.name / 4);
     let mut guide = String::new();
-    for floor in floors - drawn..floors {
-        let level = floor + usize::from(!branch.forked);
+    for nth in levels - drawn..levels {
+        let level = nth + usize::from(!branch.forked);
         let more = branch.more >> level.min(63) & 1 == 1;
-        guide.push_str(match (floor + 1 == floors, more) {
+        guide.push_str(match (nth + 1 == levels, more) {
             (true, true) => "├ ",
             (true, false) => "└ ",
             (false, true) => "│ ",
@@ -275,13 +275,13 @@ fn columns(bar: &Bar, until: Timestamp, attempt: &Attempt, now: Timestamp, grid:
     };
     let start = (place(bar.started) as usize).min(grid.axis - 1);
     let gap = bar.gap();
-    let is_gap = gap >= GAP && gap.as_secs_f64() >= length.as_secs_f64() * GAP_PART;
-    let hole = bar.after.filter(|_| is_gap).map_or(0, |after| start - (place(after) as usize).min(start));
-    let mut before = "·".repeat(start - hole);
-    let words = format!("gap {}", span(gap));
-    match bar.leads && words.len() + 2 <= hole {
-        true => before.push_str(&format!("{words:^hole$}")),
-        false => before.push_str(&" ".repeat(hole)),
+    let is_gap = gap >= MIN_GAP && gap.as_secs_f64() >= length.as_secs_f64() * MIN_GAP_SHARE;
+    let gap_width = bar.after.filter(|_| is_gap).map_or(0, |after| start - (place(after) as usize).min(start));
+    let mut before = "·".repeat(start - gap_width);
+    let text = format!("gap {}", span(gap));
+    match bar.leads && text.len() + 2 <= gap_width {
+        true => before.push_str(&format!("{text:^gap_width$}")),
+        false => before.push_str(&" ".repeat(gap_width)),
     }
     let eighths = ((place(until) * 8.0).round() as usize).saturating_sub(start * 8);
     let eighths = eighths.clamp(1, (grid.axis - start) * 8);

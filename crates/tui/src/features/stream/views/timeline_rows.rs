@@ -14,7 +14,7 @@ use std::collections::HashSet;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Row {
     /// The number of evicted attempts.
-    Gone,
+    Evicted,
     /// The run, the attempt and its outcome.
     Heading(u64),
     /// The source of the bars.
@@ -28,7 +28,6 @@ pub enum Row {
 /// The position of a bar in the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Branch {
-    /// The key of the bar.
     pub key: u64,
     /// The number of enclosing bars.
     pub depth: u16,
@@ -42,8 +41,8 @@ pub struct Branch {
 }
 
 impl Row {
-    /// Returns whether two rows of different trees are about the same thing.
-    fn is_about(&self, other: &Row) -> bool {
+    /// Returns whether two rows of different versions of the tree show the same item.
+    fn shows_same_item(&self, other: &Row) -> bool {
         match (self, other) {
             (Row::Bar(a), Row::Bar(b)) => a.key == b.key,
             _ => self == other,
@@ -64,12 +63,10 @@ pub struct TimelineRows {
 }
 
 impl TimelineRows {
-    /// Returns the number of rows.
     pub fn len(&self) -> u64 {
         self.rows.len() as u64
     }
 
-    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -88,19 +85,19 @@ impl TimelineRows {
     /// renumbered. Durations of running work count up to `now`.
     pub fn prepare(&mut self, timeline: &Timeline, now: Timestamp, place: &mut Place) -> bool {
         self.now = now;
-        let (shape, first, gone) = (timeline.shape(), timeline.bars().evicted(), timeline.attempts_gone());
-        let older = (gone, timeline.generation());
+        let (shape, first, evicted) = (timeline.shape(), timeline.bars().evicted(), timeline.attempts_gone());
+        let older = (evicted, timeline.generation());
         let before = self.shown.replace((shape, first, older));
         if before == self.shown {
             return false;
         }
-        let spots = [place.cursor.key, place.top.key].map(|key| self.row(key).copied());
+        let rows_before = [place.cursor.key, place.top.key].map(|key| self.row(key).copied());
         // Ended attempts change only when bars are evicted or folded.
-        let goes_on = before.is_some_and(|before| (before.1, before.2) == (first, older));
-        let (from, keep) = if goes_on { self.newest } else { (gone, 0) };
+        let only_grew = before.is_some_and(|before| (before.1, before.2) == (first, older));
+        let (from, keep) = if only_grew { self.newest } else { (evicted, 0) };
         let replaced = self.rows.split_off(keep.min(self.rows.len()));
-        if keep == 0 && gone > 0 {
-            self.rows.push(Row::Gone);
+        if keep == 0 && evicted > 0 {
+            self.rows.push(Row::Evicted);
         }
         let shown = timeline.attempts().skip_while(|(number, _)| *number < from);
         for (number, attempt) in shown.filter(|(_, attempt)| !attempt.is_superseded) {
@@ -116,25 +113,25 @@ impl TimelineRows {
                 self.branches(timeline, attempt);
             }
         }
-        let [cursor, top] = spots.map(|row| row.and_then(|row| self.find(timeline, row)));
+        let [cursor, top] = rows_before.map(|row| row.and_then(|row| self.find(timeline, row)));
         place.cursor.key = cursor.unwrap_or(place.cursor.key);
         place.top.key = top.unwrap_or(place.top.key);
         // Usually the tree has only grown at its end.
-        let made = self.rows.get(keep..).unwrap_or_default();
-        made.len() < replaced.len() || !replaced.iter().zip(made).all(|(old, new)| old.is_about(new))
+        let new_rows = self.rows.get(keep..).unwrap_or_default();
+        new_rows.len() < replaced.len() || !replaced.iter().zip(new_rows).all(|(old, new)| old.shows_same_item(new))
     }
 
     fn branches(&mut self, timeline: &Timeline, attempt: &Attempt) {
-        let mut floors: Vec<(&[u64], usize)> = vec![(&attempt.children, 0)];
+        let mut levels: Vec<(&[u64], usize)> = vec![(&attempt.children, 0)];
         let (mut more, mut forked) = (0_u64, false);
-        while let Some((keys, at)) = floors.last_mut() {
+        while let Some((keys, at)) = levels.last_mut() {
             let Some(&key) = keys.get(*at) else {
-                floors.pop();
+                levels.pop();
                 continue;
             };
             *at += 1;
             let (keys, next) = (*keys, *at);
-            let depth = floors.len() - 1;
+            let depth = levels.len() - 1;
             let Some(bar) = timeline.bar(key) else { continue };
             let follows = match depth {
                 // At the top level only the nodes of one step are siblings.
@@ -155,7 +152,7 @@ impl TimelineRows {
             let depth = u16::try_from(depth).unwrap_or(u16::MAX);
             self.rows.push(Row::Bar(Branch { key, depth, more, forked, hidden }));
             if !folded {
-                floors.push((&bar.children, 0));
+                levels.push((&bar.children, 0));
             }
         }
     }
@@ -164,9 +161,9 @@ impl TimelineRows {
         self.rows.get(usize::try_from(key).ok()?)
     }
 
-    /// Returns the row about the same thing. For a hidden bar this is the bar that it is folded into.
+    /// Returns the index of the row that shows the same item. For a hidden bar, this is the bar that it is folded into.
     fn find(&self, timeline: &Timeline, row: Row) -> Option<u64> {
-        let place = |row: &Row| self.rows.iter().rposition(|other| other.is_about(row)).map(|at| at as u64);
+        let place = |row: &Row| self.rows.iter().rposition(|other| other.shows_same_item(row)).map(|at| at as u64);
         let Row::Bar(mut branch) = row else { return place(&row) };
         loop {
             if let Some(at) = place(&Row::Bar(branch)) {
@@ -181,7 +178,7 @@ impl TimelineRows {
         match self.row(key)? {
             Row::Bar(branch) => Some(timeline.bar(branch.key)?.first_seq),
             Row::Heading(n) | Row::Source(n) | Row::Axis(n) | Row::Blank(n) => Some(timeline.attempt(*n)?.first_seq),
-            Row::Gone => Some(timeline.attempts().next()?.1.first_seq),
+            Row::Evicted => Some(timeline.attempts().next()?.1.first_seq),
         }
     }
 
@@ -199,7 +196,7 @@ impl TimelineRows {
         let timeline = &projections.timeline;
         let grid = lines::Grid::new(width);
         Some(match self.row(key)? {
-            Row::Gone => lines::evicted(timeline.attempts_gone()),
+            Row::Evicted => lines::evicted(timeline.attempts_gone()),
             Row::Blank(_) => Line::new(),
             Row::Heading(n) => lines::heading(timeline.attempt(*n)?, projections, self.now),
             Row::Source(n) => lines::source(timeline.attempt(*n)?),

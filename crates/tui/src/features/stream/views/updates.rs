@@ -1,6 +1,6 @@
 //! The lines of the Updates view.
 
-use super::{Times, clock, namespace, pad};
+use super::{TimeFormat, clock, namespace, pad};
 use crate::features::stream::summary;
 use crate::widgets::line::{Line, Tone};
 use runtail_stream::Event;
@@ -10,7 +10,7 @@ use runtail_stream::projection::UpdateRow;
 const NODE: usize = 18;
 
 /// Renders one node's write, from its event if that is still in memory.
-pub fn line(row: &UpdateRow, event: Option<&Event>, width: usize, tz: &impl Times) -> Line {
+pub fn line(row: &UpdateRow, event: Option<&Event>, width: usize, tz: &impl TimeFormat) -> Line {
     let mut line = Line::of(Tone::Dim, &format!("{}  ", clock(row.at, tz)));
     let before = line.width();
     if !row.ns.is_empty() {

@@ -6,20 +6,20 @@ use runtail_core::text;
 use runtail_stream::projection::{Peek, Role};
 
 /// Maximum nesting depth; deeper values are shown as brackets.
-const DEEPEST: usize = 3;
+const MAX_DEPTH: usize = 3;
 /// Maximum pieces of a line, because many tiny values would otherwise take long to build and still not fill the screen.
 const MAX_PIECES: usize = 200;
 
 /// A line that stops growing soon after it reaches its width.
-pub(crate) struct Brief {
+pub(crate) struct OneLine {
     pub line: Line,
     width: usize,
     room: usize,
 }
 
-impl Brief {
-    pub fn new(room: usize) -> Brief {
-        Brief { line: Line::new(), width: 0, room }
+impl OneLine {
+    pub fn new(room: usize) -> OneLine {
+        OneLine { line: Line::new(), width: 0, room }
     }
 
     /// Returns the line, truncated with an ellipsis.
@@ -46,35 +46,35 @@ impl Brief {
     }
 
     /// Adds text, reading only as much as can be visible.
-    pub fn push(&mut self, tone: Tone, said: &str) -> &mut Brief {
-        if !said.is_empty() && !self.is_full() {
-            self.line.push(tone, text::head(said, 4 * self.room + 16));
+    pub fn push(&mut self, tone: Tone, text: &str) -> &mut OneLine {
+        if !text.is_empty() && !self.is_full() {
+            self.line.push(tone, text::head(text, 4 * self.room + 16));
             self.width += self.line.left.last().map_or(0, |piece| text::width(&piece.text));
         }
         self
     }
 
     /// Adds a dot as a separator, if there is text before it.
-    pub fn dot(&mut self) -> &mut Brief {
+    pub fn dot(&mut self) -> &mut OneLine {
         if self.width > 0 { self.push(Tone::Dim, " · ") } else { self }
     }
 
     /// Adds a space as a separator, if there is text before it.
-    pub fn gap(&mut self) -> &mut Brief {
+    pub fn gap(&mut self) -> &mut OneLine {
         if self.width > 0 { self.push(Tone::Plain, " ") } else { self }
     }
 
     /// Adds a quoted text.
-    pub fn quoted(&mut self, said: &str, whole: bool) {
-        self.push(Tone::Dim, "\"").push(Tone::Plain, said).push(Tone::Dim, if whole { "\"" } else { "…" });
+    pub fn quoted(&mut self, text: &str, whole: bool) {
+        self.push(Tone::Dim, "\"").push(Tone::Plain, text).push(Tone::Dim, if whole { "\"" } else { "…" });
     }
 
     /// Adds the end of a quoted text, for texts of which only the end is new.
-    pub fn quoted_end(&mut self, said: &str) {
+    pub fn quoted_end(&mut self, text: &str) {
         let room = self.room.saturating_sub(self.width + 2).max(8);
-        let from = said.char_indices().rev().nth(room - 1).map_or(0, |(at, _)| at);
+        let from = text.char_indices().rev().nth(room - 1).map_or(0, |(at, _)| at);
         self.push(Tone::Dim, if from > 0 { "\"…" } else { "\"" })
-            .push(Tone::Plain, &said[from..])
+            .push(Tone::Plain, &text[from..])
             .push(Tone::Dim, "\"");
     }
 
@@ -84,7 +84,7 @@ impl Brief {
     }
 
     /// Adds any value, with the brackets of a nested value.
-    pub fn inner(&mut self, json: Peek<'_>) -> &mut Brief {
+    pub fn inner(&mut self, json: Peek<'_>) -> &mut OneLine {
         self.nested(json, 1);
         self
     }
@@ -93,10 +93,10 @@ impl Brief {
         if self.is_full() {
             return;
         }
-        if let Some(said) = json.string() {
-            match said.is_empty() {
+        if let Some(text) = json.string() {
+            match text.is_empty() {
                 true => self.push(Tone::Plain, "\"\""),
-                false => self.push(Tone::Plain, &said),
+                false => self.push(Tone::Plain, &text),
             };
             if !json.is_whole() {
                 self.push(Tone::Dim, "…");
@@ -120,7 +120,7 @@ impl Brief {
             self.push(Tone::Dim, if json.is_whole() { "{}" } else { "{…" });
             return;
         }
-        if depth >= DEEPEST {
+        if depth >= MAX_DEPTH {
             self.push(Tone::Dim, "{…}");
             return;
         }
@@ -136,7 +136,7 @@ impl Brief {
     }
 
     fn list(&mut self, json: Peek<'_>, depth: usize) {
-        if depth >= DEEPEST {
+        if depth >= MAX_DEPTH {
             self.push(Tone::Dim, if json.text() == "[]" { "[]" } else { "[…]" });
             return;
         }
@@ -163,32 +163,32 @@ fn is_message(json: Peek<'_>) -> bool {
 mod tests {
     use super::*;
 
-    fn brief(json: &str, room: usize) -> String {
-        let mut brief = Brief::new(room);
-        brief.value(Peek::head(json, 1 << 16));
-        brief.finish().text()
+    fn summarize(json: &str, room: usize) -> String {
+        let mut line = OneLine::new(room);
+        line.value(Peek::head(json, 1 << 16));
+        line.finish().text()
     }
 
     #[test]
-    fn values_in_a_few_words() {
-        assert_eq!(brief(r#"{"node":"left","i":0,"on":true,"x":null}"#, 80), "node left · i 0 · on true · x null");
-        assert_eq!(brief(r#"{"a":{"b":[1,"two",{"c":{"d":1}}],"e":""}}"#, 80), "a {b [1, two, {…}], e \"\"}");
-        assert_eq!(brief(r#"[{"type":"human","content":"hi"},{"id":1}]"#, 80), "[human \"hi\", {id 1}]");
-        assert_eq!(brief("\"a\\nb\"", 80), "a⏎b");
-        assert_eq!(brief(r#"[{"type":"ai","content":"as much as fits"}]"#, 10), "[ai \"as m…");
+    fn values_are_summarized() {
+        assert_eq!(summarize(r#"{"node":"left","i":0,"on":true,"x":null}"#, 80), "node left · i 0 · on true · x null");
+        assert_eq!(summarize(r#"{"a":{"b":[1,"two",{"c":{"d":1}}],"e":""}}"#, 80), "a {b [1, two, {…}], e \"\"}");
+        assert_eq!(summarize(r#"[{"type":"human","content":"hi"},{"id":1}]"#, 80), "[human \"hi\", {id 1}]");
+        assert_eq!(summarize("\"a\\nb\"", 80), "a⏎b");
+        assert_eq!(summarize(r#"[{"type":"ai","content":"as much as fits"}]"#, 10), "[ai \"as m…");
         assert_eq!(
-            (brief("{}", 9), brief("[]", 9), brief("null", 9), brief("", 9)),
+            (summarize("{}", 9), summarize("[]", 9), summarize("null", 9), summarize("", 9)),
             ("{}".into(), "[]".into(), "null".into(), "".into())
         );
     }
 
     #[test]
-    fn what_is_out_of_sight_is_not_read() {
+    fn text_beyond_the_width_is_not_read() {
         let long = format!("[{}1]", "12345,".repeat(10_000));
-        assert_eq!(text::width(&brief(&long, 40)), 40);
+        assert_eq!(text::width(&summarize(&long, 40)), 40);
         let long = format!("{{\"text\":\"{}\"}}", "x".repeat(1_000_000));
-        assert_eq!(text::width(&brief(&long, 40)), 40);
+        assert_eq!(text::width(&summarize(&long, 40)), 40);
         let deep = "[".repeat(60_000);
-        assert_eq!(brief(&deep, 40), "[[[[…]]]]");
+        assert_eq!(summarize(&deep, 40), "[[[[…]]]]");
     }
 }

@@ -7,22 +7,22 @@ use crate::widgets::line::Line;
 use runtail_core::config::Timestamps;
 
 /// Maximum number of lines of a wrapped entry; the rest is in its details.
-const MOST_LINES: usize = 20;
+const MAX_WRAPPED_LINES: usize = 20;
 /// Indentation of the lines after the first, in columns.
 const INDENT: usize = 8;
 
 impl Viewer {
     /// Applies the user's display options.
-    pub fn apply_prefs(&mut self, habits: &ViewPrefs) {
-        if self.timestamps != habits.timestamps {
-            self.timestamps = habits.timestamps;
-            self.blocks.tell_times(habits.timestamps);
+    pub fn apply_prefs(&mut self, prefs: &ViewPrefs) {
+        if self.timestamps != prefs.timestamps {
+            self.timestamps = prefs.timestamps;
+            self.blocks.set_timestamps(prefs.timestamps);
         }
-        if self.wrap != habits.wrap {
-            self.wrap = habits.wrap;
-            self.blocks.wrap = habits.wrap;
+        if self.wrap != prefs.wrap {
+            self.wrap = prefs.wrap;
+            self.blocks.wrap = prefs.wrap;
             // Keeps the event under the cursor visible.
-            self.brought = [None; 8];
+            self.synced_cursor = [None; 8];
         }
     }
 
@@ -45,12 +45,12 @@ impl Viewer {
     /// Returns the width at which a view truncates a line.
     pub(crate) fn line_width(&self, view: View) -> usize {
         let width = self.windows[view as usize].0;
-        if self.wraps(view) { width + (MOST_LINES - 1) * width.saturating_sub(INDENT) } else { width }
+        if self.wraps(view) { width + (MAX_WRAPPED_LINES - 1) * width.saturating_sub(INDENT) } else { width }
     }
 
     /// Returns the lines of a wrapped entry.
     pub(crate) fn wrapped(&self, view: View, key: u64) -> Vec<Line> {
         let width = self.windows[view as usize].0;
-        self.whole_line(view, key, self.line_width(view)).broken(width, INDENT.min(width / 2), MOST_LINES)
+        self.whole_line(view, key, self.line_width(view)).broken(width, INDENT.min(width / 2), MAX_WRAPPED_LINES)
     }
 }

@@ -1,6 +1,6 @@
 //! The time travel line: the shown event, its position in the event log, and the playback status.
 
-use super::{Times, clock};
+use super::{TimeFormat, clock};
 use crate::features::stream::viewer::{Playhead, Speed};
 use crate::widgets::line::{Line, Tone};
 use runtail_core::text::{count, width};
@@ -8,39 +8,39 @@ use runtail_stream::EventNumber;
 use std::ops::Range;
 
 /// Minimum and maximum columns of the slider.
-const SLIDER: (usize, usize) = (8, 60);
+const SLIDER_WIDTH: (usize, usize) = (8, 60);
 /// Columns of a time of day, and of the status.
-const CLOCK: usize = 8;
-const NOW: usize = 13;
+const CLOCK_WIDTH: usize = 8;
+const STATUS_WIDTH: usize = 13;
 /// Minimum width to show everything.
-const ROOMY: usize = 100;
+const MIN_WIDTH_FULL: usize = 100;
 
 /// Returns the line at a width.
-pub fn line(standing: &Playhead, columns: usize, times: &impl Times) -> Line {
-    laid(standing, columns, times).0
+pub fn line(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> Line {
+    layout(playhead, columns, times).0
 }
 
 /// Returns the columns of the slider in the line, if there is room for one.
-pub fn slider(standing: &Playhead, columns: usize, times: &impl Times) -> Option<Range<usize>> {
-    laid(standing, columns, times).1
+pub fn slider(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> Option<Range<usize>> {
+    layout(playhead, columns, times).1
 }
 
-fn laid(standing: &Playhead, columns: usize, times: &impl Times) -> (Line, Option<Range<usize>>) {
-    let Playhead { at, time, numbers, target, span: (oldest, newest), playing, speed } = *standing;
+fn layout(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> (Line, Option<Range<usize>>) {
+    let Playhead { at, time, numbers, target, span: (oldest, newest), playing, speed } = *playhead;
     // The width of the text before the slider, and of the slider, is constant, so the slider stays under the mouse
     // pointer.
     let mut line = Line::of(Tone::Moving, "PAST ");
-    let time = time.map_or_else(|| " ".repeat(CLOCK), |time| clock(time, times));
-    line.push(Tone::Strong, &format!("{time:<CLOCK$}"));
+    let time = time.map_or_else(|| " ".repeat(CLOCK_WIDTH), |time| clock(time, times));
+    line.push(Tone::Strong, &format!("{time:<CLOCK_WIDTH$}"));
     let (number, oldest_number, newest_number) = numbers;
     let newest_text = count(newest_number.0);
     let events = format!("  event {:>room$} of {newest_text}", count(number.0), room = newest_text.len());
     line.push(Tone::Plain, &events);
-    if oldest_number > EventNumber::default() && columns >= ROOMY {
+    if oldest_number > EventNumber::default() && columns >= MIN_WIDTH_FULL {
         line.push(Tone::Dim, &format!(", from {}", count(oldest_number.0)));
     }
-    let on_its_way = at < target && !playing;
-    let now = match (on_its_way, playing) {
+    let is_seeking = at < target && !playing;
+    let status = match (is_seeking, playing) {
         (true, _) => "loading…".to_string(),
         (_, true) => format!("► {}", speed.word()),
         (_, false) if speed == Speed::One => "paused".to_string(),
@@ -48,17 +48,17 @@ fn laid(standing: &Playhead, columns: usize, times: &impl Times) -> (Line, Optio
     };
     let playing_hints = ["Space pause  S speed  G live", "Space pause  G live", "G live"];
     let paused_hints = [", . step  < > jump  Space play  S speed  G live", "Space play  G live", "G live"];
-    let room = columns.saturating_sub(line.width() + NOW + 4);
+    let room = columns.saturating_sub(line.width() + STATUS_WIDTH + 4);
     let beside = |hints: &str| room.saturating_sub(width(hints) + 2);
     // The key that returns to the present comes first, then the slider, then the other keys.
-    let fits = paused_hints.iter().position(|hints| beside(hints) >= SLIDER.0);
-    let said = fits.or_else(|| Some(2).filter(|_| width(paused_hints[2]) < room));
-    let hints = said.map_or("", |n| if playing { playing_hints[n] } else { paused_hints[n] });
-    let slider = said.map_or(room, |n| beside(paused_hints[n]).min(beside(playing_hints[n]))).min(SLIDER.1);
+    let fits = paused_hints.iter().position(|hints| beside(hints) >= SLIDER_WIDTH.0);
+    let choice = fits.or_else(|| Some(2).filter(|_| width(paused_hints[2]) < room));
+    let hints = choice.map_or("", |n| if playing { playing_hints[n] } else { paused_hints[n] });
+    let slider = choice.map_or(room, |n| beside(paused_hints[n]).min(beside(playing_hints[n]))).min(SLIDER_WIDTH.1);
     let mut bar = None;
-    if slider >= SLIDER.0 {
+    if slider >= SLIDER_WIDTH.0 {
         // Shows the seek target, even while events are being folded.
-        let mark = if on_its_way { target } else { at };
+        let mark = if is_seeking { target } else { at };
         let share =
             |of: usize| usize::try_from(u128::from(mark - oldest) * of as u128 / u128::from((newest - oldest).max(1)));
         let before = share(slider - 1).unwrap_or(0).min(slider - 1);
@@ -68,7 +68,7 @@ fn laid(standing: &Playhead, columns: usize, times: &impl Times) -> (Line, Optio
         line.push(Tone::Strong, "●");
         line.push(Tone::Dim, &"─".repeat(slider - 1 - before));
     }
-    line.push(if playing { Tone::Good } else { Tone::Moving }, &format!("  {now}"));
+    line.push(if playing { Tone::Good } else { Tone::Moving }, &format!("  {status}"));
     (if hints.is_empty() { line } else { line.right(Tone::Dim, hints) }, bar)
 }
 
@@ -79,10 +79,10 @@ mod tests {
     use runtail_stream::Seq;
 
     #[test]
-    fn the_slider_stands_where_the_moment_is() {
-        let told = |at: u64, columns: usize| {
+    fn the_slider_is_at_the_shown_event() {
+        let drawn_at = |at: u64, columns: usize| {
             let time = Some(jiff::Timestamp::UNIX_EPOCH);
-            let standing = Playhead {
+            let playhead = Playhead {
                 at: Seq(at),
                 time,
                 numbers: (EventNumber(at), EventNumber(0), EventNumber(1000)),
@@ -91,11 +91,11 @@ mod tests {
                 playing: false,
                 speed: Speed::One,
             };
-            let line = line(&standing, columns, &TimeZone::UTC);
+            let line = line(&playhead, columns, &TimeZone::UTC);
             let right: usize = line.right.iter().map(|piece| width(&piece.text)).sum();
             assert!(columns < 50 || line.width() + right <= columns, "{columns}");
             // The position of the slider for the mouse.
-            let bar = slider(&standing, columns, &TimeZone::UTC);
+            let bar = slider(&playhead, columns, &TimeZone::UTC);
             let text = line.left.iter().map(|piece| piece.text.as_str()).collect::<String>();
             let drawn: Vec<usize> =
                 (0..).zip(text.chars()).filter(|(_, c)| "━●─".contains(*c)).map(|(i, _)| i).collect();
@@ -103,12 +103,12 @@ mod tests {
             assert!(columns < 50 || line.right.iter().any(|piece| piece.text.ends_with("G live")), "{columns}: {text}");
             line.left.iter().map(|piece| piece.text.as_str()).collect::<String>()
         };
-        assert!(told(0, 140).contains("event     0 of 1,000  ●──"), "{}", told(0, 140));
-        assert!(told(1000, 140).contains("━●  paused"), "{}", told(1000, 140));
-        let half = told(500, 100);
+        assert!(drawn_at(0, 140).contains("event     0 of 1,000  ●──"), "{}", drawn_at(0, 140));
+        assert!(drawn_at(1000, 140).contains("━●  paused"), "{}", drawn_at(1000, 140));
+        let half = drawn_at(500, 100);
         let (before, after) = half.split_once('●').unwrap();
         assert!(before.matches('━').count().abs_diff(after.matches('─').count()) <= 1, "{half}");
-        assert!(told(500, 60).contains("event   500 of 1,000"));
-        assert!(told(500, 40).contains("event   500 of 1,000"));
+        assert!(drawn_at(500, 60).contains("event   500 of 1,000"));
+        assert!(drawn_at(500, 40).contains("event   500 of 1,000"));
     }
 }

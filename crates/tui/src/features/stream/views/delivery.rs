@@ -33,54 +33,59 @@ pub struct Row {
 
 /// The context of the view.
 #[derive(Debug, Clone, Copy)]
-pub struct About {
+pub struct Options {
     /// The time that ages count to.
     pub now: Timestamp,
     /// Whether more events may arrive, so that ages keep counting.
     pub open: bool,
     /// Whether there is a server to load the state from.
-    pub asks: bool,
+    pub has_server: bool,
     /// The width of the view in columns.
     pub width: usize,
 }
 
 /// Returns all lines.
-pub fn rows(projections: &Projections, tape: &Tape, about: About, tz: &TimeZone) -> Vec<Row> {
-    let About { now, open, asks, width } = about;
-    book(projections, tape, asks, Book { rows: Vec::new(), now, open, width, column: NUMBER, listed: MAX_LISTED, tz })
+pub fn rows(projections: &Projections, tape: &Tape, options: Options, tz: &TimeZone) -> Vec<Row> {
+    let Options { now, open, has_server, width } = options;
+    build(
+        projections,
+        tape,
+        has_server,
+        Report { rows: Vec::new(), now, open, width, column: NUMBER, listed: MAX_LISTED, tz },
+    )
 }
 
 /// Returns all lines for an export: not truncated, and with times instead of ages.
-pub fn whole(projections: &Projections, tape: &Tape, now: Timestamp, tz: &TimeZone) -> Vec<Row> {
+pub fn export_rows(projections: &Projections, tape: &Tape, now: Timestamp, tz: &TimeZone) -> Vec<Row> {
     let (open, width, listed) = (false, usize::MAX, usize::MAX);
-    book(projections, tape, false, Book { rows: Vec::new(), now, open, width, column: NUMBER, listed, tz })
+    build(projections, tape, false, Report { rows: Vec::new(), now, open, width, column: NUMBER, listed, tz })
 }
 
-fn book(projections: &Projections, tape: &Tape, asks: bool, mut book: Book<'_>) -> Vec<Row> {
+fn build(projections: &Projections, tape: &Tape, has_server: bool, mut report: Report<'_>) -> Vec<Row> {
     let ledger = &projections.ledger;
-    let open = book.open;
-    book.sums(ledger, tape);
-    book.gaps(ledger, tape);
-    if asks && ledger.gaps > 0 {
-        let offer = "Events in a gap can't be loaded again. d shows the thread's state now.";
-        for row in wrap(offer, book.width.saturating_sub(2)) {
-            book.push(Line::of(Tone::Dim, &format!("  {row}")), None);
+    let open = report.open;
+    report.totals(ledger, tape);
+    report.gaps(ledger, tape);
+    if has_server && ledger.gaps > 0 {
+        let note = "Events in a gap can't be loaded again. Press d to see the thread's current state.";
+        for row in wrap(note, report.width.saturating_sub(2)) {
+            report.push(Line::of(Tone::Dim, &format!("  {row}")), None);
         }
     }
     if open {
-        book.clocks(ledger);
+        report.last_seen(ledger);
     }
-    book.names(ledger);
+    report.types(ledger);
     let runs = projections.metrics.runs();
     if let Some(run) = runs.last() {
-        book.nodes(run, if runs.len() > 1 { ", newest run" } else { "" });
+        report.nodes(run, if runs.len() > 1 { ", newest run" } else { "" });
     }
-    book.connections(ledger.connections(), ledger.connections().evicted());
-    book.runs(projections, runs.evicted());
-    book.rows
+    report.connections(ledger.connections(), ledger.connections().evicted());
+    report.runs(projections, runs.evicted());
+    report.rows
 }
 
-struct Book<'a> {
+struct Report<'a> {
     rows: Vec<Row>,
     now: Timestamp,
     open: bool,
@@ -93,7 +98,7 @@ struct Book<'a> {
     tz: &'a TimeZone,
 }
 
-impl Book<'_> {
+impl Report<'_> {
     fn push(&mut self, line: Line, seq: Option<Seq>) {
         self.rows.push(Row { line, seq });
     }
@@ -137,28 +142,28 @@ impl Book<'_> {
         }
     }
 
-    fn sums(&mut self, ledger: &Ledger, tape: &Tape) {
+    fn totals(&mut self, ledger: &Ledger, tape: &Tape) {
         self.title("EVENTS", &["events", "bytes"]);
         let (evicted, evicted_bytes) = (tape.evicted_rows(), tape.evicted_bytes());
         let in_memory = (tape.len() as u64, ledger.bytes.saturating_sub(evicted_bytes));
-        let mut sums = vec![("received", ledger.received, Some(ledger.bytes), Tone::Plain)];
+        let mut totals = vec![("received", ledger.received, Some(ledger.bytes), Tone::Plain)];
         if evicted > 0 {
-            sums.push(("in memory", in_memory.0, Some(in_memory.1), Tone::Plain));
-            sums.push(("evicted", evicted, Some(evicted_bytes), Tone::Plain));
+            totals.push(("in memory", in_memory.0, Some(in_memory.1), Tone::Plain));
+            totals.push(("evicted", evicted, Some(evicted_bytes), Tone::Plain));
         }
         // Zero counts are hidden.
-        let more = [
+        let problems = [
             ("duplicates", ledger.duplicates, Tone::Plain),
             ("out of order", ledger.late, Tone::Plain),
             ("gaps", ledger.gaps, Tone::Strong),
             ("malformed", ledger.malformed, Tone::Bad),
             ("oversized", ledger.too_large, Tone::Bad),
         ];
-        sums.extend(more.into_iter().filter(|(_, n, _)| *n > 0).map(|(what, n, tone)| (what, n, None, tone)));
-        for (what, n, bytes, tone) in sums {
+        totals.extend(problems.into_iter().filter(|(_, n, _)| *n > 0).map(|(label, n, tone)| (label, n, None, tone)));
+        for (label, n, bytes, tone) in totals {
             let mut numbers = vec![text::count(n)];
             numbers.extend(bytes.map(text::bytes));
-            self.numbers(Line::of(tone, &format!("  {what}")), &numbers, None);
+            self.numbers(Line::of(tone, &format!("  {label}")), &numbers, None);
         }
     }
 
@@ -170,7 +175,7 @@ impl Book<'_> {
         }
         self.title("GAPS", &[]);
         let from = all.len().saturating_sub(self.listed);
-        self.earlier(all.evicted() + from as u64);
+        self.omitted(all.evicted() + from as u64);
         for gap in &all[from..] {
             let mut line = Line::of(Tone::Dim, &format!("  {}  ", clock(gap.at, self.tz)));
             match gap.after {
@@ -187,7 +192,7 @@ impl Book<'_> {
         }
     }
 
-    fn clocks(&mut self, ledger: &Ledger) {
+    fn last_seen(&mut self, ledger: &Ledger) {
         self.title("LAST SEEN", &[]);
         let ago = |at: Option<Timestamp>| at.map_or("none yet".to_string(), |at| format!("{} ago", self.ago(at)));
         let event = Line::of(Tone::Plain, &format!("  last event      {}", ago(ledger.last_event_at)));
@@ -200,41 +205,41 @@ impl Book<'_> {
                 heartbeat.push(Tone::Dim, &every);
             }
         }
-        if let Some(words) = pulse(ledger, self.now) {
+        if let Some(warning) = pulse(ledger, self.now) {
             heartbeat.push(Tone::Plain, "  ");
-            heartbeat.left.extend(words.left);
+            heartbeat.left.extend(warning.left);
         }
         self.push(event, None);
         self.push(heartbeat, None);
     }
 
-    fn names(&mut self, ledger: &Ledger) {
+    fn types(&mut self, ledger: &Ledger) {
         if ledger.received == 0 {
             return;
         }
         self.title("BY TYPE", &["events", "bytes", if self.open { "ago" } else { "last" }]);
-        for sums in ledger.names() {
+        for totals in ledger.names() {
             let numbers = [
-                text::count(sums.events),
-                text::bytes(sums.bytes),
-                sums.last_at.map_or_else(|| UNKNOWN.into(), |at| self.ago(at)),
+                text::count(totals.events),
+                text::bytes(totals.bytes),
+                totals.last_at.map_or_else(|| UNKNOWN.into(), |at| self.ago(at)),
             ];
-            let name = Line::of(Tone::Plain, &text::seen(&format!("  {}", sums.name), NAME));
-            self.numbers(name, &numbers, Some(sums.last_seq));
+            let name = Line::of(Tone::Plain, &text::seen(&format!("  {}", totals.name), NAME));
+            self.numbers(name, &numbers, Some(totals.last_seq));
         }
     }
 
-    /// Adds the numbers of each node in a run, and of each model. `of` names the run if there are several.
-    fn nodes(&mut self, run: &RunNumbers, of: &str) {
+    /// Adds the numbers of each node in a run, and of each model. `suffix` names the run if there are several.
+    fn nodes(&mut self, run: &RunNumbers, suffix: &str) {
         if !run.nodes.is_empty() {
-            self.title(&format!("NODES{of}"), &["tasks", "time", "TTFT", "tok/s", "chunks/s", "tokens"]);
+            self.title(&format!("NODES{suffix}"), &["tasks", "time", "TTFT", "tok/s", "chunks/s", "tokens"]);
             for node in &run.nodes {
-                let name = Line::of(Tone::label(node_word(&node.name)), &text::seen(&format!("  {}", node.name), NAME));
+                let name = Line::of(Tone::label(own_name(&node.name)), &text::seen(&format!("  {}", node.name), NAME));
                 self.numbers(name, &node_numbers(node), Some(node.seq));
             }
         }
         if !run.models.is_empty() {
-            self.title(&format!("MODELS{of}"), &["input", "cached", "output", "reasoning", "total"]);
+            self.title(&format!("MODELS{suffix}"), &["input", "cached", "output", "reasoning", "total"]);
             for (model, usage) in &run.models {
                 let name = Line::of(Tone::Plain, &text::seen(&format!("  {model}"), NAME));
                 self.numbers(name, &tokens(usage), None);
@@ -257,7 +262,7 @@ impl Book<'_> {
         }
         self.title("CONNECTIONS", &["opened", "lasted", "status", "events"]);
         let from = all.len().saturating_sub(self.listed);
-        self.earlier(evicted + from as u64);
+        self.omitted(evicted + from as u64);
         for connection in &all[from..] {
             let lasted = match (connection.closed, self.open) {
                 (None, false) => UNKNOWN.to_string(),
@@ -289,15 +294,15 @@ impl Book<'_> {
         }
         self.title("RUNS", &["began", "took", "queued", "response", "TTFT", "tok/s"]);
         let from = all.len().saturating_sub(self.listed);
-        self.earlier(evicted + from as u64);
+        self.omitted(evicted + from as u64);
         for run in &all[from..] {
             let entry = match run.run_id.as_deref() {
                 Some(id) => projections.status.run(id),
                 None => projections.status.unnamed_run(run.seq),
             };
-            let words = entry.map(|entry| super::runs::words(entry, projections));
-            let (glyph, tone) = match &words {
-                Some(words) => (words.role.glyph(), tones(words.role).0),
+            let summary = entry.map(|entry| super::runs::describe(entry, projections));
+            let (glyph, tone) = match &summary {
+                Some(summary) => (summary.role.glyph(), tones(summary.role).0),
                 None => run_glyph(run),
             };
             let id = run.run_id.as_deref().map(text::short_id);
@@ -308,19 +313,19 @@ impl Book<'_> {
             let began = entry.and_then(|entry| entry.began).or(run.start());
             let numbers = [
                 clock(began, self.tz),
-                took.map_or_else(|| UNKNOWN.into(), super::runs::took),
+                took.map_or_else(|| UNKNOWN.into(), super::runs::run_duration),
                 wait(run.waited()),
                 wait(run.to_first_event()),
                 wait(run.to_first_token()),
                 rate(run.work.tokens_per_second()),
             ];
             self.numbers(Line::of(tone, glyph).with(Tone::Plain, &format!(" {name}")), &numbers, Some(run.seq));
-            let outcome = words.map(|words| words.outcome);
-            self.push(Line::of(Tone::Dim, &format!("  {}", more(run, outcome))), Some(run.seq));
+            let outcome = summary.map(|summary| summary.outcome);
+            self.push(Line::of(Tone::Dim, &format!("  {}", run_details(run, outcome))), Some(run.seq));
         }
     }
 
-    fn earlier(&mut self, n: u64) {
+    fn omitted(&mut self, n: u64) {
         if n > 0 {
             self.push(Line::of(Tone::Dim, &format!("  … {} earlier ones", text::count(n))), None);
         }
@@ -339,7 +344,7 @@ fn run_glyph(run: &RunNumbers) -> (&'static str, Tone) {
 }
 
 /// Returns the other numbers of a run as text. `outcome` is known from the thread's runs.
-fn more(run: &RunNumbers, outcome: Option<String>) -> String {
+fn run_details(run: &RunNumbers, outcome: Option<String>) -> String {
     let plural =
         |n: u64, word: &str| (n > 0).then(|| format!("{} {word}{}", text::count(n), if n == 1 { "" } else { "s" }));
     let mut parts: Vec<String> =
@@ -352,7 +357,7 @@ fn more(run: &RunNumbers, outcome: Option<String>) -> String {
         parts.push(format!("{}/s", rate(run.work.chunks_per_second())));
     }
     if run.work.usage != Usage::default() {
-        parts.push(used(&run.work));
+        parts.push(token_counts(&run.work));
     }
     if run.attempts > 1 {
         parts.push(format!("attempt {}, {} lost", run.attempts, span(run.lost)));
@@ -360,11 +365,11 @@ fn more(run: &RunNumbers, outcome: Option<String>) -> String {
     parts.join(" · ")
 }
 
-fn used(work: &Work) -> String {
+fn token_counts(work: &Work) -> String {
     let Usage { input, output, cached, reasoning, .. } = work.usage;
-    let part = |n: u64, what: &str| if n > 0 { format!(" ({} {what})", text::count(n)) } else { String::new() };
-    let (cached, thought) = (part(cached, "cached"), part(reasoning, "reasoning"));
-    format!("{} in{cached} {} out{thought}", text::count(input), text::count(output))
+    let part = |n: u64, label: &str| if n > 0 { format!(" ({} {label})", text::count(n)) } else { String::new() };
+    let (cached, reasoning) = (part(cached, "cached"), part(reasoning, "reasoning"));
+    format!("{} in{cached} {} out{reasoning}", text::count(input), text::count(output))
 }
 
 fn tokens(usage: &Usage) -> [String; 5] {
@@ -385,7 +390,7 @@ fn node_numbers(node: &NodeNumbers) -> [String; 6] {
 }
 
 /// Returns a node's own name, which determines its color.
-fn node_word(path: &str) -> &str {
+fn own_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
@@ -424,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_say_why_they_closed_and_old_ones_are_counted() {
+    fn connections_show_why_they_closed_and_old_ones_are_counted() {
         let at = |s| Timestamp::from_second(s).unwrap();
         let mut projections = Projections::default();
         for conn in 1..=60 {
@@ -435,8 +440,8 @@ mod tests {
             projections.apply(&Item::Record(close));
         }
         let tape = Tape::default();
-        let about = About { now: at(1000), open: false, asks: true, width: 100 };
-        let rows = rows(&projections, &tape, about, &TimeZone::UTC);
+        let options = Options { now: at(1000), open: false, has_server: true, width: 100 };
+        let rows = rows(&projections, &tape, options, &TimeZone::UTC);
         let text = text_of(&rows);
         assert!(text.contains("… 10 earlier ones"), "{text}");
         assert!(text.contains("7s") && text.contains("closed: reset, after 17952243…19-0"), "{text}");
@@ -449,13 +454,13 @@ mod tests {
         let mut projections = Projections::default();
         let open = Record::Open { at: at(0), conn: 1, status: 200, resumed_after: None };
         projections.apply(&Item::Record(open));
-        let words = |p: &Projections, s| pulse(&p.ledger, at(s)).map(|line| line.text());
-        assert_eq!(words(&projections, 5), None);
-        assert_eq!(words(&projections, 45).unwrap(), "◌ no event for 45s, no heartbeats here");
+        let summary = |p: &Projections, s| pulse(&p.ledger, at(s)).map(|line| line.text());
+        assert_eq!(summary(&projections, 5), None);
+        assert_eq!(summary(&projections, 45).unwrap(), "◌ no event for 45s, no heartbeats here");
         for s in 1..9 {
             projections.apply(&Item::Heartbeat { at: at(s * 5) });
         }
-        assert_eq!(words(&projections, 44), None);
-        assert_eq!(words(&projections, 62).unwrap(), "◌ no heartbeat for 22s");
+        assert_eq!(summary(&projections, 44), None);
+        assert_eq!(summary(&projections, 62).unwrap(), "◌ no heartbeat for 22s");
     }
 }
