@@ -20,46 +20,45 @@ pub const MAX_CHANGES: usize = 20_000;
 pub enum ChangeKind {
     Added,
     Removed,
-    /// It has another value.
     Changed,
-    /// It is at another place among the members of its list.
+    /// It has another position in its list.
     Moved,
 }
 
-/// One change, by the nodes of the two documents.
+/// A change, by the nodes of both documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Change {
-    /// What happened.
     pub kind: ChangeKind,
     /// The old value, or the container that a new value was added to.
     pub old: u32,
     /// The new value, or the container that an old value was removed from.
     pub new: u32,
-    /// Of a string that only grew: the bytes of it, as it is written and without its quotes, that were there before.
+    /// If a string was only appended to: the length of the old string in bytes of JSON, without its quotes. Otherwise
+    /// 0.
     pub kept: u32,
 }
 
-/// What a node of the new document is by the difference, for its line in a tree.
+/// The change of a node of the new document, for its line in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    /// What happened; a container in which something happened is changed.
+    /// The kind of change. A container with changes inside has changed.
     pub kind: ChangeKind,
-    /// By how many bytes it is longer than before, as it is written.
+    /// By how many bytes its JSON is longer than before.
     pub growth: i64,
 }
 
-/// The difference of two documents.
+/// The differences between two documents.
 #[derive(Debug)]
 pub struct Difference {
-    /// The document before.
+    /// The old document.
     pub old: Arc<Doc>,
-    /// The document now.
+    /// The new document.
     pub new: Arc<Doc>,
     /// The changes in the order of the new document; removed values at their old place.
     pub changes: Vec<Change>,
     /// Number of changes of each [`ChangeKind`], including those not kept.
     pub counts: [u64; 4],
-    /// Lists of the new document that were too long to be aligned: their members were compared by position.
+    /// Lists of the new document that were too long to align, so that their members were compared by position.
     pub by_position: Vec<u32>,
     /// Number of compared pairs of values. Equal values are skipped as a whole.
     pub compared: usize,
@@ -71,7 +70,7 @@ impl Difference {
         let mut compare = Compare {
             old: &old,
             new: &new,
-            prints: Default::default(),
+            fingerprints: Default::default(),
             todo: Vec::new(),
             changes: Vec::new(),
             counts: [0; 4],
@@ -83,17 +82,17 @@ impl Difference {
         Difference { old, new, changes, counts, by_position, compared }
     }
 
-    /// Returns all changes, kept or only counted.
+    /// Returns the number of all changes, including those not kept.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Returns how often a kind of change occurs.
+    /// Returns the number of changes of a kind.
     pub fn count(&self, kind: ChangeKind) -> u64 {
         self.counts[kind as usize]
     }
 
-    /// Returns where a change is: in the new document, or in the old one if the value was removed.
+    /// Returns the path of a change: in the old document if the value was removed, otherwise in the new one.
     pub fn path(&self, change: &Change) -> String {
         match change.kind {
             ChangeKind::Removed => self.old.path(change.old),
@@ -109,7 +108,7 @@ impl Difference {
             let mut kind = change.kind;
             if let ChangeKind::Removed = kind {
                 kind = ChangeKind::Changed;
-                // The container that it was in, on both sides.
+                // Continue with its container, in both documents.
                 old = self.old.parent(old).unwrap_or(old);
             }
             if let ChangeKind::Added = kind {
@@ -118,49 +117,50 @@ impl Difference {
                 kind = ChangeKind::Changed;
                 new = self.new.parent(new).unwrap_or(new);
             }
-            // What is compared is compared because its containers were: both sides have the same number of them.
+            // Values are only compared if their containers are, so both values have the same depth.
             loop {
                 let growth = self.new.size(new) as i64 - self.old.size(old) as i64;
                 let known = marks.insert(new, Mark { kind, growth });
                 if let Some(known) = known
                     && known.kind != ChangeKind::Changed
                 {
-                    // That it was moved says more than that something in it changed.
+                    // Keep the more specific mark, such as moved, instead of changed.
                     marks.insert(new, known);
                 }
-                let (Some(above), Some(its)) = (self.old.parent(old), self.new.parent(new)) else { break };
+                let (Some(old_parent), Some(new_parent)) = (self.old.parent(old), self.new.parent(new)) else { break };
                 if known.is_some() {
                     break;
                 }
-                (old, new, kind) = (above, its, ChangeKind::Changed);
+                (old, new, kind) = (old_parent, new_parent, ChangeKind::Changed);
             }
         }
         marks
     }
 }
 
-/// The two lists whose members are compared.
+/// Two lists whose members are compared.
 #[derive(Debug, Clone, Copy)]
 struct Parents {
     old: u32,
     new: u32,
 }
 
-/// The remaining work, the next step last.
+/// A step of the comparison. Steps are kept in a stack, the next one last.
 #[derive(Debug, Clone, Copy)]
 enum Op {
     /// Compare two values.
     Pair(u32, u32),
-    /// The members of two lists, from these on, are to be compared one by one.
+    /// Compare the members of two lists by position, starting with these.
     Members(Option<u32>, Option<u32>, Parents),
     /// Report a change.
-    Tell(Change),
+    Report(Change),
 }
 
 struct Compare<'a> {
     old: &'a Doc,
     new: &'a Doc,
-    prints: [Vec<u64>; 2],
+    /// The fingerprints of the old and the new nodes.
+    fingerprints: [Vec<u64>; 2],
     todo: Vec<Op>,
     changes: Vec<Change>,
     counts: [u64; 4],
@@ -173,18 +173,18 @@ impl Compare<'_> {
         if self.old.is_empty() || self.new.is_empty() || self.old.value(0) == self.new.value(0) {
             return;
         }
-        self.prints = [fingerprints(self.old), fingerprints(self.new)];
+        self.fingerprints = [fingerprints(self.old), fingerprints(self.new)];
         self.todo.push(Op::Pair(0, 0));
         while let Some(op) = self.todo.pop() {
             match op {
                 Op::Pair(old, new) => self.pair(old, new),
                 Op::Members(old, new, of) => self.members(old, new, of),
-                Op::Tell(change) => self.tell(change),
+                Op::Report(change) => self.report(change),
             }
         }
     }
 
-    fn tell(&mut self, change: Change) {
+    fn report(&mut self, change: Change) {
         self.counts[change.kind as usize] += 1;
         if self.changes.len() < MAX_CHANGES {
             self.changes.push(change);
@@ -192,7 +192,7 @@ impl Compare<'_> {
     }
 
     fn is_equal(&self, old: u32, new: u32) -> bool {
-        self.prints[0][old as usize] == self.prints[1][new as usize]
+        self.fingerprints[0][old as usize] == self.fingerprints[1][new as usize]
     }
 
     fn pair(&mut self, old: u32, new: u32) {
@@ -204,10 +204,10 @@ impl Compare<'_> {
             (Kind::Object, Kind::Object) => self.objects(old, new),
             (Kind::Array, Kind::Array) => self.lists(old, new),
             (Kind::Text, Kind::Text) => {
-                let kept = grown(self.old.value(old), self.new.value(new));
-                self.tell(Change { kept, ..changed(old, new) });
+                let kept = unchanged_length(self.old.value(old), self.new.value(new));
+                self.report(Change { kept, ..changed(old, new) });
             }
-            _ => self.tell(changed(old, new)),
+            _ => self.report(changed(old, new)),
         }
     }
 
@@ -219,9 +219,9 @@ impl Compare<'_> {
         };
         let (mut olds, mut news) = (keys(self.old, old).peekable(), keys(self.new, new).peekable());
         let mut ops = Vec::new();
-        // Keys mostly stay in their order.
-        while let (Some((a, key)), Some((b, its))) = (olds.peek(), news.peek())
-            && key == its
+        // Keys rarely change their order.
+        while let (Some((a, old_key)), Some((b, new_key))) = (olds.peek(), news.peek())
+            && old_key == new_key
         {
             if !self.is_equal(*a, *b) {
                 ops.push(Op::Pair(*a, *b));
@@ -229,53 +229,54 @@ impl Compare<'_> {
             olds.next();
             news.next();
         }
-        let mut known: HashMap<Cow<'_, str>, u32> = HashMap::new();
-        let mut gone: Vec<u32> = Vec::new();
+        let mut by_key: HashMap<Cow<'_, str>, u32> = HashMap::new();
+        let mut missing: Vec<u32> = Vec::new();
         for (node, key) in olds {
-            // Of a key that is written twice the second one is a value of its own.
-            match known.entry(key) {
-                std::collections::hash_map::Entry::Occupied(_) => gone.push(node),
+            // The second value of a duplicate key has no counterpart.
+            match by_key.entry(key) {
+                std::collections::hash_map::Entry::Occupied(_) => missing.push(node),
                 std::collections::hash_map::Entry::Vacant(free) => drop(free.insert(node)),
             }
         }
         for (node, key) in news {
-            match known.remove(&key) {
+            match by_key.remove(&key) {
                 Some(before) if self.is_equal(before, node) => {}
                 Some(before) => ops.push(Op::Pair(before, node)),
-                None => ops.push(Op::Tell(added(old, node))),
+                None => ops.push(Op::Report(added(old, node))),
             }
         }
-        gone.extend(known.into_values());
-        gone.sort_unstable();
-        ops.extend(gone.into_iter().map(|node| Op::Tell(removed(node, new))));
+        missing.extend(by_key.into_values());
+        missing.sort_unstable();
+        ops.extend(missing.into_iter().map(|node| Op::Report(removed(node, new))));
         self.todo.extend(ops.into_iter().rev());
     }
 
     fn lists(&mut self, old: u32, new: u32) {
         let (olds, news): (Vec<u32>, Vec<u32>) = (self.old.children(old).collect(), self.new.children(new).collect());
-        let ops: Vec<Op> = match align((self.old, &olds, &self.prints[0]), (self.new, &news, &self.prints[1])) {
-            Some(aligned) => aligned
-                .into_iter()
-                .flat_map(|aligned| match aligned {
-                    Aligned::Pair(a, b) => [Some(Op::Pair(a, b)), None],
-                    Aligned::Moved(a, b) => {
-                        let told = Change { kind: ChangeKind::Moved, old: a, new: b, kept: 0 };
-                        [Some(Op::Tell(told)), Some(Op::Pair(a, b))]
-                    }
-                    Aligned::Added(b) => [Some(Op::Tell(added(old, b))), None],
-                    Aligned::Removed(a) => [Some(Op::Tell(removed(a, new))), None],
-                })
-                .flatten()
-                .collect(),
-            None => {
-                self.by_position.push(new);
-                vec![Op::Members(olds.first().copied(), news.first().copied(), Parents { old, new })]
-            }
-        };
+        let ops: Vec<Op> =
+            match align((self.old, &olds, &self.fingerprints[0]), (self.new, &news, &self.fingerprints[1])) {
+                Some(aligned) => aligned
+                    .into_iter()
+                    .flat_map(|aligned| match aligned {
+                        Aligned::Pair(a, b) => [Some(Op::Pair(a, b)), None],
+                        Aligned::Moved(a, b) => {
+                            let moved = Change { kind: ChangeKind::Moved, old: a, new: b, kept: 0 };
+                            [Some(Op::Report(moved)), Some(Op::Pair(a, b))]
+                        }
+                        Aligned::Added(b) => [Some(Op::Report(added(old, b))), None],
+                        Aligned::Removed(a) => [Some(Op::Report(removed(a, new))), None],
+                    })
+                    .flatten()
+                    .collect(),
+                None => {
+                    self.by_position.push(new);
+                    vec![Op::Members(olds.first().copied(), news.first().copied(), Parents { old, new })]
+                }
+            };
         self.todo.extend(ops.into_iter().rev());
     }
 
-    /// One by one, so that lists of millions of members need no memory.
+    /// Compares the members of two lists one by one, so that lists of millions of members need no memory.
     fn members(&mut self, old: Option<u32>, new: Option<u32>, of: Parents) {
         let (mut old, mut new) = (old, new);
         let next = |doc: &Doc, node: u32, of: u32| Some(doc.after(node)).filter(|next| *next < doc.after(of));
@@ -283,8 +284,8 @@ impl Compare<'_> {
             let op = match (old, new) {
                 (Some(a), Some(b)) if self.is_equal(a, b) => None,
                 (Some(a), Some(b)) => Some(Op::Pair(a, b)),
-                (Some(a), None) => Some(Op::Tell(removed(a, of.new))),
-                (None, Some(b)) => Some(Op::Tell(added(of.old, b))),
+                (Some(a), None) => Some(Op::Report(removed(a, of.new))),
+                (None, Some(b)) => Some(Op::Report(added(of.old, b))),
                 (None, None) => return,
             };
             old = old.and_then(|node| next(self.old, node, of.old));
@@ -326,8 +327,8 @@ fn removed(old: u32, container: u32) -> Change {
     Change { kind: ChangeKind::Removed, old, new: container, kept: 0 }
 }
 
-/// Returns the bytes of a string that stayed, where something was only appended to it.
-fn grown(old: &str, new: &str) -> u32 {
+/// Returns the length of the old string if the new one only appends to it, otherwise 0.
+fn unchanged_length(old: &str, new: &str) -> u32 {
     let inner = |raw: &str| raw.len().saturating_sub(2) as u32;
     let before = &old[..old.len().saturating_sub(1)];
     if inner(old) > 0 && new.len() > old.len() && new.starts_with(before) { inner(old) } else { 0 }

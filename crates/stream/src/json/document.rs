@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// No node: the parent of the root.
 const NONE: u32 = u32::MAX;
 
-/// A part of a text that is kept as a whole: the state in an event's data, say.
+/// A part of a shared text, such as the state in an event's data.
 #[derive(Clone)]
 pub struct Excerpt {
     whole: Arc<str>,
@@ -23,7 +23,7 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    /// A part of a text, or nothing where the range is none of it.
+    /// Creates an excerpt; `None` if the range is not in the text.
     pub fn new(whole: Arc<str>, range: Range<usize>) -> Option<Excerpt> {
         whole.get(range.clone())?;
         Some(Excerpt { whole, range })
@@ -34,17 +34,17 @@ impl Excerpt {
         self.whole.get(self.range.clone()).unwrap_or_default()
     }
 
-    /// Returns the text for others to keep: the whole that it is part of, where it is all of that.
+    /// Returns the text as a shared text. Doesn't copy it if it is the whole text.
     pub fn shared(&self) -> Arc<str> {
         if self.len() == self.whole.len() { self.whole.clone() } else { self.as_str().into() }
     }
 
-    /// Returns the bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.range.len()
     }
 
-    /// Returns whether there is no text.
+    /// Returns whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()
     }
@@ -57,14 +57,14 @@ impl From<Arc<str>> for Excerpt {
     }
 }
 
-/// Without the text, which may have 50 MB.
+/// Omits the text, which may have 50 MB.
 impl fmt::Debug for Excerpt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Excerpt({} bytes)", self.len())
     }
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `{…}`
@@ -73,41 +73,42 @@ pub enum Kind {
     Array,
     /// `"…"`
     Text,
-    /// A number, `true`, `false`, `null`, or what is no JSON at all.
+    /// A number, `true`, `false`, `null`, or a text that is not JSON.
     Other,
 }
 
-/// A value's place in the text and among the others. The nodes stand in the order of the text, so a value's own follow it.
+/// The position of a value in the text and in the tree. Nodes are in the order of the text, so the members of a
+/// container follow it.
 #[derive(Debug, Clone, Copy)]
 struct Node {
-    /// The value's bytes.
+    /// The start and end of the value, in bytes.
     start: u32,
     end: u32,
-    /// Where its key's quotes begin; [`NONE`] in lists and at the root.
+    /// The start of its key, with the quote; [`NONE`] in lists and at the root.
     key: u32,
     parent: u32,
-    /// The node after this one and all that is in it.
+    /// The next node that this one doesn't contain.
     next: u32,
-    /// Position among its siblings.
+    /// Its position in its container.
     index: u32,
-    /// Members of a container.
+    /// Number of members of a container.
     children: u32,
-    /// Containers that it is in.
+    /// Number of containers that it is in.
     depth: u32,
 }
 
-/// An indexed JSON text. Its nodes have numbers, in the order of the text; 0 is the root.
+/// An indexed JSON text. Its nodes are numbered in the order of the text, and the root is 0.
 pub struct Doc {
     text: Excerpt,
     nodes: Vec<Node>,
-    /// It is no JSON: one node that holds the text as it is.
-    odd: bool,
-    /// How often a node was looked at.
+    /// Whether the text is not JSON. One node then contains all of it.
+    is_invalid: bool,
+    /// Number of accesses to nodes.
     #[cfg(debug_assertions)]
     looked: std::sync::atomic::AtomicUsize,
 }
 
-/// Without its nodes, of which there may be millions.
+/// Omits the nodes, of which there may be millions.
 impl fmt::Debug for Doc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Doc({} nodes, {} bytes)", self.len(), self.bytes())
@@ -115,44 +116,44 @@ impl fmt::Debug for Doc {
 }
 
 impl Doc {
-    /// A document in which nothing was read.
+    /// Returns an empty document, before a text is indexed.
     pub fn unread() -> Doc {
         Doc::of(Arc::<str>::from("").into(), Vec::new(), false)
     }
 
-    /// Indexes a text. One that is no JSON becomes one node that holds it as it is.
+    /// Indexes a text. A text that is not JSON becomes a single node.
     pub fn new(text: impl Into<Excerpt>) -> Doc {
         let mut reading = Reading::new(text.into());
         reading.step(usize::MAX);
         reading.finish()
     }
 
-    /// Nodes; none only in a document that was not read.
+    /// Returns the number of nodes, which is 0 only for [`Doc::unread`].
     pub fn len(&self) -> u32 {
         self.nodes.len() as u32
     }
 
-    /// Returns whether nothing was read.
+    /// Returns whether no text was indexed.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Returns the bytes of the whole text.
+    /// Returns the length of the whole text in bytes.
     pub fn bytes(&self) -> usize {
         self.text.len()
     }
 
-    fn of(text: Excerpt, nodes: Vec<Node>, odd: bool) -> Doc {
+    fn of(text: Excerpt, nodes: Vec<Node>, is_invalid: bool) -> Doc {
         Doc {
             text,
             nodes,
-            odd,
+            is_invalid,
             #[cfg(debug_assertions)]
             looked: Default::default(),
         }
     }
 
-    /// Returns how often a node was looked at, for tests that count work; in debug builds only.
+    /// Returns the number of accesses to nodes, for tests that measure work. Only in debug builds.
     #[cfg(debug_assertions)]
     pub fn looked_at(&self) -> usize {
         self.looked.load(std::sync::atomic::Ordering::Relaxed)
@@ -164,17 +165,17 @@ impl Doc {
         &self.nodes[node as usize]
     }
 
-    /// What a value is.
+    /// Returns the kind of a value.
     pub fn kind(&self, node: u32) -> Kind {
         match self.text.as_str().as_bytes().get(self.node(node).start as usize) {
-            Some(b'{') if !self.odd => Kind::Object,
-            Some(b'[') if !self.odd => Kind::Array,
-            Some(b'"') if !self.odd => Kind::Text,
+            Some(b'{') if !self.is_invalid => Kind::Object,
+            Some(b'[') if !self.is_invalid => Kind::Array,
+            Some(b'"') if !self.is_invalid => Kind::Text,
             _ => Kind::Other,
         }
     }
 
-    /// Returns the text of a value in pieces: of a string as it is read, of anything else as it is written.
+    /// Returns the text of a value in chunks: strings decoded, other values unchanged.
     pub fn chunks(&self, node: u32) -> Chunks<'_> {
         match self.kind(node) {
             Kind::Text => Chunks::of_string(self.value(node)),
@@ -182,47 +183,47 @@ impl Doc {
         }
     }
 
-    /// A value as it is written.
+    /// Returns the JSON of a value.
     pub fn value(&self, node: u32) -> &str {
         let Node { start, end, .. } = *self.node(node);
         self.text.as_str().get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// Returns where a value stands in the text, in bytes.
-    pub fn range(&self, node: u32) -> std::ops::Range<usize> {
+    /// Returns the byte range of a value in the text.
+    pub fn range(&self, node: u32) -> Range<usize> {
         let Node { start, end, .. } = *self.node(node);
         start as usize..end as usize
     }
 
-    /// Returns the bytes of a value as it is written.
+    /// Returns the size of a value's JSON in bytes.
     pub fn size(&self, node: u32) -> u64 {
         let Node { start, end, .. } = *self.node(node);
         (end - start).into()
     }
 
-    /// A member's key as it is written, with its quotes; none in a list and at the root.
+    /// Returns the JSON of a member's key, with its quotes; `None` in lists and at the root.
     pub fn key(&self, node: u32) -> Option<&str> {
         self.text.as_str().get(self.key_range(node)?)
     }
 
-    /// Returns where its key stands in the text, in bytes.
-    pub fn key_range(&self, node: u32) -> Option<std::ops::Range<usize>> {
+    /// Returns the byte range of a member's key in the text, with its quotes.
+    pub fn key_range(&self, node: u32) -> Option<Range<usize>> {
         let from = self.node(node).key;
         let end = (from != NONE).then(|| string::end(self.text.as_str().as_bytes(), from as usize))??;
         Some(from as usize..end)
     }
 
-    /// Position among its siblings.
+    /// Returns the position of a value in its container.
     pub fn index(&self, node: u32) -> u32 {
         self.node(node).index
     }
 
-    /// Members of a container.
+    /// Returns the number of members of a container.
     pub fn children_count(&self, node: u32) -> u32 {
         self.node(node).children
     }
 
-    /// Containers that a value is in.
+    /// Returns the number of containers that a value is in.
     pub fn depth(&self, node: u32) -> u32 {
         self.node(node).depth
     }
@@ -233,17 +234,17 @@ impl Doc {
         (parent != NONE).then_some(parent)
     }
 
-    /// Returns the node after a value and all that is in it; [`Doc::len`] after the last.
+    /// Returns the next node that a value doesn't contain; [`Doc::len`] if there is none.
     pub fn after(&self, node: u32) -> u32 {
         self.node(node).next
     }
 
-    /// Returns whether a value contains others.
+    /// Returns whether a value has members.
     pub fn has_children(&self, node: u32) -> bool {
         self.node(node).children > 0
     }
 
-    /// Returns whether a container holds a node, at any depth.
+    /// Returns whether a container contains a node, at any depth.
     pub fn contains(&self, container: u32, node: u32) -> bool {
         container < node && node < self.after(container)
     }
@@ -266,38 +267,38 @@ impl Doc {
 pub struct Reading {
     text: Excerpt,
     nodes: Vec<Node>,
-    /// The container that is open.
+    /// The innermost open container.
     open: u32,
     key: u32,
     at: usize,
-    /// The text turned out to be no JSON.
-    odd: bool,
+    /// Whether the text is not JSON, or too large.
+    is_invalid: bool,
 }
 
 impl Reading {
-    /// Begins with a text.
+    /// Starts indexing a text.
     pub fn new(text: Excerpt) -> Reading {
-        let odd = text.len() >= NONE as usize;
-        Reading { text, nodes: Vec::new(), open: NONE, key: NONE, at: 0, odd }
+        let is_invalid = text.len() >= NONE as usize;
+        Reading { text, nodes: Vec::new(), open: NONE, key: NONE, at: 0, is_invalid }
     }
 
-    /// Returns the bytes that were read.
+    /// Returns the number of bytes indexed so far.
     pub fn done(&self) -> usize {
         self.at
     }
 
-    /// Reads on, about as many bytes as are given (a string is never left half read). Returns whether that was all.
+    /// Indexes about this many more bytes, up to the end of a value. Returns whether the text is finished.
     pub fn step(&mut self, bytes: usize) -> bool {
         let stop = self.at.saturating_add(bytes);
-        while !self.odd && self.at < self.text.len().min(stop) {
-            self.odd = self.value().is_none();
+        while !self.is_invalid && self.at < self.text.len().min(stop) {
+            self.is_invalid = self.index_token().is_none();
         }
-        self.odd || self.at >= self.text.len()
+        self.is_invalid || self.at >= self.text.len()
     }
 
-    /// Returns the document that was read.
+    /// Returns the indexed document.
     pub fn finish(mut self) -> Doc {
-        if self.odd || self.open != NONE || self.nodes.is_empty() || self.at < self.text.len() {
+        if self.is_invalid || self.open != NONE || self.nodes.is_empty() || self.at < self.text.len() {
             let end = u32::try_from(self.text.len()).unwrap_or(NONE);
             let all = Node { start: 0, end, key: NONE, parent: NONE, next: 1, index: 0, children: 0, depth: 0 };
             return Doc::of(self.text, vec![all], true);
@@ -306,9 +307,8 @@ impl Reading {
         Doc::of(self.text, self.nodes, false)
     }
 
-    /// Takes one bracket, key, value or separator. The text has been checked to be JSON before, so what is not expected
-    /// ends the reading and is not explained.
-    fn value(&mut self) -> Option<()> {
+    /// Indexes one bracket, key, value or separator. Returns `None` if the text is not JSON.
+    fn index_token(&mut self) -> Option<()> {
         let bytes = self.text.as_str().as_bytes();
         let i = self.at;
         let first = bytes[i];
@@ -319,11 +319,11 @@ impl Reading {
         if matches!(first, b'}' | b']') {
             let count = self.nodes.len() as u32;
             let open = self.nodes.get_mut(self.open as usize).filter(|_| self.key == NONE)?;
-            let opened = if first == b'}' { b'{' } else { b'[' };
+            let opening = if first == b'}' { b'{' } else { b'[' };
             (open.end, open.next) = ((i + 1) as u32, count);
             self.open = open.parent;
             self.at += 1;
-            return (bytes[open.start as usize] == opened).then_some(());
+            return (bytes[open.start as usize] == opening).then_some(());
         }
         let in_object = self.nodes.get(self.open as usize).is_some_and(|open| bytes[open.start as usize] == b'{');
         if in_object && self.key == NONE {
@@ -334,7 +334,7 @@ impl Reading {
             self.at = string::end(bytes, i)?;
             return Some(());
         }
-        let container = matches!(first, b'{' | b'[');
+        let is_container = matches!(first, b'{' | b'[');
         let end = match first {
             b'{' | b'[' => i + 1,
             b'"' => string::end(bytes, i)?,
@@ -343,13 +343,13 @@ impl Reading {
                 bytes[i..].iter().position(stop).map_or(bytes.len(), |n| i + n)
             }
         };
-        let me = self.nodes.len() as u32;
+        let node = self.nodes.len() as u32;
         let (index, depth) = match self.nodes.get_mut(self.open as usize) {
             Some(parent) => {
                 parent.children += 1;
                 (parent.children - 1, parent.depth + 1)
             }
-            None if me == 0 => (0, 0),
+            None if node == 0 => (0, 0),
             // A second root.
             None => return None,
         };
@@ -358,13 +358,13 @@ impl Reading {
             end: end as u32,
             key: std::mem::replace(&mut self.key, NONE),
             parent: self.open,
-            next: me + 1,
+            next: node + 1,
             index,
             children: 0,
             depth,
         });
-        if container {
-            self.open = me;
+        if is_container {
+            self.open = node;
         }
         self.at = end;
         Some(())

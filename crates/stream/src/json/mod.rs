@@ -3,4 +3,4 @@
 pub mod difference;
 pub mod document;
 pub(crate) mod path;
-pub(crate) mod peek;
+pub(crate) mod scan;

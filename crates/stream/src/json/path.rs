@@ -4,8 +4,8 @@ use super::document::{Doc, Kind};
 use crate::protocol::{Fields, Items};
 use serde_json::value::RawValue;
 
-/// Places that one path may lead to in one event; `[]` on a list of a million must not take a second.
-const MAX_PLACES: usize = 10_000;
+/// Maximum number of values that a path selects in an event, so that `[]` on a list of a million stays fast.
+const MAX_SELECTED: usize = 10_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
@@ -15,14 +15,14 @@ pub struct Path {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     Key(String),
-    /// Counted from the end where it is negative.
+    /// Counted from the end if it is negative.
     Index(i64),
     /// All members of a list, all values of an object.
     Any,
 }
 
 impl Path {
-    /// Reads a path; nothing where the text is none.
+    /// Parses a path; `None` if the text is not a path.
     pub fn parse(text: &str) -> Option<Path> {
         let mut steps = Vec::new();
         let mut rest = text.strip_prefix('$').unwrap_or(text);
@@ -61,26 +61,26 @@ impl Path {
         (!steps.is_empty()).then_some(Path { steps })
     }
 
-    /// Returns whether it leads to a value of a document: from its root, or from anywhere in it.
-    pub fn leads_to(&self, doc: &Doc, node: u32, from_anywhere: bool) -> bool {
+    /// Returns whether it selects a node of a document, starting at the root or, if `from_anywhere`, at any value.
+    pub fn selects(&self, doc: &Doc, node: u32, from_anywhere: bool) -> bool {
         let mut at = node;
         for step in self.steps.iter().rev() {
             match doc.parent(at) {
-                Some(parent) if step.is_taken(doc, parent, at) => at = parent,
+                Some(parent) if step.selects(doc, parent, at) => at = parent,
                 _ => return false,
             }
         }
         from_anywhere || doc.parent(at).is_none()
     }
 
-    /// Returns the values that it leads to, raw.
+    /// Returns the raw values that it selects.
     pub(crate) fn find<'a>(&self, root: &'a RawValue) -> Vec<&'a RawValue> {
         let mut at = vec![root];
         for step in &self.steps {
             let mut next = Vec::new();
             for raw in at {
-                step.take(raw, &mut next);
-                if next.len() >= MAX_PLACES {
+                step.select(raw, &mut next);
+                if next.len() >= MAX_SELECTED {
                     break;
                 }
             }
@@ -89,7 +89,7 @@ impl Path {
         at
     }
 
-    /// Returns whether a text may hold it at all: a key that is not written anywhere needs no reading.
+    /// Returns false only if it selects nothing in a text, because one of its keys doesn't occur there.
     pub(crate) fn may_be_in(&self, text: &str) -> bool {
         self.steps.iter().all(|step| match step {
             Step::Key(key) if key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') => {
@@ -101,12 +101,12 @@ impl Path {
 }
 
 impl Step {
-    /// Returns whether it leads from a container to this member.
-    fn is_taken(&self, doc: &Doc, parent: u32, member: u32) -> bool {
+    /// Returns whether it selects this member of a container.
+    fn selects(&self, doc: &Doc, parent: u32, member: u32) -> bool {
         match self {
-            Step::Key(key) => doc.key(member).is_some_and(|written| match written.contains('\\') {
-                true => serde_json::from_str::<String>(written).is_ok_and(|read| read == *key),
-                false => written.trim_matches('"') == key,
+            Step::Key(key) => doc.key(member).is_some_and(|raw| match raw.contains('\\') {
+                true => serde_json::from_str::<String>(raw).is_ok_and(|decoded| decoded == *key),
+                false => raw.trim_matches('"') == key,
             }),
             Step::Index(index) => {
                 let from = if *index < 0 { i64::from(doc.children_count(parent)) } else { 0 };
@@ -116,7 +116,8 @@ impl Step {
         }
     }
 
-    fn take<'a>(&self, raw: &'a RawValue, into: &mut Vec<&'a RawValue>) {
+    /// Adds the members of a value that it selects.
+    fn select<'a>(&self, raw: &'a RawValue, into: &mut Vec<&'a RawValue>) {
         let is_list = raw.get().starts_with('[');
         match self {
             Step::Key(key) if !is_list => {
@@ -135,7 +136,7 @@ impl Step {
             }
             Step::Key(_) | Step::Index(_) => {}
         }
-        into.truncate(MAX_PLACES);
+        into.truncate(MAX_SELECTED);
     }
 }
 
@@ -157,27 +158,27 @@ mod tests {
         assert_eq!(at(r#"a.*[*].n"#), ["1", "[2,3]"]);
         assert_eq!(at("x"), ["null"]);
         assert_eq!(at(".café"), ["\"y\""]);
-        for nowhere in ["b", "a[0]", "x.y", r#"a["b c"][2]"#, r#"a["b c"][-3]"#, "x[-9223372036854775808]"] {
-            assert!(at(nowhere).is_empty(), "{nowhere}");
+        for missing in ["b", "a[0]", "x.y", r#"a["b c"][2]"#, r#"a["b c"][-3]"#, "x[-9223372036854775808]"] {
+            assert!(at(missing).is_empty(), "{missing}");
         }
-        for wrong in ["", "$", ".", "a.", "a..b", "[", "[x]", "a[\"b", "a[\"b\"", "a.[0]"] {
-            assert_eq!(Path::parse(wrong), None, "{wrong}");
+        for invalid in ["", "$", ".", "a.", "a..b", "[", "[x]", "a[\"b", "a[\"b\"", "a.[0]"] {
+            assert_eq!(Path::parse(invalid), None, "{invalid}");
         }
     }
 
     #[test]
-    fn both_ways_along_a_path_agree() {
+    fn documents_and_raw_values_select_the_same() {
         let text = r#"{"a":{"b c":[{"n":1},{"n":[2,3]}]},"x":null,"caf\u00e9":{"n":"y"}}"#;
         let doc = Doc::new(std::sync::Arc::<str>::from(text));
         let root: &RawValue = serde_json::from_str(text).unwrap();
         for path in [r#"a["b c"][0].n"#, "a.*[-1].n[]", "x", "café", "*", "a[0]", "n", "[0]", "*.n", "café.n"] {
             let path = Path::parse(path).unwrap();
-            let led = (0..doc.len()).filter(|n| path.leads_to(&doc, *n, false)).map(|n| doc.value(n));
+            let selected = (0..doc.len()).filter(|n| path.selects(&doc, *n, false)).map(|n| doc.value(n));
             let found: Vec<_> = path.find(root).into_iter().map(RawValue::get).collect();
-            assert_eq!(led.collect::<Vec<_>>(), found, "{path:?}");
+            assert_eq!(selected.collect::<Vec<_>>(), found, "{path:?}");
         }
         let n = Path::parse("n").unwrap();
-        assert_eq!((0..doc.len()).filter(|node| n.leads_to(&doc, *node, true)).count(), 3);
+        assert_eq!((0..doc.len()).filter(|node| n.selects(&doc, *node, true)).count(), 3);
     }
 
     #[test]
@@ -187,6 +188,6 @@ mod tests {
         assert_eq!(Path::parse("a[0].a[0].a").unwrap().find(root).len(), 1);
         let broad = format!("[{}0]", "0,".repeat(50_000));
         let root: &RawValue = serde_json::from_str(&broad).unwrap();
-        assert_eq!(Path::parse("[]").unwrap().find(root).len(), MAX_PLACES);
+        assert_eq!(Path::parse("[]").unwrap().find(root).len(), MAX_SELECTED);
     }
 }

@@ -1,62 +1,66 @@
-//! Messages in the second dialect: blocks that start, grow and finish, between a message's start and its finish.
+//! Messages in the newer protocol: a message starts, its blocks start, receive deltas and finish, and the message
+//! finishes.
 
-use super::content::{CallBit, bits};
+use super::content::{CallChunk, pieces};
 use super::message::Role;
-use super::messages::{Messages, Place};
+use super::messages::{EventContext, Messages};
 use super::usage::Usage;
 use crate::protocol::Payload;
 
-/// Applies an event of this dialect. Returns how many tokens it contained. Chunks don't name their message; they belong
-/// to the one started last in their namespace.
-pub(super) fn apply(messages: &mut Messages, payload: &Payload<'_>, place: &Place) -> u64 {
+/// Applies an event of the newer protocol. Returns how many tokens it contained. Chunks don't name their message; they
+/// belong to the message that was started last in their namespace.
+pub(super) fn apply(messages: &mut Messages, payload: &Payload<'_>, context: &EventContext) -> u64 {
     let Some(event) = payload.block() else { return 0 };
     if event.event.is("message-start") {
         let known = event.id.some().and_then(|id| messages.find(id));
         let role = Role::of(event.role.some().unwrap_or("ai"));
-        let i = known.unwrap_or_else(|| messages.add(event.id.some(), role, place));
+        let i = known.unwrap_or_else(|| messages.add(event.id.some(), role, context));
         // JavaScript names the node in the namespace.
-        let node = place.ns.last().and_then(|segment| segment.split(':').next());
+        let node = context.ns.last().and_then(|segment| segment.split(':').next());
         let node = node.map(|n| messages.names.get(n));
         if let Some(message) = messages.get_mut(i) {
             message.node = message.node.take().or(node);
-            message.touch(place.seq, place.at);
+            message.touch(context.seq, context.at);
         }
-        messages.growing.insert(place.ns.clone(), i);
+        messages.growing.insert(context.ns.clone(), i);
         return 0;
     }
-    let Some(i) = messages.growing.get(&place.ns).copied() else { return 0 };
+    let Some(i) = messages.growing.get(&context.ns).copied() else { return 0 };
     let Some(message) = messages.get_mut(i).filter(|message| !message.is_whole) else { return 0 };
     let index = event.index.0.unwrap_or_default().to_string();
     let mut tokens = 0;
     match event.event.as_str() {
         "content-block-start" => {
             let mut calls = Vec::new();
-            let content = event.content.map(bits).unwrap_or_default();
-            message.extend(place.seq, |said| calls.extend(content.into_iter().filter_map(|bit| said.add(bit))));
+            let content = event.content.map(pieces).unwrap_or_default();
+            message.extend(context.seq, |target| {
+                calls.extend(content.into_iter().filter_map(|piece| target.push(piece)));
+            });
             for call in calls {
-                // Its pieces go by the number of the block.
-                message.grow_call(&CallBit { index: Some(&index), ..call }, place);
+                // Its chunks refer to the index of the block.
+                message.grow_call(&CallChunk { index: Some(&index), ..call }, context);
             }
         }
         "content-block-delta" => {
             let Some(delta) = event.delta() else { return 0 };
-            message.extend(place.seq, |said| {
-                said.think(&delta.reasoning.0);
-                said.say(&delta.text.0);
+            message.extend(context.seq, |content| {
+                content.push_reasoning(&delta.reasoning.0);
+                content.push_text(&delta.text.0);
             });
             if delta.args.is_some() {
-                message.grow_call(&CallBit { args: delta.args, index: Some(&index), ..CallBit::default() }, place);
+                message
+                    .grow_call(&CallChunk { args: delta.args, index: Some(&index), ..CallChunk::default() }, context);
             }
-            message.note_token(place.at);
+            message.count_token(context.at);
             tokens = 1;
         }
         "content-block-finish" => {
-            let block = event.content.and_then(CallBit::read);
+            let block = event.content.and_then(CallChunk::read);
             let call = message.tool_calls.iter_mut().find(|c| c.index.as_deref() == Some(&*index));
             if let (Some(block), Some(call)) = (block, call) {
-                for (known, told) in [(&mut call.id, &block.id), (&mut call.name, &block.name)] {
-                    if let Some(told) = told {
-                        *known = told.to_string();
+                for (current, new) in [(&mut call.id, &block.id), (&mut call.name, &block.name)] {
+                    if let Some(new) = new {
+                        *current = new.to_string();
                     }
                 }
                 if call.args.is_empty() {
@@ -70,10 +74,10 @@ pub(super) fn apply(messages: &mut Messages, payload: &Payload<'_>, place: &Plac
         }
         _ => return 0,
     }
-    message.touch(place.seq, place.at);
-    messages.join(i);
+    message.touch(context.seq, context.at);
+    messages.link_calls(i);
     if event.event.is("message-finish") {
-        messages.growing.remove(&place.ns);
+        messages.growing.remove(&context.ns);
     }
     tokens
 }

@@ -1,5 +1,5 @@
-//! The content of a message: a text, or a list of blocks. It is read as bits in the model's order; what can't be shown
-//! as text becomes a line that says what it is, and is not kept.
+//! The content of a message: a text or a list of blocks, parsed into pieces in the model's order. A block that can't be
+//! shown as text is replaced by a placeholder line and not kept.
 
 use super::summary::summary;
 use crate::bounded;
@@ -9,37 +9,37 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Characters of an address, or of a name that a server made up, that a line shows.
+/// Maximum length of a URL or a server-defined name in a line, in characters.
 const MAX_NAME: usize = 80;
-/// Characters of the reason why a call can't be made.
+/// Maximum length of the error of an invalid call, in characters.
 const MAX_ERROR: usize = 2000;
-/// Sources that are remembered for one message.
+/// Maximum number of citations kept per message.
 const MAX_CITATIONS: usize = 100;
 
-/// A stretch of what a message says, in the model's order.
+/// A part of a message's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// Bytes of the text.
+    /// A byte range of the text.
     Text(Range<usize>),
-    /// Bytes of the text with which the model declines.
+    /// A byte range of the text: a refusal by the model.
     Refusal(Range<usize>),
-    /// Bytes of the text: a line that stands for what can't be shown.
+    /// A byte range of the text: a placeholder for a block that can't be shown.
     Note {
-        /// The line, without its break.
+        /// The placeholder without its line break.
         range: Range<usize>,
-        /// Bytes that it stands for.
+        /// Size of the replaced block in bytes.
         size: usize,
-        /// The number of the block, by which its pieces find each other.
+        /// The index of the block, which identifies its chunks.
         index: Option<Box<str>>,
     },
-    /// Bytes of the reasoning.
+    /// A byte range of the reasoning.
     Reasoning(Range<usize>),
-    /// A call: its place in the list of calls.
+    /// The index of a tool call.
     Call(usize),
 }
 
 impl Part {
-    /// Returns its bytes of the text.
+    /// Returns its byte range of the text, if it is part of the text.
     pub(super) fn in_text(&mut self) -> Option<&mut Range<usize>> {
         match self {
             Part::Text(range) | Part::Refusal(range) | Part::Note { range, .. } => Some(range),
@@ -47,7 +47,7 @@ impl Part {
         }
     }
 
-    /// Returns its bytes of the reasoning.
+    /// Returns its byte range of the reasoning, if it is part of the reasoning.
     pub(super) fn in_reasoning(&mut self) -> Option<&mut Range<usize>> {
         match self {
             Part::Reasoning(range) => Some(range),
@@ -56,53 +56,53 @@ impl Part {
     }
 }
 
-/// Where something that was said comes from.
+/// A source that a message cites.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Citation {
-    /// The title of the source, if it has one.
+    /// The title; empty if unknown.
     pub title: String,
-    /// Its address, if it has one.
+    /// The URL; empty if unknown.
     pub url: String,
 }
 
-/// A call, or a piece of one.
+/// A tool call, or a chunk of one.
 #[derive(Debug, Clone, Default)]
-pub(super) struct CallBit<'a> {
+pub(super) struct CallChunk<'a> {
     pub id: Option<Cow<'a, str>>,
     pub name: Option<Cow<'a, str>>,
     pub args: Option<&'a RawValue>,
     pub index: Option<&'a str>,
-    /// Why it can't be read, or its beginning.
+    /// Why the call is invalid.
     pub error: Option<Cow<'a, str>>,
 }
 
-impl<'a> CallBit<'a> {
+impl<'a> CallChunk<'a> {
     /// Parses a call; `None` if it is not an object.
-    pub fn read(raw: &'a RawValue) -> Option<CallBit<'a>> {
-        let mut call = CallBit::default();
-        let mut item = None;
+    pub fn read(raw: &'a RawValue) -> Option<CallChunk<'a>> {
+        let mut call = CallChunk::default();
+        let mut block_id = None;
         for (key, raw) in Fields::read(raw.get())?.0 {
             match &*key {
-                "id" => item = said(raw).map(bounded),
-                "call_id" | "tool_call_id" => call.id = said(raw).map(bounded),
-                "name" => call.name = said(raw).map(bounded),
+                "id" => block_id = non_empty_text(raw).map(bounded),
+                "call_id" | "tool_call_id" => call.id = non_empty_text(raw).map(bounded),
+                "name" => call.name = non_empty_text(raw).map(bounded),
                 "args" | "input" | "arguments" => call.args = Some(raw),
                 "index" => call.index = index_of(raw),
-                "error" => call.error = said(raw).map(|error| summary(&error, MAX_ERROR).into()),
+                "error" => call.error = non_empty_text(raw).map(|error| summary(&error, MAX_ERROR).into()),
                 _ => {}
             }
         }
-        call.id = call.id.or(item);
+        call.id = call.id.or(block_id);
         Some(call)
     }
 
-    /// Returns the arguments: a text as it is, anything else as JSON.
+    /// Returns the arguments: a string unchanged, anything else as JSON.
     pub fn args(&self) -> String {
         let Some(raw) = self.args else { return String::new() };
         match text(raw) {
             Some(text) => text.into_owned(),
             None if raw.get() == "null" => String::new(),
-            // Aegra escapes what is not ASCII; people should not have to read that.
+            // Aegra escapes all non-ASCII characters, which makes the arguments hard to read.
             None if raw.get().contains("\\u") => serde_json::from_str::<serde_json::Value>(raw.get())
                 .map_or_else(|_| raw.get().into(), |value| value.to_string()),
             None => raw.get().into(),
@@ -110,96 +110,99 @@ impl<'a> CallBit<'a> {
     }
 }
 
-/// Returns the number of a block, or another value by which its pieces find each other.
+/// Returns the index of a block: a number, or another value that identifies its chunks.
 fn index_of(raw: &RawValue) -> Option<&str> {
     Some(raw.get()).filter(|index| *index != "null" && index.len() <= crate::MAX_NAME)
 }
 
 /// Returns a value as text, if it is a non-empty string.
-fn said(raw: &RawValue) -> Option<Cow<'_, str>> {
+fn non_empty_text(raw: &RawValue) -> Option<Cow<'_, str>> {
     text(raw).filter(|text| !text.is_empty())
 }
 
-/// A part of a content as received.
+/// A piece of a content as received.
 #[derive(Debug)]
-pub(super) enum Bit<'a> {
+pub(super) enum Piece<'a> {
     Text(Cow<'a, str>),
     Reasoning(Cow<'a, str>),
     Refusal(Cow<'a, str>),
     Note { what: String, size: usize, index: Option<&'a str> },
-    Call(CallBit<'a>),
-    Cite(Citation),
+    Call(CallChunk<'a>),
+    Citation(Citation),
 }
 
-/// Reads a content.
-pub(super) fn bits(raw: &RawValue) -> Vec<Bit<'_>> {
-    let mut bits = Vec::new();
+/// Parses a content.
+pub(super) fn pieces(raw: &RawValue) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
     match text(raw) {
-        Some(text) => bits.push(Bit::Text(text)),
-        None if raw.get().starts_with('[') => Items::of(raw).into_iter().for_each(|block| add(block, &mut bits)),
-        None => add(raw, &mut bits),
+        Some(text) => pieces.push(Piece::Text(text)),
+        None if raw.get().starts_with('[') => {
+            Items::of(raw).into_iter().for_each(|block| push_pieces(block, &mut pieces));
+        }
+        None => push_pieces(raw, &mut pieces),
     }
-    bits
+    pieces
 }
 
-fn add<'a>(raw: &'a RawValue, bits: &mut Vec<Bit<'a>>) {
+/// Parses a block.
+fn push_pieces<'a>(raw: &'a RawValue, pieces: &mut Vec<Piece<'a>>) {
     if let Some(text) = text(raw) {
-        return bits.push(Bit::Text(text));
+        return pieces.push(Piece::Text(text));
     }
-    let note = |what: String, index| Bit::Note { what, size: raw.get().len(), index };
+    let note = |what: String, index| Piece::Note { what, size: raw.get().len(), index };
     let Some(Fields(fields)) = Fields::read(raw.get()) else {
         return match raw.get().as_bytes().first() {
             Some(b'n') => {}
-            Some(b'[') => bits.push(note("list".into(), None)),
-            _ => bits.push(Bit::Text(raw.get().into())),
+            Some(b'[') => pieces.push(note("list".into(), None)),
+            _ => pieces.push(Piece::Text(raw.get().into())),
         };
     };
     let field = |name: &str| fields.iter().find(|(key, _)| key == name).map(|(_, raw)| *raw);
-    let words = |name: &str| field(name).and_then(said);
-    let kind = words("type").unwrap_or_default();
+    let string = |name: &str| field(name).and_then(non_empty_text);
+    let kind = string("type").unwrap_or_default();
     let index = field("index").and_then(index_of);
     match &*kind {
         "reasoning" | "thinking" => {
-            bits.extend(["reasoning", "thinking", "text"].iter().find_map(|name| words(name)).map(Bit::Reasoning));
+            pieces.extend(["reasoning", "thinking", "text"].iter().find_map(|name| string(name)).map(Piece::Reasoning));
             for part in field("summary").map(Items::of).unwrap_or_default() {
                 let fields = Fields::read(part.get()).map(|fields| fields.0).unwrap_or_default();
                 let text = fields.into_iter().find(|(key, _)| key == "text");
-                bits.extend(text.and_then(|(_, raw)| said(raw)).map(Bit::Reasoning));
+                pieces.extend(text.and_then(|(_, raw)| non_empty_text(raw)).map(Piece::Reasoning));
             }
         }
-        "refusal" => bits.extend(words("refusal").map(Bit::Refusal)),
-        "image" | "image_url" | "input_image" => bits.push(media("image", &fields, index)),
-        "audio" | "input_audio" => bits.push(media("audio", &fields, index)),
-        "video" => bits.push(media("video", &fields, index)),
-        "file" | "document" | "input_file" | "text-plain" => bits.push(media("file", &fields, index)),
+        "refusal" => pieces.extend(string("refusal").map(Piece::Refusal)),
+        "image" | "image_url" | "input_image" => pieces.push(media("image", &fields, index)),
+        "audio" | "input_audio" => pieces.push(media("audio", &fields, index)),
+        "video" => pieces.push(media("video", &fields, index)),
+        "file" | "document" | "input_file" | "text-plain" => pieces.push(media("file", &fields, index)),
         "tool_call" | "tool_use" | "tool_call_chunk" | "function_call" => {
-            bits.extend(CallBit::read(raw).map(Bit::Call))
+            pieces.extend(CallChunk::read(raw).map(Piece::Call))
         }
-        // Pieces of calls, which lie beside the content as well.
+        // The message also lists these calls outside of its content.
         "input_json_delta" | "invalid_tool_call" => {}
-        _ => match (words("text"), field("text").is_some()) {
-            (Some(text), _) => bits.push(Bit::Text(text)),
+        _ => match (string("text"), field("text").is_some()) {
+            (Some(text), _) => pieces.push(Piece::Text(text)),
             (None, true) => {}
-            // What names no type is what a tool answered.
-            (None, false) if kind.is_empty() => bits.push(Bit::Text(raw.get().into())),
+            // An object without a type is the result of a tool.
+            (None, false) if kind.is_empty() => pieces.push(Piece::Text(raw.get().into())),
             (None, false) => {
-                let name = words("name").map(|name| format!(" {}", summary(&name, MAX_NAME))).unwrap_or_default();
-                bits.push(note(format!("{}{name}", summary(&kind, MAX_NAME)), index));
+                let name = string("name").map(|name| format!(" {}", summary(&name, MAX_NAME))).unwrap_or_default();
+                pieces.push(note(format!("{}{name}", summary(&kind, MAX_NAME)), index));
             }
         },
     }
     for raw in [field("citations"), field("annotations")].into_iter().flatten().flat_map(Items::of) {
-        bits.extend(cite(raw).map(Bit::Cite));
+        pieces.extend(citation(raw).map(Piece::Citation));
     }
 }
 
-/// Returns where something was found.
-fn cite(raw: &RawValue) -> Option<Citation> {
+/// Parses a citation.
+fn citation(raw: &RawValue) -> Option<Citation> {
     let (mut title, mut url) = (None, None);
     for (key, raw) in Fields::read(raw.get())?.0 {
         match &*key {
-            "title" | "document_title" => title = said(raw).or(title),
-            "url" | "source" => url = said(raw).or(url),
+            "title" | "document_title" => title = non_empty_text(raw).or(title),
+            "url" | "source" => url = non_empty_text(raw).or(url),
             _ => {}
         }
     }
@@ -207,19 +210,19 @@ fn cite(raw: &RawValue) -> Option<Citation> {
     (title.is_some() || url.is_some()).then(|| Citation { title: short(title), url: short(url) })
 }
 
-/// A picture, a sound, a file: its type, and its size or its address.
-fn media<'a>(kind: &str, fields: &[(Cow<'a, str>, &'a RawValue)], index: Option<&'a str>) -> Bit<'a> {
-    let (mut what, mut size) = (Media::default(), 0);
-    what.read(fields, &mut size);
+/// Returns the placeholder for an image, audio, video or file: its type, and its size or its URL.
+fn media<'a>(kind: &str, fields: &[(Cow<'a, str>, &'a RawValue)], index: Option<&'a str>) -> Piece<'a> {
+    let (mut media, mut size) = (Media::default(), 0);
+    media.read(fields, &mut size);
     for (key, raw) in fields {
         if matches!(&**key, "source" | "image_url" | "input_audio" | "audio" | "file" | "input_image")
             && let Some(Fields(inner)) = Fields::read(raw.get())
         {
-            what.read(&inner, &mut size);
+            media.read(&inner, &mut size);
         }
     }
-    let words = [Some(kind.to_string()), what.mime, what.name, what.url];
-    Bit::Note { what: words.into_iter().flatten().collect::<Vec<_>>().join(" "), size, index }
+    let labels = [Some(kind.to_string()), media.mime, media.name, media.url];
+    Piece::Note { what: labels.into_iter().flatten().collect::<Vec<_>>().join(" "), size, index }
 }
 
 #[derive(Default)]
@@ -232,7 +235,7 @@ struct Media {
 impl Media {
     fn read(&mut self, fields: &[(Cow<'_, str>, &RawValue)], size: &mut usize) {
         for (key, raw) in fields {
-            let Some(value) = said(raw) else { continue };
+            let Some(value) = non_empty_text(raw) else { continue };
             match &**key {
                 "mime_type" | "media_type" | "format" => self.mime = Some(summary(&value, MAX_NAME)),
                 "filename" | "title" | "file_id" => self.name = Some(summary(&value, MAX_NAME)),
@@ -252,18 +255,18 @@ impl Media {
     }
 }
 
-/// What a message says, as it is put together.
+/// The content of a message while it is built.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct Content {
     pub text: String,
     pub reasoning: String,
     pub parts: Vec<Part>,
     pub citations: Vec<Citation>,
 }
 
-impl Said {
-    /// Adds to the text.
-    pub fn say(&mut self, text: &str) {
+impl Content {
+    /// Appends to the text.
+    pub fn push_text(&mut self, text: &str) {
         let from = self.text.len();
         self.text.push_str(text);
         match self.parts.last_mut() {
@@ -273,8 +276,8 @@ impl Said {
         }
     }
 
-    /// Adds to the text with which the model declines.
-    pub fn refuse(&mut self, text: &str) {
+    /// Appends to the text, as a refusal.
+    pub fn push_refusal(&mut self, text: &str) {
         let from = self.text.len();
         self.text.push_str(text);
         match self.parts.last_mut() {
@@ -284,8 +287,8 @@ impl Said {
         }
     }
 
-    /// Adds to the reasoning.
-    pub fn think(&mut self, text: &str) {
+    /// Appends to the reasoning.
+    pub fn push_reasoning(&mut self, text: &str) {
         let from = self.reasoning.len();
         self.reasoning.push_str(text);
         match self.parts.last_mut() {
@@ -295,8 +298,8 @@ impl Said {
         }
     }
 
-    /// Adds a line for what can't be shown. Pieces of one block share a line.
-    pub fn note(&mut self, what: &str, size: usize, index: Option<&str>) {
+    /// Adds a placeholder for a block that can't be shown. Chunks of one block share a line.
+    pub fn push_note(&mut self, what: &str, size: usize, index: Option<&str>) {
         let mut size = size;
         if let Some(Part::Note { range, size: before, index: known }) = self.parts.last()
             && index.is_some()
@@ -311,27 +314,27 @@ impl Said {
             self.text.push('\n');
         }
         let from = self.text.len();
-        let size_word = if size > 0 { format!(", {}", bytes(size as u64)) } else { String::new() };
-        self.text.push_str(&format!("[{what}{size_word}]\n"));
+        let size_label = if size > 0 { format!(", {}", bytes(size as u64)) } else { String::new() };
+        self.text.push_str(&format!("[{what}{size_label}]\n"));
         self.parts.push(Part::Note { range: from..self.text.len() - 1, size, index: index.map(Into::into) });
     }
 
-    /// Adds a source, once.
-    pub fn cite(&mut self, citation: Citation) {
+    /// Adds a citation, unless the message already has it.
+    pub fn push_citation(&mut self, citation: Citation) {
         if self.citations.len() < MAX_CITATIONS && !self.citations.contains(&citation) {
             self.citations.push(citation);
         }
     }
 
-    /// Adds a bit that is no call; gives a call back.
-    pub fn add<'a>(&mut self, bit: Bit<'a>) -> Option<CallBit<'a>> {
-        match bit {
-            Bit::Text(text) => self.say(&text),
-            Bit::Reasoning(text) => self.think(&text),
-            Bit::Refusal(text) => self.refuse(&text),
-            Bit::Note { what, size, index } => self.note(&what, size, index),
-            Bit::Cite(citation) => self.cite(citation),
-            Bit::Call(call) => return Some(call),
+    /// Adds a piece, or returns it if it is a tool call.
+    pub fn push<'a>(&mut self, piece: Piece<'a>) -> Option<CallChunk<'a>> {
+        match piece {
+            Piece::Text(text) => self.push_text(&text),
+            Piece::Reasoning(text) => self.push_reasoning(&text),
+            Piece::Refusal(text) => self.push_refusal(&text),
+            Piece::Note { what, size, index } => self.push_note(&what, size, index),
+            Piece::Citation(citation) => self.push_citation(citation),
+            Piece::Call(call) => return Some(call),
         }
         None
     }
@@ -341,11 +344,11 @@ impl Said {
 mod tests {
     use super::*;
 
-    fn said_of(json: &str) -> (String, String, usize) {
-        let mut said = Said::default();
+    fn parse(json: &str) -> (String, String, usize) {
+        let mut content = Content::default();
         let raw: &RawValue = serde_json::from_str(json).unwrap();
-        let calls = bits(raw).into_iter().filter_map(|bit| said.add(bit)).count();
-        (said.text, said.reasoning, calls)
+        let calls = pieces(raw).into_iter().filter_map(|piece| content.push(piece)).count();
+        (content.text, content.reasoning, calls)
     }
 
     #[test]
@@ -370,38 +373,40 @@ mod tests {
             (r#"{"type":"server_tool_use","name":"web_search"}"#.into(), "[server_tool_use web_search, 46 B]"),
             (r#"[[1]]"#.into(), "[list, 5 B]"),
         ] {
-            assert_eq!(said_of(&format!("[\"a\",{block},\"b\"]")).0, format!("a\n{line}\nb"), "{block}");
+            assert_eq!(parse(&format!("[\"a\",{block},\"b\"]")).0, format!("a\n{line}\nb"), "{block}");
         }
-        assert_eq!(said_of(r#"[{"city":"Kraków"}]"#).0, r#"{"city":"Kraków"}"#);
-        assert_eq!(said_of("null").0, "");
-        assert_eq!(said_of("7").0, "7");
+        assert_eq!(parse(r#"[{"city":"Kraków"}]"#).0, r#"{"city":"Kraków"}"#);
+        assert_eq!(parse("null").0, "");
+        assert_eq!(parse("7").0, "7");
     }
 
     #[test]
     fn blocks_keep_their_order() {
-        let mut said = Said::default();
+        let mut content = Content::default();
         let json = r#"[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a","citations":[{"url":"https://s","title":"S"}]},
             {"type":"tool_use","id":"1","name":"t","input":{}},{"type":"text","text":"b"},{"type":"refusal","refusal":"no"}]"#;
         let raw: &RawValue = serde_json::from_str(json).unwrap();
-        let calls = bits(raw).into_iter().filter_map(|bit| said.add(bit)).count();
-        assert_eq!((said.text.as_str(), said.reasoning.as_str(), calls), ("abno", "hm", 1));
-        assert_eq!(said.parts, [Part::Reasoning(0..2), Part::Text(0..2), Part::Refusal(2..4)]);
-        assert_eq!(said.citations, [Citation { title: "S".into(), url: "https://s".into() }]);
+        let calls = pieces(raw).into_iter().filter_map(|piece| content.push(piece)).count();
+        assert_eq!((content.text.as_str(), content.reasoning.as_str(), calls), ("abno", "hm", 1));
+        assert_eq!(content.parts, [Part::Reasoning(0..2), Part::Text(0..2), Part::Refusal(2..4)]);
+        assert_eq!(content.citations, [Citation { title: "S".into(), url: "https://s".into() }]);
     }
 
     #[test]
-    fn pieces_of_one_block_share_a_line() {
-        let mut said = Said::default();
-        said.say("a");
+    fn chunks_of_one_block_share_a_line() {
+        let mut content = Content::default();
+        content.push_text("a");
         for _ in 0..3 {
-            said.note("weird", 400, Some("2"));
+            content.push_note("weird", 400, Some("2"));
         }
-        said.note("weird", 1, Some("3"));
-        said.say("b");
-        assert_eq!(said.text, "a\n[weird, 1.2 kB]\n[weird, 1 B]\nb");
-        for part in &said.parts {
+        content.push_note("weird", 1, Some("3"));
+        content.push_text("b");
+        assert_eq!(content.text, "a\n[weird, 1.2 kB]\n[weird, 1 B]\nb");
+        for part in &content.parts {
             if let Part::Note { range, .. } = part {
-                assert!(said.text[range.clone()].starts_with("[weird") && said.text[range.clone()].ends_with(']'));
+                assert!(
+                    content.text[range.clone()].starts_with("[weird") && content.text[range.clone()].ends_with(']')
+                );
             }
         }
     }

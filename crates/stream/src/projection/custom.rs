@@ -1,28 +1,28 @@
-//! Custom events: `custom`, the newer dialect's `custom:<name>` channels, feedback, and everything that no other view
+//! Custom events: `custom`, the newer protocol's `custom:<name>` channels, feedback, and everything that no other view
 //! shows. Stores only positions; rows are rendered from the events.
 
 use super::rows::{Rows, Weigh, namespace_weight};
-use crate::json::peek::Peek;
+use crate::json::scan::Peek;
 use crate::protocol::Payload;
 use crate::{Namespace, Seq};
 use jiff::Timestamp;
 use std::sync::Arc;
 
 const MAX_ROWS: usize = 200_000;
-/// Bytes in which a progress is looked for: who reports one says little else.
-const SMALL: usize = 2_048;
+/// Maximum size in bytes of an event that is searched for progress. Progress reports are small.
+const MAX_PROGRESS_BYTES: usize = 2_048;
 
 /// A progress report.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Progress {
-    /// A part of the whole, from 0 to 1.
+    /// A fraction from 0 to 1.
     Part(f64),
-    /// So many of so many.
+    /// A count and its total.
     Count(u64, u64),
 }
 
 impl Progress {
-    /// Returns the part of the whole, from 0 to 1.
+    /// Returns the fraction from 0 to 1.
     pub fn part(self) -> f64 {
         match self {
             Progress::Part(part) => part,
@@ -30,10 +30,10 @@ impl Progress {
         }
     }
 
-    /// Reads one where nothing else can be meant: a `progress` with a decimal point from 0 to 1, a `percent`, or a count
-    /// beside its `total`.
+    /// Parses progress if it is unambiguous: a `progress` from 0 to 1 with a decimal point, a `percent`, or a count
+    /// with its `total`.
     pub fn of(json: Peek<'_>) -> Option<Progress> {
-        if !json.is_object() || !json.is_whole() || json.text().len() > SMALL {
+        if !json.is_object() || !json.is_whole() || json.text().len() > MAX_PROGRESS_BYTES {
             return None;
         }
         let [progress, percent, percentage, total, done, current, completed] =
@@ -50,16 +50,15 @@ impl Progress {
     }
 }
 
-/// One thing that was said.
+/// A custom event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CustomRow {
-    /// The event.
     pub seq: Seq,
     /// When it was sent, if known.
     pub at: Option<Timestamp>,
     /// The subgraph that emitted it, if known.
     pub ns: Namespace,
-    /// The channel's name, or the event's where it is none of ours; empty for plain `custom`.
+    /// The name of the channel, or of the event if it is unknown; empty for plain `custom`.
     pub name: Arc<str>,
     /// Its progress, if it contains one.
     pub progress: Option<Progress>,
@@ -103,7 +102,7 @@ impl Custom {
             name => name.strip_prefix("custom:").unwrap_or(name),
         };
         let name = self.names.get(name);
-        let progress = Progress::of(Peek::head(payload.json.unwrap_or_default(), SMALL));
+        let progress = Progress::of(Peek::head(payload.json.unwrap_or_default(), MAX_PROGRESS_BYTES));
         let (seq, at, ns) = (payload.event.seq, payload.event.time(), payload.ns.clone());
         self.rows.push(CustomRow { seq, at, ns, name, progress });
     }
@@ -116,7 +115,7 @@ mod tests {
     use crate::Event;
 
     #[test]
-    fn progress_only_where_nothing_else_can_be_meant() {
+    fn only_unambiguous_progress_is_parsed() {
         let of = |json: &str| Progress::of(Peek::head(json, 9_999));
         assert_eq!(of(r#"{"where":"sub_a","progress":0.5}"#), Some(Progress::Part(0.5)));
         assert_eq!(of(r#"{"percent":45}"#), Some(Progress::Part(0.45)));
@@ -137,7 +136,7 @@ mod tests {
         ] {
             assert_eq!(of(other), None, "{other}");
         }
-        assert_eq!(of(&format!(r#"{{"percent":45,"text":"{}"}}"#, "x".repeat(SMALL))), None);
+        assert_eq!(of(&format!(r#"{{"percent":45,"text":"{}"}}"#, "x".repeat(MAX_PROGRESS_BYTES))), None);
     }
 
     #[test]

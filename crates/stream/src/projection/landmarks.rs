@@ -1,13 +1,13 @@
 //! The positions of runs, steps and failures in an event log.
 
-use super::facets;
+use super::event_attrs;
 use super::rows::{Rows, Weigh};
 use crate::protocol::Payload;
 use crate::{Item, Names, Record, Seq};
 use std::sync::Arc;
 
 const MAX_MARKS: usize = 100_000;
-/// Bytes at the start of a debug event in which its type stands.
+/// The type of a debug event is within this many bytes of its start.
 const HEAD: usize = 300;
 
 impl Weigh for (Seq, Option<Arc<str>>) {
@@ -19,11 +19,11 @@ impl Weigh for (Seq, Option<Arc<str>>) {
 /// The landmarks of an event log.
 #[derive(Debug, Clone)]
 pub struct Landmarks {
-    /// From which event on which run was going on; none between two runs.
+    /// The active run from each of these events on; `None` between two runs.
     runs: Rows<(Seq, Option<Arc<str>>)>,
     steps: Rows<Seq>,
     errors: Rows<Seq>,
-    /// The best source of steps that the run has shown so far: the others tell of the same ones.
+    /// The best source of steps in this run so far. Other sources report the same steps.
     best: Source,
     /// Whether tasks of the current step have started and none has ended yet.
     is_beginning: bool,
@@ -31,7 +31,7 @@ pub struct Landmarks {
     names: Names,
 }
 
-/// The sources of steps, the better ones last.
+/// The source of steps, best last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     None,
@@ -64,13 +64,13 @@ impl Landmarks {
         &mut self.runs
     }
 
-    /// Returns the run that an event belongs to. A thread's stream only names it when a run starts or finishes.
+    /// Returns the run that an event belongs to. A thread's stream only names its run when the run starts and finishes.
     pub fn run_at(&self, seq: Seq) -> Option<&Arc<str>> {
         let known = self.runs.partition_point(|(from, _)| *from <= seq);
         self.runs[..known].last().and_then(|(_, run)| run.as_ref())
     }
 
-    /// Returns the events with which a step of the graph itself ended or began, whichever the modes of the run tell.
+    /// Returns the events that start or end a step of the root graph, depending on the modes of the run.
     pub fn steps(&self) -> &[Seq] {
         &self.steps
     }
@@ -85,7 +85,7 @@ impl Landmarks {
         if payload.name == "metadata" {
             self.metadata(payload);
         }
-        if facets::is_failure(payload) {
+        if event_attrs::is_failure(payload) {
             self.errors.push(self.seq);
         }
         if payload.is_root() {
@@ -100,7 +100,7 @@ impl Landmarks {
             _ => None,
         };
         if let Some(run) = run {
-            self.enter(self.seq.next(), Some(run));
+            self.set_run(self.seq.next(), Some(run));
         }
     }
 
@@ -109,18 +109,19 @@ impl Landmarks {
         let Some(run) = metadata.run_id.some() else { return };
         // A new attempt starts its steps again.
         (self.best, self.is_beginning) = (Source::None, false);
-        self.enter(self.seq, Some(run));
+        self.set_run(self.seq, Some(run));
         if metadata.is_done() {
-            self.enter(self.seq.next(), None);
+            self.set_run(self.seq.next(), None);
         }
     }
 
-    fn enter(&mut self, from: Seq, run: Option<&str>) {
+    /// Sets the active run from an event on.
+    fn set_run(&mut self, from: Seq, run: Option<&str>) {
         if self.runs.last().map(|(_, run)| run.as_deref()) == Some(run) {
             return;
         }
         let run = run.map(|run| self.names.get(run));
-        // A run that is done and the next one that begins may meet in one place.
+        // One run may end and the next one start at the same event.
         match self.runs.last_mut() {
             Some(last) if last.0 == from => last.1 = run,
             _ => self.runs.push((from, run)),
@@ -129,19 +130,19 @@ impl Landmarks {
 
     fn step(&mut self, payload: &Payload<'_>) {
         let data = payload.json.unwrap_or_default().as_bytes();
-        let said = |text: &str, within: usize| {
+        let contains = |text: &str, within: usize| {
             memchr::memmem::find(&data[..data.len().min(within)], text.as_bytes()).is_some()
         };
         let source = match payload.name {
             "checkpoints" => Source::Checkpoints,
-            "debug" if said(r#""type":"checkpoint""#, HEAD) || said(r#""type": "checkpoint""#, HEAD) => {
+            "debug" if contains(r#""type":"checkpoint""#, HEAD) || contains(r#""type": "checkpoint""#, HEAD) => {
                 Source::Checkpoints
             }
             "values" => Source::Values,
             "tasks" => {
-                let begins = said(r#""triggers""#, data.len()) && !said(r#""result""#, data.len());
-                let goes_on = std::mem::replace(&mut self.is_beginning, begins);
-                if goes_on || !begins {
+                let is_start = contains(r#""triggers""#, data.len()) && !contains(r#""result""#, data.len());
+                let is_same_step = std::mem::replace(&mut self.is_beginning, is_start);
+                if is_same_step || !is_start {
                     return;
                 }
                 Source::Tasks
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_come_from_the_best_source_only() {
+    fn steps_use_only_the_best_source() {
         let start = r#"{"id":"1","name":"a","input":{},"triggers":["x"]}"#;
         let end = r#"{"id":"1","name":"a","error":null,"result":{},"interrupts":[]}"#;
         let both = landmarks(&[
@@ -237,14 +238,14 @@ mod tests {
     #[test]
     fn failures_of_every_mode_are_found() {
         let task = |error: &str| format!(r#"{{"id":"1","name":"a","error":{error},"result":{{}}}}"#);
-        let (well, failed) = (task("null"), task("\"boom\""));
+        let (succeeded, failed) = (task("null"), task("\"boom\""));
         let debug = format!(r#"{{"step":1,"type":"task_result","payload":{failed}}}"#);
         let found = landmarks(&[
-            ("tasks", "", &well),
+            ("tasks", "", &succeeded),
             ("tasks", "sub:1", &failed),
             ("debug", "", &debug),
             ("error", "", r#"{"error":"ValueError","message":"boom"}"#),
-            ("custom", "", r#"{"error":"mine, not the graph's"}"#),
+            ("custom", "", r#"{"error":"not an error of the graph"}"#),
             ("values", "", ""),
             ("messages", "", r#"[{"type":"tool","status":"error","content":"no","id":"t"},{}]"#),
             ("messages", "", r#"[{"type":"ai","content":"\"status\":\"error\""},{}]"#),

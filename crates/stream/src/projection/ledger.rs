@@ -12,7 +12,7 @@ use std::time::Duration;
 const MAX_CONNECTIONS: usize = 4096;
 const MAX_GAPS: usize = 1024;
 /// Maximum length of a gap's reason, in bytes.
-const MAX_WHY: usize = 1000;
+const MAX_REASON: usize = 1000;
 /// Maximum number of event names counted separately.
 const MAX_NAMES: usize = 64;
 /// A pause is long if it exceeds this duration and this many usual pauses.
@@ -20,12 +20,12 @@ const LONG_PAUSE: Duration = Duration::from_secs(10);
 const USUAL_PAUSES: u32 = 5;
 /// A connection is silent after this many missing heartbeats, within these bounds. Shorter than the timeout in
 /// `source/watchdog.rs`, after which the source reconnects.
-const BEATS: u32 = 2;
-const SHORTEST_BEAT: Duration = Duration::from_secs(1);
-const SHORTEST_SILENCE: Duration = Duration::from_secs(4);
-const LONGEST_SILENCE: Duration = Duration::from_secs(20);
+const MISSED_HEARTBEATS: u32 = 2;
+const MIN_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
+const MIN_SILENCE: Duration = Duration::from_secs(4);
+const MAX_SILENCE: Duration = Duration::from_secs(20);
 /// Time window of the event rate, in seconds.
-const WINDOW: i64 = 5;
+const RATE_WINDOW: i64 = 5;
 
 /// Returns whether a connection resumed after this id receives all events. No event has one of these ids.
 pub fn is_start(id: &str) -> bool {
@@ -38,7 +38,7 @@ pub struct Connection {
     pub conn: u32,
     /// HTTP status.
     pub status: u16,
-    /// The id that it resumed after.
+    /// The event id that it resumed after.
     pub resumed_after: Option<String>,
     pub opened: Timestamp,
     pub closed: Option<Timestamp>,
@@ -54,7 +54,7 @@ pub struct NameSums {
     pub events: u64,
     /// Total payload size in bytes.
     pub bytes: u64,
-    /// Position of the newest one.
+    /// Position of the newest of these events.
     pub last_seq: Seq,
     /// When it arrived live, or was sent if it was replayed, if known.
     pub last_at: Option<Timestamp>,
@@ -63,6 +63,7 @@ pub struct NameSums {
 /// The liveness of a connection, judged by its last event and last heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pulse {
+    /// No pause is longer than usual.
     Even,
     /// No event for longer than usual, but heartbeats arrive: the run is working, or hanging, on the server.
     Quiet(Duration),
@@ -78,7 +79,6 @@ pub struct PossibleGap {
     pub at: Timestamp,
     /// Position of the event before it; 0 before the first.
     pub after: Seq,
-    /// Why, in words.
     pub why: Arc<str>,
 }
 
@@ -95,7 +95,7 @@ impl Weigh for PossibleGap {
     }
 }
 
-/// The totals of an event log.
+/// The delivery statistics of an event log.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     pub received: u64,
@@ -129,8 +129,9 @@ pub struct Ledger {
     others: NameSums,
     /// The usual pause between two events: a moving average.
     pause: Duration,
-    last_beat: Option<Timestamp>,
+    last_heartbeat: Option<Timestamp>,
     rhythm: Option<Duration>,
+    /// The most recent seconds (Unix time) with events, each with the number of live events.
     seconds: VecDeque<(i64, u32)>,
     newest_id: Option<IdKey>,
 }
@@ -158,7 +159,7 @@ impl Default for Ledger {
             names: Vec::new(),
             others: NameSums { name: "others".into(), events: 0, bytes: 0, last_seq: Seq::START, last_at: None },
             pause: Duration::ZERO,
-            last_beat: None,
+            last_heartbeat: None,
             rhythm: None,
             seconds: VecDeque::new(),
             newest_id: None,
@@ -182,7 +183,7 @@ impl Ledger {
         self.names.iter().chain(Some(&self.others).filter(|others| others.events > 0))
     }
 
-    /// Returns the heartbeat interval, once two were received on one connection.
+    /// Returns the heartbeat interval, once two heartbeats were received on one connection.
     pub fn rhythm(&self) -> Option<Duration> {
         self.rhythm
     }
@@ -190,7 +191,7 @@ impl Ledger {
     /// Returns the liveness of the open connection.
     pub fn pulse(&self, now: Timestamp) -> Pulse {
         let since = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
-        let silence = self.rhythm.map(|rhythm| (rhythm * BEATS).clamp(SHORTEST_SILENCE, LONGEST_SILENCE));
+        let silence = self.rhythm.map(|rhythm| (rhythm * MISSED_HEARTBEATS).clamp(MIN_SILENCE, MAX_SILENCE));
         if let (Some(alive), Some(silence)) = (self.last_alive_at.map(since), silence)
             && alive > silence
         {
@@ -210,11 +211,11 @@ impl Ledger {
     /// Returns the event rate per second over the last few whole seconds before a time.
     pub fn rate(&self, now: Timestamp) -> f64 {
         let now = now.as_second();
-        let recent = self.seconds.iter().filter(|(second, _)| (now - WINDOW..now).contains(second));
+        let recent = self.seconds.iter().filter(|(second, _)| (now - RATE_WINDOW..now).contains(second));
         let count: u32 = recent.map(|(_, count)| count).sum();
         // Don't underestimate the rate of a stream that is younger than the window.
         let first = self.seconds.front().map_or(now, |(second, _)| *second);
-        f64::from(count) / (now - first).clamp(1, WINDOW) as f64
+        f64::from(count) / (now - first).clamp(1, RATE_WINDOW) as f64
     }
 
     /// Returns the seconds from a time (the start of the run) to the first token.
@@ -222,7 +223,7 @@ impl Ledger {
         Some(self.first_token_at?.duration_since(start).as_secs_f64())
     }
 
-    pub(super) fn tokens(&mut self, at: Option<Timestamp>, tokens: u64) {
+    pub(super) fn add_tokens(&mut self, at: Option<Timestamp>, tokens: u64) {
         if tokens > 0 {
             self.tokens += tokens;
             self.first_token_at = self.first_token_at.or(at);
@@ -231,10 +232,10 @@ impl Ledger {
 
     pub(super) fn apply(&mut self, item: &Item) {
         match item {
-            Item::Record(Record::Event(event)) => self.event(event),
+            Item::Record(Record::Event(event)) => self.apply_event(event),
             Item::Record(Record::Open { at, conn, status, resumed_after }) => {
-                self.alive(*at);
-                self.last_beat = None;
+                self.note_alive(*at);
+                self.last_heartbeat = None;
                 self.connections.push(Connection {
                     conn: *conn,
                     status: *status,
@@ -253,7 +254,7 @@ impl Ledger {
             }
             Item::Record(Record::Gap { at, why }) => {
                 self.gaps += 1;
-                let why = text::head(why, MAX_WHY).into();
+                let why = text::head(why, MAX_REASON).into();
                 self.possible_gaps.push(PossibleGap { at: *at, after: self.last_seq, why });
             }
             Item::Record(Record::End(end)) => {
@@ -262,16 +263,16 @@ impl Ledger {
             }
             Item::Heartbeat { at } => {
                 self.heartbeats += 1;
-                self.alive(*at);
+                self.note_alive(*at);
                 // Use the longest interval. Several heartbeats may be read at once after a busy period, and a thread's
                 // stream consists of several connections.
                 let interval =
-                    self.last_beat.replace(*at).and_then(|last| Duration::try_from(at.duration_since(last)).ok());
-                self.rhythm = self.rhythm.max(interval.filter(|interval| *interval >= SHORTEST_BEAT));
+                    self.last_heartbeat.replace(*at).and_then(|last| Duration::try_from(at.duration_since(last)).ok());
+                self.rhythm = self.rhythm.max(interval.filter(|interval| *interval >= MIN_HEARTBEAT_INTERVAL));
             }
             Item::Repeated { at, events } => {
                 self.duplicates += events;
-                self.alive(*at);
+                self.note_alive(*at);
             }
             Item::Record(Record::Tape(_) | Record::Run(_))
             | Item::Connecting { .. }
@@ -285,14 +286,14 @@ impl Ledger {
         }
     }
 
-    fn alive(&mut self, at: Timestamp) {
+    fn note_alive(&mut self, at: Timestamp) {
         self.last_alive_at = self.last_alive_at.max(Some(at));
     }
 
     fn sums_of(&mut self, name: &Arc<str>) -> &mut NameSums {
         // Names are few and interned, so this is usually one pointer comparison.
-        let is_it = |sums: &NameSums| Arc::ptr_eq(&sums.name, name) || sums.name == *name;
-        match self.names.iter().position(is_it) {
+        let matches = |sums: &NameSums| Arc::ptr_eq(&sums.name, name) || sums.name == *name;
+        match self.names.iter().position(matches) {
             Some(i) => &mut self.names[i],
             None if self.names.len() >= MAX_NAMES => &mut self.others,
             None => {
@@ -304,7 +305,7 @@ impl Ledger {
         }
     }
 
-    fn event(&mut self, event: &Event) {
+    fn apply_event(&mut self, event: &Event) {
         self.received += 1;
         self.last_seq = event.seq;
         self.bytes += event.data.size();
@@ -326,7 +327,7 @@ impl Ledger {
         sums.events += 1;
         sums.bytes += size;
         (sums.last_seq, sums.last_at) = (event.seq, seen);
-        self.alive(event.at);
+        self.note_alive(event.at);
         if let Some(connection) = self.connections.last_mut() {
             connection.events += 1;
         }
@@ -345,7 +346,7 @@ impl Ledger {
             Some((last, count)) if *last == second => *count += 1,
             _ => self.seconds.push_back((second, 1)),
         }
-        while self.seconds.len() > WINDOW as usize + 2 {
+        while self.seconds.len() > RATE_WINDOW as usize + 2 {
             self.seconds.pop_front();
         }
     }
@@ -404,29 +405,32 @@ mod tests {
         let now = |s| Timestamp::from_second(s).unwrap();
         let seconds = Duration::from_secs;
         let opened = Item::Record(Record::Open { at: now(0), conn: 1, status: 200, resumed_after: None });
-        let mut mute = Ledger::default();
-        assert_eq!(mute.pulse(now(500)), Pulse::Even);
-        mute.apply(&opened);
-        assert_eq!((mute.pulse(now(10)), mute.pulse(now(45))), (Pulse::Even, Pulse::Unheard(seconds(45))));
-        let mut beating = Ledger::default();
-        beating.apply(&opened);
-        beating.apply(&event(1, "1-0"));
-        for beat in 1..9 {
-            beating.apply(&Item::Heartbeat { at: now(beat * 5) });
-        }
-        assert_eq!((beating.rhythm(), beating.pulse(now(43))), (Some(seconds(5)), Pulse::Quiet(seconds(42))));
+        let mut no_heartbeats = Ledger::default();
+        assert_eq!(no_heartbeats.pulse(now(500)), Pulse::Even);
+        no_heartbeats.apply(&opened);
         assert_eq!(
-            (beating.pulse(now(50)), beating.pulse(now(51))),
+            (no_heartbeats.pulse(now(10)), no_heartbeats.pulse(now(45))),
+            (Pulse::Even, Pulse::Unheard(seconds(45)))
+        );
+        let mut heartbeats = Ledger::default();
+        heartbeats.apply(&opened);
+        heartbeats.apply(&event(1, "1-0"));
+        for n in 1..9 {
+            heartbeats.apply(&Item::Heartbeat { at: now(n * 5) });
+        }
+        assert_eq!((heartbeats.rhythm(), heartbeats.pulse(now(43))), (Some(seconds(5)), Pulse::Quiet(seconds(42))));
+        assert_eq!(
+            (heartbeats.pulse(now(50)), heartbeats.pulse(now(51))),
             (Pulse::Quiet(seconds(49)), Pulse::Silent(seconds(11)))
         );
-        // Simultaneous heartbeats of a stream's two connections are not an interval.
-        let mut twice = Ledger::default();
-        twice.apply(&opened);
-        twice.apply(&event(1, "1-0"));
+        // Two simultaneous heartbeats, from the two connections of a stream, don't count as an interval.
+        let mut simultaneous = Ledger::default();
+        simultaneous.apply(&opened);
+        simultaneous.apply(&event(1, "1-0"));
         for at in [now(5), now(5) + jiff::SignedDuration::from_millis(20)] {
-            twice.apply(&Item::Heartbeat { at });
+            simultaneous.apply(&Item::Heartbeat { at });
         }
-        assert_eq!((twice.rhythm(), twice.pulse(now(12))), (None, Pulse::Quiet(seconds(11))));
+        assert_eq!((simultaneous.rhythm(), simultaneous.pulse(now(12))), (None, Pulse::Quiet(seconds(11))));
         // A stream with one event per minute is not quiet after ten seconds.
         let mut slow = Ledger::default();
         for minute in 0..40 {

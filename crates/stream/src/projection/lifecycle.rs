@@ -14,26 +14,26 @@ use std::sync::Arc;
 
 const MAX_ROWS: usize = 50_000;
 const MAX_INTERRUPTS: usize = 4096;
-const SUMMARY: usize = 120;
+const MAX_SUMMARY: usize = 120;
 
 /// The kind of a lifecycle row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LifecycleKind {
-    /// A run began.
+    /// A run started.
     RunStart,
-    /// A run is over; how it ended is not said.
+    /// A run ended; its outcome is not reported.
     RunDone,
-    /// A run is over: the graph asked something.
+    /// A run ended at an interrupt.
     RunInterrupted,
-    /// The server tries a run again.
+    /// The server retried a run.
     Attempt,
-    /// A node's task began.
+    /// A node's task started.
     TaskStart,
-    /// A node's task is done.
+    /// A node's task finished.
     TaskDone,
-    /// A node's task stopped to ask something.
+    /// A node's task stopped at an interrupt.
     TaskInterrupted,
-    /// The graph asks something.
+    /// The graph was interrupted.
     Interrupt,
     /// A run, a task or the source itself failed.
     Error,
@@ -41,7 +41,7 @@ pub enum LifecycleKind {
     Connection,
     /// Waiting to reconnect.
     Retry,
-    /// Something may be missing.
+    /// Events may be missing.
     Gap,
     /// The end of the stream.
     End,
@@ -53,13 +53,11 @@ pub struct LifecycleRow {
     pub seq: Seq,
     /// When it happened, if known.
     pub at: Option<Timestamp>,
-    /// What kind.
     pub kind: LifecycleKind,
-    /// In words.
     pub text: String,
-    /// The run that it is about.
+    /// The run that it belongs to.
     pub run_id: Option<Arc<str>>,
-    /// The subgraph that it happened in.
+    /// The namespace of the graph that it belongs to.
     pub ns: Namespace,
 }
 
@@ -77,14 +75,14 @@ pub struct Lifecycle {
     seq: Seq,
     run: Option<Arc<str>>,
     attempt: u64,
-    /// Identifiers of the interrupts already reported, because a value may have 50 MB.
-    asked: HashSet<u64>,
-    /// The run asked something.
-    asks: bool,
+    /// Fingerprints of the reported interrupts. Not their values, because a value may have 50 MB.
+    reported: HashSet<u64>,
+    /// Whether the run was interrupted.
+    is_interrupted: bool,
     ns: Namespace,
     names: Names,
-    /// The last connection was closed for other modes.
-    other_modes: bool,
+    /// Whether the last connection was closed to change the modes.
+    modes_changed: bool,
 }
 
 impl Default for Lifecycle {
@@ -94,17 +92,17 @@ impl Default for Lifecycle {
             seq: Seq::START,
             run: None,
             attempt: 0,
-            asked: HashSet::new(),
-            asks: false,
+            reported: HashSet::new(),
+            is_interrupted: false,
             ns: Namespace::default(),
             names: Names::default(),
-            other_modes: false,
+            modes_changed: false,
         }
     }
 }
 
 impl Lifecycle {
-    /// What happened, in order.
+    /// Returns the rows, oldest first.
     pub fn rows(&self) -> &Rows<LifecycleRow> {
         &self.rows
     }
@@ -113,7 +111,7 @@ impl Lifecycle {
         &mut self.rows
     }
 
-    /// Returns the run that the stream is in, or was in last.
+    /// Returns the current run, or the last one.
     pub fn run_id(&self) -> Option<&Arc<str>> {
         self.run.as_ref()
     }
@@ -131,7 +129,6 @@ impl Lifecycle {
                 self.row(at, LifecycleKind::Error, error_text(payload.json.unwrap_or(payload.event.data.text())))
             }
             "updates" | "values" => {
-                // The state of a subgraph repeats what the root says.
                 if let Some(raw) = payload.named_interrupts() {
                     if raw.get() == "[]" && payload.name == "updates" {
                         self.row(at, LifecycleKind::Interrupt, "stopped at a breakpoint before or after a node".into());
@@ -160,7 +157,7 @@ impl Lifecycle {
                     Some(id) => format!(" after {id}"),
                     None => String::new(),
                 };
-                let text = match std::mem::take(&mut self.other_modes) {
+                let text = match std::mem::take(&mut self.modes_changed) {
                     true => format!("modes changed: reopened{from} (connection {conn}, {status})"),
                     false if from.is_empty() => format!("connection {conn} open ({status})"),
                     false => format!("connection {conn} open ({status}),{from}"),
@@ -168,7 +165,7 @@ impl Lifecycle {
                 self.row(Some(*at), Connection, text);
             }
             Item::Record(Record::Close { at, conn, reason }) => {
-                self.other_modes = reason == "modes";
+                self.modes_changed = reason == "modes";
                 self.row(Some(*at), Connection, format!("connection {conn} closed: {reason}"));
             }
             Item::Record(Record::Gap { at, why }) => self.row(Some(*at), Gap, why.clone()),
@@ -205,11 +202,11 @@ impl Lifecycle {
     }
 
     fn row(&mut self, at: Option<Timestamp>, kind: LifecycleKind, text: String) {
-        self.asks |= kind == LifecycleKind::Interrupt;
+        self.is_interrupted |= kind == LifecycleKind::Interrupt;
         self.rows.push(LifecycleRow { seq: self.seq, at, kind, text, run_id: self.run.clone(), ns: self.ns.clone() });
     }
 
-    /// The end of a run that is followed by its record: the events of such runs don't say that it is over.
+    /// Adds the end of a run from its record, because the events of runs that are followed this way don't report it.
     fn run_record(&mut self, run: &RunRecord) {
         let is_over = !matches!(run.status.as_str(), "pending" | "queued" | "running" | "streaming");
         if !is_over || self.attempt == 0 || self.run.as_deref() != Some(&*self.names.get(&run.run_id)) {
@@ -217,7 +214,7 @@ impl Lifecycle {
         }
         self.attempt = 0;
         let shown = short_id(&run.run_id);
-        match std::mem::take(&mut self.asks) {
+        match std::mem::take(&mut self.is_interrupted) {
             true => self.row(run.ended_at, LifecycleKind::RunInterrupted, format!("run {shown} interrupted")),
             false => self.row(run.ended_at, LifecycleKind::RunDone, format!("run {shown} ended")),
         }
@@ -226,24 +223,24 @@ impl Lifecycle {
     fn metadata(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
         let Some(metadata) = payload.metadata() else { return };
         let Some(id) = metadata.run_id.some() else { return };
-        let same = self.run.as_deref() == Some(id) && self.attempt > 0;
+        let is_known = self.run.as_deref() == Some(id) && self.attempt > 0;
         let shown = short_id(id);
         self.run = Some(self.names.get(id));
         if metadata.is_done() {
             self.attempt = 0;
-            match std::mem::take(&mut self.asks) {
+            match std::mem::take(&mut self.is_interrupted) {
                 true => self.row(at, LifecycleKind::RunInterrupted, format!("run {shown} interrupted")),
                 false => self.row(at, LifecycleKind::RunDone, format!("run {shown} ended")),
             }
             return;
         }
         let attempt = metadata.attempt();
-        match (same, attempt) {
-            (true, again) if again <= self.attempt => return,
+        match (is_known, attempt) {
+            (true, attempt) if attempt <= self.attempt => return,
             (false, 1) => self.row(at, LifecycleKind::RunStart, format!("run {shown} started")),
-            (_, again) => self.row(at, LifecycleKind::Attempt, format!("run {shown}, attempt {again}")),
+            (_, attempt) => self.row(at, LifecycleKind::Attempt, format!("run {shown}, attempt {attempt}")),
         }
-        (self.attempt, self.asks) = (attempt, false);
+        (self.attempt, self.is_interrupted) = (attempt, false);
     }
 
     /// Applies a list of interrupts. Returns false if it is empty.
@@ -257,16 +254,16 @@ impl Lifecycle {
         !list.is_empty()
     }
 
-    /// Updates, states and tasks all tell of the same interrupt.
+    /// Applies an interrupt, which updates, states and tasks may all report.
     fn interrupt(&mut self, interrupt: &Interrupt<'_>, at: Option<Timestamp>) {
         let value = interrupt.value.map_or("", RawValue::get);
         let key = interrupt.id.some().unwrap_or(value);
-        self.asks = true;
-        if self.asked.len() >= MAX_INTERRUPTS {
-            self.asked.clear();
+        self.is_interrupted = true;
+        if self.reported.len() >= MAX_INTERRUPTS {
+            self.reported.clear();
         }
-        if self.asked.insert(fingerprint(&[key])) {
-            self.row(at, LifecycleKind::Interrupt, summary(value, SUMMARY));
+        if self.reported.insert(fingerprint(&[key])) {
+            self.row(at, LifecycleKind::Interrupt, summary(value, MAX_SUMMARY));
         }
     }
 
@@ -277,11 +274,11 @@ impl Lifecycle {
             name.push('/');
         }
         name.push_str(task.name.as_str());
-        let asks = task.interrupts.is_some_and(|interrupts| self.interrupts(interrupts, at));
+        let is_interrupted = task.interrupts.is_some_and(|interrupts| self.interrupts(interrupts, at));
         match task.error.filter(|e| e.get() != "null") {
             Some(error) => self.row(at, LifecycleKind::Error, format!("{name}: {}", error_text(error.get()))),
             None if task.triggers.is_some() && task.result.is_none() => self.row(at, LifecycleKind::TaskStart, name),
-            None if asks => self.row(at, LifecycleKind::TaskInterrupted, name),
+            None if is_interrupted => self.row(at, LifecycleKind::TaskInterrupted, name),
             None => self.row(at, LifecycleKind::TaskDone, name),
         }
     }
@@ -297,9 +294,9 @@ impl Lifecycle {
             (_, true) => LifecycleKind::RunDone,
             (_, false) => LifecycleKind::TaskDone,
         };
-        let what = phase.event.as_str();
+        let state = phase.event.as_str();
         let error = phase.error.map(|e| format!(": {}", error_text(e.get()))).unwrap_or_default();
-        let of = if name.is_empty() { String::new() } else { format!("{name} ") };
-        self.row(at, kind, format!("{of}{what}{error}"));
+        let prefix = if name.is_empty() { String::new() } else { format!("{name} ") };
+        self.row(at, kind, format!("{prefix}{state}{error}"));
     }
 }

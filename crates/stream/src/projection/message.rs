@@ -1,6 +1,6 @@
 //! A message of a conversation.
 
-use super::content::{Citation, Part, Said};
+use super::content::{Citation, Content, Part};
 use super::rows::{Weigh, namespace_weight};
 use super::spans::Spans;
 use super::usage::Usage;
@@ -11,10 +11,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Chunks that arrive faster than this came in one burst, for example a replay, so the token rate is unknown.
-pub(super) const SHORTEST: SignedDuration = SignedDuration::from_millis(20);
+/// Minimum time between the first and the last token for a token rate. Faster chunks arrived in one burst, for example
+/// in a replay.
+pub(super) const MIN_TOKEN_TIME: SignedDuration = SignedDuration::from_millis(20);
 
-/// Who speaks.
+/// The role of a message's author.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
     /// The user.
@@ -30,7 +31,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Returns the word shown on screen.
+    /// Returns the label shown on screen.
     pub fn word(&self) -> &str {
         match self {
             Role::Human => "human",
@@ -53,11 +54,12 @@ impl Role {
     }
 }
 
+/// A tool call that a model requested.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolCall {
-    /// Its id, which the tool result refers to.
+    /// The id that the tool result refers to.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
     /// The arguments as received; JSON once they are complete.
     pub args: String,
@@ -65,85 +67,83 @@ pub struct ToolCall {
     pub invalid: Option<String>,
     /// The event with its last chunk.
     pub seq: Seq,
-    /// When its last piece was sent, if known.
+    /// When its last chunk was sent, if known.
     pub at: Option<Timestamp>,
     /// Number of the message with its result, counting evicted ones.
     pub answer: Option<u64>,
     /// The index that identifies its chunks.
     pub(super) index: Option<Box<str>>,
-    /// Bytes that were evicted from the middle of its arguments.
+    /// Number of bytes evicted from the middle of its arguments.
     pub(super) evicted: usize,
 }
 
 /// A message of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// The event that it appeared with.
+    /// The first event that contained it.
     pub first_seq: Seq,
-    /// The event that it last changed with.
+    /// The last event that changed it.
     pub last_seq: Seq,
     /// The server's id.
     pub id: Option<Arc<str>>,
     /// The run that it appeared in, if known.
     pub run_id: Option<Arc<str>>,
-    /// Who speaks.
     pub role: Role,
-    /// The speaker's or the tool's name.
+    /// The name of the author or the tool.
     pub name: Option<Arc<str>>,
     /// The node that wrote it.
     pub node: Option<Arc<str>>,
-    /// The step of the thread's own graph that wrote it.
+    /// The step of the root graph that wrote it.
     pub(super) step: Option<i64>,
-    /// The subgraph that the node lives in.
+    /// The namespace of the node's graph.
     pub ns: Namespace,
     /// The text so far.
     pub text: String,
-    /// The model's reasoning so far, where it shows any.
+    /// The model's reasoning so far.
     pub reasoning: String,
     /// The parts of the message (text, reasoning, calls) in the model's order.
     pub parts: Vec<Part>,
-    /// Sources that were named.
+    /// The sources that it cites.
     pub citations: Vec<Citation>,
     /// The length of the text after each event; see [`Message::text_at`].
     pub spans: Spans,
     /// The same for the reasoning.
     pub thoughts: Spans,
     pub tool_calls: Vec<ToolCall>,
-    /// For a tool's answer: the call that it answers.
+    /// For a tool result: the id of the call.
     pub tool_call_id: Option<String>,
     /// For a tool result: number of the message with its call, counting evicted ones.
     pub asked_by: Option<u64>,
-    /// A tool's answer that is a failure.
+    /// Whether it is the result of a tool that failed.
     pub is_error: bool,
-    /// Its token usage.
     pub usage: Option<Usage>,
     /// Whether it is finished.
     pub complete: bool,
-    /// The event with which it was removed from the state, if it was.
+    /// The event that removed it from the state, if it was removed.
     pub removed_at: Option<Seq>,
-    /// When it started, if known: the server's time, or the time of arrival of a live event.
+    /// When it started, if known: the server's time, or the arrival time of a live event.
     pub started_at: Option<Timestamp>,
     /// When it last changed, if known.
     pub ended_at: Option<Timestamp>,
-    /// When the model was called, if known: the start of its task, else the end of the step before.
+    /// When the model was called, if known: the start of its task, else the end of the previous step.
     pub called_at: Option<Timestamp>,
-    /// When its first and its last token were sent, where it was streamed and that is known.
+    /// When its first and its last token were sent, if it was streamed and these times are known.
     pub token_times: Option<(Timestamp, Timestamp)>,
-    /// Whether it is from the server's state, and the stream has not shown it.
+    /// Whether it was first seen in the server's state, not in the stream.
     pub is_loaded: bool,
     /// Number of chunks with tokens.
     pub chunks: u64,
-    /// Grows with each change.
+    /// Incremented with each change.
     pub rev: u32,
-    /// Incremented when its text was replaced rather than extended.
+    /// Incremented when its text is replaced rather than extended.
     pub rewrites: u32,
-    /// Whether its final form is known. Chunks that still arrive are ignored.
+    /// Whether its final form is known. Later chunks are ignored.
     pub(super) is_whole: bool,
-    /// How it is streamed. JavaScript may stream one message in both ways.
+    /// How it is streamed. JavaScript may stream one message both ways.
     pub(super) dialect: Option<Dialect>,
     /// Its memory size when it was last measured.
     pub(super) weighed: usize,
-    /// Bytes that were evicted from the middle of its text and of its reasoning.
+    /// Number of bytes evicted from the middle of its text and of its reasoning.
     pub(super) evicted: (usize, usize),
 }
 
@@ -154,13 +154,14 @@ impl Weigh for Message {
             let invalid = call.invalid.as_ref().map_or(0, String::len);
             size_of::<ToolCall>() + call.id.len() + call.name.len() + call.args.len() + invalid
         });
-        let citations = self.citations.iter().map(|one| size_of::<Citation>() + one.title.len() + one.url.len());
+        let citations =
+            self.citations.iter().map(|citation| size_of::<Citation>() + citation.title.len() + citation.url.len());
         let parts = self.parts.len() * size_of::<Part>();
-        // Its id is the key of an index, too.
+        // The id is also the key of an index.
         let names = 2 * arc(&self.id) + arc(&self.run_id) + arc(&self.name) + arc(&self.node);
-        let said = self.text.len() + self.reasoning.len() + self.spans.weight() + self.thoughts.weight();
+        let texts = self.text.len() + self.reasoning.len() + self.spans.weight() + self.thoughts.weight();
         size_of::<Message>()
-            + said
+            + texts
             + names
             + namespace_weight(&self.ns)
             + self.tool_call_id.as_ref().map_or(0, String::len)
@@ -170,14 +171,14 @@ impl Weigh for Message {
     }
 }
 
-/// The range cut out of a text, and the note in its place.
+/// The range cut out of a text, and the placeholder for it.
 struct Cut {
-    part: Range<usize>,
+    range: Range<usize>,
     note: String,
 }
 
-/// Evicts the middle of a text that is longer than `max`, so that half of `max` is left: a quarter of that at the beginning.
-/// `evicted` counts the bytes that are gone, in all.
+/// Evicts the middle of a text that is longer than `max` bytes, so that about half of `max` remains: a quarter of it
+/// from the beginning and the rest from the end. `evicted` is the total number of evicted bytes.
 fn cut_middle(text: &mut String, max: usize, evicted: &mut usize) -> Option<Cut> {
     if text.len() <= max {
         return None;
@@ -185,25 +186,25 @@ fn cut_middle(text: &mut String, max: usize, evicted: &mut usize) -> Option<Cut>
     let note = |evicted: usize| format!("\n[{} evicted: over the memory limit]\n", bytes(evicted as u64));
     let from = (0..=max / 8).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let to = (text.len() - max / 8 * 3..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    // The note of the previous cut is at the same place.
+    // The placeholder of the previous cut is part of this cut, but was not part of the text.
     let before = if *evicted > 0 { note(*evicted).len() } else { 0 };
     *evicted += (to - from).saturating_sub(before);
     let note = note(*evicted);
     text.replace_range(from..to, &note);
-    // A string that grew has up to twice the memory that it needs.
+    // A string that grew may have twice the capacity that it needs.
     text.shrink_to(max);
-    Some(Cut { part: from..to, note })
+    Some(Cut { range: from..to, note })
 }
 
-/// Maps the parts of a message whose text was cut: `note` stands for what is gone.
+/// Adjusts the parts of a message to a cut in its text. `note` replaces the cut range and has `note_len` bytes.
 fn cut_parts(
     parts: Vec<Part>,
     cut: &Range<usize>,
-    left: usize,
+    note_len: usize,
     note: Part,
     ranges: impl Fn(&mut Part) -> Option<&mut Range<usize>>,
 ) -> Vec<Part> {
-    let behind = |at: usize| at - (cut.end - cut.start) + left;
+    let shifted = |at: usize| at - (cut.end - cut.start) + note_len;
     let (mut out, mut note) = (Vec::with_capacity(parts.len()), Some(note));
     for mut part in parts {
         let Some(range) = ranges(&mut part).map(|range| range.clone()) else {
@@ -223,7 +224,7 @@ fn cut_parts(
             out.extend(note.take());
         }
         if range.end > cut.end {
-            out.push(with(part, behind(range.start.max(cut.end))..behind(range.end)));
+            out.push(with(part, shifted(range.start.max(cut.end))..shifted(range.end)));
         }
     }
     out.extend(note);
@@ -233,10 +234,10 @@ fn cut_parts(
 /// How the text of a message is streamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// In pieces to append (`messages`).
-    Pieces,
+    /// As chunks to append (`messages`).
+    Chunks,
     /// As the whole text so far (`messages/partial`).
-    TextsSoFar,
+    Accumulated,
 }
 
 impl Message {
@@ -250,7 +251,7 @@ impl Message {
         self.first_seq <= seq && self.removed_at.is_none_or(|removed| removed > seq)
     }
 
-    /// Returns the time to first token, from the model call.
+    /// Returns the time to first token, measured from the model call.
     pub fn time_to_first(&self) -> Option<Duration> {
         let (first, _) = self.token_times?;
         Duration::try_from(first.duration_since(self.called_at?)).ok()
@@ -260,25 +261,25 @@ impl Message {
     /// chunk. `None` if there are too few.
     pub fn tokens_per_second(&self) -> Option<f64> {
         let (first, last) = self.token_times?;
-        let time = Some(last.duration_since(first)).filter(|time| *time >= SHORTEST)?;
+        let time = Some(last.duration_since(first)).filter(|time| *time >= MIN_TOKEN_TIME)?;
         let counted = self.usage.filter(|usage| self.complete && usage.output > 0).map(|usage| usage.output);
-        // The first token is what the time counts from.
+        // The time starts at the first token, so that token doesn't count.
         let tokens = counted.unwrap_or(self.chunks).checked_sub(1).filter(|tokens| *tokens > 0)?;
         Some(tokens as f64 / time.as_secs_f64())
     }
 
     /// Returns the event that delivered a byte of the text.
     pub fn text_seq(&self, at: usize) -> Seq {
-        self.spans.brought(at).unwrap_or(self.first_seq)
+        self.spans.delivered_by(at).unwrap_or(self.first_seq)
     }
 
     /// Returns the event that delivered a byte of the reasoning.
     pub fn thought_seq(&self, at: usize) -> Seq {
-        self.thoughts.brought(at).unwrap_or(self.first_seq)
+        self.thoughts.delivered_by(at).unwrap_or(self.first_seq)
     }
 
-    /// Counts a piece with tokens in it.
-    pub(super) fn note_token(&mut self, at: Option<Timestamp>) {
+    /// Counts a chunk that contains tokens.
+    pub(super) fn count_token(&mut self, at: Option<Timestamp>) {
         self.chunks += 1;
         if let Some(at) = at {
             let (first, _) = self.token_times.unwrap_or((at, at));
@@ -286,21 +287,21 @@ impl Message {
         }
     }
 
-    /// Evicts the middle of each of its texts that is longer than `max`, and marks the place.
+    /// Evicts the middle of each text that is longer than `max` bytes, and leaves a placeholder.
     pub(super) fn evict_middles(&mut self, max: usize) {
         let mut is_cut = false;
-        if let Some(Cut { part, note }) = cut_middle(&mut self.text, max, &mut self.evicted.0) {
+        if let Some(Cut { range, note }) = cut_middle(&mut self.text, max, &mut self.evicted.0) {
             is_cut = true;
-            self.spans.cut(part.clone(), note.len());
-            let line = part.start + 1..part.start + note.len() - 1;
+            self.spans.cut(range.clone(), note.len());
+            let line = range.start + 1..range.start + note.len() - 1;
             let note_part = Part::Note { range: line, size: self.evicted.0, index: None };
-            self.parts = cut_parts(std::mem::take(&mut self.parts), &part, note.len(), note_part, Part::in_text);
+            self.parts = cut_parts(std::mem::take(&mut self.parts), &range, note.len(), note_part, Part::in_text);
         }
-        if let Some(Cut { part, note }) = cut_middle(&mut self.reasoning, max, &mut self.evicted.1) {
+        if let Some(Cut { range, note }) = cut_middle(&mut self.reasoning, max, &mut self.evicted.1) {
             is_cut = true;
-            self.thoughts.cut(part.clone(), note.len());
-            let note_part = Part::Reasoning(part.start..part.start + note.len());
-            self.parts = cut_parts(std::mem::take(&mut self.parts), &part, note.len(), note_part, Part::in_reasoning);
+            self.thoughts.cut(range.clone(), note.len());
+            let note_part = Part::Reasoning(range.start..range.start + note.len());
+            self.parts = cut_parts(std::mem::take(&mut self.parts), &range, note.len(), note_part, Part::in_reasoning);
         }
         for call in &mut self.tool_calls {
             is_cut |= cut_middle(&mut call.args, max, &mut call.evicted).is_some();
@@ -318,53 +319,53 @@ impl Message {
     }
 
     /// Extends the content, attributing everything that the change adds to this event.
-    pub(super) fn extend(&mut self, seq: Seq, change: impl FnOnce(&mut Said)) {
-        let mut said = Said {
+    pub(super) fn extend(&mut self, seq: Seq, change: impl FnOnce(&mut Content)) {
+        let mut content = Content {
             text: std::mem::take(&mut self.text),
             reasoning: std::mem::take(&mut self.reasoning),
             parts: std::mem::take(&mut self.parts),
             citations: std::mem::take(&mut self.citations),
         };
-        let before = (said.text.len(), said.reasoning.len());
-        change(&mut said);
-        Said { text: self.text, reasoning: self.reasoning, parts: self.parts, citations: self.citations } = said;
+        let before = (content.text.len(), content.reasoning.len());
+        change(&mut content);
+        Content { text: self.text, reasoning: self.reasoning, parts: self.parts, citations: self.citations } = content;
         if self.text.len() != before.0 {
-            // A line that stands for a block may have become shorter.
+            // A placeholder may have become shorter.
             if self.text.len() < before.0 {
-                self.spans.clip(self.text.len());
+                self.spans.truncate(self.text.len());
             }
-            self.spans.note(seq, self.text.len());
+            self.spans.record(seq, self.text.len());
         }
         if self.reasoning.len() != before.1 {
-            self.thoughts.note(seq, self.reasoning.len());
+            self.thoughts.record(seq, self.reasoning.len());
         }
     }
 
     /// Replaces the content with a complete version. Returns whether it changed.
-    pub(super) fn replace_said(&mut self, mut said: Said, seq: Seq) -> bool {
-        // Some final forms leave out what was thought.
-        if said.reasoning.is_empty() && !self.reasoning.is_empty() {
-            said.reasoning.clone_from(&self.reasoning);
-            said.parts.insert(0, Part::Reasoning(0..said.reasoning.len()));
+    pub(super) fn replace_content(&mut self, mut content: Content, seq: Seq) -> bool {
+        // Some final forms omit the reasoning.
+        if content.reasoning.is_empty() && !self.reasoning.is_empty() {
+            content.reasoning.clone_from(&self.reasoning);
+            content.parts.insert(0, Part::Reasoning(0..content.reasoning.len()));
         }
         let mut changed = false;
-        if said.reasoning != self.reasoning {
-            self.rewrites += u32::from(!said.reasoning.starts_with(&self.reasoning));
-            self.reasoning = said.reasoning;
+        if content.reasoning != self.reasoning {
+            self.rewrites += u32::from(!content.reasoning.starts_with(&self.reasoning));
+            self.reasoning = content.reasoning;
             self.evicted.1 = 0;
-            self.thoughts.note(seq, self.reasoning.len());
+            self.thoughts.record(seq, self.reasoning.len());
             changed = true;
         }
-        changed |= self.replace(said.text, seq);
-        if said.citations != self.citations && !said.citations.is_empty() {
-            self.citations = said.citations;
+        changed |= self.replace(content.text, seq);
+        if content.citations != self.citations && !content.citations.is_empty() {
+            self.citations = content.citations;
             changed = true;
         }
-        self.parts = said.parts;
+        self.parts = content.parts;
         changed
     }
 
-    /// Replaces the text. What it has in common with the old one was there before.
+    /// Replaces the text. The common beginning remains attributed to its original events.
     pub(super) fn replace(&mut self, text: String, seq: Seq) -> bool {
         if self.text == text {
             return false;
@@ -372,10 +373,10 @@ impl Message {
         self.rewrites += u32::from(!text.starts_with(&self.text));
         let common = self.text.bytes().zip(text.bytes()).take_while(|(a, b)| a == b).count();
         let common = (0..=common).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
-        self.spans.clip(common);
+        self.spans.truncate(common);
         self.text = text;
         self.evicted.0 = 0;
-        self.spans.note(seq, self.text.len());
+        self.spans.record(seq, self.text.len());
         true
     }
 }

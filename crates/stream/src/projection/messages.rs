@@ -1,4 +1,4 @@
-//! The messages of a stream, deduplicated across modes. `assemble` reads events into them.
+//! The messages of a stream, deduplicated across modes. `message_builder` applies events to them.
 
 use super::message::{Message, Role, ToolCall};
 use super::rows::Weigh;
@@ -12,14 +12,14 @@ use std::sync::Arc;
 
 /// Messages kept; the oldest quarter is evicted when there are more.
 const MAX_MESSAGES: usize = 20_000;
-/// Calls of one message that are kept; far more than a model makes.
+/// Maximum number of tool calls kept per message, far more than a model makes.
 pub(super) const MAX_CALLS: usize = 1_000;
 /// Maximum share of a single text in the memory of all messages.
 const TEXT_PART: usize = 8;
 
 /// The event being processed.
 #[derive(Clone)]
-pub(super) struct Place {
+pub(super) struct EventContext {
     pub seq: Seq,
     /// Its time, if known.
     pub at: Option<Timestamp>,
@@ -39,12 +39,12 @@ pub struct Messages {
     index: HashMap<Arc<str>, usize>,
     /// Messages without an id, by their text.
     unnamed: HashMap<u64, Vec<usize>>,
-    /// The messages of the root graph's last state: fingerprints and numbers, including evicted ones. Reading a state
-    /// may evict messages.
+    /// The messages of the root graph's last state: fingerprints, and numbers counting evicted messages. Applying a
+    /// state may evict messages.
     pub(super) last_state: Vec<(u64, u64)>,
-    /// The nodes of messages that were announced but not sent yet (`messages/metadata`).
+    /// The origins of messages that were announced (`messages/metadata`) but not sent yet.
     pub(super) announced: HashMap<Arc<str>, Origin>,
-    /// The growing message of each namespace, for dialects whose chunks have no message id.
+    /// The message being streamed in each namespace, for servers whose chunks have no message id.
     pub(super) growing: HashMap<Namespace, usize>,
     /// The run that the stream is in.
     pub(super) run: Option<Arc<str>>,
@@ -52,8 +52,8 @@ pub struct Messages {
     pub(super) starts: Starts,
     /// The newest call with each id: its message and its index there.
     calls: HashMap<Box<str>, (usize, usize)>,
-    /// Answers to calls that are not known yet.
-    waiting: HashMap<Box<str>, usize>,
+    /// Tool results whose calls are not known yet.
+    unmatched: HashMap<Box<str>, usize>,
     pub(super) names: Names,
     /// Messages touched by the newest event.
     touched: Vec<usize>,
@@ -84,7 +84,7 @@ impl Messages {
         self.evicted
     }
 
-    /// Sets the most bytes that the messages may take. The newest message always stays.
+    /// Sets the maximum memory size of all messages in bytes. The newest message is always kept.
     pub(super) fn limit(&mut self, max_bytes: usize) {
         self.max_bytes = MaxBytes(max_bytes);
     }
@@ -94,13 +94,13 @@ impl Messages {
         self.bytes
     }
 
-    /// Returns the indexes of the messages that the newest event touched; some may occur twice.
+    /// Returns the indexes of the messages that the newest event touched, possibly with duplicates.
     pub(super) fn touched(&self) -> &[usize] {
         &self.touched
     }
 
-    /// Starts processing an event.
-    pub(super) fn forget_touched(&mut self) {
+    /// Prepares for the next event: measures the messages that the last one touched, and applies the memory limits.
+    pub(super) fn start_event(&mut self) {
         let MaxBytes(max_bytes) = self.max_bytes;
         for i in std::mem::take(&mut self.touched) {
             let Some(message) = self.items.get_mut(i) else { continue };
@@ -111,16 +111,16 @@ impl Messages {
         self.fit();
     }
 
-    /// Evicts the oldest messages if all of them take more than they may.
+    /// Evicts the oldest messages if all messages together exceed the memory limit.
     fn fit(&mut self) {
         let MaxBytes(max_bytes) = self.max_bytes;
         if self.bytes > max_bytes {
-            let (mut part, mut left) = (0, self.bytes);
-            while left > max_bytes / 4 * 3 && part + 1 < self.items.len() {
-                left -= self.items[part].weighed;
-                part += 1;
+            let (mut count, mut remaining) = (0, self.bytes);
+            while remaining > max_bytes / 4 * 3 && count + 1 < self.items.len() {
+                remaining -= self.items[count].weighed;
+                count += 1;
             }
-            self.evict(part);
+            self.evict(count);
         }
     }
 
@@ -139,27 +139,27 @@ impl Messages {
         self.items.get(self.find(id)?)
     }
 
-    /// Returns the message with a call's result.
+    /// Returns the message with the result of a call.
     pub fn answer(&self, call: &ToolCall) -> Option<&Message> {
         self.get(call.answer?)
     }
 
-    /// Returns the call that a tool message answers, with its message.
+    /// Returns the call that a tool result belongs to, and the message with the call.
     pub fn asked(&self, answer: &Message) -> Option<(&Message, &ToolCall)> {
-        let asking = self.get(answer.asked_by?)?;
-        let is_it = |call: &&ToolCall| answer.tool_call_id.as_deref() == Some(call.id.as_str());
-        Some((asking, asking.tool_calls.iter().find(is_it)?))
+        let caller = self.get(answer.asked_by?)?;
+        let matches = |call: &&ToolCall| answer.tool_call_id.as_deref() == Some(call.id.as_str());
+        Some((caller, caller.tool_calls.iter().find(matches)?))
     }
 
     /// Links the calls of a message with their results, and a result with its call.
-    pub(super) fn join(&mut self, i: usize) {
+    pub(super) fn link_calls(&mut self, i: usize) {
         let Some(message) = self.items.get(i) else { return };
         if let Some(id) = message.tool_call_id.as_deref().filter(|_| message.asked_by.is_none()) {
-            // Call ids may repeat, for example with scripted models. The newest call without a result is the one.
+            // Use the newest call without a result, because call ids may repeat, for example with scripted models.
             match self.calls.get(id).copied() {
-                Some((asking, at)) if self.is_open(asking, at) => self.pair(asking, at, i),
+                Some((caller, at)) if self.is_unanswered(caller, at) => self.link(caller, at, i),
                 _ => {
-                    self.waiting.insert(id.into(), i);
+                    self.unmatched.insert(id.into(), i);
                 }
             }
             return;
@@ -172,20 +172,20 @@ impl Messages {
             if self.calls.get(&*call.id) != Some(&(i, at)) {
                 self.calls.insert(call.id.as_str().into(), (i, at));
             }
-            if let Some(answer) = self.waiting.remove(&*self.items[i].tool_calls[at].id) {
-                self.pair(i, at, answer);
+            if let Some(answer) = self.unmatched.remove(&*self.items[i].tool_calls[at].id) {
+                self.link(i, at, answer);
             }
         }
     }
 
-    fn is_open(&self, asking: usize, at: usize) -> bool {
-        let call = self.items.get(asking).and_then(|message| message.tool_calls.get(at));
+    fn is_unanswered(&self, caller: usize, at: usize) -> bool {
+        let call = self.items.get(caller).and_then(|message| message.tool_calls.get(at));
         call.is_some_and(|call| call.answer.is_none())
     }
 
-    fn pair(&mut self, asking: usize, at: usize, answer: usize) {
-        let (asked_by, answered_by) = (self.number(asking), self.number(answer));
-        if let Some(call) = self.items.get_mut(asking).and_then(|message| message.tool_calls.get_mut(at)) {
+    fn link(&mut self, caller: usize, at: usize, answer: usize) {
+        let (asked_by, answered_by) = (self.number(caller), self.number(answer));
+        if let Some(call) = self.items.get_mut(caller).and_then(|message| message.tool_calls.get_mut(at)) {
             call.answer = Some(answered_by);
         }
         if let Some(message) = self.items.get_mut(answer) {
@@ -205,13 +205,13 @@ impl Messages {
         self.items.iter_mut().filter(|message| message.ended_at.is_none())
     }
 
-    /// Returns the message with this id, if it is known.
+    /// Returns the index of the message with this id.
     pub(super) fn find(&self, id: &str) -> Option<usize> {
         self.index.get(stem(id)).copied()
     }
 
-    /// A new message.
-    pub(super) fn add(&mut self, id: Option<&str>, role: Role, place: &Place) -> usize {
+    /// Adds a message and returns its index.
+    pub(super) fn add(&mut self, id: Option<&str>, role: Role, context: &EventContext) -> usize {
         if self.items.len() >= MAX_MESSAGES {
             self.evict(MAX_MESSAGES / 4);
         }
@@ -224,15 +224,15 @@ impl Messages {
             self.index.insert(key, i);
         }
         self.items.push(Message {
-            first_seq: place.seq,
-            last_seq: place.seq,
+            first_seq: context.seq,
+            last_seq: context.seq,
             id,
-            run_id: self.run.clone().filter(|_| !place.is_snapshot),
+            run_id: self.run.clone().filter(|_| !context.is_snapshot),
             role,
             name: None,
             node: None,
             step: None,
-            ns: place.ns.clone(),
+            ns: context.ns.clone(),
             text: String::new(),
             reasoning: String::new(),
             parts: Vec::new(),
@@ -246,11 +246,11 @@ impl Messages {
             usage: None,
             complete: false,
             removed_at: None,
-            started_at: place.at,
-            ended_at: place.at,
+            started_at: context.at,
+            ended_at: context.at,
             called_at: None,
             token_times: None,
-            is_loaded: place.is_snapshot,
+            is_loaded: context.is_snapshot,
             chunks: 0,
             rev: 0,
             rewrites: 0,
@@ -265,68 +265,67 @@ impl Messages {
         i
     }
 
-    /// Returns the message without an id that has this text, the `nth` such in its list, because lists may contain
-    /// duplicates.
-    pub(super) fn find_unnamed(&self, says: u64, nth: usize) -> Option<usize> {
-        self.unnamed.get(&says)?.get(nth).copied()
+    /// Returns the `nth` message without an id that has this fingerprint. Lists may contain duplicates.
+    pub(super) fn find_unnamed(&self, fingerprint: u64, nth: usize) -> Option<usize> {
+        self.unnamed.get(&fingerprint)?.get(nth).copied()
     }
 
-    /// Indexes a message without an id by its text.
-    pub(super) fn note_unnamed(&mut self, says: u64, i: usize) {
-        self.unnamed.entry(says).or_default().push(i);
+    /// Indexes a message without an id by its fingerprint.
+    pub(super) fn index_unnamed(&mut self, fingerprint: u64, i: usize) {
+        self.unnamed.entry(fingerprint).or_default().push(i);
     }
 
     /// Marks a message as removed from the state.
-    pub(super) fn remove(&mut self, i: usize, place: &Place) {
+    pub(super) fn remove(&mut self, i: usize, context: &EventContext) {
         if let Some(message) = self.items.get_mut(i)
             && message.removed_at.is_none()
         {
-            message.removed_at = Some(place.seq);
-            message.touch(place.seq, place.at);
+            message.removed_at = Some(context.seq);
+            message.touch(context.seq, context.at);
         }
     }
 
     /// Marks all messages as removed.
-    pub(super) fn remove_all(&mut self, place: &Place) {
+    pub(super) fn remove_all(&mut self, context: &EventContext) {
         for i in 0..self.items.len() {
-            self.remove(i, place);
+            self.remove(i, context);
         }
     }
 
     /// Applies the root graph's current messages. Messages that it no longer contains are marked as removed.
-    pub(super) fn hold(&mut self, state: Vec<(u64, u64)>, place: &Place) {
-        let held = std::mem::replace(&mut self.last_state, state);
+    pub(super) fn set_state(&mut self, state: Vec<(u64, u64)>, context: &EventContext) {
+        let before = std::mem::replace(&mut self.last_state, state);
         // Usually the state has only grown.
-        let grown = held.iter().zip(&self.last_state).take_while(|(a, b)| a.1 == b.1).count();
-        if grown == held.len() {
+        let unchanged = before.iter().zip(&self.last_state).take_while(|(a, b)| a.1 == b.1).count();
+        if unchanged == before.len() {
             return;
         }
         let now: HashSet<u64> = self.last_state.iter().map(|(_, number)| *number).collect();
-        for (_, number) in held.into_iter().skip(grown) {
+        for (_, number) in before.into_iter().skip(unchanged) {
             if !now.contains(&number)
                 && let Some(i) = number.checked_sub(self.evicted)
             {
-                self.remove(i as usize, place);
+                self.remove(i as usize, context);
             }
         }
     }
 
     /// Evicts the oldest messages.
-    fn evict(&mut self, part: usize) {
-        self.bytes -= self.items.drain(..part).map(|message| message.weighed).sum::<usize>();
-        self.evicted += part as u64;
-        let moved = |i: &mut usize| {
-            let stays = *i >= part;
-            *i = i.wrapping_sub(part);
-            stays
+    fn evict(&mut self, count: usize) {
+        self.bytes -= self.items.drain(..count).map(|message| message.weighed).sum::<usize>();
+        self.evicted += count as u64;
+        let shift = |i: &mut usize| {
+            let is_kept = *i >= count;
+            *i = i.wrapping_sub(count);
+            is_kept
         };
-        self.index.retain(|_, i| moved(i));
-        self.growing.retain(|_, i| moved(i));
-        self.touched.retain_mut(moved);
-        self.calls.retain(|_, (i, _)| moved(i));
-        self.waiting.retain(|_, i| moved(i));
+        self.index.retain(|_, i| shift(i));
+        self.growing.retain(|_, i| shift(i));
+        self.touched.retain_mut(shift);
+        self.calls.retain(|_, (i, _)| shift(i));
+        self.unmatched.retain(|_, i| shift(i));
         self.unnamed.retain(|_, list| {
-            list.retain_mut(moved);
+            list.retain_mut(shift);
             !list.is_empty()
         });
     }
@@ -358,15 +357,15 @@ pub(super) fn fingerprint(parts: &[&str]) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::content::{CallBit, Part};
+    use super::super::content::{CallChunk, Part};
     use super::*;
 
-    fn place(seq: u64) -> Place {
-        Place { seq: Seq(seq), at: Some(Timestamp::UNIX_EPOCH), ns: [].into(), is_snapshot: false }
+    fn context(seq: u64) -> EventContext {
+        EventContext { seq: Seq(seq), at: Some(Timestamp::UNIX_EPOCH), ns: [].into(), is_snapshot: false }
     }
 
     #[test]
-    fn only_a_run_s_id_loses_its_suffix() {
+    fn only_run_ids_lose_their_suffix() {
         let run = "lc_run--01a1fbb5-1351-70df-a8e3-d471c3c0cd66";
         assert_eq!(stem(&format!("{run}-0")), run);
         assert_eq!(stem(run), run);
@@ -380,11 +379,11 @@ mod tests {
     #[test]
     fn message_text_as_of_an_event() {
         let mut messages = Messages::default();
-        let place = place(3);
-        let i = messages.add(Some("a"), Role::Ai, &place);
+        let context = context(3);
+        let i = messages.add(Some("a"), Role::Ai, &context);
         let message = messages.get_mut(i).unwrap();
-        message.extend(Seq(3), |said| said.say("Let "));
-        message.extend(Seq(5), |said| said.say("me"));
+        message.extend(Seq(3), |content| content.push_text("Let "));
+        message.extend(Seq(5), |content| content.push_text("me"));
         assert_eq!(
             (message.text_at(Seq(2)), message.text_at(Seq(3)), message.text_at(Seq(4)), message.text_at(Seq(9))),
             ("", "Let ", "Let ", "Let me")
@@ -400,18 +399,18 @@ mod tests {
         messages.limit(MAX_BYTES);
         let part = "x".repeat(MAX_BYTES / 32);
         for seq in 0..100 {
-            messages.forget_touched();
-            let i = messages.add(None, Role::Tool, &place(seq));
-            messages.get_mut(i).unwrap().extend(Seq(seq), |said| said.say(&part));
+            messages.start_event();
+            let i = messages.add(None, Role::Tool, &context(seq));
+            messages.get_mut(i).unwrap().extend(Seq(seq), |content| content.push_text(&part));
         }
         let kept: usize = messages.items().iter().map(|message| message.text.len()).sum();
         assert!((MAX_BYTES / 2..=MAX_BYTES + part.len()).contains(&kept), "{kept}");
         assert_eq!(messages.evicted() + messages.items().len() as u64, 100);
-        // One alone stays.
+        // The newest message is kept even if it exceeds the limit.
         let i = messages.items().len() - 1;
         messages.get_mut(i).unwrap().tool_calls =
             vec![ToolCall { args: "y".repeat(MAX_BYTES / 8), ..ToolCall::default() }; 9];
-        messages.forget_touched();
+        messages.start_event();
         assert_eq!((messages.items().len(), messages.evicted()), (1, 99));
     }
 
@@ -420,41 +419,41 @@ mod tests {
         const MAX: usize = 80_000;
         let mut messages = Messages::default();
         messages.limit(MAX * TEXT_PART);
-        let i = messages.add(Some("a"), Role::Ai, &place(1));
+        let i = messages.add(Some("a"), Role::Ai, &context(1));
         let mut whole = 0;
         for seq in 1..=3000 {
-            messages.forget_touched();
+            messages.start_event();
             let message = messages.get_mut(i).unwrap();
             let piece = format!("é{seq:09} ");
             whole += piece.len();
-            message.extend(Seq(seq), |said| {
-                said.say(&piece);
-                said.think(&piece);
-                said.think(&piece);
+            message.extend(Seq(seq), |content| {
+                content.push_text(&piece);
+                content.push_reasoning(&piece);
+                content.push_reasoning(&piece);
             });
-            message.grow_call(&CallBit { index: Some("0"), ..CallBit::default() }, &place(seq));
+            message.grow_call(&CallChunk { index: Some("0"), ..CallChunk::default() }, &context(seq));
             message.tool_calls[0].args.push_str(&piece.repeat(4));
         }
-        messages.forget_touched();
+        messages.start_event();
         let message = &messages.items()[0];
         let (text, args) = (&message.text, &message.tool_calls[0].args);
-        assert_eq!((message.evicted.0, text.len()), (0, whole), "a text within the limit is whole");
+        assert_eq!((message.evicted.0, text.len()), (0, whole), "a text within the limit is unchanged");
         let note = |text: &str| text.lines().find(|line| line.starts_with('[')).map(str::to_string);
         for (text, evicted, whole) in
             [(args, message.tool_calls[0].evicted, 4 * whole), (&message.reasoning, message.evicted.1, 2 * whole)]
         {
             assert_eq!(text.lines().count(), if evicted > 0 { 3 } else { 1 }, "one note");
             let note = note(text).map_or(0, |note| note.len() + 2);
-            assert_eq!(text.len() - note + evicted, whole, "each byte is there or counted");
+            assert_eq!(text.len() - note + evicted, whole, "each byte is kept or counted");
             assert!(text.len() <= MAX && text.starts_with("é000000001") && text.ends_with("é000003000 "));
         }
         assert!(message.tool_calls[0].evicted > 0);
-        // The text, too, with its parts and with the events that brought them.
+        // Cutting the text also adjusts its parts and the events that delivered them.
         for seq in 3001..=9000 {
-            messages.forget_touched();
-            messages.get_mut(i).unwrap().extend(Seq(seq), |said| said.say(&format!("é{seq:09} ")));
+            messages.start_event();
+            messages.get_mut(i).unwrap().extend(Seq(seq), |content| content.push_text(&format!("é{seq:09} ")));
         }
-        messages.forget_touched();
+        messages.start_event();
         let message = &messages.items()[0];
         assert!(message.text.len() <= MAX && message.evicted.0 > 0 && message.rewrites > 0);
         let shown: String = message
@@ -465,7 +464,7 @@ mod tests {
                 _ => None,
             })
             .collect();
-        assert_eq!(shown, message.text.replace('\n', ""), "the parts hold all of the text");
+        assert_eq!(shown, message.text.replace('\n', ""), "the parts cover the whole text");
         let at = message.text.find("é000009000").unwrap();
         assert_eq!(
             (message.text_seq(at), message.text_seq(2), message.text_at(Seq(1))),
@@ -476,9 +475,9 @@ mod tests {
     #[test]
     fn old_messages_are_evicted() {
         let mut messages = Messages::default();
-        let place = place(1);
+        let context = context(1);
         for i in 0..=MAX_MESSAGES {
-            messages.add(Some(&i.to_string()), Role::Ai, &place);
+            messages.add(Some(&i.to_string()), Role::Ai, &context);
         }
         assert_eq!(messages.evicted(), 5000);
         assert_eq!(messages.items()[messages.find("5000").unwrap()].id.as_deref(), Some("5000"));

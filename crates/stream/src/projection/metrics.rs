@@ -21,20 +21,22 @@ pub use run_numbers::{NodeNumbers, RunNumbers, Work};
 const MAX_RUNS: usize = 1_000;
 /// Maximum number of nodes and models counted separately per run.
 const MAX_NAMES: usize = 256;
-/// Tasks under way that are remembered.
+/// Maximum number of running tasks remembered.
 const MAX_TASKS: usize = 4_096;
 
 /// The part of a message that was already counted.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
-    met: bool,
+    is_known: bool,
     /// Number of its run, counting evicted ones; `None` if it is older than the run.
     run: Option<u64>,
-    of_run: Seen,
-    of_node: Seen,
-    grew: bool,
+    in_run: Seen,
+    in_node: Seen,
+    /// Whether chunks of it were counted.
+    is_streamed: bool,
 }
 
+/// What was already counted of a message, for its run or its node.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     known: bool,
@@ -48,11 +50,12 @@ struct Seen {
 #[derive(Debug, Clone)]
 pub struct Metrics {
     runs: Rows<RunNumbers>,
-    /// When the first connection was asked for.
-    asked: Option<Timestamp>,
+    /// When the first connection was requested.
+    requested: Option<Timestamp>,
     /// By index among the retained messages, with the number of evicted ones.
     counted: VecDeque<Counted>,
     counted_from: u64,
+    /// The running tasks by id: the number of the run, the index of the node, and the start time.
     tasks: HashMap<Box<str>, (u64, usize, Option<Timestamp>)>,
     names: Names,
 }
@@ -61,7 +64,7 @@ impl Default for Metrics {
     fn default() -> Self {
         Metrics {
             runs: Rows::new(MAX_RUNS),
-            asked: None,
+            requested: None,
             counted: VecDeque::new(),
             counted_from: 0,
             tasks: HashMap::new(),
@@ -80,7 +83,7 @@ impl Metrics {
         &mut self.runs
     }
 
-    /// Returns the run that an event belongs to, or came after.
+    /// Returns the run that an event belongs to or follows.
     pub fn run_at(&self, seq: Seq) -> Option<&RunNumbers> {
         let after = self.runs.partition_point(|run| run.seq <= seq);
         self.runs.get(after.checked_sub(1)?)
@@ -95,16 +98,16 @@ impl Metrics {
     pub(super) fn apply(&mut self, payload: &Payload<'_>, messages: &Messages, tokens: u64) {
         let event = payload.event;
         match payload.name {
-            "metadata" if self.metadata(payload) => return,
+            "metadata" if self.apply_metadata(payload) => return,
             // A manual state edit, perhaps between two runs.
-            "state_update" => return self.pass(messages),
+            "state_update" => return self.skip_messages(messages),
             _ => {}
         }
         if payload.name == "lifecycle" && payload.is_root() {
-            self.phase(payload);
+            self.apply_lifecycle(payload);
         }
         if self.runs.last().is_none_or(|run| run.done) {
-            self.begin(RunNumbers { seq: event.seq, attempts: 1, ..RunNumbers::default() });
+            self.start_run(RunNumbers { seq: event.seq, attempts: 1, ..RunNumbers::default() });
         }
         let number = self.number();
         let Some(run) = self.runs.last_mut() else { return };
@@ -118,18 +121,18 @@ impl Metrics {
         run.work.errors += u64::from(payload.name == "error");
         run.failed |= payload.name == "error";
         match payload.name {
-            "tasks" => self.task(payload),
-            "debug" => self.debug(payload),
-            "updates" => self.updates(payload),
+            "tasks" => self.apply_task(payload),
+            "debug" => self.apply_debug(payload),
+            "updates" => self.apply_updates(payload),
             _ => {}
         }
-        self.messages(payload, messages, number, is_input, tokens);
+        self.count_messages(payload, messages, number, is_input, tokens);
     }
 
-    /// Takes the times of a run from the server's record, where the stream did not tell them.
+    /// Fills in the times of a run from the server's record if the stream didn't contain them.
     pub(super) fn apply_run(&mut self, recorded: &RunEntry) {
-        let is_it = |run: &&mut RunNumbers| run.run_id.is_some() && run.run_id == recorded.run_id;
-        if let Some(run) = self.runs.iter_mut().rev().find(is_it).filter(|_| recorded.is_recorded) {
+        let matches = |run: &&mut RunNumbers| run.run_id.is_some() && run.run_id == recorded.run_id;
+        if let Some(run) = self.runs.iter_mut().rev().find(matches).filter(|_| recorded.is_recorded) {
             run.began = run.began.or(recorded.began);
             if recorded.outcome.is_over() {
                 (run.ended, run.over) = (run.ended.or(recorded.ended), true);
@@ -141,16 +144,16 @@ impl Metrics {
     pub(super) fn apply_item(&mut self, item: &Item) {
         match item {
             Item::Connecting { at, .. } => {
-                self.asked.get_or_insert(*at);
+                self.requested.get_or_insert(*at);
             }
-            // Only a run that we start says so.
+            // Only reported for runs that this stream started.
             Item::Started { run_id, .. } if self.run(run_id).is_none() => {
-                let (run_id, asked) = (Some(self.names.get(run_id)), self.asked);
-                self.begin(RunNumbers { run_id, asked, attempts: 1, ..RunNumbers::default() });
+                let (run_id, asked) = (Some(self.names.get(run_id)), self.requested);
+                self.start_run(RunNumbers { run_id, asked, attempts: 1, ..RunNumbers::default() });
             }
             Item::Record(Record::End(end)) if end.outcome != Outcome::Detached => {
                 if let Some(run) = self.runs.last_mut().filter(|run| !run.done) {
-                    // A run that came to its end did so with its last event; another one went on for all that is known.
+                    // A finished run ended with its last event. Otherwise the run may have continued until now.
                     let is_done = matches!(end.outcome, Outcome::Success | Outcome::Interrupted | Outcome::Error);
                     let until = if is_done || !run.is_timed { run.last_event } else { Some(end.at) };
                     run.ended = run.ended.or(until);
@@ -165,27 +168,27 @@ impl Metrics {
         (self.runs.evicted() + self.runs.len() as u64).saturating_sub(1)
     }
 
-    fn begin(&mut self, run: RunNumbers) {
+    fn start_run(&mut self, run: RunNumbers) {
         self.tasks.clear();
         self.runs.push(run);
     }
 
     /// Applies the start, retry or end of a run. Returns whether the event is one of these.
-    fn metadata(&mut self, payload: &Payload<'_>) -> bool {
+    fn apply_metadata(&mut self, payload: &Payload<'_>) -> bool {
         let (seq, at) = (payload.event.seq, payload.event.time());
         let Some(metadata) = payload.metadata() else { return false };
         let Some(run_id) = metadata.run_id.0.as_deref() else { return false };
         let run_id = self.names.get(run_id);
         let is_done = metadata.is_done();
         let known = self.runs.last_mut().filter(|run| run.run_id.as_ref().is_none_or(|id| *id == run_id));
-        // A thread that was joined in the middle of a run says its id only at its end.
+        // If a thread was joined in the middle of a run, only the end of the run contains its id.
         let Some(run) = known.filter(|run| run.run_id.is_some() || is_done && run.is_open()) else {
-            if let Some(before) = self.runs.last_mut().filter(|run| run.is_open() && run.events > 0) {
-                (before.ended, before.over) = (before.last_event, true);
+            if let Some(previous) = self.runs.last_mut().filter(|run| run.is_open() && run.events > 0) {
+                (previous.ended, previous.over) = (previous.last_event, true);
             }
             let ended = at.filter(|_| is_done);
             let began = at.filter(|_| !is_done);
-            self.begin(RunNumbers {
+            self.start_run(RunNumbers {
                 run_id: Some(run_id),
                 seq,
                 last_seq: seq,
@@ -195,7 +198,7 @@ impl Metrics {
                 over: is_done,
                 ..Default::default()
             });
-            self.last_attempt(metadata.attempt(), at);
+            self.apply_attempt(metadata.attempt(), at);
             return true;
         };
         run.run_id = Some(run_id);
@@ -206,19 +209,19 @@ impl Metrics {
             run.ended = run.ended.or(at);
         } else {
             run.began = run.began.or(at);
-            self.last_attempt(metadata.attempt(), at);
+            self.apply_attempt(metadata.attempt(), at);
         }
         true
     }
 
-    /// The second dialect says how a run goes by its graph.
-    fn phase(&mut self, payload: &Payload<'_>) {
+    /// Applies the lifecycle of the root graph, which is that of the run in the newer protocol.
+    fn apply_lifecycle(&mut self, payload: &Payload<'_>) {
         let (seq, at) = (payload.event.seq, payload.event.time());
         let Some(phase) = payload.phase() else { return };
         let outcome = match phase.event.as_str() {
             "running" | "started" => {
                 if self.runs.last().is_none_or(|run| !run.is_open()) {
-                    self.begin(RunNumbers { seq, attempts: 1, ..RunNumbers::default() });
+                    self.start_run(RunNumbers { seq, attempts: 1, ..RunNumbers::default() });
                 }
                 if let Some(run) = self.runs.last_mut() {
                     run.began = run.began.or(at);
@@ -239,7 +242,7 @@ impl Metrics {
         }
     }
 
-    fn last_attempt(&mut self, attempt: u64, at: Option<Timestamp>) {
+    fn apply_attempt(&mut self, attempt: u64, at: Option<Timestamp>) {
         let Some(run) = self.runs.last_mut() else { return };
         if attempt > run.attempts
             && let Some((at, began)) = at.zip(run.attempt_began)
@@ -257,14 +260,14 @@ impl Metrics {
         run.attempts = run.attempts.max(attempt);
     }
 
-    fn debug(&mut self, payload: &Payload<'_>) {
+    fn apply_debug(&mut self, payload: &Payload<'_>) {
         if payload.debug().is_some_and(|debug| debug.kind.is("task") || debug.kind.is("task_result")) {
-            self.task(payload);
+            self.apply_task(payload);
         }
     }
 
-    /// A task's start or end. Where two modes tell of the same one, the first counts.
-    fn task(&mut self, payload: &Payload<'_>) {
+    /// Applies the start or the end of a task. If two modes report it, only the first counts.
+    fn apply_task(&mut self, payload: &Payload<'_>) {
         let Some(task) = payload.task() else { return };
         let (Some(id), Some(name)) = (task.id.0.as_deref(), task.name.0.as_deref()) else { return };
         let (at, seq, number) = (payload.event.time(), payload.event.seq, self.number());
@@ -278,22 +281,22 @@ impl Metrics {
             if id.len() <= MAX_NAME {
                 self.tasks.entry(id.into()).or_insert((number, node, at));
             }
-            run.nodes[node].turn_began = at;
+            run.nodes[node].execution_began = at;
         } else if let Some((_, _, began)) = self.tasks.remove(id).filter(|(of, ..)| *of == number) {
             let node = &mut run.nodes[node];
             node.finished += 1;
-            node.count_turns();
+            node.count_executions();
             if let Some((at, began)) = at.zip(began) {
                 node.busy += at.duration_since(began);
             }
             let failed = task.error.is_some_and(|error| error.get() != "null");
             node.work.errors += u64::from(failed);
-            // A thread says of every run that it is done; of its failure a node of the graph itself tells.
+            // A thread reports every run as done, so only a failed node of the root graph shows its failure.
             run.failed |= failed && payload.is_root();
         }
     }
 
-    fn updates(&mut self, payload: &Payload<'_>) {
+    fn apply_updates(&mut self, payload: &Payload<'_>) {
         for Write { node, .. } in payload.writes() {
             if node == "__interrupt__" {
                 continue;
@@ -303,52 +306,52 @@ impl Metrics {
             if let Some(i) = run.node(name, payload.event.seq) {
                 let node = &mut run.nodes[i];
                 node.writes += 1;
-                node.count_turns();
+                node.count_executions();
             }
         }
     }
 
-    /// Messages that were there before anything was done are not this run's work.
-    fn pass(&mut self, messages: &Messages) {
-        self.keep_pace(messages);
+    /// Marks the messages of a manual state edit as known, so that they don't count as a run's output.
+    fn skip_messages(&mut self, messages: &Messages) {
+        self.drop_evicted(messages);
         for &i in messages.touched() {
-            self.meet(i);
+            self.mark_known(i);
         }
     }
 
-    fn keep_pace(&mut self, messages: &Messages) {
-        let gone = messages.evicted() - self.counted_from;
-        let gone = usize::try_from(gone).unwrap_or(usize::MAX).min(self.counted.len());
-        self.counted.drain(..gone);
+    fn drop_evicted(&mut self, messages: &Messages) {
+        let evicted = messages.evicted() - self.counted_from;
+        let evicted = usize::try_from(evicted).unwrap_or(usize::MAX).min(self.counted.len());
+        self.counted.drain(..evicted);
         self.counted_from = messages.evicted();
     }
 
-    /// Counts a message. Returns whether it is new.
-    fn meet(&mut self, i: usize) -> bool {
+    /// Marks a message as known. Returns whether it is new.
+    fn mark_known(&mut self, i: usize) -> bool {
         if self.counted.len() <= i {
             self.counted.resize(i + 1, Counted::default());
         }
-        !std::mem::replace(&mut self.counted[i].met, true)
+        !std::mem::replace(&mut self.counted[i].is_known, true)
     }
 
-    fn messages(&mut self, payload: &Payload<'_>, messages: &Messages, number: u64, is_input: bool, tokens: u64) {
-        self.keep_pace(messages);
+    fn count_messages(&mut self, payload: &Payload<'_>, messages: &Messages, number: u64, is_input: bool, tokens: u64) {
+        self.drop_evicted(messages);
         let last = messages.touched().last().copied();
         let mut models = Models::of(payload);
         for &i in messages.touched() {
             let Some(message) = messages.items().get(i) else { continue };
-            // What the first state of a run holds was said before it, unless the run was heard saying it.
-            if self.meet(i) && !is_input {
+            // Messages in the first state of a run are older than the run, unless the run already streamed them.
+            if self.mark_known(i) && !is_input {
                 self.counted[i].run = Some(number);
             }
             let tokens = if last == Some(i) { tokens } else { 0 };
             if self.counted[i].run == Some(number) {
-                self.message(payload, &mut models, message, i, tokens);
+                self.count_message(payload, &mut models, message, i, tokens);
             }
         }
     }
 
-    fn message(
+    fn count_message(
         &mut self,
         payload: &Payload<'_>,
         models: &mut Models<'_, '_>,
@@ -362,19 +365,19 @@ impl Metrics {
         let counted = &mut self.counted[i];
         let node = node.and_then(|name| run.node(name, payload.event.seq));
         if tokens > 0 {
-            run.work.token(at, counted.grew, tokens);
+            run.work.add_tokens(at, counted.is_streamed, tokens);
             if let Some(node) = node.map(|n| &mut run.nodes[n]) {
-                if let Some((at, began)) = at.zip(node.turn_began.take()) {
+                if let Some((at, began)) = at.zip(node.execution_began.take()) {
                     node.to_first_token = Some(at.duration_since(began));
                 }
-                node.work.token(at, counted.grew, tokens);
+                node.work.add_tokens(at, counted.is_streamed, tokens);
             }
-            counted.grew = true;
+            counted.is_streamed = true;
         }
-        let used = counted.of_run.usage;
-        count(&mut run.work, &mut counted.of_run, message, counted.grew);
+        let used = counted.in_run.usage;
+        add_new(&mut run.work, &mut counted.in_run, message, counted.is_streamed);
         if let Some(node) = node {
-            count(&mut run.nodes[node].work, &mut counted.of_node, message, counted.grew);
+            add_new(&mut run.nodes[node].work, &mut counted.in_node, message, counted.is_streamed);
         }
         if let Some(usage) = message.usage.filter(|usage| *usage != used)
             && let Some(model) = models.model(message)
@@ -390,7 +393,7 @@ impl Metrics {
         }
     }
 
-    /// A node's name with the subgraphs that it lives in.
+    /// Returns a node's name with the subgraphs that contain it.
     fn node_name<'n>(&mut self, ns: impl ExactSizeIterator<Item = &'n Arc<str>>, node: &str) -> Arc<str> {
         if ns.len() == 0 {
             return self.names.get(node);
@@ -405,8 +408,8 @@ impl Metrics {
     }
 }
 
-/// Adds what is new of a message since it was counted last.
-fn count(work: &mut Work, seen: &mut Seen, message: &Message, grew: bool) {
+/// Adds what is new in a message since it was last counted.
+fn add_new(work: &mut Work, seen: &mut Seen, message: &Message, is_streamed: bool) {
     if !std::mem::replace(&mut seen.known, true) && !matches!(message.role, Role::Human | Role::System) {
         work.messages += 1;
     }
@@ -420,7 +423,7 @@ fn count(work: &mut Work, seen: &mut Seen, message: &Message, grew: bool) {
         work.usage.add_change(seen.usage, usage);
         seen.usage = usage;
     }
-    let streamed = if grew { seen.usage.output } else { 0 };
+    let streamed = if is_streamed { seen.usage.output } else { 0 };
     work.streamed += streamed.saturating_sub(seen.streamed);
     seen.streamed = seen.streamed.max(streamed);
 }

@@ -1,15 +1,15 @@
 //! Projections fold an event log, event by event, into the data of the views. Each one processes an event in time
 //! proportional to its size, is bounded in memory, and stores positions, so that "as of event N" is a lookup.
 
-mod assemble;
 mod blocks;
 mod content;
 mod custom;
-mod facets;
+mod event_attrs;
 mod landmarks;
 mod ledger;
 mod lifecycle;
 mod message;
+mod message_builder;
 mod messages;
 mod metrics;
 mod redact;
@@ -24,11 +24,11 @@ mod usage;
 mod values;
 
 pub use crate::json::path::Path;
-pub use crate::json::peek::Peek;
+pub use crate::json::scan::Peek;
 pub use crate::json::{difference, document};
 pub use content::{Citation, Part};
 pub use custom::{Custom, CustomRow, Progress};
-pub use facets::Facets;
+pub use event_attrs::Facets;
 pub use landmarks::Landmarks;
 pub use ledger::{Connection, Ledger, NameSums, PossibleGap, Pulse, is_start};
 pub use lifecycle::{Lifecycle, LifecycleKind, LifecycleRow};
@@ -72,7 +72,7 @@ pub struct Projections {
     metadata: PairMetadata,
 }
 
-/// The projections of a stream without its states, whose differences are too expensive for line output.
+/// The projections that line output needs. States are left out because comparing them is too expensive.
 #[derive(Debug, Default)]
 pub struct Story {
     pub messages: Messages,
@@ -99,8 +99,8 @@ impl Story {
 }
 
 impl Projections {
-    /// Returns empty projections for a stream that may take `max_bytes` of memory: half of it for messages, and a sixteenth for
-    /// each list of rows.
+    /// Returns empty projections that are limited to about `max_bytes` of memory: half of it for messages and a
+    /// sixteenth for each list of rows.
     pub fn new(max_bytes: usize) -> Projections {
         let mut new = Projections::default();
         new.messages.limit(max_bytes / 2);
@@ -116,7 +116,7 @@ impl Projections {
         new
     }
 
-    /// Returns their approximate memory size in bytes, which is what a copy costs.
+    /// Returns the approximate memory size in bytes, which is also the cost of a copy.
     pub fn weight(&self) -> usize {
         self.messages.bytes()
             + self.updates.rows().bytes()
@@ -130,7 +130,7 @@ impl Projections {
             + self.status.bytes()
     }
 
-    /// Returns the bytes of the states that newer ones are compared with, which copies share.
+    /// Returns the memory size in bytes of the states that newer ones are compared with. Copies share this memory.
     pub fn remembered(&self) -> usize {
         self.values.remembered()
     }
@@ -148,7 +148,7 @@ impl Projections {
                 let payload = Payload::of(event).paired(&mut self.metadata);
                 self.status.apply_event(&payload);
                 let tokens = self.messages.apply(&payload);
-                self.ledger.tokens(event.time(), tokens);
+                self.ledger.add_tokens(event.time(), tokens);
                 self.metrics.apply(&payload, &self.messages, tokens);
                 self.updates.apply(&payload);
                 self.values.apply(&payload);
@@ -171,7 +171,7 @@ impl Projections {
     fn apply_snapshot(&mut self, event: &Event) {
         let Some(fields) = event.data.json().and_then(|json| SnapshotFields::read(json)) else { return };
         self.status.apply_snapshot(event.seq, event.at, &fields);
-        // The state is what it is now; the thread's own values are those of its last run.
+        // Prefer the current state: the thread's own values are those of its last run.
         let loaded = ThreadState::values_of(fields.state).or_else(|| ThreadState::values_of(fields.thread));
         if let Some(loaded) = loaded {
             let written = self.status.state().and_then(|state| state.created_at);

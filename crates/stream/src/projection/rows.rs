@@ -3,9 +3,9 @@
 use crate::{Namespace, Seq};
 use std::ops::Deref;
 
-/// How much memory something takes.
+/// Something whose memory size can be estimated.
 pub(super) trait Weigh {
-    /// Returns its bytes of memory, roughly. What rows share counts for each of them.
+    /// Returns its approximate memory size in bytes. Memory that rows share counts for each of them.
     fn weight(&self) -> usize;
 }
 
@@ -15,16 +15,16 @@ impl Weigh for Seq {
     }
 }
 
-/// Returns the bytes of a namespace.
+/// Returns the memory size of a namespace in bytes.
 pub(super) fn namespace_weight(ns: &Namespace) -> usize {
     ns.iter().map(|segment| size_of::<usize>() * 2 + segment.len()).sum()
 }
 
-/// A list that is bounded by the number of its rows and by the memory that they take. It reads as a slice.
+/// A list that is bounded by the number and the memory size of its rows. Dereferences to a slice.
 #[derive(Debug, Clone)]
 pub struct Rows<T> {
     rows: Vec<T>,
-    /// What each row weighed when it was weighed last.
+    /// The memory size of each row when it was last measured.
     weights: Vec<u32>,
     bytes: usize,
     max: usize,
@@ -38,35 +38,35 @@ impl<T: Weigh> Rows<T> {
         Rows { rows: Vec::new(), weights: Vec::new(), bytes: 0, max, max_bytes: usize::MAX, evicted: 0 }
     }
 
-    /// Sets the most bytes that the rows may take. The newest row always stays.
+    /// Sets the maximum memory size of the rows in bytes. The newest row is always kept.
     pub(super) fn limit(&mut self, max_bytes: usize) {
         self.max_bytes = max_bytes;
     }
 
-    /// Returns the most bytes that the rows may take.
+    /// Returns the maximum memory size of the rows in bytes.
     pub(super) fn max_bytes(&self) -> usize {
         self.max_bytes
     }
 
-    /// Returns the bytes that the rows take, without what the newest has grown by.
+    /// Returns the memory size of the rows in bytes, without changes of the newest row since it was added.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
     pub(super) fn push(&mut self, row: T) {
-        self.weigh_last();
-        // A quarter at once: moving the rest for every single row would cost more than the row.
+        self.measure_last();
+        // Evict a quarter at once, because each eviction moves all remaining rows.
         if self.rows.len() >= self.max {
             self.evict((self.max / 4).max(1));
         }
         if self.bytes > self.max_bytes {
-            let mut left = self.bytes;
-            let light = |weight: &&u32| {
-                let goes = left > self.max_bytes / 4 * 3;
-                left -= **weight as usize;
-                goes
+            let mut remaining = self.bytes;
+            let is_evicted = |weight: &&u32| {
+                let is_over_limit = remaining > self.max_bytes / 4 * 3;
+                remaining -= **weight as usize;
+                is_over_limit
             };
-            self.evict(self.weights.iter().take_while(light).count());
+            self.evict(self.weights.iter().take_while(is_evicted).count());
         }
         let weight = u32::try_from(row.weight()).unwrap_or(u32::MAX);
         self.rows.push(row);
@@ -74,8 +74,8 @@ impl<T: Weigh> Rows<T> {
         self.bytes += weight as usize;
     }
 
-    /// Weighs the newest row again, which may have grown.
-    fn weigh_last(&mut self) {
+    /// Measures the newest row again, because it may have grown.
+    fn measure_last(&mut self) {
         if let Some((row, weight)) = self.rows.last().zip(self.weights.last_mut()) {
             let now = u32::try_from(row.weight()).unwrap_or(u32::MAX);
             self.bytes = self.bytes - *weight as usize + now as usize;
@@ -83,13 +83,13 @@ impl<T: Weigh> Rows<T> {
         }
     }
 
-    fn evict(&mut self, part: usize) {
-        self.rows.drain(..part);
-        self.bytes -= self.weights.drain(..part).map(|weight| weight as usize).sum::<usize>();
-        self.evicted += part as u64;
+    fn evict(&mut self, count: usize) {
+        self.rows.drain(..count);
+        self.bytes -= self.weights.drain(..count).map(|weight| weight as usize).sum::<usize>();
+        self.evicted += count as u64;
     }
 
-    /// Takes back the newest row.
+    /// Removes the newest row.
     pub(super) fn pop(&mut self) -> Option<T> {
         self.bytes -= self.weights.pop().unwrap_or_default() as usize;
         self.rows.pop()
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_bounded_by_number_and_by_memory() {
+    fn rows_are_bounded_by_number_and_memory() {
         let mut rows = Rows::new(100);
         rows.limit(1000);
         for n in 0..150_u64 {
@@ -147,7 +147,7 @@ mod tests {
             assert!(rows.bytes() <= 1100, "{}", rows.bytes());
         }
         assert!(rows.len() >= 7, "{}", rows.len());
-        // A row that grows counts when the next one is pushed, and the newest always stays.
+        // A row that grew is measured when the next row is pushed, and the newest row is always kept.
         rows.last_mut().unwrap().push_str(&"y".repeat(5000));
         rows.push("z".repeat(5000));
         rows.push("z".into());

@@ -5,20 +5,20 @@ use crate::protocol::Payload;
 use jiff::Timestamp;
 use std::collections::HashMap;
 
-/// Namespaces and nodes that are remembered; each task of a subgraph has a namespace of its own.
+/// Maximum number of namespaces and of tasks remembered. Each task of a subgraph has its own namespace.
 const MAX_EACH: usize = 256;
 
 /// The most recent start times.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Starts {
-    /// When the step that a graph is in began.
+    /// When the current step of each graph started.
     steps: HashMap<Namespace, Option<Timestamp>>,
-    /// When a node's task began, by its graph and its name.
+    /// When each node's last task started, by graph and node name.
     tasks: HashMap<(Namespace, Box<str>), Option<Timestamp>>,
 }
 
 impl Starts {
-    /// Takes an event and its time, if that is known.
+    /// Applies an event and its time, if known.
     pub fn apply(&mut self, payload: &Payload<'_>, at: Option<Timestamp>) {
         match payload.name {
             "metadata" => {
@@ -26,23 +26,23 @@ impl Starts {
                 self.tasks.clear();
                 self.step(payload, at);
             }
-            // The second dialect tells of a run's start this way.
+            // In the newer protocol, `lifecycle` reports the start of a run.
             "values" | "updates" | "checkpoints" | "lifecycle" => self.step(payload, at),
             "tasks" | "debug" => self.task(payload, at),
             _ => {}
         }
     }
 
-    /// Returns when the call of a model by this node began.
+    /// Returns when this node's model call started.
     pub fn of_call(&self, ns: &Namespace, node: Option<&str>) -> Option<Timestamp> {
         // JavaScript names the node itself as the innermost namespace, so its graph may be the one above.
         let graphs = (0..=ns.len()).rev().map(|n| Namespace::from(&ns[..n]));
         for graph in graphs {
-            if let Some(began) = node.and_then(|node| self.tasks.get(&(graph.clone(), node.into()))) {
-                return *began;
+            if let Some(start) = node.and_then(|node| self.tasks.get(&(graph.clone(), node.into()))) {
+                return *start;
             }
-            if let Some(began) = self.steps.get(&graph) {
-                return *began;
+            if let Some(start) = self.steps.get(&graph) {
+                return *start;
             }
         }
         None

@@ -1,11 +1,11 @@
-//! Values on one line.
+//! One-line summaries of values.
 
 use crate::protocol::unescape;
 use std::borrow::Cow;
 
-/// A raw value on one line, for a summary: texts without their quotes, at most `max` characters.
+/// Summarizes a raw value: at most `max` characters, strings without their quotes.
 pub(super) fn summary(raw: &str, max: usize) -> String {
-    // Enough bytes for any `max` characters, escaped or not, so that a value of 50 MB costs no more than a short one.
+    // These bytes contain at least `max` characters, even if all are escaped. The rest of a large value is not read.
     let head = runtail_core::text::head(raw, max * 6 + 8);
     let end = head.len();
     let head = match head.strip_prefix('"') {
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn summaries_are_short() {
+    fn summaries_are_shortened() {
         assert_eq!(summary("\"a\\nb\"", 10), "a\nb");
         assert_eq!(summary("[1,2,3]", 4), "[1,2…");
         assert_eq!(summary(r#"{"a":"\u00e9"}"#, 20), r#"{"a":"é"}"#);

@@ -8,24 +8,23 @@ use jiff::Timestamp;
 use std::sync::Arc;
 
 const MAX_ROWS: usize = 100_000;
-const SUMMARY: usize = 80;
-/// Keys of one write that are kept; far more than a line has room for.
+const MAX_SUMMARY: usize = 80;
+/// Maximum number of keys kept per write, far more than a line can show.
 const MAX_KEYS: usize = 64;
 
 /// An update written by a node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UpdateRow {
-    /// The event.
     pub seq: Seq,
     /// When it was sent, if known.
     pub at: Option<Timestamp>,
     /// The node, or `__interrupt__`.
     pub node: Arc<str>,
-    /// Where the node lives.
+    /// The namespace of the node's graph.
     pub ns: Namespace,
-    /// The keys that it wrote, each with the beginning of its value.
+    /// The keys that it wrote, each with a summary of its value.
     pub keys: Vec<(Arc<str>, String)>,
-    /// Whether the graph stopped here to ask.
+    /// Whether the graph stopped here at an interrupt.
     pub interrupt: bool,
 }
 
@@ -66,16 +65,16 @@ impl Updates {
         }
         let event = payload.event;
         for write in payload.writes() {
-            let (node, written) = (&write.node, write.json);
+            let (node, json) = (&write.node, write.json);
             let interrupt = node == "__interrupt__";
             let keys = match write.fields() {
                 Some(Fields(keys)) => {
                     let keys = keys.iter().take(MAX_KEYS);
-                    keys.map(|(key, value)| (self.names.get(key), summary(value.get(), SUMMARY))).collect()
+                    keys.map(|(key, value)| (self.names.get(key), summary(value.get(), MAX_SUMMARY))).collect()
                 }
-                // A node that wrote no object: its whole value, under no key.
-                None if written == "null" => Vec::new(),
-                None => vec![(self.names.get(""), summary(written, SUMMARY))],
+                // A value that is not an object has no keys.
+                None if json == "null" => Vec::new(),
+                None => vec![(self.names.get(""), summary(json, MAX_SUMMARY))],
             };
             let node = self.names.get(node);
             self.rows.push(UpdateRow {

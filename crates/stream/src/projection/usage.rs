@@ -1,25 +1,23 @@
-//! Tokens that a message cost.
+//! The token usage of messages.
 
 use crate::protocol::UsageMetadata;
 use serde_json::value::RawValue;
 
-/// Tokens that a message cost.
+/// The token usage of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Read.
     pub input: u64,
-    /// Written.
     pub output: u64,
-    /// Both.
+    /// Input and output tokens together.
     pub total: u64,
-    /// Of those read: taken from the provider's cache.
+    /// Input tokens that were read from the provider's cache.
     pub cached: u64,
-    /// Of those written: thought, and not said.
+    /// Output tokens that were used for reasoning.
     pub reasoning: u64,
 }
 
 impl Usage {
-    /// Reads `usage_metadata`, or the `usage` of the second dialect, which has the same fields.
+    /// Parses `usage_metadata`, or the newer protocol's `usage`, which has the same fields.
     pub(super) fn read(raw: &RawValue) -> Option<Usage> {
         let usage: UsageMetadata = serde_json::from_str(raw.get()).ok()?;
         let (input, output) = (usage.input_tokens.unwrap_or(0), usage.output_tokens.unwrap_or(0));
@@ -32,7 +30,7 @@ impl Usage {
         })
     }
 
-    /// Adds what a count grew by.
+    /// Adds the difference between two counts.
     pub fn add_change(&mut self, before: Usage, now: Usage) {
         for (sum, before, now) in [
             (&mut self.input, before.input, now.input),
@@ -45,7 +43,8 @@ impl Usage {
         }
     }
 
-    /// Some models count their input with the first piece and their output with the last.
+    /// Adds the usage of another chunk. Some models report their input with the first chunk and their output with the
+    /// last.
     pub(super) fn add(&mut self, more: Usage) {
         for (sum, more) in [
             (&mut self.input, more.input),

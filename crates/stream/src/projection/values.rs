@@ -9,36 +9,36 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 const MAX_SNAPSHOTS: usize = 20_000;
-/// Namespaces whose last state is remembered: each task of a subgraph has one of its own.
+/// Maximum number of namespaces whose last state is kept. Each task of a subgraph has its own namespace.
 const MAX_NAMESPACES: usize = 256;
-/// Maximum size of the events that contain these states, besides the newest. The event log may have evicted them.
+/// Maximum total size in bytes of the events that contain these states. The newest state is always kept. The event log
+/// may already have evicted its events.
 const MAX_REMEMBERED: usize = 64 << 20;
-/// Keys of a state that are told apart. A state with more is mostly data that is kept by key, and to find what moved among
-/// a million of them would cost far more than the event.
+/// Maximum number of keys compared per state. Larger states are mostly data stored under generated keys, and comparing
+/// a million of them would cost far more than processing the event.
 const MAX_KEYS: usize = 256;
 
 /// The state after one event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
-    /// The event that holds it.
+    /// The event that contains it.
     pub seq: Seq,
     /// When it was sent or written, if known.
     pub at: Option<Timestamp>,
-    /// Whose state it is.
+    /// The namespace of its graph.
     pub ns: Namespace,
-    /// Bytes of JSON.
+    /// Size of its JSON in bytes.
     pub size: usize,
-    /// Where in the event's text it begins.
+    /// Byte offset of its JSON in the event's text.
     pub from: usize,
-    /// Where it came from.
     pub source: StateSource,
     /// Number of the previous state in the same namespace, counting evicted ones.
     pub before: Option<u64>,
-    /// Its keys, in the server's order, as many as are told apart.
+    /// Its keys in the server's order, up to the limit.
     pub keys: Vec<KeyState>,
-    /// Keys of the state before it that are gone.
+    /// Keys of the previous state that it no longer has.
     pub removed: Vec<Arc<str>>,
-    /// Interrupts that it contains.
+    /// Number of interrupts that it contains.
     pub interrupts: usize,
 }
 
@@ -51,9 +51,9 @@ pub enum StateSource {
     Checkpoint,
     /// The mode `values`.
     Values,
-    /// A change of the thread's state by hand.
+    /// A manual state edit.
     Update,
-    /// The thread's state as it was loaded from the server.
+    /// The thread's state, loaded from the server.
     Server,
 }
 
@@ -74,9 +74,9 @@ impl StateSource {
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyState {
     pub name: Arc<str>,
-    /// Bytes of JSON.
+    /// Size of its value's JSON in bytes.
     pub size: usize,
-    /// Whether it differs from the state before it, in the same namespace; everything in the first state is new.
+    /// Whether its value differs from the previous state in the same namespace. In a first state every key has changed.
     pub changed: bool,
 }
 
@@ -88,17 +88,20 @@ impl Weigh for Snapshot {
     }
 }
 
-/// Where in an event's text the values of a state are.
+/// The last state of a namespace.
 #[derive(Debug, Clone)]
-struct Last {
+struct LastState {
+    /// The text of its event.
     text: Arc<str>,
+    /// Its keys, each with the start and end of its value in the text.
     keys: Vec<(Arc<str>, usize, usize)>,
-    used: Seq,
+    seq: Seq,
+    /// Number of its row, counting evicted ones.
     number: u64,
 }
 
-/// Where and when a state was received.
-struct Place {
+/// The event, time and namespace of a state.
+struct StateContext {
     seq: Seq,
     at: Option<Timestamp>,
     ns: Namespace,
@@ -108,12 +111,12 @@ struct Place {
 #[derive(Debug, Clone)]
 pub struct Values {
     rows: Rows<Snapshot>,
-    last: HashMap<Namespace, Last>,
+    last: HashMap<Namespace, LastState>,
     names: Names,
-    /// The best source of states in this run.
+    /// The best source of states seen in this run.
     best: StateSource,
-    /// What was the newest state before that of the server, which is the newest row; none where another one is.
-    before_server: Option<Option<Last>>,
+    /// If the newest row is the server's state: the last state before it, if there was one.
+    before_server: Option<Option<LastState>>,
 }
 
 impl Default for Values {
@@ -128,7 +131,7 @@ impl Default for Values {
     }
 }
 
-/// Returns the state that an event holds, and what kind of event that is.
+/// Returns the state that an event contains, and its source.
 fn state<'a>(payload: &Payload<'a>) -> Option<(&'a str, StateSource)> {
     Some(match payload.name {
         "values" => (payload.json?, StateSource::Values),
@@ -149,12 +152,13 @@ impl Values {
         &mut self.rows
     }
 
-    /// Returns the bytes of the states that newer ones are compared with. The tape may have evicted their events.
+    /// Returns the memory size in bytes of the states that newer ones are compared with. The event log may have evicted
+    /// their events.
     pub(super) fn remembered(&self) -> usize {
-        self.last.values().map(Last::weight).sum()
+        self.last.values().map(LastState::weight).sum()
     }
 
-    /// Returns the state that an event carries.
+    /// Returns the state that an event contains.
     pub fn at(&self, seq: Seq) -> Option<&Snapshot> {
         self.rows.binary_search_by_key(&seq, |row| row.seq).ok().map(|i| &self.rows[i])
     }
@@ -178,7 +182,7 @@ impl Values {
         if source != StateSource::Update {
             self.best = source;
         }
-        // What is replayed is older than what was loaded when the page was opened, which comes again behind it.
+        // A replayed state is older than the loaded one, so remove the loaded one. A later snapshot adds it again.
         if payload.event.replayed
             && let Some(before) = self.before_server.take()
         {
@@ -189,7 +193,7 @@ impl Values {
             }
         }
         let interrupts = payload.interrupts.map_or(0, |raw| Items::of(raw).len());
-        let place = Place { seq: payload.event.seq, at: payload.event.time(), ns: payload.ns.clone() };
+        let context = StateContext { seq: payload.event.seq, at: payload.event.time(), ns: payload.ns.clone() };
         let read;
         let fields = match source {
             StateSource::Values => payload.fields(),
@@ -198,37 +202,38 @@ impl Values {
                 read.as_ref()
             }
         };
-        self.take((state, fields), source, whole, interrupts, place);
+        self.push_state((state, fields), source, whole, interrupts, context);
     }
 
     /// Applies the server's state, if it differs from the newest known one.
     pub(super) fn apply_snapshot(&mut self, event: &Event, state: &str, written: Option<Timestamp>) {
         if let Some(whole) = event.data.json() {
-            let place = Place { seq: event.seq, at: written, ns: Namespace::default() };
-            let (before, last) = (self.last.get(&place.ns).cloned(), self.rows.last().map(|row| row.seq));
-            self.take((state, Fields::read(state).as_ref()), StateSource::Server, whole, 0, place);
+            let context = StateContext { seq: event.seq, at: written, ns: Namespace::default() };
+            let (before, last) = (self.last.get(&context.ns).cloned(), self.rows.last().map(|row| row.seq));
+            self.push_state((state, Fields::read(state).as_ref()), StateSource::Server, whole, 0, context);
             if self.rows.last().map(|row| row.seq) != last {
                 self.before_server = Some(before);
             }
         }
     }
 
-    fn take(
+    /// Adds a state, unless it is the server's and has not changed.
+    fn push_state(
         &mut self,
         (state, fields): (&str, Option<&Fields<'_>>),
         source: StateSource,
         whole: &Arc<str>,
         mut interrupts: usize,
-        place: Place,
+        context: StateContext,
     ) {
-        let Place { seq, at, ns } = place;
+        let StateContext { seq, at, ns } = context;
         if source != StateSource::Server {
             self.before_server = None;
         }
         let before = self.last.get(&ns);
         // A state that is not an object has no keys but still counts.
         let fields = fields.map(|fields| fields.0.as_slice()).unwrap_or_default();
-        let (mut keys, mut places) = (Vec::new(), Vec::new());
+        let (mut keys, mut ranges) = (Vec::new(), Vec::new());
         for (name, value) in fields {
             let text = value.get();
             if name == "__interrupt__" {
@@ -238,55 +243,55 @@ impl Values {
             if keys.len() >= MAX_KEYS {
                 continue;
             }
-            let known = before.and_then(|b| b.place(name, places.len()).map(|(from, to)| &b.text[from..to]));
+            let known = before.and_then(|b| b.range_of(name, ranges.len()).map(|(from, to)| &b.text[from..to]));
             let name = self.names.get(name);
             let from = offset(whole, text);
-            places.push((name.clone(), from, from + text.len()));
+            ranges.push((name.clone(), from, from + text.len()));
             keys.push(KeyState { name, size: text.len(), changed: known != Some(text) });
         }
-        // JavaScript and Aegra tell of an interrupt in a state that holds nothing else: no state to compare with.
-        let bare = keys.is_empty() && interrupts > 0;
+        // JavaScript and Aegra report an interrupt in a state without other keys. Later states are not compared with it.
+        let is_interrupt_only = keys.is_empty() && interrupts > 0;
         let removed: Vec<Arc<str>> = match before {
             // Beyond the limit it is unknown which keys were removed.
-            Some(before) if keys.len() < MAX_KEYS && !bare && !before.has_names_of(&places) => {
-                let gone = before.keys.iter().filter(|(name, ..)| !keys.iter().any(|k| k.name == *name));
-                gone.map(|(name, ..)| name.clone()).collect()
+            Some(before) if keys.len() < MAX_KEYS && !is_interrupt_only && !before.has_names_of(&ranges) => {
+                let missing = before.keys.iter().filter(|(name, ..)| !keys.iter().any(|k| k.name == *name));
+                missing.map(|(name, ..)| name.clone()).collect()
             }
             _ => Vec::new(),
         };
-        let is_known = before.is_some() && removed.is_empty() && !keys.iter().any(|key| key.changed);
-        if source == StateSource::Server && is_known {
+        let is_unchanged = before.is_some() && removed.is_empty() && !keys.iter().any(|key| key.changed);
+        if source == StateSource::Server && is_unchanged {
             return;
         }
         let number = self.rows.evicted() + self.rows.len() as u64;
         let before = before.map(|before| before.number);
-        if !bare {
+        if !is_interrupt_only {
             self.make_room(&ns, whole.len());
-            let last = Last { text: whole.clone(), keys: places, used: seq, number };
+            let last = LastState { text: whole.clone(), keys: ranges, seq, number };
             self.last.insert(ns.clone(), last);
         }
         let (size, from) = (state.len(), offset(whole, state));
         self.rows.push(Snapshot { seq, at, ns, size, from, source, before, keys, removed, interrupts });
     }
 
-    /// Makes room for a state in an event of so many bytes: what was not heard of for longest is forgotten.
+    /// Makes room for a state in an event of this many bytes by dropping the oldest states.
     fn make_room(&mut self, ns: &Namespace, bytes: usize) {
         self.last.remove(ns);
-        let mut left: usize = bytes + self.remembered();
-        while self.last.len() >= MAX_NAMESPACES || left > MAX_REMEMBERED {
-            let oldest = self.last.iter().min_by_key(|(_, last)| last.used).map(|(ns, _)| ns.clone());
-            let Some(gone) = oldest.and_then(|ns| self.last.remove(&ns)) else { return };
-            left -= gone.weight();
+        let mut total: usize = bytes + self.remembered();
+        while self.last.len() >= MAX_NAMESPACES || total > MAX_REMEMBERED {
+            let oldest = self.last.iter().min_by_key(|(_, last)| last.seq).map(|(ns, _)| ns.clone());
+            let Some(dropped) = oldest.and_then(|ns| self.last.remove(&ns)) else { return };
+            total -= dropped.weight();
         }
     }
 }
 
-/// Returns where a part of a text begins in it: an address less another.
+/// Returns the byte offset of a part in the text that it is borrowed from.
 fn offset(whole: &str, part: &str) -> usize {
     part.as_ptr() as usize - whole.as_ptr() as usize
 }
 
-impl Last {
+impl LastState {
     fn weight(&self) -> usize {
         let keys = self.keys.iter().map(|(name, ..)| size_of::<(Arc<str>, usize, usize)>() + name.len());
         self.text.len() + keys.sum::<usize>()
@@ -296,10 +301,11 @@ impl Last {
         self.keys.len() == keys.len() && self.keys.iter().zip(keys).all(|(a, b)| a.0 == b.0)
     }
 
-    /// Returns where a key's value is; keys mostly stay in their order, so the same position is tried first.
-    fn place(&self, name: &str, hint: usize) -> Option<(usize, usize)> {
-        let at = |key: &&(Arc<str>, usize, usize)| *key.0 == *name;
-        let key = self.keys.get(hint).filter(at).or_else(|| self.keys.iter().find(at))?;
+    /// Returns the byte range of a key's value. Tries the position `hint` first, because keys rarely change their
+    /// order.
+    fn range_of(&self, name: &str, hint: usize) -> Option<(usize, usize)> {
+        let matches = |key: &&(Arc<str>, usize, usize)| *key.0 == *name;
+        let key = self.keys.get(hint).filter(matches).or_else(|| self.keys.iter().find(matches))?;
         Some((key.1, key.2))
     }
 }
@@ -310,10 +316,10 @@ mod tests {
     use crate::Data;
 
     fn apply(values: &mut Values, seq: u64, ns: &str, data: &str) {
-        take(values, seq, "values", ns, data);
+        apply_named(values, seq, "values", ns, data);
     }
 
-    fn take(values: &mut Values, seq: u64, name: &str, ns: &str, data: &str) {
+    fn apply_named(values: &mut Values, seq: u64, name: &str, ns: &str, data: &str) {
         let ns: Namespace = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
         let (at, name) = (Timestamp::UNIX_EPOCH, name.into());
         let event =
@@ -352,38 +358,42 @@ mod tests {
     }
 
     #[test]
-    fn each_state_knows_the_one_before_it_and_where_it_is() {
+    fn states_refer_to_the_previous_state_and_to_their_text() {
         let mut values = Values::default();
         apply(&mut values, 1, "", r#"{"a":1}"#);
         apply(&mut values, 2, "sub:1", r#"{"a":9}"#);
         apply(&mut values, 3, "", r#"{"__interrupt__":[{"id":"1"}]}"#);
         let update = r#"{"state":{"values":{"a":2},"next":[]},"thread_id":"t"}"#;
-        take(&mut values, 4, "state_update", "", update);
+        apply_named(&mut values, 4, "state_update", "", update);
         let before: Vec<Option<u64>> = values.rows().iter().map(|row| row.before).collect();
-        assert_eq!(before, [None, None, Some(0), Some(0)], "an interrupt alone is no state to compare with");
+        assert_eq!(
+            before,
+            [None, None, Some(0), Some(0)],
+            "states are not compared with a state that has only an interrupt"
+        );
         let last = &values.rows()[3];
         assert_eq!((&update[last.from..last.from + last.size], last.source), (r#"{"a":2}"#, StateSource::Update));
     }
 
     #[test]
-    fn checkpoints_are_states_where_nothing_better_tells_of_them() {
+    fn checkpoints_are_used_as_states_if_there_is_no_better_source() {
         let checkpoint = r#"{"config":{},"values":{"a":1},"next":[]}"#;
         let debug = format!(r#"{{"step":0,"type":"checkpoint","payload":{checkpoint}}}"#);
         let mut values = Values::default();
-        take(&mut values, 1, "debug", "", &debug);
-        take(&mut values, 2, "debug", "", r#"{"step":0,"type":"task","payload":{"values":{}}}"#);
-        take(&mut values, 3, "checkpoints", "", checkpoint);
-        take(&mut values, 4, "debug", "", &debug);
-        take(&mut values, 5, "checkpoints", "", r#"{"id":"1","parent_id":null,"step":1}"#);
+        apply_named(&mut values, 1, "debug", "", &debug);
+        apply_named(&mut values, 2, "debug", "", r#"{"step":0,"type":"task","payload":{"values":{}}}"#);
+        apply_named(&mut values, 3, "checkpoints", "", checkpoint);
+        apply_named(&mut values, 4, "debug", "", &debug);
+        apply_named(&mut values, 5, "checkpoints", "", r#"{"id":"1","parent_id":null,"step":1}"#);
         apply(&mut values, 6, "", r#"{"a":1}"#);
-        take(&mut values, 7, "checkpoints", "", checkpoint);
-        take(&mut values, 8, "checkpoints", "sub:1", checkpoint);
-        take(&mut values, 9, "metadata", "", r#"{"run_id":"2"}"#);
-        take(&mut values, 10, "checkpoints", "", checkpoint);
-        let told: Vec<(u64, StateSource)> = values.rows().iter().map(|row| (row.seq.0, row.source)).collect();
+        apply_named(&mut values, 7, "checkpoints", "", checkpoint);
+        apply_named(&mut values, 8, "checkpoints", "sub:1", checkpoint);
+        apply_named(&mut values, 9, "metadata", "", r#"{"run_id":"2"}"#);
+        apply_named(&mut values, 10, "checkpoints", "", checkpoint);
+        let sources: Vec<(u64, StateSource)> = values.rows().iter().map(|row| (row.seq.0, row.source)).collect();
         let (debug, checkpoint) = (StateSource::Debug, StateSource::Checkpoint);
         assert_eq!(
-            told,
+            sources,
             [(1, debug), (3, checkpoint), (6, StateSource::Values), (10, checkpoint)],
             "the next run may have other modes"
         );
@@ -396,7 +406,7 @@ mod tests {
             apply(&mut values, i, &format!("sub:{i}"), "{}");
         }
         assert_eq!(values.last.len(), MAX_NAMESPACES);
-        // Large states are forgotten sooner; the newest one always stays.
+        // Large states are dropped sooner; the newest one is always kept.
         let large = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_REMEMBERED / 4));
         for i in 1000..1010 {
             apply(&mut values, i, &format!("sub:{i}"), &large);
@@ -411,7 +421,7 @@ mod tests {
         let keys = |from: usize| (from..from + 100_000).map(|i| format!("\"k{i}\":{i}")).collect::<Vec<_>>().join(",");
         let mut values = Values::default();
         apply(&mut values, 1, "", &format!("{{{}}}", keys(0)));
-        // All are at other places now: to look for each among the others would take minutes.
+        // Every key has moved: a linear search for each of them would take minutes.
         apply(&mut values, 2, "", &format!("{{\"new\":1,{},\"__interrupt__\":[{{\"id\":\"1\"}}]}}", keys(0)));
         let row = &values.rows()[1];
         assert_eq!((row.keys.len(), row.removed.len(), row.interrupts), (MAX_KEYS, 0, 1));

@@ -1,32 +1,33 @@
-//! Aligns the members of two lists: by id if they have one, otherwise by the longest common subsequence if that isn't
-//! too expensive.
+//! Aligns the members of two lists: by id if all members have one, otherwise by the longest common subsequence if that
+//! isn't too expensive.
 
 use crate::json::document::{Doc, Kind};
 use std::collections::{HashMap, HashSet};
 
-/// Most cells of the table by which members without ids are aligned.
+/// Maximum number of cells of the table that aligns members without ids.
 const MAX_CELLS: usize = 1_000_000;
-/// Fields that name a member of a list, the best first: messages and tool calls and interrupts have an `id`.
+/// Fields that identify a member of a list, best first. Messages, tool calls and interrupts have an `id`.
 const IDS: [&str; 6] =
     ["\"id\"", "\"task_id\"", "\"interrupt_id\"", "\"checkpoint_id\"", "\"run_id\"", "\"tool_call_id\""];
 
 /// The result for a list member, by node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Aligned {
-    /// It is this one now, which may have changed.
+    /// The old and the new member, which may have changed.
     Pair(u32, u32),
-    /// The same, at another place among those that stayed.
+    /// The old and the new member, whose position changed.
     Moved(u32, u32),
-    /// It is new.
+    /// The new member.
     Added(u32),
-    /// It is gone.
+    /// The old member.
     Removed(u32),
 }
 
 /// A document, members of a list in it, and the fingerprints of all its nodes.
 type Side<'a> = (&'a Doc, &'a [u32], &'a [u64]);
 
-/// Aligns the members of two lists; equal ones at the same place are left out. Nothing where that would cost too much.
+/// Aligns the members of two lists. Omits equal members at the start and the end. Returns `None` if that is too
+/// expensive.
 pub(super) fn align(old: Side<'_>, new: Side<'_>) -> Option<Vec<Aligned>> {
     let equal = |a: u32, b: u32| old.2[a as usize] == new.2[b as usize];
     // Most lists only grow at their ends.
@@ -42,8 +43,8 @@ pub(super) fn align(old: Side<'_>, new: Side<'_>) -> Option<Vec<Aligned>> {
         (olds, news) = (rest, others);
     }
     if olds.is_empty() || news.is_empty() {
-        let gone = olds.iter().map(|a| Aligned::Removed(*a));
-        return Some(gone.chain(news.iter().map(|b| Aligned::Added(*b))).collect());
+        let removed = olds.iter().map(|a| Aligned::Removed(*a));
+        return Some(removed.chain(news.iter().map(|b| Aligned::Added(*b))).collect());
     }
     let old_ids: Vec<Option<&str>> = olds.iter().map(|n| id(old.0, *n)).collect();
     let new_ids: Vec<Option<&str>> = news.iter().map(|n| id(new.0, *n)).collect();
@@ -54,7 +55,7 @@ pub(super) fn align(old: Side<'_>, new: Side<'_>) -> Option<Vec<Aligned>> {
     let mut aligned = Vec::new();
     let (mut i, mut j) = (0, 0);
     for (a, b) in anchors.into_iter().chain([(olds.len(), news.len())]) {
-        // Between what stayed, members that may be the same are compared one by one.
+        // Between equal members, compare the others by position.
         let pairs = (a - i).min(b - j);
         for n in 0..pairs {
             let (from, to) = (olds[i + n], news[j + n]);
@@ -70,7 +71,7 @@ pub(super) fn align(old: Side<'_>, new: Side<'_>) -> Option<Vec<Aligned>> {
     Some(aligned)
 }
 
-/// What names a member: one of its fields, or that of the object that a serialized LangChain object wraps.
+/// Returns the id of a member: one of its fields, or a field of the object in a serialized LangChain object.
 fn id<'a>(doc: &'a Doc, member: u32) -> Option<&'a str> {
     let field = |node: u32, name: &str| doc.children(node).find(|child| doc.key(*child) == Some(name));
     if doc.kind(member) != Kind::Object {
@@ -79,18 +80,18 @@ fn id<'a>(doc: &'a Doc, member: u32) -> Option<&'a str> {
     let plain = |node: u32| -> Option<&'a str> {
         IDS.iter().find_map(|name| {
             let value = doc.value(field(node, name)?);
-            let names = value.starts_with(|c: char| c == '"' || c.is_ascii_digit()) && value != "\"\"";
-            names.then_some(value)
+            let is_id = value.starts_with(|c: char| c == '"' || c.is_ascii_digit()) && value != "\"\"";
+            is_id.then_some(value)
         })
     };
-    // There `id` is the name of its class.
+    // The `id` of a serialized object is its class.
     match field(member, "\"kwargs\"").filter(|_| field(member, "\"lc\"").is_some()) {
         Some(wrapped) => plain(wrapped),
         None => plain(member),
     }
 }
 
-/// Returns the ids, where each member has one of its own.
+/// Returns the ids if each member has a unique one.
 fn unique<'a>(ids: &[Option<&'a str>]) -> Option<Vec<&'a str>> {
     let mut seen = HashSet::with_capacity(ids.len());
     ids.iter().map(|id| id.filter(|id| seen.insert(*id))).collect()
@@ -103,57 +104,58 @@ struct Identified<'a> {
 }
 
 fn by_id(old: &Identified<'_>, new: &Identified<'_>) -> Vec<Aligned> {
-    let place: HashMap<&str, usize> = old.ids.iter().enumerate().map(|(n, id)| (*id, n)).collect();
-    let before: Vec<Option<usize>> = new.ids.iter().map(|id| place.get(id).copied()).collect();
-    let stays = longest_rise(&before);
+    let positions: HashMap<&str, usize> = old.ids.iter().enumerate().map(|(n, id)| (*id, n)).collect();
+    let before: Vec<Option<usize>> = new.ids.iter().map(|id| positions.get(id).copied()).collect();
+    let is_unmoved = longest_increasing(&before);
     let found: HashSet<usize> = before.iter().flatten().copied().collect();
     let mut aligned = Vec::new();
     let mut reported = 0;
-    let mut gone = |aligned: &mut Vec<Aligned>, upto: usize| {
+    let mut report_removed = |aligned: &mut Vec<Aligned>, upto: usize| {
         aligned.extend((reported..upto).filter(|n| !found.contains(n)).map(|n| Aligned::Removed(old.nodes[n])));
         reported = upto;
     };
     for (n, at) in before.into_iter().enumerate() {
         let to = new.nodes[n];
         match at {
-            Some(at) if stays[n] => {
-                gone(&mut aligned, at);
+            Some(at) if is_unmoved[n] => {
+                report_removed(&mut aligned, at);
                 aligned.push(Aligned::Pair(old.nodes[at], to));
             }
             Some(at) => aligned.push(Aligned::Moved(old.nodes[at], to)),
             None => aligned.push(Aligned::Added(to)),
         }
     }
-    gone(&mut aligned, old.nodes.len());
+    report_removed(&mut aligned, old.nodes.len());
     aligned
 }
 
-/// Which of the places belong to the longest rising sequence of them: what is in it stayed, the rest was moved.
-fn longest_rise(places: &[Option<usize>]) -> Vec<bool> {
-    // The last member of the best sequence of each length, and before each member the one that it follows.
+/// Returns which of the positions belong to their longest increasing subsequence. Its members didn't move; the others
+/// did.
+fn longest_increasing(positions: &[Option<usize>]) -> Vec<bool> {
+    // The last member of the best sequence of each length, and the predecessor of each member.
     let mut ends: Vec<usize> = Vec::new();
-    let mut follows: Vec<Option<usize>> = vec![None; places.len()];
-    for (n, place) in places.iter().enumerate().filter(|(_, place)| place.is_some()) {
-        let length = ends.partition_point(|end| places[*end] < *place);
-        follows[n] = length.checked_sub(1).map(|shorter| ends[shorter]);
+    let mut previous: Vec<Option<usize>> = vec![None; positions.len()];
+    for (n, position) in positions.iter().enumerate().filter(|(_, position)| position.is_some()) {
+        let length = ends.partition_point(|end| positions[*end] < *position);
+        previous[n] = length.checked_sub(1).map(|shorter| ends[shorter]);
         if length == ends.len() { ends.push(n) } else { ends[length] = n }
     }
-    let mut stays = vec![false; places.len()];
+    let mut is_in_rise = vec![false; positions.len()];
     let mut at = ends.last().copied();
     while let Some(n) = at {
-        stays[n] = true;
-        at = follows[n];
+        is_in_rise[n] = true;
+        at = previous[n];
     }
-    stays
+    is_in_rise
 }
 
-/// Returns the places of a longest common subsequence.
+/// Returns the positions of a longest common subsequence in both lists; `None` if that is too expensive.
 fn common(olds: &[u32], news: &[u32], equal: impl Fn(u32, u32) -> bool) -> Option<Vec<(usize, usize)>> {
     let (height, width) = (olds.len() + 1, news.len() + 1);
     if height.saturating_mul(width) > MAX_CELLS {
         return None;
     }
-    // In each cell the length for what is left of both lists.
+    // Each cell has the length of the longest common subsequence of the rest of both lists.
     let mut table = vec![0u32; height * width];
     for i in (0..olds.len()).rev() {
         for j in (0..news.len()).rev() {
@@ -163,11 +165,11 @@ fn common(olds: &[u32], news: &[u32], equal: impl Fn(u32, u32) -> bool) -> Optio
             };
         }
     }
-    let mut places = Vec::new();
+    let mut positions = Vec::new();
     let (mut i, mut j) = (0, 0);
     while i < olds.len() && j < news.len() {
         if equal(olds[i], news[j]) {
-            places.push((i, j));
+            positions.push((i, j));
             (i, j) = (i + 1, j + 1);
         } else if table[(i + 1) * width + j] >= table[i * width + j + 1] {
             i += 1;
@@ -175,5 +177,5 @@ fn common(olds: &[u32], news: &[u32], equal: impl Fn(u32, u32) -> bool) -> Optio
             j += 1;
         }
     }
-    Some(places)
+    Some(positions)
 }

@@ -1,29 +1,30 @@
-//! One number for each value of a document: equal values have equal ones, however they are written.
+//! Fingerprints of values: equal values have equal fingerprints, regardless of key order, white space and escapes.
 
 use crate::json::document::{Doc, Kind, plain};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Returns the numbers of all nodes, in one pass from the end: what is in a container comes before the container itself.
+/// Returns the fingerprints of all nodes. Computes them in one pass from the end, so that members precede their
+/// container.
 pub(super) fn fingerprints(doc: &Doc) -> Vec<u64> {
-    let mut prints = vec![0u64; doc.len() as usize];
+    let mut fingerprints = vec![0u64; doc.len() as usize];
     for node in (0..doc.len()).rev() {
         let kind = doc.kind(node);
-        let print = match kind {
-            Kind::Object => of(1, prints[node as usize]),
-            Kind::Array => of(2, prints[node as usize]),
+        let fingerprint = match kind {
+            Kind::Object => of(1, fingerprints[node as usize]),
+            Kind::Array => of(2, fingerprints[node as usize]),
             Kind::Text => of(3, &*plain(doc.value(node))),
             Kind::Other => of(4, doc.value(node)),
         };
-        prints[node as usize] = print;
+        fingerprints[node as usize] = fingerprint;
         let Some(parent) = doc.parent(node) else { continue };
-        let sum = &mut prints[parent as usize];
+        let sum = &mut fingerprints[parent as usize];
         *sum = match doc.key(node) {
-            // The order of keys does not count.
-            Some(key) => sum.wrapping_add(of(print, &*plain(key))),
-            None => of(print, *sum),
+            // The sum doesn't depend on the order of keys.
+            Some(key) => sum.wrapping_add(of(fingerprint, &*plain(key))),
+            None => of(fingerprint, *sum),
         };
     }
-    prints
+    fingerprints
 }
 
 fn of(first: u64, rest: impl Hash) -> u64 {

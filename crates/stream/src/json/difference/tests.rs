@@ -1,4 +1,4 @@
-//! A difference applied to the old document gives the new one, whatever the two are.
+//! Tests of differences. Applying the changes to the old document must result in the new one.
 
 use super::*;
 use crate::json::document::tests::{arb_json, value_of};
@@ -10,10 +10,10 @@ fn difference(old: &str, new: &str) -> Difference {
     Difference::of(Arc::new(Doc::new(Arc::from(old))), Arc::new(Doc::new(Arc::from(new))))
 }
 
-/// Returns the changes in words: `changed a.b 1 → 2`.
-fn told(old: &Value, new: &Value) -> Vec<String> {
+/// Describes the changes: `~ a.b 1 → 2`.
+fn described(old: &Value, new: &Value) -> Vec<String> {
     let difference = difference(&old.to_string(), &new.to_string());
-    let words = |change: &Change| {
+    let describe = |change: &Change| {
         let path = difference.path(change);
         match change.kind {
             ChangeKind::Added => format!("+ {path} {}", difference.new.value(change.new)),
@@ -28,14 +28,14 @@ fn told(old: &Value, new: &Value) -> Vec<String> {
             ChangeKind::Moved => format!("m {path} from {}", difference.old.index(change.old)),
         }
     };
-    difference.changes.iter().map(words).collect()
+    difference.changes.iter().map(describe).collect()
 }
 
-/// Returns the old document with all changes made.
+/// Applies all changes to the old document.
 fn applied(difference: &Difference, node: u32) -> Value {
     let Difference { old, new, changes, .. } = difference;
-    let of = |kind: ChangeKind, node: u32| changes.iter().find(|c| c.kind == kind && c.old == node);
-    if let Some(change) = of(ChangeKind::Changed, node) {
+    let find = |kind: ChangeKind, node: u32| changes.iter().find(|c| c.kind == kind && c.old == node);
+    if let Some(change) = find(ChangeKind::Changed, node) {
         if change.kept > 0 {
             let text = new.value(change.new);
             let appended = unquote(&format!("\"{}", &text[change.kept as usize + 1..]));
@@ -43,19 +43,19 @@ fn applied(difference: &Difference, node: u32) -> Value {
         }
         return value_of(new, change.new);
     }
-    let stays = |child: &u32| of(ChangeKind::Removed, *child).is_none();
+    let is_kept = |child: &u32| find(ChangeKind::Removed, *child).is_none();
     let added: Vec<u32> =
         changes.iter().filter(|c| c.kind == ChangeKind::Added && c.old == node).map(|c| c.new).collect();
     match old.kind(node) {
         Kind::Object => {
             let field = |doc: &Doc, child| doc.key(child).map(unquote).unwrap();
-            let kept = old.children(node).filter(stays).map(|child| (field(old, child), applied(difference, child)));
+            let kept = old.children(node).filter(is_kept).map(|child| (field(old, child), applied(difference, child)));
             kept.chain(added.iter().map(|child| (field(new, *child), value_of(new, *child)))).collect()
         }
         Kind::Array => {
             let (mut list, mut placed) = (Vec::new(), Vec::new());
-            for child in old.children(node).filter(stays) {
-                match of(ChangeKind::Moved, child) {
+            for child in old.children(node).filter(is_kept) {
+                match find(ChangeKind::Moved, child) {
                     Some(moved) => placed.push((new.index(moved.new), applied(difference, child))),
                     None => list.push(applied(difference, child)),
                 }
@@ -76,7 +76,7 @@ fn messages_are_aligned_by_their_ids() {
     let new =
         json!({"messages": [message("4", "d"), message("2", "Let me check."), message("3", "c"), message("5", "e")]});
     assert_eq!(
-        told(&old, &new),
+        described(&old, &new),
         [
             "m messages[0] from 3",
             r#"- messages[0] {"id":"1","type":"ai","content":"a"}"#,
@@ -84,48 +84,48 @@ fn messages_are_aligned_by_their_ids() {
             r#"+ messages[3] {"id":"5","type":"ai","content":"e"}"#
         ]
     );
-    // Serialized objects of LangChain have their class where others have an id.
+    // The `id` of serialized LangChain objects is their class.
     let wrapped = |id: &str, text: &str| {
         json!({"lc": 1, "type": "constructor", "id": ["langchain", "HumanMessage"],
                "kwargs": {"content": text, "id": id}})
     };
     assert_eq!(
-        told(&json!([wrapped("1", "a"), wrapped("2", "b")]), &json!([wrapped("2", "c")])),
+        described(&json!([wrapped("1", "a"), wrapped("2", "b")]), &json!([wrapped("2", "c")])),
         [format!("- [0] {}", wrapped("1", "a")), r#"~ [0].kwargs.content "b" → "c""#.to_string(),]
     );
 }
 
 #[test]
 fn lists_without_ids_are_aligned_by_value() {
-    assert_eq!(told(&json!([1, 2, 3, 4, 5]), &json!([1, 3, 4, 9, 5])), ["- [1] 2", "+ [3] 9"]);
-    assert_eq!(told(&json!(["a", "b"]), &json!(["a", "x", "b", "c"])), [r#"+ [1] "x""#, r#"+ [3] "c""#]);
-    assert_eq!(told(&json!([{"n": 1}, {"n": 2}]), &json!([{"n": 1}, {"n": 3}])), ["~ [1].n 2 → 3"]);
-    // Two members with one id: the ids say nothing.
-    let twice = json!([{"id": 1, "x": 1}, {"id": 1, "x": 2}]);
-    assert_eq!(told(&twice, &json!([{"id": 1, "x": 1}, {"id": 1, "x": 3}])), ["~ [1].x 2 → 3"]);
-    // What has another id is another thing.
+    assert_eq!(described(&json!([1, 2, 3, 4, 5]), &json!([1, 3, 4, 9, 5])), ["- [1] 2", "+ [3] 9"]);
+    assert_eq!(described(&json!(["a", "b"]), &json!(["a", "x", "b", "c"])), [r#"+ [1] "x""#, r#"+ [3] "c""#]);
+    assert_eq!(described(&json!([{"n": 1}, {"n": 2}]), &json!([{"n": 1}, {"n": 3}])), ["~ [1].n 2 → 3"]);
+    // Duplicate ids can't identify members.
+    let duplicates = json!([{"id": 1, "x": 1}, {"id": 1, "x": 2}]);
+    assert_eq!(described(&duplicates, &json!([{"id": 1, "x": 1}, {"id": 1, "x": 3}])), ["~ [1].x 2 → 3"]);
+    // Members with different ids are different members.
     assert_eq!(
-        told(&json!([{"id": "a", "x": 1}, 1]), &json!([{"id": "b", "x": 1}, 2])),
+        described(&json!([{"id": "a", "x": 1}, 1]), &json!([{"id": "b", "x": 1}, 2])),
         [r#"- [0] {"id":"a","x":1}"#, r#"+ [0] {"id":"b","x":1}"#, "~ [1] 1 → 2"]
     );
 }
 
 #[test]
-fn how_it_is_written_does_not_count() {
+fn formatting_differences_are_ignored() {
     let same = difference(
         r#"{"a":[1,"é"],"b":{"x":null,"y":2}}"#,
         "{\"b\": {\"y\": 2, \"x\" :null},\n\"a\": [1, \"\\u00e9\"]}",
     );
     assert_eq!((same.total(), same.changes.len()), (0, 0));
-    assert_eq!(told(&json!({"a": "1"}), &json!({"a": 1})), [r#"~ a "1" → 1"#]);
-    assert_eq!(told(&json!({"a": {}}), &json!({"a": []})), ["~ a {} → []"]);
-    assert_eq!(told(&json!({"a": [1]}), &json!({"a": []})), ["- a[0] 1"]);
+    assert_eq!(described(&json!({"a": "1"}), &json!({"a": 1})), [r#"~ a "1" → 1"#]);
+    assert_eq!(described(&json!({"a": {}}), &json!({"a": []})), ["~ a {} → []"]);
+    assert_eq!(described(&json!({"a": [1]}), &json!({"a": []})), ["- a[0] 1"]);
 }
 
 #[test]
-fn odd_states_can_be_compared() {
-    assert_eq!(told(&json!(null), &json!({"a": 1})), [r#"~ . null → {"a":1}"#]);
-    assert_eq!(told(&json!("hello"), &json!("hello world")), ["~ . … world"]);
+fn states_of_any_type_can_be_compared() {
+    assert_eq!(described(&json!(null), &json!({"a": 1})), [r#"~ . null → {"a":1}"#]);
+    assert_eq!(described(&json!("hello"), &json!("hello world")), ["~ . … world"]);
     for (old, new, total) in
         [(r#"{"a":1,"a":2}"#, r#"{"a":1}"#, 1), (r#"{"a":1}"#, r#"{"a":1,"a":2}"#, 1), ("oops {", "oops {}", 1)]
     {
@@ -160,26 +160,30 @@ fn equal_values_are_skipped() {
 }
 
 #[test]
-fn long_lists_are_compared_by_position_and_it_is_said() {
+fn long_lists_are_compared_by_position_and_reported() {
     let old: Vec<u32> = (0..30_000).collect();
     let new: Vec<u32> = (1..=30_000).map(|n| n * 2 + 1).collect();
     let difference = difference(&json!({"a": old}).to_string(), &json!({"a": new}).to_string());
     assert_eq!(difference.by_position.len(), 1);
-    assert_eq!((difference.total(), difference.changes.len()), (30_000, MAX_CHANGES), "the rest is counted");
+    assert_eq!(
+        (difference.total(), difference.changes.len()),
+        (30_000, MAX_CHANGES),
+        "further changes are only counted"
+    );
 }
 
 #[test]
-fn depth_costs_no_stack_and_little_work() {
+fn deep_nesting_costs_no_stack_and_little_work() {
     let deep = |leaf: &str| format!("{}{leaf}{}", "[1,".repeat(10_000), "]".repeat(10_000));
     let difference = difference(&deep("1"), &deep("2"));
     assert_eq!((difference.total(), difference.compared), (1, 10_001));
     assert_eq!(difference.marks().len(), 10_001);
 }
 
-/// Two values with much in common: few keys, few scalars, some ids.
+/// Two similar values: few keys, few scalars, some ids.
 fn arb_pair() -> impl Strategy<Value = (Value, Value)> {
     let leaf = prop_oneof![Just(Value::Null), (0..4i64).prop_map(Into::into), "[ab]{0,3}".prop_map(Into::into)];
-    let one = leaf.prop_recursive(4, 48, 8, |inner| {
+    let value = leaf.prop_recursive(4, 48, 8, |inner| {
         let member = (0..6i64, inner.clone()).prop_map(|(id, x)| json!({"id": id.to_string(), "x": x}));
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..7).prop_map(Into::into),
@@ -188,14 +192,14 @@ fn arb_pair() -> impl Strategy<Value = (Value, Value)> {
                 .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
         ]
     });
-    (one.clone(), one)
+    (value.clone(), value)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1024, ..ProptestConfig::default() })]
 
     #[test]
-    fn applied_to_the_old_it_gives_the_new((old, new) in arb_pair()) {
+    fn applying_the_changes_gives_the_new_document((old, new) in arb_pair()) {
         let difference = difference(&old.to_string(), &new.to_string());
         prop_assert_eq!(applied(&difference, 0), new.clone());
         prop_assert_eq!(difference.total() == 0, old == new);

@@ -1,11 +1,11 @@
-//! Where a value is in a document, as people and `jq` write it, and the same place in a newer document.
+//! Paths of values in `jq` notation, and finding the same path in another document.
 
 use super::{Doc, Kind, plain};
 use std::fmt::Write;
 
 impl Doc {
-    /// Returns the path of a value: `messages[3].tool_calls[0].args.city`, keys in quotes where they are no plain names; `.` for
-    /// the whole.
+    /// Returns the path of a value, such as `messages[3].tool_calls[0].args.city`, or `.` for the root. Keys that are
+    /// not plain names are quoted.
     pub fn path(&self, node: u32) -> String {
         let mut steps: Vec<u32> = std::iter::once(node).chain(self.ancestors(node)).collect();
         // The root has no step.
@@ -19,7 +19,7 @@ impl Doc {
                         path.push_str(if path.is_empty() { "" } else { "." });
                         path.push_str(&name);
                     } else {
-                        // As it is written in the document: quotes and escapes are already right.
+                        // The key's JSON already has the right quotes and escapes.
                         let _ = write!(path, "[{key}]");
                     }
                 }
@@ -31,13 +31,13 @@ impl Doc {
         if path.is_empty() { ".".into() } else { path }
     }
 
-    /// Returns the node that has the same path as a node of another document. `effort` is how many siblings may still be looked
-    /// at, here and in later calls; what is farther is not found.
+    /// Returns the node with the same path as a node of another document. `effort` limits the number of siblings
+    /// visited, in this call and later ones; nodes beyond the limit are not found.
     pub fn counterpart(&self, other: &Doc, node: u32, effort: &mut usize) -> Option<u32> {
         if self.is_empty() || node >= other.len() {
             return None;
         }
-        // States mostly grow at their ends: what is before that keeps its number.
+        // States usually grow at their ends, so nodes before that keep their numbers.
         if node < self.len() && self.is_same_path(node, other, node) {
             return Some(node);
         }
@@ -50,7 +50,7 @@ impl Doc {
         Some(at)
     }
 
-    /// Returns the member of a container that stands where a node of another document stands in its own.
+    /// Returns the member of a container that has the same key or index as a node of another document.
     fn member(&self, container: u32, other: &Doc, node: u32, effort: &mut usize) -> Option<u32> {
         let key = other.key(node);
         match (self.kind(container), key) {
@@ -66,20 +66,20 @@ impl Doc {
         None
     }
 
-    fn is_same_step(&self, node: u32, other: &Doc, its: u32) -> bool {
-        match (self.key(node), other.key(its)) {
+    fn is_same_step(&self, node: u32, other: &Doc, other_node: u32) -> bool {
+        match (self.key(node), other.key(other_node)) {
             (Some(a), Some(b)) => a == b,
-            (None, None) => self.index(node) == other.index(its),
+            (None, None) => self.index(node) == other.index(other_node),
             _ => false,
         }
     }
 
-    fn is_same_path(&self, node: u32, other: &Doc, its: u32) -> bool {
-        let (mut a, mut b) = (node, its);
+    fn is_same_path(&self, node: u32, other: &Doc, other_node: u32) -> bool {
+        let (mut a, mut b) = (node, other_node);
         loop {
             match (self.parent(a), other.parent(b)) {
                 (None, None) => return true,
-                (Some(above), Some(its_above)) if self.is_same_step(a, other, b) => (a, b) = (above, its_above),
+                (Some(parent), Some(other_parent)) if self.is_same_step(a, other, b) => (a, b) = (parent, other_parent),
                 _ => return false,
             }
         }

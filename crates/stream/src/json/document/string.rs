@@ -1,14 +1,14 @@
-//! The strings of a JSON text: where they end, what they say, and how a very long one is taken in pieces.
+//! The strings of a JSON text: finding their ends, decoding them, and splitting long ones into chunks.
 
 use crate::protocol::unescape;
 use std::borrow::Cow;
 
-/// Bytes of a string, as it is written, that are laid out together.
+/// Size of a chunk in bytes of JSON.
 const CHUNK: usize = 8192;
-/// How far beyond that a piece may go on to end with a line or a word.
-const REACH: usize = 512;
+/// Maximum number of bytes by which a chunk is extended to end with a line or a word.
+const MAX_EXTENSION: usize = 512;
 
-/// Returns where the string that begins at a quote ends, its second quote included.
+/// Returns the end of the string that begins with a quote at `start`, after its closing quote.
 pub(super) fn end(bytes: &[u8], start: usize) -> Option<usize> {
     let mut i = start + 1;
     loop {
@@ -20,12 +20,12 @@ pub(super) fn end(bytes: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Returns the text of a JSON string. What serde refuses (half a surrogate pair) costs one character.
+/// Decodes a JSON string. Half of a surrogate pair, which serde rejects, becomes one replacement character.
 pub fn unquote(raw: &str) -> String {
     plain(raw).into_owned()
 }
 
-/// A key or a value as it is read: a string without its quotes and, where it has any, its escapes.
+/// Decodes a key or a value: a string without its quotes and escapes, any other value unchanged.
 pub fn plain(raw: &str) -> Cow<'_, str> {
     match inner(raw) {
         Some(inner) if memchr::memchr(b'\\', inner.as_bytes()).is_none() => Cow::Borrowed(inner),
@@ -34,14 +34,15 @@ pub fn plain(raw: &str) -> Cow<'_, str> {
     }
 }
 
+/// Returns the text between the quotes of a string.
 fn inner(raw: &str) -> Option<&str> {
     raw.strip_prefix('"')?.strip_suffix('"')
 }
 
-/// Returns the beginning of a JSON string as it is read, from about so many of its bytes, and whether that is all of it.
+/// Decodes about the first `bytes` bytes of a JSON string. Returns them, and whether they are the whole string.
 pub fn head(raw: &str, bytes: usize) -> (String, bool) {
     let inner = inner(raw).unwrap_or(raw);
-    let end = safe(inner, bytes);
+    let end = boundary(inner, bytes);
     (unescape_part(&inner[..end]), end == inner.len())
 }
 
@@ -49,8 +50,8 @@ fn unescape_part(part: &str) -> String {
     if memchr::memchr(b'\\', part.as_bytes()).is_none() { part.to_string() } else { unescape(part) }
 }
 
-/// A string in pieces that each cost the same to lay out, however long it is. Their places are found without reading it
-/// from its start.
+/// A string split into chunks of about equal size. The boundaries of a chunk are found without reading the string from
+/// its start.
 #[derive(Debug, Clone, Copy)]
 pub struct Chunks<'a> {
     inner: &'a str,
@@ -58,23 +59,23 @@ pub struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// Returns the pieces of a JSON string as it is written, with its quotes.
+    /// Creates the chunks of a JSON string with quotes.
     pub fn of_string(raw: &'a str) -> Chunks<'a> {
         Chunks { inner: inner(raw).unwrap_or(raw), escaped: true }
     }
 
-    /// Returns the pieces of any other text.
+    /// Creates the chunks of any other text.
     pub fn of_text(text: &'a str) -> Chunks<'a> {
         Chunks { inner: text, escaped: false }
     }
 
-    /// Returns how many there are; one where there is no text.
+    /// Returns the number of chunks, which is 1 for an empty text.
     pub fn count(&self) -> usize {
         let count = self.inner.len().div_ceil(CHUNK).max(1);
         if count > 1 && self.start(count - 1) == self.inner.len() { count - 1 } else { count }
     }
 
-    /// A piece as it is read.
+    /// Returns a decoded chunk.
     pub fn text(&self, number: usize) -> String {
         let (from, to) = (self.start(number), self.start(number + 1));
         let part = &self.inner[from..to.max(from)];
@@ -85,11 +86,11 @@ impl<'a> Chunks<'a> {
         if number == 0 {
             return 0;
         }
-        let at = safe(self.inner, number.saturating_mul(CHUNK));
-        // A line's end is best, then a word's.
+        let at = boundary(self.inner, number.saturating_mul(CHUNK));
+        // Prefer the end of a line, then the end of a word.
         let bytes = self.inner.as_bytes();
         let (mut i, mut word) = (at, None);
-        while i < bytes.len().min(at + REACH) {
+        while i < bytes.len().min(at + MAX_EXTENSION) {
             match bytes[i] {
                 b'\\' if bytes.get(i + 1) == Some(&b'n') => return i + 2,
                 b'\\' if bytes.get(i + 1) == Some(&b'u') => i += 6,
@@ -105,8 +106,8 @@ impl<'a> Chunks<'a> {
     }
 }
 
-/// Returns the next place from an offset on at which a string can be cut: between characters, and outside of escapes.
-fn safe(inner: &str, at: usize) -> usize {
+/// Returns the first position from an offset on that is neither inside of a character nor inside of an escape.
+fn boundary(inner: &str, at: usize) -> usize {
     let bytes = inner.as_bytes();
     if at >= bytes.len() {
         return bytes.len();
@@ -119,7 +120,7 @@ fn safe(inner: &str, at: usize) -> usize {
             at = at.max((p + length).min(bytes.len()));
         }
     }
-    // The second half of a pair belongs to the first.
+    // Don't split a surrogate pair.
     let half = |at: usize, letters: &[u8]| {
         let escape = bytes.get(at..at + 6)?;
         let letter = escape[3].to_ascii_lowercase();
@@ -134,7 +135,7 @@ fn safe(inner: &str, at: usize) -> usize {
     at
 }
 
-/// Returns whether a backslash begins an escape, and is not the second half of one.
+/// Returns whether a backslash begins an escape, rather than being escaped itself.
 fn is_escape(bytes: &[u8], at: usize) -> bool {
     bytes[..at].iter().rev().take_while(|b| **b == b'\\').count().is_multiple_of(2)
 }
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_has_no_seams() {
+    fn chunks_of_a_long_text_join_without_loss() {
         for unit in ["word and ", "日本語", "x", "a\nb", "\\\"\u{1f600}", "\u{1}"] {
             let text = unit.repeat(60_000 / unit.len());
             let raw = serde_json::to_string(&text).unwrap();
@@ -170,7 +171,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_make_the_whole(text in "[\\\\\"a\n é\u{1f600}\u{1}]{0,60}", times in 1usize..800) {
+        fn chunks_join_to_the_whole_text(text in "[\\\\\"a\n é\u{1f600}\u{1}]{0,60}", times in 1usize..800) {
             let text = text.repeat(times);
             let raw = serde_json::to_string(&text).unwrap();
             let chunks = Chunks::of_string(&raw);
@@ -179,7 +180,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_written_can_be_cut(raw in "[\\\\ud8e0n\" é]{0,40}", at in 0usize..50) {
+        fn any_escapes_can_be_split(raw in "[\\\\ud8e0n\" é]{0,40}", at in 0usize..50) {
             head(&raw, at);
             Chunks::of_string(&raw).text(0);
         }

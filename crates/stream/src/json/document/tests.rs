@@ -1,4 +1,4 @@
-//! Documents against what serde makes of the same texts.
+//! Tests that compare documents with what serde parses from the same texts.
 
 use super::*;
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ pub(crate) fn arb_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A value as a document tells it.
+/// Parses a value of a document with serde.
 pub(crate) fn value_of(doc: &Doc, node: u32) -> Value {
     serde_json::from_str(doc.value(node)).unwrap()
 }
@@ -31,12 +31,12 @@ fn find(doc: &Doc, raw: &str) -> u32 {
 }
 
 #[test]
-fn a_node_is_small() {
+fn nodes_have_32_bytes() {
     assert_eq!(size_of::<Node>(), 32);
 }
 
 #[test]
-fn paths_are_written_as_people_do() {
+fn paths_use_jq_notation() {
     let text =
         r#"{"messages":[{},{"tool_calls":[{"args":{"city":"Kraków"}}]}],"a b":{"1":1,"":2,"x\ny":3,"é":4},"_ok9":5}"#;
     let doc = Doc::new(Arc::from(text));
@@ -63,7 +63,7 @@ fn invalid_json_is_one_node() {
 }
 
 #[test]
-fn depth_costs_no_stack() {
+fn deep_nesting_does_not_overflow_the_stack() {
     let deep = format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000));
     let doc = Doc::new(Arc::from(deep));
     assert_eq!((doc.len(), doc.depth(200_000), doc.value(200_000)), (200_001, 200_000, "1"));
@@ -71,7 +71,7 @@ fn depth_costs_no_stack() {
 }
 
 #[test]
-fn a_part_of_a_text_is_a_document_of_its_own() {
+fn an_excerpt_can_be_indexed() {
     let whole: Arc<str> = r#"{"state":{"é":[1]}}"#.into();
     let doc = Doc::new(Excerpt::new(whole.clone(), 9..whole.len() - 1).unwrap());
     assert_eq!((doc.value(0), doc.path(2)), (r#"{"é":[1]}"#, r#"["é"][0]"#.to_string()));
@@ -80,13 +80,13 @@ fn a_part_of_a_text_is_a_document_of_its_own() {
 }
 
 #[test]
-fn a_place_is_found_again_with_little_effort() {
+fn counterparts_are_found_within_the_effort_limit() {
     let old = Doc::new(Arc::from(r#"{"a":[1,{"b":"x"}],"c":7}"#));
     let new = Doc::new(Arc::from(r#"{"z":0,"a":[1,{"q":1,"b":"y"},2]}"#));
-    let again = |raw: &str, mut effort: usize| new.counterpart(&old, find(&old, raw), &mut effort);
-    assert_eq!(again("\"x\"", 100).map(|n| new.value(n)), Some("\"y\""));
-    assert_eq!(again("7", 100), None);
-    assert_eq!(again("\"x\"", 3), None, "it was too far");
+    let counterpart = |raw: &str, mut effort: usize| new.counterpart(&old, find(&old, raw), &mut effort);
+    assert_eq!(counterpart("\"x\"", 100).map(|n| new.value(n)), Some("\"y\""));
+    assert_eq!(counterpart("7", 100), None);
+    assert_eq!(counterpart("\"x\"", 3), None, "beyond the effort limit");
 }
 
 proptest! {
@@ -130,8 +130,8 @@ proptest! {
     fn any_text_is_a_document(text in "[\\[\\]{}\":, \\\\1ae\n]{0,30}") {
         let doc = Doc::new(Arc::from(text));
         for node in 0..doc.len() {
-            let told = (doc.kind(node), doc.value(node), doc.key(node), doc.path(node));
-            prop_assert!(told.1.len() <= doc.value(0).len());
+            let read = (doc.kind(node), doc.value(node), doc.key(node), doc.path(node));
+            prop_assert!(read.1.len() <= doc.value(0).len());
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The numbers of one run, and of its nodes and models.
+//! The metrics of one run, its nodes and its models.
 
-use crate::projection::message::SHORTEST;
+use crate::projection::message::MIN_TOKEN_TIME;
 use crate::projection::rows::Weigh;
 use crate::projection::usage::Usage;
 use crate::{Outcome, Seq};
@@ -12,76 +12,79 @@ use super::MAX_NAMES;
 /// The output of a run or of one of its nodes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Work {
-    /// Pieces of messages that held text, reasoning or arguments.
+    /// Message chunks with text, reasoning or arguments.
     pub chunks: u64,
     /// Messages of models and tools.
     pub messages: u64,
-    /// Tools that were asked for.
+    /// Requested tool calls.
     pub tool_calls: u64,
-    /// Failures: of tools, tasks, and of the run itself.
+    /// Failures of tools, of tasks and of the run itself.
     pub errors: u64,
-    /// Tokens, as the models counted them.
+    /// Token usage, as counted by the models.
     pub usage: Usage,
-    /// When the first piece came.
+    /// When the first chunk was sent, if known.
     pub first_token: Option<Timestamp>,
-    /// Chunks that followed another one of their message, and the total time between them.
-    pub(super) flowing: u64,
-    pub(super) flow: SignedDuration,
+    /// Chunks after the first of their message, and the total time before them.
+    pub(super) timed_chunks: u64,
+    pub(super) streaming_time: SignedDuration,
     pub(super) last_token: Option<Timestamp>,
-    /// Output tokens of streamed messages.
+    /// Output tokens of streamed messages, as counted by the models.
     pub(super) streamed: u64,
 }
 
 impl Work {
-    /// Pieces a second, while messages were growing.
+    /// Returns the chunks per second while messages were streaming.
     pub fn chunks_per_second(&self) -> Option<f64> {
-        (self.flowing > 0 && self.flow >= SHORTEST).then(|| self.flowing as f64 / self.flow.as_secs_f64())
+        (self.timed_chunks > 0 && self.streaming_time >= MIN_TOKEN_TIME)
+            .then(|| self.timed_chunks as f64 / self.streaming_time.as_secs_f64())
     }
 
-    /// Tokens a second while messages were growing, by the models' own count.
+    /// Returns the tokens per second while messages were streaming, as counted by the models.
     pub fn tokens_per_second(&self) -> Option<f64> {
-        (self.streamed > 0 && self.flow >= SHORTEST).then(|| self.streamed as f64 / self.flow.as_secs_f64())
+        (self.streamed > 0 && self.streaming_time >= MIN_TOKEN_TIME)
+            .then(|| self.streamed as f64 / self.streaming_time.as_secs_f64())
     }
 
-    pub(super) fn token(&mut self, at: Option<Timestamp>, grows: bool, tokens: u64) {
+    /// Adds chunks with tokens. `is_continued` says whether their message already had chunks.
+    pub(super) fn add_tokens(&mut self, at: Option<Timestamp>, is_continued: bool, tokens: u64) {
         self.chunks += tokens;
         let Some(at) = at else {
             self.last_token = None;
             return;
         };
         self.first_token.get_or_insert(at);
-        // The wait for a model's first piece says nothing of how fast it writes.
-        if let Some(last) = self.last_token.filter(|_| grows) {
-            self.flowing += tokens;
-            self.flow += at.duration_since(last).max(SignedDuration::ZERO);
+        // The time before a message's first chunk doesn't count towards the rate.
+        if let Some(last) = self.last_token.filter(|_| is_continued) {
+            self.timed_chunks += tokens;
+            self.streaming_time += at.duration_since(last).max(SignedDuration::ZERO);
         }
         self.last_token = Some(at);
     }
 }
 
-/// One node of a run.
+/// The metrics of one node of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeNumbers {
-    /// Its name, with the subgraphs that it lives in: `sub/inner/node`.
+    /// Its name, with the subgraphs that contain it: `sub/inner/node`.
     pub name: Arc<str>,
-    /// The first event about it.
+    /// Its first event.
     pub seq: Seq,
-    /// What it wrote.
+    /// Its output.
     pub work: Work,
-    /// How often it ran.
+    /// Number of its executions.
     pub turns: u64,
-    /// How long its finished turns took, where tasks tell.
+    /// Total time of its finished executions; zero without `tasks` events.
     pub busy: SignedDuration,
-    /// From the newest turn's start to its first token, where tasks tell.
+    /// Time from the start of its newest execution to the first token, if there are `tasks` events.
     pub to_first_token: Option<SignedDuration>,
     pub(super) finished: u64,
     pub(super) writes: u64,
-    pub(super) turn_began: Option<Timestamp>,
+    pub(super) execution_began: Option<Timestamp>,
 }
 
 impl NodeNumbers {
-    /// Tasks and updates tell of the same turns.
-    pub(super) fn count_turns(&mut self) {
+    /// Counts its executions. Tasks and updates report the same ones.
+    pub(super) fn count_executions(&mut self) {
         self.turns = self.finished.max(self.writes);
     }
 }
@@ -95,36 +98,36 @@ pub struct RunNumbers {
     pub seq: Seq,
     /// Its newest event.
     pub last_seq: Seq,
-    /// When we asked for it, where we did.
+    /// When we requested it, if we started it.
     pub asked: Option<Timestamp>,
-    /// When the server began with it: its `metadata` event.
+    /// When the server started it: the time of its `metadata` event.
     pub began: Option<Timestamp>,
     /// Time of its first event after the metadata.
     pub first_event: Option<Timestamp>,
     /// Time of its newest event.
     pub last_event: Option<Timestamp>,
-    /// When it was over.
+    /// When it ended.
     pub ended: Option<Timestamp>,
     /// How it ended, if known.
     pub outcome: Option<Outcome>,
-    /// Whether it reported an error: a thread says that a run is done, and not how.
+    /// Whether it reported an error. A thread's stream only says that a run is done, not its outcome.
     pub failed: bool,
-    /// Attempts of the server; 1 where it never failed.
+    /// Number of attempts; 1 if it never failed.
     pub attempts: u64,
-    /// Time that went into attempts that failed.
+    /// Time spent in failed attempts.
     pub lost: SignedDuration,
-    /// The event that each further attempt began with, and what the one before it had cost.
+    /// The first event of each retry, and the time spent in the attempt before it.
     pub retries: Vec<(Seq, SignedDuration)>,
     pub events: u64,
-    /// Bytes of their payloads.
+    /// Total payload size of its events in bytes.
     pub bytes: u64,
-    /// What it wrote.
+    /// Its output.
     pub work: Work,
-    /// Its nodes in the order of their appearance.
+    /// Its nodes in order of first appearance.
     pub nodes: Vec<NodeNumbers>,
-    /// What each model used, for models that name themselves.
+    /// The token usage of each model, if messages name their model.
     pub models: Vec<(Arc<str>, Usage)>,
-    /// The server said that it is done, and will say no more of it.
+    /// Whether the server reported that it is done. It sends no more of its events.
     pub(super) done: bool,
     /// Whether it has ended, according to any source.
     pub(super) over: bool,
@@ -135,27 +138,27 @@ pub struct RunNumbers {
 }
 
 impl RunNumbers {
-    /// Returns when it started, as far as we know: when we asked for it, else when the server said so.
+    /// Returns when it started: when we requested it, else when the server reported it.
     pub fn start(&self) -> Option<Timestamp> {
         self.asked.or(self.began)
     }
 
-    /// Returns how long it waited for its turn: from our asking to the server's beginning.
+    /// Returns how long it was queued: from our request to the start on the server.
     pub fn waited(&self) -> Option<SignedDuration> {
         Some(self.began?.duration_since(self.asked?))
     }
 
-    /// From its start to the first event of its work.
+    /// Returns the time from its start to its first event.
     pub fn to_first_event(&self) -> Option<SignedDuration> {
         Some(self.first_event?.duration_since(self.start()?))
     }
 
-    /// From its start to its first token.
+    /// Returns the time from its start to its first token.
     pub fn to_first_token(&self) -> Option<SignedDuration> {
         Some(self.work.first_token?.duration_since(self.start()?))
     }
 
-    /// From its start to its end, or to now; none where one of the two is not known.
+    /// Returns its duration so far; `None` if its start or its end is unknown.
     pub fn took(&self, now: Timestamp) -> Option<SignedDuration> {
         let until = self.ended.or((!self.over).then_some(now));
         Some(until?.duration_since(self.start()?))
@@ -166,6 +169,7 @@ impl RunNumbers {
         !self.over
     }
 
+    /// Returns the index of a node, which is added if it is new; `None` if there are too many.
     pub(super) fn node(&mut self, name: Arc<str>, seq: Seq) -> Option<usize> {
         if let Some(i) = self.nodes.iter().position(|node| node.name == name) {
             return Some(i);
@@ -182,7 +186,7 @@ impl RunNumbers {
             to_first_token: None,
             finished: 0,
             writes: 0,
-            turn_began: None,
+            execution_began: None,
         });
         Some(self.nodes.len() - 1)
     }

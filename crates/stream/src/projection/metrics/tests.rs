@@ -1,4 +1,4 @@
-//! Numbers from hand-made tapes, and from captured ones: the same whatever mode told of the run.
+//! Tests of the metrics, with scripted events.
 
 use crate::projection::{NodeNumbers, Projections, RunNumbers, Usage};
 use crate::{Data, End, Event, EventNames, Item, Outcome, Record, Seq};
@@ -65,7 +65,7 @@ fn metadata(attempt: u64) -> String {
 const USAGE: &str = r#","usage_metadata":{"input_tokens":11,"output_tokens":30,"total_tokens":41}"#;
 
 #[test]
-fn a_run_that_we_started() {
+fn metrics_of_a_run_that_we_started() {
     let mut script = Script::default();
     script
         .item(Item::Connecting { at: at(0), conn: 1 })
@@ -96,16 +96,16 @@ fn a_run_that_we_started() {
     assert_eq!((node.work.usage, node.work.chunks, node.work.messages, run.nodes.len()), (usage, 3, 1, 1));
     let end = End { at: at(4000), outcome: Outcome::Success, ..End::default() };
     script.item(Item::Record(Record::End(end)));
-    // It ended with its last event: servers close the stream of a finished run later.
+    // The run ended with its last event, although the server closed the stream later.
     assert_eq!((script.run().took(at(9000)), script.run().outcome), (ms(2030), Some(Outcome::Success)));
 }
 
 #[test]
-fn attempts_cost_time() {
+fn failed_attempts_count_as_lost_time() {
     let mut script = Script::default();
     script.event(0, "metadata", &metadata(1)).token(100, "a", "n", "x", "");
     script.event(3400, "metadata", &metadata(2)).token(3500, "b", "n", "x", "");
-    // A replay tells of what is known.
+    // A replay repeats a known attempt.
     script.event(3600, "metadata", &metadata(2)).event(4000, "metadata", &metadata(3));
     let run = script.run();
     assert_eq!((run.attempts, run.lost, run.began), (3, SignedDuration::from_millis(4000), Some(at(0))));
@@ -114,10 +114,10 @@ fn attempts_cost_time() {
 }
 
 #[test]
-fn a_thread_has_many_runs() {
+fn runs_of_a_thread_are_counted_separately() {
     let mut script = Script::default();
     let metadata = |id: &str, more: &str| format!(r#"{{"run_id":"{id}"{more}}}"#);
-    // Joined in the middle of a run, whose id comes at its end.
+    // Joined in the middle of a run: only its end contains its id.
     script.event(0, "updates", r#"{"late":{"x":1}}"#).event(10, "metadata", &metadata("r1", r#","status":"run_done""#));
     script.event(
         20,
@@ -132,17 +132,17 @@ fn a_thread_has_many_runs() {
     script.event(50, "metadata", &metadata("r2", r#","status":"run_done""#));
     script.event(60, "metadata", &metadata("r3", r#","attempt":1"#)).event(70, "values", r#"{"x":1}"#);
     let runs = script.projections.metrics.runs();
-    let told: Vec<_> = runs
+    let summary: Vec<_> = runs
         .iter()
         .map(|r| (r.run_id.as_deref().unwrap(), r.events, r.work.errors, r.ended.map(|t| t.as_millisecond())))
         .collect();
-    assert_eq!(told, [("r1", 1, 0, Some(10)), ("r2", 1, 1, Some(50)), ("r3", 1, 0, None)]);
+    assert_eq!(summary, [("r1", 1, 0, Some(10)), ("r2", 1, 1, Some(50)), ("r3", 1, 0, None)]);
     assert_eq!((runs[0].start(), runs[1].took(at(99)), runs[0].nodes[0].turns), (None, ms(20), 1));
     assert_eq!(script.projections.metrics.run("r2").unwrap().seq, Seq(4));
 }
 
 #[test]
-fn the_second_dialect_s_runs() {
+fn runs_of_the_newer_protocol() {
     let mut script = Script::default();
     let of = |event: &str| {
         let (head, tail) = (r#"{"type":"event","method":"lifecycle","params":{"namespace":[],"data":"#, "}}");
@@ -151,10 +151,10 @@ fn the_second_dialect_s_runs() {
     script.event(0, "lifecycle", &of("running")).event(100, "custom", "1").event(200, "lifecycle", &of("completed"));
     script.event(300, "custom", "1").event(900, "lifecycle", &of("running")).event(950, "lifecycle", &of("failed"));
     let runs = script.projections.metrics.runs();
-    let told: Vec<_> = runs.iter().map(|run| (run.events, run.took(at(0)), run.outcome, run.work.errors)).collect();
+    let summary: Vec<_> = runs.iter().map(|run| (run.events, run.took(at(0)), run.outcome, run.work.errors)).collect();
     let (first, second) = (SignedDuration::from_millis(200), SignedDuration::from_millis(50));
     let expected = [(4, Some(first), Some(Outcome::Success), 0), (2, Some(second), Some(Outcome::Error), 1)];
-    assert_eq!(told, expected);
+    assert_eq!(summary, expected);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn parallel_branches_and_failures() {
         r#"[{"type":"tool","id":"t1","content":"no","status":"error","tool_call_id":"c"},{"langgraph_node":"tools"}]"#,
     );
     let run = script.run();
-    // Both grow at once: the run writes as fast as both together.
+    // Both branches stream at once, so the run's rate is the sum of theirs.
     assert_eq!((script.node("left").work.chunks_per_second(), run.work.chunks_per_second()), (Some(5.0), Some(10.0)));
     assert_eq!(
         (script.node("sub/inner/deep").work.errors, script.node("tools").work.errors, run.work.errors),
@@ -181,9 +181,9 @@ fn parallel_branches_and_failures() {
 }
 
 #[test]
-fn ten_thousand_answers_in_one_state_are_looked_through_once() {
-    let state = |answers: usize| {
-        let all: Vec<String> = (0..answers)
+fn a_state_with_ten_thousand_messages_is_scanned_once() {
+    let state = |count: usize| {
+        let messages: Vec<String> = (0..count)
             .map(|i| {
                 format!(
                     r#"{{"type":"ai","id":"{i}","content":"{}","usage_metadata":{{"output_tokens":2}},"response_metadata":{{"model_name":"m-{}"}}}}"#,
@@ -192,12 +192,12 @@ fn ten_thousand_answers_in_one_state_are_looked_through_once() {
                 )
             })
             .collect();
-        format!(r#"{{"messages":[{}]}}"#, all.join(","))
+        format!(r#"{{"messages":[{}]}}"#, messages.join(","))
     };
     let mut script = Script::default();
     script.event(0, "metadata", &metadata(1)).event(10, "values", "{}").event(20, "values", &state(10_000));
     let used: Vec<(&str, u64)> = script.run().models.iter().map(|(name, usage)| (&**name, usage.output)).collect();
-    // To look through three megabytes for each of them would take minutes.
+    // Scanning three megabytes for each of them would take minutes.
     assert_eq!(used, [("m-0", 10_000), ("m-1", 10_000)]);
 }
 
@@ -218,7 +218,7 @@ fn runs_and_nodes_are_bounded() {
 }
 
 #[test]
-fn odd_events_are_counted_and_no_more() {
+fn malformed_payloads_are_only_counted() {
     let mut script = Script::default();
     for data in ["null", "[]", "{}", "\"x\"", "{\"run_id\":7}", "{\"run_id\":\"\"}", "[[]]"] {
         for name in ["metadata", "values", "tasks", "debug", "updates", "messages", "state_update", "error"] {
@@ -229,7 +229,7 @@ fn odd_events_are_counted_and_no_more() {
 }
 
 #[test]
-fn a_replay_in_one_burst_has_no_speed() {
+fn a_replay_in_one_burst_has_no_token_rate() {
     let mut script = Script::default();
     script.event(0, "metadata", &metadata(1));
     for n in 0..10 {
@@ -240,13 +240,13 @@ fn a_replay_in_one_burst_has_no_speed() {
 }
 
 #[test]
-fn a_run_whose_node_failed_has_failed_until_it_is_tried_again() {
+fn a_failed_node_fails_its_run_until_it_is_retried() {
     let mut script = Script::default();
     let task = |more: &str| format!(r#"{{"id":"t","name":"boom",{more}}}"#);
     script.event(0, "metadata", &metadata(1)).event(1, "tasks", &task(r#""input":{},"triggers":[]"#));
     assert!(!script.run().failed);
     script.event(5, "tasks", &task(r#""error":"ValueError('boom')","result":null,"interrupts":[]"#));
-    assert!(script.run().failed, "of a thread no other event tells of it");
+    assert!(script.run().failed, "in a thread no other event reports the failure");
     script.event(9, "metadata", &metadata(2));
     assert!(!script.run().failed);
 }

@@ -1,19 +1,20 @@
-//! Ranges of a text that are replaced, and how they carry over from a string's content to the string as JSON writes it.
+//! Replaced ranges of a text, and their conversion from a string's content to its JSON encoding.
 
 use super::Removal;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A range of a text that is replaced.
+/// A replaced range of a text.
 #[derive(Debug, Clone)]
 pub(super) struct Cut {
     pub range: Range<usize>,
-    pub put: Cow<'static, str>,
-    /// What is reported about it; a secret in several events is reported once.
+    pub replacement: Cow<'static, str>,
+    /// The reported removal. A secret in several events is reported once.
     pub removal: Option<Removal>,
 }
 
-/// Sorts cuts and merges those that overlap. The one that begins first, or is longer, decides what is put in their place.
+/// Sorts cuts and merges overlapping ones. The first cut, or the longer of two that begin together, determines the
+/// replacement.
 pub(super) fn merge(mut cuts: Vec<Cut>) -> Vec<Cut> {
     cuts.sort_by_key(|cut| (cut.range.start, std::cmp::Reverse(cut.range.end)));
     let mut merged: Vec<Cut> = Vec::with_capacity(cuts.len());
@@ -21,8 +22,8 @@ pub(super) fn merge(mut cuts: Vec<Cut>) -> Vec<Cut> {
         match merged.last_mut() {
             Some(last) if cut.range.start < last.range.end => {
                 last.range.end = last.range.end.max(cut.range.end);
-                if last.put.is_empty() {
-                    last.put = cut.put;
+                if last.replacement.is_empty() {
+                    last.replacement = cut.replacement;
                 }
                 last.removal = last.removal.take().or(cut.removal);
             }
@@ -32,28 +33,28 @@ pub(super) fn merge(mut cuts: Vec<Cut>) -> Vec<Cut> {
     merged
 }
 
-/// Returns a text with its cuts made. They must be merged.
-pub(super) fn cut(text: &str, cuts: &[Cut]) -> String {
+/// Applies cuts to a text. They must be merged.
+pub(super) fn apply(text: &str, cuts: &[Cut]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
     for cut in cuts {
         out.push_str(text.get(from..cut.range.start).unwrap_or_default());
-        out.push_str(&cut.put);
+        out.push_str(&cut.replacement);
         from = cut.range.end;
     }
     out.push_str(text.get(from..).unwrap_or_default());
     out
 }
 
-/// The content of a JSON string, and where each part of it is written.
+/// The decoded content of a JSON string, and the positions of its parts in the encoding.
 pub(super) struct Decoded<'a> {
     pub text: Cow<'a, str>,
-    /// After each escape: the position in the content, and in the string as it is written.
+    /// After each escape: the position in the content and in the encoded string.
     marks: Vec<(usize, usize)>,
 }
 
 impl<'a> Decoded<'a> {
-    /// Decodes what is between the quotes. Half of a surrogate pair becomes U+FFFD.
+    /// Decodes the text between the quotes. Half of a surrogate pair becomes U+FFFD.
     pub fn of(inner: &'a str) -> Decoded<'a> {
         let bytes = inner.as_bytes();
         let Some(first) = memchr::memchr(b'\\', bytes) else {
@@ -73,30 +74,30 @@ impl<'a> Decoded<'a> {
         Decoded { text: text.into(), marks }
     }
 
-    /// Returns where a position of the content is written.
-    pub fn written(&self, at: usize) -> usize {
+    /// Returns the position in the encoded string of a position in the content.
+    pub fn encoded_offset(&self, at: usize) -> usize {
         let marks = self.marks.partition_point(|(decoded, _)| *decoded <= at);
         match marks.checked_sub(1).and_then(|last| self.marks.get(last)) {
-            Some((decoded, written)) => written + (at - decoded),
+            Some((decoded, encoded)) => encoded + (at - decoded),
             None => at,
         }
     }
 
-    /// Cuts of the content become cuts of the text in which the string's content begins at `start`.
-    pub fn lift(&self, cut: Cut, start: usize) -> Cut {
-        let range = start + self.written(cut.range.start)..start + self.written(cut.range.end);
-        let put = match cut.put.contains(['"', '\\']) {
+    /// Converts a cut of the content into a cut of the text in which the encoded string begins at `start`.
+    pub fn encode(&self, cut: Cut, start: usize) -> Cut {
+        let range = start + self.encoded_offset(cut.range.start)..start + self.encoded_offset(cut.range.end);
+        let replacement = match cut.replacement.contains(['"', '\\']) {
             true => {
-                let quoted = serde_json::Value::from(&*cut.put).to_string();
+                let quoted = serde_json::Value::from(&*cut.replacement).to_string();
                 quoted[1..quoted.len() - 1].to_string().into()
             }
-            false => cut.put,
+            false => cut.replacement,
         };
-        Cut { range, put, ..cut }
+        Cut { range, replacement, ..cut }
     }
 }
 
-/// Returns the character of the escape at the start of a text, and the bytes of the escape.
+/// Returns the character of the escape at the start of a text, and the length of the escape in bytes.
 fn escape(text: &str) -> (char, usize) {
     let unit = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -137,14 +138,18 @@ mod tests {
 
     #[test]
     fn overlapping_cuts_become_one() {
-        let cut_of = |range: Range<usize>, put: &'static str| Cut { range, put: put.into(), removal: None };
+        let cut_of = |range: Range<usize>, replacement: &'static str| Cut {
+            range,
+            replacement: replacement.into(),
+            removal: None,
+        };
         let merged = merge(vec![cut_of(4..6, "b"), cut_of(0..5, ""), cut_of(6..7, "c")]);
-        assert_eq!(cut("0123456789", &merged), "bc789");
+        assert_eq!(apply("0123456789", &merged), "bc789");
     }
 
     proptest! {
         #[test]
-        fn each_position_of_a_content_is_found_in_the_string(text in "[a\\\\\"\n\u{1}é\u{1f600}]{0,40}", ascii in any::<bool>()) {
+        fn positions_of_the_content_map_to_the_encoded_string(text in "[a\\\\\"\n\u{1}é\u{1f600}]{0,40}", ascii in any::<bool>()) {
             let mut json = serde_json::Value::from(text.as_str()).to_string();
             if ascii {
                 json = json.replace('é', "\\u00e9").replace('\u{1f600}', "\\ud83d\\ude00");
@@ -153,8 +158,8 @@ mod tests {
             let decoded = Decoded::of(inner);
             prop_assert_eq!(&*decoded.text, text.as_str());
             for (at, c) in text.char_indices() {
-                let written = &inner[decoded.written(at)..decoded.written(at + c.len_utf8())];
-                prop_assert_eq!(&*Decoded::of(written).text, c.to_string());
+                let encoded = &inner[decoded.encoded_offset(at)..decoded.encoded_offset(at + c.len_utf8())];
+                prop_assert_eq!(&*Decoded::of(encoded).text, c.to_string());
             }
         }
     }

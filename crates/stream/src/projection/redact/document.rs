@@ -1,53 +1,53 @@
-//! What is removed from a JSON text, and from JSON in its strings.
+//! Finds what to remove from a JSON text, including JSON in its strings.
 
 use super::cuts::{Cut, Decoded};
 use super::fields;
 use super::patterns::PRIVATE_KEYS;
-use super::{Asked, FIELDS, FIRST_KIND, Rules, at_place};
+use super::{FIELDS, FIRST_KIND, Request, Rules, prefix_place};
 use crate::json::document::{Doc, Kind, plain};
 use runtail_core::model::MASK;
 use runtail_core::text;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// JSON in a string in JSON, and so on, that is read as JSON; deeper in it is searched as text.
+/// Maximum depth of JSON in strings that is parsed. Deeper JSON is searched as text.
 const MAX_DEPTH: usize = 12;
-/// Members of an object in which the name to a `value` is looked for.
+/// Maximum number of members of an object in which the name of a `value` is searched.
 const MAX_MEMBERS: u32 = 16;
-/// What stands for a value.
-const VALUE: &str = "\"***\"";
+/// The replacement of a whole value.
+const REPLACEMENT: &str = "\"***\"";
 
-/// A private key whose lines are strings of a list, or of its objects: it begins in one and ends in another.
+/// A private key whose lines are separate strings of a list, or of its objects.
 struct OpenKey<'d> {
     /// The node after the list.
-    until: u32,
+    list_end: u32,
     depth: u32,
     name: Option<&'d str>,
 }
 
 impl Rules {
-    /// Returns what is removed from a text: from its values if it is JSON, or the beginning of JSON.
+    /// Returns the cuts of a text. JSON and truncated JSON are searched value by value.
     pub(super) fn text(&self, text: &str, depth: usize) -> Vec<Cut> {
-        let asked = self.asked.iter().any(|asked| matches!(asked, Asked::Pattern(_)));
-        if !asked && !self.patterns.may_be_in(text) && text::keys::places(text).is_empty() {
+        let has_patterns = self.requested.iter().any(|request| matches!(request, Request::Pattern(_)));
+        if !has_patterns && !self.patterns.may_be_in(text) && text::keys::places(text).is_empty() {
             return Vec::new();
         }
         let Some(doc) = (depth < MAX_DEPTH).then(|| nested(text)).flatten() else { return self.patterns(text) };
         let mut cuts = self.document(&doc, depth + 1);
-        cuts.extend(self.asked_patterns(text));
-        // The end of JSON that was cut off is not part of the text.
+        cuts.extend(self.requested_patterns(text));
+        // The end that was added to truncated JSON is not part of the text.
         cuts.retain(|cut| cut.range.start < text.len());
         cuts.iter_mut().for_each(|cut| cut.range.end = cut.range.end.min(text.len()));
         cuts
     }
 
-    /// Returns what is removed from a document; `depth` is 0 for the data of an event, in which paths lead somewhere.
+    /// Returns the cuts of a document. Paths only apply to the data of an event, which has `depth` 0.
     pub(super) fn document(&self, doc: &Doc, depth: usize) -> Vec<Cut> {
         let mut cuts: Vec<Cut> = Vec::new();
         let mut open: Option<OpenKey<'_>> = None;
         let mut node = 0;
         while node < doc.len() {
-            open = open.filter(|open| node < open.until);
+            open = open.filter(|open| node < open.list_end);
             if let Some((range, key)) = doc.key_range(node).zip(doc.key(node)) {
                 cuts.extend(self.string(key, range.start, "a key", depth));
             }
@@ -71,17 +71,20 @@ impl Rules {
                     let mut found = self.string(raw, start, "", depth);
                     if !found.is_empty() {
                         let path = doc.path(node);
-                        found.iter_mut().for_each(|cut| at_place(cut, &path));
+                        found.iter_mut().for_each(|cut| prefix_place(cut, &path));
                         cuts.append(&mut found);
                         if self.patterns.leaves_key_open(&plain(raw)) {
                             let list = doc.ancestors(node).find(|above| doc.kind(*above) == Kind::Array);
-                            let open_in =
-                                |list| OpenKey { until: doc.after(list), depth: doc.depth(node), name: doc.key(node) };
+                            let open_in = |list| OpenKey {
+                                list_end: doc.after(list),
+                                depth: doc.depth(node),
+                                name: doc.key(node),
+                            };
                             open = list.map(open_in);
                         }
                     }
                 }
-                // A part of a number would be another number.
+                // Remove the whole number: the rest of it would be another number.
                 Kind::Other => {
                     if let Some(found) = self.patterns(raw).first().and_then(|cut| cut.removal.as_ref()) {
                         cuts.push(self.whole(found.rule, doc.range(node), &doc.path(node), raw));
@@ -95,85 +98,85 @@ impl Rules {
     }
 
     fn whole(&self, rule: usize, range: Range<usize>, path: &str, raw: &str) -> Cut {
-        let mut cut = Cut { range, put: VALUE.into(), removal: Some(self.removal(rule, raw)) };
-        at_place(&mut cut, path);
+        let mut cut = Cut { range, replacement: REPLACEMENT.into(), removal: Some(self.removal(rule, raw)) };
+        prefix_place(&mut cut, path);
         cut
     }
 
-    /// Returns the cuts of a string that is written here.
+    /// Returns the cuts of a string whose JSON begins at `start`.
     fn string(&self, raw: &str, start: usize, place: &str, depth: usize) -> Vec<Cut> {
         let inner = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or_default();
         let decoded = Decoded::of(inner);
         let mut cuts = self.text(&decoded.text, depth);
         for cut in &mut cuts {
-            *cut = decoded.lift(cut.clone(), start + 1);
+            *cut = decoded.encode(cut.clone(), start + 1);
             if !place.is_empty() {
-                at_place(cut, place);
+                prefix_place(cut, place);
             }
         }
         cuts
     }
 
-    /// Removes a line of a private key; where the key ends, only up to there.
+    /// Returns the cut of a line of a private key, up to the end of the key.
     fn line_of_key(&self, doc: &Doc, node: u32, end: Option<usize>) -> Cut {
         let (range, raw) = (doc.range(node), doc.value(node));
         let inner = &raw[1..raw.len() - 1];
-        let end = end.map_or(inner.len(), |end| Decoded::of(inner).written(end));
+        let end = end.map_or(inner.len(), |end| Decoded::of(inner).encoded_offset(end));
         let range = range.start + 1..range.start + 1 + end;
-        Cut { put: MASK.into(), ..self.whole(FIRST_KIND + PRIVATE_KEYS, range, &doc.path(node), &inner[..end]) }
+        Cut { replacement: MASK.into(), ..self.whole(FIRST_KIND + PRIVATE_KEYS, range, &doc.path(node), &inner[..end]) }
     }
 
-    /// Returns the rule by which a whole value is removed. There is none for what was removed already.
+    /// Returns the rule that removes a whole value; `None` if there is none or the value was already removed.
     fn rule_for(&self, doc: &Doc, node: u32, depth: usize) -> Option<usize> {
         let raw = doc.value(node);
-        if matches!(raw, "null" | "\"\"" | VALUE) {
+        if matches!(raw, "null" | "\"\"" | REPLACEMENT) {
             return None;
         }
         if !matches!(raw, "true" | "false" | "{}" | "[]") && has_secret_name(doc, node) {
             return Some(FIELDS);
         }
-        let leads = |asked: &Asked| match asked {
-            Asked::Path(path, anywhere) => depth == 0 && path.leads_to(doc, node, *anywhere),
-            Asked::Pattern(_) => false,
+        let matches = |request: &Request| match request {
+            Request::Path(path, anywhere) => depth == 0 && path.selects(doc, node, *anywhere),
+            Request::Pattern(_) => false,
         };
-        self.asked.iter().position(leads).map(|at| self.first_asked + at)
+        self.requested.iter().position(matches).map(|at| self.first_requested + at)
     }
 
-    /// Returns what the patterns match in a text, and the configured keys in it.
+    /// Returns the cuts of a text that is not JSON: matches of patterns, and configured keys.
     pub(super) fn patterns(&self, text: &str) -> Vec<Cut> {
         let keys = self.keys(text).into_iter();
         let mut cuts: Vec<Cut> = keys.map(|(rule, range)| self.masked(rule, range, text)).collect();
-        cuts.extend(self.asked_patterns(text));
+        cuts.extend(self.requested_patterns(text));
         cuts
     }
 
-    /// Returns where keys of any kind are in a text, with their rules.
+    /// Returns the positions of all keys in a text, with their rules.
     pub(super) fn keys(&self, text: &str) -> Vec<(usize, Range<usize>)> {
         let mut keys = Vec::new();
         if self.patterns.may_be_in(text) {
             keys.extend(self.patterns.find(text).into_iter().map(|found| (FIRST_KIND + found.kind, found.range)));
         }
-        keys.extend(text::keys::places(text).into_iter().map(|(from, to)| (self.first_asked - 1, from..to)));
+        keys.extend(text::keys::places(text).into_iter().map(|(from, to)| (self.first_requested - 1, from..to)));
         keys
     }
 
-    fn asked_patterns(&self, text: &str) -> Vec<Cut> {
+    fn requested_patterns(&self, text: &str) -> Vec<Cut> {
         let mut cuts = Vec::new();
-        for (at, asked) in self.asked.iter().enumerate() {
-            let Asked::Pattern(pattern) = asked else { continue };
+        for (at, request) in self.requested.iter().enumerate() {
+            let Request::Pattern(pattern) = request else { continue };
             let found = pattern.find_iter(text).filter(|found| found.as_str() != MASK);
-            cuts.extend(found.map(|found| self.masked(self.first_asked + at, found.range(), text)));
+            cuts.extend(found.map(|found| self.masked(self.first_requested + at, found.range(), text)));
         }
         cuts
     }
 
     fn masked(&self, rule: usize, range: Range<usize>, text: &str) -> Cut {
         let removal = Some(self.removal(rule, text.get(range.clone()).unwrap_or_default()));
-        Cut { range, put: MASK.into(), removal }
+        Cut { range, replacement: MASK.into(), removal }
     }
 }
 
-/// Returns whether a value has a secret's name: that of its field, or, in a list of headers or variables, the name beside it.
+/// Returns whether a value has a secret's name: its key or, in a list of headers or variables, the name next to it.
 fn has_secret_name(doc: &Doc, node: u32) -> bool {
     let is_secret = |name: &str| fields::is_secret(&plain(name));
     let Some(parent) = doc.parent(node) else { return false };
@@ -196,16 +199,16 @@ fn has_secret_name(doc: &Doc, node: u32) -> bool {
             .any(|member| doc.kind(member) == Kind::Text && has_name(member, &names) && is_secret(doc.value(member)))
 }
 
-/// Reads a text as JSON, or as the beginning of JSON that was cut off. None if it is no container and no string.
+/// Parses a text as JSON or as truncated JSON; `None` if it is neither a container nor a string.
 fn nested(text: &str) -> Option<Doc> {
-    let begins = text.trim_start();
-    if !begins.starts_with(['{', '[', '"']) {
+    let trimmed = text.trim_start();
+    if !trimmed.starts_with(['{', '[', '"']) {
         return None;
     }
     if serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok() {
         return Some(Doc::new(Arc::<str>::from(text)));
     }
-    if !begins[1..].trim_start().starts_with(['{', '[', '"']) {
+    if !trimmed[1..].trim_start().starts_with(['{', '[', '"']) {
         return None;
     }
     let (ends, in_string) = missing_end(text)?;
@@ -217,10 +220,10 @@ fn nested(text: &str) -> Option<Doc> {
     })
 }
 
-/// What ends the open string and the open containers of a text, and whether a string is open.
+/// Returns the characters that close the open string and containers of a text, and whether a string is open.
 fn missing_end(text: &str) -> Option<(String, bool)> {
     let (mut open, mut in_string) = (Vec::new(), false);
-    // Characters that an escape still lacks: 5 after its backslash, then the digits.
+    // State of an escape: 5 after its backslash, then the number of missing digits.
     let mut escape = 0;
     for byte in text.bytes() {
         match (escape, byte) {

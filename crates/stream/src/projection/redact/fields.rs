@@ -1,4 +1,4 @@
-//! Which fields hold a secret, by their names: `Authorization`, `X-Api-Key`, `apiKey`, `OPENAI_API_KEY`.
+//! Recognizes fields with secrets by their names: `Authorization`, `X-Api-Key`, `apiKey`, `OPENAI_API_KEY`.
 
 use super::patterns::is_hidden;
 use runtail_core::model::MASK;
@@ -49,7 +49,7 @@ const LAST_WORDS: [&str; 42] = [
     "token",
 ];
 
-/// Ends of a secret's name that are often written as one word with what precedes them.
+/// Ends of a secret's name that are often joined to the word before them.
 const ENDS: [&str; 13] = [
     "accesskey",
     "accesstoken",
@@ -66,7 +66,7 @@ const ENDS: [&str; 13] = [
     "secretkey",
 ];
 
-/// A `token` after one of these words is a unit of text and not a secret.
+/// A `token` after one of these words is a unit of text, not a secret.
 const UNITS: [&str; 19] = [
     "input",
     "output",
@@ -89,12 +89,12 @@ const UNITS: [&str; 19] = [
     "sep",
 ];
 
-/// Bytes of the longest name. What is longer is a text.
+/// Maximum length of a name in bytes. Anything longer is a text.
 const MAX_NAME: usize = 128;
 
 /// Returns whether the value of a field with this name is a secret.
 pub(super) fn is_secret(name: &str) -> bool {
-    // A text as a name, from which a key was removed, is no name of a secret.
+    // A name that contains the mask is a redacted text, not a secret's name.
     if name.len() > MAX_NAME || name.contains(MASK) {
         return false;
     }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_and_names_of_other_things_are_not_secrets() {
+    fn token_counters_and_other_names_are_not_secrets() {
         for name in [
             "input_tokens",
             "output_tokens",

@@ -11,12 +11,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Bytes of joined texts that are held. If there are more, they are searched in parts.
-const MAX_HELD: usize = 256 << 20;
-/// Pieces with a part of a secret; more are refused, as each is held until it is written.
+/// Maximum size of all joined texts in bytes. Larger texts are searched in parts.
+const MAX_TEXT_BYTES: usize = 256 << 20;
+/// Maximum number of chunks with a part of a secret, because each is kept in memory until its record is written.
 const MAX_PIECES: usize = 2_000_000;
-/// Members of a message that are the same in each of its pieces.
-const ASIDE: [&str; 10] = [
+/// Members of a message that are not streamed: they are the same in each of its chunks.
+const NOT_STREAMED: [&str; 10] = [
     "id",
     "type",
     "role",
@@ -29,19 +29,19 @@ const ASIDE: [&str; 10] = [
     "lc",
 ];
 
-/// Parts of joined texts in one record that are removed.
+/// The removed parts of one record's chunks.
 #[derive(Debug, Clone, Default)]
 pub struct Pieces(Vec<Piece>);
 
 #[derive(Debug, Clone)]
 struct Piece {
-    /// The string in the data of the event, with its quotes.
+    /// The range of the string in the event's data, with its quotes.
     string: Range<usize>,
-    /// In the content of the string.
+    /// The cut in the content of the string.
     cut: Cut,
 }
 
-/// What was found in joined texts.
+/// The findings in joined texts.
 #[derive(Debug, Default)]
 pub struct Found {
     pieces: HashMap<u64, Pieces>,
@@ -51,17 +51,17 @@ pub struct Found {
 }
 
 impl Found {
-    /// Those of a record, by its number.
+    /// Returns the findings in the record with this number.
     pub fn of(&self, record: u64) -> &Pieces {
         self.pieces.get(&record).unwrap_or(&self.none)
     }
 
-    /// Returns whether there was more text than is held, so that a secret may be in two parts that were searched separately.
+    /// Returns whether texts exceeded the size limit. A secret may then be in two parts that were searched separately.
     pub fn is_in_parts(&self) -> bool {
         self.in_parts
     }
 
-    /// Returns whether there were more pieces with a part of a secret than are held: the recording cannot be cleaned.
+    /// Returns whether too many chunks contain a part of a secret, so that the recording can't be redacted.
     pub fn is_too_much(&self) -> bool {
         self.count > MAX_PIECES
     }
@@ -75,101 +75,104 @@ impl Found {
 }
 
 impl Pieces {
-    /// Returns the cuts in the data of their event.
+    /// Returns the cuts in the event's data.
     pub(super) fn cuts(&self, data: &str) -> Vec<Cut> {
-        let lifted = self.0.iter().filter_map(|Piece { string, cut }| {
+        let cuts = self.0.iter().filter_map(|Piece { string, cut }| {
             let inner = data.get(string.clone())?.strip_prefix('"')?.strip_suffix('"')?;
-            Some(Decoded::of(inner).lift(cut.clone(), string.start + 1))
+            Some(Decoded::of(inner).encode(cut.clone(), string.start + 1))
         });
-        lifted.collect()
+        cuts.collect()
     }
 }
 
-/// How pieces make a text.
+/// How chunks form a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum How {
-    /// Each adds to those before it.
-    Added,
-    /// Each is the whole text so far.
-    SoFar,
+enum Joining {
+    /// Each chunk is appended.
+    Append,
+    /// Each chunk is the whole text so far.
+    Accumulated,
 }
 
-/// A text as far as it was read.
+/// A text as far as it was joined.
 #[derive(Debug)]
 struct Text {
-    how: How,
+    joining: Joining,
     text: String,
-    pieces: Vec<Part>,
-    /// The id of the call whose arguments these are: models count their calls from 0 again.
+    chunks: Vec<Chunk>,
+    /// If the text is the arguments of a call: the call's id, because models may reuse the index of a call.
     call: Option<String>,
     place: String,
 }
 
-/// A piece of a text.
+/// A chunk of a text.
 #[derive(Debug)]
-struct Part {
+struct Chunk {
     record: u64,
+    /// The range of its string in the event's data, with its quotes.
     string: Range<usize>,
-    /// Where it ends in the text.
+    /// The end of the chunk in the text.
     end: usize,
 }
 
-/// Joins the texts of a recording: reads each record once, before any is written.
+/// Joins the streamed texts of a recording. Reads all records once before any of them is written.
 #[derive(Debug)]
 pub struct Joined<'r> {
     rules: &'r Rules,
     texts: HashMap<String, Text>,
-    held: usize,
-    max_held: usize,
-    /// The message that grows in each namespace, for pieces that don't name theirs.
+    /// Size of all texts in bytes.
+    size: usize,
+    max_size: usize,
+    /// The number of the message being streamed in each namespace, for chunks that don't name their message.
     growing: HashMap<String, u64>,
+    /// Number of messages started so far.
     started: u64,
     found: Found,
 }
 
-/// The message that pieces are read from.
+/// The message that chunks are read from.
 struct Source<'d> {
     doc: &'d Doc,
-    /// Where the document begins in the data of its event.
+    /// The start of the document in the event's data.
     offset: usize,
     record: u64,
-    how: How,
-    /// Tells its texts from those of other messages.
+    joining: Joining,
+    /// Distinguishes its texts from those of other messages.
     key: String,
 }
 
 impl<'r> Joined<'r> {
-    /// Starts without any text.
+    /// Creates an empty collection of texts.
     pub fn new(rules: &'r Rules) -> Joined<'r> {
-        Joined::with_limit(rules, MAX_HELD)
+        Joined::with_limit(rules, MAX_TEXT_BYTES)
     }
 
-    /// Returns the same as [`Joined::new`], with another limit for the text that is held.
-    pub(super) fn with_limit(rules: &'r Rules, max_held: usize) -> Joined<'r> {
+    /// Creates an empty collection with another size limit.
+    pub(super) fn with_limit(rules: &'r Rules, max_size: usize) -> Joined<'r> {
         Joined {
             rules,
             texts: HashMap::new(),
-            held: 0,
-            max_held,
+            size: 0,
+            max_size,
             growing: HashMap::new(),
             started: 0,
             found: Found::default(),
         }
     }
 
-    /// Reads a record; `number` is what [`Found::of`] is asked for.
+    /// Reads a record. `number` identifies it in [`Found::of`].
     pub fn read(&mut self, number: u64, record: &Record) {
         let Record::Event(event) = record else { return };
         if let Some(data) = event.data.json() {
             self.event(number, event, data);
         }
-        if self.held > self.max_held {
+        if self.size > self.max_size {
             self.found.in_parts = true;
             self.search();
         }
     }
 
-    /// Returns what was found.
+    /// Searches the remaining texts and returns all findings.
     pub fn finish(mut self) -> Found {
         self.search();
         self.found
@@ -184,14 +187,14 @@ impl<'r> Joined<'r> {
         let offset = (json.as_ptr() as usize).saturating_sub(data.as_ptr() as usize);
         let Some(excerpt) = Excerpt::new(data.clone(), offset..offset + json.len()) else { return };
         let doc = Doc::new(excerpt);
-        let how = if payload.name == "messages/partial" { How::SoFar } else { How::Added };
+        let joining = if payload.name == "messages/partial" { Joining::Accumulated } else { Joining::Append };
         let ns = payload.ns.join("|");
-        let mut source = Source { doc: &doc, offset, record, how, key: String::new() };
+        let mut source = Source { doc: &doc, offset, record, joining, key: String::new() };
         match payload.name {
             "messages" if payload.enveloped => self.block(source, &ns),
             "messages" => {
                 let message = if doc.kind(0) == Kind::Array { 1 } else { 0 };
-                if message < doc.len() && is_piece(&doc, message) {
+                if message < doc.len() && is_chunk(&doc, message) {
                     source.key = message_key("messages", &doc, message, &ns);
                     self.members(&source, message);
                 }
@@ -202,12 +205,12 @@ impl<'r> Joined<'r> {
                     self.members(&Source { key, ..source }, message);
                 }
             }
-            // `on_chat_model_stream` and the like: a piece, and whose it is.
+            // `on_chat_model_stream` and similar: a chunk and the id of its run.
             name => {
-                let of = |field| member(&doc, 0, field).map(|node| doc.value(node)).unwrap_or_default();
+                let raw = |field| member(&doc, 0, field).map(|node| doc.value(node)).unwrap_or_default();
                 let chunk = member(&doc, 0, "data").and_then(|data| member(&doc, data, "chunk"));
                 if let Some(chunk) = chunk.filter(|chunk| is_chunk_object(&doc, *chunk)) {
-                    let base = format!("{name}\0{}\0{}", of("event"), of("run_id"));
+                    let base = format!("{name}\0{}\0{}", raw("event"), raw("run_id"));
                     source.key = message_key(&base, &doc, chunk, &ns);
                     self.members(&source, chunk);
                 }
@@ -215,7 +218,7 @@ impl<'r> Joined<'r> {
         }
     }
 
-    /// An event of the second dialect, whose blocks belong to the message that was started last in their namespace.
+    /// Reads an event of the newer protocol. Its blocks belong to the message that was started last in their namespace.
     fn block(&mut self, mut source: Source<'_>, ns: &str) {
         let doc = source.doc;
         match member(doc, 0, "event").map(|node| doc.value(node)) {
@@ -241,7 +244,7 @@ impl<'r> Joined<'r> {
         }
     }
 
-    /// Reads the strings of a message, or of a piece of one.
+    /// Reads the strings of a message, or of a chunk of one.
     fn members(&mut self, source: &Source<'_>, message: u32) {
         let doc = source.doc;
         for at in doc.children(message) {
@@ -250,80 +253,82 @@ impl<'r> Joined<'r> {
                 self.members(source, at);
                 continue;
             }
-            if ASIDE.contains(&&*name) {
+            if NOT_STREAMED.contains(&&*name) {
                 continue;
             }
             for node in (at..doc.after(at)).filter(|node| doc.kind(*node) == Kind::Text) {
-                let shown = (source.how == How::Added).then(|| shown(doc, message, node)).flatten();
+                let shown = (source.joining == Joining::Append).then(|| shown_text(doc, message, node)).flatten();
                 let (slot, call) = match shown {
                     Some(slot) => (slot.to_string(), None),
                     None => slot(doc, message, node),
                 };
-                self.add(source, node, &slot, call.filter(|_| source.how == How::Added));
+                self.add(source, node, &slot, call.filter(|_| source.joining == Joining::Append));
             }
         }
     }
 
     /// Adds a string to its text.
     fn add(&mut self, source: &Source<'_>, node: u32, slot: &str, call: Option<String>) {
-        let Source { doc, offset, record, how, ref key } = *source;
-        let piece = plain(doc.value(node));
+        let Source { doc, offset, record, joining, ref key } = *source;
+        let chunk = plain(doc.value(node));
         let string = doc.range(node);
         let string = offset + string.start..offset + string.end;
         let key = format!("{key}\0{slot}");
         if let Some(text) = self.texts.get(&key)
-            && !text.is_continued_by(&piece, call.as_deref())
+            && !text.is_continued_by(&chunk, call.as_deref())
             && let Some(text) = self.texts.remove(&key)
         {
-            self.held = self.held.saturating_sub(text.weight(&key));
+            self.size = self.size.saturating_sub(text.weight(&key));
             self.search_in(text);
         }
         let weight = key.len();
         let text = self.texts.entry(key).or_insert_with(|| {
-            self.held += weight + size_of::<Text>();
-            Text { how, text: String::new(), pieces: Vec::new(), call: None, place: doc.path(node) }
+            self.size += weight + size_of::<Text>();
+            Text { joining, text: String::new(), chunks: Vec::new(), call: None, place: doc.path(node) }
         });
         let before = text.text.len();
-        match how {
-            How::Added => text.text.push_str(&piece),
-            How::SoFar if piece.len() > before => text.text.push_str(&piece[before..]),
-            How::SoFar => {}
+        match joining {
+            Joining::Append => text.text.push_str(&chunk),
+            Joining::Accumulated if chunk.len() > before => text.text.push_str(&chunk[before..]),
+            Joining::Accumulated => {}
         }
         text.call = text.call.take().or(call);
-        let end = if how == How::Added { text.text.len() } else { piece.len() };
-        if !piece.is_empty() {
-            text.pieces.push(Part { record, string, end });
-            self.held += text.text.len() - before + size_of::<Part>();
+        let end = if joining == Joining::Append { text.text.len() } else { chunk.len() };
+        if !chunk.is_empty() {
+            text.chunks.push(Chunk { record, string, end });
+            self.size += text.text.len() - before + size_of::<Chunk>();
         }
     }
 
-    /// Searches all texts and forgets them.
+    /// Searches all texts and drops them.
     fn search(&mut self) {
-        self.held = 0;
+        self.size = 0;
         for (_, text) in std::mem::take(&mut self.texts) {
             self.search_in(text);
         }
     }
 
+    /// Searches a text, and assigns the findings to its chunks.
     fn search_in(&mut self, text: Text) {
         for mut cut in merge(self.rules.text(&text.text, 0)) {
-            super::at_place(&mut cut, &text.place);
-            let first = text.pieces.partition_point(|piece| text.how == How::Added && piece.end <= cut.range.start);
+            super::prefix_place(&mut cut, &text.place);
+            let first =
+                text.chunks.partition_point(|chunk| text.joining == Joining::Append && chunk.end <= cut.range.start);
             let mut start =
-                first.checked_sub(1).and_then(|before| text.pieces.get(before)).map_or(0, |piece| piece.end);
-            for (n, piece) in text.pieces[first..].iter().enumerate() {
-                if text.how == How::SoFar {
+                first.checked_sub(1).and_then(|before| text.chunks.get(before)).map_or(0, |chunk| chunk.end);
+            for (n, chunk) in text.chunks[first..].iter().enumerate() {
+                if text.joining == Joining::Accumulated {
                     start = 0;
                 }
-                let range = cut.range.start.max(start) - start..cut.range.end.min(piece.end).saturating_sub(start);
-                let is_first = n == 0 || text.how == How::SoFar;
+                let range = cut.range.start.max(start) - start..cut.range.end.min(chunk.end).saturating_sub(start);
+                let is_first = n == 0 || text.joining == Joining::Accumulated;
                 if range.start < range.end {
-                    let put = if is_first { cut.put.clone() } else { Cow::Borrowed("") };
+                    let replacement = if is_first { cut.replacement.clone() } else { Cow::Borrowed("") };
                     let removal = cut.removal.clone().filter(|_| is_first);
-                    self.found.add(piece.record, piece.string.clone(), Cut { range, put, removal });
+                    self.found.add(chunk.record, chunk.string.clone(), Cut { range, replacement, removal });
                 }
-                start = piece.end;
-                if text.how == How::Added && piece.end >= cut.range.end {
+                start = chunk.end;
+                if text.joining == Joining::Append && chunk.end >= cut.range.end {
                     break;
                 }
             }
@@ -332,60 +337,62 @@ impl<'r> Joined<'r> {
 }
 
 impl Text {
-    /// Returns whether a string is another piece of this text, and not of one that has taken its place.
-    fn is_continued_by(&self, piece: &str, call: Option<&str>) -> bool {
-        match self.how {
-            How::Added => call.is_none() || self.call.is_none() || self.call.as_deref() == call,
-            How::SoFar => piece.starts_with(&self.text) || self.text.starts_with(piece),
+    /// Returns whether a string is the next chunk of this text, not of another text in the same place.
+    fn is_continued_by(&self, chunk: &str, call: Option<&str>) -> bool {
+        match self.joining {
+            Joining::Append => call.is_none() || self.call.is_none() || self.call.as_deref() == call,
+            Joining::Accumulated => chunk.starts_with(&self.text) || self.text.starts_with(chunk),
         }
     }
 
     fn weight(&self, key: &str) -> usize {
-        key.len() + size_of::<Text>() + self.text.len() + self.pieces.len() * size_of::<Part>()
+        key.len() + size_of::<Text>() + self.text.len() + self.chunks.len() * size_of::<Chunk>()
     }
 }
 
 /// Returns the member of an object with this name.
 fn member(doc: &Doc, object: u32, name: &str) -> Option<u32> {
-    let is_it = |node: &u32| doc.key(*node).is_some_and(|key| plain(key) == name);
-    if doc.kind(object) == Kind::Object { doc.children(object).find(is_it) } else { None }
+    let matches = |node: &u32| doc.key(*node).is_some_and(|key| plain(key) == name);
+    if doc.kind(object) == Kind::Object { doc.children(object).find(matches) } else { None }
 }
 
+/// Returns the non-empty string member of an object with this name.
 fn text_of<'d>(doc: &'d Doc, object: u32, name: &str) -> Option<Cow<'d, str>> {
     let node = member(doc, object, name).filter(|node| doc.kind(*node) == Kind::Text)?;
     Some(plain(doc.value(node))).filter(|text| !text.is_empty())
 }
 
-/// What tells the texts of a message from those of others: its id, else where it is.
-fn message_key(base: &str, doc: &Doc, message: u32, else_by: &str) -> String {
+/// Returns what distinguishes the texts of a message from those of other messages: its id, or else `fallback`.
+fn message_key(base: &str, doc: &Doc, message: u32, fallback: &str) -> String {
     let inner = member(doc, message, "kwargs");
     let id = text_of(doc, message, "id").or_else(|| text_of(doc, inner?, "id"));
     match id {
         Some(id) => format!("{base}\0id\0{}", stem(&id)),
-        None => format!("{base}\0at\0{else_by}"),
+        None => format!("{base}\0at\0{fallback}"),
     }
 }
 
-/// Returns whether a message in a pair with its metadata is a piece, and not whole. Those without a type may be.
-fn is_piece(doc: &Doc, message: u32) -> bool {
+/// Returns whether a message in a pair with its metadata is a chunk, not a whole message. A message without a type
+/// counts as a chunk.
+fn is_chunk(doc: &Doc, message: u32) -> bool {
     let has = |name| member(doc, message, name).is_some();
     is_chunk_object(doc, message) || has("tool_call_chunks") || !(has("type") || has("role"))
 }
 
-/// Returns whether an object is a piece of a message by its type, or in its serialized form by its class.
+/// Returns whether an object is a chunk of a message by its type or, in its serialized form, by its class.
 fn is_chunk_object(doc: &Doc, node: u32) -> bool {
     if doc.kind(node) != Kind::Object {
         return false;
     }
-    let is_chunk = |text: Cow<'_, str>| text.ends_with("Chunk");
+    let names_chunk = |text: Cow<'_, str>| text.ends_with("Chunk");
     let class = member(doc, node, "id").filter(|id| doc.kind(*id) == Kind::Array);
     let class = class.and_then(|id| doc.children(id).last());
-    text_of(doc, node, "type").is_some_and(is_chunk) || class.is_some_and(|last| is_chunk(plain(doc.value(last))))
+    text_of(doc, node, "type").is_some_and(names_chunk) || class.is_some_and(|last| names_chunk(plain(doc.value(last))))
 }
 
-/// Returns the text of a message that a string is shown in, as [`crate::projection::Messages`] joins it: what the model says, or its
-/// reasoning.
-fn shown(doc: &Doc, message: u32, node: u32) -> Option<&'static str> {
+/// Returns the text that a string is shown in: the text or the reasoning of the message, as joined by
+/// [`crate::projection::Messages`].
+fn shown_text(doc: &Doc, message: u32, node: u32) -> Option<&'static str> {
     let steps: Vec<u32> = doc.ancestors(node).take_while(|above| *above != message).collect();
     let name = doc.key(node).map(plain).unwrap_or_default();
     let Some(top) = steps.last() else { return (name == "content").then_some("text") };
@@ -397,13 +404,14 @@ fn shown(doc: &Doc, message: u32, node: u32) -> Option<&'static str> {
         (Some("content"), "reasoning" | "thinking") => Some("reasoning"),
         (Some("content"), "text") if steps.iter().any(is_reasoning) => Some("reasoning"),
         (Some("content"), "text" | "refusal") if steps.len() == 2 => Some("text"),
-        // A string among the blocks.
+        // A string in the list of blocks.
         (Some("content"), "") if steps.len() == 1 => Some("text"),
         _ => None,
     }
 }
 
-/// Returns the place of a string in its message, with members of lists by their own index, and the id of the call that it is in.
+/// Returns the path of a string in its message, with the members of lists by their `index` field, and the id of the
+/// call that contains it.
 fn slot(doc: &Doc, message: u32, node: u32) -> (String, Option<String>) {
     let (mut slot, mut call) = (String::new(), None);
     let steps = std::iter::once(node).chain(doc.ancestors(node)).take_while(|above| *above != message);

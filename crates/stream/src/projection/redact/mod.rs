@@ -19,10 +19,10 @@ use regex::Regex;
 use runtail_core::model::MASK;
 use runtail_core::text;
 
-/// Characters of a removed value that a preview shows.
+/// Maximum number of characters of a removed value in a preview.
 const HEAD: usize = 24;
-/// Bytes of it in which keys are looked for before.
-const LOOKED_AT: usize = 64 << 10;
+/// Maximum number of bytes of a removed value that are searched for keys before they are shown.
+const MAX_SEARCHED: usize = 64 << 10;
 /// The rule of fields with a secret's name. The kinds of keys follow it.
 const FIELDS: usize = 0;
 const FIRST_KIND: usize = 1;
@@ -32,47 +32,48 @@ const FIRST_KIND: usize = 1;
 pub struct Rules {
     patterns: Patterns,
     names: Vec<String>,
-    /// The first rule that was asked for. What the rules before it remove is not shown.
-    first_asked: usize,
-    asked: Vec<Asked>,
+    /// The first requested rule. Values removed by the rules before it are never shown.
+    first_requested: usize,
+    requested: Vec<Request>,
 }
 
+/// A rule that the user requested.
 #[derive(Debug)]
-enum Asked {
-    /// Values by their path: from the root of an event's data, or from anywhere in it.
+enum Request {
+    /// Removes values by path, which starts at the root of an event's data or, if the flag is set, anywhere in it.
     Path(Path, bool),
-    /// What a pattern matches, in each text by itself.
+    /// Removes matches of a pattern, in each text separately.
     Pattern(Regex),
 }
 
-/// Something that is removed.
+/// A removed value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Removal {
     /// The number of its rule.
     pub rule: usize,
     /// The path in the event's data, or the name of the record's own field.
     pub place: String,
-    /// Bytes that are removed, as they are written.
+    /// Number of removed bytes, in the JSON's encoding.
     pub bytes: usize,
-    /// How it begins, with keys masked.
+    /// The beginning of the value, with keys masked.
     pub head: String,
 }
 
 impl Rules {
-    /// Returns the rules that always hold, and rules by path and pattern.
+    /// Returns the rules that always apply, and rules by path and pattern.
     ///
     /// # Errors
     /// A message that names the invalid path or pattern.
     pub fn new(paths: &[String], patterns: &[String]) -> Result<Rules, String> {
         let kinds = Patterns::names().chain(["configured keys"]).map(String::from);
         let mut names: Vec<String> = ["fields with a secret's name".to_string()].into_iter().chain(kinds).collect();
-        let first_asked = names.len();
-        let mut asked = Vec::new();
+        let first_requested = names.len();
+        let mut requested = Vec::new();
         for text in paths {
-            let anywhere = ["**.", "$..", ".."].iter().find_map(|mark| text.strip_prefix(mark));
+            let anywhere = ["**.", "$..", ".."].iter().find_map(|prefix| text.strip_prefix(prefix));
             let path = Path::parse(anywhere.unwrap_or(text));
             let path = path.ok_or_else(|| format!("{text} is not a path such as messages[*].content or **.email"))?;
-            asked.push(Asked::Path(path, anywhere.is_some()));
+            requested.push(Request::Path(path, anywhere.is_some()));
             names.push(format!("path {text}"));
         }
         for text in patterns {
@@ -80,11 +81,11 @@ impl Rules {
             if pattern.is_match("") {
                 return Err(format!("the pattern {text} matches an empty text"));
             }
-            asked.push(Asked::Pattern(pattern));
+            requested.push(Request::Pattern(pattern));
             names.push(format!("pattern {text}"));
         }
         let patterns = Patterns::new().map_err(|e| e.to_string())?;
-        Ok(Rules { patterns, names, first_asked, asked })
+        Ok(Rules { patterns, names, first_requested, requested })
     }
 
     /// Returns the number of rules.
@@ -102,10 +103,9 @@ impl Rules {
         self.names.get(rule).map_or("", String::as_str)
     }
 
-    /// Returns a record without what is removed, and reports each removal. `pieces` are the parts of joined texts that
-    /// [`Joined`] found in this record.
-    pub fn apply(&self, record: Record, pieces: &Pieces, told: &mut impl FnMut(Removal)) -> Record {
-        let mut field = |place: &str, text: String| self.field(place, &text, told).unwrap_or(text);
+    /// Returns a redacted record and reports each removal. `pieces` are what [`Joined`] found in this record.
+    pub fn apply(&self, record: Record, pieces: &Pieces, report: &mut impl FnMut(Removal)) -> Record {
+        let mut field = |place: &str, text: String| self.field(place, &text, report).unwrap_or(text);
         match record {
             Record::Tape(mut head) => {
                 head.server = field("server", head.server);
@@ -130,22 +130,23 @@ impl Rules {
                 end.detail = end.detail.map(|detail| field("detail", detail));
                 Record::End(end)
             }
-            Record::Event(event) => Record::Event(self.event(event, pieces, told)),
+            Record::Event(event) => Record::Event(self.event(event, pieces, report)),
         }
     }
 
-    fn event(&self, mut event: Event, pieces: &Pieces, told: &mut impl FnMut(Removal)) -> Event {
-        if let Some(name) = self.field("event", &event.name, told) {
+    fn event(&self, mut event: Event, pieces: &Pieces, report: &mut impl FnMut(Removal)) -> Event {
+        if let Some(name) = self.field("event", &event.name, report) {
             event.name = name.into();
         }
-        if let Some(id) = event.id.as_deref().and_then(|id| self.field("id", id, told)) {
+        if let Some(id) = event.id.as_deref().and_then(|id| self.field("id", id, report)) {
             event.id = Some(id.into());
         }
         for n in 0..event.ns.len() {
-            if let Some(segment) = self.field("ns", &event.ns[n], told) {
-                let others = event.ns.iter().enumerate();
-                event.ns =
-                    others.map(|(at, own)| if at == n { segment.as_str().into() } else { own.clone() }).collect();
+            if let Some(redacted) = self.field("ns", &event.ns[n], report) {
+                let segments = event.ns.iter().enumerate();
+                event.ns = segments
+                    .map(|(at, segment)| if at == n { redacted.as_str().into() } else { segment.clone() })
+                    .collect();
             }
         }
         event.data = match event.data {
@@ -155,84 +156,84 @@ impl Rules {
                     false => Vec::new(),
                 };
                 cuts.extend(pieces.cuts(&data));
-                Data::Json(made(cuts, &data, told).map_or(data, Into::into))
+                Data::Json(apply_cuts(cuts, &data, report).map_or(data, Into::into))
             }
-            Data::Malformed(data) => Data::Malformed(self.odd(&data, told).map_or(data, Into::into)),
+            Data::Malformed(data) => Data::Malformed(self.non_json(&data, report).map_or(data, Into::into)),
             Data::TooLarge { size, head } => {
-                let head = self.odd(&head, told).map_or(head, Into::into);
+                let head = self.non_json(&head, report).map_or(head, Into::into);
                 Data::TooLarge { size, head }
             }
         };
         event
     }
 
-    /// Returns whether anything may be removed from a JSON text: nearly always there is nothing, which one search shows.
+    /// Returns whether a JSON text may contain anything to remove. Usually it doesn't, so one quick search is enough.
     fn may_be_in_document(&self, json: &str) -> bool {
-        let may_be = |asked: &Asked| match asked {
-            Asked::Path(path, _) => path.may_be_in(json) || json.contains("\\u"),
-            Asked::Pattern(_) => true,
+        let may_be = |request: &Request| match request {
+            Request::Path(path, _) => path.may_be_in(json) || json.contains("\\u"),
+            Request::Pattern(_) => true,
         };
-        self.asked.iter().any(may_be) || self.patterns.may_be_in(json) || !text::keys::places(json).is_empty()
+        self.requested.iter().any(may_be) || self.patterns.may_be_in(json) || !text::keys::places(json).is_empty()
     }
 
-    /// What is no JSON has no paths: if there are rules by path, all of it is removed.
-    fn odd(&self, data: &str, told: &mut impl FnMut(Removal)) -> Option<String> {
-        let has_paths = self.asked.iter().any(|asked| matches!(asked, Asked::Path(..)));
+    /// Redacts data that is not JSON. It has no paths, so it is removed completely if there are rules by path.
+    fn non_json(&self, data: &str, report: &mut impl FnMut(Removal)) -> Option<String> {
+        let has_paths = self.requested.iter().any(|request| matches!(request, Request::Path(..)));
         if has_paths && !data.is_empty() && data != MASK {
             let mut removal = self.removal(FIELDS, data);
             removal.place = "the whole data (not JSON)".into();
-            told(removal);
+            report(removal);
             return Some(MASK.into());
         }
-        self.field("data", data, told)
+        self.field("data", data, report)
     }
 
-    /// A text without what is removed; none if nothing is.
-    fn field(&self, place: &str, text: &str, told: &mut impl FnMut(Removal)) -> Option<String> {
+    /// Returns a redacted text; `None` if nothing is removed.
+    fn field(&self, place: &str, text: &str, report: &mut impl FnMut(Removal)) -> Option<String> {
         let mut cuts = self.text(text, 0);
-        cuts.iter_mut().for_each(|cut| at_place(cut, place));
-        made(cuts, text, told)
+        cuts.iter_mut().for_each(|cut| prefix_place(cut, place));
+        apply_cuts(cuts, text, report)
     }
 
-    fn removal(&self, rule: usize, gone: &str) -> Removal {
-        let shown = match gone.chars().next() {
-            _ if rule < self.first_asked => String::new(),
-            // The names in it may say more than its text.
+    fn removal(&self, rule: usize, removed: &str) -> Removal {
+        let shown = match removed.chars().next() {
+            _ if rule < self.first_requested => String::new(),
+            // Its names may reveal more than its text.
             Some('{') => "{".into(),
             Some('[') => "[".into(),
             _ => {
-                let gone = text::head(gone, LOOKED_AT);
-                let mask = |(_, range)| Cut { range, put: MASK.into(), removal: None };
-                let cuts = cuts::merge(self.keys(gone).into_iter().map(mask).collect());
-                cuts::cut(gone, &cuts).chars().take(HEAD).collect()
+                let removed = text::head(removed, MAX_SEARCHED);
+                let mask = |(_, range)| Cut { range, replacement: MASK.into(), removal: None };
+                let cuts = cuts::merge(self.keys(removed).into_iter().map(mask).collect());
+                cuts::apply(removed, &cuts).chars().take(HEAD).collect()
             }
         };
-        let more = if shown.len() < gone.len() { "…" } else { "" };
+        let more = if shown.len() < removed.len() { "…" } else { "" };
         let head = text::clean(&shown).into_owned() + more;
-        Removal { rule, place: String::new(), bytes: gone.len(), head }
+        Removal { rule, place: String::new(), bytes: removed.len(), head }
     }
 }
 
-/// Makes the cuts in a text and reports what is removed. Returns none if nothing is.
-fn made(cuts: Vec<Cut>, text: &str, told: &mut impl FnMut(Removal)) -> Option<String> {
+/// Applies cuts to a text and reports each removal. Returns `None` if there are no cuts.
+fn apply_cuts(cuts: Vec<Cut>, text: &str, report: &mut impl FnMut(Removal)) -> Option<String> {
     if cuts.is_empty() {
         return None;
     }
     let cuts = cuts::merge(cuts);
-    let new = cuts::cut(text, &cuts);
-    cuts.into_iter().filter_map(|cut| cut.removal).for_each(told);
-    Some(new)
+    let redacted = cuts::apply(text, &cuts);
+    cuts.into_iter().filter_map(|cut| cut.removal).for_each(report);
+    Some(redacted)
 }
 
-/// Puts the place of a text before the places of the cuts in it.
-fn at_place(cut: &mut Cut, place: &str) {
+/// Prefixes the place of a cut with the place of the text that contains it.
+fn prefix_place(cut: &mut Cut, place: &str) {
     if let Some(removal) = &mut cut.removal {
         let inner = if removal.place.is_empty() { String::new() } else { format!(" > {}", removal.place) };
         removal.place = text::clean(place).into_owned() + &inner;
     }
 }
 
-/// What a pattern's error says at its end, after the pattern with marks below it.
+/// Returns the last line of a regex error. The lines before it show the pattern.
 fn last_line(error: &regex::Error) -> String {
     error.to_string().lines().last().unwrap_or_default().trim().trim_start_matches("error: ").to_string()
 }

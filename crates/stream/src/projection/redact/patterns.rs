@@ -1,22 +1,22 @@
-//! The patterns of keys in a text. They match after any character.
+//! The patterns that find keys in a text. They match after any character.
 
 use super::fields;
 use regex::Regex;
 use runtail_core::model::MASK;
 use std::ops::Range;
 
-/// A kind of key: its name, a part that each of its keys has and a search for all kinds at once looks for, and its form. If
-/// the form has a group, that is the secret.
+/// A kind of key: its name, a pattern for a quick search (every key of this kind contains a match), its full pattern,
+/// and a further check. If the full pattern has a group, the group is the secret.
 struct Kind(&'static str, &'static str, &'static str, Check);
 
-/// What else holds for the keys of a kind.
+/// A further check of a match.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Check {
-    /// Nothing: no other text has this form.
+    /// None: no other text has this form.
     Nothing,
-    /// Directly after a letter it must not be words: `disk-usage-of-the-server` has no `sk-` key.
+    /// Directly after a letter, a match must not consist of words: `disk-usage-of-the-server` contains no `sk-` key.
     AfterLetter,
-    /// It must not be words anywhere.
+    /// A match must not consist of words.
     Words,
 }
 
@@ -87,7 +87,7 @@ const KINDS: [Kind; 22] = [
         Check::Nothing,
     ),
     Kind(
-        "logins in addresses",
+        "logins in URLs",
         r#":\\*/\\*/[^\s/?\#"'<>\\]*@|(?i-u:%3a%2f%2f)"#,
         r#":\\*/\\*/([^\s/?\#"'<>\\]+)@|(?i-u:%3a%2f%2f)([^\s/?\#"'<>\\&%]+(?:%[0-9A-Fa-f]{2}[^\s/?\#"'<>\\&%]+)*)%40"#,
         Check::Nothing,
@@ -100,27 +100,27 @@ const KINDS: [Kind; 22] = [
     ),
 ];
 
-/// The number of the kind of private keys.
+/// The index of the private keys' kind.
 pub(super) const PRIVATE_KEYS: usize = KINDS.len() - 1;
 
-/// A line that ends a private key.
+/// The end marker of a private key.
 const END_OF_KEY: &str = "-{4,5} ?END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)? ?-{4,5}";
 
-/// The last word of a secret's name before its end or an equals sign, wherever it is written. It is wider than
+/// The last word of a secret's name, before the end of the name or an equals sign. Matches more than
 /// [`fields::is_secret`].
 const NAMES: &str = r#"(?i:key|(?:api|access|secret|private)[^a-z0-9]{0,2}keys|token|(?:api|auth|access|refresh)[^a-z0-9]{0,2}tokens|secrets?|password|password[^a-z0-9]{0,2}hash|passwords|passwd|passphrase|passcode|pass|pwd|credentials?|authorization|basic[^a-z0-9]{0,2}auth|http[^a-z0-9]{0,2}auth|bearer|cookies?|jwt|connection[^a-z0-9]{0,2}string)[0-9_ -]{0,4}(?:["'\\]|\s*[:=])"#;
 
 /// The name of a value in a text that is not JSON, and the separator between them.
 const ASSIGNMENT: &str = r#"([A-Za-z0-9_.-]*[A-Za-z][0-9_]*)(\\*["']?\]?\s*(?::=|=>|[:=])\s*)"#;
 
-/// Escaped letters and characters that are not seen, between which a key may be hidden.
+/// Escaped letters and invisible characters, which may hide a key.
 const DISGUISES: &str = r"\\u(?i:00[2-7]|00ad|180e|200[b-f]|202[a-e]|206[0-9]|feff)";
 
-/// A place in a text where a secret is.
+/// A secret in a text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
     pub range: Range<usize>,
-    /// Its kind, by its number in [`Patterns::names`].
+    /// The index of its kind in [`Patterns::names`].
     pub kind: usize,
 }
 
@@ -145,31 +145,31 @@ impl Patterns {
         })
     }
 
-    /// Returns the name of each kind; the last is that of values in a text with a secret's name.
+    /// Returns the names of all kinds. The last kind is values in a text that have a secret's name.
     pub fn names() -> impl Iterator<Item = &'static str> {
         KINDS.iter().map(|kind| kind.0).chain(["values with a secret's name"])
     }
 
-    /// Returns false only if neither a text nor, if it is JSON, any string or name in it has a secret. Much faster than
-    /// searching each.
+    /// Returns false only if a text contains no secret, not even in a string or a name if it is JSON. Much faster than
+    /// searching each of them.
     pub fn may_be_in(&self, text: &str) -> bool {
         self.any.is_match(text)
     }
 
-    /// Finds the secrets of a text, kind by kind.
+    /// Finds the secrets in a text, kind by kind.
     pub fn find(&self, text: &str) -> Vec<Found> {
-        let Some((seen, starts)) = without_hidden(text) else { return self.find_seen(text) };
-        let mut found = self.find_seen(&seen);
+        let Some((visible, starts)) = without_hidden(text) else { return self.find_visible(text) };
+        let mut found = self.find_visible(&visible);
         for found in &mut found {
-            // A hidden character after the key is no part of it.
-            let last = seen[found.range.clone()].chars().next_back().map_or(0, char::len_utf8);
+            // A hidden character after the key is not part of it.
+            let last = visible[found.range.clone()].chars().next_back().map_or(0, char::len_utf8);
             let end = original(&starts, found.range.end - last) + last;
             found.range = original(&starts, found.range.start)..end;
         }
         found
     }
 
-    fn find_seen(&self, text: &str) -> Vec<Found> {
+    fn find_visible(&self, text: &str) -> Vec<Found> {
         let mut all = Vec::new();
         for (number, (pattern, Kind(.., check))) in self.kinds.iter().zip(&KINDS).enumerate() {
             let groups = pattern.captures_len() > 1;
@@ -181,7 +181,7 @@ impl Patterns {
                 }
                 at = found.end();
                 match rejected(text, &range, *check) {
-                    // A key may begin inside a match that is not one.
+                    // A rejected match may contain a key.
                     Some(next) => at = next,
                     None if &text[range.clone()] != MASK => all.push(Found { range, kind: number }),
                     None => {}
@@ -209,13 +209,13 @@ impl Patterns {
         }
     }
 
-    /// Returns whether a private key begins in a text and does not end in it.
+    /// Returns whether a private key begins in a text and doesn't end in it.
     pub fn leaves_key_open(&self, text: &str) -> bool {
         let private = self.kinds.get(PRIVATE_KEYS).and_then(|private| private.find_iter(text).last());
         private.is_some_and(|found| found.end() == text.len() && !self.end_of_key.is_match(found.as_str()))
     }
 
-    /// Returns where a private key ends that began in another text.
+    /// Returns the end of a private key that began in another text.
     pub fn end_of_key(&self, text: &str) -> Option<usize> {
         self.end_of_key.find(text).map(|end| end.end())
     }
@@ -226,7 +226,7 @@ fn rejected(text: &str, range: &Range<usize>, check: Check) -> Option<usize> {
     let body = &text[range.clone()];
     match check {
         Check::AfterLetter if is_after_letter(&text[..range.start]) && is_words(body, true) => {
-            // `ask-for-sk-…` may have a key after its first words.
+            // `ask-for-sk-…` may contain a key after its first words.
             let prefix = body.find(['-', '_']).map_or(body, |end| &body[..=end]);
             let inner = ['-', '_'].iter().filter_map(|before| body[1..].find(&format!("{before}{prefix}"))).min();
             Some(range.start + inner.map_or(body.len(), |at| at + 2))
@@ -245,7 +245,7 @@ fn is_after_letter(before: &str) -> bool {
     back(1).is_ascii_alphabetic() && !is_escape && !is_percent
 }
 
-/// Returns whether a text is made of words, short numbers and UUIDs, as names and ids are.
+/// Returns whether a text consists of words, short numbers and UUIDs, as names and ids do.
 fn is_words(text: &str, in_any_case: bool) -> bool {
     let parts: Vec<&str> = text.split(['-', '_']).collect();
     let is_hex = |part: &str, length: usize| part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -264,10 +264,10 @@ fn is_words(text: &str, in_any_case: bool) -> bool {
     true
 }
 
-/// Bytes of a value without quotes by which it is judged: judging each in full would be quadratic.
-const JUDGED: usize = 256;
+/// Maximum number of bytes checked of a value without quotes. Checking every value in full would be quadratic.
+const MAX_CHECKED: usize = 256;
 
-/// Returns the value that begins at a position, after its name and this sign.
+/// Returns the range of the value at a position, after its name and `sign`.
 fn value(text: &str, at: usize, sign: &str) -> Option<Range<usize>> {
     let rest = &text[at..];
     let bytes = rest.as_bytes();
@@ -275,7 +275,7 @@ fn value(text: &str, at: usize, sign: &str) -> Option<Range<usize>> {
     let range = match bytes.get(slashes) {
         Some(quote @ (b'"' | b'\'')) => {
             let from = slashes + 1;
-            // In escaped JSON the quote at the end has as many backslashes as the one at the start.
+            // In escaped JSON the closing quote has as many backslashes as the opening quote.
             let end = memchr::memchr_iter(*quote, &bytes[from..]).map(|end| from + end).find(|end| {
                 let before = bytes[from..*end].iter().rev().take_while(|byte| **byte == b'\\').count();
                 if slashes == 0 { before.is_multiple_of(2) } else { before <= slashes }
@@ -288,7 +288,7 @@ fn value(text: &str, at: usize, sign: &str) -> Option<Range<usize>> {
         }
         _ => {
             let ends = |c: char| c.is_whitespace() || "\"'&,;{}()[]<>\\`|".contains(c);
-            let head = runtail_core::text::head(rest, JUDGED);
+            let head = runtail_core::text::head(rest, MAX_CHECKED);
             let word = &head[..head.find(ends).unwrap_or(head.len())];
             if !is_bare_secret(word, rest[word.len()..].chars().next(), sign) {
                 return None;
@@ -300,7 +300,7 @@ fn value(text: &str, at: usize, sign: &str) -> Option<Range<usize>> {
     (!range.is_empty()).then(|| at + range.start..at + range.end)
 }
 
-/// Returns whether a value without quotes is a secret, and not a word of a sentence or of a program.
+/// Returns whether a value without quotes is a secret, not a word of a sentence or of a program.
 fn is_bare_secret(value: &str, next: Option<char>, sign: &str) -> bool {
     let word = value.trim_end_matches(['.', ':', '!', '?']);
     let is_empty = ["", "null", "none", "true", "false", "undefined", "str", "string"]
@@ -317,28 +317,30 @@ fn is_bare_secret(value: &str, next: Option<char>, sign: &str) -> bool {
     }
 }
 
-/// Returns whether a character is not seen, so that it may stand in a key unnoticed.
+/// Returns whether a character is invisible, so that it can hide in a key.
 pub(super) fn is_hidden(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// A text without hidden characters, and where the parts between them begin: in it and in the original.
+/// Returns a text without hidden characters, and the start of each part between them in the new and in the original
+/// text.
 fn without_hidden(text: &str) -> Option<(String, Vec<(usize, usize)>)> {
     if text.is_ascii() || !text.contains(is_hidden) {
         return None;
     }
-    let (mut seen, mut starts) = (String::with_capacity(text.len()), Vec::new());
+    let (mut visible, mut starts) = (String::with_capacity(text.len()), Vec::new());
     let mut from = 0;
     for (at, hidden) in text.match_indices(is_hidden) {
-        seen.push_str(&text[from..at]);
+        visible.push_str(&text[from..at]);
         from = at + hidden.len();
-        starts.push((seen.len(), from));
+        starts.push((visible.len(), from));
     }
-    seen.push_str(&text[from..]);
-    Some((seen, starts))
+    visible.push_str(&text[from..]);
+    Some((visible, starts))
 }
 
+/// Returns the position in the original text of a position in the text without hidden characters.
 fn original(starts: &[(usize, usize)], at: usize) -> usize {
-    let parts = starts.partition_point(|(seen, _)| *seen <= at);
-    parts.checked_sub(1).and_then(|last| starts.get(last)).map_or(at, |(seen, from)| from + (at - seen))
+    let parts = starts.partition_point(|(visible, _)| *visible <= at);
+    parts.checked_sub(1).and_then(|last| starts.get(last)).map_or(at, |(visible, from)| from + (at - visible))
 }

@@ -1,4 +1,4 @@
-//! Tests of what is removed from a record.
+//! Tests of the redaction of records.
 
 #[path = "../../../../../tests/support/src/fake_keys.rs"]
 mod fake_keys;
@@ -10,77 +10,79 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
 
-/// The rules that always hold: compiling them takes longer than a case.
-static PLAIN: LazyLock<Rules> = LazyLock::new(|| Rules::new(&[], &[]).unwrap());
+/// The rules that always apply. Shared because compiling them takes longer than a test case.
+static DEFAULT_RULES: LazyLock<Rules> = LazyLock::new(|| Rules::new(&[], &[]).unwrap());
 
 fn redacted(paths: &[&str], patterns: &[&str], data: Data) -> (Data, Vec<String>) {
     let own = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
-    let asked;
+    let requested;
     let rules = match (paths, patterns) {
-        ([], []) => &*PLAIN,
+        ([], []) => &*DEFAULT_RULES,
         _ => {
-            asked = Rules::new(&own(paths), &own(patterns)).unwrap();
-            &asked
+            requested = Rules::new(&own(paths), &own(patterns)).unwrap();
+            &requested
         }
     };
     let at = jiff::Timestamp::UNIX_EPOCH;
     let event = Event { seq: Seq(1), at, conn: 1, replayed: false, name: "x".into(), ns: [].into(), id: None, data };
-    let mut told = Vec::new();
-    let mut tell = |r: Removal| told.push(format!("{}: {} {} {}", rules.name(r.rule), r.place, r.bytes, r.head));
-    let Record::Event(event) = rules.apply(Record::Event(event), &Pieces::default(), &mut tell) else { unreachable!() };
-    (event.data, told)
+    let mut reported = Vec::new();
+    let mut report = |r: Removal| reported.push(format!("{}: {} {} {}", rules.name(r.rule), r.place, r.bytes, r.head));
+    let Record::Event(event) = rules.apply(Record::Event(event), &Pieces::default(), &mut report) else {
+        unreachable!()
+    };
+    (event.data, reported)
 }
 
 #[test]
 fn named_values_are_removed_and_the_rest_is_unchanged() {
     let data = r#"{"n": 1.50, "messages":[ {"content":"hi \u00e9 anna@x.org!","id":1},{"content":["a",{"b":2}]}],"e":"bob@y.org"}"#;
-    let (left, told) = redacted(&["messages[*].content"], &[r"\w+@\w+\.org"], Data::Json(data.into()));
+    let (left, reported) = redacted(&["messages[*].content"], &[r"\w+@\w+\.org"], Data::Json(data.into()));
     let expected = r#"{"n": 1.50, "messages":[ {"content":"***","id":1},{"content":"***"}],"e":"***"}"#;
     assert_eq!(left, Data::Json(expected.into()));
     assert_eq!(
-        told,
+        reported,
         [
             r#"path messages[*].content: messages[0].content 23 "hi \u00e9 anna@x.org!""#,
             r#"path messages[*].content: messages[1].content 13 […"#,
             r"pattern \w+@\w+\.org: e 9 bob@y.org",
         ]
     );
-    // Once is enough.
-    let (again, told) = redacted(&["messages[*].content"], &[r"\w+@\w+\.org"], left.clone());
-    assert!(again == left && told.is_empty(), "{told:?}");
+    // A second pass finds nothing.
+    let (again, reported) = redacted(&["messages[*].content"], &[r"\w+@\w+\.org"], left.clone());
+    assert!(again == left && reported.is_empty(), "{reported:?}");
     let (left, _) =
         redacted(&["**.b"], &["4[0-9]{3}"], Data::Json(r#"[{"b":[1]},{"a":{"b":{}}},14321,{"x4999":"z4111"}]"#.into()));
     assert_eq!(left, Data::Json(r#"[{"b":"***"},{"a":{"b":"***"}},"***",{"x***":"z***"}]"#.into()));
 }
 
 #[test]
-fn keys_go_unasked_and_are_not_shown() {
+fn keys_are_always_removed_and_never_shown() {
     let key = "lsv2_pt_0123456789abcdef0123456789abcdef_0123456789";
     let data = format!(
         r#"{{"k":"is {key}.","token":"short","n":{{"token":7}},"u":"https://me:pw@host/x","h":"Bearer abcdefghijklmnopqrstu"}}"#
     );
-    let (left, told) = redacted(&[], &[], Data::Json(data.into()));
+    let (left, reported) = redacted(&[], &[], Data::Json(data.into()));
     let expected = r#"{"k":"is ***.","token":"***","n":{"token":"***"},"u":"https://***@host/x","h":"Bearer ***"}"#;
     assert_eq!(left, Data::Json(expected.into()));
-    assert!(told.len() == 5 && told.iter().all(|line| line.ends_with('…')), "{told:?}");
-    // Nor where a rule of the person's own takes them out.
+    assert!(reported.len() == 5 && reported.iter().all(|line| line.ends_with('…')), "{reported:?}");
+    // Keys are not shown either if a requested rule removes them.
     let all = format!(r#"{{"t":"see {key} and more","n":{{"password":"hunter2"}},"password":"hunter2"}}"#);
-    let (left, told) = redacted(&["t", "n", "**.password"], &["hunter2"], Data::Json(all.into()));
+    let (left, reported) = redacted(&["t", "n", "**.password"], &["hunter2"], Data::Json(all.into()));
     assert_eq!(left, Data::Json(r#"{"t":"***","n":"***","password":"***"}"#.into()));
     let shown = ["path t: t 66 \"see *** and more\"…", "path n: n 22 {…", "fields with a secret's name: password 9 …"];
-    assert_eq!(told, shown);
+    assert_eq!(reported, shown);
 }
 
 #[test]
 fn invalid_json_is_removed_if_there_are_path_rules() {
-    let odd = || Data::Malformed("name: anna".into());
-    assert_eq!(redacted(&["name"], &[], odd()).0, Data::Malformed("***".into()));
-    assert_eq!(redacted(&[], &["anna"], odd()).0, Data::Malformed("name: ***".into()));
+    let malformed = || Data::Malformed("name: anna".into());
+    assert_eq!(redacted(&["name"], &[], malformed()).0, Data::Malformed("***".into()));
+    assert_eq!(redacted(&[], &["anna"], malformed()).0, Data::Malformed("name: ***".into()));
     let large = Data::TooLarge { size: 9, head: "[\"anna".into() };
     assert_eq!(redacted(&["x"], &[], large).0, Data::TooLarge { size: 9, head: "***".into() });
     let deep = "[".repeat(10_000) + "\"anna\"" + &"]".repeat(10_000);
-    let (Data::Json(left), told) = redacted(&[], &["anna"], Data::Json(deep.as_str().into())) else { panic!() };
-    assert!(left.len() == deep.len() - 1 && told.len() == 1);
+    let (Data::Json(left), reported) = redacted(&[], &["anna"], Data::Json(deep.as_str().into())) else { panic!() };
+    assert!(left.len() == deep.len() - 1 && reported.len() == 1);
     for (path, pattern) in [("a..b", "x"), ("a", "("), ("a", "x*")] {
         assert!(Rules::new(&[path.into()], &[pattern.into()]).is_err(), "{path} {pattern}");
     }
@@ -107,8 +109,8 @@ fn data(record: &Record) -> Arc<str> {
 }
 
 /// Redacts a recording that has only these events.
-fn all_redacted(rules: &Rules, events: &[Record], max_held: usize) -> Vec<Arc<str>> {
-    let mut joined = Joined::with_limit(rules, max_held);
+fn all_redacted(rules: &Rules, events: &[Record], max_size: usize) -> Vec<Arc<str>> {
+    let mut joined = Joined::with_limit(rules, max_size);
     (0..).zip(events).for_each(|(number, event)| joined.read(number, event));
     let found = joined.finish();
     let left =
@@ -119,19 +121,19 @@ fn all_redacted(rules: &Rules, events: &[Record], max_held: usize) -> Vec<Arc<st
 fn clean(json: &str) -> String {
     let (Data::Json(left), _) = redacted(&[], &[], Data::Json(json.into())) else { panic!("no JSON") };
     assert!(serde_json::from_str::<Value>(&left).is_ok(), "{left}");
-    let (again, told) = redacted(&[], &[], Data::Json(left.clone()));
-    assert!(again == Data::Json(left.clone()) && told.is_empty(), "{left}: {told:?}");
+    let (again, reported) = redacted(&[], &[], Data::Json(left.clone()));
+    assert!(again == Data::Json(left.clone()) && reported.is_empty(), "{left}: {reported:?}");
     left.to_string()
 }
 
-/// Everything that a JSON text says, decoded as deep as it goes, without characters that are not seen.
-fn said(text: &str, into: &mut String) {
+/// Collects all names and values of a JSON text, including JSON in its strings, without invisible characters.
+fn decoded(text: &str, into: &mut String) {
     match serde_json::from_str::<Value>(text) {
-        Ok(Value::String(text)) => said(&text, into),
-        Ok(Value::Array(items)) => items.iter().for_each(|item| said(&item.to_string(), into)),
+        Ok(Value::String(text)) => decoded(&text, into),
+        Ok(Value::Array(items)) => items.iter().for_each(|item| decoded(&item.to_string(), into)),
         Ok(Value::Object(fields)) => fields.iter().for_each(|(name, value)| {
-            said(name, into);
-            said(&value.to_string(), into);
+            decoded(name, into);
+            decoded(&value.to_string(), into);
         }),
         _ => {
             into.extend(text.chars().filter(|c| !patterns::is_hidden(*c)));
@@ -140,10 +142,10 @@ fn said(text: &str, into: &mut String) {
     }
 }
 
-/// A part of a secret that is left.
-fn left_of<'s>(secret: &'s str, json: &str) -> Option<&'s str> {
+/// Returns a part of a secret that was not removed.
+fn leaked<'s>(secret: &'s str, json: &str) -> Option<&'s str> {
     let mut all = json.to_string();
-    said(json, &mut all);
+    decoded(json, &mut all);
     (0..secret.len().saturating_sub(7)).map(|at| &secret[at..at + 8]).find(|run| all.contains(run))
 }
 
@@ -152,7 +154,7 @@ fn keys_are_removed_after_any_character_and_in_json_in_json() {
     for (kind, prefix, secret) in Keys::new(1).all() {
         let key = format!("{prefix}{secret}");
         for before in ["", " ", "\n", "key_", "%3D", "é", "=", "x", "\\n", "\"", "a1"] {
-            // Three kinds have no prefix by which they are recognized inside of other letters.
+            // These kinds have no prefix that distinguishes them from preceding letters.
             if before.ends_with(|c: char| c.is_ascii_alphanumeric()) && ["web token", "Mailchimp"].contains(&kind) {
                 continue;
             }
@@ -162,7 +164,7 @@ fn keys_are_removed_after_any_character_and_in_json_in_json() {
                     (0..depth).fold(json!({"text": text}), |inner, _| json!({"args": inner.to_string(), "n": 1}));
                 let left = clean(&nested.to_string());
                 assert_eq!(
-                    left_of(&secret[..secret.find('@').unwrap_or(secret.len())], &left),
+                    leaked(&secret[..secret.find('@').unwrap_or(secret.len())], &left),
                     None,
                     "{kind} after {before:?}: {left}"
                 );
@@ -200,7 +202,7 @@ fn values_of_any_type_are_removed_from_fields_with_a_secret_name() {
         r#"{"headers":[["Authorization","***"],["accept","text"]]}"#,
     );
     removed(r#"{"\u0061pi_key":"v"}"#, r#"{"\u0061pi_key":"***"}"#);
-    // JSON that was cut off, and texts that are none.
+    // Truncated JSON, and texts that are not JSON.
     removed(
         r#"{"args":"{\"city\": \"x\", \"password\": \"hunt"}"#,
         r#"{"args":"{\"city\": \"x\", \"password\": \"***\""}"#,
@@ -230,8 +232,8 @@ fn text_without_secrets_is_unchanged() {
         r#"{"url":"https://docs.example/x?a=b#c","mail":"a@b.example","code":"token = tokenizer.next()","key":"value","keys":["a"]}"#,
         r#"{"text":"{\"a\": [1, 2], \"max_tokens\": 5}","half":"{\"city\": \"Kra","image":"data:image/png;base64,iVBORw0KGgo"}"#,
     ] {
-        let (left, told) = redacted(&[], &[], Data::Json(json.into()));
-        assert_eq!(left, Data::Json(json.into()), "{told:?}");
+        let (left, reported) = redacted(&[], &[], Data::Json(json.into()));
+        assert_eq!(left, Data::Json(json.into()), "{reported:?}");
     }
 }
 
@@ -252,7 +254,7 @@ fn a_private_key_in_a_list_of_lines_is_removed() {
 }
 
 #[test]
-fn an_oversized_event_is_cleaned_as_the_beginning_of_json() {
+fn an_oversized_event_is_redacted_as_truncated_json() {
     let large = |head: &str| Data::TooLarge { size: 9000, head: head.into() };
     let (left, _) = redacted(&[], &[], large(r#"{"a":1,"password":"hunt"#));
     assert_eq!(left, large(r#"{"a":1,"password":"***""#));
@@ -260,7 +262,7 @@ fn an_oversized_event_is_cleaned_as_the_beginning_of_json() {
     assert_eq!(left, Data::Malformed("password=*** x".into()));
 }
 
-/// The events of a message in one way of streaming it, and how its text is read from them again.
+/// A way of streaming a message.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Tuple,
@@ -268,25 +270,34 @@ enum Way {
     Blocks,
     Arguments,
     Literal,
-    SoFar,
+    Accumulated,
     Events,
-    Second,
+    NewerProtocol,
 }
 
-const WAYS: [Way; 8] =
-    [Way::Tuple, Way::Bare, Way::Blocks, Way::Arguments, Way::Literal, Way::SoFar, Way::Events, Way::Second];
+const WAYS: [Way; 8] = [
+    Way::Tuple,
+    Way::Bare,
+    Way::Blocks,
+    Way::Arguments,
+    Way::Literal,
+    Way::Accumulated,
+    Way::Events,
+    Way::NewerProtocol,
+];
 
+/// Returns the events of a message.
 fn streamed(way: Way, id: &str, pieces: &[&str]) -> Vec<Record> {
     let chunk =
         |content: Value| json!({"type": "AIMessageChunk", "id": id, "content": content, "tool_call_chunks": []});
     let meta = json!({"langgraph_node": "chat"});
     let mut so_far = String::new();
-    let second = |data: Value| {
+    let newer = |data: Value| {
         ("messages", json!({"type": "event", "method": "messages", "params": {"namespace": [id], "data": data}}))
     };
     let mut events = Vec::new();
-    if let Way::Second = way {
-        events.push(second(json!({"event": "message-start", "id": id, "role": "ai"})));
+    if let Way::NewerProtocol = way {
+        events.push(newer(json!({"event": "message-start", "id": id, "role": "ai"})));
     }
     for piece in pieces {
         so_far.push_str(piece);
@@ -302,17 +313,18 @@ fn streamed(way: Way, id: &str, pieces: &[&str]) -> Vec<Record> {
                 )
             }
             Way::Literal => ("message", json!([["sub:1"], "messages-tuple", [chunk(json!(piece)), meta]])),
-            Way::SoFar => ("messages/partial", json!([{"type": "ai", "id": id, "content": so_far}])),
+            Way::Accumulated => ("messages/partial", json!([{"type": "ai", "id": id, "content": so_far}])),
             Way::Events => (
                 "events",
                 json!({"event": "on_chat_model_stream", "run_id": "r", "data": {"chunk": chunk(json!(piece))}}),
             ),
-            Way::Second => second(json!({"event": "content-block-delta", "index": 0, "delta": {"text": piece}})),
+            Way::NewerProtocol => newer(json!({"event": "content-block-delta", "index": 0, "delta": {"text": piece}})),
         });
     }
     events.into_iter().map(|(name, data)| event(1, name, &data.to_string())).collect()
 }
 
+/// Returns the text of a message from its events.
 fn text_of(way: Way, events: &[Arc<str>]) -> String {
     let read = |data: &Arc<str>| -> Value { serde_json::from_str(data).unwrap() };
     let at = match way {
@@ -320,21 +332,21 @@ fn text_of(way: Way, events: &[Arc<str>]) -> String {
         Way::Blocks => "/0/content/0/text",
         Way::Arguments => "/0/tool_call_chunks/0/args",
         Way::Literal => "/2/0/content",
-        Way::SoFar => "/0/content",
+        Way::Accumulated => "/0/content",
         Way::Events => "/data/chunk/content",
-        Way::Second => "/params/data/delta/text",
+        Way::NewerProtocol => "/params/data/delta/text",
     };
     let texts: Vec<String> =
         events.iter().map(|data| read(data).pointer(at).and_then(Value::as_str).unwrap_or_default().into()).collect();
     match way {
-        Way::SoFar => texts.last().cloned().unwrap_or_default(),
+        Way::Accumulated => texts.last().cloned().unwrap_or_default(),
         _ => texts.concat(),
     }
 }
 
 #[test]
 fn a_secret_that_is_streamed_letter_by_letter_is_removed_from_every_event() {
-    let rules = &*PLAIN;
+    let rules = &*DEFAULT_RULES;
     let mut keys = Keys::new(3);
     let pem = keys.private_key();
     let mut secrets: Vec<(String, String)> =
@@ -351,9 +363,9 @@ fn a_secret_that_is_streamed_letter_by_letter_is_removed_from_every_event() {
             assert!(joined.starts_with("The key is\n") && joined.ends_with("\n and that is all."), "{way:?}: {joined}");
             assert!(joined.matches(MASK).count() == 1, "{way:?}: {joined}");
             for data in left.iter().map(|data| &**data).chain([json!(joined).to_string().as_str()]) {
-                assert_eq!(left_of(secret, data), None, "{way:?}: {data}");
+                assert_eq!(leaked(secret, data), None, "{way:?}: {data}");
             }
-            // No event holds even a short part of it.
+            // No event contains even a short part of it.
             let mut short: Vec<&str> = pieces.clone();
             short.retain(|piece| secret.contains(piece));
             assert!(joined.len() + secret.len() <= text.len() + 20, "{way:?} {short:?}: {joined}");
@@ -362,8 +374,8 @@ fn a_secret_that_is_streamed_letter_by_letter_is_removed_from_every_event() {
 }
 
 #[test]
-fn arguments_that_are_streamed_in_pieces_are_cleaned_as_json() {
-    let rules = &*PLAIN;
+fn streamed_arguments_are_redacted_as_json() {
+    let rules = &*DEFAULT_RULES;
     let text = r#"{"user": "anna", "password": "hun\"ter2", "pin": {"secret": [1, 2]}, "n": 1.50}"#;
     for size in [1, 2, 7, 100] {
         let pieces: Vec<&str> = (0..text.len()).step_by(size).map(|at| &text[at..text.len().min(at + size)]).collect();
@@ -376,8 +388,8 @@ fn arguments_that_are_streamed_in_pieces_are_cleaned_as_json() {
 }
 
 #[test]
-fn two_messages_at_once_are_joined_separately_and_two_calls_of_one_message_too() {
-    let rules = &*PLAIN;
+fn interleaved_messages_and_calls_are_joined_separately() {
+    let rules = &*DEFAULT_RULES;
     let (_, prefix, secret) = Keys::new(4).all().swap_remove(0);
     let key = format!("{prefix}{secret}");
     let letters: Vec<&str> = (0..key.len()).map(|at| &key[at..=at]).collect();
@@ -405,8 +417,8 @@ fn two_messages_at_once_are_joined_separately_and_two_calls_of_one_message_too()
 }
 
 #[test]
-fn texts_beyond_the_limit_are_searched_in_parts_and_that_is_known() {
-    let rules = &*PLAIN;
+fn texts_beyond_the_limit_are_searched_in_parts_and_reported() {
+    let rules = &*DEFAULT_RULES;
     let (_, prefix, secret) = Keys::new(5).all().swap_remove(0);
     let key = format!("{prefix}{secret}");
     let padding = " word".repeat(100);
@@ -420,7 +432,7 @@ fn texts_beyond_the_limit_are_searched_in_parts_and_that_is_known() {
 }
 
 #[test]
-fn patterns_that_were_asked_for_match_joined_texts() {
+fn requested_patterns_match_joined_texts() {
     let rules = Rules::new(&[], &[r"\w+@\w+\.org".into()]).unwrap();
     let left = all_redacted(&rules, &streamed(Way::Tuple, "m1", &["mail an", "na@x", ".or", "g now"]), usize::MAX);
     assert_eq!(text_of(Way::Tuple, &left), "mail *** now");
@@ -448,7 +460,7 @@ fn document() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A secret in one of many spellings, and its characters of which none may be left.
+/// A document with a secret in one of many spellings, and the characters that must be removed.
 fn secret() -> impl Strategy<Value = (Value, String)> {
     (any::<u64>(), 0..9_usize, harmless(), harmless()).prop_map(|(seed, spelling, before, after)| {
         let mut keys = Keys::new(seed);
@@ -476,18 +488,18 @@ fn secret() -> impl Strategy<Value = (Value, String)> {
     })
 }
 
-/// Returns the document with something put into one of its places, in so many strings around it.
-fn with(mut document: Value, what: Value, place: usize, depth: usize) -> Value {
-    let what = (0..depth).fold(what, |inner, _| json!([inner.to_string()]));
+/// Returns the document with a value inserted, nested in `depth` JSON strings.
+fn with(mut document: Value, value: Value, place: usize, depth: usize) -> Value {
+    let value = (0..depth).fold(value, |inner, _| json!([inner.to_string()]));
     match &mut document {
-        Value::Array(items) => items.insert(place % (items.len() + 1), what),
-        Value::Object(fields) => drop(fields.insert("place".into(), what)),
-        _ => return json!([document, what]),
+        Value::Array(items) => items.insert(place % (items.len() + 1), value),
+        Value::Object(fields) => drop(fields.insert("place".into(), value)),
+        _ => return json!([document, value]),
     }
     document
 }
 
-/// JSON with letters written as escapes.
+/// Returns JSON with letters written as escapes.
 fn escaped(json: &str, every: usize) -> String {
     let mut out = String::new();
     let (mut in_string, mut after_slash) = (false, false);
@@ -505,36 +517,36 @@ fn escaped(json: &str, every: usize) -> String {
 
 proptest! {
     #[test]
-    fn nothing_of_a_secret_is_left_wherever_it_is(
-        document in document(), (what, secret) in secret(), place in 0..8_usize, depth in 0..4_usize,
+    fn secrets_are_removed_anywhere_in_a_document(
+        document in document(), (value, secret) in secret(), place in 0..8_usize, depth in 0..4_usize,
     ) {
-        let json = with(document, what, place, depth).to_string();
+        let json = with(document, value, place, depth).to_string();
         let left = clean(&json);
-        prop_assert_eq!(left_of(&secret, &left), None, "{} became {}", json, left);
+        prop_assert_eq!(leaked(&secret, &left), None, "{} became {}", json, left);
     }
 
     #[test]
-    fn nothing_of_a_secret_is_left_in_any_escapes(
-        document in document(), (what, secret) in secret(), every in 1..4_usize,
+    fn secrets_are_removed_with_any_escapes(
+        document in document(), (value, secret) in secret(), every in 1..4_usize,
     ) {
-        let json = escaped(&with(document, what, 0, 0).to_string(), every);
+        let json = escaped(&with(document, value, 0, 0).to_string(), every);
         prop_assume!(serde_json::from_str::<Value>(&json).is_ok());
         let left = clean(&json);
-        prop_assert_eq!(left_of(&secret, &left), None, "{} became {}", json, left);
+        prop_assert_eq!(leaked(&secret, &left), None, "{} became {}", json, left);
     }
 
     #[test]
-    fn a_document_without_secrets_stays_the_same_to_the_byte(document in document(), spaces in any::<bool>()) {
+    fn a_document_without_secrets_is_unchanged(document in document(), spaces in any::<bool>()) {
         let json = if spaces { serde_json::to_string_pretty(&document).unwrap() } else { document.to_string() };
-        let (left, told) = redacted(&[], &[], Data::Json(json.as_str().into()));
-        prop_assert_eq!(left, Data::Json(json.as_str().into()), "{:?}", told);
+        let (left, reported) = redacted(&[], &[], Data::Json(json.as_str().into()));
+        prop_assert_eq!(left, Data::Json(json.as_str().into()), "{:?}", reported);
     }
 
     #[test]
-    fn nothing_of_a_secret_is_left_in_pieces_of_any_size(
-        (what, secret) in secret(), way in 0..WAYS.len(), sizes in prop::collection::vec(1..6_usize, 1..8), before in harmless(),
+    fn secrets_are_removed_from_chunks_of_any_size(
+        (value, secret) in secret(), way in 0..WAYS.len(), sizes in prop::collection::vec(1..6_usize, 1..8), before in harmless(),
     ) {
-        let text = match &what {
+        let text = match &value {
             Value::String(text) => format!("{before}{text}"),
             other => other.to_string(),
         };
@@ -548,14 +560,14 @@ proptest! {
             at += size;
         }
         let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
-        let rules = &*PLAIN;
+        let rules = &*DEFAULT_RULES;
         let events = streamed(WAYS[way], "m1", &pieces);
         let left = all_redacted(rules, &events, usize::MAX);
         let joined = text_of(WAYS[way], &left);
         for data in left.iter().map(|data| data.to_string()).chain([json!(joined).to_string()]) {
-            prop_assert_eq!(left_of(&secret, &data), None, "{:?} left {}", WAYS[way], data);
+            prop_assert_eq!(leaked(&secret, &data), None, "{:?} left {}", WAYS[way], data);
         }
-        // A second pass finds nothing more.
+        // A second pass finds nothing.
         let again: Vec<Record> = left.iter().zip(&events).map(|(data, event)| match event.clone() {
             Record::Event(event) => Record::Event(Event { data: Data::Json(data.clone()), ..event }),
             other => other,
@@ -564,10 +576,10 @@ proptest! {
     }
 
     #[test]
-    fn pieces_without_secrets_stay_the_same_to_the_byte(texts in prop::collection::vec(harmless(), 1..8), way in 0..WAYS.len()) {
+    fn chunks_without_secrets_are_unchanged(texts in prop::collection::vec(harmless(), 1..8), way in 0..WAYS.len()) {
         let pieces: Vec<&str> = texts.iter().map(String::as_str).collect();
         let events = streamed(WAYS[way], "m1", &pieces);
-        let left = all_redacted(&PLAIN, &events, usize::MAX);
+        let left = all_redacted(&DEFAULT_RULES, &events, usize::MAX);
         prop_assert_eq!(left, events.iter().map(data).collect::<Vec<_>>());
     }
 }

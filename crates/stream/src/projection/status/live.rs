@@ -1,4 +1,4 @@
-//! The state of runs according to the stream since the newest snapshot.
+//! The state of runs according to the stream.
 
 use super::MAX_RUNS;
 use crate::projection::rows::{Rows, Weigh};
@@ -10,55 +10,57 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
-/// Questions and nodes of one run that are kept.
+/// Maximum number of questions and of nodes kept per run.
 const MAX_EACH: usize = 64;
-/// Bytes of a question that are read, and of all questions of a run: what is larger is no question that a person reads.
+/// Maximum size of one question and of all questions of a run, in bytes. Larger values are not questions for a person.
 const MAX_QUESTION: usize = 256 << 10;
 const MAX_QUESTIONS: usize = 1 << 20;
-/// Bytes of memory for each byte of a parsed question, at most: `[1,1,…]` has a value for every two.
-const PARSED: usize = 16;
+/// Maximum memory size per byte of a parsed question: `[1,1,…]` has one value for every two bytes.
+const MEMORY_PER_BYTE: usize = 16;
 
 /// A run according to the stream.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LiveRun {
     pub id: Option<Arc<str>>,
-    /// When it began, by the time of its first event.
+    /// When it started: the time of its first event.
     pub began: Option<Timestamp>,
-    /// The same, if that is the server's time.
+    /// When it started, if that is the server's time.
     pub server_began: Option<Timestamp>,
     pub ended: Option<Timestamp>,
-    /// The positions of its first event and of its end.
+    /// The position of its first event.
     pub first_seq: Seq,
+    /// The position of its end.
     pub end_seq: Option<Seq>,
     pub attempt: u64,
     pub error: Option<String>,
     pub failed_nodes: Vec<String>,
     pub questions: Vec<Question>,
-    /// Bytes of JSON of the questions.
-    asked: usize,
+    /// Size of the questions' JSON in bytes.
+    question_bytes: usize,
     /// Whether it stopped at a breakpoint before or after a node.
     pub breakpoint: bool,
-    /// The nodes at work.
+    /// The running nodes.
     pub nodes: Vec<String>,
-    /// Whether tasks tell when nodes begin and end; else they end with their step.
+    /// Whether tasks report when nodes start and end. Otherwise nodes end with their step.
     has_tasks: bool,
     pub step: Option<i64>,
-    /// How it ended, where a source said so.
+    /// Its outcome, if reported.
     pub outcome: Option<Outcome>,
-    /// Why, in the source's words.
+    /// The details of the outcome.
     pub detail: Option<String>,
     pub is_over: bool,
-    /// Whether its first event was replayed: it may be of long ago.
+    /// Whether its first event was replayed, so that it may be old.
     pub is_replayed: bool,
-    /// Whether its end was replayed: no server replays the error of a run.
+    /// Whether its end was replayed. No server replays the error of a run.
     is_end_replayed: bool,
-    /// Whether the server's list had it.
+    /// Whether the server's list contained it.
     was_listed: bool,
 }
 
 impl LiveRun {
-    /// Returns whether a run that ended without an outcome and without an error ended well. Of a replay only its tasks can tell.
-    pub fn ended_well(&self) -> bool {
+    /// Returns whether a run that ended without an outcome and without an error succeeded. If its end was replayed,
+    /// only its tasks can show that.
+    pub fn succeeded(&self) -> bool {
         self.failed_nodes.is_empty() && (!self.is_end_replayed || self.has_tasks)
     }
 }
@@ -68,7 +70,7 @@ impl Weigh for LiveRun {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let names = self.nodes.iter().chain(&self.failed_nodes).map(|name| size_of::<String>() + name.len());
         let id = self.id.as_ref().map_or(0, |id| id.len());
-        let questions = self.questions.len() * size_of::<Question>() + self.asked * PARSED;
+        let questions = self.questions.len() * size_of::<Question>() + self.question_bytes * MEMORY_PER_BYTE;
         size_of::<LiveRun>() + id + text(&self.error) + text(&self.detail) + names.sum::<usize>() + questions
     }
 }
@@ -76,14 +78,16 @@ impl Weigh for LiveRun {
 /// The runs of the stream.
 #[derive(Debug, Clone)]
 pub(super) struct Live {
-    /// Those before the newest, oldest first.
+    /// The runs before the newest, oldest first.
     before: Rows<LiveRun>,
     newest: Option<LiveRun>,
-    /// Whether the newest run is newer than the newest snapshot, so that it decides.
-    decides: bool,
-    /// The position of the newest event, when it was sent, if known, and whether it was replayed.
+    /// Whether the newest run is newer than the newest snapshot, so that it determines the status.
+    is_current: bool,
+    /// The position of the newest event.
     seq: Seq,
+    /// When the newest event was sent, if known.
     time: Option<Timestamp>,
+    /// Whether the newest event was replayed.
     is_replayed: bool,
 }
 
@@ -92,7 +96,7 @@ impl Default for Live {
         Live {
             before: Rows::new(MAX_RUNS),
             newest: None,
-            decides: false,
+            is_current: false,
             seq: Seq::START,
             time: None,
             is_replayed: false,
@@ -100,13 +104,13 @@ impl Default for Live {
     }
 }
 
-/// What an event may have changed.
+/// The effect of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Change {
     Nothing,
-    /// Where the newest run is.
+    /// The newest run made progress.
     Progress,
-    /// A run began, ended or asks.
+    /// A run started, ended, or was interrupted.
     Run,
 }
 
@@ -116,100 +120,103 @@ impl Live {
         self.before.iter().chain(&self.newest)
     }
 
-    /// Sets the most bytes that the runs before the newest may take.
+    /// Sets the maximum memory size of the runs before the newest, in bytes.
     pub fn limit(&mut self, max_bytes: usize) {
         self.before.limit(max_bytes);
     }
 
-    /// Returns the bytes that the runs before the newest take.
+    /// Returns the memory size of the runs before the newest, in bytes.
     pub fn bytes(&self) -> usize {
         self.before.bytes()
     }
 
-    /// A snapshot was taken: `records` are its runs, newest first; `has_thread` says whether it knows the thread's status.
-    pub fn settle(&mut self, records: Option<&[RunFacts]>, has_thread: bool) {
+    /// Applies a snapshot. `records` are its runs, newest first; `has_thread` says whether it contains the thread's
+    /// status.
+    pub fn apply_snapshot(&mut self, records: Option<&[RunFacts]>, has_thread: bool) {
         let Some(run) = &mut self.newest else { return };
         let record = run.id.as_ref().and_then(|id| records?.iter().find(|record| record.run_id == **id));
         run.was_listed |= record.is_some();
-        self.decides = match (record, run.is_over) {
-            // The stream knows more of a run that is active: which nodes are at work.
+        self.is_current = match (record, run.is_over) {
+            // The stream has more details of an active run, such as its running nodes.
             (Some(record), false) => record.is_active(),
             (Some(_), true) => false,
-            // It began after these records were read, or it was deleted since.
+            // It started after the records were loaded, or it was deleted since then.
             (None, false) => records.is_none() || !run.was_listed,
             (None, true) => !has_thread,
-        } && self.decides;
+        } && self.is_current;
     }
 
-    /// Takes an event. `known_over` says whether the records call a run over, so that this is the past.
-    pub fn apply(&mut self, payload: &Payload<'_>, known_over: impl Fn(&str) -> bool) -> Change {
+    /// Applies an event. `is_known_over` says whether a run is over according to the records, so that its events are
+    /// old.
+    pub fn apply(&mut self, payload: &Payload<'_>, is_known_over: impl Fn(&str) -> bool) -> Change {
         (self.seq, self.is_replayed) = (payload.event.seq, payload.event.replayed);
         let time = payload.event.time();
         self.time = time;
         if let Some(raw) = payload.interrupts {
-            self.questions(raw, None);
+            self.add_questions(raw, None);
         }
         match payload.name {
-            "metadata" => self.metadata(payload, time, known_over),
+            "metadata" => self.apply_metadata(payload, time, is_known_over),
             "error" => {
                 let text = error_text(payload.json.unwrap_or(payload.event.data.text()));
-                let run = self.current();
+                let run = self.current_run();
                 run.error = Some(text);
                 run.ended = time.or(run.ended);
                 Change::Run
             }
-            "updates" | "values" => self.written(payload),
-            "tasks" => self.task(payload.task(), payload.is_root()),
+            "updates" | "values" => self.apply_written(payload),
+            "tasks" => self.apply_task(payload.task(), payload.is_root()),
             "debug" => {
                 let Some(debug) = payload.debug() else { return Change::Nothing };
-                // A checkpoint has the number of the step that is over.
+                // A checkpoint has the number of the finished step.
                 if !(debug.kind.is("task") || debug.kind.is("task_result")) {
-                    return self.any();
+                    return self.ensure_run();
                 }
-                let moved = self.step(debug.step.0.filter(|_| payload.is_root()));
-                self.task(payload.task(), payload.is_root()).max(moved)
+                let progress = self.set_step(debug.step.0.filter(|_| payload.is_root()));
+                self.apply_task(payload.task(), payload.is_root()).max(progress)
             }
             "messages" => {
-                let Some(origin) = payload.pair.as_ref().map(|pair| pair.origin) else { return self.any() };
-                // Messages of a subgraph may come under the name of the graph; their path begins with its node.
+                let Some(origin) = payload.pair.as_ref().map(|pair| pair.origin) else { return self.ensure_run() };
+                // Messages of a subgraph may be sent in the root namespace; their path begins with the node of the root
+                // graph.
                 let (node, step) = match origin.langgraph_checkpoint_ns.as_str().split_once('|') {
                     Some((outer, _)) => (outer.split(':').next(), None),
                     None => (origin.langgraph_node.some(), origin.langgraph_step.0),
                 };
-                let moved = self.step(step.filter(|_| payload.is_root()));
+                let progress = self.set_step(step.filter(|_| payload.is_root()));
                 match node.filter(|_| payload.is_root()) {
-                    Some(node) => self.works(node).max(moved),
-                    None => moved,
+                    Some(node) => self.add_node(node).max(progress),
+                    None => progress,
                 }
             }
             "input.requested" => {
                 if let Some(interrupt) = payload.interrupt() {
-                    self.question(interrupt, payload.json.map_or(0, str::len), None);
+                    self.add_question(interrupt, payload.json.map_or(0, str::len), None);
                 }
                 Change::Run
             }
-            "lifecycle" if payload.is_root() => self.phase(payload, time),
-            // Edits and the server's own end of a stream belong to no run.
+            "lifecycle" if payload.is_root() => self.apply_lifecycle(payload, time),
+            // State edits and the end of a stream belong to no run.
             "state_update" | "end" => Change::Nothing,
-            _ => self.any(),
+            _ => self.ensure_run(),
         }
     }
 
-    /// A source started a run, or says which one it reads.
+    /// Applies the id of the run that a source started or reads.
     pub fn started(&mut self, run_id: &str) -> Change {
         match &mut self.newest {
             Some(run) if !run.is_over && run.id.as_deref().is_none_or(|id| id == run_id) => {
                 run.id = Some(run_id.into())
             }
-            _ => self.begin(Some(run_id.into()), None),
+            _ => self.begin_run(Some(run_id.into()), None),
         }
         Change::Run
     }
 
-    /// Returns the stream of a run ended.
+    /// Applies the end of a run's stream.
     pub fn ended(&mut self, end: &End) -> Change {
         let seq = self.seq;
-        // A run that came to its end did so with its last event: servers close the stream later.
+        // A finished run ended with its last event, because servers close the stream later.
         let at = match end.outcome {
             Outcome::Success | Outcome::Interrupted | Outcome::Error => self.time,
             Outcome::Cancelled | Outcome::Timeout => Some(end.at).filter(|_| !self.is_replayed),
@@ -227,22 +234,23 @@ impl Live {
         Change::Run
     }
 
-    /// What the newest run says of the status; `of_records` is what the records say. Where the stream is all there is
-    /// (`is_alone`), a run that ended without an error ended well. A recording (`is_recorded`) has no present to ask for.
-    pub fn status(&self, is_alone: bool, is_recorded: bool, of_records: ThreadStatus) -> ThreadStatus {
-        // The past says nothing of the present; the records are on their way.
-        let is_awaited = of_records == ThreadStatus::Loading && !is_alone && !is_recorded;
-        if is_awaited && self.newest.as_ref().is_some_and(|run| run.is_replayed) {
-            return of_records;
+    /// Returns the thread's status: by the newest run, or `from_records` if that is newer. If the stream is the only
+    /// source (`is_stream_only`), a run that ended without an error succeeded. In a recording (`is_recorded`) no newer
+    /// status can be loaded.
+    pub fn status(&self, is_stream_only: bool, is_recorded: bool, from_records: ThreadStatus) -> ThreadStatus {
+        // A replayed run doesn't show the current status, and the records are being loaded.
+        let is_loading = from_records == ThreadStatus::Loading && !is_stream_only && !is_recorded;
+        if is_loading && self.newest.as_ref().is_some_and(|run| run.is_replayed) {
+            return from_records;
         }
-        let Some(run) = self.newest.as_ref().filter(|_| self.decides || is_alone) else { return of_records };
+        let Some(run) = self.newest.as_ref().filter(|_| self.is_current || is_stream_only) else { return from_records };
         if !run.is_over {
-            let queued = match &of_records {
+            let queued = match &from_records {
                 ThreadStatus::Running { queued, .. } => *queued,
                 _ => 0,
             };
-            let (known_nodes, known_step, known_since) = match of_records {
-                // A stream that was joined in the middle of a run doesn't name it.
+            let (known_nodes, known_step, known_since) = match from_records {
+                // A stream that joined in the middle of a run doesn't know its id.
                 ThreadStatus::Running { nodes, step, since, run_id, .. }
                     if run.id.is_none() || run_id.as_deref() == run.id.as_deref() =>
                 {
@@ -271,11 +279,11 @@ impl Live {
             _ if run.breakpoint => ThreadStatus::Paused { since: at, next, after: false },
             (Some(Outcome::Interrupted), _) => ThreadStatus::Stopped { since: at, next },
             (Some(Outcome::Success), _) => ThreadStatus::Idle { ended: at, began: run.began },
-            (None, None) if is_alone && run.ended_well() => ThreadStatus::Idle { ended: at, began: run.began },
-            (None, None) if is_alone && !run.failed_nodes.is_empty() => {
+            (None, None) if is_stream_only && run.succeeded() => ThreadStatus::Idle { ended: at, began: run.began },
+            (None, None) if is_stream_only && !run.failed_nodes.is_empty() => {
                 ThreadStatus::Failed { at, error: String::new(), nodes: run.failed_nodes.clone(), timed_out: false }
             }
-            _ if is_alone && !is_recorded => {
+            _ if is_stream_only && !is_recorded => {
                 let why = "the newest run ended before the stream was opened, and this server doesn't say how";
                 ThreadStatus::Unknown { why: why.into() }
             }
@@ -284,46 +292,47 @@ impl Live {
         }
     }
 
-    fn begin(&mut self, id: Option<Arc<str>>, began: Option<Timestamp>) {
-        self.decides = true;
+    /// Adds a run, which becomes the newest.
+    fn begin_run(&mut self, id: Option<Arc<str>>, began: Option<Timestamp>) {
+        self.is_current = true;
         let (first_seq, is_replayed) = (self.seq, self.is_replayed);
         let run = LiveRun { id, began, first_seq, is_replayed, attempt: 1, ..LiveRun::default() };
-        if let Some(before) = self.newest.replace(run) {
-            self.before.push(before);
+        if let Some(previous) = self.newest.replace(run) {
+            self.before.push(previous);
         }
     }
 
-    /// Returns the run that an event belongs to. A stream that is joined in the middle of a run does not say its id, nor when it
-    /// began.
-    fn current(&mut self) -> &mut LiveRun {
-        self.any();
+    /// Returns the run that the newest event belongs to. If the stream joined in the middle of it, its id and its start
+    /// are unknown.
+    fn current_run(&mut self) -> &mut LiveRun {
+        self.ensure_run();
         self.newest.get_or_insert_default()
     }
 
-    /// An event of some run, whatever it says.
-    fn any(&mut self) -> Change {
+    /// Makes sure that a run is active, because an event belongs to it.
+    fn ensure_run(&mut self) -> Change {
         if self.newest.as_ref().is_some_and(|run| !run.is_over) {
             return Change::Nothing;
         }
-        self.begin(None, None);
+        self.begin_run(None, None);
         Change::Run
     }
 
-    fn metadata(
+    fn apply_metadata(
         &mut self,
         payload: &Payload<'_>,
         time: Option<Timestamp>,
-        known_over: impl Fn(&str) -> bool,
+        is_known_over: impl Fn(&str) -> bool,
     ) -> Change {
         let Some(metadata) = payload.metadata() else { return Change::Nothing };
         let Some(id) = metadata.run_id.some() else { return Change::Nothing };
         let is_over = metadata.is_done();
-        // A run that is named only at its end was joined in its middle.
-        let is_it = |run: &LiveRun| !run.is_over && run.id.as_deref().is_none_or(|known| known == id);
-        if !self.newest.as_ref().is_some_and(is_it) {
-            self.begin(Some(id.into()), None);
+        // If the stream joined in the middle of a run, only the end of the run contains its id.
+        let matches = |run: &LiveRun| !run.is_over && run.id.as_deref().is_none_or(|known| known == id);
+        if !self.newest.as_ref().is_some_and(matches) {
+            self.begin_run(Some(id.into()), None);
         }
-        self.decides = !known_over(id);
+        self.is_current = !is_known_over(id);
         let (seq, is_replayed) = (self.seq, self.is_replayed);
         let run = self.newest.get_or_insert_default();
         run.id.get_or_insert_with(|| id.into());
@@ -339,96 +348,97 @@ impl Live {
             run.server_began = run.server_began.or(payload.event.server_time());
         }
         if attempt > run.attempt {
-            // What the attempt before said of its end is no end.
+            // A retry resets everything else, including the end of the previous attempt.
             let LiveRun { id, began, server_began, first_seq, is_replayed, .. } = std::mem::take(run);
             *run = LiveRun { id, began, server_began, first_seq, is_replayed, attempt, ..LiveRun::default() };
         }
         Change::Run
     }
 
-    /// An update or a state: what a node wrote, or the end of a step, and perhaps what is asked.
-    fn written(&mut self, payload: &Payload<'_>) -> Change {
-        let began = self.any();
+    /// Applies an update or a state: the end of a node or a step, and possibly an interrupt.
+    fn apply_written(&mut self, payload: &Payload<'_>) -> Change {
+        let change = self.ensure_run();
         let is_state = payload.name == "values";
-        let run = self.current();
-        let working = run.nodes.len();
+        let run = self.current_run();
+        let node_count = run.nodes.len();
         if is_state && payload.is_root() {
             run.nodes.clear();
-        } else if !is_state && payload.is_root() && working > 0 {
+        } else if !is_state && payload.is_root() && node_count > 0 {
             for write in payload.writes() {
-                run.nodes.retain(|working| *working != *write.node);
+                run.nodes.retain(|node| *node != *write.node);
             }
         }
-        let moved = if run.nodes.len() < working { Change::Progress } else { Change::Nothing };
-        let Some(raw) = payload.named_interrupts() else { return began.max(moved) };
-        self.current().breakpoint |= raw.get() == "[]" && !is_state;
-        self.questions(raw, None);
+        let progress = if run.nodes.len() < node_count { Change::Progress } else { Change::Nothing };
+        let Some(raw) = payload.named_interrupts() else { return change.max(progress) };
+        self.current_run().breakpoint |= raw.get() == "[]" && !is_state;
+        self.add_questions(raw, None);
         Change::Run
     }
 
-    fn task(&mut self, task: Option<&Task<'_>>, is_root: bool) -> Change {
+    fn apply_task(&mut self, task: Option<&Task<'_>>, is_root: bool) -> Change {
         let Some(task) = task else { return Change::Nothing };
         let Some(name) = task.name.some() else { return Change::Nothing };
         let failed = task.error.filter(|error| error.get() != "null");
         if task.triggers.is_some() && task.result.is_none() && failed.is_none() {
-            let began = self.any();
-            self.current().has_tasks = true;
-            return if is_root { self.works(name).max(began) } else { began };
+            let change = self.ensure_run();
+            self.current_run().has_tasks = true;
+            return if is_root { self.add_node(name).max(change) } else { change };
         }
-        let began = self.any();
-        let run = self.current();
+        let change = self.ensure_run();
+        let run = self.current_run();
         if is_root {
-            run.nodes.retain(|working| working != name);
+            run.nodes.retain(|node| node != name);
         }
-        // Two modes may tell of one failure.
+        // Two modes may report the same failure.
         let is_new = run.failed_nodes.len() < MAX_EACH && !run.failed_nodes.iter().any(|known| known == name);
         if failed.is_some() && is_root && is_new {
             run.failed_nodes.push(name.into());
         }
-        let asks = task.interrupts.filter(|raw| raw.get() != "[]");
-        if let Some(raw) = asks {
-            self.questions(raw, Some(name).filter(|_| is_root));
+        let interrupts = task.interrupts.filter(|raw| raw.get() != "[]");
+        if let Some(raw) = interrupts {
+            self.add_questions(raw, Some(name).filter(|_| is_root));
         }
-        if failed.is_some() || asks.is_some() { Change::Run } else { began.max(Change::Progress) }
+        if failed.is_some() || interrupts.is_some() { Change::Run } else { change.max(Change::Progress) }
     }
 
-    fn phase(&mut self, payload: &Payload<'_>, time: Option<Timestamp>) -> Change {
+    fn apply_lifecycle(&mut self, payload: &Payload<'_>, time: Option<Timestamp>) -> Change {
         let Some(phase) = payload.phase() else { return Change::Nothing };
         let seq = self.seq;
         let outcome = match phase.event.as_str() {
             "running" | "started" => {
-                let began = self.any();
-                let run = self.current();
+                let change = self.ensure_run();
+                let run = self.current_run();
                 run.began = run.began.or(time);
-                return began;
+                return change;
             }
             "completed" => Outcome::Success,
             "failed" => Outcome::Error,
             "interrupted" => Outcome::Interrupted,
             _ => return Change::Nothing,
         };
-        let run = self.current();
+        let run = self.current_run();
         run.outcome = Some(outcome);
         run.error = phase.error.map(|raw| error_text(raw.get())).or(run.error.take());
         (run.is_over, run.ended, run.end_seq) = (true, time, Some(seq));
         Change::Run
     }
 
-    fn step(&mut self, step: Option<i64>) -> Change {
-        let began = self.any();
-        let run = self.current();
+    fn set_step(&mut self, step: Option<i64>) -> Change {
+        let change = self.ensure_run();
+        let run = self.current_run();
         if step.is_none() || run.step == step {
-            return began;
+            return change;
         }
         if step > run.step && !run.has_tasks {
             run.nodes.clear();
         }
         run.step = step;
-        began.max(Change::Progress)
+        change.max(Change::Progress)
     }
 
-    fn works(&mut self, node: &str) -> Change {
-        let run = self.current();
+    /// Adds a running node.
+    fn add_node(&mut self, node: &str) -> Change {
+        let run = self.current_run();
         if run.nodes.len() >= MAX_EACH || run.nodes.iter().any(|known| known == node) {
             return Change::Nothing;
         }
@@ -436,32 +446,32 @@ impl Live {
         Change::Progress
     }
 
-    fn questions(&mut self, list: &RawValue, node: Option<&str>) {
+    fn add_questions(&mut self, list: &RawValue, node: Option<&str>) {
         for raw in Items::of(list) {
             if let Some(interrupt) = Interrupt::read(raw) {
-                self.question(&interrupt, raw.get().len(), node);
+                self.add_question(&interrupt, raw.get().len(), node);
             }
         }
     }
 
-    /// Updates, states and tasks all tell of one question; only tasks name its node.
-    fn question(&mut self, asked: &Interrupt<'_>, size: usize, node: Option<&str>) {
-        let id = asked.id.some().map(str::to_string);
-        let value = asked.value.map_or("null", RawValue::get);
+    /// Adds a question, which updates, states and tasks may all report. Only tasks name its node.
+    fn add_question(&mut self, interrupt: &Interrupt<'_>, size: usize, node: Option<&str>) {
+        let id = interrupt.id.some().map(str::to_string);
+        let value = interrupt.value.map_or("null", RawValue::get);
         let value = match value.len() <= MAX_QUESTION {
             true => serde_json::from_str(value).unwrap_or_default(),
             false => Value::String(format!("{}…", runtail_core::text::head(value, MAX_QUESTION))),
         };
         let size = size.min(2 * MAX_QUESTION);
-        let schema = asked.response_schema.filter(|_| size < 2 * MAX_QUESTION);
+        let schema = interrupt.response_schema.filter(|_| size < 2 * MAX_QUESTION);
         let response_schema = schema.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
-        let run = self.current();
+        let run = self.current_run();
         let node = node.map(str::to_string);
         if let Some(known) = run.questions.iter_mut().find(|known| known.id == id && known.value == value) {
             known.node = known.node.take().or(node);
             known.response_schema = known.response_schema.take().or(response_schema);
-        } else if run.questions.len() < MAX_EACH && run.asked + size <= MAX_QUESTIONS {
-            run.asked += size;
+        } else if run.questions.len() < MAX_EACH && run.question_bytes + size <= MAX_QUESTIONS {
+            run.question_bytes += size;
             run.questions.push(Question { id, value, response_schema, node });
         }
     }

@@ -1,8 +1,8 @@
 //! The status of the thread and of its runs: the newest snapshot, updated by the stream until the next one.
 //!
-//! A stream alone isn't enough: it never says how a run ended, errors are not replayed, and a replay may be a day old.
-//! The server's records are complete, but outdated as soon as they arrive. So a snapshot sets the status, events update
-//! it, and the end of a run always triggers another snapshot.
+//! A stream alone isn't enough: it never contains the outcome of a run, errors are not replayed, and a replay may be a
+//! day old. The server's records are complete, but outdated as soon as they arrive. So a snapshot sets the status,
+//! events update it, and the end of a run always triggers another snapshot.
 
 mod live;
 mod runs;
@@ -21,7 +21,7 @@ use serde_json::value::RawValue;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Runs of which more than their number is kept.
+/// Maximum number of runs, and of checkpoints, that are kept.
 const MAX_RUNS: usize = 1_000;
 
 /// The status of a thread and its runs.
@@ -30,32 +30,32 @@ pub struct Status {
     status: ThreadStatus,
     thread: Option<ThreadFacts>,
     state: Option<StateFacts>,
-    /// Newest first.
+    /// The records of the runs, newest first.
     records: Option<Vec<RunFacts>>,
-    /// Newest first, without values.
+    /// The checkpoints, newest first and without values.
     history: Vec<Checkpoint>,
     missing: Vec<(SnapshotPart, Option<String>)>,
     loaded: Option<Loaded>,
-    /// Whether a snapshot is on its way.
-    is_awaited: bool,
-    /// Whether the stream is read from a file: no server can be asked for what it doesn't say.
+    /// Whether a snapshot is being loaded.
+    is_loading: bool,
+    /// Whether the stream is read from a recording, so that there is no server to ask for the outcome of a run.
     is_recorded: bool,
     live: Live,
-    /// Oldest first.
+    /// The runs, oldest first.
     runs: Vec<RunEntry>,
-    /// Counts changes of anything above.
+    /// Incremented with each change.
     revision: u64,
 }
 
-/// When messages were written, and by which run, by their ids.
+/// The time and the run of messages, by message id.
 pub(super) type Origins = HashMap<Arc<str>, (Option<Timestamp>, Option<Arc<str>>)>;
 
-/// When the steps of runs were saved, by the history.
+/// When the checkpoints of runs were saved, by the history.
 #[derive(Debug, Default)]
 pub(super) struct StepTimes {
-    /// By run and number of the step.
+    /// The steps, by run and step number.
     pub steps: HashMap<(Arc<str>, i64), Timestamp>,
-    /// The inputs of runs.
+    /// The inputs, by run.
     pub inputs: HashMap<Arc<str>, Timestamp>,
 }
 
@@ -64,14 +64,14 @@ pub(super) struct StepTimes {
 pub struct Loaded {
     /// When it was loaded.
     pub at: Timestamp,
-    /// Its position in the log.
+    /// Its position in the event log.
     pub seq: Seq,
 }
 
 /// A checkpoint of the thread's history.
 #[derive(Debug, Clone, Default)]
 pub struct Checkpoint {
-    /// What it says, without values.
+    /// Its contents without values.
     pub facts: StateFacts,
     /// Ids of the messages that it added, if known.
     new_messages: Option<Vec<Option<Arc<str>>>>,
@@ -101,28 +101,29 @@ impl Status {
         self.runs.iter().rev().filter(|run| run.run_id.is_none()).find(covers)
     }
 
-    /// Returns whether the server will still be asked how a run ended: the newest snapshot is older than its end.
+    /// Returns whether the outcome of a run will still be loaded, because the newest snapshot is older than the run's
+    /// end.
     pub fn awaits_outcome(&self, run: &RunEntry) -> bool {
         !self.is_recorded
             && !self.is_stream_only()
             && match self.loaded {
                 Some(loaded) => run.end_seq.is_some_and(|end| end > loaded.seq),
-                None => self.is_awaited,
+                None => self.is_loading,
             }
     }
 
-    /// Returns the newest snapshot; none until the first is loaded.
+    /// Returns the newest snapshot; `None` until the first one is loaded.
     pub fn loaded(&self) -> Option<Loaded> {
         self.loaded
     }
 
-    /// Returns the parts of the newest snapshot that could not be loaded, each with the reason; none where the server has
-    /// no such call.
+    /// Returns the parts of the newest snapshot that could not be loaded, each with the reason; `None` if the server
+    /// doesn't offer that part.
     pub fn missing(&self) -> &[(SnapshotPart, Option<String>)] {
         &self.missing
     }
 
-    /// Returns the thread's own record.
+    /// Returns the thread's record.
     pub fn thread(&self) -> Option<&ThreadFacts> {
         self.thread.as_ref()
     }
@@ -132,27 +133,27 @@ impl Status {
         self.state.as_ref()
     }
 
-    /// Returns all records of the newest snapshot.
+    /// Returns all records of the thread.
     pub fn thread_records(&self) -> ThreadRecords<'_> {
         ThreadRecords { thread: self.thread.as_ref(), state: self.state.as_ref(), runs: self.records.as_deref() }
     }
 
-    /// Returns the run's record.
+    /// Returns the record of a run.
     pub fn record(&self, run_id: &str) -> Option<&RunFacts> {
         self.records.as_ref()?.iter().find(|run| run.run_id == run_id)
     }
 
     /// Returns the checkpoints of a run, oldest first, as far as the history was loaded.
     pub fn checkpoints<'a>(&'a self, run_id: &'a str) -> impl Iterator<Item = &'a Checkpoint> {
-        self.history.iter().rev().filter(move |one| one.facts.run_id.as_deref() == Some(run_id))
+        self.history.iter().rev().filter(move |checkpoint| checkpoint.facts.run_id.as_deref() == Some(run_id))
     }
 
-    /// Grows with each change.
+    /// Returns a counter that is incremented with each change.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Returns when a message was written and by which run, by the history. Each is known if its checkpoint was loaded.
+    /// Returns the time and the run of messages, as far as the history was loaded.
     pub(super) fn origins(&self) -> Origins {
         let mut origins = HashMap::new();
         // Newest first, so that the oldest checkpoint with a message wins.
@@ -165,7 +166,7 @@ impl Status {
         origins
     }
 
-    /// Returns when the steps of runs were saved, as far as the history was loaded.
+    /// Returns when the checkpoints of runs were saved, as far as the history was loaded.
     pub(super) fn step_times(&self) -> StepTimes {
         let mut times = StepTimes::default();
         for Checkpoint { facts, .. } in &self.history {
@@ -180,22 +181,22 @@ impl Status {
         times
     }
 
-    /// Sets the most bytes that the runs of the stream may take.
+    /// Sets the maximum memory size of the stream's runs in bytes.
     pub(super) fn limit(&mut self, max_bytes: usize) {
         self.live.limit(max_bytes);
     }
 
-    /// Returns the bytes that the runs of the stream take.
+    /// Returns the memory size of the stream's runs in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.live.bytes()
     }
 
-    /// Notes that a snapshot is on its way: until it is here, a replay says nothing of the status.
+    /// Announces a snapshot. Until it is loaded, replayed events don't change the status.
     pub fn await_snapshot(&mut self) {
-        self.is_awaited = true;
+        self.is_loading = true;
     }
 
-    /// Notes that the stream is a recording.
+    /// Marks the stream as a recording.
     pub fn read_recording(&mut self) {
         self.is_recorded = true;
     }
@@ -225,19 +226,19 @@ impl Status {
         self.state = state.or(self.state.take());
         self.records = records.or(self.records.take());
         self.history = history.unwrap_or(std::mem::take(&mut self.history));
-        (self.loaded, self.is_awaited) = (Some(Loaded { at, seq }), false);
-        self.live.settle(self.records.as_deref(), self.thread.is_some() || self.state.is_some());
+        (self.loaded, self.is_loading) = (Some(Loaded { at, seq }), false);
+        self.live.apply_snapshot(self.records.as_deref(), self.thread.is_some() || self.state.is_some());
         self.refresh_status();
         self.runs = runs::entries(self);
         self.time_status();
     }
 
     pub(super) fn apply_event(&mut self, payload: &Payload<'_>) {
-        let known_over = |id: &str| {
+        let is_known_over = |id: &str| {
             self.records.as_ref().is_some_and(|runs| runs.iter().any(|run| run.run_id == id && !run.is_active()))
         };
-        let change = self.live.apply(payload, known_over);
-        self.note(change);
+        let change = self.live.apply(payload, is_known_over);
+        self.update(change);
     }
 
     pub(super) fn apply_item(&mut self, item: &Item) {
@@ -246,10 +247,11 @@ impl Status {
             Item::Record(Record::End(end)) if end.outcome != Outcome::Detached => self.live.ended(end),
             _ => Change::Nothing,
         };
-        self.note(change);
+        self.update(change);
     }
 
-    fn note(&mut self, change: Change) {
+    /// Updates what a change affects.
+    fn update(&mut self, change: Change) {
         if change > Change::Nothing {
             self.refresh_status();
         }
@@ -261,7 +263,7 @@ impl Status {
         }
     }
 
-    /// Makes the status tell the same start of the newest run as the list of runs: the records tell only when it was requested.
+    /// Sets the start of the newest run as in the list of runs, because its record only has the time of the request.
     fn time_status(&mut self) {
         match &mut self.status {
             ThreadStatus::Idle { began, .. } => {
@@ -277,18 +279,19 @@ impl Status {
         }
     }
 
-    /// Returns whether the server offers neither the thread's record nor its state: then the stream is all there is.
+    /// Returns whether the stream is the only source, because the server offers neither the thread's record nor its
+    /// state.
     fn is_stream_only(&self) -> bool {
         let not_offered = |part| self.missing.iter().any(|(missing, why)| *missing == part && why.is_none());
         self.thread.is_none()
             && self.state.is_none()
             && match self.loaded {
                 Some(_) => not_offered(SnapshotPart::Thread) && not_offered(SnapshotPart::State),
-                None => !self.is_awaited && !self.is_recorded,
+                None => !self.is_loading && !self.is_recorded,
             }
     }
 
-    /// Returns whether the server had no such thread when it was last asked.
+    /// Returns whether the server no longer had the thread when it was last loaded.
     fn is_deleted(&self) -> bool {
         let not_found = |why: &str| why.starts_with("404");
         self.missing.iter().any(|(part, why)| *part == SnapshotPart::Thread && why.as_deref().is_some_and(not_found))
@@ -296,7 +299,7 @@ impl Status {
 
     fn refresh_status(&mut self) {
         self.revision += 1;
-        let of_records = match self.loaded {
+        let from_records = match self.loaded {
             Some(_) if self.is_deleted() => ThreadStatus::Deleted,
             Some(_) => ThreadStatus::derive(self.thread_records()),
             None => ThreadStatus::Loading,
@@ -305,17 +308,17 @@ impl Status {
             let failed = self.missing.iter().filter_map(|(part, why)| Some((part, why.as_deref()?)));
             failed.map(|(part, why)| format!("{} ({why})", part.word())).next()
         };
-        let of_records = match of_records {
+        let from_records = match from_records {
             ThreadStatus::Unknown { why: known } if known.is_empty() => {
                 ThreadStatus::Unknown { why: why().map(|part| format!("couldn't load the {part}")).unwrap_or_default() }
             }
             other => other,
         };
         let is_stream_only = self.is_stream_only();
-        self.status = self.live.status(is_stream_only, self.is_recorded, of_records);
+        self.status = self.live.status(is_stream_only, self.is_recorded, from_records);
     }
 
-    /// Adds up the tokens of each run's messages, where the messages say which run wrote them.
+    /// Returns the token usage of a run: the sum of the messages that are known to belong to it.
     pub fn usage_of<'m>(run_id: &str, messages: impl Iterator<Item = &'m Message>) -> Option<super::usage::Usage> {
         let mut sum = super::usage::Usage::default();
         let mut any = false;

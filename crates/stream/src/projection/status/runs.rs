@@ -1,4 +1,4 @@
-//! The runs of a thread, each once: its record with its real times, and what the stream showed of it.
+//! The runs of a thread. Merges the record of each run, with its real times, and its events in the stream.
 
 use super::live::LiveRun;
 use super::{Checkpoint, Status};
@@ -10,27 +10,24 @@ use std::sync::Arc;
 /// The status or outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunOutcome {
-    /// It waits for its turn.
     Queued,
     Running,
     Finished,
-    /// It is waiting for an answer.
+    /// It stopped at an interrupt and is waiting for an answer.
     Asked,
     /// It stopped at a breakpoint.
     Paused,
     Failed,
-    /// It ran out of time.
     TimedOut,
-    /// It was cancelled.
     Cancelled,
-    /// The server has no record of it any more: it was rolled back or deleted.
+    /// The server no longer has a record of it: it was rolled back or deleted.
     Deleted,
-    /// It is over; how it ended is not known.
+    /// It is over; its outcome is not known.
     Unknown,
 }
 
 impl RunOutcome {
-    /// Returns the word for it: `finished`.
+    /// Returns its label, such as `finished`.
     pub fn word(self) -> &'static str {
         match self {
             RunOutcome::Queued => "queued",
@@ -45,7 +42,8 @@ impl RunOutcome {
         }
     }
 
-    /// Returns whether it is over. One that asks is: the answer starts another run.
+    /// Returns whether it is over. A run that is waiting for an answer is over too, because the answer starts another
+    /// run.
     pub fn is_over(self) -> bool {
         !matches!(self, RunOutcome::Queued | RunOutcome::Running)
     }
@@ -54,47 +52,46 @@ impl RunOutcome {
 /// A run of the thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunEntry {
-    /// Its id, once it is known.
+    /// Its id, if known.
     pub run_id: Option<Arc<str>>,
-    /// Its number on the thread, from 1; none where not all runs were listed.
+    /// Its number in the thread, from 1; `None` if not all runs were listed.
     pub number: Option<usize>,
-    /// How it is, or ended.
     pub outcome: RunOutcome,
     /// When it was requested, by the server's record.
     pub requested: Option<Timestamp>,
-    /// When it began: by the server's times of its events and checkpoints, else when it was requested. Of one that had to
-    /// wait for another run, when that one ended; none while it waits.
+    /// When it started: by the server's times of its events and checkpoints, else when it was requested or, if it was
+    /// queued behind another run, when that run ended. `None` while it is queued.
     pub began: Option<Timestamp>,
     /// When it ended.
     pub ended: Option<Timestamp>,
-    /// Why it failed.
+    /// The error, if it failed.
     pub error: Option<String>,
-    /// The node that failed, that asks, or that a breakpoint is before.
+    /// The node that failed, that was interrupted, or that follows a breakpoint.
     pub node: Option<String>,
     /// The assistant that it ran.
     pub assistant_id: Option<String>,
-    /// The position of the first event of it in the log; none where the stream did not show it.
+    /// The position of its first event in the log; `None` if the stream didn't contain it.
     pub first_seq: Option<Seq>,
-    /// The position of its end: the event, else the snapshot.
+    /// The position of its end: an event, else the snapshot that reported it.
     pub end_seq: Option<Seq>,
     /// Whether the server keeps its events; `None` if it doesn't say.
     pub resumable: Option<bool>,
-    /// Whether its times are those of the server's record.
+    /// Whether it comes from the server's record.
     pub is_recorded: bool,
 }
 
 impl RunEntry {
-    /// Returns how long it took.
+    /// Returns its duration.
     pub fn took(&self) -> Option<SignedDuration> {
         Some(self.ended?.duration_since(self.began?)).filter(|took| !took.is_negative())
     }
 
-    /// Returns how long it waited for its turn.
+    /// Returns how long it was queued.
     pub fn queued(&self) -> Option<SignedDuration> {
         Some(self.began?.duration_since(self.requested?)).filter(|wait| !wait.is_negative())
     }
 
-    /// Returns what it is called: `run 3`, or by its id.
+    /// Returns its name: `run 3`, or with its id if its number is unknown.
     pub fn name(&self) -> String {
         match (self.number, &self.run_id) {
             (Some(number), _) => format!("run {number}"),
@@ -104,7 +101,7 @@ impl RunEntry {
     }
 }
 
-/// Most runs that the records list; with fewer they are all of the thread.
+/// Maximum number of runs in the server's list. A shorter list contains all runs of the thread.
 pub(super) const LISTED: usize = 50;
 
 /// Returns the runs of a thread, oldest first.
@@ -120,15 +117,15 @@ pub(super) fn entries(status: &Status) -> Vec<RunEntry> {
         .map(|(i, record)| {
             let seen = live().rev().find(|run| run.id.as_deref() == Some(&*record.run_id));
             let is_newest = newest_id == Some(&*record.run_id);
-            recorded(status, record, seen, is_newest, is_all.then_some(i + 1))
+            from_record(status, record, seen, is_newest, is_all.then_some(i + 1))
         })
         .collect();
     for run in live() {
         let is_listed = run.id.as_ref().is_some_and(|id| records.iter().any(|record| record.run_id == **id));
-        // Without an id it is one of those that are listed, if any is.
+        // A run without an id is one of the listed runs, if there is a list.
         if !is_listed && (run.id.is_some() || status.records.is_none()) {
             let number = is_all.then_some(entries.len() + 1);
-            let mut entry = streamed(status, run, number);
+            let mut entry = from_stream(status, run, number);
             if entry.outcome == RunOutcome::Unknown && is_all && is_older_than_records(status, &entry) {
                 entry.outcome = RunOutcome::Deleted;
             }
@@ -138,40 +135,41 @@ pub(super) fn entries(status: &Status) -> Vec<RunEntry> {
     entries
 }
 
-/// Returns whether the records were read after the end of a run that the stream showed.
+/// Returns whether the records were loaded after the end of a run in the stream.
 fn is_older_than_records(status: &Status, run: &RunEntry) -> bool {
     run.run_id.is_some() && status.loaded.zip(run.end_seq).is_some_and(|(loaded, end)| end < loaded.seq)
 }
 
-fn recorded(
+/// Returns a run with a record. `seen` is the same run in the stream.
+fn from_record(
     status: &Status,
     record: &RunFacts,
     seen: Option<&LiveRun>,
     is_newest: bool,
     number: Option<usize>,
 ) -> RunEntry {
-    let last = status.history.iter().find(|one| one.facts.run_id.as_deref() == Some(&*record.run_id));
-    let failed = last.and_then(|one| one.facts.failed().next());
+    let last = status.history.iter().find(|checkpoint| checkpoint.facts.run_id.as_deref() == Some(&*record.run_id));
+    let failed = last.and_then(|checkpoint| checkpoint.facts.failed().next());
     let is_over_live = seen.is_some_and(|run| run.is_over);
     let outcome = match record.status.as_str() {
-        // The records were read before it ended.
+        // The records were loaded before it ended.
         _ if record.is_active() && is_over_live => seen.map_or(RunOutcome::Unknown, live_outcome),
         _ if record.is_running() || seen.is_some_and(|run| !run.is_over) && record.is_active() => RunOutcome::Running,
         _ if record.is_active() => RunOutcome::Queued,
         "timeout" => RunOutcome::TimedOut,
         _ if record.is_failed() => RunOutcome::Failed,
         "success" | "completed" => stopped_early(status, last, is_newest).unwrap_or(RunOutcome::Finished),
-        // Aegra says this of a run that asks, too.
+        // Aegra also reports interrupted runs as cancelled.
         _ if record.is_cancelled() => stopped_early(status, last, is_newest)
             .filter(|outcome| *outcome == RunOutcome::Asked)
             .unwrap_or(RunOutcome::Cancelled),
         _ => RunOutcome::Unknown,
     };
-    let of_thread = match &status.status {
+    let from_thread = match &status.status {
         ThreadStatus::Failed { error, nodes, .. } if is_newest => Some((error.clone(), nodes.first().cloned())),
         _ => None,
     };
-    let (thread_error, thread_node) = of_thread.unzip();
+    let (thread_error, thread_node) = from_thread.unzip();
     let error = thread_error
         .filter(|text| !text.is_empty())
         .or_else(|| record.error.clone())
@@ -205,8 +203,8 @@ fn recorded(
     }
 }
 
-/// Returns when a run began. Its record tells only when it was requested, and a thread runs one at a time: time in the queue is no
-/// time of the run.
+/// Returns when a run started. Its record only has the time of the request, and a thread runs one run at a time, so a
+/// run may have been queued.
 fn began(
     status: &Status,
     record: &RunFacts,
@@ -214,56 +212,57 @@ fn began(
     outcome: RunOutcome,
     ended: Option<Timestamp>,
 ) -> Option<Timestamp> {
-    let is_input =
-        |one: &&Checkpoint| one.facts.source == "input" && one.facts.run_id.as_deref() == Some(record.run_id.as_str());
+    let is_input = |checkpoint: &&Checkpoint| {
+        checkpoint.facts.source == "input" && checkpoint.facts.run_id.as_deref() == Some(record.run_id.as_str())
+    };
     let by_input = || status.history.iter().rev().find(is_input)?.facts.created_at;
     if let Some(began) = seen.and_then(|run| run.server_began).or_else(by_input) {
         return Some(began);
     }
-    // Newest first, so those before it are behind it.
+    // The records are newest first, so older runs follow.
     let records = status.records.as_deref().unwrap_or_default();
-    let before = records.iter().skip_while(|run| run.run_id != record.run_id).skip(1);
+    let older = records.iter().skip_while(|run| run.run_id != record.run_id).skip(1);
     let requested = record.created_at?;
-    let (active, over): (Vec<&RunFacts>, Vec<&RunFacts>) = before.partition(|run| run.is_active());
-    let may_not_have_begun = matches!(outcome, RunOutcome::Queued | RunOutcome::Cancelled);
-    if outcome == RunOutcome::Queued || may_not_have_begun && !active.is_empty() {
+    let (active, over): (Vec<&RunFacts>, Vec<&RunFacts>) = older.partition(|run| run.is_active());
+    let may_not_have_started = matches!(outcome, RunOutcome::Queued | RunOutcome::Cancelled);
+    if outcome == RunOutcome::Queued || may_not_have_started && !active.is_empty() {
         return None;
     }
     let free = over.iter().filter_map(|run| run.updated_at).max().map_or(requested, |last| last.max(requested));
     match ended {
-        Some(ended) if ended < free && may_not_have_begun => None,
-        // The other run's record changed after its end.
+        Some(ended) if ended < free && may_not_have_started => None,
+        // The older run's record was updated after its end.
         Some(ended) if ended < free => Some(requested),
         _ => Some(free),
     }
 }
 
-/// Returns whether a run that the server calls a success stopped before its end: its last checkpoint has more to do.
+/// Returns how a run stopped early although the server reports a success: its last checkpoint has more nodes to run.
 fn stopped_early(status: &Status, last: Option<&Checkpoint>, is_newest: bool) -> Option<RunOutcome> {
     match &status.status {
         ThreadStatus::Waiting { .. } if is_newest => return Some(RunOutcome::Asked),
         ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } if is_newest => return Some(RunOutcome::Paused),
-        // Its question may be gone by an edit, or with the thread: it stopped with it all the same.
+        // The thread may no longer be waiting, for example after a state edit, so check the last checkpoint.
         _ => {}
     }
     let facts = &last?.facts;
-    let asks = facts.tasks.iter().any(|task| !task.questions.is_empty());
-    match (facts.next.is_empty(), asks) {
+    let is_interrupted = facts.tasks.iter().any(|task| !task.questions.is_empty());
+    match (facts.next.is_empty(), is_interrupted) {
         (false, true) => Some(RunOutcome::Asked),
         (false, false) => Some(RunOutcome::Paused),
         _ => None,
     }
 }
 
-/// Returns the node that asks, or that a breakpoint is before.
+/// Returns the node that was interrupted, or that follows a breakpoint.
 fn stopped_at(status: &Status, last: Option<&Checkpoint>, is_newest: bool) -> Option<String> {
     match &status.status {
         ThreadStatus::Waiting { questions, .. } if is_newest => questions.first()?.node.clone(),
         ThreadStatus::Paused { next, .. } | ThreadStatus::Stopped { next, .. } if is_newest => next.first().cloned(),
         _ => {
             let facts = &last?.facts;
-            let asking = facts.tasks.iter().find(|task| !task.questions.is_empty()).map(|task| &task.node);
-            asking.or(facts.next.first()).cloned()
+            let interrupted = facts.tasks.iter().find(|task| !task.questions.is_empty()).map(|task| &task.node);
+            interrupted.or(facts.next.first()).cloned()
         }
     }
 }
@@ -283,11 +282,12 @@ fn live_outcome(run: &LiveRun) -> RunOutcome {
     }
 }
 
-fn streamed(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntry {
+/// Returns a run without a record.
+fn from_stream(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntry {
     let mut outcome = live_outcome(run);
     if outcome == RunOutcome::Unknown && status.is_stream_only() && run.outcome.is_none() {
         outcome = match () {
-            () if run.ended_well() => RunOutcome::Finished,
+            () if run.succeeded() => RunOutcome::Finished,
             () if !run.failed_nodes.is_empty() => RunOutcome::Failed,
             () => RunOutcome::Unknown,
         };

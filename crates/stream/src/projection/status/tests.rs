@@ -4,10 +4,10 @@ use crate::projection::{Projections, StateSource};
 use crate::{Data, End, Event, Loaded as LoadedPart, Seq, ThreadSnapshot};
 use serde_json::{Value, json};
 
-/// A log that is folded as it grows.
+/// An event log and its projections.
 #[derive(Default)]
 struct Log {
-    told: Projections,
+    projections: Projections,
     seq: Seq,
 }
 
@@ -28,7 +28,7 @@ impl Log {
         self.seq = self.seq.next();
         let (seq, data) = (self.seq, Data::Json(data.to_string().into()));
         let event = Event { seq, at: at(second), conn: 1, replayed, name: name.into(), ns: [].into(), id: None, data };
-        self.told.apply(&Item::Record(Record::Event(event)));
+        self.projections.apply(&Item::Record(Record::Event(event)));
     }
 
     fn live(&mut self, name: &str, data: Value, second: i64) {
@@ -46,10 +46,10 @@ impl Log {
         });
         self.seq = self.seq.next();
         let event = ThreadSnapshot { at: at(0), parts: parts.collect() }.into_event(self.seq);
-        self.told.apply(&Item::Record(Record::Event(event)));
+        self.projections.apply(&Item::Record(Record::Event(event)));
     }
 
-    /// A thread with this status, a state with these messages, and these runs, newest first.
+    /// Applies a snapshot of a thread with this status, these messages, and these runs, newest first.
     fn thread(&mut self, status: &str, messages: Value, runs: Value) {
         let state = json!({"values": {"messages": messages}, "next": [], "tasks": [], "created_at": time(9),
                            "metadata": {"source": "loop"}, "checkpoint": {"checkpoint_id": "c"}});
@@ -58,22 +58,22 @@ impl Log {
     }
 
     fn word(&self) -> &'static str {
-        self.told.status.status().word()
+        self.projections.status.status().word()
     }
 
     fn outcomes(&self) -> Vec<(String, RunOutcome)> {
-        self.told.status.runs().iter().map(|run| (run.name(), run.outcome)).collect()
+        self.projections.status.runs().iter().map(|run| (run.name(), run.outcome)).collect()
     }
 }
 
 #[test]
-fn a_failed_thread_is_failed_though_its_replay_shows_no_error() {
+fn a_failed_thread_is_failed_although_its_replay_has_no_error() {
     let mut log = Log::default();
-    log.told.status.await_snapshot();
+    log.projections.status.await_snapshot();
     assert_eq!(log.word(), "loading…");
-    // An error is never replayed, and the end of a run looks the same however it ended.
+    // Errors are never replayed, and the end of a run is the same for every outcome.
     log.event("metadata", &json!({"run_id": "r", "attempt": 1}), 60, true);
-    assert_eq!(log.word(), "loading…", "the past says nothing of the present");
+    assert_eq!(log.word(), "loading…", "a replay doesn't show the current status");
     log.event("updates", &json!({"first": {}}), 60, true);
     log.snapshot(&[
         (SnapshotPart::Thread, json!({"status": "error", "error": {"error": "ValueError", "message": "boom"}})),
@@ -81,7 +81,7 @@ fn a_failed_thread_is_failed_though_its_replay_shows_no_error() {
     ]);
     log.event("metadata", &json!({"run_id": "r", "status": "run_done"}), 60, true);
     assert_eq!(log.word(), "failed");
-    let status = &log.told.status;
+    let status = &log.projections.status;
     let [run] = status.runs() else { panic!() };
     assert_eq!((run.outcome, run.error.as_deref()), (RunOutcome::Failed, Some("ValueError: boom")));
     assert_eq!((run.began, run.ended, run.took().unwrap().as_secs()), (Some(at(10)), Some(at(12)), 2));
@@ -94,20 +94,20 @@ fn the_stream_updates_the_snapshot_until_the_next_one() {
     log.thread("idle", json!([]), json!([run("a", "success", 0, 1)]));
     assert_eq!(log.word(), "idle");
     log.live("metadata", json!({"run_id": "b", "attempt": 1}), 20);
-    let ThreadStatus::Running { since, run_id, .. } = log.told.status.status() else { panic!("{}", log.word()) };
+    let ThreadStatus::Running { since, run_id, .. } = log.projections.status.status() else { panic!("{}", log.word()) };
     assert_eq!((*since, run_id.as_deref()), (Some(at(20)), Some("b")));
     log.live("tasks", json!({"id": "1", "name": "chat", "triggers": []}), 21);
-    let ThreadStatus::Running { nodes, .. } = log.told.status.status() else { panic!() };
+    let ThreadStatus::Running { nodes, .. } = log.projections.status.status() else { panic!() };
     assert_eq!(nodes, &["chat"]);
-    // Read just before the run began: it does not know the run.
+    // Loaded just before the run started, so it doesn't contain the run.
     log.thread("idle", json!([]), json!([run("a", "success", 0, 1)]));
     assert_eq!(log.word(), "running");
-    // Read while it ran: the stream still knows more.
+    // Loaded while it was running: the stream still has more details.
     log.thread("busy", json!([]), json!([run("b", "running", 19, 19), run("a", "success", 0, 1)]));
-    let ThreadStatus::Running { nodes, .. } = log.told.status.status() else { panic!() };
+    let ThreadStatus::Running { nodes, .. } = log.projections.status.status() else { panic!() };
     assert_eq!(nodes, &["chat"]);
     log.live("metadata", json!({"run_id": "b", "status": "run_done"}), 30);
-    assert_eq!(log.word(), "status unknown", "how it ended, only the server knows");
+    assert_eq!(log.word(), "status unknown", "only the server knows the outcome");
     log.thread("idle", json!([]), json!([run("b", "success", 19, 30), run("a", "success", 0, 1)]));
     assert_eq!(log.word(), "idle");
     let finished = RunOutcome::Finished;
@@ -115,22 +115,24 @@ fn the_stream_updates_the_snapshot_until_the_next_one() {
 }
 
 #[test]
-fn an_error_and_a_question_count_at_once() {
+fn errors_and_questions_change_the_status_immediately() {
     let mut log = Log::default();
     log.thread("idle", json!([]), json!([]));
     log.live("metadata", json!({"run_id": "b"}), 20);
     log.live("error", json!({"error": "ValueError", "message": "boom"}), 21);
     log.live("metadata", json!({"run_id": "b", "status": "run_done"}), 21);
-    let ThreadStatus::Failed { error, at: failed, .. } = log.told.status.status() else { panic!("{}", log.word()) };
+    let ThreadStatus::Failed { error, at: failed, .. } = log.projections.status.status() else {
+        panic!("{}", log.word())
+    };
     assert_eq!((error.as_str(), *failed), ("ValueError: boom", Some(at(21))));
     log.live("metadata", json!({"run_id": "c"}), 30);
-    assert_eq!(log.word(), "running", "the error was of the run before");
-    let asked = json!([{"id": "q", "value": "Send it?", "response_schema": {"type": "boolean"}}]);
-    log.live("updates", json!({"__interrupt__": asked}), 31);
-    log.live("values", json!({"a": 1, "__interrupt__": asked}), 31);
-    log.live("tasks", json!({"id": "1", "name": "ask", "result": {}, "interrupts": asked}), 31);
+    assert_eq!(log.word(), "running", "the error belongs to the previous run");
+    let interrupts = json!([{"id": "q", "value": "Send it?", "response_schema": {"type": "boolean"}}]);
+    log.live("updates", json!({"__interrupt__": interrupts}), 31);
+    log.live("values", json!({"a": 1, "__interrupt__": interrupts}), 31);
+    log.live("tasks", json!({"id": "1", "name": "ask", "result": {}, "interrupts": interrupts}), 31);
     log.live("metadata", json!({"run_id": "c", "status": "run_done"}), 32);
-    let [question] = log.told.status.status().questions() else { panic!("{}", log.word()) };
+    let [question] = log.projections.status.status().questions() else { panic!("{}", log.word()) };
     assert_eq!((question.id.as_deref(), question.node.as_deref()), (Some("q"), Some("ask")));
     assert!(question.response_schema.is_some());
     log.live("metadata", json!({"run_id": "d"}), 40);
@@ -140,48 +142,49 @@ fn an_error_and_a_question_count_at_once() {
 }
 
 #[test]
-fn a_server_that_offers_no_records_is_known_by_its_stream_alone() {
+fn without_records_the_status_comes_from_the_stream() {
     let not_offered =
         [(SnapshotPart::Thread, Value::Null), (SnapshotPart::State, Value::Null), (SnapshotPart::Runs, Value::Null)];
     let mut log = Log::default();
-    log.told.status.await_snapshot();
+    log.projections.status.await_snapshot();
     log.snapshot(&not_offered);
     assert_eq!(log.word(), "status unknown");
     log.live("metadata", json!({"run_id": "b"}), 20);
     assert_eq!(log.word(), "running");
     log.live("updates", json!({"chat": {}}), 21);
     let end = |outcome| Item::Record(Record::End(End { outcome, at: at(22), ..End::default() }));
-    log.told.apply(&end(Outcome::Success));
+    log.projections.apply(&end(Outcome::Success));
     assert_eq!((log.word(), log.outcomes()[0].1), ("idle", RunOutcome::Finished));
-    // A part that failed is named.
+    // A part that failed to load is named.
     let mut log = Log::default();
     log.snapshot(&[(SnapshotPart::Thread, json!("403 Forbidden")), (SnapshotPart::State, Value::Null)]);
-    let ThreadStatus::Unknown { why } = log.told.status.status() else { panic!() };
+    let ThreadStatus::Unknown { why } = log.projections.status.status() else { panic!() };
     assert_eq!(why, "couldn't load the thread (403 Forbidden)");
 }
 
 #[test]
-fn messages_of_the_state_and_of_the_stream_are_one() {
+fn messages_of_the_state_and_the_stream_are_merged() {
     let mut log = Log::default();
     let message = |id: &str, kind: &str, text: &str| json!({"id": id, "type": kind, "content": text});
-    let said = json!([message("1", "human", "Hi"), message("2", "ai", "Hello there"), message("3", "human", "Bye")]);
-    log.thread("idle", said.clone(), json!([run("r", "success", 10, 12)]));
+    let messages =
+        json!([message("1", "human", "Hi"), message("2", "ai", "Hello there"), message("3", "human", "Bye")]);
+    log.thread("idle", messages.clone(), json!([run("r", "success", 10, 12)]));
     log.snapshot(&[(SnapshotPart::History, json!([
-        {"values": {"messages": said}, "created_at": time(12), "metadata": {"run_id": "r"}, "parent_checkpoint": {}},
-        {"values": {"messages": [said[0]]}, "created_at": time(10), "metadata": {"run_id": "r"}, "parent_checkpoint": null},
+        {"values": {"messages": messages}, "created_at": time(12), "metadata": {"run_id": "r"}, "parent_checkpoint": {}},
+        {"values": {"messages": [messages[0]]}, "created_at": time(10), "metadata": {"run_id": "r"}, "parent_checkpoint": null},
     ]))]);
-    log.thread("idle", said, json!([run("r", "success", 10, 12)]));
+    log.thread("idle", messages, json!([run("r", "success", 10, 12)]));
     let items = |log: &Log| -> Vec<(String, Option<Timestamp>, bool)> {
-        let all = log.told.messages.items().iter().filter(|message| message.removed_at.is_none());
+        let all = log.projections.messages.items().iter().filter(|message| message.removed_at.is_none());
         all.map(|m| (m.text.clone(), m.started_at, m.is_loaded)).collect()
     };
-    let wanted = [
+    let expected = [
         ("Hi".to_string(), Some(at(10)), true),
         ("Hello there".into(), Some(at(12)), true),
         ("Bye".into(), Some(at(12)), true),
     ];
-    assert_eq!(items(&log), wanted);
-    // The stream replays the same: nothing is said twice, and now it is known when tokens were sent.
+    assert_eq!(items(&log), expected);
+    // The stream replays the same messages: none is duplicated, and now their token times are known.
     log.live("metadata", json!({"run_id": "r"}), 100);
     log.live("values", json!({"messages": [message("1", "human", "Hi")]}), 101);
     for piece in ["Hello ", "there"] {
@@ -191,36 +194,36 @@ fn messages_of_the_state_and_of_the_stream_are_one() {
             103,
         );
     }
-    assert_eq!(log.told.messages.items().len(), 3);
-    let answer = &log.told.messages.items()[1];
+    assert_eq!(log.projections.messages.items().len(), 3);
+    let answer = &log.projections.messages.items()[1];
     assert_eq!((answer.text.as_str(), answer.chunks, answer.node.as_deref()), ("Hello there", 2, Some("chat")));
-    assert_eq!(answer.time_to_first().unwrap().as_secs(), 2, "from the end of the step before");
-    // What a person removed from the state since is gone.
+    assert_eq!(answer.time_to_first().unwrap().as_secs(), 2, "measured from the end of the previous step");
+    // Messages that were removed from the state are gone.
     log.thread("idle", json!([message("2", "ai", "Hello there")]), json!([]));
     assert_eq!(items(&log).iter().map(|item| item.0.as_str()).collect::<Vec<_>>(), ["Hello there"]);
 }
 
 #[test]
-fn the_servers_state_is_a_state_of_the_log() {
+fn the_servers_state_is_added_if_it_changed() {
     let mut log = Log::default();
     log.thread("idle", json!([]), json!([]));
     log.thread("idle", json!([]), json!([]));
-    let rows: Vec<_> = log.told.values.rows().iter().map(|row| (row.seq.0, row.source, row.at)).collect();
-    assert_eq!(rows, [(1, StateSource::Server, Some(at(9)))], "one that is as before is no news");
+    let rows: Vec<_> = log.projections.values.rows().iter().map(|row| (row.seq.0, row.source, row.at)).collect();
+    assert_eq!(rows, [(1, StateSource::Server, Some(at(9)))], "an unchanged state is not added");
     log.live("values", json!({"messages": [], "a": 1}), 20);
     log.thread("idle", json!([]), json!([]));
-    assert_eq!(log.told.values.rows().last().map(|row| row.source), Some(StateSource::Server));
+    assert_eq!(log.projections.values.rows().last().map(|row| row.source), Some(StateSource::Server));
 }
 
 #[test]
-fn replayed_states_stand_before_the_one_that_was_loaded_first() {
+fn replayed_states_are_placed_before_the_loaded_state() {
     let mut log = Log::default();
     let loaded = || json!([{"id": "1", "type": "human", "content": "Hi"}]);
     log.thread("idle", loaded(), json!([]));
     log.event("values", &json!({"messages": []}), 1, true);
     log.event("values", &json!({"messages": [], "a": 1}), 2, true);
     log.thread("idle", loaded(), json!([]));
-    let rows: Vec<_> = log.told.values.rows().iter().map(|row| (row.source, row.before)).collect();
+    let rows: Vec<_> = log.projections.values.rows().iter().map(|row| (row.source, row.before)).collect();
     let (values, server) = (StateSource::Values, StateSource::Server);
     assert_eq!(rows, [(values, None), (values, Some(0)), (server, Some(1))]);
 }
@@ -232,47 +235,54 @@ fn a_replay_without_server_times_has_no_times() {
     log.event("tasks", &json!({"id": "1", "name": "chat", "triggers": []}), 100, true);
     log.event("messages", &json!([{"id": "m", "type": "ai", "content": "Hi", "tool_call_chunks": []}, {}]), 100, true);
     log.event("tasks", &json!({"id": "1", "name": "chat", "result": {}}), 101, true);
-    log.told.apply(&Item::Record(Record::End(End { outcome: Outcome::Success, at: at(101), ..End::default() })));
-    let told = &log.told;
-    assert!(told.messages.items()[0].token_times.is_none() && told.messages.items()[0].started_at.is_none());
-    assert_eq!(told.metrics.runs()[0].took(at(200)), None);
-    assert_eq!((told.timeline.bars()[0].took(), told.timeline.attempt(0).unwrap().took()), (None, None));
-    assert_eq!((told.ledger.last_event_at, told.ledger.rate(at(101)), told.ledger.received), (None, 0.0, 4));
-    assert!(told.lifecycle.rows().iter().take(2).all(|row| row.at.is_none()));
-    // The record has them.
+    log.projections.apply(&Item::Record(Record::End(End { outcome: Outcome::Success, at: at(101), ..End::default() })));
+    let projections = &log.projections;
+    assert!(
+        projections.messages.items()[0].token_times.is_none() && projections.messages.items()[0].started_at.is_none()
+    );
+    assert_eq!(projections.metrics.runs()[0].took(at(200)), None);
+    assert_eq!((projections.timeline.bars()[0].took(), projections.timeline.attempt(0).unwrap().took()), (None, None));
+    assert_eq!(
+        (projections.ledger.last_event_at, projections.ledger.rate(at(101)), projections.ledger.received),
+        (None, 0.0, 4)
+    );
+    assert!(projections.lifecycle.rows().iter().take(2).all(|row| row.at.is_none()));
+    // The record has the times.
     log.thread("idle", json!([]), json!([run("r", "success", 10, 635)]));
-    let attempt = log.told.timeline.attempt(0).unwrap();
+    let attempt = log.projections.timeline.attempt(0).unwrap();
     assert_eq!(attempt.took().map(|took| took.as_secs()), Some(625));
-    assert_eq!(log.told.metrics.runs()[0].took(at(9999)).map(|took| took.as_secs()), Some(625));
+    assert_eq!(log.projections.metrics.runs()[0].took(at(9999)).map(|took| took.as_secs()), Some(625));
 }
 
 #[test]
-fn the_nodes_at_work_are_those_of_the_newest_step() {
+fn running_nodes_are_those_of_the_newest_step() {
     let mut log = Log::default();
     log.live("metadata", json!({"run_id": "r"}), 0);
-    let mut piece = |node: &str, step: i64, path: &str| {
+    let mut chunk = |node: &str, step: i64, path: &str| {
         let origin = json!({"langgraph_node": node, "langgraph_step": step, "langgraph_checkpoint_ns": path});
         log.live("messages", json!([{"id": "m", "type": "AIMessageChunk", "content": "x"}, origin]), step);
-        let ThreadStatus::Running { nodes, step, .. } = log.told.status.status() else { panic!("{}", log.word()) };
+        let ThreadStatus::Running { nodes, step, .. } = log.projections.status.status() else {
+            panic!("{}", log.word())
+        };
         (nodes.join(" "), *step)
     };
-    assert_eq!(piece("chat", 1, "chat:a"), ("chat".into(), Some(1)));
-    // Messages alone do not tell when a node ends.
-    assert_eq!(piece("tools", 2, "tools:b"), ("tools".into(), Some(2)));
-    assert_eq!(piece("papers", 2, "papers:c"), ("tools papers".into(), Some(2)));
-    assert_eq!(piece("critic", 3, "critic:d"), ("critic".into(), Some(3)));
-    // A subgraph counts steps of its own, and its nodes are not the thread's.
-    assert_eq!(piece("read", 1, "critic:d|read:e"), ("critic".into(), Some(3)));
-    // Tasks do, and may tell of a step before its first message.
+    assert_eq!(chunk("chat", 1, "chat:a"), ("chat".into(), Some(1)));
+    // Messages alone don't show when a node ends.
+    assert_eq!(chunk("tools", 2, "tools:b"), ("tools".into(), Some(2)));
+    assert_eq!(chunk("papers", 2, "papers:c"), ("tools papers".into(), Some(2)));
+    assert_eq!(chunk("critic", 3, "critic:d"), ("critic".into(), Some(3)));
+    // A subgraph counts its own steps, and its nodes are not nodes of the root graph.
+    assert_eq!(chunk("read", 1, "critic:d|read:e"), ("critic".into(), Some(3)));
+    // Tasks show it, and may report a step before its first message.
     log.live("tasks", json!({"id": "1", "name": "write", "triggers": []}), 4);
     log.live("tasks", json!({"id": "2", "name": "check", "triggers": []}), 4);
     log.live("debug", json!({"type": "checkpoint", "step": 4, "payload": {}}), 4);
-    let ThreadStatus::Running { nodes, .. } = log.told.status.status() else { panic!("{}", log.word()) };
+    let ThreadStatus::Running { nodes, .. } = log.projections.status.status() else { panic!("{}", log.word()) };
     assert_eq!(nodes, &["critic", "write", "check"]);
 }
 
 #[test]
-fn a_failure_that_two_modes_tell_of_names_its_node_once() {
+fn a_failure_reported_by_two_modes_names_its_node_once() {
     let mut log = Log::default();
     log.live("metadata", json!({"run_id": "r"}), 0);
     let failed =
@@ -281,12 +291,12 @@ fn a_failure_that_two_modes_tell_of_names_its_node_once() {
     log.live("debug", json!({"type": "task_result", "step": 1, "payload": failed}), 1);
     log.live("error", json!({"error": "ValueError", "message": "no"}), 2);
     log.live("metadata", json!({"run_id": "r", "status": "run_done"}), 2);
-    let ThreadStatus::Failed { nodes, .. } = log.told.status.status() else { panic!("{}", log.word()) };
+    let ThreadStatus::Failed { nodes, .. } = log.projections.status.status() else { panic!("{}", log.word()) };
     assert_eq!(nodes, &["boom"]);
 }
 
 #[test]
-fn a_run_whose_stream_just_ends_ended_with_its_last_event() {
+fn a_run_without_a_reported_end_ends_with_its_last_event() {
     for (outcome, ended) in
         [(Outcome::Success, Some(at(7))), (Outcome::Cancelled, Some(at(60))), (Outcome::Unknown, None)]
     {
@@ -294,32 +304,32 @@ fn a_run_whose_stream_just_ends_ended_with_its_last_event() {
         // The newer protocol names no run.
         log.live("lifecycle", json!({"event": "running"}), 3);
         log.live("values", json!({"a": 1}), 7);
-        log.told.apply(&Item::Record(Record::End(End { outcome, at: at(60), ..End::default() })));
-        let run = log.told.status.unnamed_run(Seq(2)).unwrap();
+        log.projections.apply(&Item::Record(Record::End(End { outcome, at: at(60), ..End::default() })));
+        let run = log.projections.status.unnamed_run(Seq(2)).unwrap();
         assert_eq!((run.began, run.ended), (Some(at(3)), ended), "{outcome:?}");
     }
 }
 
 #[test]
-fn how_a_run_ended_is_asked_until_a_newer_snapshot_is_there() {
-    let asks = |log: &Log| log.told.status.awaits_outcome(log.told.status.runs().last().unwrap());
+fn outcomes_are_awaited_until_a_newer_snapshot_is_loaded() {
+    let awaits = |log: &Log| log.projections.status.awaits_outcome(log.projections.status.runs().last().unwrap());
     let mut log = Log::default();
     log.live("metadata", json!({"run_id": "r"}), 0);
     log.live("metadata", json!({"run_id": "r", "status": "run_done"}), 1);
-    assert!(!asks(&log), "nothing is loaded beside this stream");
-    log.told.status.await_snapshot();
-    assert!(asks(&log));
+    assert!(!awaits(&log), "no snapshots are loaded for this stream");
+    log.projections.status.await_snapshot();
+    assert!(awaits(&log));
     log.thread("idle", json!([]), json!([run("r", "novel", 0, 1)]));
-    assert!(!asks(&log), "the server does not say");
+    assert!(!awaits(&log), "the server doesn't report a known outcome");
     log.live("metadata", json!({"run_id": "s"}), 2);
     log.live("metadata", json!({"run_id": "s", "status": "run_done"}), 3);
-    assert!(asks(&log));
+    assert!(awaits(&log));
 }
 
 #[test]
-fn a_run_that_is_missing_in_newer_records_was_deleted() {
+fn a_run_missing_from_newer_records_was_deleted() {
     let mut log = Log::default();
-    log.told.status.await_snapshot();
+    log.projections.status.await_snapshot();
     log.live("metadata", json!({"run_id": "r"}), 0);
     log.thread("busy", json!([]), json!([run("r", "running", 0, 0)]));
     log.live("metadata", json!({"run_id": "r", "status": "run_done"}), 1);
@@ -327,32 +337,32 @@ fn a_run_that_is_missing_in_newer_records_was_deleted() {
     log.thread("idle", json!([]), json!([]));
     assert_eq!(log.outcomes(), [("run 1".to_string(), RunOutcome::Deleted)]);
     assert_eq!(log.word(), "idle");
-    // A list that may be cut off says nothing of a run that it lacks.
+    // A full page may be incomplete, so a run missing from it may still exist.
     let page: Vec<Value> = (0..LISTED).map(|i| run(&format!("r{i}"), "success", 2, 3)).collect();
     log.thread("idle", json!([]), json!(page));
-    assert_eq!(log.told.status.run("r").map(|run| run.outcome), Some(RunOutcome::Unknown));
+    assert_eq!(log.projections.status.run("r").map(|run| run.outcome), Some(RunOutcome::Unknown));
 }
 
 #[test]
-fn a_run_does_not_take_the_time_that_it_was_queued() {
+fn queue_time_does_not_count_as_run_time() {
     let input = |id: &str, second: i64| json!({"created_at": time(second), "metadata": {"source": "input", "step": -1, "run_id": id}, "tasks": []});
     let began = |log: &Log| -> Vec<Option<i64>> {
         let second = |run: &RunEntry| run.began.map(|began| began.as_second() - at(0).as_second());
-        log.told.status.runs().iter().map(second).collect()
+        log.projections.status.runs().iter().map(second).collect()
     };
     let load = |log: &mut Log, history: Value, runs: Value| {
         let thread = json!({"status": "idle"});
         log.snapshot(&[(SnapshotPart::Thread, thread), (SnapshotPart::History, history), (SnapshotPart::Runs, runs)]);
     };
     let runs = json!([run("c", "success", 2, 20), run("b", "success", 1, 12), run("a", "success", 0, 10)]);
-    // The input of a run is written when it begins.
+    // The input checkpoint of a run is written when it starts.
     let mut log = Log::default();
     load(&mut log, json!([input("c", 13), input("b", 11)]), runs.clone());
     assert_eq!(began(&log), [Some(0), Some(11), Some(13)]);
-    let ThreadStatus::Idle { began: newest, .. } = log.told.status.status() else { panic!("{}", log.word()) };
-    assert_eq!(*newest, Some(at(13)), "the status tells what the list of runs tells");
-    assert_eq!(log.told.status.runs()[2].queued().unwrap().as_secs(), 11);
-    // Without a checkpoint a run began when the one before it ended, at the earliest.
+    let ThreadStatus::Idle { began: newest, .. } = log.projections.status.status() else { panic!("{}", log.word()) };
+    assert_eq!(*newest, Some(at(13)), "the status and the list of runs agree");
+    assert_eq!(log.projections.status.runs()[2].queued().unwrap().as_secs(), 11);
+    // Without a checkpoint, a run started at the earliest when the previous run ended.
     let mut log = Log::default();
     load(&mut log, json!([]), runs.clone());
     assert_eq!(began(&log), [Some(0), Some(10), Some(12)]);
@@ -362,9 +372,9 @@ fn a_run_does_not_take_the_time_that_it_was_queued() {
     let data = Data::Json(r#"{"run_id":"b","attempt":1}"#.into());
     let (name, ns) = ("metadata".into(), [].into());
     let event = Event { seq: log.seq, at: at(60), conn: 1, replayed: true, name, ns, id, data };
-    log.told.apply(&Item::Record(Record::Event(event)));
+    log.projections.apply(&Item::Record(Record::Event(event)));
     assert_eq!(began(&log)[1], Some(11));
-    // What waits has not begun, and what was cancelled while it waited never did.
+    // A queued run has not started, and a run that was cancelled in the queue never did.
     let mut log = Log::default();
     let runs = json!([
         run("d", "pending", 4, 4),
@@ -374,12 +384,12 @@ fn a_run_does_not_take_the_time_that_it_was_queued() {
     ]);
     load(&mut log, json!([]), runs);
     assert_eq!(began(&log), [Some(0), Some(10), None, None]);
-    let ThreadStatus::Running { since, .. } = log.told.status.status() else { panic!("{}", log.word()) };
+    let ThreadStatus::Running { since, .. } = log.projections.status.status() else { panic!("{}", log.word()) };
     assert_eq!(*since, Some(at(10)));
 }
 
 #[test]
-fn messages_of_another_graph_keep_their_place_and_are_timed_by_their_steps() {
+fn messages_of_another_graph_are_kept_and_get_the_times_of_their_steps() {
     let saved = |run: &str, step: i64, source: &str, second: i64| json!({"created_at": time(second), "metadata": {"source": source, "step": step, "run_id": run}, "tasks": []});
     let human = json!({"id": "h", "type": "human", "content": "Hello"});
     let mut log = Log::default();
@@ -390,7 +400,7 @@ fn messages_of_another_graph_keep_their_place_and_are_timed_by_their_steps() {
     log.event("messages", &json!([{"id": "m", "type": "ai", "content": "Hi"}, origin]), 60, true);
     log.event("metadata", &json!({"run_id": "a", "status": "run_done"}), 60, true);
     let times = |log: &Log| -> Vec<Option<Timestamp>> {
-        log.told.messages.items().iter().map(|message| message.ended_at).collect()
+        log.projections.messages.items().iter().map(|message| message.ended_at).collect()
     };
     assert_eq!(times(&log), [None; 3]);
     // Another graph ran after it: the state and the history show that graph's values.
@@ -406,5 +416,5 @@ fn messages_of_another_graph_keep_their_place_and_are_timed_by_their_steps() {
     let runs = json!([run("b", "success", 8, 9), run("a", "success", 2, 6)]);
     log.snapshot(&[(SnapshotPart::State, state), (SnapshotPart::History, history), (SnapshotPart::Runs, runs)]);
     assert_eq!(times(&log), [None, Some(at(3)), Some(at(5))]);
-    assert!(log.told.messages.items().iter().all(|message| message.removed_at.is_none()));
+    assert!(log.projections.messages.items().iter().all(|message| message.removed_at.is_none()));
 }

@@ -1,6 +1,6 @@
 //! Starts and ends of run attempts, and their clocks.
 
-use super::fold::{NEAR, Scope, Timed};
+use super::fold::{EventTime, NEAR, Scope};
 use super::{Attempt, BarKind, BarState, Clock, Known, MAX_ATTEMPTS, Recorded, SOURCES, Timeline, between};
 use crate::{Event, Seq, server_time};
 use jiff::{SignedDuration, Timestamp};
@@ -9,18 +9,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl Timeline {
-    pub(super) fn newest(&mut self) -> Option<&mut Attempt> {
+    pub(super) fn newest_attempt(&mut self) -> Option<&mut Attempt> {
         self.attempts.back_mut()
     }
 
-    /// A time of arrival by the newest attempt's clock.
-    pub(super) fn time(&self, at: Timestamp) -> Timestamp {
+    /// Converts an arrival time to the newest attempt's clock.
+    pub(super) fn attempt_time(&self, at: Timestamp) -> Timestamp {
         let open = self.attempts.back().filter(|attempt| attempt.ended.is_none());
         let skew = open.map_or(SignedDuration::ZERO, |attempt| attempt.skew);
         at.checked_add(skew).unwrap_or(at)
     }
 
-    /// Returns whether there is an attempt that may still tell something.
+    /// Returns whether the newest attempt is still running.
     pub(super) fn is_open(&self) -> bool {
         self.attempts.back().is_some_and(|attempt| attempt.ended.is_none())
     }
@@ -31,34 +31,35 @@ impl Timeline {
     }
 
     /// Returns the time of an event, by the newest attempt's clock.
-    pub(super) fn timed(&mut self, event: &Event) -> Timed {
+    pub(super) fn event_time(&mut self, event: &Event) -> EventTime {
         let Some(at) = event.id.as_deref().and_then(server_time) else {
-            return Timed { at: self.time(event.at), known: !event.replayed, server: None };
+            return EventTime { at: self.attempt_time(event.at), known: !event.replayed, server: None };
         };
         let skew = (!event.replayed).then(|| at.duration_since(event.at));
         match self.attempts.back_mut().filter(|attempt| attempt.ended.is_none()) {
             Some(attempt) if attempt.clock == Clock::Server => attempt.skew = skew.unwrap_or(attempt.skew),
-            Some(_) if !event.replayed => self.server_time(at, event.at),
+            Some(_) if !event.replayed => self.use_server_clock(at, event.at),
             _ => {}
         }
-        Timed { at, known: true, server: Some(skew) }
+        EventTime { at, known: true, server: Some(skew) }
     }
 
-    /// A run begins, or is tried again; what was open is abandoned.
-    pub(super) fn begin(&mut self, run_id: Option<Arc<str>>, number: u64, seq: Seq, timed: Timed) {
+    /// Begins an attempt of a run. An attempt that is still running is abandoned.
+    pub(super) fn begin_attempt(&mut self, run_id: Option<Arc<str>>, number: u64, seq: Seq, timed: EventTime) {
         let at = timed.at;
         let mut lost = Duration::ZERO;
         if let Some(last) = self.attempts.back().filter(|last| last.run_id == run_id && number > 1) {
             lost = last.lost + between(last.started, at);
         }
-        // Its time went on until it was tried again; a run that another one follows was lost sight of before.
-        let again = number > 1 && self.attempts.back().is_some_and(|last| last.run_id == run_id);
-        let until = again.then_some((at, timed.known));
-        self.end(BarState::Abandoned, again.then(|| "tried again".to_string()), until);
+        // A failed attempt lasted until the retry. A run that is followed by another run ended at an unknown time
+        // before it.
+        let is_retry = number > 1 && self.attempts.back().is_some_and(|last| last.run_id == run_id);
+        let until = is_retry.then_some((at, timed.known));
+        self.end_attempt(BarState::Abandoned, is_retry.then(|| "retried".to_string()), until);
         self.ids.clear();
         self.announced.clear();
-        self.speaking.clear();
-        self.asked.clear();
+        self.streaming.clear();
+        self.requested.clear();
         if self.attempts.len() >= MAX_ATTEMPTS {
             self.attempts.pop_front();
             self.attempts_gone += 1;
@@ -66,19 +67,19 @@ impl Timeline {
         // The stream has more details of a run than its record.
         let of_run =
             |attempt: &&mut Attempt| attempt.is_recorded && attempt.run_id.is_some() && attempt.run_id == run_id;
-        let mut began = None;
+        let mut recorded_start = None;
         for attempt in self.attempts.iter_mut().rev().take(NEAR).filter(of_run) {
             attempt.is_superseded = true;
             self.generation += 1;
-            began = Some(attempt.started).filter(|began| number == 1 && *began <= at && !timed.known);
+            recorded_start = Some(attempt.started).filter(|start| number == 1 && *start <= at && !timed.known);
         }
         self.shape += 1;
         self.attempts.push_back(Attempt {
             run_id,
             number,
-            started: began.unwrap_or(at),
+            started: recorded_start.unwrap_or(at),
             ended: None,
-            known: Known { start: timed.known || began.is_some(), end: true },
+            known: Known { start: timed.known || recorded_start.is_some(), end: true },
             state: BarState::Running,
             detail: None,
             lost,
@@ -91,32 +92,32 @@ impl Timeline {
             first_key: self.bars.evicted() + self.bars.len() as u64,
             sources: [false; SOURCES.len()],
             skew: timed.server.flatten().unwrap_or_default(),
-            asked: false,
+            is_interrupted: false,
             is_timed: timed.known,
             is_arrival_timed: timed.known && timed.server.is_none(),
-            recorded: Recorded { start: began.is_some(), end: false },
+            recorded: Recorded { start: recorded_start.is_some(), end: false },
             is_filled: false,
             is_joined: false,
             is_recorded: false,
             is_superseded: false,
-            scope: Scope { over: true, busy_until: Some(at), ..Scope::default() },
+            scope: Scope { is_step_over: true, busy_until: Some(at), ..Scope::default() },
         });
     }
 
-    /// The newest attempt is over, not before its last event. What still ran ended with it where nothing would have told that,
-    /// else it is abandoned. `at`: when, and whether that is known; by its last event where nothing tells.
-    pub(super) fn end(&mut self, state: BarState, detail: Option<String>, at: Option<(Timestamp, bool)>) {
+    /// Ends the newest attempt. Running bars end with it if their ends are not reported; otherwise they are abandoned.
+    /// `at` is the end time, and whether it is known; `None` means the time of its last event.
+    pub(super) fn end_attempt(&mut self, state: BarState, detail: Option<String>, at: Option<(Timestamp, bool)>) {
         let Some(attempt) = self.attempts.back_mut() else { return };
         let (time, known) = at.unwrap_or((attempt.seen, attempt.is_timed));
         if attempt.ended.is_some() {
-            // A failure is reported twice, the second time with more details; other outcomes are already known.
+            // Later reports may say that the run was not successful after all. Other outcomes are final.
             if attempt.state == BarState::Done && state != BarState::Abandoned {
                 attempt.state = state;
                 attempt.detail = detail;
             }
             return;
         }
-        let state = if state == BarState::Done && attempt.asked { BarState::Interrupted } else { state };
+        let state = if state == BarState::Done && attempt.is_interrupted { BarState::Interrupted } else { state };
         let ended = time.max(attempt.seen).max(attempt.started);
         attempt.state = state;
         attempt.detail = detail;
@@ -127,61 +128,62 @@ impl Timeline {
         let next = self.bars.evicted() + self.bars.len() as u64;
         for key in first..next {
             let Some(bar) = self.bar_mut(key).filter(|bar| bar.state == BarState::Running) else { continue };
-            let told_in_time = exact && bar.kind == BarKind::Node || bar.kind == BarKind::Tool;
+            let is_end_reported = exact && bar.kind == BarKind::Node || bar.kind == BarKind::Tool;
             bar.state = match state {
-                BarState::Done if !told_in_time => BarState::Done,
-                BarState::Interrupted if !told_in_time => BarState::Interrupted,
+                BarState::Done if !is_end_reported => BarState::Done,
+                BarState::Interrupted if !is_end_reported => BarState::Interrupted,
                 _ => BarState::Abandoned,
             };
-            // It ran on for all that is known, where the run did not come to its end.
+            // An abandoned bar may have run until the end of its attempt.
             let until = if bar.state == BarState::Abandoned && state != BarState::Done { ended } else { bar.seen };
             bar.ended = Some(until.max(bar.started));
             bar.known.end &= known;
         }
     }
 
-    /// Switches the attempt to the server's clock, because `debug` events contain its times.
-    pub fn server_time(&mut self, told: Timestamp, arrived: Timestamp) {
-        let skew = told.duration_since(arrived);
+    /// Switches the newest attempt to the server's clock, given the server's time and the arrival time of an event.
+    pub(super) fn use_server_clock(&mut self, sent: Timestamp, arrived: Timestamp) {
+        let skew = sent.duration_since(arrived);
         let Some(attempt) = self.attempts.back_mut() else { return };
         attempt.skew = skew;
         if attempt.clock == Clock::Arrival {
-            // Earlier bars were timed by arrival. They are moved once for each attempt.
-            self.move_to_server(self.attempts.len() - 1, skew);
+            // Earlier bars have arrival times. Shift them once per attempt.
+            self.shift_to_server_clock(self.attempts.len() - 1, skew);
         }
     }
 
     /// Converts all times of an attempt to the server's clock, shifting arrival times by the clock difference.
-    pub(super) fn move_to_server(&mut self, attempt: usize, skew: SignedDuration) {
-        let moved = |time: &mut Timestamp| *time = time.checked_add(skew).unwrap_or(*time);
-        let moved_if = |time: &mut Option<Timestamp>| time.iter_mut().for_each(moved);
-        let moved_scope = |scope: &mut Scope| [&mut scope.after, &mut scope.busy_until].into_iter().for_each(moved_if);
+    pub(super) fn shift_to_server_clock(&mut self, attempt: usize, skew: SignedDuration) {
+        let shift = |time: &mut Timestamp| *time = time.checked_add(skew).unwrap_or(*time);
+        let shift_if_known = |time: &mut Option<Timestamp>| time.iter_mut().for_each(shift);
+        let shift_scope =
+            |scope: &mut Scope| [&mut scope.after, &mut scope.busy_until].into_iter().for_each(shift_if_known);
         let keys = self.keys_of(attempt);
         let Some(attempt) = self.attempts.get_mut(attempt) else { return };
         (attempt.clock, attempt.skew) = (Clock::Server, skew);
         if !attempt.recorded.start {
-            moved(&mut attempt.started);
+            shift(&mut attempt.started);
         }
         if !attempt.recorded.end {
-            moved_if(&mut attempt.ended);
+            shift_if_known(&mut attempt.ended);
         }
-        moved(&mut attempt.seen);
-        moved_scope(&mut attempt.scope);
+        shift(&mut attempt.seen);
+        shift_scope(&mut attempt.scope);
         for key in keys {
             let Some(bar) = self.bar_mut(key) else { continue };
             if !bar.recorded.start {
-                moved(&mut bar.started);
+                shift(&mut bar.started);
             }
-            moved(&mut bar.seen);
+            shift(&mut bar.seen);
             if !bar.recorded.end {
-                moved_if(&mut bar.ended);
+                shift_if_known(&mut bar.ended);
             }
-            moved_if(&mut bar.after);
-            bar.scope.iter_mut().for_each(|scope| moved_scope(scope));
+            shift_if_known(&mut bar.after);
+            bar.scope.iter_mut().for_each(|scope| shift_scope(scope));
         }
     }
 
-    /// Returns the keys of an attempt's bars that are kept.
+    /// Returns the keys of an attempt's kept bars.
     pub(super) fn keys_of(&self, attempt: usize) -> Range<u64> {
         let first = |attempt: &Attempt| attempt.first_key.max(self.bars.evicted());
         let end = self.bars.evicted() + self.bars.len() as u64;

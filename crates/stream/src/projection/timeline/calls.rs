@@ -1,6 +1,6 @@
-//! Calls of models and tools: what messages tell of them in each form, and the newer protocol's channel for tools.
+//! Model and tool calls, from messages in all formats and from the newer protocol's `tools` channel.
 
-use super::fold::{NEAR, Told};
+use super::fold::{EventStamp, NEAR};
 use super::read::short;
 use super::{Bar, BarKind, BarSource, BarState, Timeline};
 use crate::protocol::{Items, MessagePair, MessagePayload, Payload, RequestedCall, ResponseMetadata};
@@ -8,22 +8,24 @@ use crate::{MAX_NAME, error_text};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// Messages that were announced or grow, and that are remembered.
+/// Maximum number of announced messages, streamed messages and requested tool calls remembered.
 const MAX_ANNOUNCED: usize = 1024;
 /// The name of a model call until its model is known.
 const UNNAMED: &str = "model";
 
 impl Timeline {
-    pub(super) fn tuple(&mut self, payload: &Payload<'_>, told: Told) {
+    /// Applies `[message or chunk, metadata]`.
+    pub(super) fn apply_pair(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
         let Some(MessagePair { message, origin }) = &payload.pair else { return };
-        let node = self.origin(origin, &payload.ns, told);
-        self.message(message, node, origin.ls_model_name.some(), None, told);
+        let node = self.node_of(origin, &payload.ns, stamp);
+        self.apply_message(message, node, origin.ls_model_name.some(), None, stamp);
     }
 
-    pub(super) fn announce(&mut self, payload: &Payload<'_>, told: Told) {
+    /// Applies `messages/metadata`: the nodes of messages that follow.
+    pub(super) fn apply_announcements(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
         for (id, announced) in payload.announced() {
             let Some(origin) = &announced.metadata else { continue };
-            let node = self.origin(origin, &payload.ns, told);
+            let node = self.node_of(origin, &payload.ns, stamp);
             if self.announced.len() >= MAX_ANNOUNCED {
                 self.announced.clear();
             }
@@ -33,96 +35,96 @@ impl Timeline {
         }
     }
 
-    /// `messages/partial` and `messages/complete`, which name no node: `messages/metadata` did.
-    pub(super) fn messages(&mut self, payload: &Payload<'_>, complete: bool, told: Told) {
+    /// Applies `messages/partial` or `messages/complete`. Their nodes were announced by `messages/metadata`.
+    pub(super) fn apply_messages(&mut self, payload: &Payload<'_>, complete: bool, stamp: EventStamp) {
         for message in payload.messages() {
             let known = self.announced.get(message.id.as_str()).copied();
-            let node = known.unwrap_or_else(|| self.graph(&payload.ns, told));
-            self.message(message, node, None, Some(complete), told);
+            let node = known.unwrap_or_else(|| self.graph(&payload.ns, stamp));
+            self.apply_message(message, node, None, Some(complete), stamp);
         }
     }
 
-    /// A piece of a message, or a whole one. `complete` says which where the event's name does.
-    fn message(
+    /// Applies a whole message or a chunk. `complete` is set if the event's name shows whether the message is complete.
+    fn apply_message(
         &mut self,
         message: &MessagePayload<'_>,
         node: Option<u64>,
         model: Option<&str>,
         complete: Option<bool>,
-        told: Told,
+        stamp: EventStamp,
     ) {
-        self.touch(node, told);
+        self.touch(node, stamp);
         if message.kind.is("tool") || message.kind.is("ToolMessageChunk") {
             let state = if message.status.is("error") { BarState::Failed } else { BarState::Done };
-            self.result(message.tool_call_id.as_str(), message.name.some(), node, state, None, told);
+            self.apply_result(message.tool_call_id.as_str(), message.name.some(), node, state, None, stamp);
             return;
         }
-        // A whole text of an assistant is a model's only where its id says so: a node can make one up.
+        // A whole AI message comes from a model only if its id shows that, because nodes can create AI messages too.
         let is_ai = message.kind.is("ai") || message.kind.is("AIMessageChunk");
-        let is_piece = complete.is_none() && is_ai && message.is_chunk();
+        let is_chunk = complete.is_none() && is_ai && message.is_chunk();
         let id = message.id.some().map(call_id);
-        let is_call = is_ai && (is_piece || complete == Some(false) || matches!(id, Some((_, true))));
-        let mut speaker = None;
+        let is_call = is_ai && (is_chunk || complete == Some(false) || matches!(id, Some((_, true))));
+        let mut model_call = None;
         if is_call {
             let id = id.map(|(id, _)| id);
             let known = match id {
                 Some(id) => self.find(id),
-                None => node.and_then(|node| self.speaking_in(node)),
+                None => node.and_then(|node| self.streaming_call(node)),
             };
             let key = known.unwrap_or_else(|| {
-                let key = self.add_call(BarKind::Model, node, model.unwrap_or(UNNAMED), id, told);
-                // Without chunks only its end is known.
-                if !is_piece
+                let key = self.add_call(BarKind::Model, node, model.unwrap_or(UNNAMED), id, stamp);
+                // Without chunks only the end of the call is known.
+                if !is_chunk
                     && complete != Some(false)
                     && let Some(began) = node.and_then(|node| self.bar(node)).map(|bar| bar.started)
                     && let Some(bar) = self.bar_mut(key)
                 {
-                    bar.started = began.min(told.time);
+                    bar.started = began.min(stamp.time);
                 }
                 key
             });
-            self.touch(Some(key), told);
-            speaker = Some(key);
+            self.touch(Some(key), stamp);
+            model_call = Some(key);
         }
-        let calls = if is_piece { message.tool_call_chunks } else { message.tool_calls };
+        let calls = if is_chunk { message.tool_call_chunks } else { message.tool_calls };
         for raw in calls.filter(|_| is_ai).map(Items::of).unwrap_or_default() {
             if let Ok(call) = serde_json::from_str::<RequestedCall<'_>>(raw.get()) {
-                self.asked(&call, speaker);
+                self.record_request(&call, model_call);
             }
         }
-        let Some(speaker) = speaker else { return };
+        let Some(model_call) = model_call else { return };
         if let Some(name) = message.response_metadata.and_then(model_name) {
             let name = self.names.get(&name);
-            if let Some(bar) = self.bar_mut(speaker).filter(|bar| &*bar.name == UNNAMED) {
+            if let Some(bar) = self.bar_mut(model_call).filter(|bar| &*bar.name == UNNAMED) {
                 bar.name = name;
             }
         }
-        if message.is_finish() || complete == Some(true) || (complete.is_none() && !is_piece) {
-            self.close(speaker, BarState::Done, None, told);
+        if message.is_finish() || complete == Some(true) || (complete.is_none() && !is_chunk) {
+            self.close(model_call, BarState::Done, None, stamp);
         }
     }
 
     /// Returns the running model call of a node, for chunks without an id.
-    fn speaking_in(&self, node: u64) -> Option<u64> {
-        let speaks = |key: &&u64| {
+    fn streaming_call(&self, node: u64) -> Option<u64> {
+        let is_streaming = |key: &&u64| {
             self.bar(**key).is_some_and(|bar| bar.kind == BarKind::Model && bar.state == BarState::Running)
         };
-        self.siblings(Some(node)).iter().rev().take(NEAR).find(speaks).copied()
+        self.siblings(Some(node)).iter().rev().take(NEAR).find(is_streaming).copied()
     }
 
-    /// A message asks for a tool call. Which node will run the tool, and when, is not known yet: no bar says anything of it.
-    fn asked(&mut self, call: &RequestedCall<'_>, model: Option<u64>) {
+    /// Records a tool call that a message requested. It gets no bar yet, because its node and its start are not known.
+    fn record_request(&mut self, call: &RequestedCall<'_>, model: Option<u64>) {
         let (Some(id), Some(name)) = (call.id.some(), call.name.some()) else { return };
-        // Some models count their calls from one in every message.
-        let is_known = self.asked.get(id).is_some_and(|(_, by)| model.is_none() || *by == model);
+        // Some models reuse call ids in every message.
+        let is_known = self.requested.get(id).is_some_and(|(_, by)| model.is_none() || *by == model);
         if is_known {
             return;
         }
-        if self.asked.len() >= MAX_ANNOUNCED {
-            self.asked.clear();
+        if self.requested.len() >= MAX_ANNOUNCED {
+            self.requested.clear();
         }
         let name = self.names.get(name);
-        self.asked.insert(id.into(), (name, model));
+        self.requested.insert(id.into(), (name, model));
         let is_over = |key: u64| self.bar(key).is_some_and(|bar| bar.kind == BarKind::Tool && bar.ended.is_some());
         if self.find(id).is_some_and(is_over) {
             self.ids.remove(id);
@@ -131,28 +133,29 @@ impl Timeline {
 
     /// Applies a tool result, sent by the node that ran the tool. It shows when the tool ended, but not when it
     /// started.
-    fn result(
+    fn apply_result(
         &mut self,
         id: &str,
         name: Option<&str>,
         node: Option<u64>,
         state: BarState,
         detail: Option<Box<str>>,
-        told: Told,
+        stamp: EventStamp,
     ) {
         let known = self.find(id).filter(|_| !id.is_empty());
-        // Another node may pass on a result.
-        let is_told = |bar: &Bar| bar.ended.is_some() && bar.id.is_some() && bar.source <= told.source;
-        if known.and_then(|key| self.bar(key)).is_some_and(is_told) {
+        // Another node may forward a result that is already known.
+        let is_known = |bar: &Bar| bar.ended.is_some() && bar.id.is_some() && bar.source <= stamp.source;
+        if known.and_then(|key| self.bar(key)).is_some_and(is_known) {
             return;
         }
-        let name = name.map(|name| self.names.get(name)).or_else(|| self.asked.get(id).map(|(name, _)| name.clone()));
+        let name =
+            name.map(|name| self.names.get(name)).or_else(|| self.requested.get(id).map(|(name, _)| name.clone()));
         let name = name.unwrap_or_else(|| "tool".into());
-        let key = known.or_else(|| self.uncalled(node, &name)).unwrap_or_else(|| {
+        let key = known.or_else(|| self.unlinked_tool(node, &name)).unwrap_or_else(|| {
             let began = node.and_then(|node| self.bar(node)).map(|bar| bar.started);
-            let key = self.add_call(BarKind::Tool, node, &name, None, told);
+            let key = self.add_call(BarKind::Tool, node, &name, None, stamp);
             if let Some(bar) = self.bar_mut(key) {
-                bar.started = began.unwrap_or(told.time).min(told.time);
+                bar.started = began.unwrap_or(stamp.time).min(stamp.time);
                 bar.known.start = false;
             }
             key
@@ -164,78 +167,81 @@ impl Timeline {
                 bar.id = Some(id);
             }
         }
-        self.close(key, state, detail, told);
+        self.close(key, state, detail, stamp);
     }
 
-    /// Returns the tool of this name that ran in a node, and of which no call is known: callbacks have ids of their own.
-    fn uncalled(&self, node: Option<u64>, name: &str) -> Option<u64> {
-        let fits = |key: &&u64| {
+    /// Returns the oldest recent tool with this name in a node that has no call id yet, because callbacks have their
+    /// own ids.
+    fn unlinked_tool(&self, node: Option<u64>, name: &str) -> Option<u64> {
+        let matches = |key: &&u64| {
             self.bar(**key).is_some_and(|bar| bar.kind == BarKind::Tool && bar.id.is_none() && &*bar.name == name)
         };
-        self.siblings(node).iter().rev().take(NEAR).rfind(fits).copied()
+        self.siblings(node).iter().rev().take(NEAR).rfind(matches).copied()
     }
 
-    pub(super) fn block(&mut self, payload: &Payload<'_>, told: Told) {
+    /// Applies a message event of the newer protocol.
+    pub(super) fn apply_block(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
         let Some(block) = payload.block() else { return };
-        let node = self.graph(&payload.ns, told);
+        let node = self.graph(&payload.ns, stamp);
         if block.event.is("message-start") {
             if block.role.some().is_some_and(|role| role != "ai" && role != "assistant") {
-                self.speaking.remove(&payload.ns);
+                self.streaming.remove(&payload.ns);
                 return;
             }
             let id = block.id.some().map(|id| call_id(id).0);
             let known = id.and_then(|id| self.find(id));
-            let key = known.unwrap_or_else(|| self.add_call(BarKind::Model, node, UNNAMED, id, told));
-            if self.speaking.len() >= MAX_ANNOUNCED {
-                self.speaking.clear();
+            let key = known.unwrap_or_else(|| self.add_call(BarKind::Model, node, UNNAMED, id, stamp));
+            if self.streaming.len() >= MAX_ANNOUNCED {
+                self.streaming.clear();
             }
-            self.speaking.insert(payload.ns.clone(), key);
+            self.streaming.insert(payload.ns.clone(), key);
         }
-        let Some(&key) = self.speaking.get(&payload.ns) else { return };
-        self.touch(Some(key), told);
-        // JavaScript closes a call's block as a text that has a call's fields.
+        let Some(&key) = self.streaming.get(&payload.ns) else { return };
+        self.touch(Some(key), stamp);
+        // JavaScript finishes a call's block as a text block with a call's fields.
         if let Some(call) = block.content.and_then(|raw| serde_json::from_str::<RequestedCall<'_>>(raw.get()).ok()) {
-            self.asked(&call, Some(key));
+            self.record_request(&call, Some(key));
         }
         if block.event.is("message-finish") {
-            self.close(key, BarState::Done, None, told);
-            self.speaking.remove(&payload.ns);
+            self.close(key, BarState::Done, None, stamp);
+            self.streaming.remove(&payload.ns);
         }
     }
 
-    /// The newer protocol's channel `tools`.
-    pub(super) fn tool(&mut self, payload: &Payload<'_>, told: Told) {
+    /// Applies an event of the newer protocol's `tools` channel.
+    pub(super) fn apply_tool(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
         let Some(tool) = payload.phase() else { return };
         let (id, name) = (tool.tool_call_id.as_str(), tool.tool_name.some());
-        let node = self.graph(&payload.ns, Told { source: BarSource::Updates, ..told });
+        let node = self.graph(&payload.ns, EventStamp { source: BarSource::Updates, ..stamp });
         match tool.event.as_str() {
             "tool-started" => match self.find(id).filter(|_| !id.is_empty()) {
-                Some(key) => self.began(key, None, told),
+                Some(key) => self.set_start(key, None, stamp),
                 None => {
                     let id = tool.tool_call_id.some();
-                    self.add_call(BarKind::Tool, node, name.unwrap_or("tool"), id, told);
+                    self.add_call(BarKind::Tool, node, name.unwrap_or("tool"), id, stamp);
                 }
             },
-            "tool-finished" => self.result(id, name, node, BarState::Done, None, told),
+            "tool-finished" => self.apply_result(id, name, node, BarState::Done, None, stamp),
             "tool-error" => {
-                let words = tool.message.or(tool.error).map(|error| short(&error_text(error.get())).into());
-                self.result(id, name, node, BarState::Failed, words, told);
+                let error = tool.message.or(tool.error).map(|error| short(&error_text(error.get())).into());
+                self.apply_result(id, name, node, BarState::Failed, error, stamp);
             }
             _ => {
                 let key = self.find(id);
-                self.touch(key, told);
+                self.touch(key, stamp);
             }
         }
     }
 }
 
-/// Returns the model that a finished message names.
+/// Returns the model that a message names in its `response_metadata`.
 fn model_name(raw: &RawValue) -> Option<Cow<'_, str>> {
     ResponseMetadata::read(raw)?.model_name.0.filter(|name| !name.is_empty())
 }
 
-/// Returns the id of the model call that wrote a message, and whether the message's id says that one did: Python's messages are
-/// `lc_run--<id>` (with `-0` behind it in states), JavaScript's `run-<id>`, and callbacks tell the bare id.
+/// Returns the id of the model call that wrote a message, and whether the message's id shows that a model wrote it.
+/// Python uses `lc_run--<id>` (followed by `-0` in states) and JavaScript `run-<id>`; callbacks contain only the id
+/// itself.
 fn call_id(id: &str) -> (&str, bool) {
     let Some(bare) = id.strip_prefix("lc_run--").or_else(|| id.strip_prefix("run-")) else { return (id, false) };
     match bare.split_at_checked(36) {

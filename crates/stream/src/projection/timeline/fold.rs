@@ -1,4 +1,4 @@
-//! Starts, finds and ends steps and bars, for all modes.
+//! Adds, finds and ends steps and bars, for all modes.
 
 use super::{Bar, BarKind, BarSource, BarState, Known, Recorded, Timeline};
 use crate::{Namespace, Seq};
@@ -7,54 +7,54 @@ use std::sync::Arc;
 
 /// Maximum number of remembered bars without a reported end.
 const MAX_OPEN: usize = 4096;
-/// Bytes of an error that a bar shows.
-pub(super) const DETAIL: usize = 200;
+/// Maximum length of the error that a bar keeps, in bytes.
+pub(super) const MAX_DETAIL: usize = 200;
 /// Maximum depth of nested graphs.
 const MAX_DEPTH: usize = 64;
-/// Bars beside one that are looked at where no id says which is meant.
+/// Maximum number of siblings searched for a bar that no id identifies.
 pub(super) const NEAR: usize = 16;
 
-/// A graph at work: its steps, one after the other.
+/// A running graph and its current step.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scope {
-    /// The step that it is in, from 1; 0 before the first.
-    pub(super) wave: i64,
-    /// Whether that step is over, so that the next node begins another one.
-    pub(super) over: bool,
-    /// Where the step before was over.
+    /// The current step, from 1; 0 before the first.
+    pub(super) local_step: i64,
+    /// Whether that step is over, so that the next node starts a new one.
+    pub(super) is_step_over: bool,
+    /// When the previous step ended.
     pub(super) after: Option<Timestamp>,
     /// When the last node ended, or a state showed the end of a step.
     pub(super) busy_until: Option<Timestamp>,
-    /// Whether states tell where a step is over. Else the end of a node does.
+    /// Whether states show the end of a step. Otherwise the end of a node does.
     pub(super) by_states: bool,
-    /// What the server's numbers of steps are ahead of ours.
+    /// How far the server's step numbers are ahead of ours.
     pub(super) offset: Option<i64>,
-    /// Nodes whose end nothing will tell: they end with their step at the latest.
+    /// Nodes whose end is not reported. They end with their step at the latest.
     pub(super) open: Vec<u64>,
 }
 
-/// An event and its time.
+/// The position, time and source of an event.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Told {
+pub(super) struct EventStamp {
     pub seq: Seq,
     /// By the attempt's clock.
     pub time: Timestamp,
-    /// Whether that is when it happened; else only when a replay of it arrived.
+    /// Whether that is when it happened. Otherwise it is only when its replay arrived.
     pub known: bool,
     pub source: BarSource,
 }
 
-/// The time of an event: the server's where its id has one.
+/// The time of an event: the server's, if its id contains it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Timed {
+pub(super) struct EventTime {
     pub at: Timestamp,
     pub known: bool,
-    /// Whether it is the server's, and what that is ahead of ours where the event was live.
+    /// Set if it is the server's time: how far that is ahead of our clock, if the event was live.
     pub server: Option<Option<SignedDuration>>,
 }
 
 impl Timeline {
-    /// Returns the bars in a bar, or at the top of the newest attempt.
+    /// Returns the children of a bar, or of the newest attempt.
     pub(super) fn siblings(&self, parent: Option<u64>) -> &[u64] {
         match parent {
             None => self.attempts.back().map_or(&[], |attempt| &attempt.children),
@@ -67,14 +67,14 @@ impl Timeline {
         self.bars.get_mut(i)
     }
 
-    /// Returns the graph that runs in a bar, or the attempt's own.
+    /// Returns the graph that runs in a bar, or the root graph of the newest attempt.
     fn scope(&mut self, parent: Option<u64>) -> Option<&mut Scope> {
         match parent {
             None => self.attempts.back_mut().map(|attempt| &mut attempt.scope),
             Some(key) => self.bar_mut(key).map(|bar| {
                 let started = bar.started;
-                let fresh = || Box::new(Scope { over: true, busy_until: Some(started), ..Scope::default() });
-                &mut **bar.scope.get_or_insert_with(fresh)
+                let new = || Box::new(Scope { is_step_over: true, busy_until: Some(started), ..Scope::default() });
+                &mut **bar.scope.get_or_insert_with(new)
             }),
         }
     }
@@ -84,6 +84,7 @@ impl Timeline {
         self.ids.get(id).copied().filter(|&key| key >= self.bars.evicted())
     }
 
+    /// Assigns an id to a bar.
     pub(super) fn name_bar(&mut self, id: &str, key: u64) {
         let id = self.names.get(id);
         if let Some(bar) = self.bar_mut(key).filter(|bar| bar.kind == BarKind::Node && bar.id.is_none()) {
@@ -92,20 +93,20 @@ impl Timeline {
         self.ids.insert(id, key);
     }
 
-    /// Returns the bar in which the graph of a namespace runs; none at the top. Each segment is `node:task id`, and an event with
-    /// that segment shows that the task runs.
-    pub(super) fn graph(&mut self, ns: &[Arc<str>], told: Told) -> Option<u64> {
+    /// Returns the bar in which the graph of a namespace runs; `None` for the root graph. Each segment is `node:task
+    /// id`. An event with that segment shows that the task is running, so its bar is added if it is new.
+    pub(super) fn graph(&mut self, ns: &[Arc<str>], stamp: EventStamp) -> Option<u64> {
         let mut parent = None;
         for (depth, segment) in ns.iter().enumerate().take(MAX_DEPTH) {
             let (name, id) = segment.split_once(':').unwrap_or((segment, segment));
-            // A node that calls a graph several times numbers them: `sub:task id|1`.
+            // A node that calls a graph several times numbers the calls: `sub:task id|1`.
             if id == name && name.bytes().all(|b| b.is_ascii_digit()) {
                 continue;
             }
             let known = self.find(id);
             parent = match known {
                 Some(key) => Some(key),
-                None => Some(self.open_node(parent, name, Some(id), &ns[..depth], None, told)),
+                None => Some(self.open_node(parent, name, Some(id), &ns[..depth], None, stamp)),
             };
         }
         parent
@@ -119,9 +120,9 @@ impl Timeline {
         id: Option<&str>,
         ns: &[Arc<str>],
         step: Option<i64>,
-        told: Told,
+        stamp: EventStamp,
     ) -> u64 {
-        let key = self.add_node(parent, name, id, ns.into(), step, told, true);
+        let key = self.add_node(parent, name, id, ns.into(), step, stamp, true);
         if let Some(scope) = self.scope(parent)
             && scope.open.len() < MAX_OPEN
         {
@@ -130,7 +131,7 @@ impl Timeline {
         key
     }
 
-    /// A node begins.
+    /// Adds a running node.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn add_node(
         &mut self,
@@ -139,228 +140,229 @@ impl Timeline {
         id: Option<&str>,
         ns: Namespace,
         step: Option<i64>,
-        told: Told,
+        stamp: EventStamp,
         estimated: bool,
     ) -> u64 {
-        let parent = self.inside(parent, told);
-        let leads = self.step_in(parent, step, told);
-        let mut bar = self.fresh(BarKind::Node, name, ns, parent, told);
+        let parent = self.parent_in_attempt(parent, stamp);
+        let leads = self.advance_step(parent, step, stamp);
+        let mut bar = self.new_bar(BarKind::Node, name, ns, parent, stamp);
         bar.estimated = estimated;
         if let Some(scope) = self.scope(parent) {
-            bar.wave = scope.wave;
+            bar.local_step = scope.local_step;
             bar.after = scope.after;
             bar.leads = leads;
             if estimated {
-                bar.started = scope.after.unwrap_or(told.time).min(told.time);
+                bar.started = scope.after.unwrap_or(stamp.time).min(stamp.time);
             }
             if let Some(step) = step {
                 bar.step = Some(step);
-                scope.offset.get_or_insert(step.saturating_sub(scope.wave));
+                scope.offset.get_or_insert(step.saturating_sub(scope.local_step));
             }
         }
-        self.push(bar, id)
+        self.push_bar(bar, id)
     }
 
-    /// Moves a graph on to the next step where a node that begins now belongs to it. Whether it is the first one there.
-    fn step_in(&mut self, parent: Option<u64>, step: Option<i64>, told: Told) -> bool {
-        let time = told.time;
+    /// Moves a graph to its next step if a starting node belongs to that step. Returns whether the node is its first.
+    fn advance_step(&mut self, parent: Option<u64>, step: Option<i64>, stamp: EventStamp) -> bool {
+        let time = stamp.time;
         let Some(scope) = self.scope(parent) else { return false };
-        let next = match step.zip(scope.offset) {
-            Some((step, offset)) if scope.wave > 0 => step > scope.wave.saturating_add(offset),
-            _ => scope.over,
+        let is_next = match step.zip(scope.offset) {
+            Some((step, offset)) if scope.local_step > 0 => step > scope.local_step.saturating_add(offset),
+            _ => scope.is_step_over,
         };
-        if !next {
+        if !is_next {
             return false;
         }
-        // What had no end of its own ended before this step.
+        // Nodes without a reported end ended before this step.
         let open = std::mem::take(&mut scope.open);
-        self.close_open(open, time, told.known);
+        self.close_unreported(open, time, stamp.known);
         let Some(scope) = self.scope(parent) else { return false };
-        scope.wave += 1;
-        scope.over = false;
+        scope.local_step += 1;
+        scope.is_step_over = false;
         scope.after = scope.busy_until.map(|until| until.min(time));
         if let Some(step) = step {
-            scope.offset = Some(step.saturating_sub(scope.wave));
+            scope.offset = Some(step.saturating_sub(scope.local_step));
         }
         true
     }
 
-    /// Ends a step of a graph, as shown by its state or checkpoint.
-    pub(super) fn step_over(&mut self, parent: Option<u64>, step: Option<i64>, told: Told) {
+    /// Ends the current step of a graph, as shown by its state or checkpoint.
+    pub(super) fn end_step(&mut self, parent: Option<u64>, step: Option<i64>, stamp: EventStamp) {
         let exact = self.is_exact();
         let Some(scope) = self.scope(parent) else { return };
         if let Some(step) = step {
-            scope.offset = Some(step.saturating_sub(scope.wave));
+            scope.offset = Some(step.saturating_sub(scope.local_step));
         }
         if exact {
             return;
         }
-        scope.over = true;
+        scope.is_step_over = true;
         scope.by_states = true;
-        scope.busy_until = scope.busy_until.max(Some(told.time));
+        scope.busy_until = scope.busy_until.max(Some(stamp.time));
         let open = std::mem::take(&mut scope.open);
         for key in open {
             if self.bar(key).is_some_and(|bar| bar.state == BarState::Running) {
-                self.close(key, BarState::Done, None, told);
+                self.close(key, BarState::Done, None, stamp);
             }
         }
     }
 
-    /// Nodes whose step is over without a word on it end where something was heard of them last.
-    pub(super) fn close_open(&mut self, open: Vec<u64>, time: Timestamp, known: bool) {
+    /// Ends nodes whose step is over but whose end was not reported, with the last event that mentions them.
+    pub(super) fn close_unreported(&mut self, open: Vec<u64>, time: Timestamp, known: bool) {
         for key in open {
-            // A better source reports it, and will report its end.
+            // A better source reported it and will report its end.
             let unended = |bar: &&Bar| bar.state == BarState::Running && !bar.source.is_exact();
             let Some(bar) = self.bar(key).filter(unended) else { continue };
-            let told = Told { seq: bar.last_seq, time: bar.seen.min(time), known, source: bar.source };
-            self.close(key, BarState::Done, None, told);
+            let stamp = EventStamp { seq: bar.last_seq, time: bar.seen.min(time), known, source: bar.source };
+            self.close(key, BarState::Done, None, stamp);
         }
     }
 
-    /// A node wrote something: it is done.
-    pub(super) fn wrote(&mut self, parent: Option<u64>, name: &str, ns: &[Arc<str>], told: Told) {
-        let parent = self.inside(parent, told);
+    /// Ends a node, because its write was reported.
+    pub(super) fn close_written(&mut self, parent: Option<u64>, name: &str, ns: &[Arc<str>], stamp: EventStamp) {
+        let parent = self.parent_in_attempt(parent, stamp);
         let scope = match parent {
             None => self.attempts.back().map(|attempt| &attempt.scope),
             Some(key) => self.bar(key).and_then(|bar| bar.scope.as_deref()),
         };
-        let runs = |key: &u64| self.bar(*key).is_some_and(|b| &*b.name == name && b.state == BarState::Running);
-        let place = scope.and_then(|scope| scope.open.iter().position(runs));
-        let key = match place.zip(self.scope(parent)) {
-            Some((place, scope)) => scope.open.remove(place),
-            None => self.add_node(parent, name, None, ns.into(), None, told, true),
+        let is_running = |key: &u64| self.bar(*key).is_some_and(|b| &*b.name == name && b.state == BarState::Running);
+        let index = scope.and_then(|scope| scope.open.iter().position(is_running));
+        let key = match index.zip(self.scope(parent)) {
+            Some((index, scope)) => scope.open.remove(index),
+            None => self.add_node(parent, name, None, ns.into(), None, stamp, true),
         };
-        self.close(key, BarState::Done, None, told);
+        self.close(key, BarState::Done, None, stamp);
     }
 
-    /// A tool or a model begins within a node.
+    /// Adds a running tool or model call to a node.
     pub(super) fn add_call(
         &mut self,
         kind: BarKind,
         parent: Option<u64>,
         name: &str,
         id: Option<&str>,
-        told: Told,
+        stamp: EventStamp,
     ) -> u64 {
-        let parent = self.inside(parent, told);
+        let parent = self.parent_in_attempt(parent, stamp);
         let ns = parent.and_then(|key| self.bar(key)).map_or_else(|| [].into(), |bar| bar.ns.clone());
-        let mut bar = self.fresh(kind, name, ns, parent, told);
-        bar.estimated = !told.source.is_exact();
-        self.push(bar, id)
+        let mut bar = self.new_bar(kind, name, ns, parent, stamp);
+        bar.estimated = !stamp.source.is_exact();
+        self.push_bar(bar, id)
     }
 
-    /// Applies a better source's start time and step of a bar.
-    pub(super) fn began(&mut self, key: u64, step: Option<i64>, told: Told) {
-        self.source(key, told.source);
+    /// Applies the start time and step of a bar as reported by a better source.
+    pub(super) fn set_start(&mut self, key: u64, step: Option<i64>, stamp: EventStamp) {
+        self.add_source(key, stamp.source);
         let Some(bar) = self.bar_mut(key) else { return };
-        if bar.estimated || told.source == BarSource::Debug {
+        if bar.estimated || stamp.source == BarSource::Debug {
             let until = bar.ended.unwrap_or(Timestamp::MAX);
-            bar.started = told.time.min(until);
-            bar.known.start = told.known;
+            bar.started = stamp.time.min(until);
+            bar.known.start = stamp.known;
             bar.estimated = false;
         }
-        bar.last_seq = bar.last_seq.max(told.seq);
-        bar.seen = bar.seen.max(told.time);
-        self.in_step(key, step);
+        bar.last_seq = bar.last_seq.max(stamp.seq);
+        bar.seen = bar.seen.max(stamp.time);
+        self.set_step(key, step);
     }
 
-    /// The server's number of a node's step.
-    pub(super) fn in_step(&mut self, key: u64, step: Option<i64>) {
+    /// Sets the step of a node, by the server's numbering.
+    pub(super) fn set_step(&mut self, key: u64, step: Option<i64>) {
         let Some(step) = step else { return };
         let Some(bar) = self.bar_mut(key).filter(|bar| bar.kind == BarKind::Node) else { return };
         bar.step = Some(step);
-        let (wave, parent) = (bar.wave, bar.parent);
+        let (local_step, parent) = (bar.local_step, bar.parent);
         if let Some(scope) = self.scope(parent) {
-            scope.offset.get_or_insert(step.saturating_sub(wave));
+            scope.offset.get_or_insert(step.saturating_sub(local_step));
         }
     }
 
-    /// Something was heard of a bar, which lives at least until then.
-    pub(super) fn touch(&mut self, key: Option<u64>, told: Told) {
+    /// Extends a bar to an event that mentions it.
+    pub(super) fn touch(&mut self, key: Option<u64>, stamp: EventStamp) {
         let mut next = key;
-        // Its ancestors are active too. Ten levels are enough for any readable namespace.
+        // Its ancestors are running too. Ten levels are enough for any readable namespace.
         for _ in 0..10 {
             let Some(bar) = next.and_then(|key| self.bar_mut(key)) else { return };
             if bar.state == BarState::Running {
-                bar.last_seq = told.seq;
-                bar.seen = bar.seen.max(told.time);
+                bar.last_seq = stamp.seq;
+                bar.seen = bar.seen.max(stamp.time);
             } else if bar.kind == BarKind::Model && bar.state == BarState::Done {
-                bar.last_seq = told.seq;
-                bar.ended = bar.ended.max(Some(told.time));
+                bar.last_seq = stamp.seq;
+                bar.ended = bar.ended.max(Some(stamp.time));
             }
             next = bar.parent;
         }
     }
 
-    /// A bar ends, and with it what ran in it and has no end of its own.
-    pub(super) fn close(&mut self, key: u64, state: BarState, detail: Option<Box<str>>, told: Told) {
-        self.source(key, told.source);
+    /// Ends a bar and its running descendants.
+    pub(super) fn close(&mut self, key: u64, state: BarState, detail: Option<Box<str>>, stamp: EventStamp) {
+        self.add_source(key, stamp.source);
         let exact = self.is_exact();
         let Some(bar) = self.bar_mut(key) else { return };
-        if bar.ended.is_some() && told.source < bar.source {
+        if bar.ended.is_some() && stamp.source < bar.source {
             return;
         }
         bar.state = state;
         bar.detail = detail.or(bar.detail.take());
-        bar.ended = Some(told.time.max(bar.started));
-        bar.known.end = told.known;
-        bar.seen = bar.seen.max(told.time);
-        bar.last_seq = bar.last_seq.max(told.seq);
+        bar.ended = Some(stamp.time.max(bar.started));
+        bar.known.end = stamp.known;
+        bar.seen = bar.seen.max(stamp.time);
+        bar.last_seq = bar.last_seq.max(stamp.seq);
         let (ended, parent, kind) = (bar.ended, bar.parent, bar.kind);
-        let mut inside = if kind == BarKind::Node { bar.children.clone() } else { Vec::new() };
-        while let Some(key) = inside.pop() {
+        let mut descendants = if kind == BarKind::Node { bar.children.clone() } else { Vec::new() };
+        while let Some(key) = descendants.pop() {
             let Some(child) = self.bar_mut(key) else { continue };
             if child.state != BarState::Running {
                 continue;
             }
             child.state = if state == BarState::Failed { BarState::Abandoned } else { state };
-            let end = if child.kind == BarKind::Model { child.seen } else { told.time };
+            let end = if child.kind == BarKind::Model { child.seen } else { stamp.time };
             child.ended = Some(end.max(child.started));
-            // A tool ends with its own event, if there is one.
-            child.known.end = told.known && child.kind != BarKind::Tool;
-            inside.extend(&child.children);
+            // The end of a tool is only known from its own event.
+            child.known.end = stamp.known && child.kind != BarKind::Tool;
+            descendants.extend(&child.children);
         }
         if kind != BarKind::Node {
             return;
         }
         if let Some(scope) = self.scope(parent) {
             scope.busy_until = scope.busy_until.max(ended);
-            scope.over |= exact || !scope.by_states;
+            scope.is_step_over |= exact || !scope.by_states;
         }
     }
 
-    /// The graph asks something.
-    pub(super) fn asks(&mut self) {
-        if let Some(attempt) = self.newest().filter(|attempt| attempt.ended.is_none()) {
-            attempt.asked = true;
+    /// Marks the newest attempt as interrupted.
+    pub(super) fn mark_interrupted(&mut self) {
+        if let Some(attempt) = self.newest_attempt().filter(|attempt| attempt.ended.is_none()) {
+            attempt.is_interrupted = true;
         }
     }
 
-    fn source(&mut self, key: u64, source: BarSource) {
+    /// Records a source of a bar.
+    fn add_source(&mut self, key: u64, source: BarSource) {
         let Some(bar) = self.bar_mut(key) else { return };
         bar.source = bar.source.max(source);
         let is_node = bar.kind == BarKind::Node;
-        if let Some(attempt) = self.newest() {
+        if let Some(attempt) = self.newest_attempt() {
             attempt.sources[source as usize] = true;
             // The newer protocol only reports subgraphs.
             attempt.exact |= is_node && source > BarSource::Lifecycle;
         }
     }
 
-    /// An attempt to put a bar in, and the bar that it runs in where that belongs to the same attempt.
-    fn inside(&mut self, parent: Option<u64>, told: Told) -> Option<u64> {
-        self.ensure(told);
+    /// Makes sure that an attempt is open. Returns the parent if it belongs to that attempt.
+    fn parent_in_attempt(&mut self, parent: Option<u64>, stamp: EventStamp) -> Option<u64> {
+        self.ensure_attempt(stamp);
         let newest = self.attempts_gone + self.attempts.len() as u64 - 1;
         parent.filter(|&key| self.bar(key).is_some_and(|bar| bar.attempt == newest))
     }
 
-    /// An attempt, where nothing said that one begins.
-    pub(super) fn ensure(&mut self, told: Told) {
+    /// Begins an attempt if none is open, because its start was not reported.
+    pub(super) fn ensure_attempt(&mut self, stamp: EventStamp) {
         if !self.is_open() {
             let run_id = self.run_id.clone();
-            let timed = Timed { at: told.time, known: told.known, server: self.server };
-            self.begin(run_id, 1, told.seq, timed);
-            // A stream that is joined in the middle of a run does not tell when it began.
+            let timed = EventTime { at: stamp.time, known: stamp.known, server: self.server };
+            self.begin_attempt(run_id, 1, stamp.seq, timed);
+            // A stream that joined in the middle of a run doesn't contain its start.
             if let Some(attempt) = self.attempts.back_mut() {
                 attempt.known.start = false;
                 attempt.is_joined = true;
@@ -368,7 +370,7 @@ impl Timeline {
         }
     }
 
-    fn fresh(&mut self, kind: BarKind, name: &str, ns: Namespace, parent: Option<u64>, told: Told) -> Bar {
+    fn new_bar(&mut self, kind: BarKind, name: &str, ns: Namespace, parent: Option<u64>, stamp: EventStamp) -> Bar {
         Bar {
             kind,
             name: self.names.get(name),
@@ -376,27 +378,28 @@ impl Timeline {
             parent,
             children: Vec::new(),
             attempt: self.attempts_gone + self.attempts.len().saturating_sub(1) as u64,
-            started: told.time,
+            started: stamp.time,
             ended: None,
-            known: Known { start: told.known, end: true },
+            known: Known { start: stamp.known, end: true },
             after: None,
             leads: false,
             state: BarState::Running,
             detail: None,
-            first_seq: told.seq,
-            last_seq: told.seq,
-            source: told.source,
+            first_seq: stamp.seq,
+            last_seq: stamp.seq,
+            source: stamp.source,
             estimated: false,
             id: None,
             recorded: Recorded::default(),
             step: None,
-            wave: 0,
-            seen: told.time,
+            local_step: 0,
+            seen: stamp.time,
             scope: None,
         }
     }
 
-    fn push(&mut self, mut bar: Bar, id: Option<&str>) -> u64 {
+    /// Adds a bar and returns its key.
+    fn push_bar(&mut self, mut bar: Bar, id: Option<&str>) -> u64 {
         let key = self.bars.evicted() + self.bars.len() as u64;
         bar.parent = bar.parent.filter(|parent| *parent >= self.bars.evicted());
         let (parent, source, started) = (bar.parent, bar.source, bar.started);
@@ -405,7 +408,7 @@ impl Timeline {
         match parent.and_then(|parent| self.bar_mut(parent)) {
             Some(parent) => parent.children.push(key),
             None => {
-                if let Some(attempt) = self.newest() {
+                if let Some(attempt) = self.newest_attempt() {
                     attempt.children.push(key);
                     attempt.started = attempt.started.min(started);
                 }
@@ -414,16 +417,16 @@ impl Timeline {
         if let Some(id) = id {
             self.name_bar(id, key);
         }
-        self.source(key, source);
+        self.add_source(key, source);
         self.shape += 1;
         if self.bars.evicted() > evicted {
-            self.forget();
+            self.drop_evicted();
         }
         key
     }
 
     /// Cleans up after old bars were evicted: moves their remaining children to the top level and removes references.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn drop_evicted(&mut self) {
         let first = self.bars.evicted();
         while self.attempts.len() > 1 && self.attempts.get(1).is_some_and(|next| next.first_key <= first) {
             self.attempts.pop_front();
@@ -449,7 +452,7 @@ impl Timeline {
             attempt.children.dedup();
         }
         self.ids.retain(|_, key| *key >= first);
-        self.speaking.retain(|_, key| *key >= first);
+        self.streaming.retain(|_, key| *key >= first);
         self.announced.clear();
     }
 }

@@ -1,6 +1,6 @@
 //! The timeline of nodes, tools and model calls: a tree of bars for each attempt of a run, built from the modes that
-//! are available. Several modes are merged into one bar with the best times. Bars keep the events of their starts and
-//! ends, so that the tree and the event log can be navigated in both directions.
+//! are available. Several modes are merged into one bar with the best times. Bars contain the positions of their first
+//! and last events, to navigate between the tree and the event log.
 
 mod attempts;
 mod calls;
@@ -12,7 +12,6 @@ mod tests;
 
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::status::{Checkpoint, RunEntry, RunOutcome};
-use crate::protocol::Payload;
 use crate::{Item, Names, Namespace, Outcome, Record, Seq};
 use fold::Scope;
 use jiff::{SignedDuration, Timestamp};
@@ -22,38 +21,37 @@ use std::time::Duration;
 
 const MAX_BARS: usize = 50_000;
 const MAX_ATTEMPTS: usize = 4096;
-/// Bars behind a place that are looked at to find the one that ran there.
-const LOOK_BACK: usize = 2000;
+/// Maximum number of bars searched for the bar that ran at an event.
+const MAX_SEARCHED: usize = 2000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BarKind {
-    /// A task of a graph: one run of a node.
+    /// A task of a graph: one execution of a node.
     Node,
-    /// A tool, in the node that ran it. A message that only asks for one is none.
+    /// A tool, in the node that ran it. A message that only requests a tool call has no bar.
     Tool,
-    /// A call of a model.
+    /// A model call.
     Model,
 }
 
-/// How it went.
+/// The state of a bar or an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BarState {
-    /// It runs.
     Running,
     Done,
     Failed,
-    /// It stopped to ask.
+    /// It stopped at an interrupt.
     Interrupted,
     /// Its end was never reported: the run was retried, cancelled or abandoned.
     Abandoned,
 }
 
-/// The source of a bar, the better ones last.
+/// The source of a bar, best last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BarSource {
-    /// The namespace of some event, or `updates`, which tell of ends only.
+    /// The namespace of an event, or `updates`, which only report ends.
     Updates,
-    /// `checkpoints`: which nodes are next, after each step.
+    /// `checkpoints`: the next nodes, after each step.
     Checkpoints,
     /// `messages`: tokens and results.
     Messages,
@@ -63,7 +61,7 @@ pub enum BarSource {
     Events,
     /// `tasks`: starts and ends of nodes.
     Tasks,
-    /// `debug`: the same with the server's times.
+    /// `debug`: starts and ends of nodes with the server's times.
     Debug,
 }
 
@@ -98,23 +96,22 @@ impl BarSource {
     }
 }
 
-/// Which times of something are known.
+/// Which times of a bar or an attempt are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
-    /// When it began.
     pub start: bool,
-    /// When it ended; true while it runs.
+    /// True while it is running.
     pub end: bool,
 }
 
 impl Known {
-    /// Returns whether both are.
+    /// Returns whether both are known.
     pub fn is_both(self) -> bool {
         self.start && self.end
     }
 }
 
-/// Which times are those of the server's records, although the stream is timed by another clock.
+/// Which times come from the server's records, although the stream may use another clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Recorded {
     start: bool,
@@ -125,58 +122,58 @@ struct Recorded {
 #[derive(Debug, Clone)]
 pub struct Bar {
     pub kind: BarKind,
-    /// Name of the node, the tool or the model.
+    /// Name of the node, tool or model.
     pub name: Arc<str>,
-    /// The graph that it belongs to.
+    /// The namespace of its graph.
     pub ns: Namespace,
-    /// The bar that it ran in, while that is kept; none at the top.
+    /// The bar that it ran in; `None` at the top level, or if the parent was evicted.
     pub parent: Option<u64>,
-    /// The bars that ran in it, in the order in which they began.
+    /// The bars that ran in it, in order of first mention.
     pub children: Vec<u64>,
     /// Number of its attempt, counting evicted ones.
     pub attempt: u64,
-    /// When it began, by the attempt's clock.
+    /// When it started, by the attempt's clock.
     pub started: Timestamp,
     /// When it ended; never before `started`.
     pub ended: Option<Timestamp>,
-    /// Whether its start and its end are times of the server or of live events. A replay without server times has none.
+    /// Whether its start and end times are known, from the server or from live events. A replay without server times
+    /// has none.
     pub known: Known,
-    /// Where the step before it in its graph was over: what lies between is a gap.
+    /// When the previous step of its graph ended. The time in between is a gap.
     pub after: Option<Timestamp>,
-    /// Whether it is the first of its step.
+    /// Whether it is the first node of its step.
     pub leads: bool,
-    /// How it went.
     pub state: BarState,
-    /// The error, or what is asked, in words.
+    /// The error or the question.
     pub detail: Option<Box<str>>,
-    /// The first event about it.
+    /// The first event that mentions it.
     pub first_seq: Seq,
-    /// The last event about it so far.
+    /// The last event that mentions it so far.
     pub last_seq: Seq,
     /// Its best source.
     pub source: BarSource,
-    /// Whether its start is only estimated.
+    /// Whether its start or end is only estimated.
     pub estimated: bool,
-    /// The id of its task, or of its tool call, if an event had it.
+    /// The id of its task or tool call, if known.
     id: Option<Arc<str>>,
-    /// Which of its times are those of checkpoints.
+    /// Which of its times come from checkpoints.
     recorded: Recorded,
     /// Its step by the server's numbering, if known.
     step: Option<i64>,
-    /// Its step counted from the start of its graph in this attempt.
-    wave: i64,
-    /// Time of the last event about it.
+    /// Its step, counted from the start of its graph in this attempt.
+    local_step: i64,
+    /// Time of the last event that mentions it.
     seen: Timestamp,
     scope: Option<Box<Scope>>,
 }
 
 impl Bar {
-    /// Returns how long it ran; `None` while it is running, or if unknown.
+    /// Returns its duration; `None` while it is running, or if unknown.
     pub fn took(&self) -> Option<Duration> {
         self.ended.filter(|_| self.known.is_both()).map(|ended| between(self.started, ended))
     }
 
-    /// Returns how long nothing of its graph ran before its step.
+    /// Returns how long its graph was idle before its step.
     pub fn gap(&self) -> Duration {
         self.after.filter(|_| self.known.start).map_or(Duration::ZERO, |after| between(after, self.started))
     }
@@ -187,12 +184,13 @@ impl Bar {
     }
 }
 
-/// Whose times they are. Never both within one attempt.
+/// The clock of an attempt's times. One attempt never mixes both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
-    /// When events arrived here.
+    /// The client's clock: arrival times of events.
     Arrival,
-    /// The server's, from ids or from `debug`; an event without one is moved by the difference seen last.
+    /// The server's clock: times from event ids or from `debug`. The arrival time of an event without a server time is
+    /// shifted by the last known difference.
     Server,
 }
 
@@ -203,19 +201,16 @@ pub struct Attempt {
     pub run_id: Option<Arc<str>>,
     /// Which attempt of the run, from 1.
     pub number: u64,
-    /// When it began, by its clock.
+    /// When it started, by its clock.
     pub started: Timestamp,
-    /// When it ended.
     pub ended: Option<Timestamp>,
-    /// Whether these two are times of the server or of live events.
+    /// Whether its start and end times are known, from the server or from live events.
     pub known: Known,
-    /// How it went.
     pub state: BarState,
-    /// The error or another word on its end.
+    /// The error, or another detail of its end.
     pub detail: Option<String>,
-    /// Time lost in the attempts before.
+    /// Time lost in previous attempts.
     pub lost: Duration,
-    /// Whose times.
     pub clock: Clock,
     /// Whether a mode reports when nodes start.
     pub exact: bool,
@@ -223,70 +218,69 @@ pub struct Attempt {
     pub first_seq: Seq,
     /// Its last event, so far.
     pub last_seq: Seq,
-    /// The bars at the top, in the order in which they began.
+    /// The bars at the top level, in order of first mention.
     pub children: Vec<u64>,
     /// Time of its last event.
     pub seen: Timestamp,
     /// Key of its first bar.
     first_key: u64,
-    /// Bars of each source.
+    /// Which sources it has bars from, by [`BarSource`].
     sources: [bool; SOURCES.len()],
-    /// What the server's clock is ahead.
+    /// How far the server's clock is ahead of ours.
     skew: SignedDuration,
-    /// Whether the graph asks something.
-    asked: bool,
+    /// Whether the graph stopped at an interrupt.
+    is_interrupted: bool,
     /// Whether the time of its newest event is known.
     is_timed: bool,
-    /// Whether any of its times is that of an event's arrival.
+    /// Whether any of its times is an arrival time.
     is_arrival_timed: bool,
-    /// Which of its times are those of the run's record.
+    /// Which of its times come from the run's record.
     recorded: Recorded,
-    /// Whether steps are timed by checkpoints, since the stream gave them no time.
+    /// Whether checkpoints provide the times of steps that the stream contained without times.
     is_filled: bool,
-    /// Whether the stream was joined in the middle of it.
+    /// Whether the stream joined in the middle of it.
     is_joined: bool,
-    /// Whether only the server's records tell of it.
+    /// Whether it is only known from the server's records.
     is_recorded: bool,
-    /// Whether the stream has its own attempt for this run.
+    /// Whether it came from a record, and the stream now has its own attempt of the run.
     pub is_superseded: bool,
     scope: Scope,
 }
 
 impl Attempt {
-    /// What its bars are made from, best first.
+    /// Returns the sources of its bars, best first.
     pub fn sources(&self) -> impl Iterator<Item = BarSource> + '_ {
         // Ignore indirect sources if there is an exact one.
         let counts = |source: &BarSource| !self.exact || *source >= BarSource::Messages;
         SOURCES.into_iter().filter(|source| self.sources[*source as usize]).filter(counts)
     }
 
-    /// Returns whether any of its times is that of an event's arrival.
+    /// Returns whether any of its times is an arrival time.
     pub fn is_arrival_timed(&self) -> bool {
         self.is_arrival_timed
     }
 
-    /// Returns whether its start is known from arrival times. Otherwise it was joined later, or only its record has the
-    /// start.
+    /// Returns whether its start is an arrival time. Otherwise it was joined later, or its start comes from its record.
     pub fn is_start_arrival_timed(&self) -> bool {
         self.is_arrival_timed && self.known.start && !self.recorded.start
     }
 
-    /// Returns whether steps are timed by checkpoints, since the stream gave them no time.
+    /// Returns whether checkpoints provide the times of steps that the stream contained without times.
     pub fn is_filled(&self) -> bool {
         self.is_filled
     }
 
-    /// Returns whether its bars are made from checkpoints alone.
+    /// Returns whether its bars come only from checkpoints.
     pub fn is_of_checkpoints(&self) -> bool {
         self.sources().eq([BarSource::Checkpoints])
     }
 
-    /// Returns how long it took; none while it runs, or where that is not known.
+    /// Returns its duration; `None` while it is running, or if unknown.
     pub fn took(&self) -> Option<Duration> {
         self.ended.filter(|_| self.known.is_both()).map(|ended| between(self.started, ended))
     }
 
-    /// Returns where its axis ends: its end, or this moment while it runs.
+    /// Returns the end of its axis: its end, or the current time while it is running.
     pub fn until(&self, now: Timestamp) -> Timestamp {
         let live = || now.checked_add(self.skew).unwrap_or(now).max(self.seen);
         self.ended.unwrap_or_else(live).max(self.started)
@@ -313,18 +307,18 @@ pub struct Timeline {
     /// Counts changes of attempts before the newest.
     generation: u64,
     names: Names,
-    /// The run of which the source said that it reads it.
+    /// The run that the source reads, if reported.
     run_id: Option<Arc<str>>,
-    /// Whether the event that is read has the server's time, and what that is ahead.
+    /// Set if the current event has the server's time: how far that is ahead of our clock, if known.
     server: Option<Option<SignedDuration>>,
-    /// Bars of the newest attempt by task id, run id of a call, message id or tool call id.
+    /// Bars of the newest attempt, by task id, callback run id, message id or tool call id.
     ids: HashMap<Arc<str>, u64>,
-    /// Nodes of messages that were announced, by message id.
+    /// The nodes of announced messages, by message id.
     announced: HashMap<Box<str>, Option<u64>>,
-    /// Messages of the newer protocol that grow, by namespace.
-    speaking: HashMap<Namespace, u64>,
-    /// Tool calls that messages of the newest attempt asked for, by id: the tool, and the model call that asked.
-    asked: HashMap<Box<str>, (Arc<str>, Option<u64>)>,
+    /// The model calls being streamed in the newer protocol, by namespace.
+    streaming: HashMap<Namespace, u64>,
+    /// Tool calls requested by messages of the newest attempt, by id: the tool, and the model call that requested it.
+    requested: HashMap<Box<str>, (Arc<str>, Option<u64>)>,
 }
 
 impl Default for Timeline {
@@ -340,8 +334,8 @@ impl Default for Timeline {
             server: None,
             ids: HashMap::new(),
             announced: HashMap::new(),
-            speaking: HashMap::new(),
-            asked: HashMap::new(),
+            streaming: HashMap::new(),
+            requested: HashMap::new(),
         }
     }
 }
@@ -361,7 +355,7 @@ impl Timeline {
         self.bars.get(usize::try_from(key.checked_sub(self.bars.evicted())?).ok()?)
     }
 
-    /// Returns the attempts that are kept with their numbers, oldest first.
+    /// Returns the kept attempts with their numbers, oldest first.
     pub fn attempts(&self) -> impl DoubleEndedIterator<Item = (u64, &Attempt)> + ExactSizeIterator {
         let first = self.attempts_gone;
         self.attempts.iter().enumerate().map(move |(i, attempt)| (first + i as u64, attempt))
@@ -397,36 +391,33 @@ impl Timeline {
             Some(parent) => self.bar(parent)?.scope.as_deref(),
             None => self.attempt(bar.attempt).map(|attempt| &attempt.scope),
         };
-        Some(bar.step.unwrap_or(bar.wave.saturating_add(scope.and_then(|s| s.offset).unwrap_or(0))))
+        Some(bar.step.unwrap_or(bar.local_step.saturating_add(scope.and_then(|s| s.offset).unwrap_or(0))))
     }
 
-    /// Returns the bar of an event, else the newest one running then, else the last one before.
+    /// Returns the bar of an event, else the newest bar that was running, else the last bar before it.
     pub fn at_seq(&self, seq: Seq) -> Option<u64> {
-        let begun = self.bars.partition_point(|bar| bar.first_seq <= seq);
+        let started = self.bars.partition_point(|bar| bar.first_seq <= seq);
         let key = |i: usize| self.bars.evicted() + i as u64;
-        let near = || (0..begun).rev().take(LOOK_BACK);
-        let told = near().find(|&i| self.bars[i].last_seq == seq || self.bars[i].first_seq == seq);
-        let runs = || near().find(|&i| self.bars[i].covers(seq));
-        told.or_else(runs).or(begun.checked_sub(1)).map(key)
-    }
-
-    pub(super) fn apply_event(&mut self, payload: &Payload<'_>) {
-        self.read(payload);
+        let recent = || (0..started).rev().take(MAX_SEARCHED);
+        let mentioned = recent().find(|&i| self.bars[i].last_seq == seq || self.bars[i].first_seq == seq);
+        let running = || recent().find(|&i| self.bars[i].covers(seq));
+        mentioned.or_else(running).or(started.checked_sub(1)).map(key)
     }
 
     /// Applies the times and the outcome of a run from the server's record.
     ///
-    /// `checkpoints` are those of the run, oldest first: of a run that the stream has not shown they tell the steps.
+    /// `checkpoints` are those of the run, oldest first. They provide the steps of a run that the stream didn't
+    /// contain.
     pub(super) fn apply_run<'a>(&mut self, run: &RunEntry, checkpoints: impl Iterator<Item = &'a Checkpoint>) {
         let Some(id) = run.run_id.as_deref().filter(|_| run.is_recorded) else { return };
         let is_of_run = |attempt: &Attempt| attempt.run_id.as_deref() == Some(id) && !attempt.is_superseded;
         let mut of_run = self.attempts.iter_mut().enumerate().filter(|(_, attempt)| is_of_run(attempt));
         if let Some((first, attempt)) = of_run.next() {
-            attempt.take_record(run, true);
-            // The steps of a run that was tried again have the same numbers in each attempt.
+            attempt.apply_record(run, true);
+            // Each attempt of a retried run has the same step numbers, so checkpoints can't be assigned to one of them.
             let is_only = attempt.number == 1 && !attempt.is_recorded;
             match of_run.next_back() {
-                Some((_, last)) => last.take_record(run, false),
+                Some((_, last)) => last.apply_record(run, false),
                 None if is_only => self.fill_times(first, run, checkpoints),
                 None => {}
             }
@@ -438,7 +429,7 @@ impl Timeline {
         }
     }
 
-    /// Removes the recorded runs that the stream did not contain, because newer records have more details.
+    /// Removes all runs if they are only known from records, because newer records have more details.
     pub(super) fn forget_records(&mut self) {
         if self.attempts.iter().all(|attempt| attempt.is_recorded) {
             let (shape, generation, max_bytes) = (self.shape + 1, self.generation + 1, self.bars.max_bytes());
@@ -456,24 +447,24 @@ impl Timeline {
             }
             Item::Record(Record::End(end)) => {
                 let detail =
-                    || end.detail.as_deref().map(|text| runtail_core::text::head(text, fold::DETAIL).to_string());
-                let word = detail().unwrap_or_else(|| end.outcome.as_str().to_string());
+                    || end.detail.as_deref().map(|text| runtail_core::text::head(text, fold::MAX_DETAIL).to_string());
+                let reason = detail().unwrap_or_else(|| end.outcome.as_str().to_string());
                 let (state, detail) = match end.outcome {
                     Outcome::Success => (BarState::Done, None),
-                    Outcome::Error | Outcome::Timeout => (BarState::Failed, Some(word)),
+                    Outcome::Error | Outcome::Timeout => (BarState::Failed, Some(reason)),
                     Outcome::Interrupted => (BarState::Interrupted, detail()),
-                    Outcome::Cancelled | Outcome::Detached => (BarState::Abandoned, Some(word)),
+                    Outcome::Cancelled | Outcome::Detached => (BarState::Abandoned, Some(reason)),
                     Outcome::Unknown => (BarState::Abandoned, detail()),
                 };
-                // A run that came to its end did so with its last event: servers close the stream later. Another one went on
-                // until now for all that is known, but a replay ended long ago.
+                // A finished run ended with its last event, because servers close the stream later. Otherwise the run
+                // may have continued until now, unless it is a replay.
                 let is_timed = self.attempts.back().is_some_and(|attempt| attempt.is_timed);
-                let goes_on =
+                let may_continue =
                     !matches!(end.outcome, Outcome::Success | Outcome::Interrupted | Outcome::Error) && is_timed;
-                let at = goes_on.then(|| (self.time(end.at), true));
-                self.end(state, detail, at);
+                let at = may_continue.then(|| (self.attempt_time(end.at), true));
+                self.end_attempt(state, detail, at);
             }
-            Item::Failed(_) => self.end(BarState::Abandoned, None, None),
+            Item::Failed(_) => self.end_attempt(BarState::Abandoned, None, None),
             Item::Record(
                 Record::Open { .. } | Record::Close { .. } | Record::Gap { .. } | Record::Event(_) | Record::Run(_),
             )

@@ -1,6 +1,7 @@
-//! Reads each mode's events for the timeline. Parses only the few fields needed, borrowed; skips states and results.
+//! Applies the events of each mode to the timeline. Parses only the few needed fields, borrowed, and skips states and
+//! results.
 
-use super::fold::{NEAR, Timed, Told};
+use super::fold::{EventStamp, EventTime, NEAR};
 use super::{BarKind, BarSource, BarState, Clock, Timeline};
 use crate::projection::summary::summary;
 use crate::protocol::{Interrupt, Items, MessageOrigin, Payload, Task, Write, text};
@@ -10,43 +11,43 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Characters of an error or a question that a bar keeps.
+/// Maximum length of an error or a question that a bar keeps, in characters.
 const DETAIL: usize = 160;
 
 impl Timeline {
     /// Applies an event.
-    pub(super) fn read(&mut self, payload: &Payload<'_>) {
+    pub(in crate::projection) fn apply_event(&mut self, payload: &Payload<'_>) {
         let event = payload.event;
-        let timed = self.timed(event);
+        let timed = self.event_time(event);
         self.server = timed.server;
-        let told = |source| Told { seq: event.seq, time: timed.at, known: timed.known, source };
+        let stamp = |source| EventStamp { seq: event.seq, time: timed.at, known: timed.known, source };
         match payload.name {
-            "metadata" => self.metadata(payload, timed),
-            "tasks" => self.task(payload.task(), &payload.ns, None, told(BarSource::Tasks)),
-            "debug" => self.debug(payload, timed),
-            "events" => self.callback(payload, told(BarSource::Events)),
-            "updates" => self.updates(payload, told(BarSource::Updates)),
-            "values" => self.state(payload, told(BarSource::Updates)),
-            "checkpoints" => self.checkpoint(payload, told(BarSource::Checkpoints)),
-            "messages" if payload.enveloped => self.block(payload, told(BarSource::Messages)),
-            "messages" => self.tuple(payload, told(BarSource::Messages)),
-            "messages/metadata" => self.announce(payload, told(BarSource::Messages)),
-            "messages/partial" => self.messages(payload, false, told(BarSource::Messages)),
-            "messages/complete" => self.messages(payload, true, told(BarSource::Messages)),
-            "lifecycle" => self.phase(payload, told(BarSource::Lifecycle)),
-            "tools" => self.tool(payload, told(BarSource::Lifecycle)),
-            "input.requested" => self.asks(),
+            "metadata" => self.apply_metadata(payload, timed),
+            "tasks" => self.apply_task(payload.task(), &payload.ns, None, stamp(BarSource::Tasks)),
+            "debug" => self.apply_debug(payload, timed),
+            "events" => self.apply_callback(payload, stamp(BarSource::Events)),
+            "updates" => self.apply_updates(payload, stamp(BarSource::Updates)),
+            "values" => self.apply_state(payload, stamp(BarSource::Updates)),
+            "checkpoints" => self.apply_checkpoint(payload, stamp(BarSource::Checkpoints)),
+            "messages" if payload.enveloped => self.apply_block(payload, stamp(BarSource::Messages)),
+            "messages" => self.apply_pair(payload, stamp(BarSource::Messages)),
+            "messages/metadata" => self.apply_announcements(payload, stamp(BarSource::Messages)),
+            "messages/partial" => self.apply_messages(payload, false, stamp(BarSource::Messages)),
+            "messages/complete" => self.apply_messages(payload, true, stamp(BarSource::Messages)),
+            "lifecycle" => self.apply_lifecycle(payload, stamp(BarSource::Lifecycle)),
+            "tools" => self.apply_tool(payload, stamp(BarSource::Lifecycle)),
+            "input.requested" => self.mark_interrupted(),
             "error" => {
                 let text = error_text(payload.json.unwrap_or(event.data.text()));
-                self.end(BarState::Failed, Some(short(&text)), Some((timed.at, timed.known)));
+                self.end_attempt(BarState::Failed, Some(short(&text)), Some((timed.at, timed.known)));
             }
-            "end" => self.end(BarState::Done, None, Some((timed.at, timed.known))),
+            "end" => self.end_attempt(BarState::Done, None, Some((timed.at, timed.known))),
             _ if !payload.ns.is_empty() && self.is_open() => {
-                self.graph(&payload.ns, told(BarSource::Updates));
+                self.graph(&payload.ns, stamp(BarSource::Updates));
             }
             _ => {}
         }
-        if let Some(attempt) = self.newest().filter(|attempt| attempt.ended.is_none()) {
+        if let Some(attempt) = self.newest_attempt().filter(|attempt| attempt.ended.is_none()) {
             attempt.last_seq = event.seq;
             attempt.seen = attempt.seen.max(timed.at);
             attempt.is_timed = timed.known;
@@ -54,109 +55,109 @@ impl Timeline {
         }
     }
 
-    fn metadata(&mut self, payload: &Payload<'_>, timed: Timed) {
+    fn apply_metadata(&mut self, payload: &Payload<'_>, timed: EventTime) {
         let seq = payload.event.seq;
         let Some(metadata) = payload.metadata() else { return };
         let Some(id) = metadata.run_id.some() else { return };
         if metadata.is_done() {
-            self.end(BarState::Done, None, Some((timed.at, timed.known)));
+            self.end_attempt(BarState::Done, None, Some((timed.at, timed.known)));
             return;
         }
         let number = metadata.attempt();
-        // A stream that is opened again may tell its run again.
+        // After a reconnect the stream may report its run again.
         let is_replayed = payload.event.replayed;
-        let known = self.newest().is_some_and(|last| {
-            // Of a run that is joined in its middle the records tell the steps before.
-            let goes_on = !last.is_recorded || !is_replayed && last.ended.is_none();
-            last.run_id.as_deref() == Some(id) && last.number >= number && goes_on
+        let known = self.newest_attempt().is_some_and(|last| {
+            // The record of a run that was joined in the middle has its earlier steps, so continue that attempt.
+            let continues = !last.is_recorded || !is_replayed && last.ended.is_none();
+            last.run_id.as_deref() == Some(id) && last.number >= number && continues
         });
-        if let Some(last) = self.newest().filter(|_| known) {
+        if let Some(last) = self.newest_attempt().filter(|_| known) {
             last.is_recorded = false;
         }
         if !known {
             let id = Some(Arc::from(id));
-            self.begin(id, number, seq, timed);
+            self.begin_attempt(id, number, seq, timed);
         }
     }
 
-    fn task(&mut self, task: Option<&Task<'_>>, ns: &Namespace, step: Option<i64>, told: Told) {
+    fn apply_task(&mut self, task: Option<&Task<'_>>, ns: &Namespace, step: Option<i64>, stamp: EventStamp) {
         let Some(task) = task else { return };
         let Some(name) = task.name.some() else { return };
-        let parent = self.graph(ns, Told { source: BarSource::Updates, ..told });
+        let parent = self.graph(ns, EventStamp { source: BarSource::Updates, ..stamp });
         let known = task.id.some().and_then(|id| self.find(id));
-        let begins = task.triggers.is_some() && task.result.is_none() && task.error.is_none();
+        let is_start = task.triggers.is_some() && task.result.is_none() && task.error.is_none();
         let key = match known {
             Some(key) => key,
-            // Its start was missed; the update that told of its end came just before.
-            None => match self.unnamed(parent, name).filter(|_| !begins) {
+            // Its start was missed, and an update just reported its end.
+            None => match self.closed_by_update(parent, name).filter(|_| !is_start) {
                 Some(key) => {
                     if let Some(id) = task.id.some() {
                         self.name_bar(id, key);
                     }
                     key
                 }
-                None => self.add_node(parent, name, task.id.some(), ns.clone(), step, told, !begins),
+                None => self.add_node(parent, name, task.id.some(), ns.clone(), step, stamp, !is_start),
             },
         };
-        if begins {
-            self.began(key, step, told);
+        if is_start {
+            self.set_start(key, step, stamp);
             return;
         }
-        self.in_step(key, step);
-        let asked = task.interrupts.filter(|raw| !Items::of(raw).is_empty());
-        let (state, detail) = match (task.error, asked) {
+        self.set_step(key, step);
+        let interrupts = task.interrupts.filter(|raw| !Items::of(raw).is_empty());
+        let (state, detail) = match (task.error, interrupts) {
             (Some(error), _) => (BarState::Failed, Some(short(&error_text(error.get())).into())),
             (None, Some(interrupts)) => {
                 if parent.is_none() {
-                    self.asks();
+                    self.mark_interrupted();
                 }
                 (BarState::Interrupted, question(interrupts))
             }
             (None, None) => (BarState::Done, None),
         };
-        self.close(key, state, detail, told);
+        self.close(key, state, detail, stamp);
     }
 
-    /// Returns the node of this name that an update closed last.
-    fn unnamed(&self, parent: Option<u64>, name: &str) -> Option<u64> {
-        let told_by_update = |key: &&u64| {
+    /// Returns the node with this name that was last closed by an update.
+    fn closed_by_update(&self, parent: Option<u64>, name: &str) -> Option<u64> {
+        let is_from_update = |key: &&u64| {
             let bar = self.bar(**key);
             bar.is_some_and(|b| b.kind == BarKind::Node && b.source == BarSource::Updates && &*b.name == name)
         };
-        self.siblings(parent).iter().rev().take(NEAR).find(told_by_update).copied()
+        self.siblings(parent).iter().rev().take(NEAR).find(is_from_update).copied()
     }
 
-    fn debug(&mut self, payload: &Payload<'_>, timed: Timed) {
+    fn apply_debug(&mut self, payload: &Payload<'_>, timed: EventTime) {
         let Some(debug) = payload.debug() else { return };
         let event = payload.event;
-        let mut told = Told { seq: event.seq, time: timed.at, known: timed.known, source: BarSource::Debug };
+        let mut stamp = EventStamp { seq: event.seq, time: timed.at, known: timed.known, source: BarSource::Debug };
         if !self.is_open() {
-            self.ensure(told);
+            self.ensure_attempt(stamp);
         }
         if let Ok(time) = debug.timestamp.as_str().parse::<Timestamp>() {
             if timed.server.is_none() {
-                self.server_time(time, event.at);
+                self.use_server_clock(time, event.at);
             }
-            (told.time, told.known) = (time, true);
+            (stamp.time, stamp.known) = (time, true);
         }
         match debug.kind.as_str() {
-            "task" | "task_result" => self.task(payload.task(), &payload.ns, debug.step.0, told),
+            "task" | "task_result" => self.apply_task(payload.task(), &payload.ns, debug.step.0, stamp),
             "checkpoint" => {
-                let told = Told { source: BarSource::Updates, ..told };
-                let parent = self.graph(&payload.ns, told);
-                self.step_over(parent, debug.step.0, told);
+                let stamp = EventStamp { source: BarSource::Updates, ..stamp };
+                let parent = self.graph(&payload.ns, stamp);
+                self.end_step(parent, debug.step.0, stamp);
             }
             _ => {}
         }
     }
 
-    /// `events`: callbacks of everything that runs. Of chains only the nodes of a graph count.
-    fn callback(&mut self, payload: &Payload<'_>, told: Told) {
+    /// Applies `events`: callbacks of everything that runs. Of all chains, only nodes of a graph are added.
+    fn apply_callback(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
         let Some(event) = payload.callback() else { return };
-        let Some((what, phase)) = event.event.as_str().strip_prefix("on_").and_then(|e| e.rsplit_once('_')) else {
+        let Some((component, phase)) = event.event.as_str().strip_prefix("on_").and_then(|e| e.rsplit_once('_')) else {
             return;
         };
-        let kind = match what {
+        let kind = match component {
             "chain" => BarKind::Node,
             "tool" => BarKind::Tool,
             "chat_model" | "llm" => BarKind::Model,
@@ -169,23 +170,23 @@ impl Timeline {
             "start" if kind == BarKind::Node => {
                 let tagged = |raw: &RawValue| memchr::memmem::find(raw.get().as_bytes(), b"\"graph:step:").is_some();
                 if event.tags.is_some_and(tagged)
-                    && let Some(key) = self.origin(origin, &payload.ns, told)
+                    && let Some(key) = self.node_of(origin, &payload.ns, stamp)
                 {
-                    self.began(key, origin.langgraph_step.0, told);
+                    self.set_start(key, origin.langgraph_step.0, stamp);
                     self.name_bar(id, key);
                 }
             }
             "start" => {
-                let node = self.origin(origin, &payload.ns, Told { source: BarSource::Updates, ..told });
+                let node = self.node_of(origin, &payload.ns, EventStamp { source: BarSource::Updates, ..stamp });
                 let name = origin.ls_model_name.some().filter(|_| kind == BarKind::Model);
                 let name = name.or(event.name.some()).unwrap_or("unnamed");
                 match self.find(id) {
                     Some(key) => {
-                        self.began(key, None, told);
+                        self.set_start(key, None, stamp);
                         self.name_bar(id, key);
                     }
                     None => {
-                        self.add_call(kind, node, name, Some(id), told);
+                        self.add_call(kind, node, name, Some(id), stamp);
                     }
                 }
             }
@@ -193,78 +194,79 @@ impl Timeline {
                 let Some(key) = self.find(id) else { return };
                 let failed = phase == "error";
                 let detail = event.data.filter(|_| failed).map(|data| summary(data.get(), DETAIL).into());
-                self.close(key, if failed { BarState::Failed } else { BarState::Done }, detail, told);
+                self.close(key, if failed { BarState::Failed } else { BarState::Done }, detail, stamp);
             }
             _ => {
                 let key = self.find(id);
-                self.touch(key, told);
+                self.touch(key, stamp);
             }
         }
     }
 
-    /// Returns the node that something comes from: the last segment of its checkpoint namespace.
-    pub(super) fn origin(&mut self, origin: &MessageOrigin<'_>, ns: &Namespace, told: Told) -> Option<u64> {
+    /// Returns the node that sent a message or a callback: the last segment of the checkpoint namespace.
+    pub(super) fn node_of(&mut self, origin: &MessageOrigin<'_>, ns: &Namespace, stamp: EventStamp) -> Option<u64> {
         let step = origin.langgraph_step.0;
         if let Some(path) = origin.langgraph_checkpoint_ns.some() {
             if let Some(key) = path.rsplit_once(':').and_then(|(_, id)| self.find(id)) {
-                self.in_step(key, step);
+                self.set_step(key, step);
                 return Some(key);
             }
             let segments: Vec<Arc<str>> = path.split('|').map(|segment| self.names.get(segment)).collect();
             let (last, graph) = segments.split_last()?;
-            let parent = self.graph(graph, told);
+            let parent = self.graph(graph, stamp);
             return match last.split_once(':') {
-                Some((name, id)) => Some(self.open_node(parent, name, Some(id), graph, step, told)),
-                None => self.graph(&segments, told),
+                Some((name, id)) => Some(self.open_node(parent, name, Some(id), graph, step, stamp)),
+                None => self.graph(&segments, stamp),
             };
         }
-        let parent = self.graph(ns, told);
+        let parent = self.graph(ns, stamp);
         let Some(node) = origin.langgraph_node.some() else { return parent };
-        // Without a task id the node's name and its graph have to do.
-        let runs = |key: &&u64| {
+        // Without a task id, find the node by its name and its graph.
+        let is_running = |key: &&u64| {
             self.bar(**key).is_some_and(|b| b.kind == BarKind::Node && b.ended.is_none() && &*b.name == node)
         };
-        match self.siblings(parent).iter().rev().take(NEAR).find(runs).copied() {
+        match self.siblings(parent).iter().rev().take(NEAR).find(is_running).copied() {
             Some(key) => Some(key),
-            None => Some(self.open_node(parent, node, None, ns, step, told)),
+            None => Some(self.open_node(parent, node, None, ns, step, stamp)),
         }
     }
 
-    fn updates(&mut self, payload: &Payload<'_>, told: Told) {
-        let asked = payload.named_interrupts().is_some();
-        if self.is_exact() && !asked {
+    fn apply_updates(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
+        let is_interrupted = payload.named_interrupts().is_some();
+        if self.is_exact() && !is_interrupted {
             return;
         }
         for Write { node, .. } in payload.writes() {
             if node == "__interrupt__" {
-                self.asks();
+                self.mark_interrupted();
             } else if !self.is_exact() {
-                let parent = self.graph(&payload.ns, told);
-                self.wrote(parent, node, &payload.ns, told);
+                let parent = self.graph(&payload.ns, stamp);
+                self.close_written(parent, node, &payload.ns, stamp);
             }
         }
     }
 
-    /// A state is written where a step is over.
-    fn state(&mut self, payload: &Payload<'_>, told: Told) {
+    /// Applies a state, which is written at the end of a step.
+    fn apply_state(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
         if !self.is_open() {
             return;
         }
-        let parent = self.graph(&payload.ns, told);
-        self.step_over(parent, None, told);
+        let parent = self.graph(&payload.ns, stamp);
+        self.end_step(parent, None, stamp);
         if payload.is_root() && payload.named_interrupts().is_some() {
-            self.asks();
+            self.mark_interrupted();
         }
     }
 
-    fn checkpoint(&mut self, payload: &Payload<'_>, told: Told) {
+    /// Applies a checkpoint: the end of a step, and the next nodes.
+    fn apply_checkpoint(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
         let (Some(checkpoint), ns) = (payload.checkpoint(), &payload.ns) else { return };
         if !self.is_open() {
             return;
         }
         let step = checkpoint.step();
-        let parent = self.graph(ns, told);
-        self.step_over(parent, step, told);
+        let parent = self.graph(ns, stamp);
+        self.end_step(parent, step, stamp);
         if self.is_exact() {
             return;
         }
@@ -281,12 +283,12 @@ impl Timeline {
         }
         for (name, id) in next.iter().filter(|(name, _)| name != "__start__") {
             if id.as_deref().is_none_or(|id| self.find(id).is_none()) {
-                self.open_node(parent, name, id.as_deref(), ns, step.map(|step| step.saturating_add(1)), told);
+                self.open_node(parent, name, id.as_deref(), ns, step.map(|step| step.saturating_add(1)), stamp);
             }
         }
     }
 
-    fn phase(&mut self, payload: &Payload<'_>, told: Told) {
+    fn apply_lifecycle(&mut self, payload: &Payload<'_>, stamp: EventStamp) {
         let Some(phase) = payload.phase() else { return };
         let state = match phase.event.as_str() {
             "completed" => BarState::Done,
@@ -300,29 +302,31 @@ impl Timeline {
             match state {
                 BarState::Running if self.is_open() => {}
                 BarState::Running => {
-                    self.ensure(told);
-                    if let Some(attempt) = self.newest() {
-                        attempt.known.start = told.known;
+                    self.ensure_attempt(stamp);
+                    if let Some(attempt) = self.newest_attempt() {
+                        attempt.known.start = stamp.known;
                     }
                 }
-                state => self.end(state, detail, Some((told.time, told.known))),
+                state => self.end_attempt(state, detail, Some((stamp.time, stamp.known))),
             }
             return;
         }
-        let Some(key) = self.graph(&payload.ns, Told { source: BarSource::Updates, ..told }) else { return };
+        let Some(key) = self.graph(&payload.ns, EventStamp { source: BarSource::Updates, ..stamp }) else { return };
         match state {
-            BarState::Running => self.began(key, None, told),
-            state => self.close(key, state, detail.map(Into::into), told),
+            BarState::Running => self.set_start(key, None, stamp),
+            state => self.close(key, state, detail.map(Into::into), stamp),
         }
     }
 }
 
+/// Returns a summary of the first question.
 fn question(interrupts: &RawValue) -> Option<Box<str>> {
     let first = Items::of(interrupts).into_iter().next()?;
     let interrupt = Interrupt::read(first)?;
     interrupt.value.map(|value| summary(value.get(), DETAIL).into())
 }
 
+/// Shortens a text to the maximum length of a detail.
 pub(super) fn short(text: &str) -> String {
     match text.char_indices().nth(DETAIL) {
         Some((end, _)) => format!("{}…", &text[..end]),

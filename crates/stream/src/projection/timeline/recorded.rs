@@ -1,7 +1,7 @@
 //! Applies the server's records to the timeline: real times of runs, and the steps of runs that the stream did not
 //! contain.
 
-use super::fold::{DETAIL, Timed, Told};
+use super::fold::{EventStamp, EventTime, MAX_DETAIL};
 use super::{Attempt, Bar, BarKind, BarSource, BarState, Clock, Timeline};
 use crate::projection::status::{Checkpoint, RunEntry, RunOutcome};
 use crate::{Namespace, Seq};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 impl Attempt {
     /// Applies the server's record of a run to its first or a later attempt.
-    pub(super) fn take_record(&mut self, run: &RunEntry, is_first: bool) {
+    pub(super) fn apply_record(&mut self, run: &RunEntry, is_first: bool) {
         if let Some(began) = run.began.filter(|_| is_first && !self.known.start) {
             (self.started, self.known.start, self.recorded.start) = (began, true, true);
         }
@@ -37,52 +37,56 @@ impl Attempt {
 }
 
 impl Timeline {
-    /// A run of which the stream showed nothing: only the server's record and the history tell of it.
+    /// Adds a run that the stream didn't contain, from its record and the history.
     pub(super) fn begin_recorded<'a>(&mut self, run: &RunEntry, checkpoints: impl Iterator<Item = &'a Checkpoint>) {
         let Some(began) = run.began else { return };
         let seq = run.end_seq.or(run.first_seq).unwrap_or_default();
-        let timed = Timed { at: began, known: true, server: Some(None) };
-        self.begin(run.run_id.clone(), 1, seq, timed);
-        self.steps_of(run, seq, checkpoints);
+        let timed = EventTime { at: began, known: true, server: Some(None) };
+        self.begin_attempt(run.run_id.clone(), 1, seq, timed);
+        self.add_recorded_steps(run, seq, checkpoints);
         if let Some(attempt) = self.attempts.back_mut() {
             attempt.is_recorded = true;
-            attempt.take_record(run, true);
+            attempt.apply_record(run, true);
         }
     }
 
-    /// The steps of a run by its checkpoints: each names the nodes that run next, until the time of the one after it.
-    fn steps_of<'a>(&mut self, run: &RunEntry, seq: Seq, checkpoints: impl Iterator<Item = &'a Checkpoint>) {
+    /// Adds the steps of a run from its checkpoints. Each checkpoint names the nodes that run until the next
+    /// checkpoint.
+    fn add_recorded_steps<'a>(&mut self, run: &RunEntry, seq: Seq, checkpoints: impl Iterator<Item = &'a Checkpoint>) {
         let mut checkpoints = checkpoints.map(|checkpoint| &checkpoint.facts).peekable();
         while let Some(facts) = checkpoints.next() {
             let Some(began) = facts.created_at else { continue };
             let next = checkpoints.peek();
             let ended = next.map_or(run.ended, |next| next.created_at);
             for task in facts.tasks.iter().filter(|task| !task.node.starts_with("__")) {
-                let told = Told { seq, time: began, known: true, source: BarSource::Checkpoints };
+                let stamp = EventStamp { seq, time: began, known: true, source: BarSource::Checkpoints };
                 let id = Some(task.id.as_str()).filter(|id| !id.is_empty());
                 let step = facts.step.map(|step| step.saturating_add(1));
-                let key = self.add_node(None, &task.node, id, Namespace::default(), step, told, false);
-                // Of nodes that ran together the checkpoint after them tells when the slowest was done.
+                let key = self.add_node(None, &task.node, id, Namespace::default(), step, stamp, false);
+                // For parallel nodes, the next checkpoint only shows when the slowest of them was done.
                 let is_alone = facts.tasks.len() == 1;
                 if let Some(bar) = self.bar_mut(key) {
                     bar.estimated = !is_alone;
                 }
                 let (state, detail) = match (&task.error, next) {
-                    (Some(error), _) if task.is_failed() => (BarState::Failed, Some(text::head(error, DETAIL).into())),
+                    (Some(error), _) if task.is_failed() => {
+                        (BarState::Failed, Some(text::head(error, MAX_DETAIL).into()))
+                    }
                     (Some(_), _) => (BarState::Abandoned, None),
                     (None, None) if !task.questions.is_empty() => (BarState::Interrupted, None),
                     (None, None) if !task.has_result => (BarState::Abandoned, None),
                     _ => (BarState::Done, None),
                 };
                 if let Some(ended) = ended.filter(|_| run.outcome.is_over() || next.is_some()) {
-                    self.close(key, state, detail, Told { time: ended, ..told });
+                    self.close(key, state, detail, EventStamp { time: ended, ..stamp });
                 }
             }
         }
     }
 
-    /// Times the steps of an attempt that was replayed without times: a checkpoint is written where a step ends and the next
-    /// one begins. Only the graph's own steps have checkpoints in the thread's history, so what ran inside a node gets no time.
+    /// Sets the times of an attempt's steps that were replayed without times. A checkpoint is written when one step
+    /// ends and the next one begins. Only steps of the root graph have checkpoints in the thread's history, so bars
+    /// inside of nodes get no times.
     pub(super) fn fill_times<'a>(
         &mut self,
         attempt: usize,
@@ -92,25 +96,25 @@ impl Timeline {
         let checkpoints: Vec<&StateFacts> = checkpoints.map(|checkpoint| &checkpoint.facts).collect();
         let written: HashMap<i64, Timestamp> =
             checkpoints.iter().filter_map(|facts| Some((facts.step?, facts.created_at?))).collect();
-        let steps = self.steps_by(attempt, &checkpoints);
+        let steps = self.find_steps(attempt, &checkpoints);
         for (key, step) in &steps {
             let Some(bar) = self.bar_mut(*key) else { continue };
             bar.step = Some(*step);
-            let ahead = step.saturating_sub(bar.wave);
-            // The attempt need not be the newest.
+            let ahead = step.saturating_sub(bar.local_step);
+            // This attempt may not be the newest, so use its own scope.
             if let Some(attempt) = self.attempts.get_mut(attempt) {
                 attempt.scope.offset.get_or_insert(ahead);
             }
         }
         let last = steps.iter().map(|(_, step)| *step).max();
-        // A step that failed or asks has no checkpoint after it: it ended with its run.
-        let ends_of = |step: i64| {
+        // A failed or interrupted step has no checkpoint after it: it ended with its run.
+        let end_of = |step: i64| {
             let at_end = run.ended.filter(|_| Some(step) == last && run.outcome.is_over());
             written.get(&step).copied().or(at_end)
         };
         let bars = |timeline: &Timeline| -> Vec<(u64, i64)> {
-            let lacks_time = |bar: &Bar| !bar.known.is_both() || bar.recorded.start || bar.recorded.end;
-            steps.iter().filter(|(key, _)| timeline.bar(*key).is_some_and(lacks_time)).copied().collect()
+            let needs_time = |bar: &Bar| !bar.known.is_both() || bar.recorded.start || bar.recorded.end;
+            steps.iter().filter(|(key, _)| timeline.bar(*key).is_some_and(needs_time)).copied().collect()
         };
         if bars(self)
             .iter()
@@ -126,13 +130,13 @@ impl Timeline {
             if let Some(began) = written.get(&step.saturating_sub(1)).filter(|_| !bar.known.start || bar.recorded.start)
             {
                 (bar.started, bar.known.start, bar.recorded.start) = (*began, true, true);
-                // Between two steps nothing is missing; the run's own start may be earlier than its first step.
-                bar.after = before.filter(|_| bar.wave == 1);
+                // There are no gaps between steps, only between the start of the run and its first step.
+                bar.after = before.filter(|_| bar.local_step == 1);
             }
             let is_open_end = bar.ended.is_some() && (!bar.known.end || bar.recorded.end);
-            if let Some(ended) = ends_of(step).filter(|_| is_open_end) {
+            if let Some(ended) = end_of(step).filter(|_| is_open_end) {
                 (bar.ended, bar.known.end, bar.recorded.end) = (Some(ended), true, true);
-                // Of nodes that ran together the checkpoint after them tells when the slowest was done.
+                // For parallel nodes, the next checkpoint only shows when the slowest of them was done.
                 bar.estimated |= !is_alone;
             }
             if let Some(ended) = bar.ended {
@@ -144,8 +148,9 @@ impl Timeline {
         }
     }
 
-    /// Returns the nodes of an attempt's own graph with the server's numbers of their steps, where these can be found out.
-    fn steps_by(&self, attempt: usize, checkpoints: &[&StateFacts]) -> Vec<(u64, i64)> {
+    /// Returns the nodes of an attempt's root graph with their steps by the server's numbering, as far as these can be
+    /// determined.
+    fn find_steps(&self, attempt: usize, checkpoints: &[&StateFacts]) -> Vec<(u64, i64)> {
         let Some(attempt) = self.attempts.get(attempt) else { return Vec::new() };
         let nodes = || attempt.children.iter().filter_map(|key| Some((*key, self.bar(*key)?)));
         let nodes = || nodes().filter(|(_, bar)| bar.kind == BarKind::Node);
@@ -155,34 +160,35 @@ impl Timeline {
             .flat_map(|(step, tasks)| tasks.iter().map(move |task| (task.id.as_str(), step.saturating_add(1))))
             .filter(|(id, _)| !id.is_empty())
             .collect();
-        let told = |bar: &Bar| bar.id.as_deref().and_then(|id| by_id.get(id).copied()).or(bar.step);
-        // How far the server's step numbers are ahead of our count, by any node whose step is known. A JavaScript history has
-        // no tasks of a graph after which another graph ran; there a graph's input has the number before its first step.
-        let by_node = || nodes().find_map(|(_, bar)| Some(told(bar)?.saturating_sub(bar.wave)));
+        let known_step = |bar: &Bar| bar.id.as_deref().and_then(|id| by_id.get(id).copied()).or(bar.step);
+        // The server's step numbers are ahead of ours by an offset, known from any node with a known step. A JavaScript
+        // history has no tasks of a graph after which another graph ran. There the checkpoint of the graph's input has
+        // the number before its first step.
+        let by_node = || nodes().find_map(|(_, bar)| Some(known_step(bar)?.saturating_sub(bar.local_step)));
         let by_input = || {
             let first = checkpoints.first().filter(|_| attempt.exact && !attempt.is_joined)?;
             first.step.filter(|_| first.source == "input").map(|step| step.saturating_add(1))
         };
         let offset = attempt.scope.offset.or_else(by_node).or_else(by_input);
-        let step = |bar: &Bar| told(bar).or_else(|| Some(bar.wave.saturating_add(offset?)));
+        let step = |bar: &Bar| known_step(bar).or_else(|| Some(bar.local_step.saturating_add(offset?)));
         let found: Vec<(u64, i64)> = nodes().filter_map(|(key, bar)| Some((key, step(bar)?))).collect();
         if !found.is_empty() || attempt.is_joined {
             return found;
         }
-        // Updates tell no ids and no steps: the names of the nodes, in their order, have to do.
+        // Updates contain neither ids nor steps, so match the nodes by name and order.
         let tasks = checkpoints.iter().filter_map(|facts| Some((facts.step?.saturating_add(1), &facts.tasks)));
         let tasks = tasks.flat_map(|(step, tasks)| tasks.iter().map(move |task| (&*task.node, step)));
         let mut tasks: Vec<(&str, i64)> = tasks.filter(|(node, _)| !node.starts_with("__")).collect();
         let named = nodes().filter_map(|(key, bar)| {
-            let place = tasks.iter().position(|(node, _)| *node == &*bar.name)?;
-            Some((key, tasks.remove(place).1))
+            let index = tasks.iter().position(|(node, _)| *node == &*bar.name)?;
+            Some((key, tasks.remove(index).1))
         });
         let named: Vec<(u64, i64)> = named.collect();
         if tasks.is_empty() && named.len() == nodes().count() { named } else { Vec::new() }
     }
 
-    /// Moves what is timed by arrival to the server's clock, where some step's end is known by both. Without any time of
-    /// arrival there is nothing to move.
+    /// Shifts arrival times to the server's clock if the end of a step is known by both clocks. Without arrival times
+    /// there is nothing to shift.
     fn align_clock(&mut self, attempt: usize, steps: &[(u64, i64)], written: &HashMap<i64, Timestamp>) {
         let Some(known) = self.attempts.get_mut(attempt).filter(|attempt| attempt.clock == Clock::Arrival) else {
             return;
@@ -195,9 +201,9 @@ impl Timeline {
             let bar = self.bar(*key).filter(|bar| bar.known.end && !bar.recorded.end && bar.state == BarState::Done)?;
             Some(written.get(step)?.duration_since(bar.ended?))
         };
-        // Events arrive late, never early: the largest difference is the nearest.
+        // Events arrive late, never early, so the largest difference is the most accurate.
         if let Some(skew) = steps.iter().filter_map(arrived).max() {
-            self.move_to_server(attempt, skew);
+            self.shift_to_server_clock(attempt, skew);
         }
     }
 }

@@ -1,24 +1,24 @@
-//! Bars from events that were made up: attempts, several modes at once, gaps, and a great many of them.
+//! Tests of the timeline, with scripted events.
 
 use super::*;
 use crate::projection::Projections;
-use crate::protocol::PairMetadata;
+use crate::protocol::{PairMetadata, Payload};
 use crate::{Data, End, Event, EventNames, Loaded, Seq, SnapshotPart, ThreadSnapshot};
 use serde_json::{Value, json};
 
-/// A timeline that is fed by hand, one event a time.
+/// A timeline and the events applied to it.
 #[derive(Default)]
-struct Feed {
+struct Script {
     timeline: Timeline,
     seq: Seq,
 }
 
-impl Feed {
+impl Script {
     fn at(ms: i64) -> Timestamp {
         Timestamp::from_millisecond(1_800_000_000_000 + ms).unwrap()
     }
 
-    fn tell(&mut self, ms: i64, name: &str, data: &str) -> Seq {
+    fn event(&mut self, ms: i64, name: &str, data: &str) -> Seq {
         self.seq = self.seq.next();
         let (name, ns) = EventNames::default().split(name);
         let data = Data::Json(data.into());
@@ -29,16 +29,16 @@ impl Feed {
 
     fn start(&mut self, ms: i64, id: &str, node: &str) -> Seq {
         let data = json!({"id": id, "name": node, "input": {}, "triggers": []});
-        self.tell(ms, "tasks", &data.to_string())
+        self.event(ms, "tasks", &data.to_string())
     }
 
     fn done(&mut self, ms: i64, id: &str, node: &str) -> Seq {
         let data = json!({"id": id, "name": node, "error": null, "result": {}, "interrupts": []});
-        self.tell(ms, "tasks", &data.to_string())
+        self.event(ms, "tasks", &data.to_string())
     }
 
     fn run(&mut self, ms: i64, id: &str, attempt: u64) -> Seq {
-        self.tell(ms, "metadata", &json!({"run_id": id, "attempt": attempt}).to_string())
+        self.event(ms, "metadata", &json!({"run_id": id, "attempt": attempt}).to_string())
     }
 
     fn bars(&self) -> Vec<(&str, i64, Option<i64>, BarState)> {
@@ -51,126 +51,126 @@ impl Feed {
 use BarState::{Abandoned, Done, Failed, Running};
 
 #[test]
-fn an_attempt_that_failed_leaves_its_bars_and_its_time() {
-    let mut feed = Feed::default();
-    feed.run(0, "r", 1);
-    feed.start(100, "a", "plan");
-    feed.done(200, "a", "plan");
-    feed.start(300, "b", "search");
-    feed.run(3400, "r", 2);
-    feed.run(3410, "r", 2);
-    feed.start(3500, "a", "plan");
-    let attempts: Vec<_> = feed.timeline.attempts().map(|(_, a)| (a.number, a.state, a.lost.as_millis())).collect();
+fn failed_attempts_keep_their_bars_and_count_as_lost_time() {
+    let mut script = Script::default();
+    script.run(0, "r", 1);
+    script.start(100, "a", "plan");
+    script.done(200, "a", "plan");
+    script.start(300, "b", "search");
+    script.run(3400, "r", 2);
+    script.run(3410, "r", 2);
+    script.start(3500, "a", "plan");
+    let attempts: Vec<_> = script.timeline.attempts().map(|(_, a)| (a.number, a.state, a.lost.as_millis())).collect();
     assert_eq!(attempts, [(1, Abandoned, 0), (2, Running, 3400)]);
     let expected =
         [("plan", 100, Some(200), Done), ("search", 300, Some(3400), Abandoned), ("plan", 3500, None, Running)];
-    assert_eq!(feed.bars(), expected);
-    feed.run(9000, "other", 1);
-    let lost: Vec<_> = feed.timeline.attempts().map(|(_, a)| a.lost.as_millis()).collect();
+    assert_eq!(script.bars(), expected);
+    script.run(9000, "other", 1);
+    let lost: Vec<_> = script.timeline.attempts().map(|(_, a)| a.lost.as_millis()).collect();
     assert_eq!(lost, [0, 3400, 0]);
 }
 
 #[test]
-fn the_end_of_a_run() {
-    let mut feed = Feed::default();
-    feed.run(0, "r", 1);
-    feed.start(10, "a", "ask");
-    let asked = json!({"id": "a", "name": "ask", "result": {}, "interrupts": [{"id": "i", "value": "Sure?"}]});
-    feed.tell(20, "tasks", &asked.to_string());
-    feed.tell(30, "metadata", r#"{"status":"run_done","run_id":"r"}"#);
-    feed.run(40, "s", 1);
-    feed.tell(50, "updates", r#"{"fine":null}"#);
-    feed.tell(60, "error", r#"{"error":"ValueError","message":"boom"}"#);
-    feed.tell(70, "metadata", r#"{"status":"run_done","run_id":"s"}"#);
-    feed.run(80, "t", 1);
-    feed.start(90, "b", "slow");
-    let end = End { at: Feed::at(500), outcome: Outcome::Cancelled, ..End::default() };
-    feed.timeline.apply_item(&Item::Record(Record::End(end)));
-    let attempts: Vec<_> = feed.timeline.attempts().map(|(_, a)| (a.state, a.detail.as_deref())).collect();
+fn runs_end_with_their_outcome() {
+    let mut script = Script::default();
+    script.run(0, "r", 1);
+    script.start(10, "a", "ask");
+    let interrupted = json!({"id": "a", "name": "ask", "result": {}, "interrupts": [{"id": "i", "value": "Sure?"}]});
+    script.event(20, "tasks", &interrupted.to_string());
+    script.event(30, "metadata", r#"{"status":"run_done","run_id":"r"}"#);
+    script.run(40, "s", 1);
+    script.event(50, "updates", r#"{"fine":null}"#);
+    script.event(60, "error", r#"{"error":"ValueError","message":"boom"}"#);
+    script.event(70, "metadata", r#"{"status":"run_done","run_id":"s"}"#);
+    script.run(80, "t", 1);
+    script.start(90, "b", "slow");
+    let end = End { at: Script::at(500), outcome: Outcome::Cancelled, ..End::default() };
+    script.timeline.apply_item(&Item::Record(Record::End(end)));
+    let attempts: Vec<_> = script.timeline.attempts().map(|(_, a)| (a.state, a.detail.as_deref())).collect();
     let expected = [
         (BarState::Interrupted, None),
         (Failed, Some("ValueError: boom")),
         (Abandoned, Some(Outcome::Cancelled.as_str())),
     ];
     assert_eq!(attempts, expected);
-    assert_eq!(feed.timeline.bars()[0].detail.as_deref(), Some("Sure?"));
-    assert_eq!(feed.bars()[2], ("slow", 90, Some(500), Abandoned));
+    assert_eq!(script.timeline.bars()[0].detail.as_deref(), Some("Sure?"));
+    assert_eq!(script.bars()[2], ("slow", 90, Some(500), Abandoned));
 }
 
 #[test]
-fn many_modes_tell_of_one_bar() {
-    let mut feed = Feed::default();
-    feed.run(0, "r", 1);
+fn modes_are_merged_into_one_bar() {
+    let mut script = Script::default();
+    script.run(0, "r", 1);
     let meta = json!({"langgraph_node": "chat", "langgraph_step": 4, "langgraph_checkpoint_ns": "chat:T"});
     let piece = |text: &str| json!([{"id": "run-m", "type": "AIMessageChunk", "content": text}, meta]).to_string();
-    feed.start(100, "T", "chat");
-    feed.tell(110, "messages|chat:T", &piece("a"));
+    script.start(100, "T", "chat");
+    script.event(110, "messages|chat:T", &piece("a"));
     let model = json!({"event": "on_chat_model_start", "run_id": "m", "name": "gpt", "metadata": meta});
-    feed.tell(120, "events", &model.to_string());
-    feed.tell(150, "messages|chat:T", &piece("b"));
-    feed.tell(160, "updates", r#"{"chat":{}}"#);
-    feed.done(170, "T", "chat");
-    assert_eq!(feed.bars(), [("chat", 100, Some(170), Done), ("model", 120, Some(150), Done)]);
-    let step = |key| feed.timeline.step(feed.timeline.bar(key).unwrap());
+    script.event(120, "events", &model.to_string());
+    script.event(150, "messages|chat:T", &piece("b"));
+    script.event(160, "updates", r#"{"chat":{}}"#);
+    script.done(170, "T", "chat");
+    assert_eq!(script.bars(), [("chat", 100, Some(170), Done), ("model", 120, Some(150), Done)]);
+    let step = |key| script.timeline.step(script.timeline.bar(key).unwrap());
     assert_eq!((step(0), step(1)), (Some(4), None));
-    // Joined in the middle of a task: the update and the result tell of the same one.
-    let mut feed = Feed::default();
-    feed.tell(10, "updates", r#"{"chat":{}}"#);
-    feed.done(20, "T", "chat");
-    feed.start(30, "U", "chat");
-    assert_eq!(feed.bars(), [("chat", 10, Some(20), Done), ("chat", 30, None, Running)]);
+    // Joined in the middle of a task: the update and the result belong to the same task.
+    let mut script = Script::default();
+    script.event(10, "updates", r#"{"chat":{}}"#);
+    script.done(20, "T", "chat");
+    script.start(30, "U", "chat");
+    assert_eq!(script.bars(), [("chat", 10, Some(20), Done), ("chat", 30, None, Running)]);
 }
 
 #[test]
-fn debug_brings_the_clock_of_the_server() {
-    let mut feed = Feed::default();
-    feed.run(0, "r", 1);
-    feed.start(100, "a", "plan");
+fn debug_events_switch_to_the_server_clock() {
+    let mut script = Script::default();
+    script.run(0, "r", 1);
+    script.start(100, "a", "plan");
     let debug = |ms: i64, kind: &str, payload: serde_json::Value| {
-        json!({"step": 7, "timestamp": Feed::at(ms).to_string(), "type": kind, "payload": payload}).to_string()
+        json!({"step": 7, "timestamp": Script::at(ms).to_string(), "type": kind, "payload": payload}).to_string()
     };
-    feed.tell(110, "debug", &debug(60_100, "task", json!({"id": "a", "name": "plan", "triggers": []})));
-    feed.done(400, "a", "plan");
-    feed.tell(410, "debug", &debug(60_350, "task_result", json!({"id": "a", "name": "plan", "result": {}})));
-    assert_eq!(feed.bars(), [("plan", 60_100, Some(60_350), Done)]);
-    let attempt = feed.timeline.attempt(0).unwrap();
-    assert_eq!((attempt.clock, attempt.started), (Clock::Server, Feed::at(59_990)));
-    assert_eq!(attempt.until(Feed::at(1000)), Feed::at(60_940));
+    script.event(110, "debug", &debug(60_100, "task", json!({"id": "a", "name": "plan", "triggers": []})));
+    script.done(400, "a", "plan");
+    script.event(410, "debug", &debug(60_350, "task_result", json!({"id": "a", "name": "plan", "result": {}})));
+    assert_eq!(script.bars(), [("plan", 60_100, Some(60_350), Done)]);
+    let attempt = script.timeline.attempt(0).unwrap();
+    assert_eq!((attempt.clock, attempt.started), (Clock::Server, Script::at(59_990)));
+    assert_eq!(attempt.until(Script::at(1000)), Script::at(60_940));
 }
 
 #[test]
-fn gaps_lie_between_the_steps_of_a_graph() {
-    let mut feed = Feed::default();
-    feed.run(0, "r", 1);
+fn gaps_between_steps_are_measured() {
+    let mut script = Script::default();
+    script.run(0, "r", 1);
     for (id, node, from) in [("a", "left", 250), ("b", "right", 260)] {
-        feed.start(from, id, node);
+        script.start(from, id, node);
     }
-    feed.done(300, "a", "left");
-    feed.done(400, "b", "right");
-    feed.start(1600, "c", "join");
-    let gaps: Vec<_> = feed.timeline.bars().iter().map(|bar| (bar.gap().as_millis(), bar.leads)).collect();
+    script.done(300, "a", "left");
+    script.done(400, "b", "right");
+    script.start(1600, "c", "join");
+    let gaps: Vec<_> = script.timeline.bars().iter().map(|bar| (bar.gap().as_millis(), bar.leads)).collect();
     assert_eq!(gaps, [(250, true), (260, false), (1200, true)]);
 }
 
 #[test]
-fn tools_stand_under_the_node_that_ran_them() {
-    let mut feed = Feed::default();
+fn tools_are_children_of_the_node_that_ran_them() {
+    let mut script = Script::default();
     let meta =
         |node: &str, task: &str| json!({"langgraph_node": node, "langgraph_checkpoint_ns": format!("{node}:{task}")});
     let calls = json!([{"id": "c1", "name": "search", "args": {}}, {"id": "c2", "name": "fetch", "args": {}}]);
-    let asks = json!([{"id": "run-1", "type": "ai", "tool_calls": calls}, meta("chat", "A")]);
-    feed.tell(100, "messages", &asks.to_string());
+    let request = json!([{"id": "run-1", "type": "ai", "tool_calls": calls}, meta("chat", "A")]);
+    script.event(100, "messages", &request.to_string());
     let tool = json!({"event": "on_tool_start", "run_id": "x", "name": "fetch", "metadata": meta("tools", "B")});
-    feed.tell(150, "events", &tool.to_string());
+    script.event(150, "events", &tool.to_string());
     let result = |id: &str, status: &str| {
         json!([{"type": "tool", "tool_call_id": id, "status": status}, meta("tools", "B")]).to_string()
     };
-    feed.tell(200, "messages", &result("c1", "error"));
-    feed.tell(300, "messages", &result("c2", "success"));
-    feed.tell(400, "messages", &result("never asked for", "success"));
-    feed.tell(500, "messages", &result("c2", "success"));
-    // Each is in the node that ran it, and only a callback tells when one began.
-    let timeline = &feed.timeline;
+    script.event(200, "messages", &result("c1", "error"));
+    script.event(300, "messages", &result("c2", "success"));
+    script.event(400, "messages", &result("never requested", "success"));
+    script.event(500, "messages", &result("c2", "success"));
+    // Each tool is in the node that ran it, and only a callback has its start time.
+    let timeline = &script.timeline;
     let in_node = |bar: &Bar| timeline.bar(bar.parent.unwrap()).unwrap().name.to_string();
     let tools = timeline.bars().iter().filter(|bar| bar.kind == BarKind::Tool);
     let tools: Vec<_> = tools.map(|bar| (&*bar.name, in_node(bar), bar.state, bar.took())).collect();
@@ -178,50 +178,50 @@ fn tools_stand_under_the_node_that_ran_them() {
     let expected = [("fetch", Done, ran(150)), ("search", Failed, None), ("tool", Done, None)];
     let expected = expected.map(|(name, state, took)| (name, "tools".to_string(), state, took));
     assert_eq!(tools, expected);
-    // A call that is only asked for is no bar; its id may come again in a later message.
-    let asks = json!([{"id": "run-2", "type": "ai", "tool_calls": [{"id": "c1", "name": "search", "args": {}}]}, meta("chat", "C")]);
-    feed.tell(600, "messages", &asks.to_string());
-    let count = |feed: &Feed| feed.timeline.bars().iter().filter(|bar| bar.kind == BarKind::Tool).count();
-    assert_eq!(count(&feed), 3);
-    feed.tell(700, "messages", &result("c1", "success"));
-    assert_eq!(count(&feed), 4);
+    // A call that is only requested has no bar. Its id may be used again in a later message.
+    let request = json!([{"id": "run-2", "type": "ai", "tool_calls": [{"id": "c1", "name": "search", "args": {}}]}, meta("chat", "C")]);
+    script.event(600, "messages", &request.to_string());
+    let count = |script: &Script| script.timeline.bars().iter().filter(|bar| bar.kind == BarKind::Tool).count();
+    assert_eq!(count(&script), 3);
+    script.event(700, "messages", &result("c1", "success"));
+    assert_eq!(count(&script), 4);
 }
 
 #[test]
-fn the_newer_protocols_tools() {
-    let mut feed = Feed::default();
-    let tell = |data: serde_json::Value| {
+fn tools_of_the_newer_protocol() {
+    let mut script = Script::default();
+    let tool = |data: serde_json::Value| {
         json!({"type": "event", "method": "tools", "params": {"namespace": ["agent:T"], "data": data}}).to_string()
     };
-    feed.tell(0, "tools", &tell(json!({"event": "tool-started", "tool_call_id": "c", "tool_name": "search"})));
-    feed.tell(10, "tools", &tell(json!({"event": "tool-output-delta", "tool_call_id": "c", "delta": "x"})));
-    feed.tell(20, "tools", &tell(json!({"event": "tool-error", "tool_call_id": "c", "message": "no network"})));
-    assert_eq!(feed.bars(), [("agent", 0, None, Running), ("search", 0, Some(20), Failed)]);
-    assert_eq!(feed.timeline.bars()[1].detail.as_deref(), Some("no network"));
+    script.event(0, "tools", &tool(json!({"event": "tool-started", "tool_call_id": "c", "tool_name": "search"})));
+    script.event(10, "tools", &tool(json!({"event": "tool-output-delta", "tool_call_id": "c", "delta": "x"})));
+    script.event(20, "tools", &tool(json!({"event": "tool-error", "tool_call_id": "c", "message": "no network"})));
+    assert_eq!(script.bars(), [("agent", 0, None, Running), ("search", 0, Some(20), Failed)]);
+    assert_eq!(script.timeline.bars()[1].detail.as_deref(), Some("no network"));
 }
 
 #[test]
-fn from_an_event_to_its_bar() {
-    let mut feed = Feed::default();
-    let run = feed.run(0, "r", 1);
-    let (a, b) = (feed.start(10, "a", "left"), feed.start(20, "b", "right"));
-    let between = feed.tell(25, "custom", "1");
-    let (ended, after) = (feed.done(30, "a", "left"), feed.tell(35, "custom", "2"));
-    let at = |seq| feed.timeline.at_seq(seq);
+fn bars_are_found_by_event() {
+    let mut script = Script::default();
+    let run = script.run(0, "r", 1);
+    let (a, b) = (script.start(10, "a", "left"), script.start(20, "b", "right"));
+    let between = script.event(25, "custom", "1");
+    let (ended, after) = (script.done(30, "a", "left"), script.event(35, "custom", "2"));
+    let at = |seq| script.timeline.at_seq(seq);
     assert_eq!((at(run), at(a), at(b), at(between)), (None, Some(0), Some(1), Some(1)));
     assert_eq!((at(ended), at(after)), (Some(0), Some(1)));
 }
 
 #[test]
 fn the_oldest_bars_are_evicted() {
-    let mut feed = Feed::default();
+    let mut script = Script::default();
     for n in 0..MAX_BARS + 10 {
         if n % 10_000 == 0 {
-            feed.run(0, &format!("r{n}"), 1);
+            script.run(0, &format!("r{n}"), 1);
         }
-        feed.tell(2, "updates|root:T", r#"{"node":1}"#);
+        script.event(2, "updates|root:T", r#"{"node":1}"#);
     }
-    let timeline = &feed.timeline;
+    let timeline = &script.timeline;
     assert!(timeline.bars().len() <= MAX_BARS && timeline.bars().evicted() > 0);
     let numbers: Vec<u64> = timeline.attempts().map(|(number, _)| number).collect();
     assert_eq!(numbers, [1, 2, 3, 4, 5]);
@@ -231,36 +231,36 @@ fn the_oldest_bars_are_evicted() {
 }
 
 #[test]
-fn odd_events_cost_only_themselves() {
-    let mut feed = Feed::default();
+fn malformed_payloads_are_ignored() {
+    let mut script = Script::default();
     let deep = format!("values{}", (0..10_000).map(|n| format!("|n{n}:t{n}")).collect::<String>());
     let nested = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
-    feed.run(0, "r", 1);
+    script.run(0, "r", 1);
     for name in ["metadata", "tasks", "debug", "events", "values", "checkpoints", "messages", "tools"] {
         for data in ["null", "\"a\"", "[]", "{}", "[{},{}]", r#"{"id":7,"name":null,"type":[]}"#, &nested] {
-            feed.tell(1, name, data);
+            script.event(1, name, data);
         }
     }
-    assert!(feed.bars().is_empty(), "{:?}", feed.bars());
-    feed.tell(2, &deep, "{}");
-    assert_eq!(feed.bars().len(), 64);
-    feed.tell(3, "updates", r#"{"n0":1}"#);
-    assert!(feed.bars().iter().all(|bar| bar.3 == Done));
+    assert!(script.bars().is_empty(), "{:?}", script.bars());
+    script.event(2, &deep, "{}");
+    assert_eq!(script.bars().len(), 64);
+    script.event(3, "updates", r#"{"n0":1}"#);
+    assert!(script.bars().iter().all(|bar| bar.3 == Done));
 }
 
 #[test]
-fn a_graph_that_says_that_it_runs_begins_an_attempt() {
-    let mut feed = Feed::default();
-    feed.tell(100, "lifecycle", r#"{"event":"running"}"#);
-    feed.tell(200, "updates", r#"{"fine":null}"#);
-    feed.tell(300, "lifecycle", r#"{"event":"completed"}"#);
-    let attempt = feed.timeline.attempt(0).unwrap();
+fn the_lifecycle_of_the_root_graph_begins_an_attempt() {
+    let mut script = Script::default();
+    script.event(100, "lifecycle", r#"{"event":"running"}"#);
+    script.event(200, "updates", r#"{"fine":null}"#);
+    script.event(300, "lifecycle", r#"{"event":"completed"}"#);
+    let attempt = script.timeline.attempt(0).unwrap();
     assert_eq!((attempt.state, attempt.took()), (Done, Some(Duration::from_millis(200))));
-    // Joined in its middle it does not say when it began.
-    let mut feed = Feed::default();
-    feed.tell(200, "updates", r#"{"fine":null}"#);
-    feed.tell(300, "lifecycle", r#"{"event":"completed"}"#);
-    let attempt = feed.timeline.attempt(0).unwrap();
+    // Joined in the middle: the start is unknown.
+    let mut script = Script::default();
+    script.event(200, "updates", r#"{"fine":null}"#);
+    script.event(300, "lifecycle", r#"{"event":"completed"}"#);
+    let attempt = script.timeline.attempt(0).unwrap();
     assert!(attempt.took().is_none() && attempt.is_timed);
 }
 
@@ -270,21 +270,21 @@ type Row<'a> = (&'a str, Option<i64>, Option<i64>, Option<i64>);
 /// A log of events without server times, and of snapshots, in milliseconds.
 #[derive(Default)]
 struct Log {
-    told: Projections,
+    projections: Projections,
     seq: Seq,
 }
 
 impl Log {
     fn time(ms: i64) -> String {
-        Feed::at(ms).to_string()
+        Script::at(ms).to_string()
     }
 
     fn event(&mut self, ms: i64, replayed: bool, name: &str, data: Value) {
         self.seq = self.seq.next();
         let data = Data::Json(data.to_string().into());
-        let (seq, at) = (self.seq, Feed::at(ms));
+        let (seq, at) = (self.seq, Script::at(ms));
         let event = Event { seq, at, conn: 1, replayed, name: name.into(), ns: [].into(), id: None, data };
-        self.told.apply(&Item::Record(Record::Event(event)));
+        self.projections.apply(&Item::Record(Record::Event(event)));
     }
 
     fn task(&mut self, ms: i64, replayed: bool, id: &str, node: &str, is_done: bool) {
@@ -295,19 +295,19 @@ impl Log {
         self.event(ms, replayed, "tasks", data);
     }
 
-    /// A finished run `r`, from 1 s to 9 s, and its history, newest first.
+    /// Applies a snapshot with a finished run `r`, from 1 s to 9 s, and its history, newest first.
     fn snapshot(&mut self, history: Value) {
         self.seq = self.seq.next();
         let runs = json!([{"run_id": "r", "status": "success", "created_at": Self::time(1000), "updated_at": Self::time(9000)}]);
         let parts = [(SnapshotPart::Runs, runs), (SnapshotPart::History, history)];
         let parts = parts.into_iter().map(|(part, json)| (part, Loaded::Json(json.to_string().into()))).collect();
-        let event = ThreadSnapshot { at: Feed::at(0), parts }.into_event(self.seq);
-        self.told.apply(&Item::Record(Record::Event(event)));
+        let event = ThreadSnapshot { at: Script::at(0), parts }.into_event(self.seq);
+        self.projections.apply(&Item::Record(Record::Event(event)));
     }
 
     fn bars(&self) -> Vec<Row<'_>> {
         let ms = |at: Timestamp| at.as_millisecond() - 1_800_000_000_000;
-        let timeline = &self.told.timeline;
+        let timeline = &self.projections.timeline;
         let row = |bar: &'_ Bar| {
             let (start, end) = (Some(ms(bar.started)).filter(|_| bar.known.start), bar.ended.map(ms));
             (timeline.step(bar), start, end.filter(|_| bar.known.end))
@@ -316,7 +316,7 @@ impl Log {
     }
 
     fn attempt(&self) -> &Attempt {
-        self.told.timeline.attempts().next_back().unwrap().1
+        self.projections.timeline.attempts().next_back().unwrap().1
     }
 }
 
@@ -327,7 +327,7 @@ fn saved(step: i64, ms: i64, tasks: &[(&str, &str)]) -> Value {
 }
 
 #[test]
-fn checkpoints_time_the_steps_of_a_replay_without_times() {
+fn checkpoints_provide_the_times_of_a_replay_without_times() {
     let mut log = Log::default();
     log.event(20_000, true, "metadata", json!({"run_id": "r", "attempt": 1}));
     for (id, node) in [("a", "plan"), ("b", "write")] {
@@ -363,7 +363,7 @@ fn steps_are_found_without_tasks_in_the_history() {
     log.snapshot(history.clone());
     let expected = [("plan", Some(1), Some(3000), Some(6000)), ("write", Some(2), Some(6000), Some(8000))];
     assert_eq!(log.bars(), expected);
-    // A step that failed was not saved: it ended with its run.
+    // A failed step has no checkpoint: it ended with its run.
     let mut log = Log::default();
     log.event(20_000, true, "metadata", json!({"run_id": "r", "attempt": 1}));
     log.task(20_000, true, "a", "plan", false);
@@ -378,7 +378,7 @@ fn steps_are_found_without_tasks_in_the_history() {
     let expected = [("plan", Some(8), Some(3000), Some(6000)), ("write", Some(9), Some(6000), Some(9000))];
     assert_eq!(log.bars()[..2], expected);
     assert_eq!(log.bars()[2].1, Some(1), "the steps of another run are its own");
-    // Joined in the middle, the first step that is seen may be any.
+    // Joined in the middle: the number of the first step is unknown.
     let mut log = Log::default();
     log.task(20_000, true, "b", "write", false);
     log.event(20_000, true, "metadata", json!({"run_id": "r", "attempt": 1, "status": "run_done"}));
@@ -387,7 +387,7 @@ fn steps_are_found_without_tasks_in_the_history() {
 }
 
 #[test]
-fn steps_with_extreme_numbers_break_nothing() {
+fn extreme_step_numbers_do_not_panic() {
     for step in [i64::MIN, i64::MIN + 1, -1, i64::MAX - 1, i64::MAX] {
         let history =
             json!([saved(step, 8000, &[("b", "write")]), saved(step.saturating_sub(1), 6000, &[("a", "plan")])]);
@@ -409,7 +409,7 @@ fn steps_with_extreme_numbers_break_nothing() {
 }
 
 #[test]
-fn checkpoints_time_the_steps_of_updates_by_their_names() {
+fn checkpoints_are_matched_with_updates_by_node_name() {
     let mut log = Log::default();
     log.event(20_000, true, "metadata", json!({"run_id": "r", "attempt": 1}));
     log.event(20_000, true, "updates", json!({"plan": {}}));
@@ -420,7 +420,7 @@ fn checkpoints_time_the_steps_of_updates_by_their_names() {
 }
 
 #[test]
-fn a_run_that_is_joined_in_its_middle_has_one_clock() {
+fn a_run_joined_in_the_middle_has_one_clock() {
     let mut log = Log::default();
     log.event(20_000, true, "metadata", json!({"run_id": "r", "attempt": 1}));
     log.task(20_000, true, "a", "plan", false);
@@ -428,7 +428,7 @@ fn a_run_that_is_joined_in_its_middle_has_one_clock() {
     log.task(26_000, false, "b", "write", false);
     log.task(28_500, false, "b", "write", true);
     log.snapshot(json!([saved(2, 8000, &[]), saved(1, 6000, &[("b", "write")]), saved(0, 3000, &[("a", "plan")])]));
-    // The first end is known by both clocks: ours is 20 s ahead.
+    // The end of the first step is known by both clocks: ours is 20 s ahead.
     let expected = [("plan", Some(1), Some(3000), Some(6000)), ("write", Some(2), Some(6000), Some(8500))];
     assert_eq!(log.bars(), expected);
     assert_eq!(log.attempt().clock, Clock::Server);

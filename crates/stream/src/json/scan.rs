@@ -4,7 +4,7 @@
 use crate::protocol::unescape;
 use std::borrow::Cow;
 
-/// A JSON value, as a piece of text, perhaps cut off.
+/// The text of a JSON value, possibly truncated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Peek<'a> {
     text: &'a str,
@@ -12,13 +12,13 @@ pub struct Peek<'a> {
 }
 
 impl<'a> Peek<'a> {
-    /// Looks at no more than `max` bytes of a text.
+    /// Returns the value at the start of a text, limited to `max` bytes.
     pub fn head(text: &'a str, max: usize) -> Peek<'a> {
         let head = runtail_core::text::head(text, max);
         Peek { text: head.trim_matches(is_space), whole: head.len() == text.len() }
     }
 
-    /// Returns the same, of which more once was there.
+    /// Marks the value as truncated.
     pub fn cut(self) -> Peek<'a> {
         Peek { whole: false, ..self }
     }
@@ -28,7 +28,7 @@ impl<'a> Peek<'a> {
         self.text
     }
 
-    /// Returns whether all of it is here.
+    /// Returns whether the value is not truncated.
     pub fn is_whole(self) -> bool {
         self.whole
     }
@@ -48,18 +48,19 @@ impl<'a> Peek<'a> {
         self.text.starts_with('[')
     }
 
-    /// A text, unescaped, as far as it is here; nothing where this is something else.
+    /// Returns the decoded text of a string, as far as it is present; `None` for other values.
     pub fn string(self) -> Option<Cow<'a, str>> {
         let inner = self.text.strip_prefix('"')?;
         let inner = if self.whole { inner.strip_suffix('"').unwrap_or(inner) } else { inner };
         Some(if inner.contains('\\') { Cow::Owned(unescape(inner)) } else { Cow::Borrowed(inner) })
     }
 
+    /// Returns the value of a number; `None` if it is truncated.
     pub fn number(self) -> Option<f64> {
         self.text.parse().ok().filter(|_| self.whole)
     }
 
-    /// Returns whether it is this text.
+    /// Returns whether it is a string with this text.
     pub fn is(self, word: &str) -> bool {
         self.string().as_deref() == Some(word)
     }
@@ -69,7 +70,7 @@ impl<'a> Peek<'a> {
         self.fields().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
-    /// Several fields in one go.
+    /// Returns several fields in one pass.
     pub fn pick<const N: usize>(self, names: [&str; N]) -> [Option<Peek<'a>>; N] {
         let mut found = [None; N];
         for (key, value) in self.fields() {
@@ -80,7 +81,7 @@ impl<'a> Peek<'a> {
         found
     }
 
-    /// Returns the fields of an object in their order; none where this is something else.
+    /// Returns the fields of an object in order; none for other values.
     pub fn fields(self) -> impl Iterator<Item = (Cow<'a, str>, Peek<'a>)> {
         let mut rest = Scan::inside(self, b'{');
         std::iter::from_fn(move || {
@@ -89,14 +90,14 @@ impl<'a> Peek<'a> {
         })
     }
 
-    /// Returns the members of a list; none where this is something else.
+    /// Returns the members of a list; none for other values.
     pub fn items(self) -> impl Iterator<Item = Peek<'a>> {
         let mut rest = Scan::inside(self, b'[');
         std::iter::from_fn(move || rest.next_value())
     }
 }
 
-/// A place in the text of an object or a list.
+/// A position in the text of an object or a list.
 struct Scan<'a> {
     text: &'a str,
     at: usize,
@@ -104,8 +105,8 @@ struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     fn inside(of: Peek<'a>, opening: u8) -> Scan<'a> {
-        let begins = of.text.as_bytes().first() == Some(&opening);
-        Scan { text: if begins { of.text } else { "" }, at: 1 }
+        let is_container = of.text.as_bytes().first() == Some(&opening);
+        Scan { text: if is_container { of.text } else { "" }, at: 1 }
     }
 
     /// Returns the next value. Separators are skipped without validation.
@@ -124,7 +125,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// One past the end of the value that begins here; nothing where the text ends before it does.
+/// Returns the end of the value that begins at `from`; `None` if it is truncated.
 fn end_of_value(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     let mut depth = 0_usize;
@@ -141,8 +142,8 @@ fn end_of_value(bytes: &[u8], from: usize) -> Option<usize> {
             }
             b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' => at += 1,
             _ => {
-                let more = |b: &u8| matches!(b, b',' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n');
-                at += bytes[at..].iter().position(more)?;
+                let is_end = |b: &u8| matches!(b, b',' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n');
+                at += bytes[at..].iter().position(is_end)?;
             }
         }
         if depth == 0 {
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_costs_no_stack() {
+    fn deep_nesting_does_not_overflow_the_stack() {
         let deep = "[".repeat(100_000);
         assert_eq!(Peek::head(&deep, usize::MAX).items().count(), 1);
         let deep = format!("{{\"a\":{}{},\"b\":1}}", "[".repeat(100_000), "]".repeat(100_000));
@@ -222,7 +223,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_real_parser(value in json(), pretty in any::<bool>()) {
+        fn agrees_with_serde(value in json(), pretty in any::<bool>()) {
             let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
             let peek = Peek::head(&text, usize::MAX);
             let read = |p: Peek<'_>| serde_json::from_str::<Value>(p.text()).unwrap();
@@ -234,7 +235,7 @@ mod tests {
         }
 
         #[test]
-        fn anything_may_come(text in "[\\[\\]{}\":,\\\\ an0é]{0,40}", max in 0usize..50) {
+        fn any_text_can_be_scanned(text in "[\\[\\]{}\":,\\\\ an0é]{0,40}", max in 0usize..50) {
             let peek = Peek::head(&text, max);
             for (key, value) in peek.fields() {
                 prop_assert!(key.len() <= text.len() * 3 && value.text().len() <= max);

@@ -12,13 +12,13 @@ use std::borrow::Cow;
 /// The attributes of an event.
 pub struct Facets<'a> {
     payload: Payload<'a>,
-    told: &'a Projections,
+    projections: &'a Projections,
     number: EventNumber,
 }
 
-/// How graphs name the pings that they send themselves. No server declares it.
+/// A heartbeat that a graph sends as a custom event. No server documents this form.
 #[derive(Deserialize)]
-struct OwnPing<'a> {
+struct GraphHeartbeat<'a> {
     #[serde(default, borrow)]
     event: Text<'a>,
     #[serde(default, borrow, rename = "type")]
@@ -27,16 +27,16 @@ struct OwnPing<'a> {
 
 impl<'a> Facets<'a> {
     /// Creates the attributes of an event of the log that these projections were built from.
-    pub fn of(event: &'a Event, told: &'a Projections) -> Facets<'a> {
-        Facets { payload: Payload::of(event), told, number: EventNumber(event.seq.0) }
+    pub fn of(event: &'a Event, projections: &'a Projections) -> Facets<'a> {
+        Facets { payload: Payload::of(event), projections, number: EventNumber(event.seq.0) }
     }
 
-    /// Gives the event the number that people know it by: snapshots are not counted.
+    /// Sets the event number shown to the user, which doesn't count snapshots.
     pub fn numbered(self, number: EventNumber) -> Facets<'a> {
         Facets { number, ..self }
     }
 
-    /// Returns the number that people know the event by.
+    /// Returns the event number shown to the user.
     pub fn number(&self) -> EventNumber {
         self.number
     }
@@ -46,17 +46,17 @@ impl<'a> Facets<'a> {
         self.payload.event
     }
 
-    /// Returns the mode: the event's name, or the method of the newer protocol, as `messages` or `messages/partial`.
+    /// Returns the mode, such as `messages/partial`: the event's name, or the method in the newer protocol.
     pub fn mode(&self) -> &'a str {
         self.payload.name
     }
 
-    /// Returns the names of its namespace's segments, outermost first, each with the task that they are of (`sub:<uuid>`).
+    /// Returns its namespace, outermost segment first. Each segment consists of a node and its task (`sub:<uuid>`).
     pub fn namespace(&self) -> &Namespace {
         &self.payload.ns
     }
 
-    /// Returns the nodes that it is about: those that it names, and those in whose subgraph it happened.
+    /// Returns the nodes that it names and the nodes whose subgraphs it comes from.
     pub fn nodes(&self) -> Vec<Cow<'a, str>> {
         let payload = &self.payload;
         let within = payload.ns.iter().map(|s| Cow::Owned(s.split(':').next().unwrap_or_default().to_string()));
@@ -72,9 +72,9 @@ impl<'a> Facets<'a> {
             }
             "messages/partial" | "messages/complete" => {
                 for message in payload.messages() {
-                    // Who writes it was announced once, before.
-                    let known = message.id.some().and_then(|id| self.told.messages.find(id));
-                    let message = known.and_then(|i| self.told.messages.items().get(i));
+                    // Its node was announced earlier, in `messages/metadata`.
+                    let known = message.id.some().and_then(|id| self.projections.messages.find(id));
+                    let message = known.and_then(|i| self.projections.messages.items().get(i));
                     nodes.extend(message.and_then(|m| m.node.as_deref()).map(Cow::Borrowed));
                 }
             }
@@ -91,12 +91,12 @@ impl<'a> Facets<'a> {
         nodes
     }
 
-    /// Returns the run that it belongs to, as far as that is known.
+    /// Returns the run that it belongs to, if known.
     pub fn run(&self) -> Option<Cow<'a, str>> {
-        if let Some(run) = self.told.landmarks.run_at(self.payload.event.seq) {
+        if let Some(run) = self.projections.landmarks.run_at(self.payload.event.seq) {
             return Some(Cow::Borrowed(run));
         }
-        // A stream that joined in the middle of a run has no run id yet, but tokens carry it.
+        // A stream that joined in the middle of a run doesn't know its id yet, but tokens contain it.
         if self.payload.name != "messages" || self.payload.enveloped {
             return None;
         }
@@ -108,30 +108,31 @@ impl<'a> Facets<'a> {
         is_failure(&self.payload)
     }
 
-    /// Returns whether its data is no JSON, or was too large to be kept.
+    /// Returns whether its data is not JSON or was truncated.
     pub fn is_odd(&self) -> bool {
         !matches!(self.payload.event.data, Data::Json(_))
     }
 
-    /// Returns whether it is only a heartbeat, of the server or the graph.
+    /// Returns whether it is a heartbeat from the server or the graph.
     pub fn is_heartbeat(&self) -> bool {
-        let is_word = |word: &str| {
-            let word: String = word.chars().filter(|c| c.is_alphanumeric()).collect();
-            ["heartbeat", "ping", "keepalive"].iter().any(|known| word.eq_ignore_ascii_case(known))
+        let is_name = |name: &str| {
+            let name: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
+            ["heartbeat", "ping", "keepalive"].iter().any(|known| name.eq_ignore_ascii_case(known))
         };
-        if is_word(self.payload.name) {
+        if is_name(self.payload.name) {
             return true;
         }
         if self.payload.name.split(':').next() != Some("custom") {
             return false;
         }
-        let bare = self.payload.read::<&RawValue>().and_then(crate::protocol::text);
-        let named =
-            || self.payload.read::<OwnPing<'a>>().map(|n| is_word(n.event.as_str()) || is_word(n.kind.as_str()));
-        bare.map(|text| is_word(&text)).or_else(named).unwrap_or(false)
+        let text = self.payload.read::<&RawValue>().and_then(crate::protocol::text);
+        let in_object =
+            || self.payload.read::<GraphHeartbeat<'a>>().map(|n| is_name(n.event.as_str()) || is_name(n.kind.as_str()));
+        text.map(|text| is_name(&text)).or_else(in_object).unwrap_or(false)
     }
 
-    /// Returns the values at a path, raw: from the payload's root on, from what each node wrote, from a message, or from a state.
+    /// Returns the raw values at a path. The path starts at the payload's root or, if that finds nothing, at each
+    /// node's write, the message or the state.
     pub fn values(&self, path: &Path) -> Vec<&'a RawValue> {
         let payload = &self.payload;
         if !payload.json.is_some_and(|json| path.may_be_in(json)) {
@@ -158,22 +159,24 @@ impl<'a> Facets<'a> {
 /// JSON.
 pub(super) fn is_failure(payload: &Payload<'_>) -> bool {
     let Some(json) = payload.json else { return true };
-    let said = |text: &str| memchr::memmem::find(json.as_bytes(), text.as_bytes()).is_some();
+    let contains = |text: &str| memchr::memmem::find(json.as_bytes(), text.as_bytes()).is_some();
     let is_set = |error: Option<&RawValue>| error.is_some_and(|e| e.get() != "null");
-    // Every task that is done says `"error":null`.
-    let set = || {
-        let mut places = memchr::memmem::find_iter(json.as_bytes(), b"\"error\":");
-        places.any(|at| !json[at + 8..].trim_start().starts_with("null"))
+    // Every finished task has `"error":null`.
+    let has_error = || {
+        let mut matches = memchr::memmem::find_iter(json.as_bytes(), b"\"error\":");
+        matches.any(|at| !json[at + 8..].trim_start().starts_with("null"))
     };
     let is_error = |message: &MessagePayload<'_>| message.status.is("error");
     match payload.name {
         "error" => true,
-        "tasks" | "debug" => set() && payload.task().is_some_and(|task| is_set(task.error)),
+        "tasks" | "debug" => has_error() && payload.task().is_some_and(|task| is_set(task.error)),
         "messages" if payload.pair.is_some() => payload.message().is_some_and(is_error),
-        "messages" if !payload.enveloped => said("\"error\"") && payload.message().is_some_and(is_error),
-        "lifecycle" => said("\"failed\"") && payload.phase().is_some_and(|phase| phase.event.is("failed")),
-        "events" => said("_error\"") && payload.callback().is_some_and(|call| call.event.as_str().ends_with("_error")),
-        "tools" => said("error\"") && payload.phase().is_some_and(|phase| phase.event.as_str().ends_with("error")),
+        "messages" if !payload.enveloped => contains("\"error\"") && payload.message().is_some_and(is_error),
+        "lifecycle" => contains("\"failed\"") && payload.phase().is_some_and(|phase| phase.event.is("failed")),
+        "events" => {
+            contains("_error\"") && payload.callback().is_some_and(|call| call.event.as_str().ends_with("_error"))
+        }
+        "tools" => contains("error\"") && payload.phase().is_some_and(|phase| phase.event.as_str().ends_with("error")),
         _ => false,
     }
 }
@@ -185,22 +188,22 @@ mod tests {
     use crate::Record;
 
     fn fold(events: &[(&str, &str, &str)]) -> (Vec<Event>, Projections) {
-        let mut told = Projections::default();
+        let mut projections = Projections::default();
         let mut kept = Vec::new();
         for (i, (name, ns, data)) in events.iter().enumerate() {
             let ns = ns.split('|').filter(|s| !s.is_empty()).map(Into::into).collect();
             let (seq, at) = (crate::Seq(i as u64 + 1), jiff::Timestamp::UNIX_EPOCH);
             let data = Data::Json((*data).into());
             let event = Event { seq, at, conn: 1, replayed: false, name: (*name).into(), ns, id: None, data };
-            told.apply(&Item::Record(Record::Event(event.clone())));
+            projections.apply(&Item::Record(Record::Event(event.clone())));
             kept.push(event);
         }
-        (kept, told)
+        (kept, projections)
     }
 
     #[test]
-    fn every_mode_tells_its_nodes() {
-        let (events, told) = fold(&[
+    fn nodes_are_found_in_every_mode() {
+        let (events, projections) = fold(&[
             (
                 "messages",
                 "",
@@ -220,39 +223,41 @@ mod tests {
             ),
             ("updates", "", "[[[["),
         ]);
-        let nodes = |i: usize| Facets::of(&events[i], &told).nodes();
+        let nodes = |i: usize| Facets::of(&events[i], &projections).nodes();
         assert_eq!(nodes(0), ["chat"]);
         assert_eq!(nodes(1), ["sub", "inner", "left", "right"]);
         assert_eq!((nodes(2), nodes(3)), (vec!["plan".into()], vec!["plan".into()]));
         assert_eq!((nodes(4), nodes(5), nodes(6)), (vec!["chat".into()], vec!["draft".into()], vec!["draft".into()]));
         assert_eq!((nodes(7), nodes(9)), (vec![], vec![]));
         assert_eq!(nodes(8), ["sub", "n"]);
-        assert_eq!(Facets::of(&events[0], &told).run().as_deref(), Some("r1"));
-        assert_eq!(Facets::of(&events[7], &told).run(), None);
+        assert_eq!(Facets::of(&events[0], &projections).run().as_deref(), Some("r1"));
+        assert_eq!(Facets::of(&events[7], &projections).run(), None);
     }
 
     #[test]
-    fn heartbeats_are_known_by_a_word_of_their_own() {
-        let is_one = |name: &str, data: &str| {
-            let (events, told) = fold(&[(name, "", data)]);
-            Facets::of(&events[0], &told).is_heartbeat()
+    fn heartbeats_are_recognized_by_name() {
+        let is_heartbeat = |name: &str, data: &str| {
+            let (events, projections) = fold(&[(name, "", data)]);
+            Facets::of(&events[0], &projections).is_heartbeat()
         };
-        assert!(is_one("heartbeat", "null") && is_one("custom", r#"{"type":"keep-alive","n":1}"#));
-        assert!(is_one("custom", "\"Ping\"") && is_one("custom:x", r#"{"event":"heartbeat"}"#));
+        assert!(is_heartbeat("heartbeat", "null") && is_heartbeat("custom", r#"{"type":"keep-alive","n":1}"#));
+        assert!(is_heartbeat("custom", "\"Ping\"") && is_heartbeat("custom:x", r#"{"event":"heartbeat"}"#));
         assert!(
-            !is_one("custom", r#"{"text":"heartbeat"}"#) && !is_one("custom", "3") && !is_one("values", "\"ping\"")
+            !is_heartbeat("custom", r#"{"text":"heartbeat"}"#)
+                && !is_heartbeat("custom", "3")
+                && !is_heartbeat("values", "\"ping\"")
         );
     }
 
     #[test]
-    fn paths_begin_where_people_think_they_do() {
-        let (events, told) = fold(&[
+    fn paths_may_start_inside_the_payload() {
+        let (events, projections) = fold(&[
             ("updates", "", r#"{"chat":{"status":"ok"},"tool":{"status":"late"}}"#),
             ("messages", "", r#"[{"content":"x","id":"m"},{"langgraph_node":"chat"}]"#),
             ("state_update", "", r#"{"state":{"values":{"a":1}},"thread_id":"t"}"#),
         ]);
         let at = |i: usize, path: &str| -> Vec<&str> {
-            let values = Facets::of(&events[i], &told).values(&Path::parse(path).unwrap());
+            let values = Facets::of(&events[i], &projections).values(&Path::parse(path).unwrap());
             values.into_iter().map(RawValue::get).collect()
         };
         assert_eq!((at(0, "status"), at(0, "chat.status")), (vec!["\"ok\"", "\"late\""], vec!["\"ok\""]));

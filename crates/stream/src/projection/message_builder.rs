@@ -1,0 +1,541 @@
+//! Builds messages from events: tokens, accumulated texts, finished messages in states and updates, and the newer
+//! protocol's blocks. All sources of a message are merged into one.
+
+use super::content::{CallChunk, Content, Part, pieces};
+use super::message::{Dialect, Message, Role, ToolCall};
+use super::messages::{EventContext, MAX_CALLS, Messages, fingerprint};
+use super::status::{Origins, StepTimes};
+use super::usage::Usage;
+use crate::protocol::{
+    AdditionalKwargs, Items, MessageOrigin, MessagePair, MessagePayload, Payload, StateMessages, Text,
+};
+use crate::{MAX_NAME, Namespace, Seq, bounded};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+/// Maximum number of messages read from one state, the newest ones: ten times as many as are kept.
+const MAX_LISTED: usize = 200_000;
+/// Maximum number of announced messages remembered until they are sent.
+const MAX_ANNOUNCED: usize = 1024;
+
+impl MessagePayload<'_> {
+    /// Returns the role from `type`, or from `role` if `type` doesn't have it (plain dictionaries, generic chat
+    /// messages).
+    fn role(&self) -> Role {
+        match (self.kind.as_str(), self.role.some()) {
+            ("chat" | "ChatMessageChunk" | "", Some(role)) => Role::of(role),
+            (kind, _) => Role::of(kind),
+        }
+    }
+}
+
+impl Messages {
+    /// Applies an event. Returns how many tokens it contained.
+    pub(super) fn apply(&mut self, payload: &Payload<'_>) -> u64 {
+        self.start_event();
+        if payload.json.is_none() {
+            return 0;
+        }
+        let at = payload.event.time();
+        let context = EventContext { seq: payload.event.seq, at, ns: payload.ns.clone(), is_snapshot: false };
+        self.starts.apply(payload, at);
+        match payload.name {
+            "messages" if payload.enveloped => return super::blocks::apply(self, payload, &context),
+            "messages" => return payload.pair.as_ref().map_or(0, |pair| self.apply_pair(pair, &context)),
+            "messages/partial" => return self.apply_list(payload, false, &context),
+            "messages/complete" => return self.apply_list(payload, true, &context),
+            "messages/metadata" => self.apply_announcements(payload),
+            "metadata" => {
+                if let Some(id) = payload.metadata().and_then(|metadata| metadata.run_id.some()) {
+                    self.run = Some(self.names.get(id));
+                }
+            }
+            "values" if payload.is_root() => self.apply_state(payload.fields().and_then(StateMessages::of), &context),
+            "state_update" => {
+                if let Some(values) = payload.checkpoint().and_then(|state| state.values) {
+                    self.apply_state(serde_json::from_str(values.get()).ok(), &context);
+                }
+            }
+            "updates" => self.apply_updates(payload, &context),
+            _ => {}
+        }
+        0
+    }
+
+    /// Applies `[message or chunk, metadata]`. Returns how many tokens it contained.
+    fn apply_pair(&mut self, MessagePair { message, origin }: &MessagePair<'_>, context: &EventContext) -> u64 {
+        if !message.is_chunk() {
+            self.apply_whole(message, true, 0, context, origin);
+            return 0;
+        }
+        let known = match message.id.some() {
+            Some(id) => self.find(id),
+            None => self.growing.get(&context.ns).copied(),
+        };
+        let i = known.unwrap_or_else(|| self.add(message.id.some(), message.role(), context));
+        if message.id.some().is_none() {
+            self.growing.insert(context.ns.clone(), i);
+        }
+        self.set_origin(i, origin);
+        let name = message.name.some().map(|n| self.names.get(n));
+        let called_at = match self.items().get(i) {
+            Some(target) if target.called_at.is_none() && target.chunks == 0 => {
+                self.starts.of_call(&context.ns, origin.langgraph_node.some())
+            }
+            _ => None,
+        };
+        let Some(target) = self.get_mut(i) else { return 0 };
+        target.called_at = target.called_at.or(called_at);
+        if target.is_loaded {
+            // The text is known, but the stream has better times.
+            return target.time_chunk(message, context);
+        }
+        if target.is_whole {
+            return 0;
+        }
+        if *target.dialect.get_or_insert(Dialect::Chunks) != Dialect::Chunks {
+            // The text is already known, but the usage may only be here.
+            if target.usage.is_none()
+                && let Some(usage) = message.usage_metadata.and_then(Usage::read)
+            {
+                target.usage = Some(usage);
+                target.touch(context.seq, context.at);
+            }
+            return 0;
+        }
+        target.name = target.name.take().or(name);
+        let tokens = target.grow(message, context);
+        target.touch(context.seq, context.at);
+        let has_calls = !target.tool_calls.is_empty();
+        if target.complete && message.id.some().is_none() {
+            self.growing.remove(&context.ns);
+        }
+        if has_calls {
+            self.link_calls(i);
+        }
+        tokens
+    }
+
+    /// Applies `messages/partial` or `messages/complete`: whole texts so far. Returns how many tokens they contained.
+    fn apply_list(&mut self, payload: &Payload<'_>, complete: bool, context: &EventContext) -> u64 {
+        let mut tokens = 0;
+        for message in payload.messages() {
+            // Python never sends a model's message as complete, but its last version has a finish reason.
+            let complete = complete || message.is_finish();
+            if !complete && self.is_streamed_in_chunks(message.id.some()) {
+                continue;
+            }
+            let Some(i) = self.apply_whole(message, complete, 0, context, &MessageOrigin::default()) else { continue };
+            let Some(message) = self.get_mut(i) else { continue };
+            if !complete {
+                message.dialect.get_or_insert(Dialect::Accumulated);
+            }
+            // If the message is also streamed in chunks, its tokens were counted there.
+            if message.role == Role::Ai && message.last_seq == context.seq && message.dialect != Some(Dialect::Chunks) {
+                tokens += 1;
+                message.count_token(context.at);
+            }
+        }
+        tokens
+    }
+
+    /// Returns whether the message with this id is streamed in chunks.
+    fn is_streamed_in_chunks(&self, id: Option<&str>) -> bool {
+        let known = id.and_then(|id| self.find(id)).and_then(|i| self.items().get(i));
+        known.is_some_and(|message| message.dialect == Some(Dialect::Chunks))
+    }
+
+    /// Applies `messages/metadata`: the nodes and runs of messages that follow.
+    fn apply_announcements(&mut self, payload: &Payload<'_>) {
+        for (id, announced) in payload.announced() {
+            let Some(metadata) = &announced.metadata else { continue };
+            let id = bounded(Cow::Borrowed(id));
+            let node = metadata.langgraph_node.some().map(|n| self.names.get(n));
+            let run = metadata.run_id.some().map(|n| self.names.get(n));
+            match self.find(&id).and_then(|i| self.get_mut(i)) {
+                Some(message) => message.node = message.node.take().or(node),
+                None => {
+                    if self.announced.len() >= MAX_ANNOUNCED {
+                        self.announced.clear();
+                    }
+                    self.announced.insert(id.as_ref().into(), (node, run, step_of(metadata)));
+                }
+            }
+        }
+    }
+
+    /// Applies the values of the server's thread state. `origins` contains the time and run of each message that is in
+    /// the history.
+    pub(super) fn apply_snapshot(&mut self, seq: Seq, values: &str, origins: &Origins) {
+        self.start_event();
+        let context = EventContext { seq, at: None, ns: Namespace::default(), is_snapshot: true };
+        // A state without messages doesn't mean that they were removed: JavaScript returns the state of the graph that
+        // ran last, without the values of other graphs.
+        let Ok(StateMessages { messages: Items(list) }) = serde_json::from_str(values) else { return };
+        let (mut counts, mut current) = (HashMap::new(), HashSet::new());
+        for raw in list {
+            let Some(i) = self.apply_listed(raw, &mut counts, &context, &MessageOrigin::default()) else { continue };
+            current.insert(i);
+            let Some(message) = self.get_mut(i) else { continue };
+            let origin = message.id.as_ref().and_then(|id| origins.get(id));
+            let (at, run) = origin.cloned().unwrap_or_default();
+            message.run_id = message.run_id.take().or(run);
+            if message.is_loaded || message.ended_at.is_none() {
+                (message.started_at, message.ended_at) = (message.started_at.or(at), message.ended_at.or(at));
+            }
+        }
+        // Messages that only older snapshots contained were removed since then.
+        for i in 0..self.items().len() {
+            if self.items()[i].is_loaded && !current.contains(&i) {
+                self.remove(i, &context);
+            }
+        }
+    }
+
+    /// Sets the times of messages that were replayed without times from checkpoints: a step's messages are saved with
+    /// its checkpoint, and the user's messages with the checkpoint of the run's input.
+    pub(super) fn time_by_steps(&mut self, times: &StepTimes) {
+        for message in self.untimed() {
+            let Some(run) = &message.run_id else { continue };
+            let is_input = message.role == Role::Human && message.node.is_none();
+            let at = match message.step {
+                Some(step) => times.steps.get(&(run.clone(), step)),
+                None => times.inputs.get(run).filter(|_| is_input),
+            };
+            if let Some(at) = at {
+                (message.started_at, message.ended_at) = (message.started_at.or(Some(*at)), Some(*at));
+                message.rev = message.rev.wrapping_add(1);
+            }
+        }
+    }
+
+    /// Applies a state of the root graph, which contains the whole conversation.
+    fn apply_state(&mut self, state: Option<StateMessages<'_>>, context: &EventContext) {
+        let Some(StateMessages { messages: Items(list) }) = state else { return };
+        let mut current = Vec::with_capacity(list.len());
+        let mut counts = HashMap::new();
+        let first = list.len().saturating_sub(MAX_LISTED);
+        for (at, raw) in list.into_iter().skip(first).enumerate() {
+            let hash = fingerprint(&[raw.get()]);
+            // Usually the list has only grown.
+            if let Some(&(before, number)) = self.last_state.get(at)
+                && before == hash
+                && self.get(number).is_none_or(|m| m.id.is_some() && m.removed_at.is_none() && m.is_whole)
+            {
+                // Don't add evicted messages again as if they were new.
+                current.push((hash, number));
+                continue;
+            }
+            if let Some(i) = self.apply_listed(raw, &mut counts, context, &MessageOrigin::default()) {
+                current.push((hash, self.number(i)));
+            }
+        }
+        self.set_state(current, context);
+    }
+
+    /// Applies `{node: {messages: …}}`, the writes of nodes.
+    fn apply_updates(&mut self, payload: &Payload<'_>, context: &EventContext) {
+        for write in payload.writes() {
+            let Some(messages) = write.fields().and_then(|fields| fields.get("messages")) else { continue };
+            let origin = MessageOrigin { langgraph_node: Text(Some(write.node.clone())), ..MessageOrigin::default() };
+            let list = if messages.get().starts_with('[') { Items::of(messages) } else { vec![messages] };
+            let mut counts = HashMap::new();
+            for raw in list {
+                self.apply_listed(raw, &mut counts, context, &origin);
+            }
+        }
+    }
+
+    /// Applies a message of a list. `counts` tells equal messages without ids apart. Returns the message's index.
+    fn apply_listed(
+        &mut self,
+        raw: &RawValue,
+        counts: &mut HashMap<u64, usize>,
+        context: &EventContext,
+        origin: &MessageOrigin<'_>,
+    ) -> Option<usize> {
+        let message = match raw.get().as_bytes().first() {
+            Some(b'{') => serde_json::from_str::<MessagePayload<'_>>(raw.get()).ok()?,
+            Some(b'n') | None => return None,
+            // Graphs may store plain texts, or pairs of a role and a text.
+            Some(_) => MessagePayload::bare(raw),
+        };
+        let mut nth = 0;
+        if message.id.some().is_none() {
+            let count = counts.entry(content_fingerprint(&message)).or_insert(0);
+            nth = *count;
+            *count += 1;
+        }
+        self.apply_whole(&message, true, nth, context, origin)
+    }
+
+    /// Applies a whole message: finished, or with its whole text so far. Returns its index.
+    fn apply_whole(
+        &mut self,
+        message: &MessagePayload<'_>,
+        complete: bool,
+        nth: usize,
+        context: &EventContext,
+        origin: &MessageOrigin<'_>,
+    ) -> Option<usize> {
+        if message.kind.is("remove") {
+            match message.id.some()? {
+                "__remove_all__" => self.remove_all(context),
+                id => {
+                    let i = self.find(id)?;
+                    self.remove(i, context);
+                }
+            }
+            return None;
+        }
+        let has_role = message.kind.some().is_some() || message.role.some().is_some();
+        if message.content.is_none() && message.tool_calls.is_none() && !has_role {
+            return None;
+        }
+        let known = match message.id.some() {
+            Some(id) => self.find(id),
+            None => self.find_unnamed(content_fingerprint(message), nth),
+        };
+        let i = known.unwrap_or_else(|| {
+            let i = self.add(message.id.some(), message.role(), context);
+            if message.id.some().is_none() {
+                self.index_unnamed(content_fingerprint(message), i);
+            }
+            i
+        });
+        self.set_origin(i, origin);
+        let name = message.name.some().map(|n| self.names.get(n));
+        let target = self.get_mut(i)?;
+        let mut changed = known.is_none();
+        if let Some(name) = name.filter(|n| target.name.as_ref() != Some(n)) {
+            target.name = Some(name);
+            changed = true;
+        }
+        changed |= target.become_whole(message, complete, context);
+        changed |= target.complete != complete || target.removed_at.is_some();
+        target.complete = complete;
+        target.is_whole |= complete;
+        target.removed_at = None;
+        if changed {
+            target.touch(context.seq, context.at);
+            self.link_calls(i);
+        }
+        Some(i)
+    }
+
+    /// Sets the node, run and step of a message if they are not known yet.
+    fn set_origin(&mut self, i: usize, origin: &MessageOrigin<'_>) {
+        let announced = match self.items().get(i).and_then(|m| m.id.clone()) {
+            Some(id) if !self.announced.is_empty() => self.announced.remove(&*id),
+            _ => None,
+        };
+        let known = |m: &Message| m.node.is_some() && m.run_id.is_some();
+        if announced.is_none() && self.items().get(i).is_some_and(known) {
+            return;
+        }
+        let node = origin.langgraph_node.some().map(|n| self.names.get(n));
+        let run = origin.run_id.some().map(|n| self.names.get(n));
+        let (announced_node, announced_run, announced_step) = announced.unwrap_or_default();
+        if let Some(message) = self.get_mut(i) {
+            message.node = message.node.take().or(node).or(announced_node);
+            message.run_id = message.run_id.take().or(run).or(announced_run);
+            message.step = message.step.or(step_of(origin)).or(announced_step);
+        }
+    }
+}
+
+/// Returns the step of the root graph; none for subgraphs, which count their own steps.
+fn step_of(origin: &MessageOrigin<'_>) -> Option<i64> {
+    origin.langgraph_step.0.filter(|_| !origin.langgraph_checkpoint_ns.as_str().contains('|'))
+}
+
+fn content_fingerprint(message: &MessagePayload<'_>) -> u64 {
+    let raw = |r: Option<&RawValue>| r.map_or("", RawValue::get).to_string();
+    let role = format!("{:?}", message.role());
+    fingerprint(&[&role, &raw(message.content), &raw(message.tool_calls), message.tool_call_id.as_str()])
+}
+
+impl Message {
+    /// Applies a chunk of a message whose text is known from the server's state, so only its time is new. Returns how
+    /// many tokens it contained.
+    fn time_chunk(&mut self, chunk: &MessagePayload<'_>, context: &EventContext) -> u64 {
+        let has_content =
+            |raw: Option<&RawValue>, empty: &str| raw.is_some_and(|raw| raw.get() != empty && raw.get() != "[]");
+        if !has_content(chunk.content, "\"\"") && !has_content(chunk.tool_call_chunks, "[]") {
+            return 0;
+        }
+        self.count_token(context.at);
+        self.started_at = self.started_at.or(context.at);
+        self.touch(context.seq, context.at);
+        1
+    }
+
+    /// Adds a chunk. Returns how many tokens it contained.
+    fn grow(&mut self, chunk: &MessagePayload<'_>, context: &EventContext) -> u64 {
+        let before = (self.text.len(), self.reasoning.len());
+        let mut calls = Vec::new();
+        let extra = AdditionalKwargs::read(chunk.additional_kwargs);
+        self.extend(context.seq, |target| {
+            target.push_reasoning(&extra.reasoning_content.0);
+            let content = chunk.content.map(pieces).unwrap_or_default();
+            calls.extend(content.into_iter().filter_map(|piece| target.push(piece)));
+            target.push_refusal(&extra.refusal.0);
+        });
+        let mut has_tokens = before != (self.text.len(), self.reasoning.len());
+        // Calls are in `tool_call_chunks`, in the content, or in both. Only JavaScript sends whole calls in chunks.
+        let chunks = chunk.tool_call_chunks.map(Items::of).unwrap_or_default();
+        if !chunks.is_empty() {
+            calls = chunks.into_iter().filter_map(CallChunk::read).collect();
+        } else if calls.is_empty() {
+            let whole = chunk.tool_calls.map(Items::of).unwrap_or_default();
+            let known =
+                |call: &CallChunk<'_>| self.tool_calls.iter().any(|c| Some(c.id.as_str()) == call.id.as_deref());
+            calls = whole.into_iter().filter_map(CallChunk::read).filter(|call| !known(call)).collect();
+        }
+        has_tokens |= !calls.is_empty();
+        for call in &calls {
+            self.grow_call(call, context);
+        }
+        if let Some(usage) = chunk.usage_metadata.and_then(Usage::read) {
+            self.usage.get_or_insert_default().add(usage);
+            // JavaScript doesn't mark the last chunk, but it contains only the usage.
+            let has_content = !self.text.is_empty() || !self.tool_calls.is_empty();
+            self.complete |= !has_tokens && has_content;
+        } else if has_tokens {
+            self.complete = false;
+        }
+        self.complete |= chunk.is_finish();
+        if has_tokens {
+            self.count_token(context.at);
+        }
+        u64::from(has_tokens)
+    }
+
+    /// Adds a chunk to the call with its index.
+    pub(super) fn grow_call(&mut self, chunk: &CallChunk<'_>, context: &EventContext) {
+        let (index, id) = (chunk.index, chunk.id.as_deref());
+        let matches = |call: &ToolCall| match (index, id) {
+            (Some(index), Some(id)) => call.index.as_deref() == Some(index) && (call.id.is_empty() || call.id == id),
+            (Some(index), None) => call.index.as_deref() == Some(index),
+            (None, Some(id)) => call.id == id,
+            (None, None) => chunk.name.is_none(),
+        };
+        let at = match self.tool_calls.iter().rposition(matches) {
+            Some(at) => at,
+            None if self.tool_calls.len() >= MAX_CALLS => return,
+            None => {
+                self.parts.push(Part::Call(self.tool_calls.len()));
+                self.tool_calls.push(ToolCall { index: index.map(Into::into), ..ToolCall::default() });
+                self.tool_calls.len() - 1
+            }
+        };
+        let call = &mut self.tool_calls[at];
+        if let Some(id) = id {
+            call.id = id.into();
+        }
+        if let Some(name) = &chunk.name {
+            let remaining = MAX_NAME.saturating_sub(call.name.len());
+            call.name.push_str(runtail_core::text::head(name, remaining));
+        }
+        call.args.push_str(&chunk.args());
+        (call.seq, call.at) = (context.seq, context.at);
+    }
+
+    /// Applies a complete message. Returns whether it changed.
+    fn become_whole(&mut self, message: &MessagePayload<'_>, complete: bool, context: &EventContext) -> bool {
+        let (mut content, mut inline) = (Content::default(), Vec::new());
+        let extra = AdditionalKwargs::read(message.additional_kwargs);
+        content.push_reasoning(&extra.reasoning_content.0);
+        for piece in message.content.map(pieces).unwrap_or_default() {
+            if let Some(call) = content.push(piece).filter(|_| inline.len() < MAX_CALLS) {
+                content.parts.push(Part::Call(inline.len()));
+                inline.push(ToolCall::of(&call, context));
+            }
+        }
+        if !content.text.ends_with(&*extra.refusal.0) {
+            content.push_refusal(&extra.refusal.0);
+        }
+        let mut calls: Vec<ToolCall> = Vec::new();
+        let read = |raw| Items::of(raw).into_iter().filter_map(CallChunk::read);
+        for call in message.tool_calls.into_iter().flat_map(read) {
+            calls.push(ToolCall::of(&call, context));
+        }
+        for call in message.invalid_tool_calls.into_iter().flat_map(read) {
+            // While a message is being streamed, its unfinished call is listed as invalid.
+            let invalid = complete.then(|| call.error.as_deref().unwrap_or_default().to_string());
+            calls.push(ToolCall { invalid, ..ToolCall::of(&call, context) });
+        }
+        if calls.is_empty() {
+            calls.clone_from(&inline);
+        }
+        calls.truncate(MAX_CALLS);
+        for (i, new) in calls.iter_mut().enumerate() {
+            let old = self.tool_calls.iter().find(|c| !c.id.is_empty() && c.id == new.id).or(self.tool_calls.get(i));
+            let Some(old) = old.filter(|old| old.id.is_empty() || new.id.is_empty() || old.id == new.id) else {
+                continue;
+            };
+            new.answer = old.answer;
+            // Keep the streamed arguments, as the model wrote them. The server may only have formatted them
+            // differently.
+            if is_same_json(&old.args, &new.args) {
+                new.args.clone_from(&old.args);
+                new.index.clone_from(&old.index);
+                (new.seq, new.at) = (old.seq, old.at);
+            }
+        }
+        // While a message is being streamed, its list omits calls that can't be parsed yet.
+        let mut changed = false;
+        if calls != self.tool_calls && (!calls.is_empty() || message.tool_calls.is_some()) {
+            self.tool_calls = calls;
+            changed = true;
+        }
+        content.parts = self.position_calls(content.parts, &inline);
+        changed |= self.replace_content(content, context.seq);
+        if let Some(usage) = message.usage_metadata.and_then(Usage::read).filter(|u| self.usage != Some(*u)) {
+            self.usage = Some(usage);
+            changed = true;
+        }
+        if let Some(id) = message.tool_call_id.some().filter(|id| self.tool_call_id.as_deref() != Some(*id)) {
+            self.tool_call_id = Some(id.into());
+            changed = true;
+        }
+        let is_error = message.status.is("error");
+        changed |= is_error != self.is_error;
+        self.is_error = is_error;
+        changed
+    }
+
+    /// Returns the parts with each call at its position in the content, or at the end if the content doesn't contain
+    /// it.
+    fn position_calls(&self, parts: Vec<Part>, inline: &[ToolCall]) -> Vec<Part> {
+        let mut remaining: Vec<usize> = (0..self.tool_calls.len()).collect();
+        let mut positioned = Vec::with_capacity(parts.len() + remaining.len());
+        for part in parts {
+            let Part::Call(i) = part else {
+                positioned.push(part);
+                continue;
+            };
+            let same = |at: &usize| inline.get(i).is_some_and(|call| call.id == self.tool_calls[*at].id);
+            if let Some(at) = remaining.iter().position(same) {
+                positioned.push(Part::Call(remaining.remove(at)));
+            }
+        }
+        positioned.extend(remaining.into_iter().map(Part::Call));
+        positioned
+    }
+}
+
+impl ToolCall {
+    /// Creates a call that was received as a whole.
+    fn of(call: &CallChunk<'_>, context: &EventContext) -> ToolCall {
+        let owned = |text: &Option<Cow<'_, str>>| text.as_deref().unwrap_or_default().to_string();
+        let (id, name) = (owned(&call.id), owned(&call.name));
+        ToolCall { id, name, args: call.args(), seq: context.seq, at: context.at, ..ToolCall::default() }
+    }
+}
+
+fn is_same_json(a: &str, b: &str) -> bool {
+    a == b || matches!((serde_json::from_str::<Value>(a), serde_json::from_str::<Value>(b)), (Ok(a), Ok(b)) if a == b)
+}
