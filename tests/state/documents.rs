@@ -70,7 +70,7 @@ fn every_key_of_the_tables_does_what_its_row_says() {
     for Row { heading, first, rest } in rows {
         use Context::*;
         let places: &[Context] = match heading.as_str() {
-            "Ten things to do with your keys" => &[Deployments, Revisions, Server, Stream],
+            "The most useful keys" => &[Deployments, Revisions, Server, Stream],
             "The thread page" | "Acting on a thread" | "Moving in a stream" => &[Stream],
             "Deployments" => &[Deployments, Revisions],
             "Changes" => &[Deployments, Revisions, Confirm],
