@@ -1,6 +1,6 @@
 //! Compact storage of events, in chunks of about a thousand. Each event is a few numbers plus the text that is unique
-//! to it; what it shares with a recent event is stored once. A streamed token carries a kilobyte of repeated metadata
-//! and only one word of its own.
+//! to it; text that it shares with a recent event is stored once. A streamed token has a kilobyte of repeated metadata
+//! and only one new word.
 
 use crate::log::delta::Delta;
 use crate::log::event::server_time;

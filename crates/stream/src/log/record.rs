@@ -1,4 +1,4 @@
-//! The records of a source and of recordings: one record per line, distinguished by `kind` (CLI.md).
+//! The records of a source and of recordings: one record per line, distinguished by `kind` (docs/cli.md).
 
 use crate::{Data, Event, EventNumber};
 use jiff::Timestamp;

@@ -1,4 +1,4 @@
-//! Writes and parses records as JSON lines (CLI.md), for `-o jsonl` and recording files.
+//! Writes and parses records as JSON lines (docs/cli.md), for `-o jsonl` and recording files.
 
 use crate::log::snapshot::{self, SNAPSHOT, SnapshotFields};
 use crate::sse::interner::{EventNames, MAX_NAME, Names};

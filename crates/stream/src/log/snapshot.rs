@@ -179,7 +179,7 @@ fn entry(seq: Seq, at: Timestamp, text: String) -> Event {
     Event { seq, at, conn: LOADED, name: SNAPSHOT.into(), ns: [].into(), replayed: false, id: None, data }
 }
 
-/// Writes a snapshot as a line of a recording, up to its last brace. Parts that were not loaded are `null` (CLI.md);
+/// Writes a snapshot as a line of a recording, up to its last brace. Parts that were not loaded are `null` (docs/recordings.md);
 /// the history is only written if it was loaded.
 pub(crate) fn write(out: &mut impl io::Write, event: &Event) -> io::Result<()> {
     let fields = SnapshotFields::read(event.data.text()).unwrap_or_default();

@@ -46,7 +46,7 @@ const IDLE_PROBE_INTERVAL: Duration = Duration::from_secs(60);
 /// Minimum delay between two connections. Longer than 1 ms so that events received earlier can never share a
 /// millisecond id with the replay (`overlap.rs`).
 const MIN_RECONNECT_DELAY: Duration = Duration::from_millis(5);
-/// After an outage this long, a production server may have dropped its events (agent-server reference §4).
+/// After an outage this long, a production server may have dropped its events.
 const SERVER_REPLAY_WINDOW: Duration = Duration::from_secs(120);
 /// How many times to read the run's status after a clean close while the run still looks active, because the status can lag
 /// behind the stream. The second value applies after the stream reported an error.

@@ -265,9 +265,9 @@ impl Tail {
         self.newest.is_some()
     }
 
-    /// Returns whether the stream can be resumed: by id, or from the start while no event was received.
-    pub fn can_resume(&self, past: Option<&str>) -> bool {
-        self.has_ids() || !self.any_event && past.is_some()
+    /// Returns whether the stream can be resumed: by id, or from `replay_start` while no event was received.
+    pub fn can_resume(&self, replay_start: Option<&str>) -> bool {
+        self.has_ids() || !self.any_event && replay_start.is_some()
     }
 
     /// Returns where to resume after a lost connection. `first_after` is the id that the first connection requested;

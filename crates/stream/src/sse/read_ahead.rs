@@ -248,13 +248,13 @@ mod tests {
 
     #[tokio::test]
     async fn dropping_the_reader_stops_reading() {
-        let (alive, gone) = tokio::sync::oneshot::channel::<()>();
+        let (held_by_body, dropped) = tokio::sync::oneshot::channel::<()>();
         let body = stream::pending::<Chunk>().map(move |chunk| {
-            let _ = &alive;
+            let _ = &held_by_body;
             chunk
         });
         drop(read_ahead(Box::pin(body), MAX));
-        assert!(gone.await.is_err(), "the body was dropped");
+        assert!(dropped.await.is_err(), "the body was dropped");
     }
 
     #[tokio::test]

@@ -5,11 +5,11 @@ use runtail_core::model::{Run, RunCreate};
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// The stream modes of runs (agent-server reference §3), the most common ones first.
+/// The stream modes of runs, the most common ones first.
 pub const RUN_MODES: [&str; 9] =
     ["messages-tuple", "updates", "values", "custom", "tasks", "checkpoints", "debug", "events", "messages"];
 
-/// The stream modes of threads (§4).
+/// The stream modes of threads.
 pub const THREAD_MODES: [&str; 3] = ["run_modes", "lifecycle", "state_update"];
 
 /// The stream options that a run was started with. They limit what any reader can receive.
@@ -49,7 +49,7 @@ pub(crate) fn is_resumable(run: &Run) -> Option<bool> {
 }
 
 /// Returns why a run's stream must not be opened a second time for other modes, if so. On some servers each event goes
-/// to a single reader, and on one the requested modes have no effect (§4).
+/// to a single reader, and JavaScript servers ignore the requested modes.
 pub fn reopening_refused(kind: ServerKind, terms: Option<&RunTerms>) -> Option<&'static str> {
     match kind {
         ServerKind::Aegra => Some(

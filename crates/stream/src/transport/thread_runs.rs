@@ -232,7 +232,7 @@ impl Follower {
             }
             Err(error) if error.may_lack_call() && self.is_thread_known().await? => {
                 return Err(self.not_offered(
-                    "this server offers neither thread streams nor a list of a thread's runs: join a run by its id, or start one"
+                    "this server offers neither thread streams nor a list of a thread's runs: join a run by its id, or start a run"
                         .into(),
                 ));
             }
