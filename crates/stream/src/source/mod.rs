@@ -63,7 +63,7 @@ pub async fn follow(link: impl Link, options: SourceOptions, out: Sender<Vec<Ite
     let mut source = Source::new(link, options, out);
     match source.follow().await {
         Some(Err(error)) => {
-            source.send_head();
+            source.emit_head();
             let detail = error.to_string();
             source.emit(Item::Failed(Box::new(error)));
             source.finish((Outcome::Unknown, Some(detail))).await;
@@ -244,7 +244,7 @@ impl<L: Link> Source<L> {
         let error = match self.open(state.after.as_deref()).await {
             Ok(Ok(opened)) => return Ok(Phase::Reading(opened)),
             Ok(Err(nothing)) => {
-                self.send_head();
+                self.emit_head();
                 self.report_gap(nothing.why.into());
                 return Ok(Phase::Ended((nothing.outcome, nothing.detail)));
             }
@@ -258,7 +258,7 @@ impl<L: Link> Source<L> {
             return Ok(Phase::Ended(known.ending));
         }
         if self.totals.connections == 0 {
-            self.send_head();
+            self.emit_head();
         } else {
             self.outage = self.lost.map(|since| since.elapsed());
             self.report_outage_gap("the connection could not be restored");
@@ -373,7 +373,7 @@ impl<L: Link> Source<L> {
             head.run_id = Some(id.clone());
         }
         if self.totals.connections == 0 {
-            self.send_head();
+            self.emit_head();
             self.joined = self.link.joining().map(|joining| (joining, Timestamp::now()));
         }
         self.has_event = false;
@@ -402,7 +402,7 @@ impl<L: Link> Source<L> {
     }
 
     /// Records the head of the log, once and before any other record.
-    fn send_head(&mut self) {
+    fn emit_head(&mut self) {
         if !std::mem::replace(&mut self.has_head, true) {
             self.emit(Item::Record(Record::Tape(self.head())));
         }
@@ -490,7 +490,7 @@ impl<L: Link> Source<L> {
 
     async fn finish(&mut self, (outcome, detail): Ending) {
         // The stream may have been stopped before the first connection.
-        self.send_head();
+        self.emit_head();
         let end = End { at: Timestamp::now(), outcome, detail, ..self.totals.clone() };
         let End { outcome, detail, events, bytes, connections, duplicates, gaps, .. } = &end;
         let (stream, outcome) = (self.label(), outcome.as_str());
