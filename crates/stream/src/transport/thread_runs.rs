@@ -515,5 +515,5 @@ async fn refreshed(refresh: &mut Option<watch::Receiver<u64>>) {
 }
 
 fn wait_after(error: &ApiError, attempt: u32, retries: Retries) -> Duration {
-    Backoff { base: retries.base, cap: retries.cap }.bound(attempt).max(error.requests().unwrap_or_default())
+    Backoff { base: retries.base, cap: retries.cap }.bound(attempt).max(error.asked().unwrap_or_default())
 }
