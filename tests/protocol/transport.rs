@@ -585,7 +585,7 @@ async fn a_lost_start_is_found_among_new_runs() {
         let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), body()), None).await;
         assert_eq!((end(&items).outcome, starts(&server)), (Outcome::Unknown, 1), "{new}");
         let error = failed(&items).unwrap().to_string();
-        assert!(error.contains("whether the run began is unknown") && error.contains("sent only once"), "{error}");
+        assert!(error.contains("unknown whether the run started") && error.contains("sent only once"), "{error}");
         assert!(!error.contains("start it again"), "{error}");
     }
     // On a new thread, any run is ours; here that is r0, because it is the only one.

@@ -70,7 +70,7 @@ fn documented_keys_match_their_descriptions() {
     for Row { heading, first, rest } in rows {
         use Context::*;
         let contexts: &[Context] = match heading.as_str() {
-            "Ten things to do with your keys" => &[Deployments, Revisions, Server, Stream],
+            "The most useful keys" => &[Deployments, Revisions, Server, Stream],
             "The thread page" | "Acting on a thread" | "Moving in a stream" => &[Stream],
             "Deployments" => &[Deployments, Revisions],
             "Changes" => &[Deployments, Revisions, Confirm],

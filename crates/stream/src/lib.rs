@@ -1,4 +1,4 @@
-//! Streams of server-sent events, from bytes to the event log, and its projections.
+//! Streams of server-sent events: from bytes to the event log and its projections.
 
 mod json;
 mod log;

@@ -1,6 +1,6 @@
 //! Compact storage of events, in chunks of about a thousand. Each event is a few numbers plus the text that is unique
-//! to it; what it shares with a recent event is stored once. A streamed token carries a kilobyte of repeated metadata
-//! and only one word of its own.
+//! to it; text that it shares with a recent event is stored once. A streamed token has a kilobyte of repeated metadata
+//! and only one new word.
 
 use crate::log::delta::Delta;
 use crate::log::event::server_time;
@@ -9,19 +9,20 @@ use jiff::{SignedDuration, Timestamp};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Maximum number of events in a chunk, and the size in bytes at which it is closed.
-const ROWS: usize = 1024;
-const BYTES: usize = 256 << 10;
-/// Texts longer than this are stored whole, because they are read often and reassembling them is expensive.
-const LARGE: usize = 16 << 10;
-/// Texts shorter than this are stored inline; sharing would save nothing.
-const SMALL: usize = 48;
-/// Number of recent patterns to compare a text with, enough for several interleaved streams.
-const PATTERNS: usize = 8;
+/// A chunk is full when it contains this many events or bytes.
+const MAX_ROWS: usize = 1024;
+const MAX_BYTES: usize = 256 << 10;
+/// Maximum size of a text that is stored in parts, in bytes. Larger texts are stored whole, because they are read often and
+/// reassembling them is expensive.
+const MAX_SHARED_TEXT: usize = 16 << 10;
+/// Minimum size of a text that shares parts with others, in bytes. For shorter texts, sharing would save nothing.
+const MIN_SHARED_TEXT: usize = 48;
+/// Maximum number of recent patterns to compare a text with. Enough for several interleaved streams.
+const MAX_PATTERNS: usize = 8;
 /// Estimated overhead of an allocation, in bytes.
-const ALLOCATION: usize = 32;
-/// No index.
-const NONE: u16 = u16::MAX;
+const ALLOCATION_BYTES: usize = 32;
+/// A missing index.
+const NO_INDEX: u16 = u16::MAX;
 
 /// The fields that many events share.
 #[derive(Debug, PartialEq)]
@@ -42,15 +43,15 @@ impl Origin {
 struct Row {
     /// Nanoseconds since its chunk's first event.
     at: i64,
-    /// The range of its id in the chunk's text.
+    /// The offset of its id in the chunk's text.
     id: u32,
-    /// The range of its own text, or the number of its large text.
+    /// The offset of its own text, or the number of its large text.
     own: u32,
     id_len: u32,
     own_len: u16,
     origin: u16,
     pattern: u16,
-    /// Bytes that it shares with its pattern at the beginning and at the end.
+    /// Number of bytes shared with its pattern, at the beginning and at the end.
     head: u16,
     tail: u16,
     kind: Kind,
@@ -100,7 +101,7 @@ pub(crate) struct Chunk {
     base: Timestamp,
     rows: Vec<Row>,
     /// Number of evicted rows.
-    gone: usize,
+    evicted: usize,
     /// The events' own texts and ids.
     text: String,
     origins: Vec<Arc<Origin>>,
@@ -109,7 +110,7 @@ pub(crate) struct Chunk {
     pattern_bytes: usize,
     /// Large texts, and how many were evicted.
     large: VecDeque<Large>,
-    large_gone: u32,
+    large_evicted: u32,
 }
 
 impl Chunk {
@@ -118,77 +119,77 @@ impl Chunk {
             first,
             base,
             rows: Vec::new(),
-            gone: 0,
+            evicted: 0,
             text: String::new(),
             origins: Vec::new(),
             patterns: Vec::new(),
             pattern_bytes: 0,
             large: VecDeque::new(),
-            large_gone: 0,
+            large_evicted: 0,
         }
     }
 
     /// Returns the position of the oldest retained event.
     pub fn first(&self) -> Seq {
-        self.first + self.gone as u64
+        self.first + self.evicted as u64
     }
 
     /// Returns the number of retained events.
     pub fn len(&self) -> usize {
-        self.rows.len() - self.gone
+        self.rows.len() - self.evicted
     }
 
     /// Evicts the oldest event. Returns its memory size and its payload size.
     pub fn evict_oldest(&mut self) -> Option<(usize, u64)> {
-        let (weight, size) = (self.weight(self.gone)?, self.size(self.gone)?);
-        let row = self.rows.get(self.gone)?;
+        let (weight, size) = (self.weight(self.evicted)?, self.size(self.evicted)?);
+        let row = self.rows.get(self.evicted)?;
         if row.is_large() {
             self.large.pop_front();
-            self.large_gone += 1;
+            self.large_evicted += 1;
         }
-        self.gone += 1;
+        self.evicted += 1;
         Some((weight, size))
     }
 
     /// Returns the index of the event at a position.
-    pub fn place(&self, seq: Seq) -> Option<usize> {
-        let place = usize::try_from(seq.checked_since(self.first)?).ok()?;
-        (self.gone..self.rows.len()).contains(&place).then_some(place)
+    pub fn index_of(&self, seq: Seq) -> Option<usize> {
+        let index = usize::try_from(seq.checked_since(self.first)?).ok()?;
+        (self.evicted..self.rows.len()).contains(&index).then_some(index)
     }
 
     /// Returns the indexes of the retained events.
-    pub fn places(&self) -> std::ops::Range<usize> {
-        self.gone..self.rows.len()
+    pub fn indexes(&self) -> std::ops::Range<usize> {
+        self.evicted..self.rows.len()
     }
 
     /// Returns the position of the event at an index.
-    pub fn seq(&self, place: usize) -> Seq {
-        self.first + place as u64
+    pub fn seq(&self, index: usize) -> Seq {
+        self.first + index as u64
     }
 
-    /// Returns the event's time of arrival.
-    pub fn at(&self, place: usize) -> Option<Timestamp> {
-        self.base.checked_add(SignedDuration::from_nanos(self.rows.get(place)?.at)).ok()
+    /// Returns when the event arrived.
+    pub fn at(&self, index: usize) -> Option<Timestamp> {
+        self.base.checked_add(SignedDuration::from_nanos(self.rows.get(index)?.at)).ok()
     }
 
-    /// Returns the event's time, if known; see [`Event::time`].
-    pub fn time(&self, place: usize) -> Option<Timestamp> {
-        let is_replayed = self.rows.get(place)?.is(REPLAYED);
-        self.id(place).and_then(server_time).or_else(|| self.at(place).filter(|_| !is_replayed))
+    /// Returns when the event happened, if known; see [`Event::time`].
+    pub fn time(&self, index: usize) -> Option<Timestamp> {
+        let is_replayed = self.rows.get(index)?.is(REPLAYED);
+        self.id(index).and_then(server_time).or_else(|| self.at(index).filter(|_| !is_replayed))
     }
 
-    pub fn id(&self, place: usize) -> Option<&str> {
-        let row = self.rows.get(place)?;
+    pub fn id(&self, index: usize) -> Option<&str> {
+        let row = self.rows.get(index)?;
         row.is(HAS_ID).then(|| &self.text[row.id as usize..][..row.id_len as usize])
     }
 
     /// Rebuilds the event. `base` returns the text of another event, which a delta refers to.
-    pub fn event(&self, place: usize, base: &dyn Fn(Seq) -> Option<Arc<str>>) -> Option<Event> {
-        let row = self.rows.get(place)?;
+    pub fn event(&self, index: usize, base: &dyn Fn(Seq) -> Option<Arc<str>>) -> Option<Event> {
+        let row = self.rows.get(index)?;
         let origin = self.origins.get(usize::from(row.origin))?;
         let data = match row.kind {
-            Kind::Json => Data::Json(self.put_together(row)),
-            Kind::Malformed => Data::Malformed(self.put_together(row)),
+            Kind::Json => Data::Json(self.reassemble(row)),
+            Kind::Malformed => Data::Malformed(self.reassemble(row)),
             Kind::LargeJson | Kind::LargeMalformed | Kind::TooLarge => {
                 let (text, size) = match self.large(row)? {
                     Large::Text(text, size) => (text.clone(), *size),
@@ -202,26 +203,26 @@ impl Chunk {
             }
         };
         Some(Event {
-            seq: self.seq(place),
-            at: self.at(place)?,
+            seq: self.seq(index),
+            at: self.at(index)?,
             conn: origin.conn,
             replayed: row.is(REPLAYED),
             name: origin.name.clone(),
             ns: origin.ns.clone(),
-            id: self.id(place).map(Into::into),
+            id: self.id(index).map(Into::into),
             data,
         })
     }
 
     fn large(&self, row: &Row) -> Option<&Large> {
-        self.large.get(row.own.checked_sub(self.large_gone)? as usize)
+        self.large.get(row.own.checked_sub(self.large_evicted)? as usize)
     }
 
     /// Replaces an event's large text with a delta to a newer one, if that saves enough. The newer event must not be
     /// evicted before this one.
-    pub fn keep_difference(&mut self, place: usize, newer: Seq, newer_text: &str) {
-        let Some(row) = self.rows.get(place).filter(|row| row.kind == Kind::LargeJson) else { return };
-        let number = row.own.checked_sub(self.large_gone).map(|number| number as usize);
+    pub fn compress_to_delta(&mut self, index: usize, newer: Seq, newer_text: &str) {
+        let Some(row) = self.rows.get(index).filter(|row| row.kind == Kind::LargeJson) else { return };
+        let number = row.own.checked_sub(self.large_evicted).map(|number| number as usize);
         let Some(large) = number.and_then(|number| self.large.get_mut(number)) else { return };
         if let Large::Text(text, _) = large
             && let Some(delta) = Delta::of(text, newer, newer_text)
@@ -234,7 +235,7 @@ impl Chunk {
         &self.text[row.own as usize..][..row.own_len.into()]
     }
 
-    fn put_together(&self, row: &Row) -> Arc<str> {
+    fn reassemble(&self, row: &Row) -> Arc<str> {
         let own = self.own(row);
         let Some(pattern) = self.patterns.get(usize::from(row.pattern)) else { return own.into() };
         let (head, tail) = (usize::from(row.head), usize::from(row.tail));
@@ -249,8 +250,8 @@ impl Chunk {
     }
 
     /// Returns the payload size of the event at an index.
-    fn size(&self, place: usize) -> Option<u64> {
-        let row = self.rows.get(place)?;
+    fn size(&self, index: usize) -> Option<u64> {
+        let row = self.rows.get(index)?;
         Some(match row.is_large() {
             true => match self.large(row)? {
                 Large::Text(text, size) => (*size).max(text.len() as u64),
@@ -260,9 +261,9 @@ impl Chunk {
         })
     }
 
-    /// Returns its approximate memory size in bytes.
-    pub fn weight(&self, place: usize) -> Option<usize> {
-        let row = self.rows.get(place)?;
+    /// Returns the approximate memory size of the event at an index, in bytes.
+    pub fn weight(&self, index: usize) -> Option<usize> {
+        let row = self.rows.get(index)?;
         let pattern = self.patterns.get(usize::from(row.pattern)).filter(|_| row.is(NEW_PATTERN));
         let data = match row.is_large() {
             // Such an event is alone in its chunk.
@@ -271,24 +272,24 @@ impl Chunk {
                     Large::Text(text, _) => text.len(),
                     Large::Delta(delta) => delta.weight(),
                 };
-                size_of::<Chunk>() + ALLOCATION + text
+                size_of::<Chunk>() + ALLOCATION_BYTES + text
             }
             false => row.own_len.into(),
         };
         let id = if row.is(NEW_ID) { row.id_len as usize } else { 0 };
         let origin = self.origins.get(usize::from(row.origin)).filter(|_| row.is(NEW_ORIGIN));
         // Short names are shared by many chunks.
-        let origin = origin.map_or(0, |origin| origin.name_bytes()).saturating_sub(SMALL);
-        Some(size_of::<Row>() + data + id + origin + pattern.map_or(0, |pattern| ALLOCATION + pattern.len()))
+        let origin = origin.map_or(0, |origin| origin.name_bytes()).saturating_sub(MIN_SHARED_TEXT);
+        Some(size_of::<Row>() + data + id + origin + pattern.map_or(0, |pattern| ALLOCATION_BYTES + pattern.len()))
     }
 }
 
-/// A text whose beginning and end other texts share.
+/// A text whose beginning and end are shared by other texts.
 #[derive(Debug)]
 struct Pattern {
     text: Arc<str>,
     /// Its index in the newest chunk.
-    place: u16,
+    index: u16,
 }
 
 /// Packs events into chunks in order of arrival.
@@ -304,7 +305,7 @@ impl Packer {
         let since = |chunk: &Chunk| i64::try_from(event.at.duration_since(chunk.base).as_nanos()).ok();
         let has_room = |chunk: &Chunk| {
             let bytes = chunk.text.len() + chunk.pattern_bytes;
-            chunk.rows.len() < ROWS && bytes < BYTES && chunk.large.is_empty() && since(chunk).is_some()
+            chunk.rows.len() < MAX_ROWS && bytes < MAX_BYTES && chunk.large.is_empty() && since(chunk).is_some()
         };
         if !chunks.back().is_some_and(has_room) {
             if let Some(full) = chunks.back_mut() {
@@ -312,7 +313,7 @@ impl Packer {
                 full.text.shrink_to_fit();
                 full.patterns.shrink_to_fit();
             }
-            self.patterns.iter_mut().for_each(|pattern| pattern.place = NONE);
+            self.patterns.iter_mut().for_each(|pattern| pattern.index = NO_INDEX);
             chunks.push_back(Chunk::new(event.seq, event.at));
         }
         let Some(chunk) = chunks.back_mut() else { return };
@@ -333,7 +334,7 @@ impl Packer {
             id_len: 0,
             own_len: 0,
             origin: origin as u16,
-            pattern: NONE,
+            pattern: NO_INDEX,
             head: 0,
             tail: 0,
             kind: Kind::Json,
@@ -351,8 +352,8 @@ impl Packer {
             row.flags |= HAS_ID;
         }
         let (text, kind, size) = match data {
-            Data::Json(text) if text.len() <= LARGE => (text, Kind::Json, 0),
-            Data::Malformed(text) if text.len() <= LARGE => (text, Kind::Malformed, 0),
+            Data::Json(text) if text.len() <= MAX_SHARED_TEXT => (text, Kind::Json, 0),
+            Data::Malformed(text) if text.len() <= MAX_SHARED_TEXT => (text, Kind::Malformed, 0),
             Data::Json(text) => (text, Kind::LargeJson, 0),
             Data::Malformed(text) => (text, Kind::LargeMalformed, 0),
             Data::TooLarge { size, head } => (head, Kind::TooLarge, size),
@@ -361,61 +362,61 @@ impl Packer {
         match kind {
             Kind::Json | Kind::Malformed => self.pack(text, &mut row, chunk),
             Kind::LargeJson | Kind::LargeMalformed | Kind::TooLarge => {
-                row.own = chunk.large_gone + chunk.large.len() as u32;
+                row.own = chunk.large_evicted + chunk.large.len() as u32;
                 chunk.large.push_back(Large::Text(text, size));
             }
         }
         chunk.rows.push(row);
     }
 
-    /// Packs a text of at most `LARGE` bytes. A text that matches no pattern becomes a new one.
+    /// Packs a text of at most `MAX_SHARED_TEXT` bytes. A text that matches no pattern becomes a new one.
     fn pack(&mut self, text: Arc<str>, row: &mut Row, chunk: &mut Chunk) {
         let mut own = &*text;
-        if text.len() >= SMALL {
-            let alike = self.patterns.iter().position(|pattern| {
+        if text.len() >= MIN_SHARED_TEXT {
+            let matching = self.patterns.iter().position(|pattern| {
                 let (head, tail) = common(&pattern.text, &text);
-                (row.head, row.tail) = (short(head), short(tail));
+                (row.head, row.tail) = (to_u16(head), to_u16(tail));
                 text.len() - head - tail <= text.len() / 4
             });
-            match alike {
-                Some(place) => self.patterns[..=place].rotate_right(1),
+            match matching {
+                Some(index) => self.patterns[..=index].rotate_right(1),
                 None => {
-                    (row.head, row.tail) = (short(text.len()), 0);
+                    (row.head, row.tail) = (to_u16(text.len()), 0);
                     row.flags |= NEW_PATTERN;
                     chunk.pattern_bytes += text.len();
-                    self.patterns.truncate(PATTERNS - 1);
-                    self.patterns.insert(0, Pattern { text: text.clone(), place: NONE });
+                    self.patterns.truncate(MAX_PATTERNS - 1);
+                    self.patterns.insert(0, Pattern { text: text.clone(), index: NO_INDEX });
                 }
             }
             let pattern = &mut self.patterns[0];
-            if pattern.place == NONE {
-                pattern.place = chunk.patterns.len() as u16;
+            if pattern.index == NO_INDEX {
+                pattern.index = chunk.patterns.len() as u16;
                 chunk.patterns.push(pattern.text.clone());
             }
-            row.pattern = pattern.place;
+            row.pattern = pattern.index;
             own = &text[row.head.into()..text.len() - usize::from(row.tail)];
         }
-        (row.own, row.own_len) = (chunk.text.len() as u32, short(own.len()));
+        (row.own, row.own_len) = (chunk.text.len() as u32, to_u16(own.len()));
         chunk.text.push_str(own);
     }
 }
 
-/// Converts a length of at most [`LARGE`].
-fn short(len: usize) -> u16 {
+/// Converts a length of at most [`MAX_SHARED_TEXT`].
+fn to_u16(len: usize) -> u16 {
     u16::try_from(len).unwrap_or(u16::MAX)
 }
 
 /// Returns the lengths of the common prefix and suffix of two texts. They end at character boundaries and don't
 /// overlap.
 pub(crate) fn common(a: &str, b: &str) -> (usize, usize) {
-    let most = a.len().min(b.len());
-    let mut head = same(a.as_bytes()[..most].chunks(WORD), b.as_bytes()[..most].chunks(WORD), false);
+    let max = a.len().min(b.len());
+    let mut head = equal_bytes(a.as_bytes()[..max].chunks(WORD), b.as_bytes()[..max].chunks(WORD), false);
     while !(a.is_char_boundary(head) && b.is_char_boundary(head)) {
         head -= 1;
     }
-    let most = most - head;
-    let (of_a, of_b) = (&a.as_bytes()[a.len() - most..], &b.as_bytes()[b.len() - most..]);
-    let mut tail = same(of_a.rchunks(WORD), of_b.rchunks(WORD), true);
+    let max = max - head;
+    let (end_a, end_b) = (&a.as_bytes()[a.len() - max..], &b.as_bytes()[b.len() - max..]);
+    let mut tail = equal_bytes(end_a.rchunks(WORD), end_b.rchunks(WORD), true);
     while !(a.is_char_boundary(a.len() - tail) && b.is_char_boundary(b.len() - tail)) {
         tail -= 1;
     }
@@ -426,7 +427,7 @@ pub(crate) fn common(a: &str, b: &str) -> (usize, usize) {
 const WORD: usize = 32;
 
 /// Counts the equal bytes before the first difference.
-fn same<'a>(a: impl Iterator<Item = &'a [u8]>, b: impl Iterator<Item = &'a [u8]>, from_end: bool) -> usize {
+fn equal_bytes<'a>(a: impl Iterator<Item = &'a [u8]>, b: impl Iterator<Item = &'a [u8]>, from_end: bool) -> usize {
     let mut count = 0;
     for (a, b) in a.zip(b) {
         if a == b {
@@ -464,7 +465,7 @@ mod tests {
     }
 
     fn unpack(chunks: &VecDeque<Chunk>) -> Vec<Event> {
-        chunks.iter().flat_map(|chunk| chunk.places().map(|place| chunk.event(place, &|_| None).unwrap())).collect()
+        chunks.iter().flat_map(|chunk| chunk.indexes().map(|index| chunk.event(index, &|_| None).unwrap())).collect()
     }
 
     #[test]
@@ -476,7 +477,7 @@ mod tests {
             (1..=5000).map(|n| event(n, Some(&id(n)), Data::Json(text(n).as_str().into()))).collect();
         let chunks = pack(&events);
         assert_eq!(unpack(&chunks), events);
-        let weights = chunks.iter().flat_map(|chunk| chunk.places().map(|place| chunk.weight(place).unwrap()));
+        let weights = chunks.iter().flat_map(|chunk| chunk.indexes().map(|index| chunk.weight(index).unwrap()));
         assert!(weights.sum::<usize>() < 5000 * 64);
         let held: usize = chunks.iter().map(|chunk| chunk.text.capacity() + chunk.rows.capacity() * 40).sum();
         assert!(held < 5000 * 64, "{held}");
@@ -485,10 +486,10 @@ mod tests {
 
     #[test]
     fn a_large_text_is_never_copied() {
-        let text: Arc<str> = "x".repeat(LARGE + 1).into();
+        let text: Arc<str> = "x".repeat(MAX_SHARED_TEXT + 1).into();
         let mut chunks = pack(&[event(1, None, Data::Json(text.clone())), event(2, None, Data::Json(text.clone()))]);
         assert!(unpack(&chunks).iter().all(|event| Arc::ptr_eq(event.data.text(), &text)));
-        // It is freed together with its event.
+        // The text is freed together with its event.
         assert_eq!(Arc::strong_count(&text), 3);
         chunks[0].evict_oldest();
         assert_eq!(Arc::strong_count(&text), 2);
@@ -505,7 +506,7 @@ mod tests {
         #[test]
         fn events_round_trip(
             given in prop::collection::vec(("(a|é|€|😀|\"){0,120}", 0..4u8, prop::option::of("[a-c]{0,3}")), 0..60),
-            gone in 0..60usize,
+            evicted in 0..60usize,
         ) {
             let events: Vec<Event> = given.iter().zip(1..).map(|((text, kind, id), seq)| {
                 let text: Arc<str> = text.as_str().into();
@@ -517,12 +518,12 @@ mod tests {
                 event(seq, id.as_deref(), data)
             }).collect();
             let mut chunks = pack(&events);
-            let gone = gone.min(events.len());
-            for _ in 0..gone {
+            let evicted = evicted.min(events.len());
+            for _ in 0..evicted {
                 let chunk = chunks.iter_mut().find(|chunk| chunk.len() > 0).unwrap();
                 prop_assert!(chunk.evict_oldest().is_some());
             }
-            prop_assert_eq!(unpack(&chunks), &events[gone..]);
+            prop_assert_eq!(unpack(&chunks), &events[evicted..]);
         }
 
         #[test]

@@ -1,21 +1,21 @@
-//! A large text stored as a delta to a newer one. Used for older snapshots of a thread.
+//! Large texts stored as deltas to newer ones. Used for older snapshots of a thread.
 
 use crate::Seq;
 use crate::log::chunk::common;
 use std::sync::Arc;
 
-/// The delta of a text to another one, the base.
+/// The difference between a text and a newer text, its base.
 #[derive(Debug)]
 pub(crate) struct Delta {
-    /// The number of the event that holds the base.
+    /// The position of the event that contains the base.
     pub base: Seq,
-    /// The full text before the values, because the thread's record and its runs change with each snapshot.
+    /// The text before the values. Stored in full, because the thread's record and its runs change with each snapshot.
     head: Box<str>,
     /// Lengths of the prefix and suffix shared with the base's values.
     shared: (usize, usize),
-    /// The text between them.
+    /// The text between the shared parts.
     own: Box<str>,
-    /// Bytes of the text.
+    /// Size of the full text, in bytes.
     pub len: usize,
 }
 
@@ -30,7 +30,7 @@ impl Delta {
         saves.then(|| Delta { base, head: head.into(), shared: (first, last), own: own.into(), len: text.len() })
     }
 
-    /// Returns the text.
+    /// Rebuilds the text from its base.
     pub fn text(&self, base_text: &str) -> Option<Arc<str>> {
         let (_, values) = split(base_text);
         let (first, last) = self.shared;
@@ -42,7 +42,7 @@ impl Delta {
         Some(text.into())
     }
 
-    /// Returns the bytes of memory, roughly.
+    /// Returns the approximate memory size in bytes.
     pub fn weight(&self) -> usize {
         size_of::<Delta>() + self.head.len() + self.own.len()
     }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_grown_state_costs_only_its_growth() {
+    fn a_grown_state_is_stored_as_a_small_delta() {
         let state = |run: &str, messages: usize| {
             let list = (0..messages).map(|n| format!(r#"{{"id":"{n}","content":"wörd"}}"#)).collect::<Vec<_>>();
             format!(r#"{{"thread":{{"at":"{run}"}},"state":{{"values":{{"messages":[{}],"é":1}}}}}}"#, list.join(","))
@@ -70,7 +70,7 @@ mod tests {
         // A different base.
         assert_eq!(delta.text("short"), None);
         assert!(Delta::of(&old, Seq(9), "nothing in common").is_none());
-        // Bytes that are no boundary of a character in one of the two.
+        // The texts differ inside a multi-byte character.
         let delta = Delta::of(
             "{\"values\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaé\"}",
             Seq(1),

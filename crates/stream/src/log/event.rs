@@ -13,7 +13,7 @@ pub struct Event {
     pub at: Timestamp,
     /// The connection that delivered it, from 1.
     pub conn: u32,
-    /// Whether the server sent it from its store, so that `at` says nothing about when it happened.
+    /// Whether the server sent it from its store. Then `at` is not when it happened.
     pub replayed: bool,
     /// Event name without its namespace: `values`, `messages/partial`, `error`, …
     pub name: Arc<str>,
@@ -25,7 +25,7 @@ pub struct Event {
     pub data: Data,
 }
 
-/// Milliseconds since 1970 that are plausible in an id: the years 2014 to 2100. Other numbers mean something else.
+/// Milliseconds since 1970 that are plausible in an id: the years 2014 to 2100. Other numbers are not times.
 const EPOCH_MS: std::ops::Range<i64> = 1_400_000_000_000..4_102_444_800_000;
 
 impl Event {

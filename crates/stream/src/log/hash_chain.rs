@@ -4,7 +4,7 @@
 
 use ring::digest::{Context, SHA256};
 
-/// Length of a written hash, in bytes.
+/// Size of a hash, in bytes.
 const BYTES: usize = 16;
 /// The text before the hash at the end of a line.
 const FIELD: &[u8] = br#","hash":""#;
@@ -40,13 +40,13 @@ impl Chain {
         text.push(b'\n');
     }
 
-    /// Checks the next line, without its line break, against the chain. After a broken line the chain continues from
-    /// it, so that each change is reported where it is.
+    /// Checks the next line, without its line break, against the chain. After a broken line the chain continues from that
+    /// line, so that each change is reported where it is.
     pub fn check(&mut self, line: &[u8]) -> Linked {
-        let Some((before, said)) = split(line) else { return Linked::No };
-        let is_right = hash(self.last, &[before, b"}"]) == said;
-        self.last = said;
-        if is_right { Linked::Yes } else { Linked::Broken }
+        let Some((before, written)) = split(line) else { return Linked::No };
+        let matches = hash(self.last, &[before, b"}"]) == written;
+        self.last = written;
+        if matches { Linked::Yes } else { Linked::Broken }
     }
 
     /// Returns the previous line's hash as written.
@@ -65,17 +65,17 @@ fn hash(before: [u8; BYTES], line: &[&[u8]]) -> [u8; BYTES] {
     half
 }
 
-/// Splits a line into the part before the field and its hash. Quotes inside JSON strings are escaped, so nothing else
-/// can end like this.
+/// Splits a line into the part before the hash field, and the hash. Quotes inside JSON strings are escaped, so only this
+/// field can end a line like that.
 fn split(line: &[u8]) -> Option<(&[u8], [u8; BYTES])> {
     let (rest, hex) = line.strip_suffix(CLOSE)?.split_last_chunk::<{ 2 * BYTES }>()?;
     let before = rest.strip_suffix(FIELD)?;
-    let mut said = [0; BYTES];
-    for (byte, pair) in said.iter_mut().zip(hex.as_chunks::<2>().0) {
+    let mut written = [0; BYTES];
+    for (byte, pair) in written.iter_mut().zip(hex.as_chunks::<2>().0) {
         let digit = |c: u8| char::from(c).to_digit(16).filter(|_| !c.is_ascii_uppercase());
         *byte = u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()?;
     }
-    Some((before, said))
+    Some((before, written))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A thread page: a stream and snapshots of its thread, merged into one event log.
 //!
 //! The first snapshot precedes the stream, so that earlier messages come before new ones. Another snapshot is loaded
-//! whenever a run starts or ends, the state is edited, or the connection was lost, because a stream never says how a
+//! whenever a run starts or ends, the state is edited, or the connection is restored, because a stream never shows how a
 //! run ended.
 
 use crate::log::snapshot::{Loaded, Part, Positions, ThreadSnapshot};
@@ -14,17 +14,17 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-/// How long the stream is held back for the thread's state, and then for its history.
-const HOLD: Duration = Duration::from_secs(5);
-const HOLD_FOR_HISTORY: Duration = Duration::from_millis(700);
+/// How long the stream is held back until the thread's state is loaded, and then until its history is.
+const STATE_HOLD: Duration = Duration::from_secs(5);
+const HISTORY_HOLD: Duration = Duration::from_millis(700);
 /// Maximum number of held batches. Beyond that, back-pressure stops the source and then the server.
-const HELD: usize = 64;
+const MAX_HELD_BATCHES: usize = 64;
 /// Minimum interval between loads, because runs may start and end in quick succession.
-const PAUSE: Duration = Duration::from_millis(300);
+const LOAD_PAUSE: Duration = Duration::from_millis(300);
 /// A replay is complete when no replayed event has arrived for this long.
-const REPLAYED: Duration = Duration::from_millis(500);
+const REPLAY_QUIET: Duration = Duration::from_millis(500);
 /// How often an idle thread is reloaded, because streams don't report that it was deleted.
-const IDLE_LOAD: Duration = Duration::from_secs(10);
+const IDLE_RELOAD: Duration = Duration::from_secs(10);
 
 /// The options of a thread page.
 #[derive(Debug)]
@@ -62,12 +62,12 @@ pub async fn follow_page(options: PageOptions, stream: mpsc::Receiver<Vec<Item>>
         loaded,
         refresh,
         loading: None,
-        due: None,
+        pending: None,
         last_load: None,
         held: thread.is_some().then(|| Held {
             items: Vec::new(),
             waits_for: vec![Part::State, Part::History],
-            until: Instant::now() + HOLD,
+            until: Instant::now() + STATE_HOLD,
         }),
         replayed: None,
         has_head: thread.is_some(),
@@ -78,7 +78,7 @@ pub async fn follow_page(options: PageOptions, stream: mpsc::Receiver<Vec<Item>>
         if !page.send(vec![Item::Record(Record::Tape(head))]).await {
             return;
         }
-        page.know(thread);
+        page.set_thread(thread);
     }
     page.run(stream).await;
 }
@@ -90,7 +90,7 @@ struct Held {
     until: Instant,
 }
 
-/// A load in progress, and whether it waits until the thread's status reflects the end of a run.
+/// A load in progress.
 type Load = BoxFuture<'static, ()>;
 
 struct Page {
@@ -102,15 +102,14 @@ struct Page {
     loaded: mpsc::UnboundedReceiver<ThreadSnapshot>,
     refresh: watch::Receiver<u64>,
     loading: Option<Load>,
-    /// The scope of the next load, and whether a run has just ended.
-    due: Option<(Scope, bool)>,
+    /// The scope of the next load, and whether to wait until the thread's status reflects the end of a run.
+    pending: Option<(Scope, bool)>,
     last_load: Option<Instant>,
     held: Option<Held>,
     /// When the last replayed event arrived; cleared by the snapshot after the replay.
     replayed: Option<Instant>,
     /// Whether the head was already sent, so that the stream's own is skipped.
     has_head: bool,
-    /// Whether the stream ended.
     ended: bool,
 }
 
@@ -121,29 +120,29 @@ impl Page {
             if self.ended && self.loader.is_none() {
                 return;
             }
-            let is_full = self.held.as_ref().is_some_and(|held| held.items.len() >= HELD);
+            let is_full = self.held.as_ref().is_some_and(|held| held.items.len() >= MAX_HELD_BATCHES);
             let wake = self.next_wake();
             let sent = tokio::select! {
                 biased;
-                Some(snapshot) = self.loaded.recv() => self.take_snapshot(snapshot).await,
+                Some(snapshot) = self.loaded.recv() => self.on_snapshot(snapshot).await,
                 () = async { if let Some(load) = &mut self.loading { load.await } }, if self.loading.is_some() => {
                     (self.loading, self.last_load) = (None, Some(Instant::now()));
-                    // Everything it loaded is in the channel by now.
+                    // All loaded parts are in the channel by now.
                     true
                 }
                 items = stream.recv(), if !is_full && !self.ended => match items {
-                    Some(items) => self.take_items(items).await,
+                    Some(items) => self.on_items(items).await,
                     None => {
                         self.ended = true;
-                        self.want(Scope::All, true);
+                        self.schedule_load(Scope::All, true);
                         self.release().await
                     }
                 },
                 Ok(()) = self.refresh.changed() => {
-                    self.want(Scope::All, false);
+                    self.schedule_load(Scope::All, false);
                     true
                 }
-                () = sleep_until(wake) => self.wake().await,
+                () = sleep_until(wake) => self.on_wake().await,
                 () = self.out.closed() => false,
             };
             if !sent {
@@ -153,26 +152,26 @@ impl Page {
     }
 
     /// Sets the thread once it is known.
-    fn know(&mut self, thread: String) {
+    fn set_thread(&mut self, thread: String) {
         if self.loader.is_none() {
             self.loader = Some((self.loader_for.0)(thread));
-            self.want(Scope::All, false);
+            self.schedule_load(Scope::All, false);
         }
     }
 
     /// Schedules a load. A pending load is widened to cover both scopes.
-    fn want(&mut self, scope: Scope, after_end: bool) {
-        let (known, was_end) = self.due.unwrap_or((scope, false));
-        self.due = Some((known.max(scope), was_end || after_end));
+    fn schedule_load(&mut self, scope: Scope, after_end: bool) {
+        let (known, was_end) = self.pending.unwrap_or((scope, false));
+        self.pending = Some((known.max(scope), was_end || after_end));
     }
 
     /// Starts the pending load, unless one is in progress or has just finished.
     fn begin_load(&mut self) {
-        let may_load = self.loading.is_none() && self.last_load.is_none_or(|last| last.elapsed() >= PAUSE);
+        let may_load = self.loading.is_none() && self.last_load.is_none_or(|last| last.elapsed() >= LOAD_PAUSE);
         let Some(loader) = self.loader.clone().filter(|_| may_load) else {
             return;
         };
-        let Some((scope, after_end)) = self.due.take() else { return };
+        let Some((scope, after_end)) = self.pending.take() else { return };
         let sender = self.sender.clone();
         // Sending fails only if the page was dropped.
         let out = move |snapshot| drop(sender.send(snapshot));
@@ -182,24 +181,25 @@ impl Page {
         });
     }
 
-    /// Returns when to wake up without a trigger; never after the end of the stream and its last snapshot.
+    /// Returns when to wake up without a trigger. `None` after the end of the stream and its last snapshot.
     fn next_wake(&self) -> Option<Instant> {
-        let pause = self.last_load.map(|last| last + PAUSE).filter(|_| self.due.is_some() && self.loading.is_none());
+        let pause =
+            self.last_load.map(|last| last + LOAD_PAUSE).filter(|_| self.pending.is_some() && self.loading.is_none());
         let held = self.held.as_ref().map(|held| held.until);
-        let replayed = self.replayed.map(|last| last + REPLAYED);
-        let idle = self.last_load.map(|last| last + IDLE_LOAD).filter(|_| !self.ended && self.loading.is_none());
+        let replayed = self.replayed.map(|last| last + REPLAY_QUIET);
+        let idle = self.last_load.map(|last| last + IDLE_RELOAD).filter(|_| !self.ended && self.loading.is_none());
         [pause, held, replayed, idle].into_iter().flatten().min()
     }
 
-    async fn wake(&mut self) -> bool {
+    async fn on_wake(&mut self) -> bool {
         let now = Instant::now();
-        if self.replayed.is_some_and(|last| now >= last + REPLAYED) {
+        if self.replayed.is_some_and(|last| now >= last + REPLAY_QUIET) {
             // Replayed events may belong to older runs, so reload the newest state after them.
             self.replayed = None;
-            self.want(Scope::All, false);
+            self.schedule_load(Scope::All, false);
         }
-        if self.last_load.is_some_and(|last| now >= last + IDLE_LOAD) && self.loading.is_none() && !self.ended {
-            self.want(Scope::Runs, false);
+        if self.last_load.is_some_and(|last| now >= last + IDLE_RELOAD) && self.loading.is_none() && !self.ended {
+            self.schedule_load(Scope::Runs, false);
         }
         if self.held.as_ref().is_some_and(|held| now >= held.until) {
             return self.release().await;
@@ -207,11 +207,11 @@ impl Page {
         true
     }
 
-    async fn take_snapshot(&mut self, snapshot: ThreadSnapshot) -> bool {
+    async fn on_snapshot(&mut self, snapshot: ThreadSnapshot) -> bool {
         let loaded: Vec<Part> = snapshot.parts.keys().copied().collect();
         if loaded == [Part::Runs] && matches!(snapshot.parts[&Part::Runs], Loaded::Failed(_)) {
             // The thread may have been deleted.
-            self.want(Scope::All, false);
+            self.schedule_load(Scope::All, false);
         }
         let event = self.positions.snapshot(snapshot);
         if !self.send(vec![Item::Record(Record::Event(event))]).await {
@@ -223,52 +223,52 @@ impl Page {
             return self.release().await;
         }
         if !held.waits_for.contains(&Part::State) {
-            held.until = held.until.min(Instant::now() + HOLD_FOR_HISTORY);
+            held.until = held.until.min(Instant::now() + HISTORY_HOLD);
         }
         true
     }
 
-    async fn take_items(&mut self, mut items: Vec<Item>) -> bool {
+    async fn on_items(&mut self, mut items: Vec<Item>) -> bool {
         let now = Instant::now();
         for item in &items {
-            self.note(item, now);
+            self.track(item, now);
         }
         if self.has_head {
             items.retain(|item| !matches!(item, Item::Record(Record::Tape(_))));
         }
         if let Some(held) = &mut self.held {
-            // Connection status is not held back.
-            let (signs, rest) = items.into_iter().partition::<Vec<_>, _>(|item| !matches!(item, Item::Record(_)));
+            // Items about the connection are not held back.
+            let (statuses, rest) = items.into_iter().partition::<Vec<_>, _>(|item| !matches!(item, Item::Record(_)));
             held.items.push(rest);
-            return signs.is_empty() || self.send(signs).await;
+            return statuses.is_empty() || self.send(statuses).await;
         }
-        self.hand_on(items).await
+        self.forward(items).await
     }
 
     /// Updates the page's state from an item.
-    fn note(&mut self, item: &Item, now: Instant) {
+    fn track(&mut self, item: &Item, now: Instant) {
         match item {
             Item::Started { thread_id: Some(thread), .. } => {
-                self.know(thread.clone());
-                self.want(Scope::Runs, false);
+                self.set_thread(thread.clone());
+                self.schedule_load(Scope::Runs, false);
             }
             Item::Record(Record::Tape(head)) => {
                 if let Some(thread) = &head.thread_id {
-                    self.know(thread.clone());
+                    self.set_thread(thread.clone());
                 }
             }
-            Item::Record(Record::Open { conn, .. }) if *conn > 1 => self.want(Scope::All, false),
-            Item::Record(Record::End(_)) => self.want(Scope::All, true),
+            Item::Record(Record::Open { conn, .. }) if *conn > 1 => self.schedule_load(Scope::All, false),
+            Item::Record(Record::End(_)) => self.schedule_load(Scope::All, true),
             Item::Record(Record::Run(run)) => {
                 let is_over = run.ended_at.is_some();
-                self.want(if is_over { Scope::All } else { Scope::Runs }, is_over);
+                self.schedule_load(if is_over { Scope::All } else { Scope::Runs }, is_over);
             }
-            Item::Record(Record::Event(event)) => self.note_event(event, now),
+            Item::Record(Record::Event(event)) => self.track_event(event, now),
             _ => {}
         }
     }
 
-    fn note_event(&mut self, event: &Event, now: Instant) {
+    fn track_event(&mut self, event: &Event, now: Instant) {
         if event.replayed {
             self.replayed = Some(now);
             return;
@@ -279,10 +279,10 @@ impl Page {
         match &*event.name {
             "metadata" => {
                 let is_end = event.data.text().contains("\"run_done\"");
-                self.want(if is_end { Scope::All } else { Scope::Runs }, is_end);
+                self.schedule_load(if is_end { Scope::All } else { Scope::Runs }, is_end);
             }
-            "error" | "end" => self.want(Scope::All, true),
-            "state_update" => self.want(Scope::All, false),
+            "error" | "end" => self.schedule_load(Scope::All, true),
+            "state_update" => self.schedule_load(Scope::All, false),
             _ => {}
         }
     }
@@ -291,14 +291,14 @@ impl Page {
     async fn release(&mut self) -> bool {
         let Some(held) = self.held.take() else { return true };
         for items in held.items {
-            if !self.hand_on(items).await {
+            if !self.forward(items).await {
                 return false;
             }
         }
         true
     }
 
-    async fn hand_on(&mut self, mut items: Vec<Item>) -> bool {
+    async fn forward(&mut self, mut items: Vec<Item>) -> bool {
         for item in &mut items {
             if let Item::Record(Record::Event(event)) = item {
                 self.positions.place(event);

@@ -1,4 +1,4 @@
-//! The records of a source and of recordings: one record per line, distinguished by `kind` (CLI.md).
+//! The records of a source and of recordings: one record per line, distinguished by `kind` (docs/cli.md).
 
 use crate::{Data, Event, EventNumber};
 use jiff::Timestamp;
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// One line of a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record {
-    /// The head: which stream this is a recording of.
+    /// The head: the recorded stream.
     Tape(Head),
     /// A connection was opened.
     Open {
@@ -23,12 +23,11 @@ pub enum Record {
     /// A connection ended.
     Close {
         at: Timestamp,
-        /// Its number.
         conn: u32,
         /// `eof`, `reset`, `idle`, …
         reason: String,
     },
-    /// Something may be missing here.
+    /// Events may be missing here.
     Gap {
         /// When the gap was noticed.
         at: Timestamp,
@@ -50,7 +49,7 @@ impl Record {
                 head.server.len() + text(&head.thread_id) + text(&head.run_id) + modes
             }
             Record::Open { resumed_after, .. } => text(resumed_after),
-            Record::Close { reason: words, .. } | Record::Gap { why: words, .. } => words.len(),
+            Record::Close { reason: text, .. } | Record::Gap { why: text, .. } => text.len(),
             Record::Run(run) => run.run_id.len() + run.status.len() + text(&run.assistant_id),
             Record::End(end) => text(&end.detail),
             Record::Event(_) => 0,
@@ -67,13 +66,11 @@ pub struct RunRecord {
     pub run_id: String,
     /// The status as the server spells it.
     pub status: String,
-    /// When it was created.
+    /// When the run was created.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
     pub ended_at: Option<Timestamp>,
-    /// The assistant that it runs.
     pub assistant_id: Option<String>,
-    /// The outcome, if its stream was read. Some servers report an interrupted run as a success.
+    /// The outcome, if the run's stream was read. Some servers report an interrupted run as a success.
     pub outcome: Option<Outcome>,
 }
 
@@ -97,7 +94,7 @@ pub struct Head {
 pub struct End {
     pub at: Timestamp,
     pub outcome: Outcome,
-    /// More about the outcome: the run's error, or the last network failure.
+    /// Details of the outcome: the run's error, or the last network failure.
     pub detail: Option<String>,
     /// Number of recorded events.
     pub events: u64,
@@ -130,8 +127,8 @@ impl End {
     }
 }
 
-/// Returns the reason of the gap in a recording that was started after these events were evicted. `verify` recognizes
-/// it.
+/// Returns the reason for the gap in a recording that was started after these events were evicted. `verify` recognizes
+/// this text.
 pub fn let_go(first: EventNumber, last: EventNumber) -> String {
     format!("events {first} to {last} were let go before they were recorded")
 }
@@ -170,7 +167,7 @@ impl Outcome {
         }
     }
 
-    /// Parses the word. Words of newer versions are `Unknown`.
+    /// Parses the word used in recordings. Words of newer versions are `Unknown`.
     pub fn from_word(word: &str) -> Outcome {
         match word {
             "success" => Outcome::Success,
@@ -189,7 +186,7 @@ impl Outcome {
 pub enum Item {
     /// A record for the event log.
     Record(Record),
-    /// A heartbeat (comment line): the connection is alive, but the run need not be making progress.
+    /// A heartbeat (comment line): the connection is alive, even if the run makes no progress.
     Heartbeat { at: Timestamp },
     /// Duplicates were skipped after a reconnect.
     Repeated { at: Timestamp, events: u64 },
@@ -206,7 +203,7 @@ pub enum Item {
         /// Consecutive failed attempts.
         attempt: u32,
         wait: Duration,
-        /// What failed, briefly.
+        /// A short description of the failure.
         why: String,
         /// The failed request; empty if the stream itself failed.
         request: String,
@@ -226,7 +223,7 @@ pub enum Item {
         at: Timestamp,
         /// Polling interval of the list of runs.
         every: Duration,
-        /// Number of active runs whose events are left to their single reader.
+        /// Number of active runs that are not read because their events go to a single reader.
         unread: usize,
     },
     /// The server reports the run as active, but it has sent no event for this long.

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 /// How often a compressed recording is flushed. Each flush makes it readable up to its newest line, but costs
 /// compression.
-const SYNC: Duration = Duration::from_secs(1);
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A recording that is being written.
 #[derive(Debug)]
 pub struct RecordingFile {
     out: Out,
-    synced: Instant,
+    flushed: Instant,
     bytes: u64,
 }
 
@@ -27,18 +27,18 @@ enum Out {
 }
 
 impl RecordingFile {
-    /// Creates the file, compressed if its name ends in `.gz`. An existing device or empty file is used as it is.
+    /// Creates the file, compressed if its name ends in `.gz`. An existing device or empty file is reused.
     ///
     /// # Errors
     /// `AlreadyExists` if the file is not empty (it is left unchanged); `ResourceBusy` if another process is recording
     /// to it; other I/O errors.
     pub fn create(path: &Path) -> io::Result<RecordingFile> {
-        let file = BufWriter::with_capacity(64 << 10, private(path)?);
+        let file = BufWriter::with_capacity(64 << 10, create_private(path)?);
         let out = match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz")) {
             true => Out::Gzip(Box::new(GzEncoder::new(file, Compression::default()))),
             false => Out::Plain(file),
         };
-        Ok(RecordingFile { out, synced: Instant::now(), bytes: 0 })
+        Ok(RecordingFile { out, flushed: Instant::now(), bytes: 0 })
     }
 
     /// Appends whole lines and flushes them to the file.
@@ -51,10 +51,10 @@ impl RecordingFile {
             Out::Plain(out) => out.write_all(lines).and_then(|()| out.flush()),
             Out::Gzip(out) => {
                 out.write_all(lines)?;
-                if self.synced.elapsed() < SYNC {
+                if self.flushed.elapsed() < FLUSH_INTERVAL {
                     return Ok(());
                 }
-                self.synced = Instant::now();
+                self.flushed = Instant::now();
                 out.flush()
             }
         }
@@ -78,28 +78,28 @@ impl RecordingFile {
 }
 
 /// Creates a file that only the user can read, because conversations with agents are private.
-fn private(path: &Path) -> io::Result<File> {
+fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = match options.clone().create_new(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => files::open_with(&options, path)?,
-        made => made?,
+        created => created?,
     };
-    let found = file.metadata()?;
+    let metadata = file.metadata()?;
     // A recording is empty until its first lines are written. Without the lock, another process would take it for a new
     // file.
-    if found.is_file() && matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+    if metadata.is_file() && matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
         return Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process is recording to it"));
     }
     // Another process may have written lines before it released the lock.
-    let found = file.metadata().unwrap_or(found);
-    if found.is_file() && found.len() > 0 {
+    let metadata = file.metadata().unwrap_or(metadata);
+    if metadata.is_file() && metadata.len() > 0 {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
     #[cfg(unix)]
-    if found.is_file() {
+    if metadata.is_file() {
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     }
     Ok(file)
@@ -150,7 +150,7 @@ mod tests {
     fn a_full_disk_is_reported() {
         let full = Path::new("/dev/full");
         assert!(RecordingFile::create(full).unwrap().write(b"x\n").is_err());
-        let mut packed = RecordingFile { synced: Instant::now(), ..RecordingFile::create(full).unwrap() };
+        let mut packed = RecordingFile { flushed: Instant::now(), ..RecordingFile::create(full).unwrap() };
         packed.out = match packed.out {
             Out::Plain(file) => Out::Gzip(Box::new(GzEncoder::new(file, Compression::fast()))),
             gzip => gzip,

@@ -1,4 +1,4 @@
-//! Writes and parses records as JSON lines (CLI.md), for `-o jsonl` and recording files.
+//! Writes and parses records as JSON lines (docs/cli.md), for `-o jsonl` and recording files.
 
 use crate::log::snapshot::{self, SNAPSHOT, SnapshotFields};
 use crate::sse::interner::{EventNames, MAX_NAME, Names};
@@ -17,27 +17,27 @@ pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
     match record {
         Record::Tape(head) => {
             write!(out, r#"{{"kind":"tape","version":1,"at":"{:.6}","server":"#, head.at)?;
-            string(out, &head.server)?;
+            write_string(out, &head.server)?;
             out.write_all(br#","thread_id":"#)?;
-            optional(out, head.thread_id.as_deref())?;
+            write_optional(out, head.thread_id.as_deref())?;
             out.write_all(br#","run_id":"#)?;
-            optional(out, head.run_id.as_deref())?;
+            write_optional(out, head.run_id.as_deref())?;
             out.write_all(br#","modes":"#)?;
             serde_json::to_writer(&mut *out, &head.modes)?;
         }
         Record::Open { at, conn, status, resumed_after } => {
             write!(out, r#"{{"kind":"open","at":"{at:.6}","conn":{conn},"status":{status},"resumed_after":"#)?;
-            optional(out, resumed_after.as_deref())?;
+            write_optional(out, resumed_after.as_deref())?;
         }
         Record::Event(event) if event.is_snapshot() => snapshot::write(out, event)?,
         Record::Event(event) => write_event(out, event)?,
         Record::Close { at, conn, reason } => {
             write!(out, r#"{{"kind":"close","at":"{at:.6}","conn":{conn},"reason":"#)?;
-            string(out, reason)?;
+            write_string(out, reason)?;
         }
         Record::Gap { at, why } => {
             write!(out, r#"{{"kind":"gap","at":"{at:.6}","why":"#)?;
-            string(out, why)?;
+            write_string(out, why)?;
         }
         Record::Run(run) => write_run(out, run)?,
         Record::End(end) => {
@@ -45,7 +45,7 @@ pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
             write!(out, r#"{{"kind":"end","at":"{at:.6}","outcome":"{}","#, outcome.as_str())?;
             if let Some(detail) = detail {
                 out.write_all(br#""detail":"#)?;
-                string(out, detail)?;
+                write_string(out, detail)?;
                 out.write_all(b",")?;
             }
             write!(out, r#""events":{events},"bytes":{bytes},"connections":{connections},"#)?;
@@ -58,9 +58,9 @@ pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
 fn write_run(out: &mut impl Write, run: &RunRecord) -> io::Result<()> {
     let RunRecord { at, run_id, status, started_at, ended_at, assistant_id, outcome } = run;
     write!(out, r#"{{"kind":"run","at":"{at:.6}","run_id":"#)?;
-    string(out, run_id)?;
+    write_string(out, run_id)?;
     out.write_all(br#","status":"#)?;
-    string(out, status)?;
+    write_string(out, status)?;
     for (name, time) in [("started_at", started_at), ("ended_at", ended_at)] {
         match time {
             Some(time) => write!(out, r#","{name}":"{time:.6}""#)?,
@@ -68,7 +68,7 @@ fn write_run(out: &mut impl Write, run: &RunRecord) -> io::Result<()> {
         }
     }
     out.write_all(br#","assistant_id":"#)?;
-    optional(out, assistant_id.as_deref())?;
+    write_optional(out, assistant_id.as_deref())?;
     match outcome {
         Some(outcome) => write!(out, r#","outcome":"{}""#, outcome.as_str()),
         None => Ok(()),
@@ -78,18 +78,18 @@ fn write_run(out: &mut impl Write, run: &RunRecord) -> io::Result<()> {
 fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
     let Event { seq, at, conn, replayed, name, ns, id, data } = event;
     write!(out, r#"{{"kind":"event","seq":{seq},"at":""#)?;
-    moment(out, *at)?;
+    write_time(out, *at)?;
     write!(out, r#"","conn":{conn},"event":"#)?;
-    string(out, name)?;
+    write_string(out, name)?;
     out.write_all(br#","ns":["#)?;
     for (i, segment) in ns.iter().enumerate() {
         if i > 0 {
             out.write_all(b",")?;
         }
-        string(out, segment)?;
+        write_string(out, segment)?;
     }
     out.write_all(br#"],"id":"#)?;
-    optional(out, id.as_deref())?;
+    write_optional(out, id.as_deref())?;
     if *replayed {
         out.write_all(br#","replayed":true"#)?;
     }
@@ -100,16 +100,16 @@ fn write_event(out: &mut impl Write, event: &Event) -> io::Result<()> {
         }
         Data::Malformed(text) => {
             out.write_all(br#","malformed":true,"data":"#)?;
-            string(out, text)
+            write_string(out, text)
         }
         Data::TooLarge { size, head } => {
             write!(out, r#","malformed":true,"too_large":{size},"data":"#)?;
-            string(out, head)
+            write_string(out, head)
         }
     }
 }
 
-/// Removes line breaks. In valid JSON they only occur between tokens, where they mean nothing.
+/// Removes line breaks. In valid JSON they only occur between tokens, where they have no meaning.
 pub(crate) fn one_line(json: &str) -> Cow<'_, str> {
     match memchr::memchr2(b'\n', b'\r', json.as_bytes()) {
         Some(_) => Cow::Owned(json.replace(['\n', '\r'], "")),
@@ -118,7 +118,7 @@ pub(crate) fn one_line(json: &str) -> Cow<'_, str> {
 }
 
 /// Writes a time like `{:.6}` at a fifth of the cost; every event has one.
-fn moment(out: &mut impl Write, at: Timestamp) -> io::Result<()> {
+fn write_time(out: &mut impl Write, at: Timestamp) -> io::Result<()> {
     let (seconds, nanos) = match (at.as_second(), i64::from(at.subsec_nanosecond())) {
         (seconds, nanos @ 0..) => (seconds, nanos),
         (seconds, nanos) => (seconds - 1, nanos + 1_000_000_000),
@@ -138,10 +138,10 @@ fn moment(out: &mut impl Write, at: Timestamp) -> io::Result<()> {
     }
     let mut text = *b"0000-00-00T00:00:00.000000Z";
     let mut put = |end: usize, mut number: i64| {
-        let mut place = end;
+        let mut index = end;
         while number > 0 {
-            place -= 1;
-            text[place] = b'0' + u8::try_from(number % 10).unwrap_or_default();
+            index -= 1;
+            text[index] = b'0' + u8::try_from(number % 10).unwrap_or_default();
             number /= 10;
         }
     };
@@ -155,8 +155,8 @@ fn moment(out: &mut impl Write, at: Timestamp) -> io::Result<()> {
     out.write_all(&text)
 }
 
-fn string(out: &mut impl Write, text: &str) -> io::Result<()> {
-    // Usually names and ids.
+fn write_string(out: &mut impl Write, text: &str) -> io::Result<()> {
+    // A fast path for names and ids.
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\') {
         out.write_all(b"\"")?;
         out.write_all(text.as_bytes())?;
@@ -165,9 +165,9 @@ fn string(out: &mut impl Write, text: &str) -> io::Result<()> {
     serde_json::to_writer(out, text).map_err(io::Error::from)
 }
 
-fn optional(out: &mut impl Write, text: Option<&str>) -> io::Result<()> {
+fn write_optional(out: &mut impl Write, text: Option<&str>) -> io::Result<()> {
     match text {
-        Some(text) => string(out, text),
+        Some(text) => write_string(out, text),
         None => out.write_all(b"null"),
     }
 }
@@ -338,7 +338,7 @@ impl LineParser {
             (self.names.get(line.event.as_deref().unwrap_or_default()), self.events.split(&full).1)
         };
         let Line { seq, conn, replayed, id, .. } = line;
-        // Connection 0 would mean a loaded snapshot.
+        // Connection 0 is reserved for snapshots.
         let conn = conn.max(1);
         Ok(Event { seq, at, conn, replayed, name, ns, id: id.filter(|id| id.len() <= MAX_NAME).map(Into::into), data })
     }
@@ -357,7 +357,7 @@ pub(super) mod tests {
         ) {
             let at = Timestamp::new(at, nanosecond).unwrap_or_default();
             let mut out = Vec::new();
-            moment(&mut out, at).unwrap();
+            write_time(&mut out, at).unwrap();
             prop_assert_eq!(String::from_utf8(out).unwrap(), format!("{at:.6}"));
         }
     }
@@ -382,7 +382,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn lines_are_as_documented() {
+    fn lines_have_the_documented_form() {
         assert_eq!(
             line(&sample()),
             "{\"kind\":\"event\",\"seq\":7,\"at\":\"2026-11-21T02:00:00.500000Z\",\"conn\":2,\"event\":\"values\",\
@@ -406,7 +406,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn line_ends_inside_data_are_taken_out() {
+    fn line_breaks_inside_data_are_removed() {
         let Record::Event(mut event) = sample() else { unreachable!() };
         event.data = Data::Json("{\"a\":\n\"b c\"}".into());
         let text = line(&Record::Event(event));

@@ -38,14 +38,14 @@ pub struct Lines {
     input: Box<dyn BufRead + Send>,
     line: u64,
     text: Vec<u8>,
-    cut: bool,
+    truncated: bool,
     /// Maximum length of a line.
-    longest: u64,
+    max_line: u64,
     /// Whether the line was too long and was skipped.
     too_long: bool,
     /// Whether the file is compressed.
-    packed: bool,
-    /// Empty lines before this one, since the line before it.
+    compressed: bool,
+    /// Number of empty lines directly before this one.
     empty: u64,
 }
 
@@ -53,7 +53,7 @@ impl Lines {
     /// Opens a recording file.
     ///
     /// # Errors
-    /// What the system says.
+    /// I/O errors.
     pub fn open(path: &Path) -> io::Result<Lines> {
         Lines::new(std::fs::File::open(path)?)
     }
@@ -71,10 +71,10 @@ impl Lines {
             input,
             line: 0,
             text: Vec::new(),
-            cut: false,
-            longest: MAX_LINE,
+            truncated: false,
+            max_line: MAX_LINE,
             too_long: false,
-            packed: gzip,
+            compressed: gzip,
             empty: 0,
         })
     }
@@ -89,8 +89,8 @@ impl Lines {
         loop {
             self.text.clear();
             self.too_long = false;
-            let read = (&mut self.input).take(self.longest).read_until(b'\n', &mut self.text).and_then(|read| {
-                self.too_long = read as u64 == self.longest && !self.text.ends_with(b"\n");
+            let read = (&mut self.input).take(self.max_line).read_until(b'\n', &mut self.text).and_then(|read| {
+                self.too_long = read as u64 == self.max_line && !self.text.ends_with(b"\n");
                 if self.too_long {
                     // Free the memory of the skipped line.
                     self.text = Vec::new();
@@ -101,9 +101,9 @@ impl Lines {
             match read {
                 Ok(0) => return Ok(false),
                 Ok(_) => {}
-                // An unfinished gzip file: everything before is still valid.
+                // An unfinished gzip file: everything before its end is still valid.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                    self.cut = true;
+                    self.truncated = true;
                     return Ok(false);
                 }
                 Err(error) => return Err(error),
@@ -121,24 +121,24 @@ impl Lines {
         self.text.trim_ascii()
     }
 
-    /// Returns its number, from 1.
+    /// Returns the number of the current line, from 1.
     pub fn number(&self) -> u64 {
         self.line
     }
 
-    /// Returns whether the line is byte for byte as written: exactly one line break and nothing else around it.
+    /// Returns whether the line is exactly as Runtail writes it: without surrounding whitespace, ended by one line feed.
     pub fn is_as_written(&self) -> bool {
         self.text.strip_suffix(b"\n") == Some(self.bytes())
     }
 
-    /// Returns the number of empty lines before this one; after the last line, of those that follow it.
+    /// Returns the number of empty lines directly before this one; at the end of the file, of those after the last line.
     pub fn empty_before(&self) -> u64 {
         self.empty
     }
 
     /// Returns whether the file is compressed.
     pub fn is_packed(&self) -> bool {
-        self.packed
+        self.compressed
     }
 
     /// Parses the current line. Returns `None` for an unknown kind, and if the file ends in the middle of the line.
@@ -147,13 +147,13 @@ impl Lines {
     /// The line is not a record. Reading can continue with the next line.
     pub fn parse(&mut self, parser: &mut LineParser) -> Result<Option<Record>, ReadError> {
         if self.too_long {
-            let why = format!("it is longer than {}", runtail_core::text::bytes(self.longest));
+            let why = format!("it is longer than {}", runtail_core::text::bytes(self.max_line));
             return Err(ReadError::Line { line: self.line, why });
         }
         match parser.parse(&String::from_utf8_lossy(self.text.trim_ascii())) {
             Ok(record) => Ok(record),
             Err(_) if self.text.last() != Some(&b'\n') => {
-                self.cut = true;
+                self.truncated = true;
                 Ok(None)
             }
             Err(error) => Err(ReadError::Line { line: self.line, why: error.to_string() }),
@@ -162,7 +162,7 @@ impl Lines {
 
     /// Returns whether the file ended in the middle of its last line, which was skipped.
     pub fn was_cut(&self) -> bool {
-        self.cut
+        self.truncated
     }
 }
 
@@ -177,7 +177,7 @@ impl Reader {
     /// Opens a recording file.
     ///
     /// # Errors
-    /// What the system says.
+    /// I/O errors.
     pub fn open(path: &Path) -> io::Result<Reader> {
         Ok(Reader { lines: Lines::open(path)?, parser: LineParser::default(), unknown: 0 })
     }
@@ -265,11 +265,11 @@ mod tests {
     #[test]
     fn an_oversized_line_is_skipped_without_buffering() {
         let text = format!("{}\n{}{}", "x".repeat(5000), line(&sample()), "y".repeat(5000));
-        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        packed.write_all(text.as_bytes()).unwrap();
-        for bytes in [text.into_bytes(), packed.finish().unwrap()] {
+        let mut compressed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        compressed.write_all(text.as_bytes()).unwrap();
+        for bytes in [text.into_bytes(), compressed.finish().unwrap()] {
             let mut reader = Reader::new(io::Cursor::new(bytes)).unwrap();
-            reader.lines.longest = 1000;
+            reader.lines.max_line = 1000;
             let Some(Err(ReadError::Line { line: 1, why })) = reader.next() else {
                 panic!("the first line is too long")
             };

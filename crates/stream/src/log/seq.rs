@@ -1,5 +1,5 @@
-//! Positions in the event log, and the numbers shown for its events. Only positions count snapshots, so each has its
-//! own type.
+//! Positions in the event log, and the numbers shown for its events. Positions also count snapshots, so the two have
+//! different types.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

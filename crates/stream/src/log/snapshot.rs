@@ -38,7 +38,7 @@ impl Part {
     /// All parts.
     pub const ALL: [Part; 4] = [Part::Thread, Part::State, Part::History, Part::Runs];
 
-    /// Returns the name of the part, in records and on screen.
+    /// Returns the name of the part in records and on screen.
     pub fn word(self) -> &'static str {
         match self {
             Part::Thread => "thread",
@@ -91,16 +91,16 @@ impl ThreadSnapshot {
                         Part::Thread | Part::Runs => None,
                     }
                     .map_or(Cow::Borrowed(&**json), Cow::Owned);
-                    separate(&mut text);
+                    push_comma(&mut text);
                     let _ = write!(text, "\"{}\":{json}", part.word());
                 }
             }
         }
         if !missing.is_empty() {
-            separate(&mut text);
+            push_comma(&mut text);
             text.push_str("\"missing\":{");
             for (part, why) in missing {
-                separate(&mut text);
+                push_comma(&mut text);
                 let why = serde_json::to_string(&why).unwrap_or_default();
                 let _ = write!(text, "\"{}\":{why}", part.word());
             }
@@ -165,7 +165,7 @@ impl<'a> SnapshotFields<'a> {
         let mut text = String::from("{");
         for (name, raw) in parts {
             if let Some(raw) = raw.map(RawValue::get).filter(|raw| *raw != "null") {
-                separate(&mut text);
+                push_comma(&mut text);
                 let _ = write!(text, "\"{name}\":{raw}");
             }
         }
@@ -179,7 +179,7 @@ fn entry(seq: Seq, at: Timestamp, text: String) -> Event {
     Event { seq, at, conn: LOADED, name: SNAPSHOT.into(), ns: [].into(), replayed: false, id: None, data }
 }
 
-/// Writes a snapshot as a line of a recording, up to its last brace. Parts that were not loaded are `null` (CLI.md);
+/// Writes a snapshot as a line of a recording, up to its last brace. Parts that were not loaded are `null` (docs/recordings.md);
 /// the history is only written if it was loaded.
 pub(crate) fn write(out: &mut impl io::Write, event: &Event) -> io::Result<()> {
     let fields = SnapshotFields::read(event.data.text()).unwrap_or_default();
@@ -228,22 +228,22 @@ pub struct HistoryEntry<'a> {
     pub new_messages: Option<Vec<Option<Cow<'a, str>>>>,
 }
 
-/// Writes a comma before another field of an object.
-fn separate(text: &mut String) {
+/// Appends a comma, unless the next field is the first of its object.
+fn push_comma(text: &mut String) {
     if !text.ends_with('{') {
         text.push(',');
     }
 }
 
-/// Returns an object without a field, or with a field moved to the end. `None` if it is not an object.
-fn without(json: &str, left_out: &str, last: Option<&str>) -> Option<String> {
+/// Returns an object with one field omitted, or with the field `last` moved to the end. `None` if it is not an object.
+fn without(json: &str, omitted: &str, last: Option<&str>) -> Option<String> {
     let fields = fields(json)?;
     let mut text = String::with_capacity(json.len());
     text.push('{');
     let is_last = |name: &str| Some(name) == last;
-    let kept = fields.iter().filter(|(name, _)| name != left_out && !is_last(name));
+    let kept = fields.iter().filter(|(name, _)| name != omitted && !is_last(name));
     for (name, value) in kept.chain(fields.iter().filter(|(name, _)| is_last(name))) {
-        separate(&mut text);
+        push_comma(&mut text);
         let _ = write!(text, "{}:{}", serde_json::to_string(name).ok()?, value.get());
     }
     text.push('}');
@@ -286,22 +286,22 @@ fn compact_history(json: &str) -> String {
         Some(list.iter().map(id).collect())
     };
     let entries: Vec<Vec<(String, &RawValue)>> = entries.into_iter().filter_map(|raw| fields(raw.get())).collect();
-    let held: Vec<Option<Vec<Option<String>>>> = entries.iter().map(|entry| messages(entry)).collect();
+    let message_ids: Vec<Option<Vec<Option<String>>>> = entries.iter().map(|entry| messages(entry)).collect();
     let mut text = String::from("[");
     for (i, entry) in entries.iter().enumerate() {
         text.push_str(if i > 0 { ",{" } else { "{" });
         for (name, value) in entry.iter().filter(|(name, _)| name != "values") {
-            separate(&mut text);
+            push_comma(&mut text);
             let value = if name == "tasks" { Cow::Owned(compact_tasks(value.get())) } else { value.get().into() };
             let _ = write!(text, "{}:{value}", serde_json::to_string(name).unwrap_or_default());
         }
         let is_first = entry.iter().any(|(name, raw)| name == "parent_checkpoint" && raw.get() == "null");
-        let before = match held.get(i + 1) {
+        let before = match message_ids.get(i + 1) {
             Some(before) => Some(before.as_deref().unwrap_or_default()),
             None => is_first.then_some(&[][..]),
         };
-        if let (Some(now), Some(before)) = (held[i].as_deref(), before) {
-            separate(&mut text);
+        if let (Some(now), Some(before)) = (message_ids[i].as_deref(), before) {
+            push_comma(&mut text);
             let added = serde_json::to_string(&added(now, before)).unwrap_or_default();
             let _ = write!(text, "\"new_messages\":{added}");
         }
@@ -338,7 +338,7 @@ fn compact_tasks(json: &str) -> String {
         };
         text.push('{');
         for (name, value) in fields.iter().filter(|(name, _)| name != "state") {
-            separate(&mut text);
+            push_comma(&mut text);
             let value = if name == "result" && value.get() != "null" { "{}" } else { value.get() };
             let _ = write!(text, "{}:{value}", serde_json::to_string(name).unwrap_or_default());
         }
@@ -417,8 +417,8 @@ mod tests {
         let read = crate::LineParser::default().parse(&line).unwrap();
         assert_eq!(read, Some(crate::Record::Event(Event { seq: Seq::START, ..event })));
         // Written by other tools, or by hand.
-        let odd = r#"{"kind":"snapshot","thread":null,"state":[],"novel":1}"#;
-        let read = crate::LineParser::default().parse(odd).unwrap();
+        let unusual = r#"{"kind":"snapshot","thread":null,"state":[],"novel":1}"#;
+        let read = crate::LineParser::default().parse(unusual).unwrap();
         let Some(crate::Record::Event(event)) = read else { panic!() };
         assert_eq!((&**event.data.text(), event.is_snapshot()), (r#"{"state":[]}"#, true));
     }
@@ -431,7 +431,8 @@ mod tests {
         assert_eq!(fields.missing(), [(Part::State, Some("403 Forbidden".into())), (Part::History, None)]);
         assert!(fields.thread.is_none() && fields.state.is_none());
         // Anything a server sends in place of JSON objects is harmless.
-        let odd = snapshot(&[(Part::State, json!([1])), (Part::History, json!({"a": 1})), (Part::Thread, json!("x"))]);
-        assert_eq!(odd, json!({"thread": "x", "history": [], "state": [1]}));
+        let unusual =
+            snapshot(&[(Part::State, json!([1])), (Part::History, json!({"a": 1})), (Part::Thread, json!("x"))]);
+        assert_eq!(unusual, json!({"thread": "x", "history": [], "state": [1]}));
     }
 }

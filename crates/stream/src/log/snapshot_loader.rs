@@ -15,20 +15,20 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Number of newest runs to list.
-const RUNS: usize = 50;
+const MAX_RUNS: usize = 50;
 /// Number of newest checkpoints to load. Each repeats all values, so fewer are loaded if the state is large.
-const CHECKPOINTS: usize = 20;
+const MAX_CHECKPOINTS: usize = 20;
 /// Maximum size of a history and of a list of runs, in bytes. Each run repeats its input.
 const MAX_LIST: usize = 8 << 20;
 /// Maximum size of a thread's record, in bytes. It repeats the state's values, so if they are large it is loaded
 /// without them.
 const MAX_THREAD: usize = 2 << 20;
 /// Parts that arrive within this time form one snapshot.
-const GATHER: Duration = Duration::from_millis(40);
-/// How often, and at what first interval, to poll a thread that is busy although no run is active. Its status lags
-/// behind the end of a run.
-const SETTLES: u32 = 5;
-const SETTLE_WAIT: Duration = Duration::from_millis(100);
+const GATHER_TIME: Duration = Duration::from_millis(40);
+/// How many times to poll a thread that is busy although no run is active, because its status lags behind the end of a
+/// run; and the first interval, which doubles each time.
+const BUSY_POLLS: u32 = 5;
+const FIRST_BUSY_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The parts to load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +44,7 @@ pub enum Scope {
 pub struct SnapshotLoader {
     server: AgentServer,
     thread: String,
-    /// Bytes of a state.
+    /// Maximum size of a state, in bytes.
     max_state: usize,
 }
 
@@ -65,7 +65,7 @@ impl SnapshotLoader {
         parts.push(self.part(Part::Runs));
         let mut ready = BTreeMap::new();
         let mut until: Option<Instant> = None;
-        let mut is_gone = false;
+        let mut is_deleted = false;
         loop {
             let next = match until {
                 Some(until) => tokio::time::timeout_at(until, parts.next()).await,
@@ -74,14 +74,15 @@ impl SnapshotLoader {
             match next {
                 Ok(Some((part, loaded))) => {
                     // For a deleted thread some servers return empty results instead of 404; ignore them.
-                    is_gone |= part == Part::Thread && matches!(&loaded, Loaded::Failed(why) if why.starts_with("404"));
-                    if !is_gone || part == Part::Thread {
+                    is_deleted |=
+                        part == Part::Thread && matches!(&loaded, Loaded::Failed(why) if why.starts_with("404"));
+                    if !is_deleted || part == Part::Thread {
                         ready.insert(part, loaded);
                     }
-                    if is_gone {
+                    if is_deleted {
                         ready.retain(|part, _| *part == Part::Thread);
                     }
-                    until.get_or_insert_with(|| Instant::now() + GATHER);
+                    until.get_or_insert_with(|| Instant::now() + GATHER_TIME);
                 }
                 Ok(None) => break,
                 Err(_) => {
@@ -97,11 +98,11 @@ impl SnapshotLoader {
 
     /// Loads everything once the thread's status reflects the end of its run.
     pub async fn load_settled(&self, mut out: impl FnMut(ThreadSnapshot)) {
-        for attempt in 0..SETTLES {
+        for attempt in 0..BUSY_POLLS {
             if self.is_settled().await {
                 break;
             }
-            tokio::time::sleep(SETTLE_WAIT * 2_u32.pow(attempt)).await;
+            tokio::time::sleep(FIRST_BUSY_POLL_INTERVAL * 2_u32.pow(attempt)).await;
         }
         self.load(Scope::All, &mut out).await;
     }
@@ -151,11 +152,11 @@ impl SnapshotLoader {
     }
 
     async fn runs(&self) -> Result<Arc<str>, ApiError> {
-        Ok(list(&self.server.runs_raw(&self.thread, RUNS, 0, MAX_LIST).await?))
+        Ok(list(&self.server.runs_raw(&self.thread, MAX_RUNS, 0, MAX_LIST).await?))
     }
 
     async fn history(&self) -> Result<Arc<str>, ApiError> {
-        let mut limit = CHECKPOINTS;
+        let mut limit = MAX_CHECKPOINTS;
         loop {
             match self.server.thread_history_raw(&self.thread, limit, None, MAX_LIST).await {
                 Ok(entries) => return Ok(list(&entries)),

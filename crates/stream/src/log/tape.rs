@@ -1,4 +1,4 @@
-//! The event log: the bounded log of a source's records, and the single source of truth about a stream.
+//! The event log: a bounded log of a source's records, and the single source of truth about a stream.
 
 use crate::log::chunk::{Chunk, Packer};
 use crate::{Event, EventNumber, Record, Seq};
@@ -6,16 +6,16 @@ use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Maximum number of marks, and their size in bytes, so that months of reconnects don't fill the memory.
+/// Maximum number of marks, and their total size in bytes, so that months of reconnects don't exhaust the memory.
 const MAX_MARKS: usize = 65_536;
 const MAX_MARK_BYTES: usize = 16 << 20;
 
 /// The size limits of an event log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Events.
+    /// Maximum number of events.
     pub max_rows: usize,
-    /// Approximate memory size in bytes.
+    /// Maximum memory size in bytes, approximately.
     pub max_bytes: usize,
 }
 
@@ -25,7 +25,7 @@ impl Default for Limits {
     }
 }
 
-/// A record other than an event, and the position of the event before it (0: before the first).
+/// A record other than an event, and the position of the event before it ([`Seq::START`]: before the first).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
     pub after: Seq,
@@ -42,15 +42,15 @@ pub struct Tape {
     bytes: usize,
     last: Seq,
     marks: VecDeque<Mark>,
-    marks_gone: u64,
+    evicted_marks: u64,
     mark_bytes: usize,
     /// Bytes of `limits` used by the projections.
     reserved: usize,
     evicted_rows: u64,
     evicted_bytes: u64,
     /// The last visible event, if that is not the newest.
-    moment: Option<Seq>,
-    /// Positions of all snapshots, including evicted ones. They are few.
+    view_end: Option<Seq>,
+    /// Positions of all snapshots, including evicted ones, of which there are few.
     snapshots: Vec<Seq>,
 }
 
@@ -67,7 +67,7 @@ impl Tape {
             self.marks.push_back(Mark { after: self.last, record });
             while self.marks.len() > 1 && (self.marks.len() > MAX_MARKS || self.mark_bytes > MAX_MARK_BYTES) {
                 self.mark_bytes -= self.marks.pop_front().map_or(0, |mark| mark.record.weight());
-                self.marks_gone += 1;
+                self.evicted_marks += 1;
             }
             return;
         };
@@ -84,7 +84,7 @@ impl Tape {
             self.snapshots.push(newer);
         }
         self.rows += 1;
-        self.bytes += self.find(self.last).and_then(|(chunk, place)| chunk.weight(place)).unwrap_or_default();
+        self.bytes += self.find(self.last).and_then(|(chunk, index)| chunk.weight(index)).unwrap_or_default();
         self.evict();
     }
 
@@ -98,7 +98,7 @@ impl Tape {
         let max_bytes = self.limits.max_bytes - self.reserved;
         while self.rows > 1 && (self.rows > self.limits.max_rows || self.bytes > max_bytes) {
             self.evict_rows(1);
-            // Log the first eviction, then exponentially less often: there may be millions.
+            // Log the first eviction, then exponentially less often, because there may be millions.
             if self.evicted_rows.is_power_of_two() {
                 let (rows, bytes) = (self.evicted_rows, self.evicted_bytes);
                 tracing::info!(rows, bytes, "event log: the oldest events were evicted");
@@ -108,8 +108,8 @@ impl Tape {
 
     /// Limits the view to events up to this one. Newer events are still appended, but only [`Tape::whole`] and
     /// [`Tape::newest_seq`] include them. `None` shows all events.
-    pub fn stand_at(&mut self, moment: Option<Seq>) {
-        self.moment = moment.map(|moment| moment.min(self.last));
+    pub fn stand_at(&mut self, last: Option<Seq>) {
+        self.view_end = last.map(|last| last.min(self.last));
     }
 
     /// Returns the event at this position, if it is visible and not evicted.
@@ -119,8 +119,8 @@ impl Tape {
 
     /// Returns the event at this position, whether visible or not.
     pub fn whole(&self, seq: Seq) -> Option<Event> {
-        let (chunk, place) = self.find(seq)?;
-        chunk.event(place, &self.base())
+        let (chunk, index) = self.find(seq)?;
+        chunk.event(index, &self.base())
     }
 
     /// Returns a function that finds the base text of a delta. Each base is newer, so the lookup ends at the newest.
@@ -133,10 +133,10 @@ impl Tape {
         let Some(older) = self.snapshots.last().copied() else { return };
         let number = self.chunk_of(older);
         let Some(chunk) = self.chunks.get_mut(number) else { return };
-        let Some(place) = chunk.place(older) else { return };
-        let before = chunk.weight(place).unwrap_or_default();
-        chunk.keep_difference(place, newer, text);
-        self.bytes -= before.saturating_sub(chunk.weight(place).unwrap_or_default());
+        let Some(index) = chunk.index_of(older) else { return };
+        let before = chunk.weight(index).unwrap_or_default();
+        chunk.compress_to_delta(index, newer, text);
+        self.bytes -= before.saturating_sub(chunk.weight(index).unwrap_or_default());
     }
 
     /// Returns an event's number among the events of the stream, which is what recordings count; snapshots have none.
@@ -144,7 +144,7 @@ impl Tape {
         EventNumber(seq.0 - self.snapshots.partition_point(|snapshot| *snapshot < seq) as u64)
     }
 
-    /// Returns how many events of the stream there are up to this position. For an event this is its number.
+    /// Returns the number of the newest event of the stream up to this position.
     pub fn events_until(&self, seq: Seq) -> EventNumber {
         EventNumber(seq.0 - self.snapshots_until(seq))
     }
@@ -162,32 +162,32 @@ impl Tape {
 
     /// Returns the time of the event at this position, if known, whether visible or not.
     pub fn time(&self, seq: Seq) -> Option<Timestamp> {
-        let (chunk, place) = self.find(seq)?;
-        chunk.time(place)
+        let (chunk, index) = self.find(seq)?;
+        chunk.time(index)
     }
 
     /// Returns when the event at this position arrived, whether visible or not.
     pub fn arrival(&self, seq: Seq) -> Option<Timestamp> {
-        let (chunk, place) = self.find(seq)?;
-        chunk.at(place)
+        let (chunk, index) = self.find(seq)?;
+        chunk.at(index)
     }
 
     /// Returns the oldest event at or after this time.
     pub fn first_since(&self, at: Timestamp) -> Option<Seq> {
-        let found = self.places().find(|(chunk, place)| chunk.time(*place).is_some_and(|time| time >= at));
-        found.map(|(chunk, place)| chunk.seq(place)).filter(|seq| *seq <= self.last_seq())
+        let found = self.indexes().find(|(chunk, index)| chunk.time(*index).is_some_and(|time| time >= at));
+        found.map(|(chunk, index)| chunk.seq(index)).filter(|seq| *seq <= self.last_seq())
     }
 
     /// Returns the newest event with this id.
     pub fn newest_with_id(&self, id: &str) -> Option<Seq> {
-        let shown = |(chunk, place): &(&Chunk, usize)| chunk.seq(*place) <= self.last_seq();
-        let found = self.places().rev().filter(shown).find(|(chunk, place)| chunk.id(*place) == Some(id));
-        found.map(|(chunk, place)| chunk.seq(place))
+        let shown = |(chunk, index): &(&Chunk, usize)| chunk.seq(*index) <= self.last_seq();
+        let found = self.indexes().rev().filter(shown).find(|(chunk, index)| chunk.id(*index) == Some(id));
+        found.map(|(chunk, index)| chunk.seq(index))
     }
 
     fn find(&self, seq: Seq) -> Option<(&Chunk, usize)> {
         let chunk = self.chunks.get(self.chunk_of(seq))?;
-        Some((chunk, chunk.place(seq)?))
+        Some((chunk, chunk.index_of(seq)?))
     }
 
     /// Returns the index of the chunk that contains an event, if any does.
@@ -195,8 +195,8 @@ impl Tape {
         self.chunks.partition_point(|chunk| chunk.first() <= seq).saturating_sub(1)
     }
 
-    fn places(&self) -> impl DoubleEndedIterator<Item = (&Chunk, usize)> {
-        self.chunks.iter().flat_map(|chunk| chunk.places().map(move |place| (chunk, place)))
+    fn indexes(&self) -> impl DoubleEndedIterator<Item = (&Chunk, usize)> {
+        self.chunks.iter().flat_map(|chunk| chunk.indexes().map(move |index| (chunk, index)))
     }
 
     /// Returns the oldest visible event.
@@ -209,9 +209,9 @@ impl Tape {
         self.chunks.front().map(Chunk::first)
     }
 
-    /// Returns the newest visible position; 0 before the first.
+    /// Returns the newest visible position; [`Seq::START`] before the first.
     pub fn last_seq(&self) -> Seq {
-        self.moment.unwrap_or(self.last)
+        self.view_end.unwrap_or(self.last)
     }
 
     /// Returns the newest position, whether visible or not.
@@ -238,11 +238,11 @@ impl Tape {
     /// Returns the events from this position on, or from the oldest one retained.
     pub fn iter_from(&self, seq: Seq) -> impl Iterator<Item = Event> {
         let (from, last) = (self.chunk_of(seq), self.last_seq());
-        let places = self.chunks.range(from..).flat_map(|chunk| chunk.places().map(move |place| (chunk, place)));
-        let places = places.map(|(chunk, place)| (chunk.seq(place), chunk, place));
+        let indexes = self.chunks.range(from..).flat_map(|chunk| chunk.indexes().map(move |index| (chunk, index)));
+        let indexes = indexes.map(|(chunk, index)| (chunk.seq(index), chunk, index));
         let wanted =
-            places.skip_while(move |(number, ..)| *number < seq).take_while(move |(number, ..)| *number <= last);
-        wanted.filter_map(|(_, chunk, place)| chunk.event(place, &self.base()))
+            indexes.skip_while(move |(number, ..)| *number < seq).take_while(move |(number, ..)| *number <= last);
+        wanted.filter_map(|(_, chunk, index)| chunk.event(index, &self.base()))
     }
 
     /// Returns the records other than events, in order.
@@ -252,13 +252,13 @@ impl Tape {
 
     /// Returns the mark with this number (from 0), or the oldest retained one after it, with its number.
     pub fn mark(&self, number: u64) -> Option<(u64, &Mark)> {
-        let number = number.max(self.marks_gone);
-        Some((number, self.marks.get(usize::try_from(number - self.marks_gone).ok()?)?))
+        let number = number.max(self.evicted_marks);
+        Some((number, self.marks.get(usize::try_from(number - self.evicted_marks).ok()?)?))
     }
 
     /// Returns how many marks were appended, including evicted ones.
     pub fn marks_seen(&self) -> u64 {
-        self.marks_gone + self.marks.len() as u64
+        self.evicted_marks + self.marks.len() as u64
     }
 
     /// Returns the size limits.
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_found_and_bounded() {
+    fn events_are_found_and_the_log_is_bounded() {
         let mut tape = Tape::new(Limits { max_rows: 3, max_bytes: 10_000 });
         assert_eq!((tape.first_seq(), tape.last_seq(), tape.get(Seq(1))), (None, Seq::START, None));
         let gap = Record::Gap { at: jiff::Timestamp::UNIX_EPOCH, why: "x".into() };
@@ -359,7 +359,7 @@ mod tests {
         assert_eq!((tape.len(), tape.kept_bytes()), (1, 3 * TEN));
         assert_eq!((tape.get(Seq(3)), tape.whole(Seq(3)).map(|event| event.seq)), (None, Some(Seq(3))));
         assert_eq!(tape.iter_from(Seq(0)).map(|e| e.seq.0).collect::<Vec<_>>(), [2]);
-        // The visible events were evicted.
+        // All visible events are evicted.
         tape.push(event(5, 10));
         assert_eq!(
             (tape.first_seq(), tape.first_kept(), tape.len(), tape.iter_from(Seq(0)).count()),
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn projection_sizes_leave_room_for_events() {
+    fn a_jump_in_positions_evicts_older_events() {
         let mut tape = Tape::new(Limits::default());
         for seq in [1, 2, u64::MAX - 1, u64::MAX, 7, 1 << 60, (1 << 60) + 1] {
             tape.push(event(seq, 10));

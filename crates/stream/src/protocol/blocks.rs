@@ -1,11 +1,11 @@
-//! Messages in the second dialect: blocks that start, grow and finish, between a message's start and its finish. The pieces do
-//! not name their message: they belong to the one that was started last in their namespace.
+//! Messages in the v2 protocol: content blocks that start, grow and finish, between a message's start and its finish. Blocks
+//! don't name their message; they belong to the newest message in their namespace.
 
 use super::{LongText, Number, Text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// One event of this dialect.
+/// One event of a message.
 #[derive(Deserialize)]
 pub(crate) struct Block<'a> {
     #[serde(default, borrow)]
@@ -24,7 +24,7 @@ pub(crate) struct Block<'a> {
     pub usage: Option<&'a RawValue>,
 }
 
-/// What a block grew by.
+/// The content added to a block.
 #[derive(Deserialize)]
 pub(crate) struct Delta<'a> {
     #[serde(default, borrow)]
@@ -36,7 +36,7 @@ pub(crate) struct Delta<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Reads what the block grew by.
+    /// Parses the content added to the block.
     pub fn delta(&self) -> Option<Delta<'a>> {
         serde_json::from_str(self.delta?.get()).ok()
     }

@@ -1,4 +1,4 @@
-//! `events`: callbacks of everything that runs, `on_<kind>_<phase>`.
+//! `events`: LangChain callbacks of chains, models and tools, named `on_<kind>_<phase>`.
 
 use super::{MessageOrigin, Text};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ pub(crate) struct Callback<'a> {
     pub event: Text<'a>,
     #[serde(default, borrow)]
     pub name: Text<'a>,
-    /// The id of the call, and not of the graph's run.
+    /// The id of this call, not of the graph's run.
     #[serde(default, borrow)]
     pub run_id: Text<'a>,
     #[serde(default, borrow)]

@@ -8,14 +8,14 @@ use serde_json::value::RawValue;
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Checkpoint<'a> {
-    /// JavaScript's short form has the step here.
+    /// JavaScript servers send the step here, without metadata.
     step: Number,
     metadata: Option<CheckpointMetadata>,
     #[serde(borrow)]
     pub values: Option<&'a RawValue>,
     #[serde(borrow)]
     pub next: Option<&'a RawValue>,
-    /// Python tells the ids of the tasks that are next.
+    /// Python servers list the next tasks with their ids.
     #[serde(borrow)]
     pub tasks: Option<&'a RawValue>,
 }
@@ -27,7 +27,7 @@ struct CheckpointMetadata {
 }
 
 impl Checkpoint<'_> {
-    /// Returns the number of the step that is over.
+    /// Returns the number of the finished step.
     pub fn step(&self) -> Option<i64> {
         self.metadata.as_ref().and_then(|metadata| metadata.step.0).or(self.step.0)
     }

@@ -1,10 +1,10 @@
-//! `debug`: tasks and checkpoints with the server's times.
+//! `debug`: tasks and checkpoints with the server's timestamps.
 
 use super::{Number, Text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// `debug`: the type (`task`, `task_result`, `checkpoint`), the step, the server's time and the payload of that type.
+/// `debug`: the type (`task`, `task_result`, `checkpoint`), the step, the server's timestamp and the payload of that type.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Debug<'a> {

@@ -1,11 +1,11 @@
-//! The second dialect's envelope, `{"type":"event","method":…,"params":{"namespace":…,"data":…}}`.
+//! The envelope of the v2 protocol, `{"type":"event","method":…,"params":{"namespace":…,"data":…}}`.
 
 use super::Text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// An envelope. Its method is what other servers put in the event's name.
+/// An envelope. Its method corresponds to the event name of other streams.
 #[derive(Deserialize)]
 pub(crate) struct Envelope<'a> {
     #[serde(borrow, rename = "type")]
@@ -16,7 +16,7 @@ pub(crate) struct Envelope<'a> {
     pub params: Params<'a>,
 }
 
-/// The namespace and the payload proper, with what lies beside it.
+/// The namespace, the payload, and the fields next to it.
 #[derive(Deserialize)]
 pub(crate) struct Params<'a> {
     #[serde(default, borrow)]
@@ -30,9 +30,9 @@ pub(crate) struct Params<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads an envelope of an event; nothing where the text is none.
+    /// Parses the envelope of an event. Returns nothing if the text is not one.
     pub fn read(text: &'a str) -> Option<Envelope<'a>> {
-        // Cheap to rule out: an envelope begins with its own few fields.
+        // A cheap check first: an envelope begins with its own few fields.
         let head = &text.as_bytes()[..text.len().min(200)];
         if !head.starts_with(b"{") || memchr::memmem::find(head, b"\"method\"").is_none() {
             return None;

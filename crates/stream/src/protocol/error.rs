@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// The object that most servers send; some send a bare string.
+/// The error object that most servers send. Some send only a string.
 #[derive(Deserialize)]
 pub(crate) struct Failure<'a> {
     #[serde(default, borrow)]

@@ -1,10 +1,10 @@
-//! Interrupts: what a graph asks when it stops.
+//! Interrupts: a graph stopped to ask for input.
 
 use super::Text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// One interrupt, in an `__interrupt__` list, in a task, or as the second dialect's `input.requested`, which calls the fields
+/// One interrupt, in an `__interrupt__` list, in a task, or in `input.requested` of the v2 protocol, which names the fields
 /// `interrupt_id` and `payload`.
 #[derive(Deserialize)]
 pub(crate) struct Interrupt<'a> {
@@ -18,7 +18,7 @@ pub(crate) struct Interrupt<'a> {
 }
 
 impl<'a> Interrupt<'a> {
-    /// Reads an interrupt; nothing where the value is no object.
+    /// Parses an interrupt. Returns nothing if the value is not an object.
     pub fn read(raw: &'a RawValue) -> Option<Interrupt<'a>> {
         serde_json::from_str(raw.get()).ok()
     }

@@ -7,10 +7,10 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// A name, an id or another word; missing if the value has another type. Its length is limited, because it may be
+/// A name, an id or another short text; missing if the value has another type. Its length is limited, because it may be
 /// stored.
 ///
-/// Half a surrogate pair, which JavaScript servers send when they cut an emoji in two, costs one character and not the event.
+/// JavaScript servers may split an emoji and send a lone surrogate. It becomes U+FFFD, and the rest of the event stays intact.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Text<'a>(pub Option<Cow<'a, str>>);
 
@@ -35,7 +35,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// A text of any length, else empty.
+/// A text of any length; empty if the value has another type.
 #[derive(Debug, Default)]
 pub(crate) struct LongText<'a>(pub Cow<'a, str>);
 
@@ -55,17 +55,17 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// Returns the text that a raw value is, if it is one.
+/// Returns the text of a raw value, if it is a string.
 pub(crate) fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
         return Some(Cow::Borrowed(inner));
     }
-    let whole = serde_json::from_str::<String>(raw.get());
-    Some(Cow::Owned(whole.unwrap_or_else(|_| unescape(inner))))
+    let unescaped = serde_json::from_str::<String>(raw.get());
+    Some(Cow::Owned(unescaped.unwrap_or_else(|_| unescape(inner))))
 }
 
-/// Unescapes what serde refuses: lone surrogates become U+FFFD.
+/// Unescapes a string that serde rejects. Lone surrogates become U+FFFD.
 pub(crate) fn unescape(text: &str) -> String {
     let mut units: Vec<u16> = Vec::with_capacity(text.len());
     let mut chars = text.chars();
@@ -92,13 +92,13 @@ pub(crate) fn unescape(text: &str) -> String {
     String::from_utf16_lossy(&units)
 }
 
-/// The fields of an object in their order, raw.
+/// The fields of an object, in order, with raw values.
 pub(crate) struct Fields<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
+        struct FieldsVisitor;
+        impl<'de> Visitor<'de> for FieldsVisitor {
             type Value = Vec<(Cow<'de, str>, &'de RawValue)>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -113,17 +113,17 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
                 Ok(fields)
             }
         }
-        deserializer.deserialize_map(Collect).map(Fields)
+        deserializer.deserialize_map(FieldsVisitor).map(Fields)
     }
 }
 
-/// A key, borrowed where it holds no escapes.
+/// A key, borrowed if it contains no escapes.
 struct Key<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Key<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
+        struct KeyVisitor;
+        impl<'de> Visitor<'de> for KeyVisitor {
             type Value = Cow<'de, str>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,12 +138,12 @@ impl<'de> Deserialize<'de> for Key<'de> {
                 Ok(Cow::Owned(key.into()))
             }
         }
-        deserializer.deserialize_str(Read).map(Key)
+        deserializer.deserialize_str(KeyVisitor).map(Key)
     }
 }
 
 impl<'a> Fields<'a> {
-    /// Reads an object; nothing where the text is none.
+    /// Parses an object. Returns nothing if the text is not one.
     pub fn read(text: &'a str) -> Option<Fields<'a>> {
         serde_json::from_str(text).ok()
     }
@@ -154,13 +154,13 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A list whose members are read one by one: an odd one costs only itself.
+/// A list with raw elements, parsed one by one, so that a malformed element doesn't affect the others.
 pub(crate) struct Items<'a>(pub Vec<&'a RawValue>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
+        struct ItemsVisitor;
+        impl<'de> Visitor<'de> for ItemsVisitor {
             type Value = Vec<&'de RawValue>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -175,17 +175,17 @@ impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
                 Ok(items)
             }
         }
-        deserializer.deserialize_seq(Collect).map(Items)
+        deserializer.deserialize_seq(ItemsVisitor).map(Items)
     }
 }
 
 impl<'a> Items<'a> {
-    /// Reads a list; nothing where the text is none.
+    /// Parses a list. Returns nothing if the text is not one.
     pub fn read(text: &'a str) -> Option<Items<'a>> {
         serde_json::from_str(text).ok()
     }
 
-    /// Returns the members of a raw list; none where it is something else.
+    /// Returns the elements of a raw list; none if the value is not a list.
     pub fn of(raw: &'a RawValue) -> Vec<&'a RawValue> {
         serde_json::from_str::<Items<'_>>(raw.get()).map(|i| i.0).unwrap_or_default()
     }
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_an_emoji_costs_one_character() {
+    fn a_lone_surrogate_is_replaced() {
         let raw: &RawValue = serde_json::from_str(r#""a\ud83d\n\u00e9\"""#).unwrap();
         assert_eq!(text(raw).as_deref(), Some("a\u{fffd}\né\""));
         let raw: &RawValue = serde_json::from_str("7").unwrap();

@@ -1,10 +1,10 @@
-//! The second dialect's phases of graphs and tools.
+//! `lifecycle` and `tools` of the v2 protocol: when graphs and tools start, finish and fail.
 
 use super::Text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The second dialect's `lifecycle` and `tools`: the life of a graph, and of tools.
+/// The phase that a graph or a tool entered.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Phase<'a> {

@@ -1,11 +1,11 @@
-//! Messages and their pieces, in every form in which servers send them.
+//! Messages and message chunks, in every form that servers send.
 
 use super::{LongText, Number, Text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// A message, or a piece of one.
+/// A message, or a chunk of one.
 #[derive(Deserialize, Default)]
 pub(crate) struct MessagePayload<'a> {
     #[serde(default, borrow)]
@@ -39,8 +39,7 @@ pub(crate) struct MessagePayload<'a> {
 }
 
 impl<'a> MessagePayload<'a> {
-    /// Reads what stands where a message is expected and is no object. Graphs may keep bare texts, or pairs of a role and a
-    /// text.
+    /// Reads a message that is not an object. Graphs may store plain texts, or pairs of a role and a text.
     pub fn bare(raw: &'a RawValue) -> MessagePayload<'a> {
         let (role, content) = match serde_json::from_str::<(Text<'a>, &'a RawValue)>(raw.get()) {
             Ok((role, content)) if role.some().is_some() => (role, content),
@@ -49,21 +48,23 @@ impl<'a> MessagePayload<'a> {
         MessagePayload { kind: role, content: Some(content), ..MessagePayload::default() }
     }
 
-    /// Returns whether this is a piece of a message. Python names its pieces; JavaScript's are known by the key that only pieces have.
+    /// Returns whether this is a chunk of a message. Python marks chunks in their type; JavaScript's chunks are recognized by a
+    /// key that whole messages don't have.
     pub fn is_chunk(&self) -> bool {
         self.kind.as_str().ends_with("Chunk") || (self.kind.is("ai") && self.tool_call_chunks.is_some())
     }
 
-    /// Returns whether this is the last piece of its message: the newest Python server says so, and models say why they stopped.
+    /// Returns whether this is the last chunk of its message. The newest Python servers mark it; otherwise it contains the
+    /// model's reason for stopping.
     pub fn is_finish(&self) -> bool {
-        let said = |raw: &&RawValue, key: &str| memchr::memmem::find(raw.get().as_bytes(), key.as_bytes()).is_some();
-        let reason = self.response_metadata.as_ref();
+        let has = |raw: &&RawValue, key: &str| memchr::memmem::find(raw.get().as_bytes(), key.as_bytes()).is_some();
+        let metadata = self.response_metadata.as_ref();
         self.chunk_position.is("last")
-            || reason.is_some_and(|raw| said(raw, "\"finish_reason\":\"") || said(raw, "\"stop_reason\":\""))
+            || metadata.is_some_and(|raw| has(raw, "\"finish_reason\":\"") || has(raw, "\"stop_reason\":\""))
     }
 }
 
-/// Where a message or a call comes from.
+/// The node, step, model and run that a message or a call belongs to.
 #[derive(Debug, Clone, Deserialize, Default)]
 pub(crate) struct MessageOrigin<'a> {
     #[serde(default, borrow)]
@@ -79,7 +80,7 @@ pub(crate) struct MessageOrigin<'a> {
 }
 
 impl MessageOrigin<'_> {
-    /// Returns a copy that outlives the event.
+    /// Returns a copy that doesn't borrow from the event.
     pub fn into_owned(self) -> MessageOrigin<'static> {
         let own = |text: Text<'_>| Text(text.0.map(|text| Cow::Owned(text.into_owned())));
         MessageOrigin {
@@ -92,14 +93,14 @@ impl MessageOrigin<'_> {
     }
 }
 
-/// A message that `messages/metadata` announces. The pieces that follow name only their message.
+/// A message announced by `messages/metadata`. The following chunks contain only the message's id.
 #[derive(Deserialize)]
 pub(crate) struct Announced<'a> {
     #[serde(default, borrow)]
     pub metadata: Option<MessageOrigin<'a>>,
 }
 
-/// A tool call that a message asks for, as far as it identifies the call.
+/// The identity of a tool call that a message requests.
 #[derive(Deserialize)]
 pub(crate) struct RequestedCall<'a> {
     #[serde(default, borrow)]
@@ -108,7 +109,7 @@ pub(crate) struct RequestedCall<'a> {
     pub name: Text<'a>,
 }
 
-/// `additional_kwargs`: what some models put beside the content.
+/// `additional_kwargs`: reasoning and refusals that some models put next to the content.
 #[derive(Deserialize, Default)]
 pub(crate) struct AdditionalKwargs<'a> {
     #[serde(default, borrow)]
@@ -118,14 +119,14 @@ pub(crate) struct AdditionalKwargs<'a> {
 }
 
 impl<'a> AdditionalKwargs<'a> {
-    /// Reads them. Most are `{}`.
+    /// Parses the field. It is usually `{}`.
     pub fn read(raw: Option<&'a RawValue>) -> AdditionalKwargs<'a> {
         let raw = raw.filter(|raw| raw.get().len() > 2);
         raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
     }
 }
 
-/// `response_metadata`: what the model's provider says, with the last piece.
+/// `response_metadata`: the provider's metadata, sent with the last chunk.
 #[derive(Deserialize)]
 pub(crate) struct ResponseMetadata<'a> {
     #[serde(default, borrow)]
@@ -133,7 +134,7 @@ pub(crate) struct ResponseMetadata<'a> {
 }
 
 impl<'a> ResponseMetadata<'a> {
-    /// Reads it. Most are `{}`.
+    /// Parses the field. It is usually `{}`.
     pub fn read(raw: &'a RawValue) -> Option<ResponseMetadata<'a>> {
         if raw.get().len() < 3 {
             return None;
@@ -142,7 +143,7 @@ impl<'a> ResponseMetadata<'a> {
     }
 }
 
-/// The identity of a message in a checkpoint. Histories hold a hundred states, of which nothing else is read.
+/// The id of a message in a checkpoint. Histories contain up to a hundred states, so nothing else is parsed.
 #[derive(Deserialize, Default)]
 pub(crate) struct MessageId<'a> {
     #[serde(default, borrow)]

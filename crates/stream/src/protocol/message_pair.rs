@@ -1,26 +1,25 @@
-//! `messages`: a message with its metadata, `[message, metadata]`. Most events of a stream are such pairs, and the metadata is
-//! mostly that of the token before, a kilobyte that is not parsed again.
+//! `messages`: a message with its metadata, `[message, metadata]`. Most events of a stream are such pairs. The metadata, about a
+//! kilobyte, usually equals that of the previous token and is then not parsed again.
 
 use super::{MessageOrigin, MessagePayload};
 
 /// A message and its metadata.
 pub(crate) struct MessagePair<'a> {
     pub message: MessagePayload<'a>,
-    /// Where it comes from.
     pub origin: &'a MessageOrigin<'static>,
 }
 
-/// Most bytes of metadata that are kept.
-const LONGEST: usize = 64 << 10;
+/// Maximum size of remembered metadata, in bytes.
+const MAX_METADATA: usize = 64 << 10;
 
-/// The metadata that came last, as text and as it was read.
+/// The metadata of the previous pair, as text and parsed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PairMetadata {
     text: String,
     origin: MessageOrigin<'static>,
 }
 
-/// Reads a pair; nothing where the text is none.
+/// Parses a pair. Returns nothing if the text is not one.
 pub(super) fn read<'a>(json: &'a str, known: &'a mut PairMetadata) -> Option<MessagePair<'a>> {
     let inner = json.trim_start().strip_prefix('[')?;
     let mut values = serde_json::Deserializer::from_str(inner).into_iter();
@@ -28,9 +27,9 @@ pub(super) fn read<'a>(json: &'a str, known: &'a mut PairMetadata) -> Option<Mes
     let rest = inner[values.byte_offset()..].trim_start().strip_prefix(',')?.trim_end().strip_suffix(']')?;
     if rest != known.text || rest.is_empty() {
         known.origin = serde_json::from_str::<MessageOrigin<'_>>(rest).ok()?.into_owned();
-        // One that is too large to be kept is read each time.
-        let kept = if rest.len() <= LONGEST { rest } else { "" };
-        kept.clone_into(&mut known.text);
+        // Metadata above the limit is parsed each time.
+        let remembered = if rest.len() <= MAX_METADATA { rest } else { "" };
+        remembered.clone_into(&mut known.text);
     }
     Some(MessagePair { message, origin: &known.origin })
 }

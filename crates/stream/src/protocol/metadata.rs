@@ -1,10 +1,10 @@
-//! `metadata`: which run the events are of.
+//! `metadata`: the run that the following events belong to.
 
 use super::{Number, Text};
 use serde::Deserialize;
 
-/// `metadata`: a run began, or, on a thread's stream of the Python server, ended (`{"status": "run_done"}`). JavaScript names no
-/// attempt.
+/// `metadata`: a run started, or, on thread streams of the Python server, finished (`{"status": "run_done"}`). JavaScript
+/// servers don't send the attempt.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Metadata<'a> {
@@ -21,7 +21,7 @@ impl Metadata<'_> {
         self.attempt.0.and_then(|n| u64::try_from(n).ok()).unwrap_or(1).max(1)
     }
 
-    /// Returns whether the run is over.
+    /// Returns whether the run has finished.
     pub fn is_done(&self) -> bool {
         self.status.is("run_done")
     }

@@ -1,5 +1,5 @@
-//! The payloads of an agent server's events, each declared once, with what servers do differently. They are borrowed from the
-//! event's text, hold only the fields that are used, and forgive what is odd: a field of another type counts as missing.
+//! The payloads of an agent server's events, each declared once, including the differences between servers. They borrow from the
+//! event's text, contain only the fields that are used, and are lenient: a field with an unexpected type counts as missing.
 //!
 //! An event's payload is parsed at most once, when the first projection needs it ([`Payload`]).
 

@@ -1,5 +1,5 @@
-//! Literal `[mode, chunk]` and `[namespace, mode, chunk]` tuples in the data of an event. By the contract the items of a run
-//! with several modes are such tuples; known servers put the mode in the event's name instead.
+//! Literal `[mode, chunk]` and `[namespace, mode, chunk]` tuples in the data of an event. According to the contract, the
+//! items of a run with several modes are such tuples; known servers put the mode in the event's name instead.
 
 use crate::transport::modes::RUN_MODES;
 use crate::{Data, Event};
@@ -7,9 +7,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// A tuple, taken apart.
+/// A parsed tuple.
 pub struct ModeTuple<'a> {
-    /// The event name that stands for its mode.
+    /// The event name of its mode.
     pub name: &'static str,
     /// Segments of its namespace, outermost first.
     pub ns: Vec<Cow<'a, str>>,
@@ -18,8 +18,8 @@ pub struct ModeTuple<'a> {
 }
 
 impl<'a> ModeTuple<'a> {
-    /// Reads the data of an event with this name. The data of `custom` events is whatever a graph sends, so only a tuple that
-    /// calls itself `custom` is one there.
+    /// Parses the data of an event with this name. Graphs may send any data in `custom` events, so there only tuples with the
+    /// mode `custom` count.
     pub fn of(event: &str, json: &'a str) -> Option<ModeTuple<'a>> {
         let (ns, mode, chunk) = match json.as_bytes() {
             [b'[', b'"', ..] => {
@@ -27,8 +27,8 @@ impl<'a> ModeTuple<'a> {
                 (Vec::new(), mode, chunk)
             }
             [b'[', b'[', ..] => {
-                type Three<'a> = (Vec<Cow<'a, str>>, Cow<'a, str>, &'a RawValue);
-                Three::deserialize(&mut deserializer(json)).ok()?
+                type WithNamespace<'a> = (Vec<Cow<'a, str>>, Cow<'a, str>, &'a RawValue);
+                WithNamespace::deserialize(&mut deserializer(json)).ok()?
             }
             _ => return None,
         };
@@ -45,13 +45,13 @@ fn deserializer(json: &str) -> serde_json::Deserializer<serde_json::de::StrRead<
 }
 
 impl Event {
-    /// What it is: its name, or the mode of the tuple in its data.
+    /// Returns the event's mode: that of the tuple in its data, or its name.
     pub fn mode(&self) -> &str {
         mode(&self.name, &self.data)
     }
 }
 
-/// What an event with this name and data is.
+/// Returns the mode of an event with this name and data.
 pub(crate) fn mode<'a>(name: &'a str, data: &Data) -> &'a str {
     data.json().and_then(|json| ModeTuple::of(name, json)).map_or(name, |tuple| tuple.name)
 }
@@ -61,13 +61,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tuples_of_known_modes_are_taken_apart() {
+    fn tuples_of_known_modes_are_parsed() {
         let of = |event, json| ModeTuple::of(event, json).map(|t| (t.name, t.ns.join("/"), t.chunk.get().to_string()));
-        let told = |name, ns: &str, chunk: &str| Some((name, ns.to_string(), chunk.to_string()));
-        assert_eq!(of("message", r#"["values",{"a":[1, 2]}]"#), told("values", "", r#"{"a":[1, 2]}"#));
-        assert_eq!(of("data", r#"["messages-tuple",[{},{}]]"#), told("messages", "", "[{},{}]"));
-        assert_eq!(of("values", r#"[["sub:1","in:2"],"updates",{}]"#), told("updates", "sub:1/in:2", "{}"));
-        assert_eq!(of("custom", r#"["custom",7]"#), told("custom", "", "7"));
+        let tuple = |name, ns: &str, chunk: &str| Some((name, ns.to_string(), chunk.to_string()));
+        assert_eq!(of("message", r#"["values",{"a":[1, 2]}]"#), tuple("values", "", r#"{"a":[1, 2]}"#));
+        assert_eq!(of("data", r#"["messages-tuple",[{},{}]]"#), tuple("messages", "", "[{},{}]"));
+        assert_eq!(of("values", r#"[["sub:1","in:2"],"updates",{}]"#), tuple("updates", "sub:1/in:2", "{}"));
+        assert_eq!(of("custom", r#"["custom",7]"#), tuple("custom", "", "7"));
         for (event, json) in [
             // A graph may send anything as `custom`.
             ("custom", r#"["values",{}]"#),

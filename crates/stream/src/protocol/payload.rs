@@ -1,4 +1,4 @@
-//! An event's payload: unwrapped once, and parsed as its type at most once, when the first projection needs it.
+//! An event's payload: unwrapped once, and parsed at most once, when the first projection needs it.
 
 use super::{
     Announced, Block, Callback, Checkpoint, Debug, Envelope, Fields, Interrupt, Items, MessageOrigin, MessagePair,
@@ -10,27 +10,26 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
-/// An event, unwrapped.
+/// An unwrapped event.
 pub(crate) struct Payload<'a> {
     pub event: &'a Event,
-    /// What it is: its name, or the method of the envelope.
+    /// The name of the event, the mode of its tuple, or the method of its envelope.
     pub name: &'a str,
-    /// Its namespace.
     pub ns: Namespace,
     /// The payload itself; `None` if it is not JSON.
     pub json: Option<&'a str>,
-    /// Whether it was wrapped in the second dialect's envelope.
+    /// Whether it was wrapped in an envelope of the v2 protocol.
     pub enveloped: bool,
-    /// The node that an envelope names beside its payload.
+    /// The node that the envelope names next to its payload.
     pub node: Option<Cow<'a, str>>,
-    /// Interrupts that lie beside the payload in the envelope.
+    /// Interrupts next to the payload in the envelope.
     pub interrupts: Option<&'a RawValue>,
-    /// The message and its metadata, where they were read.
+    /// The message and its metadata, if [`Payload::paired`] parsed them.
     pub pair: Option<MessagePair<'a>>,
     parsed: Parsed<'a>,
 }
 
-/// What was parsed of one event. What is large and rare is boxed: a payload is made for every token.
+/// The types that one event was parsed as. Large and rare types are boxed, because every token creates a payload.
 #[derive(Default)]
 struct Parsed<'a> {
     metadata: OnceCell<Option<Metadata<'a>>>,
@@ -50,10 +49,9 @@ struct Parsed<'a> {
     writes: OnceCell<Vec<Write<'a>>>,
 }
 
-/// What one node wrote.
+/// The update that one node wrote.
 pub(crate) struct Write<'a> {
     pub node: Cow<'a, str>,
-    /// Its update.
     pub json: &'a str,
     fields: OnceCell<Option<Fields<'a>>>,
 }
@@ -63,7 +61,7 @@ impl<'a> Write<'a> {
         Write { node, json, fields: OnceCell::new() }
     }
 
-    /// Returns the fields of the update; nothing where it is no object.
+    /// Returns the fields of the update, if it is an object.
     pub fn fields(&self) -> Option<&Fields<'a>> {
         self.fields.get_or_init(|| Fields::read(self.json)).as_ref()
     }
@@ -101,7 +99,7 @@ impl<'a> Payload<'a> {
         payload
     }
 
-    /// Reads the message and its metadata, where this is such a pair.
+    /// Parses the message and its metadata, if this is such a pair.
     pub fn paired(mut self, known: &'a mut PairMetadata) -> Payload<'a> {
         if self.name == "messages" && !self.enveloped {
             self.pair = self.json.and_then(|json| message_pair::read(json, known));
@@ -109,22 +107,22 @@ impl<'a> Payload<'a> {
         self
     }
 
-    /// Reads the payload as a type.
+    /// Parses the payload as a type.
     pub fn read<T: Deserialize<'a>>(&self) -> Option<T> {
         serde_json::from_str(self.json?).ok()
     }
 
-    /// A run's metadata.
+    /// Returns the metadata of a run.
     pub fn metadata(&self) -> Option<&Metadata<'a>> {
         self.parsed.metadata.get_or_init(|| self.read()).as_ref()
     }
 
-    /// An event of the mode `debug`.
+    /// Returns the event of the mode `debug`.
     pub fn debug(&self) -> Option<&Debug<'a>> {
         self.parsed.debug.get_or_init(|| self.read()).as_ref()
     }
 
-    /// A task: an event of the mode `tasks`, or the task in one of the mode `debug`.
+    /// Returns the task in an event of the mode `tasks` or `debug`.
     pub fn task(&self) -> Option<&Task<'a>> {
         let read = || match self.name {
             "debug" => serde_json::from_str(self.debug()?.payload?.get()).ok(),
@@ -133,7 +131,7 @@ impl<'a> Payload<'a> {
         self.parsed.task.get_or_init(read).as_ref()
     }
 
-    /// A checkpoint: an event of the mode `checkpoints`, or the one in an event of the mode `debug` or in a state update.
+    /// Returns the checkpoint in an event of the mode `checkpoints` or `debug`, or in a state update.
     pub fn checkpoint(&self) -> Option<&Checkpoint<'a>> {
         let read = || match self.name {
             "debug" => {
@@ -146,17 +144,17 @@ impl<'a> Payload<'a> {
         self.parsed.checkpoint.get_or_init(read).as_ref()
     }
 
-    /// A thread's new state.
+    /// Returns a thread's new state.
     pub fn state_update(&self) -> Option<&StateUpdate<'a>> {
         self.parsed.state_update.get_or_init(|| self.read()).as_ref()
     }
 
-    /// What the second dialect tells of the life of a graph or a tool.
+    /// Returns the phase of a graph or a tool in the v2 protocol.
     pub fn phase(&self) -> Option<&Phase<'a>> {
         self.parsed.phase.get_or_init(|| self.read()).as_ref()
     }
 
-    /// A piece of a message in the second dialect.
+    /// Returns the event of a message in the v2 protocol.
     pub fn block(&self) -> Option<&Block<'a>> {
         self.parsed.block.get_or_init(|| self.read().map(Box::new)).as_deref()
     }
@@ -165,7 +163,7 @@ impl<'a> Payload<'a> {
         self.parsed.callback.get_or_init(|| self.read().map(Box::new)).as_deref()
     }
 
-    /// Returns the second dialect's `input.requested`.
+    /// Returns the `input.requested` of the v2 protocol.
     pub fn interrupt(&self) -> Option<&Interrupt<'a>> {
         self.parsed.interrupt.get_or_init(|| self.read().map(Box::new)).as_deref()
     }
@@ -178,7 +176,7 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// Returns where the message of a pair comes from.
+    /// Returns the origin of the message of a pair.
     pub fn message_origin(&self) -> Option<&MessageOrigin<'a>> {
         match &self.pair {
             Some(pair) => Some(pair.origin),
@@ -190,7 +188,7 @@ impl<'a> Payload<'a> {
         self.parsed.message.get_or_init(|| self.read().map(Box::new)).as_deref()
     }
 
-    /// Returns the messages of `messages/partial` and `messages/complete`. One that is odd is left out.
+    /// Returns the messages of `messages/partial` and `messages/complete`. Malformed ones are skipped.
     pub fn messages(&self) -> &[MessagePayload<'a>] {
         self.parsed.messages.get_or_init(|| {
             let list = self.json.and_then(Items::read).map(|items| items.0).unwrap_or_default();
@@ -198,7 +196,7 @@ impl<'a> Payload<'a> {
         })
     }
 
-    /// Returns the messages that `messages/metadata` announces, by their ids.
+    /// Returns the messages announced by `messages/metadata`, with their ids.
     pub fn announced(&self) -> &[(Cow<'a, str>, Announced<'a>)] {
         self.parsed.announced.get_or_init(|| {
             let fields = self.json.and_then(Fields::read).map(|fields| fields.0).unwrap_or_default();
@@ -206,19 +204,19 @@ impl<'a> Payload<'a> {
         })
     }
 
-    /// Returns the payload's own fields; nothing where it is no object.
+    /// Returns the payload's own fields, if it is an object.
     pub fn fields(&self) -> Option<&Fields<'a>> {
         self.parsed.fields.get_or_init(|| self.json.and_then(Fields::read)).as_ref()
     }
 
-    /// Returns the interrupts that a state or an update names. Most name none, which is known without parsing them.
+    /// Returns the interrupts in a state or an update. Most have none, which a text search detects without parsing.
     pub fn named_interrupts(&self) -> Option<&'a RawValue> {
         let mentions = |json: &str| memchr::memmem::find(json.as_bytes(), b"\"__interrupt__\"").is_some();
         let read = || self.json.filter(|json| mentions(json)).and_then(|_| self.fields()?.get("__interrupt__"));
         *self.parsed.named_interrupts.get_or_init(read)
     }
 
-    /// What each node wrote, where this is an update. An envelope names its node beside the payload.
+    /// Returns the write of each node in an update. An envelope names its node next to the payload.
     pub fn writes(&self) -> &[Write<'a>] {
         self.parsed.writes.get_or_init(|| match (&self.node, self.json) {
             (Some(node), Some(json)) => vec![Write::new(node.clone(), json)],
@@ -229,7 +227,7 @@ impl<'a> Payload<'a> {
         })
     }
 
-    /// Returns whether it belongs to the graph itself and not to a subgraph.
+    /// Returns whether the event belongs to the root graph rather than a subgraph.
     pub fn is_root(&self) -> bool {
         self.ns.is_empty()
     }
@@ -240,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literal_tuples_are_read_as_the_mode_that_they_name() {
+    fn literal_tuples_are_parsed_as_their_mode() {
         let event = |name: &str, data: &str| Event {
             seq: crate::Seq(1),
             at: jiff::Timestamp::UNIX_EPOCH,

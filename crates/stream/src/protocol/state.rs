@@ -1,11 +1,11 @@
-//! States: the values that a graph keeps, in events and in what is loaded of a thread.
+//! Graph states, in events and in loaded threads.
 
 use super::{Fields, Items};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-/// The part of a state that messages are read from.
+/// The messages in a state.
 #[derive(Deserialize)]
 pub(crate) struct StateMessages<'a> {
     #[serde(borrow)]
@@ -13,20 +13,20 @@ pub(crate) struct StateMessages<'a> {
 }
 
 impl<'a> StateMessages<'a> {
-    /// Reads the messages of a state whose fields were read before.
+    /// Parses the messages of a state from its fields.
     pub fn of(fields: &Fields<'a>) -> Option<StateMessages<'a>> {
         Some(StateMessages { messages: Items::read(fields.get("messages")?.get())? })
     }
 }
 
-/// Whether a state or an update names interrupts. Everything else in it is skipped.
+/// The interrupts in a state or an update, parsed only to know whether there are any. Everything else is skipped.
 #[derive(Deserialize)]
 pub(crate) struct StateInterrupts {
     #[serde(rename = "__interrupt__")]
     pub interrupts: Option<IgnoredAny>,
 }
 
-/// What is loaded of a thread, its record or its state: both have the values.
+/// A thread's record or state. Both contain the values.
 #[derive(Deserialize)]
 pub(crate) struct ThreadState<'a> {
     #[serde(default, borrow)]
@@ -34,7 +34,7 @@ pub(crate) struct ThreadState<'a> {
 }
 
 impl<'a> ThreadState<'a> {
-    /// Returns the values, where there are any.
+    /// Returns the values, if there are any.
     pub fn values_of(record: Option<&'a RawValue>) -> Option<&'a RawValue> {
         let record: ThreadState<'a> = serde_json::from_str(record?.get()).ok()?;
         record.values.filter(|values| values.get() != "null")

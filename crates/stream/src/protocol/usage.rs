@@ -1,8 +1,8 @@
-//! Tokens, as models report them.
+//! Token counts as reported by models.
 
 use serde::Deserialize;
 
-/// `usage_metadata` of a message, and `usage` of a block in the second dialect, which has the same fields.
+/// `usage_metadata` of a message, and `usage` of a message in the v2 protocol, which has the same fields.
 #[derive(Deserialize, Default)]
 pub(crate) struct UsageMetadata {
     #[serde(default)]
@@ -17,7 +17,7 @@ pub(crate) struct UsageMetadata {
     pub output_token_details: Option<Details>,
 }
 
-/// What some of the tokens were.
+/// A breakdown of the tokens.
 #[derive(Deserialize, Default, Clone, Copy)]
 pub(crate) struct Details {
     #[serde(default)]

@@ -25,8 +25,8 @@ pub(crate) fn begins_run(name: &str, data: &str) -> bool {
 pub fn error_text(text: &str) -> String {
     let text = match serde_json::from_str::<Failure<'_>>(text) {
         Ok(Failure { error: Some(error), message: Some(message) }) => format!("{error}: {message}"),
-        Ok(Failure { error: Some(one), message: None } | Failure { error: None, message: Some(one) }) => {
-            one.into_owned()
+        Ok(Failure { error: Some(text), message: None } | Failure { error: None, message: Some(text) }) => {
+            text.into_owned()
         }
         _ => serde_json::from_str::<String>(text).unwrap_or_else(|_| text.to_string()),
     };

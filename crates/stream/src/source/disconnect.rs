@@ -22,7 +22,7 @@ impl DisconnectReason {
         !matches!(self, DisconnectReason::Ambiguous | DisconnectReason::Modes)
     }
 
-    /// Returns the word that records use.
+    /// Returns the word used in records.
     pub fn as_str(self) -> &'static str {
         match self {
             DisconnectReason::Clean => "eof",
@@ -35,7 +35,7 @@ impl DisconnectReason {
         }
     }
 
-    /// Returns the reason for a reconnect, for people.
+    /// Returns the reason for a reconnect, as shown to users.
     pub fn message(self) -> &'static str {
         match self {
             DisconnectReason::Clean => "the stream was closed",

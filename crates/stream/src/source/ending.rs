@@ -1,6 +1,6 @@
-//! Determines how a stream ends: the run's status after a close, and what may be missing.
+//! Determines how a stream ends: the run's status after a close, and which events may be missing.
 
-use super::course::{Course, Ending, Facts, Missing, Next, Over, Phase};
+use super::after_close::{CloseFacts, Ending, FollowState, KnownEnd, Missing, NextStep, Phase};
 use super::{STATUS_RETRIES, STATUS_RETRIES_AFTER_ERROR, Source};
 use crate::source::control_events::has_interrupt;
 use crate::source::disconnect::DisconnectReason;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 impl<L: Link> Source<L> {
     /// Reads the run's status after a close and returns the next phase.
-    pub(super) async fn after_close(&mut self, closed: DisconnectReason, course: &mut Course) -> Phase {
+    pub(super) async fn after_close(&mut self, closed: DisconnectReason, state: &mut FollowState) -> Phase {
         if closed != DisconnectReason::Ambiguous {
             self.tail.reset_ambiguity();
         }
@@ -23,13 +23,13 @@ impl<L: Link> Source<L> {
         self.closes += 1;
         let (verdict, answered_at_once) = match self.verdict(closed).await {
             Ok(verdict) => verdict,
-            Err(detail) => return Phase::Ended(course.end_or_unknown(detail)),
+            Err(detail) => return Phase::Ended(state.end_or_unknown(detail)),
         };
         if verdict == Verdict::Active {
-            self.note_silence();
+            self.report_silence();
         }
-        let past = self.options.first_after.as_deref().or(self.link.capabilities().everything);
-        let (missing, next) = course.on_close(Facts {
+        let replay_start = self.options.first_after.as_deref().or(self.link.capabilities().everything);
+        let (missing, next) = state.on_close(CloseFacts {
             closed,
             verdict,
             answered_at_once,
@@ -37,29 +37,29 @@ impl<L: Link> Source<L> {
             is_first_close: self.closes == 1,
             has_event: self.has_event,
             has_more: self.replayable > self.replayable_before,
-            can_resume: self.tail.can_resume(past),
+            can_resume: self.tail.can_resume(replay_start),
             has_ids: self.tail.has_ids(),
             is_replay_unproven: self.is_replay_unproven(),
         });
         match missing {
             None => {}
             Some(Missing::Rest) => {
-                self.gap_of_outage("the server did not replay the remaining events; some may be missing");
+                self.report_outage_gap("the server did not replay the remaining events; some may be missing");
             }
-            Some(Missing::End) => self.gap("the run ended while the connection was lost".into()),
+            Some(Missing::End) => self.report_gap("the run ended while the connection was lost".into()),
             Some(Missing::Run) => {
-                self.gap("the server no longer has this run; later events cannot be recovered".into());
+                self.report_gap("the server no longer has this run; later events cannot be recovered".into());
             }
         }
         match next {
-            Next::End(outcome, detail) => Phase::Ended(self.resolve_outcome(outcome, detail)),
-            Next::InferOutcome { is_empty } => Phase::Ended(self.infer_outcome(closed, is_empty)),
-            Next::Confirm(outcome, detail, confirming, why) => {
-                course.over = Some(Over { ending: self.resolve_outcome(outcome, detail), confirming });
+            NextStep::End(outcome, detail) => Phase::Ended(self.resolve_outcome(outcome, detail)),
+            NextStep::InferOutcome { is_empty } => Phase::Ended(self.infer_outcome(closed, is_empty)),
+            NextStep::Confirm(outcome, detail, confirming, why) => {
+                state.known_end = Some(KnownEnd { ending: self.resolve_outcome(outcome, detail), confirming });
                 Phase::Resuming(why)
             }
-            Next::Resume(why) => {
-                course.over = None;
+            NextStep::Resume(why) => {
+                state.known_end = None;
                 Phase::Resuming(Some(why))
             }
         }
@@ -69,13 +69,13 @@ impl<L: Link> Source<L> {
     /// the server was unreachable, the close doesn't mean that the run ended. The error says why it gave up.
     pub(super) async fn verdict(&mut self, closed: DisconnectReason) -> Result<(Verdict, bool), String> {
         self.flush().await;
-        let asks = if self.live_error.is_some() { STATUS_RETRIES_AFTER_ERROR } else { STATUS_RETRIES };
-        let (mut asked, mut answered_at_once) = (0, true);
+        let max_attempts = if self.live_error.is_some() { STATUS_RETRIES_AFTER_ERROR } else { STATUS_RETRIES };
+        let (mut attempts, mut answered_at_once) = (0, true);
         loop {
-            asked += 1;
+            attempts += 1;
             match self.link.verdict().await {
                 // The server closes the stream, or sends the error, before it updates the run's status.
-                Ok(Verdict::Active) if closed == DisconnectReason::Clean && asked < asks => {
+                Ok(Verdict::Active) if closed == DisconnectReason::Clean && attempts < max_attempts => {
                     tokio::time::sleep(self.options.retries.base / 2).await;
                 }
                 Ok(verdict) => return Ok((verdict, answered_at_once)),
@@ -86,8 +86,8 @@ impl<L: Link> Source<L> {
                             return Ok((Verdict::Finished(Outcome::Error, None), answered_at_once));
                         }
                         let detail = error.to_string();
-                        self.gap(format!("the run's status could not be read: {detail}"));
-                        self.note(Item::Failed(Box::new(error)));
+                        self.report_gap(format!("the run's status could not be read: {detail}"));
+                        self.emit(Item::Failed(Box::new(error)));
                         return Err(detail);
                     }
                 }
@@ -117,12 +117,12 @@ impl<L: Link> Source<L> {
                 Some(_) => "the connection was lost before the server named the run, so the run can't be joined again",
                 None => "the connection was lost, and a stateless run can't be joined again",
             };
-            self.gap(why.into());
+            self.report_gap(why.into());
             return (Outcome::Unknown, Some(why.into()));
         }
         if is_empty {
             if self.closes > 1 {
-                self.gap_of_outage("the server sent no more events; some may be missing");
+                self.report_outage_gap("the server sent no more events; some may be missing");
             }
             return (Outcome::Unknown, Some("the stream ended without an event that shows how the run ended".into()));
         }
@@ -134,33 +134,32 @@ impl<L: Link> Source<L> {
         self.last_state.as_ref().and_then(Data::json).is_some_and(|text| has_interrupt(text))
     }
 
-    /// Reports, before the end, what is missing from a run without events, and after the last event of a run with other
-    /// readers.
-    pub(super) fn note_missing_at_end(&mut self) {
+    /// Reports, before the end record, what may be missing from a run that sent no events or has other readers.
+    pub(super) fn report_missing_at_end(&mut self) {
         if let Some((joining, at)) = self.joined.take()
             && let Some(why) = joining.missing_at_end(at)
         {
-            self.gap(why);
+            self.report_gap(why);
         }
         if self.has_other_reader && !self.has_end {
-            self.gap("another reader received events of this run; the last ones may be missing".into());
+            self.report_gap("another reader received events of this run; the last ones may be missing".into());
         }
     }
 
     /// Reports an active run that has sent nothing for a long time, at growing intervals.
-    pub(super) fn note_silence(&mut self) {
+    pub(super) fn report_silence(&mut self) {
         let silent = self.last_event.elapsed();
         if silent >= self.next_silence && !self.is_endless {
             self.next_silence = next_report_threshold(self.next_silence, silent);
-            self.note(Item::Silent { at: Timestamp::now(), silent });
+            self.emit(Item::Silent { at: Timestamp::now(), silent });
         }
     }
 
     /// Reads the status of a run that has sent nothing for a long time, on a connection with heartbeats.
     pub(super) async fn check_silent_run(&mut self) {
         match self.link.verdict().await {
-            Ok(Verdict::Active) => self.note_silence(),
-            // If it has finished, the connection will close.
+            Ok(Verdict::Active) => self.report_silence(),
+            // If the run has finished, the connection will close.
             _ => self.next_silence = next_report_threshold(self.next_silence, self.last_event.elapsed()),
         }
     }

@@ -1,7 +1,7 @@
 //! The order of event ids.
 
-/// The sort key of an id of the form `<number>` or `<number>-<number>`. Python sends milliseconds since the epoch and a counter,
-/// JavaScript and Aegra the number of the event in its run.
+/// The sort key of an id of the form `<number>` or `<number>-<number>`. Python servers send milliseconds since the epoch and a
+/// counter; JavaScript servers send the number of the event in its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IdKey {
     /// The first number.
@@ -11,7 +11,7 @@ pub struct IdKey {
 }
 
 impl IdKey {
-    /// Parses an id. Returns nothing if it has another form.
+    /// Parses an id. Returns nothing for an id of another form.
     pub fn of(id: &str) -> Option<IdKey> {
         let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
         Some(match id.split_once('-') {

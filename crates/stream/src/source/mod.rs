@@ -1,8 +1,8 @@
 //! Follows a stream, reconnecting as needed, and reports which events arrived, which were duplicates, and where events may
 //! be missing. Uses one connection at a time; disconnecting never cancels the run.
 
+mod after_close;
 pub(crate) mod control_events;
-mod course;
 pub(crate) mod disconnect;
 mod ending;
 pub(crate) mod id_key;
@@ -14,7 +14,7 @@ pub(crate) mod sequence_ids;
 pub(crate) mod stored;
 pub(crate) mod watchdog;
 
-use self::course::{Course, Ending, Phase};
+use self::after_close::{Ending, FollowState, Phase};
 use crate::source::disconnect::DisconnectReason;
 use crate::source::replay::Replay;
 use crate::source::resume::Tail;
@@ -32,7 +32,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 use tokio::time::Instant;
 
-/// A batch is sent on when it holds this many items, or this many bytes, or when there is nothing more to read.
+/// A batch is sent when it contains this many items or bytes, or when there is nothing more to read.
 const BATCH_ITEMS: usize = 256;
 const BATCH_BYTES: usize = 256 * 1024;
 /// How long a partial batch waits before it is sent. Without this, a server that sends one event per chunk would wake
@@ -46,14 +46,14 @@ const IDLE_PROBE_INTERVAL: Duration = Duration::from_secs(60);
 /// Minimum delay between two connections. Longer than 1 ms so that events received earlier can never share a
 /// millisecond id with the replay (`overlap.rs`).
 const MIN_RECONNECT_DELAY: Duration = Duration::from_millis(5);
-/// After an outage this long, a production server may have dropped its events (agent-server reference §4).
+/// After an outage this long, a production server may have dropped its events.
 const SERVER_REPLAY_WINDOW: Duration = Duration::from_secs(120);
 /// How many times to read the run's status after a clean close while the run still looks active, because the status can lag
-/// behind the stream; and after the run has reported its error.
+/// behind the stream. The second value applies after the stream reported an error.
 const STATUS_RETRIES: u32 = 2;
 const STATUS_RETRIES_AFTER_ERROR: u32 = 4;
 
-/// How long a run may send nothing before that is first reported.
+/// How long a run may send nothing before its silence is first reported.
 const FIRST_SILENCE_REPORT: Duration = Duration::from_secs(300);
 /// The modes in the head of a run whose modes are unknown.
 const ALL_MODES: &str = "all";
@@ -63,9 +63,9 @@ pub async fn follow(link: impl Link, options: SourceOptions, out: Sender<Vec<Ite
     let mut source = Source::new(link, options, out);
     match source.follow().await {
         Some(Err(error)) => {
-            source.note_head();
+            source.emit_head();
             let detail = error.to_string();
-            source.note(Item::Failed(Box::new(error)));
+            source.emit(Item::Failed(Box::new(error)));
             source.finish((Outcome::Unknown, Some(detail))).await;
         }
         Some(Ok(ending)) => source.end(ending).await,
@@ -102,17 +102,17 @@ struct Source<L> {
     stored: Option<Stored>,
     replay: Replay,
     is_prepared: bool,
-    /// How and when the run was joined; taken at its first event.
+    /// How and when the run was joined. Cleared at its first event.
     joined: Option<(Joining, Timestamp)>,
     /// Whether another reader receives events of this run.
     has_other_reader: bool,
     /// Whether this connection has delivered an event.
     has_event: bool,
-    /// When the newest event arrived, and the silence after which the next notice is due.
+    /// When the newest event arrived, and the length of silence at which it is next reported.
     last_event: Instant,
     next_silence: Duration,
     watchdog: Watchdog,
-    sums: End,
+    totals: End,
     run_known: bool,
     has_head: bool,
     /// When the last connection was lost, and how long the outage lasted.
@@ -165,7 +165,7 @@ impl<L: Link> Source<L> {
             last_event: Instant::now(),
             next_silence: FIRST_SILENCE_REPORT,
             watchdog: Watchdog::default(),
-            sums: End::default(),
+            totals: End::default(),
             lost: None,
             outage: None,
             reported_outage: None,
@@ -183,35 +183,35 @@ impl<L: Link> Source<L> {
     /// Runs until the stream ends or is stopped. Returns `None` if the receiver was dropped, and an error if the server
     /// does not offer the stream.
     async fn follow(&mut self) -> Option<Result<Ending, ApiError>> {
-        let (gone, stop) = (self.out.clone(), self.options.stop.clone());
+        let (receiver, stop) = (self.out.clone(), self.options.stop.clone());
         tokio::select! {
             biased;
-            () = gone.closed() => None,
+            () = receiver.closed() => None,
             () = stop.cancelled() => Some(Ok((Outcome::Detached, None))),
             ending = self.run() => Some(ending),
         }
     }
 
     async fn end(&mut self, ending: Ending) {
-        self.release_stored(self.sums.connections);
+        self.release_stored(self.totals.connections);
         if ending.0 != Outcome::Detached {
-            self.note_missing_at_end();
+            self.report_missing_at_end();
         }
         self.finish(ending).await;
     }
 
     /// Runs the phases until the end. Fails if the server does not offer the stream.
     async fn run(&mut self) -> Result<Ending, ApiError> {
-        let mut course = Course::new(self.options.first_after.clone());
+        let mut state = FollowState::new(self.options.first_after.clone());
         let mut phase = Phase::Connecting;
         loop {
             phase = match phase {
-                Phase::Connecting => self.connect(&mut course).await?,
-                Phase::Reading(opened) => Phase::CheckingStatus(self.read_connection(opened, &course).await),
-                Phase::CheckingStatus(closed) => self.after_close(closed, &mut course).await,
+                Phase::Connecting => self.connect(&mut state).await?,
+                Phase::Reading(opened) => Phase::CheckingStatus(self.read_connection(opened, &state).await),
+                Phase::CheckingStatus(closed) => self.after_close(closed, &mut state).await,
                 Phase::Resuming(why) => {
-                    (course.after, course.missing_reason) = self.resume_point();
-                    self.resume(why, &mut course).await
+                    (state.after, state.missing_reason) = self.resume_point();
+                    self.resume(why, &mut state).await
                 }
                 Phase::Ended(ending) => return Ok(ending),
             };
@@ -220,7 +220,7 @@ impl<L: Link> Source<L> {
 
     /// Waits before the next connection. With a reason, the close counts as a failure, and the number of consecutive
     /// failures is limited.
-    async fn resume(&mut self, why: Option<&'static str>, course: &mut Course) -> Phase {
+    async fn resume(&mut self, why: Option<&'static str>, state: &mut FollowState) -> Phase {
         let Some(why) = why else {
             self.flush().await;
             tokio::time::sleep(MIN_RECONNECT_DELAY).await;
@@ -230,57 +230,57 @@ impl<L: Link> Source<L> {
             return Phase::Connecting;
         }
         let detail = format!("{why}, {} times in a row", self.failures);
-        self.gap(detail.clone());
-        Phase::Ended(course.end_or_unknown(detail))
+        self.report_gap(detail.clone());
+        Phase::Ended(state.end_or_unknown(detail))
     }
 
     /// Opens the next connection. Fails if the server does not offer the stream.
-    async fn connect(&mut self, course: &mut Course) -> Result<Phase, ApiError> {
-        let (stream, conn) = (self.label(), self.sums.connections + 1);
-        let (after, missing_reason) = (course.after.as_deref(), course.missing_reason);
+    async fn connect(&mut self, state: &mut FollowState) -> Result<Phase, ApiError> {
+        let (stream, conn) = (self.label(), self.totals.connections + 1);
+        let (after, missing_reason) = (state.after.as_deref(), state.missing_reason);
         tracing::info!(%stream, conn, after, missing_reason, "stream: connecting");
-        self.note(Item::Connecting { at: Timestamp::now(), conn });
+        self.emit(Item::Connecting { at: Timestamp::now(), conn });
         self.flush().await;
-        let error = match self.open(course.after.as_deref()).await {
+        let error = match self.open(state.after.as_deref()).await {
             Ok(Ok(opened)) => return Ok(Phase::Reading(opened)),
             Ok(Err(nothing)) => {
-                self.note_head();
-                self.gap(nothing.why.into());
+                self.emit_head();
+                self.report_gap(nothing.why.into());
                 return Ok(Phase::Ended((nothing.outcome, nothing.detail)));
             }
-            Err(error) if error.kind == Kind::NotOffered && self.sums.connections == 0 => return Err(error),
+            Err(error) if error.kind == Kind::NotOffered && self.totals.connections == 0 => return Err(error),
             Err(error) => error,
         };
         if self.wait_after(&error).await {
             return Ok(Phase::Connecting);
         }
-        if let Some(over) = course.over.take_if(|over| !over.confirming.incomplete && !error.is_transient()) {
-            return Ok(Phase::Ended(over.ending));
+        if let Some(known) = state.known_end.take_if(|known| !known.confirming.incomplete && !error.is_transient()) {
+            return Ok(Phase::Ended(known.ending));
         }
-        if self.sums.connections == 0 {
-            self.note_head();
+        if self.totals.connections == 0 {
+            self.emit_head();
         } else {
             self.outage = self.lost.map(|since| since.elapsed());
-            self.gap_of_outage("the connection could not be restored");
+            self.report_outage_gap("the connection could not be restored");
         }
         let detail = error.to_string();
-        self.note(Item::Failed(Box::new(error)));
-        Ok(Phase::Ended(course.end_or_unknown(detail)))
+        self.emit(Item::Failed(Box::new(error)));
+        Ok(Phase::Ended(state.end_or_unknown(detail)))
     }
 
     /// Reads a connection until it closes.
-    async fn read_connection(&mut self, mut opened: Opened, course: &Course) -> DisconnectReason {
-        if course.over.is_some() {
+    async fn read_connection(&mut self, mut opened: Opened, state: &FollowState) -> DisconnectReason {
+        if state.known_end.is_some() {
             opened.past = Past::Everything;
         }
-        self.tail.opened(course.after.as_deref(), opened.answered);
-        self.replay.opened(course.after.as_deref(), &opened);
-        self.opened(&opened, course.after.clone());
+        self.tail.opened(state.after.as_deref(), opened.answered);
+        self.replay.opened(state.after.as_deref(), &opened);
+        self.on_opened(&opened, state.after.clone());
         self.outage = self.lost.map(|since| since.elapsed());
-        self.report_outage_losses(course.missing_reason);
+        self.report_outage_losses(state.missing_reason);
         let began = Instant::now();
         self.replayable_before = self.replayable;
-        let conn = self.sums.connections;
+        let conn = self.totals.connections;
         let closed = self.read(opened.body, conn).await;
         self.release_stored(conn);
         let was_healthy = self.has_event || began.elapsed() >= HEALTHY_AFTER;
@@ -291,9 +291,9 @@ impl<L: Link> Source<L> {
         if was_healthy && closed.is_by_server() {
             self.failures = 0;
         }
-        let (stream, reason, events) = (self.label(), closed.as_str(), self.sums.events);
+        let (stream, reason, events) = (self.label(), closed.as_str(), self.totals.events);
         tracing::info!(%stream, conn, reason, events, "stream: closed");
-        self.note(Item::Record(Record::Close { at: Timestamp::now(), conn, reason: reason.into() }));
+        self.emit(Item::Record(Record::Close { at: Timestamp::now(), conn, reason: reason.into() }));
         closed
     }
 
@@ -327,13 +327,13 @@ impl<L: Link> Source<L> {
         // A connection that delivered nothing is part of its outage, which was already reported.
         let is_new = self.reported_outage != self.lost;
         if let Some(why) = missing_reason {
-            self.gap_of_outage(&format!("{why}; events may be missing"));
+            self.report_outage_gap(&format!("{why}; events may be missing"));
         } else if outage >= SERVER_REPLAY_WINDOW && self.tail.has_no_replay_proof() && is_new {
-            self.gap_of_outage(
+            self.report_outage_gap(
                 "nothing shows that the server stored its events during the outage; some may be missing",
             );
         } else if let Some(what) = unrepeated.filter(|_| was_unrepeated && is_new) {
-            self.gap_of_outage(&format!("{what} are never replayed; some may be missing"));
+            self.report_outage_gap(&format!("{what} are never replayed; some may be missing"));
         } else {
             return;
         }
@@ -342,18 +342,18 @@ impl<L: Link> Source<L> {
 
     /// Applies the currently requested modes. Returns whether the stream must reconnect for them.
     async fn apply_modes(&mut self, is_open: bool) -> bool {
-        let Some(wanted) = self.options.modes.as_mut().map(|modes| modes.borrow_and_update().clone()) else {
+        let Some(requested) = self.options.modes.as_mut().map(|modes| modes.borrow_and_update().clone()) else {
             return false;
         };
-        if wanted == self.modes {
+        if requested == self.modes {
             return false;
         }
         if is_open && let Err(why) = self.link.may_reopen().await {
-            self.note(Item::ModesKept { why });
+            self.emit(Item::ModesKept { why });
             return false;
         }
-        self.modes.clone_from(&wanted);
-        self.link.set_modes(wanted);
+        self.modes.clone_from(&requested);
+        self.link.set_modes(requested);
         self.tail.modes_changed();
         true
     }
@@ -363,7 +363,7 @@ impl<L: Link> Source<L> {
     }
 
     /// Records that a connection was opened.
-    fn opened(&mut self, opened: &Opened, resumed_after: Option<String>) {
+    fn on_opened(&mut self, opened: &Opened, resumed_after: Option<String>) {
         let head = &mut self.options.head;
         if let Some(id) = &opened.thread_id {
             head.thread_id.get_or_insert_with(|| id.clone());
@@ -372,39 +372,39 @@ impl<L: Link> Source<L> {
         if let Some(id) = &run_id {
             head.run_id = Some(id.clone());
         }
-        if self.sums.connections == 0 {
-            self.note_head();
+        if self.totals.connections == 0 {
+            self.emit_head();
             self.joined = self.link.joining().map(|joining| (joining, Timestamp::now()));
         }
         self.has_event = false;
         if let Some(numbering) = self.link.numbering().filter(|numbering| numbering.repeats_stored) {
             self.stored.get_or_insert_with(|| Stored::new(numbering.first)).opened();
         }
-        self.sums.connections += 1;
-        let (conn, status) = (self.sums.connections, opened.status);
+        self.totals.connections += 1;
+        let (conn, status) = (self.totals.connections, opened.status);
         let (stream, after, past) = (self.label(), resumed_after.as_deref(), opened.past);
         tracing::info!(%stream, conn, status, after, ?past, "stream: open");
-        self.note(Item::Record(Record::Open { at: Timestamp::now(), conn, status, resumed_after }));
+        self.emit(Item::Record(Record::Open { at: Timestamp::now(), conn, status, resumed_after }));
         if let Some(run_id) = run_id {
-            self.started(run_id);
+            self.on_run_started(run_id);
         }
         let terms = self.link.terms();
         if terms != self.terms {
             self.terms.clone_from(&terms);
-            terms.into_iter().for_each(|terms| self.note(Item::Terms(terms)));
+            terms.into_iter().for_each(|terms| self.emit(Item::Terms(terms)));
         }
     }
 
-    fn started(&mut self, run_id: String) {
+    fn on_run_started(&mut self, run_id: String) {
         self.run_known = true;
         let thread_id = self.options.head.thread_id.clone();
-        self.note(Item::Started { thread_id, run_id });
+        self.emit(Item::Started { thread_id, run_id });
     }
 
     /// Records the head of the log, once and before any other record.
-    fn note_head(&mut self) {
+    fn emit_head(&mut self) {
         if !std::mem::replace(&mut self.has_head, true) {
-            self.note(Item::Record(Record::Tape(self.head())));
+            self.emit(Item::Record(Record::Tape(self.head())));
         }
     }
 
@@ -425,8 +425,8 @@ impl<L: Link> Source<L> {
     /// Waits before the next attempt. Returns false if the failure is permanent or no attempts are left.
     async fn wait_after(&mut self, error: &ApiError) -> bool {
         // A proxy's error page in place of a response is transient too, if there was a stream before.
-        let may_pass = error.is_transient() || error.kind == Kind::Protocol && self.sums.connections > 0;
-        may_pass && self.wait(error.cause(), error.request(), error.asked()).await
+        let is_transient = error.is_transient() || error.kind == Kind::Protocol && self.totals.connections > 0;
+        is_transient && self.wait(error.cause(), error.request(), error.asked()).await
     }
 
     /// Waits with full jitter, so that clients that lost the same server don't reconnect all at once. Returns false if
@@ -434,14 +434,14 @@ impl<L: Link> Source<L> {
     async fn wait(&mut self, why: String, request: String, at_least: Option<Duration>) -> bool {
         self.failures += 1;
         let Retries { base, cap, limit, first_limit } = self.options.retries;
-        let limit = if self.sums.connections == 0 { Some(first_limit) } else { (!self.is_endless).then_some(limit) };
+        let limit = if self.totals.connections == 0 { Some(first_limit) } else { (!self.is_endless).then_some(limit) };
         if limit.is_some_and(|limit| self.failures > limit) {
             return false;
         }
         let wait = Backoff { base, cap }.wait(self.failures, fastrand::f64()).max(at_least.unwrap_or_default());
         let (stream, attempt) = (self.label(), self.failures);
         tracing::warn!(%stream, attempt, ?wait, why, request, "stream: retry");
-        self.note(Item::Retrying { at: Timestamp::now(), attempt, wait, why, request });
+        self.emit(Item::Retrying { at: Timestamp::now(), attempt, wait, why, request });
         self.flush().await;
         let until = Instant::now() + wait.max(MIN_RECONNECT_DELAY);
         while tokio::select! {
@@ -452,17 +452,17 @@ impl<L: Link> Source<L> {
     }
 
     /// Reports a possible gap after an outage, with its duration.
-    fn gap_of_outage(&mut self, why: &str) {
-        self.gap(match self.outage {
+    fn report_outage_gap(&mut self, why: &str) {
+        self.report_gap(match self.outage {
             Some(outage) => format!("disconnected for {}; {why}", runtail_core::text::duration(outage)),
             None => why.to_string(),
         });
     }
 
-    fn gap(&mut self, why: String) {
-        self.sums.gaps += 1;
-        tracing::warn!(stream = %self.label(), conn = self.sums.connections, events = self.sums.events, why, "stream: gap");
-        self.note(Item::Record(Record::Gap { at: Timestamp::now(), why }));
+    fn report_gap(&mut self, why: String) {
+        self.totals.gaps += 1;
+        tracing::warn!(stream = %self.label(), conn = self.totals.connections, events = self.totals.events, why, "stream: gap");
+        self.emit(Item::Record(Record::Gap { at: Timestamp::now(), why }));
     }
 
     /// Returns the stream's thread and run for log messages, as far as they are known.
@@ -472,7 +472,7 @@ impl<L: Link> Source<L> {
         ids.collect::<Vec<_>>().join("/")
     }
 
-    fn note(&mut self, item: Item) {
+    fn emit(&mut self, item: Item) {
         self.batch.push(item);
     }
 
@@ -490,12 +490,12 @@ impl<L: Link> Source<L> {
 
     async fn finish(&mut self, (outcome, detail): Ending) {
         // The stream may have been stopped before the first connection.
-        self.note_head();
-        let end = End { at: Timestamp::now(), outcome, detail, ..self.sums.clone() };
+        self.emit_head();
+        let end = End { at: Timestamp::now(), outcome, detail, ..self.totals.clone() };
         let End { outcome, detail, events, bytes, connections, duplicates, gaps, .. } = &end;
         let (stream, outcome) = (self.label(), outcome.as_str());
         tracing::info!(%stream, outcome, ?detail, events, bytes, connections, duplicates, gaps, "stream: finished");
-        self.note(Item::Record(Record::End(end)));
+        self.emit(Item::Record(Record::End(end)));
         self.flush().await;
     }
 }

@@ -14,15 +14,15 @@ const REMEMBERED: usize = 1 << 17;
 /// How long before and after the response head the server may subscribe, in milliseconds.
 const CLOCK_TOLERANCE: (u64, u64) = (1_000, 5_000);
 
-/// Whether an event duplicates an earlier one of its own connection.
+/// Whether an event duplicates an earlier event of the same connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dedup {
     New,
     Duplicate,
-    /// A duplicate judging by its id alone, because it is older than all remembered events.
+    /// A duplicate according to its id alone, because it is older than all remembered events.
     ProbablyDuplicate,
-    /// Equals an event of the same millisecond, in which the block may begin. Nothing on this connection can tell the
-    /// two apart.
+    /// Equals an event of the same millisecond, in which the block may begin. This connection alone can't show whether it
+    /// is new.
     Ambiguous,
 }
 
@@ -85,14 +85,14 @@ pub(crate) struct Overlap {
     /// Events received after newer ids because the server's clock went back, with how often each will appear in the
     /// block.
     out_of_order: HashMap<(IdKey, u64), u32>,
-    /// The server's clock when it answered, in milliseconds.
+    /// The server's clock when it responded, in milliseconds.
     answered: Option<u64>,
     /// The newest key received before the connection opened. The block cannot begin at or before it.
     known_before: Option<IdKey>,
 }
 
 impl Overlap {
-    /// Starts a new connection. Only one that requested a replay can contain a block.
+    /// Starts a new connection. Only a connection that requested a replay can contain a block.
     pub fn opened(&mut self, replays: bool, answered: Option<u64>, known_before: Option<IdKey>) {
         *self = Overlap { may_repeat: replays, answered, known_before, ..Overlap::default() };
     }
@@ -175,7 +175,7 @@ impl Overlap {
             return Dedup::New;
         }
         let times = self.out_of_order.entry((at, fingerprint)).or_insert(0);
-        // Either the block begins here, or this is a new event that is identical to another.
+        // Either the block begins here, or this is a new event identical to an earlier one.
         let result = if *times == 0 { Dedup::New } else { Dedup::ProbablyDuplicate };
         if result == Dedup::New {
             *times += 1;

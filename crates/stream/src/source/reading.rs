@@ -26,10 +26,10 @@ impl<L: Link> Source<L> {
     pub(super) async fn read(&mut self, mut body: Feeds, conn: u32) -> DisconnectReason {
         // The time of the last clock read, of the last data, and of the last status check.
         let mut now = Instant::now();
-        let (mut heard, mut asked) = (now, now);
+        let (mut received, mut last_check) = (now, now);
         // Start of the current wait for the server, excluding waits for the consumer.
         let mut waiting = now;
-        self.watchdog.opened(heard);
+        self.watchdog.opened(received);
         let mut changed = pin!(other_modes(self.options.modes.clone()));
         // One timer for all timeouts: setting one per chunk would cost more than the chunk.
         let mut alarm = pin!(tokio::time::sleep(IDLE_PROBE_INTERVAL));
@@ -42,10 +42,10 @@ impl<L: Link> Source<L> {
                 self.flush().await;
                 // Time spent waiting for the consumer doesn't count as server silence.
                 now = Instant::now();
-                (heard, asked, waiting) = (now, now, now);
+                (received, last_check, waiting) = (now, now, now);
             }
-            let known = self.watchdog.timeout(self.link.capabilities().beats);
-            let until = known.map_or(asked + IDLE_PROBE_INTERVAL, |timeout| heard + timeout);
+            let timeout = self.watchdog.timeout(self.link.capabilities().beats);
+            let until = timeout.map_or(last_check + IDLE_PROBE_INTERVAL, |timeout| received + timeout);
             let held = self.stored.as_ref().and_then(Stored::due);
             let next = if self.batch.is_empty() { held.map_or(until, |held| held.min(until)) } else { due };
             if alarm.is_elapsed() || next < alarm.deadline() {
@@ -63,7 +63,7 @@ impl<L: Link> Source<L> {
                     if held.is_some_and(|held| now >= held) {
                         self.release_stored(conn);
                     }
-                    match known {
+                    match timeout {
                         _ if !self.batch.is_empty() || now < until => continue,
                         Some(_) => {
                             self.watchdog.on_timeout();
@@ -75,15 +75,15 @@ impl<L: Link> Source<L> {
                             return DisconnectReason::Idle;
                         }
                         None => {
-                            self.note_silence();
-                            asked = Instant::now();
+                            self.report_silence();
+                            last_check = Instant::now();
                             continue;
                         }
                     }
                 }
             };
             now = Instant::now();
-            (heard, asked) = (now, now);
+            (received, last_check) = (now, now);
             self.replay.paused(now.duration_since(waiting));
             let at = Timestamp::now();
             let mut next = Some(next);
@@ -96,7 +96,7 @@ impl<L: Link> Source<L> {
                     Some(Some(Err(_))) => return DisconnectReason::Reset,
                     Some(None) => return DisconnectReason::Clean,
                 };
-                if let Some(closed) = self.process_batch(batch, (at, heard), conn).await {
+                if let Some(closed) = self.process_batch(batch, (at, received), conn).await {
                     return closed;
                 }
             }
@@ -112,24 +112,24 @@ impl<L: Link> Source<L> {
     async fn process_batch(
         &mut self,
         batch: Batch,
-        (at, heard): (Timestamp, Instant),
+        (at, received): (Timestamp, Instant),
         conn: u32,
     ) -> Option<DisconnectReason> {
-        self.sums.bytes += batch.bytes;
+        self.totals.bytes += batch.bytes;
         for feed in batch.feed {
             match feed {
                 Feed::Event(event) => {
                     self.batch_bytes += event.name.len() + event.id.len() + event.data.len();
                     let event = self.decoder.decode_event(event);
-                    if !self.process_in_order(event, (at, heard), conn) {
+                    if !self.process_in_order(event, (at, received), conn) {
                         return Some(DisconnectReason::Ambiguous);
                     }
                 }
                 Feed::Heartbeat => {
-                    self.watchdog.on_heartbeat(heard);
-                    self.note(Item::Heartbeat { at });
+                    self.watchdog.on_heartbeat(received);
+                    self.emit(Item::Heartbeat { at });
                 }
-                Feed::Gap(why) => self.gap(why),
+                Feed::Gap(why) => self.report_gap(why),
                 Feed::Replaying { answered } => {
                     self.replay.replaying(answered);
                     self.tail.opened(Some(""), answered);
@@ -149,10 +149,10 @@ impl<L: Link> Source<L> {
 
     /// Processes an event in delivery order, and records it in the run's order. Returns false if it's unclear whether
     /// it is a duplicate.
-    fn process_in_order(&mut self, event: Decoded, (at, heard): (Timestamp, Instant), conn: u32) -> bool {
+    fn process_in_order(&mut self, event: Decoded, (at, received): (Timestamp, Instant), conn: u32) -> bool {
         let Some(stored) = &mut self.stored else { return self.process_event(event, at, conn) };
         let mut sorted = Vec::new();
-        stored.push(event, heard, &mut sorted);
+        stored.push(event, received, &mut sorted);
         self.record_sorted(sorted, at, conn);
         true
     }
@@ -178,32 +178,32 @@ impl<L: Link> Source<L> {
 
     /// Processes an event. Returns false if it's unclear whether it is a duplicate.
     fn process_event(&mut self, event: Decoded, at: Timestamp, conn: u32) -> bool {
-        let admit = self.tail.admit(&event);
+        let admission = self.tail.admit(&event);
         if let Some(warning) = self.tail.warning() {
-            self.gap(warning.into());
+            self.report_gap(warning.into());
         }
-        match admit {
+        match admission {
             Admission::Ambiguous => return false,
             Admission::Duplicate => self.duplicate(at),
             Admission::New | Admission::NewAfterGap | Admission::NewAfterMissing(_) => {
-                self.record(event, admit, at, conn)
+                self.record(event, admission, at, conn)
             }
         }
         true
     }
 
     fn duplicate(&mut self, at: Timestamp) {
-        self.sums.duplicates += 1;
+        self.totals.duplicates += 1;
         if let Some(Item::Repeated { events, .. }) = self.batch.last_mut() {
             *events += 1;
         } else {
-            self.note(Item::Repeated { at, events: 1 });
+            self.emit(Item::Repeated { at, events: 1 });
         }
     }
 
-    /// Appends a new event to the log, after a gap for events missing before it.
-    fn record(&mut self, event: Decoded, admit: Admission, at: Timestamp, conn: u32) {
-        self.note_missing_before(&event, admit);
+    /// Appends a new event to the log, after a gap if events before it are missing.
+    fn record(&mut self, event: Decoded, admission: Admission, at: Timestamp, conn: u32) {
+        self.report_missing_before(&event, admission);
         (self.last_event, self.next_silence) = (Instant::now(), FIRST_SILENCE_REPORT);
         self.replayable += u64::from(event.id.is_some());
         if event.ns.is_empty() && !self.is_endless {
@@ -214,34 +214,34 @@ impl<L: Link> Source<L> {
         if !self.link.wants(mode(&event.name, &event.data)) {
             return;
         }
-        self.sums.events += 1;
+        self.totals.events += 1;
         if !matches!(event.data, Data::Json(_)) {
-            self.sums.malformed += 1;
+            self.totals.malformed += 1;
         }
-        let event = event.at(Seq(self.sums.events), at, conn, replayed);
-        self.note(Item::Record(Record::Event(event)));
+        let event = event.at(Seq(self.totals.events), at, conn, replayed);
+        self.emit(Item::Record(Record::Event(event)));
     }
 
-    fn note_missing_before(&mut self, event: &Decoded, admit: Admission) {
+    fn report_missing_before(&mut self, event: &Decoded, admission: Admission) {
         let joined = self.joined.take();
-        match (admit, joined) {
+        match (admission, joined) {
             (Admission::NewAfterGap, _) => {
-                self.gap_of_outage("the server did not replay the requested events; some may be missing");
+                self.report_outage_gap("the server did not replay the requested events; some may be missing");
             }
             (_, Some((joining, at))) => {
                 let number = event.id.as_deref().and_then(sequence_ids::split).map(|(_, number)| number);
                 let first = self.link.numbering().map(|numbering| numbering.first);
                 if let Some(why) = joining.missing_before(&event.name, event.data.text(), at, number, first) {
-                    self.gap(why);
+                    self.report_gap(why);
                 }
             }
             (Admission::NewAfterMissing(missing), None) => {
                 // Events missing right after a reconnect were lost with the connection, not to another reader.
                 self.has_other_reader |= self.has_event && self.link.numbering().is_some();
-                let (ids, those) =
+                let (ids, events) =
                     if missing == 1 { ("event id is", "that event") } else { ("event ids are", "those events") };
-                self.gap(format!(
-                    "{} {ids} missing; another reader may have received {those}",
+                self.report_gap(format!(
+                    "{} {ids} missing; another reader may have received {events}",
                     runtail_core::text::count(missing)
                 ));
             }
@@ -249,7 +249,7 @@ impl<L: Link> Source<L> {
         }
     }
 
-    /// Applies a root event to what is known about the run.
+    /// Updates the state of the run from an event of the root graph.
     fn apply_run_event(&mut self, event: &Decoded) {
         match mode(&event.name, &event.data) {
             // A new attempt: the previous attempt's error is not final.
@@ -265,7 +265,7 @@ impl<L: Link> Source<L> {
         if let Some(run_id) = run_id_of(&event.data) {
             self.options.head.run_id.get_or_insert_with(|| run_id.clone());
             self.link.found_run(&run_id);
-            self.started(run_id);
+            self.on_run_started(run_id);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Decides which events of a connection are replayed. They come from the server's store, so their time of arrival is
-//! not when they happened.
+//! Decides which events of a connection are replayed from the server's store. Their time of arrival is not when they
+//! happened.
 
 use crate::log::event::server_time;
 use crate::sse::decode::Decoded;
@@ -9,19 +9,19 @@ use std::time::Duration;
 
 /// A pause this long between two events ends a replay, because stored events are sent without pauses.
 const PAUSE: Duration = Duration::from_millis(250);
-/// The same before a connection's first event, because a server takes a while to read its store.
+/// The same for the pause before a connection's first event. Longer, because a server takes a while to read its store.
 const FIRST_PAUSE: Duration = Duration::from_secs(2);
 /// Resolution of the server's clock header, in milliseconds. Within this second, only a pause shows which events are
 /// live.
-const TICK: u64 = 1_000;
+const CLOCK_RESOLUTION: u64 = 1_000;
 
 /// Tracks which events of the current connection are replayed.
 #[derive(Debug, Default)]
 pub(crate) struct Replay {
     state: State,
-    /// The server's clock at its response, in milliseconds. Events with an earlier id were stored before.
+    /// The server's clock when it responded, in milliseconds. Events with an earlier id were stored before.
     clock: Option<u64>,
-    /// The newest id, and whether its events are replayed. The Python server gives one id to all events of a
+    /// The newest id, and whether its events are replayed. The Python server uses one id for all events of a
     /// millisecond.
     last: Option<(Arc<str>, bool)>,
 }
@@ -31,7 +31,7 @@ enum State {
     #[default]
     Live,
     /// Stored events first, then live ones; the boundary is unknown.
-    Stored { any: bool },
+    Stored { has_event: bool },
     /// Only stored events.
     Everything,
 }
@@ -42,16 +42,16 @@ impl Replay {
         let state = match opened.past {
             Past::Everything => State::Everything,
             Past::Nothing => State::Live,
-            Past::Unknown | Past::Before(_) if after.is_some() => State::Stored { any: false },
+            Past::Unknown | Past::Before(_) if after.is_some() => State::Stored { has_event: false },
             Past::Unknown | Past::Before(_) => State::Live,
         };
         let clock = if let Past::Before(clock) = opened.past { Some(clock) } else { opened.answered };
         *self = Replay { state, clock: clock.filter(|_| state != State::Live), last: None };
     }
 
-    /// Marks the following events as requested from the past.
+    /// Marks the following events as a replay, which live events may follow.
     pub fn replaying(&mut self, answered: Option<u64>) {
-        *self = Replay { state: State::Stored { any: false }, clock: answered, last: None };
+        *self = Replay { state: State::Stored { has_event: false }, clock: answered, last: None };
     }
 
     /// Marks the following events as live.
@@ -66,8 +66,8 @@ impl Replay {
 
     /// Applies a pause during which the server sent nothing.
     pub fn paused(&mut self, pause: Duration) {
-        if let State::Stored { any } = self.state
-            && pause >= if any { PAUSE } else { FIRST_PAUSE }
+        if let State::Stored { has_event } = self.state
+            && pause >= if has_event { PAUSE } else { FIRST_PAUSE }
         {
             self.state = State::Live;
         }
@@ -77,7 +77,7 @@ impl Replay {
     pub fn is_replayed(&mut self, event: &Decoded) -> bool {
         match &mut self.state {
             State::Everything => return true,
-            State::Stored { any } => *any = true,
+            State::Stored { has_event } => *has_event = true,
             State::Live if self.clock.is_none() => return false,
             State::Live => {}
         }
@@ -87,10 +87,10 @@ impl Replay {
         }
         let Some(at) = server_time(id) else { return self.state != State::Live };
         let at = u64::try_from(at.as_millisecond()).unwrap_or_default();
-        if at >= clock.saturating_add(TICK) {
+        if at >= clock.saturating_add(CLOCK_RESOLUTION) {
             self.state = State::Live;
         }
-        let replayed = at < clock || self.state != State::Live && at < clock.saturating_add(TICK);
+        let replayed = at < clock || self.state != State::Live && at < clock.saturating_add(CLOCK_RESOLUTION);
         self.last = Some((id.clone(), replayed));
         replayed
     }
@@ -127,9 +127,9 @@ mod tests {
     fn timestamp_ids_are_compared_with_the_server_clock() {
         let mut run = replay(Some("-1"), Past::Unknown, CLOCK);
         assert!(is_replayed(&mut run, BEFORE) && is_replayed(&mut run, None));
-        assert!(!is_replayed(&mut run, SINCE) && !is_replayed(&mut run, None), "it is live from here on");
+        assert!(!is_replayed(&mut run, SINCE) && !is_replayed(&mut run, None), "all later events are live");
         let mut run = replay(Some("-1"), Past::Unknown, CLOCK);
-        assert!(is_replayed(&mut run, SAME_SECOND), "it may have been stored just before");
+        assert!(is_replayed(&mut run, SAME_SECOND), "the event may have been stored just before");
         run.paused(PAUSE);
         assert!(!is_replayed(&mut run, Some("1795224377670-0")) && is_replayed(&mut run, BEFORE));
         // On a thread's stream, stored events may arrive late, between live ones.

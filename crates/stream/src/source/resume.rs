@@ -1,6 +1,6 @@
 //! Decides where to resume after a lost connection and which replayed events are duplicates.
 //!
-//! Ids are not unique: the Python server gives one id to all events of a millisecond and replays ids that are strictly
+//! Ids are not unique: the Python server uses one id for all events of a millisecond and replays ids that are strictly
 //! greater. So the resume point is the last id *before* the newest one, and events received after that point are
 //! expected again: they are skipped by (name, id, data), each as many times as it was received, never by id alone.
 
@@ -76,13 +76,13 @@ fn hash_of(data: &Data) -> u64 {
 pub(crate) enum Admission {
     /// A new event.
     New,
-    /// A new event; some before it may be missing, because the server replayed nothing of what was expected.
+    /// A new event; events before it may be missing, because the server replayed none of the expected events.
     NewAfterGap,
     /// A new event, with this many missing before it according to the server's numbering.
     NewAfterMissing(u64),
     /// An event that is already in the log.
     Duplicate,
-    /// New or a duplicate: only another connection can tell, so reconnect.
+    /// New or a duplicate: only another connection can show which, so reconnect.
     Ambiguous,
 }
 
@@ -115,7 +115,7 @@ pub(crate) struct Tail {
     /// Whether the first event may have arrived in the middle of its millisecond. The replay then starts with new
     /// events.
     began_mid_millisecond: bool,
-    /// Set if no event was received before the reconnect: whether everything is requested, or only events after an id.
+    /// Set if no event was received before the reconnect: whether all events are requested, or only those after an id.
     expects_replay: Option<bool>,
     first_event: Option<&'static str>,
     overlap: Overlap,
@@ -126,8 +126,8 @@ pub(crate) struct Tail {
     forgotten: Option<Arc<str>>,
     /// Whether the modes changed since the last connection.
     modes_changed: bool,
-    /// After a change of modes: the id that the first connection resumed after, and the highest key then. Until that
-    /// key is reached, events of the added modes precede known ones and don't show how far the server got.
+    /// After a change of modes: the id that the first connection resumed after, and the highest key at that time. Until
+    /// that key is reached, events of the added modes precede known events and don't show how far the server has replayed.
     backfill: Option<(String, IdKey)>,
     /// Consecutive ambiguous results, the last ambiguous event, and whether it turned out to be new.
     ambiguous_count: u32,
@@ -157,7 +157,7 @@ impl Tail {
         self.ambiguous_count = 0;
     }
 
-    /// Notes that the next connection requests other modes.
+    /// Records that the next connection requests other modes.
     pub fn modes_changed(&mut self) {
         self.modes_changed = true;
     }
@@ -210,8 +210,8 @@ impl Tail {
     /// Matches an event against those that a resumed connection must replay.
     fn match_expected(&mut self, event: &Decoded) -> Admission {
         let expects_replay = self.expects_replay.take();
-        let mut gap = expects_replay.is_some_and(|all| {
-            event.id.is_none() || all && self.first_event.is_some_and(|first| first != &*event.name)
+        let mut gap = expects_replay.is_some_and(|is_everything| {
+            event.id.is_none() || is_everything && self.first_event.is_some_and(|first| first != &*event.name)
         });
         if !self.expected.is_empty() {
             if let Some(i) = self.expected.iter().position(|e| e.matches(event)) {
@@ -225,8 +225,8 @@ impl Tail {
             let id = event.id.as_ref().filter(|_| !NEVER_REPLAYED.contains(&&*event.name));
             gap |= id.is_some() && self.backfill.is_none() && !self.began_mid_millisecond && self.is_replay_unproven();
             self.replayed_any |= gap;
-            // Beyond the ids that can be replayed, nothing is expected any more.
-            if event.id.as_ref().is_some_and(|id| self.is_past(id)) {
+            // After the last id that can be replayed, no event is expected any more.
+            if event.id.as_ref().is_some_and(|id| self.is_after_expected(id)) {
                 gap |= self.is_replay_unproven();
                 self.expected.clear();
             }
@@ -240,8 +240,8 @@ impl Tail {
         }
     }
 
-    /// Returns whether an id is beyond everything that can be replayed.
-    fn is_past(&self, id: &Arc<str>) -> bool {
+    /// Returns whether an id is after all ids that can be replayed.
+    fn is_after_expected(&self, id: &Arc<str>) -> bool {
         let last = self.expected_ids.iter().map(|e| IdKey::of(e)).max().flatten();
         match (IdKey::of(id), last) {
             (Some(id), Some(last)) => id > last,
@@ -265,9 +265,9 @@ impl Tail {
         self.newest.is_some()
     }
 
-    /// Returns whether the stream can be resumed: by id, or from the start while no event was received.
-    pub fn can_resume(&self, past: Option<&str>) -> bool {
-        self.has_ids() || !self.any_event && past.is_some()
+    /// Returns whether the stream can be resumed: by id, or from `replay_start` while no event was received.
+    pub fn can_resume(&self, replay_start: Option<&str>) -> bool {
+        self.has_ids() || !self.any_event && replay_start.is_some()
     }
 
     /// Returns where to resume after a lost connection. `first_after` is the id that the first connection requested;
@@ -295,8 +295,8 @@ impl Tail {
             _ => false,
         };
         let other = |e: &&Seen| e.id.as_ref().is_some_and(|id| *id != newest);
-        // By the order of the ids if they have one, so that an out-of-order event doesn't mislead; otherwise by
-        // position. Never before a forgotten event, which could not be told from a new one.
+        // If ids have an order, use it, so that an out-of-order event doesn't mislead; otherwise use the position. Never
+        // resume before a forgotten event, because it would be taken for a new one.
         let earlier = self.seen.iter().rev().find(earlier).and_then(|e| e.id.clone());
         let floor = self.forgotten.clone().filter(|id| IdKey::of(id).is_some());
         if let Some(id) = earlier.into_iter().chain(floor).max_by_key(|id| IdKey::of(id)) {
@@ -306,14 +306,14 @@ impl Tail {
         if let Some(i) = self.seen.iter().rposition(|e| other(&e)) {
             self.expected = self.seen.range(i + 1..).cloned().collect();
             let id = self.seen[i].id.as_deref().unwrap_or_default().to_string();
-            return self.point(id);
+            return self.point_after(id);
         }
         // All events share one id.
         match before.map(str::to_string).or_else(|| predecessor(&newest)) {
             Some(after) => {
                 self.began_mid_millisecond = before.is_none();
                 self.expected = self.seen.clone();
-                self.point(after)
+                self.point_after(after)
             }
             None => ResumePoint { after: Some(newest.to_string()), missing_reason: None },
         }
@@ -327,12 +327,12 @@ impl Tail {
         let expected = self.seen.iter().enumerate();
         let expected = expected.filter(|(i, e)| beyond(e) && (e.id.is_some() || *i > last)).map(|(_, e)| e.clone());
         self.expected = expected.collect();
-        self.point(after)
+        self.point_after(after)
     }
 
-    /// Prepares for a connection that resumes after an id. Only events that it requests must be replayed.
+    /// Prepares for a connection that resumes after an id. Only requested events must be replayed.
     pub fn connecting(&mut self, after: Option<&str>, link: &impl Link) {
-        self.sequence.asked_for(link.capabilities().gives_all, link.numbering().map(|numbering| numbering.first));
+        self.sequence.requested(link.capabilities().gives_all, link.numbering().map(|numbering| numbering.first));
         self.first_event = link.capabilities().first_event;
         if std::mem::take(&mut self.modes_changed) && self.backfill.is_none() {
             self.backfill = after.map(str::to_string).zip(self.highest);
@@ -340,7 +340,7 @@ impl Tail {
         self.expected_stored = self.expected.iter().any(|e| e.id.is_some() && e.is_stored() && link.gives(&e.name));
     }
 
-    fn point(&mut self, after: String) -> ResumePoint {
+    fn point_after(&mut self, after: String) -> ResumePoint {
         self.expected_ids.clear();
         for id in self.expected.iter().filter_map(|e| e.id.as_ref()) {
             if self.expected_ids.last() != Some(id) {
@@ -371,8 +371,8 @@ impl Tail {
         };
         self.seen.push_back(Seen { name, ns, id, data });
         while self.backfill.is_none() && self.seen.len() > WINDOW && self.anchor.is_some_and(|a| a > 0) {
-            let gone = self.seen.pop_front().and_then(|e| e.id);
-            self.forgotten = self.forgotten.take().into_iter().chain(gone).max_by_key(|id| IdKey::of(id));
+            let evicted = self.seen.pop_front().and_then(|e| e.id);
+            self.forgotten = self.forgotten.take().into_iter().chain(evicted).max_by_key(|id| IdKey::of(id));
             self.anchor = self.anchor.map(|a| a - 1);
         }
         if self.seen.len() > FULL_DATA {
@@ -389,7 +389,7 @@ fn predecessor(id: &str) -> Option<String> {
     let first = IdKey::of(id)?.major;
     match id.contains('-') {
         true => Some(format!("{}-0", first.checked_sub(1)?)),
-        // Before the first event's id comes the one that requests the whole run.
+        // The id before the first event's is the one that requests the whole run.
         false => Some(first.checked_sub(1).map_or("-1".into(), |n| n.to_string())),
     }
 }

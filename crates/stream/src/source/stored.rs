@@ -13,9 +13,9 @@ use tokio::time::Instant;
 /// Names of the events that are stored. All others are live, and so are events with a namespace.
 const STORED: [&str; 8] =
     ["values", "messages", "messages/partial", "messages/complete", "messages/metadata", "events", "error", "end"];
-/// How long stored events wait for their live form after the newest event, and at most.
+/// How long stored events wait for their live form: after the newest event, and in total.
 const PAUSE: Duration = Duration::from_millis(250);
-const LONGEST: Duration = Duration::from_secs(1);
+const MAX_WAIT: Duration = Duration::from_secs(1);
 /// Maximum number of waiting stored events, and their total size in bytes.
 const MAX_HELD: usize = 4096;
 const MAX_HELD_BYTES: usize = 8 << 20;
@@ -33,7 +33,7 @@ pub(crate) enum Sorted {
 /// The order of one run's events, over all its connections.
 #[derive(Debug)]
 pub(crate) struct Stored {
-    /// The number after the highest one released.
+    /// The number after the highest released number.
     next: u64,
     /// The id of the event with the highest number released.
     last_id: Option<Arc<str>>,
@@ -92,7 +92,7 @@ impl Stored {
 
     /// Returns when the held events must be released.
     pub fn due(&self) -> Option<Instant> {
-        self.since.map(|(first, newest)| (newest + PAUSE).min(first + LONGEST))
+        self.since.map(|(first, newest)| (newest + PAUSE).min(first + MAX_WAIT))
     }
 
     /// Processes the connection's next event.
@@ -116,7 +116,7 @@ impl Stored {
         // The queue is in order: held events with a lower number no longer have a live form.
         let later = self.held.split_off(&number);
         for (number, event) in std::mem::replace(&mut self.held, later) {
-            self.pass(number, event, out);
+            self.append(number, event, out);
         }
         if self.held.remove(&number).is_some() {
             out.push(Sorted::Duplicate);
@@ -125,14 +125,14 @@ impl Stored {
         if self.held.is_empty() {
             self.held_bytes = 0;
         }
-        self.pass(number, event, out);
+        self.append(number, event, out);
     }
 
     /// Releases all held events, because no live form is expected any more.
     pub fn release(&mut self, out: &mut Vec<Sorted>) {
         (self.since, self.held_bytes, self.stored) = (None, 0, None);
         for (number, event) in std::mem::take(&mut self.held) {
-            self.pass(number, event, out);
+            self.append(number, event, out);
         }
     }
 
@@ -157,7 +157,8 @@ impl Stored {
         (self.floor..self.next).contains(&number) && !is_missing()
     }
 
-    fn pass(&mut self, number: u64, event: Decoded, out: &mut Vec<Sorted>) {
+    /// Appends an event to the output, or reports it as a duplicate.
+    fn append(&mut self, number: u64, event: Decoded, out: &mut Vec<Sorted>) {
         if self.is_known(number) {
             out.push(Sorted::Duplicate);
             return;
@@ -242,7 +243,7 @@ mod tests {
         let events =
             [("values", 2), ("values", 4), ("metadata", 1), ("values", 2), ("custom", 3), ("values", 4), ("custom", 5)];
         assert_eq!(sorted(&mut stored, &events), ["1", "=", "2", "3", "=", "4", "5"]);
-        assert_eq!(stored.due(), None, "nothing waits");
+        assert_eq!(stored.due(), None, "no event is held");
     }
 
     #[tokio::test]

@@ -1,21 +1,21 @@
 //! Learns a server's heartbeat interval and derives the idle timeout. Without heartbeats there is no timeout, because a
-//! silent server cannot be told from a dead connection.
+//! silent server looks like a dead connection.
 
 use std::time::Duration;
 use tokio::time::Instant;
 
-const SHORTEST_BEAT: Duration = Duration::from_secs(1);
-const SHORTEST: Duration = Duration::from_secs(6);
-const LONGEST: Duration = Duration::from_secs(30);
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+const MIN_TIMEOUT: Duration = Duration::from_secs(6);
+const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The heartbeat watchdog of one source. What it learns applies to all its connections.
 #[derive(Debug, Default)]
 pub(crate) struct Watchdog {
-    last_beat: Option<Instant>,
+    last_heartbeat: Option<Instant>,
     interval: Option<Duration>,
     opened: Option<Instant>,
     /// Whether an early first heartbeat showed that the server sends them regularly, even if the interval is unknown.
-    beats: bool,
+    has_regular_heartbeats: bool,
     /// Whether assumed heartbeats never arrived. A proxy may swallow them, so they are no longer assumed.
     assumption_failed: bool,
 }
@@ -24,15 +24,15 @@ impl Watchdog {
     /// Starts a connection. The interval to the previous connection's last heartbeat means nothing.
     pub fn opened(&mut self, now: Instant) {
         self.opened = Some(now);
-        self.last_beat = None;
+        self.last_heartbeat = None;
     }
 
     /// Records a heartbeat. Keeps the longest interval, because several may arrive at once: after a busy period, or
     /// from the several connections of one stream.
     pub fn on_heartbeat(&mut self, now: Instant) {
-        self.beats |= self.opened.is_some_and(|opened| now.duration_since(opened) <= LONGEST);
-        if let Some(last) = self.last_beat.replace(now) {
-            let interval = Some(now.duration_since(last)).filter(|interval| *interval >= SHORTEST_BEAT);
+        self.has_regular_heartbeats |= self.opened.is_some_and(|opened| now.duration_since(opened) <= MAX_TIMEOUT);
+        if let Some(last) = self.last_heartbeat.replace(now) {
+            let interval = Some(now.duration_since(last)).filter(|interval| *interval >= MIN_INTERVAL);
             self.interval = self.interval.max(interval);
         }
     }
@@ -41,15 +41,15 @@ impl Watchdog {
     /// connection that goes silent before the first one times out too.
     pub fn timeout(&self, assumed: bool) -> Option<Duration> {
         match self.interval {
-            Some(interval) => Some((interval * 3).clamp(SHORTEST, LONGEST)),
-            // After one heartbeat a second one is due, and the connection may go silent in between.
-            None => (self.beats || assumed && !self.assumption_failed).then_some(LONGEST),
+            Some(interval) => Some((interval * 3).clamp(MIN_TIMEOUT, MAX_TIMEOUT)),
+            // After a first heartbeat a second one is expected, and the connection may go silent in between.
+            None => (self.has_regular_heartbeats || assumed && !self.assumption_failed).then_some(MAX_TIMEOUT),
         }
     }
 
     /// Records that the idle timeout expired.
     pub fn on_timeout(&mut self) {
-        self.assumption_failed |= self.interval.is_none() && !self.beats;
+        self.assumption_failed |= self.interval.is_none() && !self.has_regular_heartbeats;
     }
 }
 
@@ -59,34 +59,34 @@ mod tests {
 
     #[test]
     fn assumed_heartbeats_are_dropped_after_a_timeout() {
-        let mut dog = Watchdog::default();
-        assert_eq!((dog.timeout(false), dog.timeout(true)), (None, Some(LONGEST)));
-        dog.on_timeout();
-        assert_eq!(dog.timeout(true), None);
-        dog.opened(Instant::now());
-        dog.on_heartbeat(Instant::now());
-        assert_eq!(dog.timeout(true), Some(LONGEST));
+        let mut watchdog = Watchdog::default();
+        assert_eq!((watchdog.timeout(false), watchdog.timeout(true)), (None, Some(MAX_TIMEOUT)));
+        watchdog.on_timeout();
+        assert_eq!(watchdog.timeout(true), None);
+        watchdog.opened(Instant::now());
+        watchdog.on_heartbeat(Instant::now());
+        assert_eq!(watchdog.timeout(true), Some(MAX_TIMEOUT));
     }
 
     #[test]
     fn two_heartbeats_set_the_timeout() {
         let start = Instant::now();
         let at = |s| start + Duration::from_secs(s);
-        let mut dog = Watchdog::default();
-        dog.opened(at(0));
-        dog.on_heartbeat(at(100));
-        assert_eq!(dog.timeout(false), None);
-        dog.opened(at(100));
-        assert_eq!(dog.timeout(false), None);
-        dog.on_heartbeat(at(100));
-        assert_eq!(dog.timeout(false), Some(LONGEST));
-        dog.on_heartbeat(at(100));
-        assert_eq!(dog.timeout(false), Some(LONGEST), "two at once are not an interval");
-        dog.on_heartbeat(at(105));
-        assert_eq!(dog.timeout(false), Some(Duration::from_secs(15)));
-        dog.on_heartbeat(at(105));
-        assert_eq!(dog.timeout(false), Some(Duration::from_secs(15)));
-        dog.on_heartbeat(at(200));
-        assert_eq!(dog.timeout(false), Some(LONGEST));
+        let mut watchdog = Watchdog::default();
+        watchdog.opened(at(0));
+        watchdog.on_heartbeat(at(100));
+        assert_eq!(watchdog.timeout(false), None);
+        watchdog.opened(at(100));
+        assert_eq!(watchdog.timeout(false), None);
+        watchdog.on_heartbeat(at(100));
+        assert_eq!(watchdog.timeout(false), Some(MAX_TIMEOUT));
+        watchdog.on_heartbeat(at(100));
+        assert_eq!(watchdog.timeout(false), Some(MAX_TIMEOUT), "two heartbeats at once are not an interval");
+        watchdog.on_heartbeat(at(105));
+        assert_eq!(watchdog.timeout(false), Some(Duration::from_secs(15)));
+        watchdog.on_heartbeat(at(105));
+        assert_eq!(watchdog.timeout(false), Some(Duration::from_secs(15)));
+        watchdog.on_heartbeat(at(200));
+        assert_eq!(watchdog.timeout(false), Some(MAX_TIMEOUT));
     }
 }

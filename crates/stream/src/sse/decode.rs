@@ -12,32 +12,30 @@ use std::sync::Arc;
 /// An event that has no position in the log yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decoded {
-    /// Its name without the namespace.
+    /// The event name without its namespace.
     pub name: Arc<str>,
-    /// Its namespace.
     pub ns: Namespace,
-    /// Its own id, not one inherited from an earlier event as in browsers. Ids above 1 KiB are dropped, because no
-    /// server could be asked to resume after one.
+    /// The event's own id. Unlike in browsers, it is never inherited from an earlier event. Ids above 1 KiB are dropped,
+    /// because no server could be asked to resume after one.
     pub id: Option<Arc<str>>,
-    /// Its payload.
     pub data: Data,
 }
 
 impl Decoded {
-    /// Assigns its position in the log.
+    /// Converts it to an event at this position in the log.
     pub fn at(self, seq: Seq, at: jiff::Timestamp, conn: u32, replayed: bool) -> Event {
         Event { seq, at, conn, replayed, name: self.name, ns: self.ns, id: self.id, data: self.data }
     }
 }
 
-/// Maximum length of the remembered end of a pair.
-const LONGEST_TAIL: usize = 64 << 10;
+/// Maximum length of the remembered end of a pair, in bytes.
+const MAX_TAIL_LEN: usize = 64 << 10;
 
 /// Decodes the blocks of a stream.
 #[derive(Debug, Default)]
 pub struct Decoder {
     names: EventNames,
-    /// The newest id: the Python server gives one to all events of a millisecond.
+    /// The newest id. Shared, because the Python server uses one id for all events of a millisecond.
     id: Option<Arc<str>>,
     /// The end of the newest `[message, metadata]` pair. Every token repeats the same metadata, so it need not be
     /// parsed again.
@@ -53,7 +51,7 @@ impl Decoder {
     pub fn decode_event(&mut self, event: RawEvent) -> Decoded {
         let [name, id, data] = [&event.name, &event.id, &event.data].map(|field| text(field));
         let (name, ns) = self.names.split(&name);
-        let id = self.known(&id);
+        let id = self.shared_id(&id);
         let data = if event.dropped > 0 {
             let size = data.len() as u64 + event.dropped;
             Data::TooLarge { size, head: data.trim_end_matches('\u{fffd}').into() }
@@ -68,7 +66,7 @@ impl Decoder {
     /// Returns whether a text is a single JSON value.
     fn is_json(&mut self, text: &str) -> bool {
         let Some(inner) = text.strip_prefix('[') else { return is_json(text) };
-        // After one complete value, the known end follows as before.
+        // If the text before the known tail is one valid value, the whole text is valid.
         if !self.tail.is_empty() && inner.strip_suffix(&*self.tail).is_some_and(is_json) {
             return true;
         }
@@ -77,7 +75,7 @@ impl Decoder {
         }
         let mut first = serde_json::Deserializer::from_str(inner).into_iter::<IgnoredAny>();
         if let Some(Ok(_)) = first.next()
-            && let Some(tail) = inner.get(first.byte_offset()..).filter(|tail| tail.len() <= LONGEST_TAIL)
+            && let Some(tail) = inner.get(first.byte_offset()..).filter(|tail| tail.len() <= MAX_TAIL_LEN)
             && tail.starts_with(',')
             && *tail != *self.tail
         {
@@ -86,7 +84,7 @@ impl Decoder {
         true
     }
 
-    fn known(&mut self, id: &str) -> Option<Arc<str>> {
+    fn shared_id(&mut self, id: &str) -> Option<Arc<str>> {
         if id.is_empty() || id.len() > MAX_NAME {
             return None;
         }
@@ -103,7 +101,7 @@ fn text(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// Returns whether a text is a single JSON value. Neither builds it nor recurses, so a million brackets are harmless.
+/// Returns whether a text is a single JSON value. Doesn't build the value or recurse, so deep nesting is harmless.
 pub fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
@@ -118,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn names_namespaces_and_ids() {
+    fn names_namespaces_and_ids_are_decoded() {
         let event = decode(b"event: values|sub:1|inner:2\r\ndata: {\"a\":1}\r\nid: 7-0\r\n").unwrap();
         assert_eq!(&*event.name, "values");
         assert_eq!(event.ns.iter().map(|s| &**s).collect::<Vec<_>>(), ["sub:1", "inner:2"]);
@@ -151,8 +149,9 @@ mod tests {
         let mut decoder = Decoder::default();
         let mut json = |data: &str| decoder.is_json(data);
         assert!(json(r#"[{"content":"a"},{"node":"n"}]"#) && json(r#"[{"content":"b]"},{"node":"n"}]"#));
-        let no = ["[,{\"node\":\"n\"}]", "[1 2,{\"node\":\"n\"}]", "[{,{\"node\":\"n\"}]", "[\"a,{\"node\":\"n\"}]"];
-        assert!(no.into_iter().all(|text| !json(text)));
+        let invalid =
+            ["[,{\"node\":\"n\"}]", "[1 2,{\"node\":\"n\"}]", "[{,{\"node\":\"n\"}]", "[\"a,{\"node\":\"n\"}]"];
+        assert!(invalid.into_iter().all(|text| !json(text)));
         assert!(json(r#"[1,2,{"node":"n"}]"#) && json(r#"[["x"],{"node":"n"}]"#) && json("[]") && json("[1]"));
     }
 

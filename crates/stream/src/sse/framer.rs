@@ -46,12 +46,13 @@ pub struct Framer {
     after_cr: bool,
     /// Whether the block has a line other than comments.
     has_field: bool,
-    thin: Option<Truncation>,
+    truncation: Option<Truncation>,
 }
 
 /// The state of an oversized block, whose lines are truncated.
 #[derive(Debug, Default)]
 struct Truncation {
+    /// Bytes received of the current line.
     line: usize,
     dropped: u64,
 }
@@ -69,7 +70,7 @@ impl Framer {
             line_first: None,
             after_cr: false,
             has_field: false,
-            thin: None,
+            truncation: None,
         }
     }
 
@@ -127,7 +128,7 @@ impl Framer {
                     if !self.has_field {
                         // Comments alone are not a block.
                         self.carry.clear();
-                        self.thin = None;
+                        self.truncation = None;
                         self.start = self.pos;
                     }
                     return Some(Frame::Comment);
@@ -146,22 +147,22 @@ impl Framer {
             return (!head.is_empty()).then_some(head.len() as u64);
         }
         self.carry_rest();
-        let dropped = self.thin.as_ref().map_or(0, |t| t.dropped);
+        let dropped = self.truncation.as_ref().map_or(0, |t| t.dropped);
         let open = self.has_field || self.line_first.is_some_and(|b| b != b':');
         open.then_some(self.carry.len() as u64 + dropped)
     }
 
     /// Takes the block that the blank line at `pos` closes.
     fn take_block(&mut self) -> Option<Block> {
-        let whole = self.carry.is_empty() && self.thin.is_none() && self.pos - self.start <= self.max;
+        let whole = self.carry.is_empty() && self.truncation.is_none() && self.pos - self.start <= self.max;
         let bytes = if whole {
             self.chunk.slice(self.start..self.pos)
         } else {
             let tail = self.chunk.slice(self.start..self.pos);
-            self.keep(&tail);
+            self.append(&tail);
             self.carry.split().freeze()
         };
-        let dropped = self.thin.take().map_or(0, |t| t.dropped);
+        let dropped = self.truncation.take().map_or(0, |t| t.dropped);
         std::mem::take(&mut self.has_field).then_some(Block { bytes, dropped })
     }
 
@@ -169,39 +170,39 @@ impl Framer {
     fn carry_rest(&mut self) {
         let rest = std::mem::take(&mut self.chunk).slice(self.start..);
         (self.start, self.pos) = (0, 0);
-        self.keep(&rest);
+        self.append(&rest);
     }
 
     /// Adds bytes to the saved block, truncating it when it grows too large.
-    fn keep(&mut self, bytes: &[u8]) {
-        if self.thin.is_none() {
+    fn append(&mut self, bytes: &[u8]) {
+        if self.truncation.is_none() {
             if self.carry.len() + bytes.len() <= self.max {
                 self.carry.extend_from_slice(bytes);
                 return;
             }
             let full = std::mem::take(&mut self.carry);
-            self.thin = Some(Truncation::default());
+            self.truncation = Some(Truncation::default());
             self.truncate_lines(&full);
         }
         self.truncate_lines(bytes);
     }
 
     fn truncate_lines(&mut self, mut bytes: &[u8]) {
-        let Some(thin) = &mut self.thin else { return };
+        let Some(truncation) = &mut self.truncation else { return };
         while !bytes.is_empty() {
             let end = memchr2(b'\r', b'\n', bytes);
             let (line, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
-            let room = LINE_HEAD.saturating_sub(thin.line).min(BLOCK_HEAD.saturating_sub(self.carry.len()));
+            let room = LINE_HEAD.saturating_sub(truncation.line).min(BLOCK_HEAD.saturating_sub(self.carry.len()));
             let kept = line.len().min(room);
             self.carry.extend_from_slice(&line[..kept]);
-            thin.dropped += (line.len() - kept) as u64;
-            thin.line += line.len();
+            truncation.dropped += (line.len() - kept) as u64;
+            truncation.line += line.len();
             bytes = rest;
             if end.is_some() {
                 if self.carry.len() < BLOCK_HEAD + LINE_HEAD {
                     self.carry.extend_from_slice(&bytes[..1]);
                 }
-                thin.line = 0;
+                truncation.line = 0;
                 bytes = &bytes[1..];
             }
         }
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn all_line_breaks_at_all_chunk_boundaries() {
+    fn line_breaks_are_found_at_every_chunk_boundary() {
         for end in ["\n", "\r", "\r\n"] {
             let text = format!("event: a{end}data: 1{end}{end}: beat{end}{end}{end}data: 2{end}id: 3{end}{end}data: x");
             let want = [format!("event: a{end}data: 1{end}"), "#".into(), format!("data: 2{end}id: 3{end}")];
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_oversized_event_is_truncated_alone() {
+    fn only_the_oversized_event_is_truncated() {
         let big = "x".repeat(100_000);
         let text = format!("event: a\ndata: {big}\nid: 7\n\ndata: next\n\n");
         for size in [text.len(), 1000, 7, 1] {

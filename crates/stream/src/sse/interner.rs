@@ -10,14 +10,15 @@ use std::sync::Arc;
 const MAX_NAMES: usize = 4096;
 /// Maximum total size of the names before the set is cleared.
 const MAX_NAME_BYTES: usize = 256 << 10;
-/// Maximum length of a name, an id or a namespace, in bytes. A server may send megabytes of new ones each time.
+/// Maximum length of a name, an id or a namespace segment, in bytes. A server may send new names of several megabytes
+/// each time.
 pub const MAX_NAME: usize = 1024;
 /// Maximum number of segments of a namespace, and their total length.
 const MAX_SEGMENTS: usize = 64;
 const MAX_NAMESPACE: usize = 4096;
 
 /// Returns a name or id unchanged, or shortens one above [`MAX_NAME`] to its beginning and a fingerprint, so that
-/// different ones stay different.
+/// different names stay different.
 pub fn bounded(name: Cow<'_, str>) -> Cow<'_, str> {
     if name.len() <= MAX_NAME {
         return name;
@@ -108,14 +109,14 @@ impl EventNames {
         if let Some((_, name, ns)) = self.last.as_ref().filter(|(last, ..)| **last == *full) {
             return (name.clone(), ns.clone());
         }
-        let (name, ns) = self.looked_up(full);
+        let (name, ns) = self.lookup(full);
         if full.len() <= MAX_NAME {
             self.last = Some((full.into(), name.clone(), ns.clone()));
         }
         (name, ns)
     }
 
-    fn looked_up(&mut self, full: &str) -> (Arc<str>, Namespace) {
+    fn lookup(&mut self, full: &str) -> (Arc<str>, Namespace) {
         if let Some(known) = self.split.get(full) {
             return known.clone();
         }

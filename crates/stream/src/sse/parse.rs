@@ -1,9 +1,9 @@
 //! Parses a block of lines into the fields of an event.
 //!
-//! The crate `eventsource-stream` defines what a block means. Agent servers send one shape only: `event`, `data` and optionally
-//! `id`, one line each. It is read in place, because the crate takes as long for a block as everything else together; every
-//! other block goes through the crate. Tests hold that both agree wherever the shape is recognized (`agree` below), and that
-//! every captured block has it (`tests/state/captures.rs`).
+//! The crate `eventsource-stream` defines what a block means. Agent servers only send blocks with `event`, `data` and optionally
+//! `id`, one line each. Such a block is parsed in place, because the crate takes as long for one block as all other steps
+//! together; every other block goes through the crate. Tests check that both parsers agree on blocks of that shape
+//! (`both_parsers_agree` below), and that every captured block has it (`tests/state/captures.rs`).
 
 use crate::sse::framer::Block;
 use bytes::Bytes;
@@ -15,14 +15,14 @@ use std::pin::pin;
 /// The name of an event without one (WHATWG HTML, 9.2.6).
 const DEFAULT_NAME: &[u8] = b"message";
 
-/// The fields of an event as received. Texts are UTF-8, or what a server sent in its place.
+/// The fields of an event as received. Texts are expected to be UTF-8, but a server may send other bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RawEvent {
     /// The name with its namespace: `NAME|SEGMENT|SEGMENT`.
     pub name: Bytes,
-    /// Its own id, or empty. Not inherited from an earlier event as in browsers.
+    /// The event's own id, or empty. Unlike in browsers, it is never inherited from an earlier event.
     pub id: Bytes,
-    /// The data, with several lines joined.
+    /// The data, its lines joined with line feeds.
     pub data: Bytes,
     /// Bytes of data dropped because the event exceeded the limit.
     pub dropped: u64,
@@ -69,7 +69,7 @@ fn general(block: &[u8]) -> Option<RawEvent> {
     // The crate drops an event that is not UTF-8.
     let text = String::from_utf8_lossy(block);
     // A leading comment keeps a U+FEFF from being taken for a byte order mark, on which the crate panics (0.2.3 slices the text
-    // inside of the character). It copies what follows each line, so it gets the block line by line.
+    // inside the character). The crate copies the rest of its input after each line, so it gets the block line by line.
     let lines = Lines(&text).flat_map(|line| [line, "\n"]);
     let pieces = [":\n"].into_iter().chain(lines).chain(["\n"]).map(Ok::<_, Infallible>);
     let mut events = pin!(EventStream::new(stream::iter(pieces)));
@@ -142,7 +142,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
         #[test]
-        fn agree(
+        fn both_parsers_agree(
             values in prop::collection::vec("[ -~é日\u{feff}\0|:]{0,12}", 3),
             has_id: bool,
             end in prop::sample::select(vec!["\n", "\r\n", "\r"]),

@@ -13,11 +13,11 @@ use std::task::{Context, Poll, ready};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
-/// Maximum number of chunks in a batch, and their size in bytes.
-const CHUNKS: usize = 512;
-const BYTES: usize = 256 << 10;
-/// Maximum number of batches waiting for a slow reader. Beyond that, back-pressure stops the server.
-const WAITING: usize = 4;
+/// A batch is complete when it contains this many chunks, or this many bytes.
+const MAX_BATCH_CHUNKS: usize = 512;
+const MAX_BATCH_BYTES: usize = 256 << 10;
+/// Maximum number of batches queued for a slow reader. Beyond that, back-pressure stops the server.
+const MAX_QUEUED_BATCHES: usize = 4;
 
 /// One item delivered by a connection.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +29,7 @@ pub enum Feed {
     Gap(String),
     /// The following events are replayed.
     Replaying {
-        /// The server's clock at the response, in milliseconds, as in [`crate::Opened`].
+        /// The server's clock when it responded, in milliseconds, as in [`crate::Opened`].
         answered: Option<u64>,
     },
     /// The following events are live.
@@ -43,7 +43,7 @@ pub enum Feed {
 pub struct Batch {
     /// The items in order of arrival. Empty if only part of a large event arrived.
     pub feed: Vec<Feed>,
-    /// Bytes on the connection.
+    /// Bytes received on the connection.
     pub bytes: u64,
 }
 
@@ -52,14 +52,14 @@ pub type Feeds = BoxStream<'static, Result<Batch, ApiError>>;
 
 /// Splits a body into frames and truncates events larger than `max_event` bytes.
 pub fn framed(body: BoxStream<'static, Result<Bytes, ApiError>>, max_event: usize) -> Feeds {
-    Framed { body, framer: Some(Framer::new(max_event)), failure: None, others: 0 }.boxed()
+    Framed { body, framer: Some(Framer::new(max_event)), failure: None, non_canonical: 0 }.boxed()
 }
 
 /// Splits a body like [`framed`], but reads ahead on its own task. Servers may send tiny chunks, and without this each
 /// of them would wake the reader, perhaps on another thread. Dropping the result stops reading.
 pub(crate) fn read_ahead(body: BoxStream<'static, Result<Bytes, ApiError>>, max_event: usize) -> Feeds {
-    let framed = Framed { body, framer: Some(Framer::new(max_event)), failure: None, others: 0 };
-    let (sender, waiting) = mpsc::channel(WAITING);
+    let framed = Framed { body, framer: Some(Framer::new(max_event)), failure: None, non_canonical: 0 };
+    let (sender, waiting) = mpsc::channel(MAX_QUEUED_BATCHES);
     let task = AbortOnDropHandle::new(tokio::spawn(pump(framed, sender)));
     ReadAhead { waiting, _task: task }.boxed()
 }
@@ -72,14 +72,14 @@ struct Framed {
     /// The error that ended the body, returned after everything before it.
     failure: Option<ApiError>,
     /// Number of blocks with an unusual shape.
-    others: u64,
+    non_canonical: u64,
 }
 
 impl Framed {
     /// Adds received data to a batch. Returns whether the batch is complete or the body has ended; false if more may
     /// follow immediately.
     fn fill(&mut self, cx: &mut Context<'_>, batch: &mut Batch, chunks: &mut usize) -> bool {
-        while *chunks < CHUNKS && batch.bytes < BYTES as u64 {
+        while *chunks < MAX_BATCH_CHUNKS && batch.bytes < MAX_BATCH_BYTES as u64 {
             let Some(framer) = &mut self.framer else { return true };
             match self.body.poll_next_unpin(cx) {
                 Poll::Ready(Some(Ok(chunk))) => {
@@ -91,7 +91,8 @@ impl Framed {
                             Frame::Comment => batch.feed.push(Feed::Heartbeat),
                             Frame::Block(block) => {
                                 let event = RawEvent::parse(block);
-                                self.others += u64::from(event.as_ref().is_some_and(|event| !event.is_canonical));
+                                self.non_canonical +=
+                                    u64::from(event.as_ref().is_some_and(|event| !event.is_canonical));
                                 batch.feed.extend(event.map(Feed::Event));
                             }
                         }
@@ -103,8 +104,8 @@ impl Framed {
                     if is_unfinished && self.failure.is_none() {
                         batch.feed.push(Feed::Unfinished);
                     }
-                    if self.others > 0 {
-                        tracing::debug!(blocks = self.others, "blocks with an unusual shape");
+                    if self.non_canonical > 0 {
+                        tracing::debug!(blocks = self.non_canonical, "blocks with an unusual shape");
                     }
                     return true;
                 }
@@ -115,7 +116,7 @@ impl Framed {
     }
 
     /// Takes the error that follows the last batch, if any.
-    fn after_end(&mut self) -> Option<ApiError> {
+    fn take_failure(&mut self) -> Option<ApiError> {
         self.failure.take()
     }
 }
@@ -128,7 +129,7 @@ impl Stream for Framed {
         let is_complete = self.fill(cx, &mut batch, &mut chunks);
         match (chunks > 0 || !batch.feed.is_empty(), is_complete) {
             (true, _) => Poll::Ready(Some(Ok(batch))),
-            (false, true) => Poll::Ready(self.after_end().map(Err)),
+            (false, true) => Poll::Ready(self.take_failure().map(Err)),
             (false, false) => Poll::Pending,
         }
     }
@@ -160,7 +161,7 @@ async fn pump(mut framed: Framed, out: mpsc::Sender<Result<Batch, ApiError>>) {
             return;
         }
     }
-    if let Some(error) = framed.after_end() {
+    if let Some(error) = framed.take_failure() {
         let _ = out.send(Err(error)).await;
     }
 }
@@ -239,7 +240,7 @@ mod tests {
             assert!(matches!(&failed[..], [Ok((_, 2, Some(Feed::Heartbeat))), Err(_)]), "{failed:?}");
             assert!(
                 matches!(&all(vec![Ok("event: x\n".into())]).await[..], [Ok((9, 1, _))]),
-                "a part shows that it is alive"
+                "a partial event shows that the connection is alive"
             );
             assert!(all(vec![]).await.is_empty());
         }
@@ -247,13 +248,13 @@ mod tests {
 
     #[tokio::test]
     async fn dropping_the_reader_stops_reading() {
-        let (alive, gone) = tokio::sync::oneshot::channel::<()>();
+        let (held_by_body, dropped) = tokio::sync::oneshot::channel::<()>();
         let body = stream::pending::<Chunk>().map(move |chunk| {
-            let _ = &alive;
+            let _ = &held_by_body;
             chunk
         });
         drop(read_ahead(Box::pin(body), MAX));
-        assert!(gone.await.is_err(), "the body was dropped");
+        assert!(dropped.await.is_err(), "the body was dropped");
     }
 
     #[tokio::test]
@@ -268,6 +269,6 @@ mod tests {
             tokio::task::yield_now().await;
         }
         let count = read.try_iter().count();
-        assert!((1..=(WAITING + 1) * 3).contains(&count), "{count}");
+        assert!((1..=(MAX_QUEUED_BATCHES + 1) * 3).contains(&count), "{count}");
     }
 }

@@ -1,4 +1,4 @@
-//! One connection of a thread's stream, as frames classified by run and thread.
+//! One connection of a thread's stream, split into frames that are classified for merging.
 
 use crate::protocol::Metadata;
 use crate::source::id_key::IdKey;
@@ -95,10 +95,10 @@ impl Block {
     }
 }
 
-/// Returns the next frame of a connection, or waits forever if there is none.
-pub(super) async fn next_or_pending(past: &mut Option<FramedConnection>) -> Result<ThreadFrame, ApiError> {
-    match past {
-        Some(past) => past.next().await,
+/// Returns the next frame of a connection. Waits forever without one.
+pub(super) async fn next_or_pending(connection: &mut Option<FramedConnection>) -> Result<ThreadFrame, ApiError> {
+    match connection {
+        Some(connection) => connection.next().await,
         None => std::future::pending().await,
     }
 }

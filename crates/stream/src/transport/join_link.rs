@@ -24,7 +24,7 @@ pub struct JoinLink {
 }
 
 impl JoinLink {
-    /// Creates a link to this run. No modes means all that it was started with.
+    /// Creates a link to this run. No modes means all modes that the run was started with.
     pub fn new(server: AgentServer, thread: String, run: String, modes: Vec<String>) -> JoinLink {
         let (shared, joining, past) = (false, None, Past::Unknown);
         JoinLink { server, thread, run, modes, shared, joining, past, terms: None, kind: None }

@@ -39,7 +39,7 @@ pub fn join_plan(kind: ServerKind, run: Option<&Run>) -> JoinPlan {
         (ServerKind::Aegra, _, true) => JoinPlan::Shared(AEGRA_SHARED),
         (ServerKind::Aegra, _, false) => JoinPlan::OverNothingKept(NONE_KEPT),
         (ServerKind::JavaScript, Some(true), _) | (ServerKind::JavaScript, _, false) => JoinPlan::Whole,
-        // If the record doesn't say, the run's events may go to a single reader.
+        // If the record doesn't have the flag, the run's events may go to a single reader.
         (ServerKind::JavaScript, _, true) => JoinPlan::Shared(JS_SHARED),
         (ServerKind::Python | ServerKind::Other, Some(true), _) => JoinPlan::Whole,
         (ServerKind::Python | ServerKind::Other, Some(false), true) => JoinPlan::FromNow,
@@ -53,8 +53,8 @@ pub fn join_plan(kind: ServerKind, run: Option<&Run>) -> JoinPlan {
 pub struct Numbering {
     /// The number of a run's first event.
     pub first: u64,
-    /// Whether a connection sends some stored events first and then repeats them, with the same ids, among the live
-    /// ones.
+    /// Whether a connection sends some stored events first, and then sends them again, with the same ids, among the live
+    /// events.
     pub repeats_stored: bool,
 }
 
@@ -101,7 +101,7 @@ impl Joining {
         if begins_run(name, data) || missing == Some(0) {
             return None;
         }
-        Some(late(at, missing))
+        Some(late_join(at, missing))
     }
 
     /// Describes what is missing from a run whose stream ended without any event.
@@ -111,13 +111,13 @@ impl Joining {
                 Some("the run ended before it was joined, and the server no longer has its events".into())
             }
             Joining { is_pending: true, .. } => None,
-            Joining { .. } => Some(late(at, None)),
+            Joining { .. } => Some(late_join(at, None)),
         }
     }
 }
 
 /// Describes a late join. The time of day is local; the record has the exact time.
-fn late(at: Timestamp, missing: Option<u64>) -> String {
+fn late_join(at: Timestamp, missing: Option<u64>) -> String {
     let time = at.to_zoned(TimeZone::system()).strftime("%H:%M:%S");
     match missing {
         None => format!("joined at {time}; earlier output isn't available"),
@@ -139,21 +139,21 @@ mod tests {
     fn join_plan_for_each_server_and_run() {
         use JoinPlan::{FromNow, OverNothingKept, Shared, Unknown, Whole};
         use ServerKind::{Aegra, JavaScript, Other, Python};
-        let (kept, lost, unsaid) = (Some(true), Some(false), None);
+        let (kept, lost, unknown) = (Some(true), Some(false), None);
         for (kind, resumable, active, over) in [
             (Python, kept, Whole, Whole),
             (Python, lost, FromNow, OverNothingKept(NOT_RESUMABLE)),
-            (Python, unsaid, Unknown, Unknown),
+            (Python, unknown, Unknown, Unknown),
             (JavaScript, kept, Whole, Whole),
             // Unread events stay in the queue of a finished run, and no other reader is waiting for them.
             (JavaScript, lost, Shared(JS_SHARED), Whole),
-            (JavaScript, unsaid, Shared(JS_SHARED), Whole),
+            (JavaScript, unknown, Shared(JS_SHARED), Whole),
             (Aegra, kept, Shared(AEGRA_SHARED), OverNothingKept(NONE_KEPT)),
             (Aegra, lost, Shared(AEGRA_SHARED), OverNothingKept(NONE_KEPT)),
-            (Aegra, unsaid, Shared(AEGRA_SHARED), OverNothingKept(NONE_KEPT)),
+            (Aegra, unknown, Shared(AEGRA_SHARED), OverNothingKept(NONE_KEPT)),
             (Other, kept, Whole, Whole),
             (Other, lost, FromNow, OverNothingKept(NOT_RESUMABLE)),
-            (Other, unsaid, Unknown, Unknown),
+            (Other, unknown, Unknown, Unknown),
         ] {
             for status in ["pending", "running"] {
                 assert_eq!(join_plan(kind, Some(&run(status, resumable))), active, "{kind:?} {resumable:?} {status}");
@@ -173,7 +173,7 @@ mod tests {
         };
         assert_eq!(missing("metadata", r#"{"run_id":"r","attempt":1}"#, None, None), None);
         assert_eq!(missing("metadata", r#"{"run_id":"r"}"#, None, None), None);
-        // By the contract the first event has both fields, under any name.
+        // According to the contract, the first event has both fields, under any name.
         assert_eq!(missing("start", r#"{"run_id":"r","attempt":1}"#, None, None), None);
         assert_eq!(missing("values", "{}", Some(0), Some(0)), None);
         for (name, data) in [
@@ -184,24 +184,24 @@ mod tests {
             ("metadata", r#"{"run_id":"r","status":"run_done"}"#),
             ("metadata", "not json"),
         ] {
-            let said = missing(name, data, None, None).unwrap_or_default();
-            assert!(said.starts_with("joined at ") && said.ends_with("; earlier output isn't available"), "{said}");
+            let why = missing(name, data, None, None).unwrap_or_default();
+            assert!(why.starts_with("joined at ") && why.ends_with("; earlier output isn't available"), "{why}");
         }
-        let said = missing("values", "{}", Some(99), Some(0)).unwrap_or_default();
-        assert!(said.ends_with("; 99 earlier events aren't available"), "{said}");
-        let said = missing("values", "{}", Some(2), Some(1)).unwrap_or_default();
-        assert!(said.ends_with("; 1 earlier event isn't available"), "{said}");
+        let why = missing("values", "{}", Some(99), Some(0)).unwrap_or_default();
+        assert!(why.ends_with("; 99 earlier events aren't available"), "{why}");
+        let why = missing("values", "{}", Some(2), Some(1)).unwrap_or_default();
+        assert!(why.ends_with("; 1 earlier event isn't available"), "{why}");
     }
 
     #[test]
     fn runs_without_events_report_what_is_missing() {
-        let said = |plan, is_pending, is_over| {
+        let missing = |plan, is_pending, is_over| {
             Joining { plan, is_pending, is_over }.missing_at_end(Timestamp::UNIX_EPOCH).unwrap_or_default()
         };
-        assert!(said(JoinPlan::Whole, false, true).contains("no longer has its events"));
-        assert!(said(JoinPlan::Whole, false, false).contains("earlier output isn't available"));
-        assert!(said(JoinPlan::Unknown, false, false).contains("earlier output isn't available"));
+        assert!(missing(JoinPlan::Whole, false, true).contains("no longer has its events"));
+        assert!(missing(JoinPlan::Whole, false, false).contains("earlier output isn't available"));
+        assert!(missing(JoinPlan::Unknown, false, false).contains("earlier output isn't available"));
         // Cancelled before it started.
-        assert_eq!(said(JoinPlan::FromNow, true, false), "");
+        assert_eq!(missing(JoinPlan::FromNow, true, false), "");
     }
 }

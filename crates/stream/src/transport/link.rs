@@ -33,7 +33,7 @@ pub trait Link: Send {
     /// Returns the run's state after a connection closed.
     fn verdict(&mut self) -> impl Future<Output = Result<Verdict, ApiError>> + Send;
 
-    /// Returns how the run was joined, once it is. `None` for a run that we started, because no earlier events can be
+    /// Returns how the run was joined, once it was. `None` for a run that we started, because no earlier events can be
     /// missing.
     fn joining(&self) -> Option<Joining> {
         None
@@ -58,7 +58,7 @@ pub trait Link: Send {
         std::future::ready(Ok(()))
     }
 
-    /// Sets the modes to request from the next connection on. None means the server's default.
+    /// Sets the modes to request from the next connection on. No modes means the server's default.
     fn set_modes(&mut self, _modes: Vec<String>) {}
 
     /// Returns whether the server sends events with this name (without a namespace) for the requested modes.
@@ -75,7 +75,7 @@ pub trait Link: Send {
 /// The capabilities of a stream. The default is a run that can't be rejoined, on an unknown kind of server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Whether the stream never ends by itself, as a thread's.
+    /// Whether the stream never ends by itself, like that of a thread.
     pub is_endless: bool,
     /// The id that requests all events, if all of them belong to this log (we started the run).
     pub everything: Option<&'static str>,
@@ -110,7 +110,7 @@ pub struct Opened {
     pub thread_id: Option<String>,
     /// The run, if the response names it.
     pub run_id: Option<String>,
-    /// The server's clock at the response, in milliseconds.
+    /// The server's clock when it responded, in milliseconds.
     pub answered: Option<u64>,
     /// Which earlier events the connection sends.
     pub past: Past,
@@ -126,7 +126,7 @@ pub enum Past {
     Everything,
     /// Events whose ids are before this server time, in milliseconds.
     Before(u64),
-    /// Stored events, if they were requested, and then live ones. Where the live ones begin is unknown.
+    /// Stored events, if they were requested, and then live ones, with no known boundary between them.
     #[default]
     Unknown,
 }

@@ -5,11 +5,11 @@ use runtail_core::model::{Run, RunCreate};
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// The stream modes of runs (agent-server reference §3), the most common ones first.
+/// The stream modes of runs, the most common ones first.
 pub const RUN_MODES: [&str; 9] =
     ["messages-tuple", "updates", "values", "custom", "tasks", "checkpoints", "debug", "events", "messages"];
 
-/// The stream modes of threads (§4).
+/// The stream modes of threads.
 pub const THREAD_MODES: [&str; 3] = ["run_modes", "lifecycle", "state_update"];
 
 /// The stream options that a run was started with. They limit what any reader can receive.
@@ -23,33 +23,33 @@ pub struct RunTerms {
 }
 
 impl RunTerms {
-    /// Reads the terms from a run's record. Aegra's records don't have them.
+    /// Reads the options from a run's record. Aegra's records don't contain them.
     pub fn of_run(run: &Run) -> Option<RunTerms> {
         let kwargs = run.extra.get("kwargs")?;
         let modes: Vec<String> = match kwargs.get("stream_mode")? {
-            Value::String(one) => vec![one.clone()],
-            Value::Array(several) => several.iter().filter_map(Value::as_str).map(str::to_string).collect(),
+            Value::String(mode) => vec![mode.clone()],
+            Value::Array(modes) => modes.iter().filter_map(Value::as_str).map(str::to_string).collect(),
             _ => return None,
         };
-        let is = |key: &str| kwargs.get(key).and_then(Value::as_bool);
-        let subgraphs = is("subgraphs").or(is("stream_subgraphs")).unwrap_or(false);
+        let flag = |key: &str| kwargs.get(key).and_then(Value::as_bool);
+        let subgraphs = flag("subgraphs").or(flag("stream_subgraphs")).unwrap_or(false);
         Some(RunTerms { modes, subgraphs, resumable: is_resumable(run).unwrap_or(false) })
     }
 
-    /// Returns the terms of a run that is about to be created.
+    /// Returns the options of a run that is about to be created.
     pub fn of_request(body: &RunCreate) -> RunTerms {
         RunTerms { modes: body.stream_mode.clone(), subgraphs: body.stream_subgraphs, resumable: body.stream_resumable }
     }
 }
 
-/// Returns whether the server keeps the run's events for replay, if its record says so.
+/// Returns whether the server keeps the run's events for replay, if its record has the flag.
 pub(crate) fn is_resumable(run: &Run) -> Option<bool> {
     let kwargs = run.extra.get("kwargs")?;
     ["resumable", "stream_resumable"].iter().find_map(|key| kwargs.get(key)?.as_bool())
 }
 
 /// Returns why a run's stream must not be opened a second time for other modes, if so. On some servers each event goes
-/// to a single reader, and on one the requested modes have no effect (§4).
+/// to a single reader, and JavaScript servers ignore the requested modes.
 pub fn reopening_refused(kind: ServerKind, terms: Option<&RunTerms>) -> Option<&'static str> {
     match kind {
         ServerKind::Aegra => Some(
@@ -84,12 +84,12 @@ pub(crate) fn thread_gives(modes: &[String], name: &str) -> bool {
 
 /// Completes when other modes are requested, and keeps completing until they are applied.
 pub(crate) async fn other_modes(modes: Option<watch::Receiver<Vec<String>>>) {
-    // The sender was dropped: the last modes stay.
     if let Some(mut modes) = modes
         && modes.changed().await.is_ok()
     {
         return;
     }
+    // Without a sender, the modes never change again.
     std::future::pending().await
 }
 
@@ -112,10 +112,10 @@ mod tests {
     #[test]
     fn run_terms_are_read_from_the_record() {
         let run = |text| serde_json::from_str::<Run>(text).unwrap();
-        let told =
+        let recorded =
             run(r#"{"run_id":"r","kwargs":{"stream_mode":["values","custom"],"subgraphs":true,"resumable":true}}"#);
         let terms = RunTerms { modes: vec!["values".into(), "custom".into()], subgraphs: true, resumable: true };
-        assert_eq!(RunTerms::of_run(&told), Some(terms));
+        assert_eq!(RunTerms::of_run(&recorded), Some(terms));
         assert_eq!(
             RunTerms::of_run(&run(r#"{"run_id":"r","kwargs":{"stream_mode":"values"}}"#)).unwrap().modes,
             ["values"]

@@ -1,4 +1,4 @@
-//! The link to a run that we start. The start request is sent only once; if its response is lost, the run is looked up.
+//! The link to a run that we start. The start request is sent only once; if its response is lost, the run is searched for.
 
 use crate::transport::join_plan::{Joining, Numbering, join_plan, numbering};
 use crate::transport::link::{Capabilities, Link, Opened, Verdict};
@@ -10,12 +10,12 @@ use runtail_core::model::{Run, RunCreate};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
-/// The metadata key that identifies our run when it is looked up.
-const MARK: &str = "runtail";
-/// Number of newest runs to search for ours, and of runs to remember before the start.
-const RUNS_READ: usize = 20;
-const RUNS_NOTED: usize = 100;
-/// Number of assistants to search for the one of a run.
+/// The metadata key whose value identifies our run in the list of runs.
+const RUN_TAG_KEY: &str = "runtail";
+/// Number of newest runs to search for ours, and number of runs to remember before the start.
+const RUNS_SEARCHED: usize = 20;
+const RUNS_REMEMBERED: usize = 100;
+/// Number of assistants to search for a run's assistant.
 const ASSISTANTS: usize = 100;
 /// Number of attempts to find a run whose start got no response.
 const FIND_RUN_ATTEMPTS: u32 = 4;
@@ -39,15 +39,15 @@ pub struct RunLink {
     /// Whether the new thread is still to be created.
     to_create: bool,
     /// Whether the thread was created for this run.
-    made: bool,
+    created_thread: bool,
     body: RunCreate,
-    mark: String,
+    run_tag: String,
     start: Start,
     /// The thread's runs before the start, if known.
     before: Option<HashSet<String>>,
     /// How the run was joined after its start got no response.
     joining: Option<Joining>,
-    /// The modes that later connections request; none means all that the run was started with.
+    /// The modes that later connections request; none means all modes that the run was started with.
     modes: Vec<String>,
     kind: Option<ServerKind>,
     max_event: usize,
@@ -59,38 +59,38 @@ enum Start {
     Unsent,
     /// Sent without a response: the run may exist.
     InDoubt {
-        looks: u32,
+        attempts: u32,
     },
     /// Started, but the response had no run id.
     Unnamed,
     Run(String),
 }
 
-/// The result of looking for a run.
+/// The result of searching for a run.
 enum Found {
     Run(Box<Run>),
-    /// No run could be ours.
+    /// No run can be ours.
     None,
-    /// New runs, none of which is certainly ours.
-    Unclear,
+    /// There are new runs, but none is certainly ours.
+    Ambiguous,
 }
 
 impl RunLink {
     /// Creates a link that starts this run as resumable. Disconnecting never cancels it.
     pub fn new(server: AgentServer, target: Target, mut body: RunCreate) -> RunLink {
-        let mark = uuid::Uuid::new_v4().to_string();
+        let run_tag = uuid::Uuid::new_v4().to_string();
         body.stream_resumable = true;
         body.on_disconnect = Some("continue".into());
         match &mut body.metadata {
-            Some(Value::Object(notes)) => {
-                notes.insert(MARK.into(), json!(mark));
+            Some(Value::Object(metadata)) => {
+                metadata.insert(RUN_TAG_KEY.into(), json!(run_tag));
             }
-            other => *other = Some(json!({ MARK: mark })),
+            other => *other = Some(json!({ RUN_TAG_KEY: run_tag })),
         }
         let to_create = target == Target::NewThread;
         let thread = match target {
             Target::Thread(id) => Some(id),
-            // With an id of our own, creating it twice is harmless.
+            // With our own id, creating the thread twice is harmless.
             Target::NewThread => Some(uuid::Uuid::now_v7().to_string()),
             Target::Stateless => None,
         };
@@ -98,9 +98,9 @@ impl RunLink {
             server,
             thread,
             to_create,
-            made: false,
+            created_thread: false,
             body,
-            mark,
+            run_tag,
             start: Start::Unsent,
             before: None,
             joining: None,
@@ -118,13 +118,13 @@ impl RunLink {
     async fn create_thread(&mut self) -> Result<(), ApiError> {
         let body = json!({"thread_id": self.thread, "if_exists": "do_nothing"});
         let thread = self.server.create_thread(&body).await?;
-        self.made = self.thread.as_ref() == Some(&thread.thread_id);
+        self.created_thread = self.thread.as_ref() == Some(&thread.thread_id);
         // The server may choose its own id. Such a thread is never deleted.
-        if !self.made && kind(&self.server, &mut self.kind).await? != ServerKind::Other {
-            let wanted = self.thread.as_deref().unwrap_or_default();
-            let made = runtail_core::text::clean(&thread.thread_id);
+        if !self.created_thread && kind(&self.server, &mut self.kind).await? != ServerKind::Other {
+            let requested = self.thread.as_deref().unwrap_or_default();
+            let returned = runtail_core::text::clean(&thread.thread_id);
             let detail = format!(
-                "the server was asked to create thread {wanted} but returned thread {made}; nothing was started"
+                "the server was asked to create thread {requested} but returned thread {returned}; nothing was started"
             );
             return Err(ApiError { kind: Kind::Protocol, ..refused(&detail) });
         }
@@ -133,23 +133,23 @@ impl RunLink {
         Ok(())
     }
 
-    /// Remembers the thread's runs, so that a new run can be told from older ones if its start gets no response. Not
-    /// needed if run records have metadata.
-    async fn note_runs(&mut self) {
+    /// Remembers the thread's runs, to distinguish a new run from older ones if its start gets no response. Not needed if
+    /// run records have metadata.
+    async fn remember_runs(&mut self) {
         let Some(thread) = &self.thread else { return };
-        if self.made {
+        if self.created_thread {
             self.before = Some(HashSet::new());
         } else if matches!(self.kind, Some(ServerKind::Aegra | ServerKind::Other)) {
-            let runs = self.server.runs(thread, RUNS_NOTED).await.ok();
+            let runs = self.server.runs(thread, RUNS_REMEMBERED).await.ok();
             self.before = runs.map(|runs| runs.into_iter().map(|run| run.run_id).collect());
         }
     }
 
     async fn send(&mut self) -> Result<Opened, ApiError> {
-        // Optional information: don't fail if it can't be read.
+        // The kind is optional here, so don't fail if it can't be detected.
         let _ = kind(&self.server, &mut self.kind).await;
-        self.note_runs().await;
-        self.start = Start::InDoubt { looks: 0 };
+        self.remember_runs().await;
+        self.start = Start::InDoubt { attempts: 0 };
         match self.server.start_run(self.thread.as_deref(), &self.body).await {
             Ok(stream) => {
                 self.start = stream.run_id.clone().map_or(Start::Unnamed, Start::Run);
@@ -159,12 +159,12 @@ impl RunLink {
             Err(error) if error.is_refusal() => {
                 self.start = Start::Unsent;
                 let error = without_retry(error);
-                if self.made && !error.is_transient() && error.status() != Some(429) {
+                if self.created_thread && !error.is_transient() && error.status() != Some(429) {
                     self.delete_thread().await;
                 }
                 Err(error)
             }
-            Err(error) => self.look(error).await,
+            Err(error) => self.find_lost_run(error).await,
         }
     }
 
@@ -174,12 +174,12 @@ impl RunLink {
             // The refusal matters more than a failed cleanup.
             let _ = self.server.delete_thread(thread).await;
         }
-        self.made = false;
+        self.created_thread = false;
         self.to_create = true;
     }
 
-    /// Looks for the run whose start got no response, and joins it. `lost` is the error of the start request.
-    async fn look(&mut self, lost: ApiError) -> Result<Opened, ApiError> {
+    /// Searches for the run whose start got no response, and joins it. `lost` is the error of the start request.
+    async fn find_lost_run(&mut self, lost: ApiError) -> Result<Opened, ApiError> {
         let Some(thread) = self.thread.clone() else {
             return Err(ApiError {
                 kind: Kind::Refused,
@@ -188,30 +188,30 @@ impl RunLink {
             });
         };
         let found = self.find(&thread).await.map_err(|error| ApiError {
-            detail: format!("{}; whether the run began is unknown", error.detail),
+            detail: format!("{}; it is unknown whether the run started", error.detail),
             ..error
         })?;
         if let Found::Run(run) = found {
             return self.join_found(&thread, *run).await;
         }
-        let looks = match &mut self.start {
-            Start::InDoubt { looks } => {
-                *looks += 1;
-                *looks
+        let attempts = match &mut self.start {
+            Start::InDoubt { attempts } => {
+                *attempts += 1;
+                *attempts
             }
             _ => FIND_RUN_ATTEMPTS,
         };
-        if looks < FIND_RUN_ATTEMPTS {
+        if attempts < FIND_RUN_ATTEMPTS {
             // The run may not be listed yet.
             return Err(ApiError { kind: Kind::Network, ..lost });
         }
         let why = match found {
-            Found::Unclear => "the thread has new runs, but none is certainly this one",
+            Found::Ambiguous => "the thread has new runs, but none is certainly this one",
             _ => "the thread has no run that could be this one",
         };
         Err(ApiError {
             kind: Kind::Refused,
-            detail: format!("{}; {why}, so whether the run began is unknown", lost.detail),
+            detail: format!("{}; {why}, so it is unknown whether the run started", lost.detail),
             hint: Some("the request was sent only once; the thread's runs and state show what happened".into()),
             ..lost
         })
@@ -227,16 +227,16 @@ impl RunLink {
     }
 
     async fn find(&mut self, thread: &str) -> Result<Found, ApiError> {
-        let runs = self.server.runs(thread, RUNS_READ).await?;
-        let is_ours = |run: &Run| run.metadata.as_ref().is_some_and(|m| m[MARK] == self.mark.as_str());
-        let (has_metadata, any) = (runs.iter().any(|run| run.metadata.is_some()), !runs.is_empty());
+        let runs = self.server.runs(thread, RUNS_SEARCHED).await?;
+        let is_ours = |run: &Run| run.metadata.as_ref().is_some_and(|m| m[RUN_TAG_KEY] == self.run_tag.as_str());
+        let (has_metadata, has_runs) = (runs.iter().any(|run| run.metadata.is_some()), !runs.is_empty());
         if let Some(run) = runs.iter().position(is_ours) {
             return Ok(runs.into_iter().nth(run).map_or(Found::None, |run| Found::Run(Box::new(run))));
         }
-        if has_metadata || !any {
+        if has_metadata || !has_runs {
             return Ok(Found::None);
         }
-        let Some(before) = &self.before else { return Ok(Found::Unclear) };
+        let Some(before) = &self.before else { return Ok(Found::Ambiguous) };
         let mut new: Vec<Run> = runs.into_iter().filter(|run| !before.contains(&run.run_id)).collect();
         let is_other_input = |run: &Run| {
             self.body.input.is_some() && run.extra.get("input").is_some_and(|i| Some(i) != self.body.input.as_ref())
@@ -244,20 +244,20 @@ impl RunLink {
         new.retain(|run| !is_other_input(run));
         let Some(run) = new.pop() else { return Ok(Found::None) };
         if !new.is_empty() || !self.is_assistant(&run.assistant_id).await? {
-            return Ok(Found::Unclear);
+            return Ok(Found::Ambiguous);
         }
         Ok(Found::Run(Box::new(run)))
     }
 
     /// Returns whether an assistant's id belongs to the requested assistant, which may be given by id or name.
     async fn is_assistant(&self, id: &str) -> Result<bool, ApiError> {
-        let wanted = &*self.body.assistant_id;
-        if id == wanted {
+        let requested = &*self.body.assistant_id;
+        if id == requested {
             return Ok(true);
         }
         let all = self.server.assistants(ASSISTANTS, 0).await?;
-        let has = |text: &str| text == wanted;
-        Ok(all.iter().any(|a| a.assistant_id == id && (has(&a.graph_id) || a.name.as_deref().is_some_and(has))))
+        let is_it = |name: &str| name == requested;
+        Ok(all.iter().any(|a| a.assistant_id == id && (is_it(&a.graph_id) || a.name.as_deref().is_some_and(is_it))))
     }
 
     async fn join(&mut self, thread: &str, run: &str, after: Option<&str>) -> Result<Opened, ApiError> {
@@ -300,11 +300,11 @@ impl Link for RunLink {
                     self.start = Start::Run(run.run_id);
                     opened
                 }
-                Found::None | Found::Unclear => Err(refused(
-                    "the server never sent the run's id, and the thread's list does not show which run it is",
+                Found::None | Found::Ambiguous => Err(refused(
+                    "the server never sent the run's id, and the thread's list of runs doesn't show which run it is",
                 )),
             },
-            (Start::InDoubt { .. }, _) => self.look(refused("the start request got no response")).await,
+            (Start::InDoubt { .. }, _) => self.find_lost_run(refused("the start request got no response")).await,
             (Start::Run(_) | Start::Unnamed, None) => Err(refused("a stateless run can't be joined again")),
         }
     }
@@ -314,7 +314,7 @@ impl Link for RunLink {
         if matches!(self.start, Start::Unnamed) {
             match self.find(&thread).await {
                 Ok(Found::Run(run)) => self.start = Start::Run(run.run_id),
-                Ok(Found::None | Found::Unclear) => return Ok(Verdict::NoStatus),
+                Ok(Found::None | Found::Ambiguous) => return Ok(Verdict::NoStatus),
                 Err(error) if lacks_call(&self.server, &mut self.kind, &error).await? => return Ok(Verdict::NoStatus),
                 Err(error) => return Err(error),
             }

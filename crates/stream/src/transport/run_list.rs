@@ -8,7 +8,7 @@ use runtail_api::ServerKind;
 use runtail_core::model::Run;
 use std::collections::{HashMap, VecDeque};
 
-/// Finished runs that are replayed before new ones are followed.
+/// Number of finished runs to replay before new ones are followed.
 const REPLAYED: usize = 3;
 /// The status given to a run that disappeared from the list, as after a cancel with rollback.
 const DELETED: &str = "deleted";
@@ -25,30 +25,30 @@ pub(crate) struct RunList {
     records_only: bool,
     /// Whether to replay the newest finished runs first.
     replays: bool,
-    known: HashMap<String, Known>,
+    known: HashMap<String, KnownRun>,
     /// Creation time of the newest run in the first list. Older runs that appear later are not new; the list was too
     /// short to show them.
-    began: Option<Option<Timestamp>>,
+    newest_at_first: Option<Option<Timestamp>>,
     /// Runs to read, oldest first.
     queue: VecDeque<String>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownRun {
     record: RunRecord,
     is_active: bool,
     is_listed: bool,
     /// Whether its events are read. Its end is then reported after them.
     is_read: bool,
-    /// Whether its events are left to their single reader.
+    /// Whether its events are not read because they go to a single reader.
     is_withheld: bool,
     /// Whether it had finished before the thread was followed.
     was_over: bool,
 }
 
-/// The changes that a list of runs shows.
+/// The changes since the previous list of runs.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct News {
+pub(crate) struct ListChanges {
     /// Runs that are new or have changed, oldest first.
     pub records: Vec<RunRecord>,
     /// The reasons why events of runs are not read.
@@ -63,11 +63,11 @@ pub(crate) struct News {
 impl RunList {
     pub fn new(kind: ServerKind, shared: bool, replays: bool) -> RunList {
         let (known, queue) = (HashMap::new(), VecDeque::new());
-        RunList { kind, shared, own: Vec::new(), records_only: false, replays, known, began: None, queue }
+        RunList { kind, shared, own: Vec::new(), records_only: false, replays, known, newest_at_first: None, queue }
     }
 
-    /// Marks runs as started by us, so no other reader is affected.
-    pub fn own(&mut self, runs: &[String]) {
+    /// Sets the runs that we started. Reading them affects no other reader.
+    pub fn set_own(&mut self, runs: &[String]) {
         self.own = runs.to_vec();
     }
 
@@ -85,21 +85,21 @@ impl RunList {
         }
     }
 
-    /// Applies the thread's newest runs, in any order. A list of fewer than `limit` is complete.
-    pub fn take(&mut self, mut runs: Vec<Run>, at: Timestamp, limit: usize) -> News {
+    /// Applies the thread's newest runs, in any order. A list of fewer than `limit` runs is complete.
+    pub fn apply(&mut self, mut runs: Vec<Run>, at: Timestamp, limit: usize) -> ListChanges {
         runs.sort_by_key(|run| run.created_at);
-        let mut news = News::default();
-        let is_first = self.began.is_none();
+        let mut changes = ListChanges::default();
+        let is_first = self.newest_at_first.is_none();
         let newest = runs.last().and_then(|run| run.created_at);
-        let began = *self.began.get_or_insert(newest);
+        let newest_at_first = *self.newest_at_first.get_or_insert(newest);
         let replayed = if is_first && self.replays { self.replayable(&runs) } else { Vec::new() };
         if is_first && self.replays {
-            news.unkept = self.unkept(&runs, at);
+            changes.unkept = self.unkept(&runs, at);
         }
         self.known.values_mut().for_each(|known| known.is_listed = false);
         for run in &runs {
             let is_active = run.is_active();
-            let was_over = is_first || run.created_at.is_some() && run.created_at <= began;
+            let was_over = is_first || run.created_at.is_some() && run.created_at <= newest_at_first;
             if let Some(known) = self.known.get_mut(&run.run_id) {
                 known.is_listed = true;
                 if known.record.status != run.status {
@@ -107,37 +107,37 @@ impl RunList {
                     known.record = RunRecord { outcome, ..record(run, at) };
                     known.is_active = is_active;
                     if is_active || !known.is_read {
-                        news.records.push(known.record.clone());
+                        changes.records.push(known.record.clone());
                     }
                 }
                 continue;
             }
             let is_wanted = is_active || !was_over || replayed.contains(&run.run_id);
             let record = record(run, at);
-            let withheld = news.unread.len();
-            let is_read = is_wanted && self.want(run, was_over, &mut news);
-            let is_withheld = news.unread.len() > withheld;
+            let withheld = changes.unread.len();
+            let is_read = is_wanted && self.queue_or_withhold(run, was_over, &mut changes);
+            let is_withheld = changes.unread.len() > withheld;
             if is_wanted && (is_active || !is_read) {
-                news.records.push(record.clone());
+                changes.records.push(record.clone());
             }
             self.known.insert(
                 run.run_id.clone(),
-                Known { record, is_active, is_listed: true, is_read, is_withheld, was_over: was_over && !is_active },
+                KnownRun { record, is_active, is_listed: true, is_read, is_withheld, was_over: was_over && !is_active },
             );
         }
         let is_complete = runs.len() < limit;
         for known in self.known.values_mut().filter(|known| is_complete && known.is_active && !known.is_listed) {
-            (known.is_active, news.any_deleted) = (false, true);
+            (known.is_active, changes.any_deleted) = (false, true);
             known.record = RunRecord { at, status: DELETED.into(), ..known.record.clone() };
-            news.records.push(known.record.clone());
+            changes.records.push(known.record.clone());
         }
         // Runs that are neither listed nor active can't change any more.
         self.known.retain(|_, known| known.is_listed || known.is_active || known.is_read);
-        news
+        changes
     }
 
-    /// Notes that a run's stream ended, or was abandoned (no outcome). Returns the end of the run if it is already
-    /// listed.
+    /// Records that a run's stream ended, or was abandoned (no outcome). Returns the end of the run if the list already
+    /// shows it.
     pub fn ended(&mut self, run_id: &str, outcome: Option<Outcome>, at: Timestamp) -> Option<RunRecord> {
         let known = self.known.get_mut(run_id)?;
         known.is_read = false;
@@ -155,7 +155,7 @@ impl RunList {
         self.known.values().any(|known| known.is_active)
     }
 
-    /// Counts the active runs whose events are left to their single reader.
+    /// Counts the active runs that are not read because their events go to a single reader.
     pub fn unread(&self) -> usize {
         self.known.values().filter(|known| known.is_active && known.is_withheld).count()
     }
@@ -165,15 +165,16 @@ impl RunList {
         self.known.get(run_id).is_some_and(|known| known.was_over)
     }
 
-    /// Returns whether a newer run has started and is no longer waiting for this one.
-    pub fn has_newer_begun(&self, run_id: &str) -> bool {
+    /// Returns whether a newer run has started, so it isn't waiting for this one.
+    pub fn has_newer_started(&self, run_id: &str) -> bool {
         let created = self.known.get(run_id).and_then(|known| known.record.started_at);
-        let is_newer = |known: &Known| known.record.started_at > created && known.record.status != "pending";
+        let is_newer = |known: &KnownRun| known.record.started_at > created && known.record.status != "pending";
         created.is_some() && self.known.values().any(is_newer)
     }
 
-    /// Queues a run for reading, or notes why not. `was_over`: it had finished before the thread was followed.
-    fn want(&mut self, run: &Run, was_over: bool, news: &mut News) -> bool {
+    /// Queues a run for reading, or reports why it isn't read. `was_over`: whether it had finished before the thread was
+    /// followed.
+    fn queue_or_withhold(&mut self, run: &Run, was_over: bool, changes: &mut ListChanges) -> bool {
         if self.records_only {
             return false;
         }
@@ -183,7 +184,7 @@ impl RunList {
         let is_shared = matches!(plan, JoinPlan::Shared(_)) || may_be_read;
         if is_shared && !self.shared && !self.is_own(&run.run_id) {
             let id = runtail_core::text::clean(&run.run_id);
-            news.unread.push(format!(
+            changes.unread.push(format!(
                 "the events of run {id} go to one reader only and are not read here, because that would take them away from the \
                  application"
             ));
@@ -243,8 +244,8 @@ mod tests {
     }
 
     fn take(list: &mut RunList, runs: &[Run]) -> (Vec<String>, usize) {
-        let news = list.take(runs.to_vec(), Timestamp::UNIX_EPOCH, 50);
-        (news.records.into_iter().map(|r| format!("{} {}", r.run_id, r.status)).collect(), news.unread.len())
+        let changes = list.apply(runs.to_vec(), Timestamp::UNIX_EPOCH, 50);
+        (changes.records.into_iter().map(|r| format!("{} {}", r.run_id, r.status)).collect(), changes.unread.len())
     }
 
     fn queue(list: &mut RunList) -> Vec<String> {
@@ -262,13 +263,13 @@ mod tests {
         // No changes; then the end of one run and two new ones, one of them already finished.
         assert_eq!(take(&mut list, &[active, old.clone()]), (vec![], 0));
         let over = run("r2", 20, "success", true);
-        let (fast, next) = (run("r3", 30, "error", true), run("r4", 40, "pending", true));
-        let (records, _) = take(&mut list, &[next, fast, over, old]);
+        let (short, next) = (run("r3", 30, "error", true), run("r4", 40, "pending", true));
+        let (records, _) = take(&mut list, &[next, short, over, old]);
         assert_eq!(records, ["r4 pending"], "the end of a run is reported after its events");
         assert_eq!(queue(&mut list), ["r3", "r4"]);
         let end = list.ended("r2", Some(Outcome::Success), Timestamp::UNIX_EPOCH);
         assert_eq!(end.map(|end| end.status).as_deref(), Some("success"));
-        assert!(list.has_newer_begun("r2") && !list.has_newer_begun("r3"), "a pending run has not begun");
+        assert!(list.has_newer_started("r2") && !list.has_newer_started("r3"), "a pending run has not started");
     }
 
     #[test]
@@ -294,12 +295,12 @@ mod tests {
         let mut list = RunList::new(Aegra, false, true);
         let mut runs: Vec<_> = (1..=4).map(|n| run(&format!("r{n}"), i64::from(n) * 10, "success", true)).collect();
         runs.push(run("r5", 50, "running", true));
-        let unkept = list.take(runs.clone(), Timestamp::UNIX_EPOCH, 50).unkept;
+        let unkept = list.apply(runs.clone(), Timestamp::UNIX_EPOCH, 50).unkept;
         let named: Vec<_> =
             unkept.iter().map(|(record, why)| (&*record.run_id, why.contains("keeps no events"))).collect();
         assert_eq!(named, [("r2", true), ("r3", true), ("r4", true)]);
-        assert_eq!(list.take(runs.clone(), Timestamp::UNIX_EPOCH, 50).unkept, []);
-        assert_eq!(RunList::new(Aegra, false, false).take(runs, Timestamp::UNIX_EPOCH, 50).unkept, []);
+        assert_eq!(list.apply(runs.clone(), Timestamp::UNIX_EPOCH, 50).unkept, []);
+        assert_eq!(RunList::new(Aegra, false, false).apply(runs, Timestamp::UNIX_EPOCH, 50).unkept, []);
     }
 
     #[test]
@@ -319,7 +320,7 @@ mod tests {
         // A run that ended between two lists: its reader may not have received everything yet.
         let mut list = RunList::new(JavaScript, false, true);
         take(&mut list, &[run("r1", 10, "success", false)]);
-        assert_eq!(queue(&mut list), ["r1"], "it had already finished");
+        assert_eq!(queue(&mut list), ["r1"], "the run had already finished");
         assert_eq!(take(&mut list, &[run("r1", 10, "success", false), run("r2", 20, "success", false)]).1, 1);
         assert_eq!(queue(&mut list), [""; 0]);
     }
@@ -328,11 +329,11 @@ mod tests {
     fn a_run_missing_from_the_list_was_deleted() {
         let mut list = RunList::new(Other, false, false);
         take(&mut list, &[run("r1", 10, "running", true)]);
-        let news = list.take(vec![run("r2", 20, "success", true)], Timestamp::UNIX_EPOCH, 1);
-        assert!(!news.any_deleted && list.any_active(), "the list may be too short");
-        let news = list.take(vec![run("r2", 20, "success", true)], Timestamp::UNIX_EPOCH, 50);
-        assert!(news.any_deleted && !list.any_active());
-        assert_eq!((news.records.len(), &*news.records[0].status), (1, "deleted"));
+        let changes = list.apply(vec![run("r2", 20, "success", true)], Timestamp::UNIX_EPOCH, 1);
+        assert!(!changes.any_deleted && list.any_active(), "the list may be too short");
+        let changes = list.apply(vec![run("r2", 20, "success", true)], Timestamp::UNIX_EPOCH, 50);
+        assert!(changes.any_deleted && !list.any_active());
+        assert_eq!((changes.records.len(), &*changes.records[0].status), (1, "deleted"));
     }
 
     #[test]
@@ -340,9 +341,9 @@ mod tests {
         let mut list = RunList::new(Other, false, false);
         take(&mut list, &[run("r1", 10, "running", true)]);
         let outcome = Some(Outcome::Interrupted);
-        assert_eq!(list.ended("r1", outcome, Timestamp::UNIX_EPOCH), None, "it is not listed as over yet");
-        let news = list.take(vec![run("r1", 10, "success", true)], Timestamp::UNIX_EPOCH, 50);
-        assert_eq!(news.records[0].outcome, outcome);
-        assert!(news.records[0].ended_at.is_some());
+        assert_eq!(list.ended("r1", outcome, Timestamp::UNIX_EPOCH), None, "the list doesn't show the end yet");
+        let changes = list.apply(vec![run("r1", 10, "success", true)], Timestamp::UNIX_EPOCH, 50);
+        assert_eq!(changes.records[0].outcome, outcome);
+        assert!(changes.records[0].ended_at.is_some());
     }
 }

@@ -8,7 +8,7 @@ use runtail_api::{AgentServer, ApiError, EventStream, Kind, Place, ServerKind};
 
 /// The id that requests all events of a run's stream.
 pub(crate) const FROM_THE_START: &str = "-1";
-/// Run events that belong to no mode and are always needed.
+/// Run events that belong to no mode but are always needed.
 pub(crate) const ALWAYS: [&str; 3] = ["metadata", "error", "end"];
 /// Events that the Python server only sends if they are requested in addition to the modes.
 const REQUESTED: [&str; 2] = ["metadata", "error"];

@@ -12,10 +12,10 @@ use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::model::Run;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// An event that only `run_modes` includes.
-const RUN: &str = "values";
+/// An event that is only sent with the mode `run_modes`.
+const RUN_EVENT: &str = "values";
 /// Number of the thread's runs to list, newest first.
-const RUNS: usize = 100;
+const MAX_RUNS: usize = 100;
 
 /// The link to a thread's stream, from now on or from an id (`-`: from the start).
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Link for ThreadLink {
             && let Err(error) = &opened
             && error.may_lack_call()
         {
-            // The thread exists.
+            // The thread exists, so the server has no such endpoint.
             let (kind, detail) = (Kind::NotOffered, "this server has no thread streams".into());
             return Err(ApiError { kind, detail, ..error.clone() });
         }
@@ -106,15 +106,15 @@ impl ThreadLink {
             Some(after) if is_python && self.thread.has_stored() => {
                 // Subscribe first. All events of runs that the list then shows as finished are in the replay that is
                 // requested next.
-                let whole = self.thread.with_runs();
-                let live = whole.open(false, None).await?;
+                let thread = self.thread.with_run_events();
+                let live = thread.open(false, None).await?;
                 let runs = self.thread.runs().await?;
-                let past = whole.open(false, Some(after)).await?;
+                let past = thread.open(false, Some(after)).await?;
                 let (status, answered) = (live.status, live.answered);
                 let before = answered.map_or(Past::Unknown, Past::Before);
-                let sides = (past.body, live.body);
+                let bodies = (past.body, live.body);
                 let body =
-                    ThreadMerger::new(self.thread.clone(), after, runs, sides, answered, self.memory.clone()).feeds();
+                    ThreadMerger::new(self.thread.clone(), after, runs, bodies, answered, self.memory.clone()).feeds();
                 let thread_id = Some(self.thread.id.clone());
                 Ok(Opened { status, thread_id, run_id: None, answered: None, past: before, body })
             }
@@ -129,11 +129,11 @@ impl Thread {
         self.modes.is_empty() || self.modes.iter().any(|mode| mode == "run_modes" || mode == "lifecycle")
     }
 
-    /// Returns this thread with run events requested, which are needed to merge past and present. They are filtered out
-    /// again if they were not requested.
-    fn with_runs(&self) -> Thread {
+    /// Returns this thread with `run_modes` requested, because merging past and present needs run events. The merger drops
+    /// them if they were not requested originally.
+    fn with_run_events(&self) -> Thread {
         let mut all = self.clone();
-        if !thread_gives(&self.modes, RUN) {
+        if !thread_gives(&self.modes, RUN_EVENT) {
             all.modes.push("run_modes".into());
         }
         all
@@ -150,7 +150,7 @@ impl Thread {
     }
 
     pub(crate) async fn runs(&self) -> Result<Vec<Run>, ApiError> {
-        self.server.runs(&self.id, RUNS).await
+        self.server.runs(&self.id, MAX_RUNS).await
     }
 
     /// Returns whether the server has no record of a run.

@@ -52,18 +52,18 @@ pub(crate) struct ThreadMerger {
     past: Option<FramedConnection>,
     run: Option<FramedConnection>,
     live: FramedConnection,
-    at: MergePhase,
-    /// The run that the past is currently replaying, and the last one whose end it has replayed.
+    phase: MergePhase,
+    /// The run that the past is currently replaying, and the last run whose end it has replayed.
     replaying_run: Option<String>,
-    ended: Option<String>,
+    ended_run: Option<String>,
     /// Runs of the past that were deleted, for example by a rollback.
     deleted: HashSet<String>,
-    /// The active run, or the one that is read from its own stream.
+    /// The active run, or the run that is read from its own stream.
     active: Option<String>,
     /// The present has no ids before this, in milliseconds.
     since: u64,
     /// Whether the present ended while the past was being read.
-    is_present_over: bool,
+    has_present_ended: bool,
     /// The present's first run event, held back.
     held: Option<Block>,
     /// The id up to which the run is read before the present takes over. The maximum once the run has ended.
@@ -71,8 +71,8 @@ pub(crate) struct ThreadMerger {
     /// The newest id from the run, and hashes of its events that the present may also deliver.
     newest: Option<IdKey>,
     delivered: HashSet<u64>,
-    /// When the last listed run ended, if the past contains it.
-    last: Option<u64>,
+    /// When the last listed run ended, in milliseconds, if the past contains it.
+    last_run_end: Option<u64>,
     /// The error that ended the stream, returned after all events before it.
     failure: Option<ApiError>,
     /// When the last event was delivered or the current connection began. Heartbeats don't count as progress.
@@ -113,28 +113,28 @@ impl ThreadMerger {
             past,
             run,
             live,
-            at: MergePhase::Past,
+            phase: MergePhase::Past,
             replaying_run,
-            ended: None,
+            ended_run: None,
             deleted: HashSet::new(),
             active,
             since,
-            is_present_over: false,
+            has_present_ended: false,
             held,
             edge,
             newest,
             delivered,
-            last: None,
+            last_run_end: None,
             failure: None,
             quiet_since: Instant::now(),
             out: Vec::new(),
         };
         merger.report_unresumable_runs();
         if std::mem::take(&mut lock(&merger.memory).replay_overdue) {
-            merger.gap("the replay of the thread was interrupted; some events may be missing".into());
+            merger.report_gap("the replay of the thread was interrupted; some events may be missing".into());
         }
         let finished = merger.runs.iter().filter(|run| is_finished(run));
-        merger.last = finished.max_by_key(|run| ended(run)).filter(|run| is_kept(run)).and_then(ended);
+        merger.last_run_end = finished.max_by_key(|run| ended(run)).filter(|run| is_kept(run)).and_then(ended);
         merger
     }
 
@@ -143,8 +143,9 @@ impl ThreadMerger {
         stream::unfold(self, |mut merger| async move {
             let mut failure = None;
             // Deliver everything that is already buffered in one batch.
-            while failure.is_none() && merger.at != MergePhase::Done && (merger.out.is_empty() || merger.has_more()) {
-                failure = match merger.at {
+            while failure.is_none() && merger.phase != MergePhase::Done && (merger.out.is_empty() || merger.has_more())
+            {
+                failure = match merger.phase {
                     MergePhase::Past => merger.read_past().await,
                     MergePhase::Run => merger.read_run().await,
                     MergePhase::Present => merger.read_present().await,
@@ -153,7 +154,7 @@ impl ThreadMerger {
                 .err();
             }
             if let Some(error) = failure {
-                merger.at = MergePhase::Done;
+                merger.phase = MergePhase::Done;
                 merger.failure = Some(error);
             }
             let feed = std::mem::take(&mut merger.out);
@@ -168,29 +169,29 @@ impl ThreadMerger {
 
     /// Returns whether the current connection has more buffered frames.
     fn has_more(&self) -> bool {
-        let side = match self.at {
+        let connection = match self.phase {
             MergePhase::Past => self.past.as_ref(),
             MergePhase::Run => self.run.as_ref(),
             MergePhase::Present => Some(&self.live),
             MergePhase::Done => None,
         };
-        self.out.len() < MAX_BATCH && side.is_some_and(|side| side.waiting.len() > 0)
+        self.out.len() < MAX_BATCH && connection.is_some_and(|connection| connection.waiting.len() > 0)
     }
 
     async fn read_past(&mut self) -> Result<(), ApiError> {
         let has_active = self.active.is_some() || self.held.is_some();
-        if has_active && self.has_past() {
+        if has_active && self.has_replayed_past() {
             return self.begin_run().await;
         }
         let may_miss_end = !has_active && self.may_miss_end();
         let Some(past) = &mut self.past else {
-            self.at = MergePhase::Present;
+            self.phase = MergePhase::Present;
             return Ok(());
         };
         tokio::select! {
             biased;
             frame = past.next() => match frame? {
-                // State updates and errors are never stored, so this is live: the present delivers it too.
+                // State updates and errors are never stored, so this is a live event, which the present delivers too.
                 ThreadFrame::Block(block) if block.kind == FrameKind::ThreadLevel => {}
                 ThreadFrame::Block(block) if self.is_past(&block) || self.is_of_deleted(&block).await? => self.deliver(block),
                 ThreadFrame::Block(_) => {
@@ -199,25 +200,25 @@ impl ThreadMerger {
                 }
                 ThreadFrame::Heartbeat => self.heartbeat(),
                 ThreadFrame::Truncated => self.end_truncated(),
-                ThreadFrame::Closed => self.at = MergePhase::Done,
+                ThreadFrame::Closed => self.phase = MergePhase::Done,
             },
-            frame = self.live.next(), if !has_active && !self.is_present_over => match frame? {
+            frame = self.live.next(), if !has_active && !self.has_present_ended => match frame? {
                 ThreadFrame::Block(block) => match self.new_to_past(block) {
                     Some(block) if block.kind == FrameKind::ThreadLevel => self.deliver(block),
                     other => self.held = other,
                 },
                 ThreadFrame::Heartbeat => self.heartbeat(),
-                ThreadFrame::Truncated | ThreadFrame::Closed => self.is_present_over = true,
+                ThreadFrame::Truncated | ThreadFrame::Closed => self.has_present_ended = true,
             },
             // Past events that arrive in the meantime need not be requested again.
-            () = tokio::time::sleep_until(self.quiet_since + DRAIN_TIMEOUT), if self.is_present_over => self.at = MergePhase::Done,
+            () = tokio::time::sleep_until(self.quiet_since + DRAIN_TIMEOUT), if self.has_present_ended => self.phase = MergePhase::Done,
             () = tokio::time::sleep_until(self.quiet_since + PAST_GRACE), if has_active => {
                 lock(&self.memory).replay_overdue = true;
                 self.begin_run().await?;
             }
             () = tokio::time::sleep_until(self.quiet_since + END_GRACE), if may_miss_end => {
                 lock(&self.memory).reopened_for_end = self.last_finished().map(|run| run.run_id.clone());
-                self.at = MergePhase::Done;
+                self.phase = MergePhase::Done;
             }
         }
         Ok(())
@@ -229,7 +230,7 @@ impl ThreadMerger {
         let Some(last) = self.last_finished().filter(|run| ended(run).is_some_and(|at| at >= self.since)) else {
             return false;
         };
-        !self.has_past() && lock(&self.memory).reopened_for_end.as_ref() != Some(&last.run_id)
+        !self.has_replayed_past() && lock(&self.memory).reopened_for_end.as_ref() != Some(&last.run_id)
     }
 
     fn last_finished(&self) -> Option<&Run> {
@@ -237,14 +238,14 @@ impl ThreadMerger {
     }
 
     /// Returns whether the past has replayed the end of the last run that it contains.
-    fn has_past(&self) -> bool {
+    fn has_replayed_past(&self) -> bool {
         let Some(last) = self.last_finished() else { return true };
         let after = IdKey::of(&self.after);
         let is_before = match lock(&self.memory).done.get(&last.run_id) {
             Some(id) => *id <= after,
             None => ended(last).is_some_and(|ended| after.is_some_and(|after| ended < after.major)),
         };
-        is_before || self.ended.as_ref() == Some(&last.run_id)
+        is_before || self.ended_run.as_ref() == Some(&last.run_id)
     }
 
     /// Returns whether an event belongs to a run that had finished before the past was requested. The past contains all
@@ -256,7 +257,7 @@ impl ThreadMerger {
         };
         match &block.kind {
             FrameKind::RunStarted(_) => self.replaying_run.clone_from(&run),
-            FrameKind::RunFinished(_) => (self.replaying_run, self.ended) = (None, run.clone()),
+            FrameKind::RunFinished(_) => (self.replaying_run, self.ended_run) = (None, run.clone()),
             FrameKind::ThreadLevel | FrameKind::RunEvent => {}
         }
         // A run's only event after its end is `run_done`; anything else belongs to the next run, whose start was lost.
@@ -293,11 +294,11 @@ impl ThreadMerger {
             FrameKind::RunFinished(run) if known(run) => {
                 // It's unclear how much of this run the past has; a new request returns all of it.
                 if !lock(&self.memory).done.contains_key(run) {
-                    self.at = MergePhase::Done;
+                    self.phase = MergePhase::Done;
                 }
                 None
             }
-            FrameKind::RunEvent if self.last.zip(block.id).is_some_and(|(last, id)| id.major <= last) => None,
+            FrameKind::RunEvent if self.last_run_end.zip(block.id).is_some_and(|(last, id)| id.major <= last) => None,
             _ => Some(block),
         }
     }
@@ -311,8 +312,8 @@ impl ThreadMerger {
                 let mut new = self.thread.runs().await?;
                 new.retain(|run| run.status != "pending" && !was_over(run));
                 if new.len() > 1 {
-                    // Each of them may have fallen into the gap. With a fresh list they are past.
-                    self.at = MergePhase::Done;
+                    // Any of them may have lost events between past and present. With a new list they belong to the past.
+                    self.phase = MergePhase::Done;
                     return Ok(());
                 }
                 new.pop()
@@ -321,9 +322,11 @@ impl ThreadMerger {
         let Some(run) = run else {
             match self.held.take() {
                 // The server reports a cancelled run as finished before it stops.
-                _ if !std::mem::replace(&mut lock(&self.memory).reopened_for_start, true) => self.at = MergePhase::Done,
+                _ if !std::mem::replace(&mut lock(&self.memory).reopened_for_start, true) => {
+                    self.phase = MergePhase::Done
+                }
                 held => {
-                    self.gap("received events of an unlisted run; some of them may be missing".into());
+                    self.report_gap("received events of an unlisted run; some of them may be missing".into());
                     held.into_iter().for_each(|block| self.deliver(block));
                 }
             }
@@ -331,15 +334,15 @@ impl ThreadMerger {
         };
         // The run started while we were connected, so it is complete.
         if self.held.as_ref().is_some_and(|block| block.kind == FrameKind::RunStarted(run.run_id.clone())) {
-            self.at = MergePhase::Present;
+            self.phase = MergePhase::Present;
             return Ok(());
         }
         if !is_kept(&run) {
             if self.active.is_none() {
-                self.gap(not_kept(&run.run_id));
+                self.report_gap(not_kept(&run.run_id));
             }
             lock(&self.memory).current = Some(run.run_id);
-            self.at = MergePhase::Present;
+            self.phase = MergePhase::Present;
             return Ok(());
         }
         let after = if matches!(&*self.after, "-" | "0" | "0-0") { "-1" } else { &self.after };
@@ -348,13 +351,13 @@ impl ThreadMerger {
         self.run = Some(self.live.sibling(opened.body));
         self.active = Some(run.run_id);
         self.edge = self.held.as_ref().and_then(|block| block.id);
-        self.at = MergePhase::Run;
+        self.phase = MergePhase::Run;
         Ok(())
     }
 
     async fn read_run(&mut self) -> Result<(), ApiError> {
         let Some(run) = &mut self.run else {
-            self.at = MergePhase::Present;
+            self.phase = MergePhase::Present;
             return Ok(());
         };
         let is_waiting = self.held.is_none();
@@ -363,7 +366,7 @@ impl ThreadMerger {
             biased;
             frame = next_or_pending(&mut self.past) => self.read_overdue_past(frame?),
             frame = run.next() => match frame? {
-                ThreadFrame::Block(block) => self.of_run(block),
+                ThreadFrame::Block(block) => self.on_run_block(block),
                 ThreadFrame::Heartbeat => self.heartbeat(),
                 ThreadFrame::Truncated => self.end_truncated(),
                 ThreadFrame::Closed => {
@@ -383,16 +386,16 @@ impl ThreadMerger {
                 },
                 ThreadFrame::Heartbeat => self.heartbeat(),
                 ThreadFrame::Truncated => self.end_truncated(),
-                ThreadFrame::Closed => self.at = MergePhase::Done,
+                ThreadFrame::Closed => self.phase = MergePhase::Done,
             },
         }
         Ok(())
     }
 
-    fn of_run(&mut self, block: Block) {
+    fn on_run_block(&mut self, block: Block) {
         let Some(id) = block.id else {
             // Only events that can be replayed have ids here.
-            self.gap(self.active.as_deref().map(not_kept).unwrap_or_default());
+            self.report_gap(self.active.as_deref().map(not_kept).unwrap_or_default());
             self.edge = None;
             self.leave_run();
             return;
@@ -419,13 +422,13 @@ impl ThreadMerger {
             }
             ThreadFrame::Truncated | ThreadFrame::Closed => {
                 self.past = None;
-                if !self.has_past() {
+                if !self.has_replayed_past() {
                     self.report_overdue_replay();
                 }
             }
             ThreadFrame::Heartbeat => return,
         }
-        if self.has_past() {
+        if self.has_replayed_past() {
             lock(&self.memory).replay_overdue = false;
         }
     }
@@ -433,14 +436,14 @@ impl ThreadMerger {
     /// Reports, once, that the past did not arrive.
     fn report_overdue_replay(&mut self) {
         if std::mem::take(&mut lock(&self.memory).replay_overdue) {
-            self.gap("the server did not replay the thread in time; some events may be missing".into());
+            self.report_gap("the server did not replay the thread in time; some events may be missing".into());
         }
     }
 
     /// Ends the stream after a connection ended in the middle of an event, so that the source reconnects.
     fn end_truncated(&mut self) {
         self.out.push(Feed::Unfinished);
-        self.at = MergePhase::Done;
+        self.phase = MergePhase::Done;
     }
 
     fn leave_run(&mut self) {
@@ -448,7 +451,7 @@ impl ThreadMerger {
         lock(&self.memory).current.clone_from(&self.active);
         self.out.push(Feed::Live);
         self.quiet_since = Instant::now();
-        self.at = MergePhase::Present;
+        self.phase = MergePhase::Present;
     }
 
     async fn read_present(&mut self) -> Result<(), ApiError> {
@@ -484,7 +487,7 @@ impl ThreadMerger {
                 return Ok(());
             }
             ThreadFrame::Closed => {
-                self.at = MergePhase::Done;
+                self.phase = MergePhase::Done;
                 return Ok(());
             }
         };
@@ -495,7 +498,7 @@ impl ThreadMerger {
             let is_done = matches!(&block.kind, FrameKind::RunFinished(run) if self.active.as_ref() == Some(run));
             if awaits_done && !is_done && block.kind != FrameKind::ThreadLevel {
                 // The present was opened too late to receive the end of the run.
-                self.at = MergePhase::Done;
+                self.phase = MergePhase::Done;
                 return Ok(());
             }
             if is_done || block.id > Some(edge) {
@@ -509,10 +512,10 @@ impl ThreadMerger {
             && !memory.done.is_empty()
             && !memory.reopened_for_start
         {
-            // The server subscribes to a new run only when it gets to it. If we read slowly, that may be too late.
+            // The server subscribes to a new run only when it reaches that run. If we read slowly, that may be too late.
             memory.reopened_for_start = true;
             drop(memory);
-            self.at = MergePhase::Done;
+            self.phase = MergePhase::Done;
             return Ok(());
         }
         drop(memory);
@@ -546,7 +549,7 @@ impl ThreadMerger {
         self.out.push(Feed::Heartbeat);
     }
 
-    fn gap(&mut self, why: String) {
+    fn report_gap(&mut self, why: String) {
         self.out.push(Feed::Gap(why));
     }
 
@@ -565,7 +568,7 @@ impl ThreadMerger {
             several => format!("{} runs are not resumable; events sent during the outage are lost", several.len()),
         };
         drop(memory);
-        self.gap(why);
+        self.report_gap(why);
     }
 }
 
@@ -582,7 +585,7 @@ fn is_finished(run: &Run) -> bool {
     !run.is_active()
 }
 
-/// Returns whether the server keeps the events of a run. True if it doesn't say, because its stream will show it.
+/// Returns whether the server keeps the events of a run. True if the record doesn't have the flag, because its stream will show it.
 fn is_kept(run: &Run) -> bool {
     is_resumable(run).unwrap_or(true)
 }

@@ -69,11 +69,11 @@ pub async fn follow_thread(
         tracing::debug!(%error, "no thread streams");
         server.note_thread_streams_missing();
     }
-    let gone = out.clone();
+    let receiver = out.clone();
     let mut follower = Follower::new(server, thread, modes, following, options, out);
     tokio::select! {
         biased;
-        () = gone.closed() => {}
+        () = receiver.closed() => {}
         () = async {
             let ending = follower.run().await;
             follower.finish(ending).await;
@@ -92,14 +92,15 @@ struct Follower {
     options: SourceOptions,
     out: mpsc::Sender<Vec<Item>>,
     kind: Option<ServerKind>,
-    sums: End,
+    totals: End,
     pace: watch::Sender<Duration>,
     /// Consecutive failed polls.
     failures: u32,
     /// The log position before the current run's first event.
     base: Base,
+    /// The open connection's number, as in the thread's log.
     open: Option<u32>,
-    /// Number of active runs whose events are left to their single reader.
+    /// Number of active runs that are not read because their events go to a single reader.
     unread: usize,
     /// Whether the current run had already finished and its state is loaded, so an empty replay is no gap.
     is_past: bool,
@@ -129,7 +130,7 @@ impl Follower {
             options,
             out,
             kind: None,
-            sums: End::default(),
+            totals: End::default(),
             pace,
             failures: 0,
             base: Base::default(),
@@ -140,13 +141,13 @@ impl Follower {
     }
 
     async fn run(&mut self) -> Ending {
-        self.note_head().await;
+        self.send_head().await;
         let mut list = match self.begin().await {
             Ok(list) => list,
             Err(error) => return self.fail(error).await,
         };
         let (sender, mut lists) = mpsc::channel(1);
-        let when = When { pace: self.pace.subscribe(), refresh: self.following.refresh.clone() };
+        let when = PollSchedule { pace: self.pace.subscribe(), refresh: self.following.refresh.clone() };
         let poll = poll(self.server.clone(), self.thread.clone(), when, self.options.retries, sender);
         let _poll = AbortOnDropHandle::new(tokio::spawn(poll));
         self.send(vec![Item::Following { at: Timestamp::now(), every: self.following.idle, unread: 0 }]).await;
@@ -157,18 +158,18 @@ impl Follower {
                 }
                 continue;
             }
-            let taken = tokio::select! {
+            let applied = tokio::select! {
                 listing = lists.recv() => match listing {
-                    Some(listing) => self.take_listing(listing, &mut list).await,
+                    Some(listing) => self.apply_listing(listing, &mut list).await,
                     None => return (Outcome::Unknown, Some("the list of runs is no longer read".into())),
                 },
                 () = other_modes(self.options.modes.clone()) => {
-                    self.take_modes(&mut list).await;
+                    self.apply_modes(&mut list).await;
                     Ok(())
                 }
                 () = self.options.stop.cancelled() => return (Outcome::Detached, None),
             };
-            if let Err(error) = taken {
+            if let Err(error) = applied {
                 return self.fail(error).await;
             }
         }
@@ -205,7 +206,7 @@ impl Follower {
         self.server.refuse_stream(&["threads", &self.thread, "stream"], Kind::NotOffered, &detail)
     }
 
-    async fn note_head(&mut self) {
+    async fn send_head(&mut self) {
         let mut head = self.options.head.clone();
         head.thread_id.get_or_insert_with(|| self.thread.clone());
         if head.modes.is_empty() {
@@ -218,7 +219,7 @@ impl Follower {
     }
 
     /// Applies a list of runs, or the error of a failed poll.
-    async fn take_listing(&mut self, listing: Listing, list: &mut RunList) -> Result<(), ApiError> {
+    async fn apply_listing(&mut self, listing: Listing, list: &mut RunList) -> Result<(), ApiError> {
         let at = Timestamp::now();
         let runs = match listing {
             Ok(runs) => runs,
@@ -231,7 +232,7 @@ impl Follower {
             }
             Err(error) if error.may_lack_call() && self.is_thread_known().await? => {
                 return Err(self.not_offered(
-                    "this server offers neither thread streams nor a list of a thread's runs: join a run by its id, or start one"
+                    "this server offers neither thread streams nor a list of a thread's runs: join a run by its id, or start a run"
                         .into(),
                 ));
             }
@@ -240,26 +241,26 @@ impl Follower {
         let has_recovered = std::mem::take(&mut self.failures) > 0;
         let is_empty = runs.is_empty();
         if let Some(own) = &mut self.following.own {
-            list.own(&own.borrow_and_update());
+            list.set_own(&own.borrow_and_update());
         }
-        let news = list.take(runs, at, LISTED);
+        let changes = list.apply(runs, at, LISTED);
         // On some servers a deleted thread has an empty list of runs.
-        if is_empty || news.any_deleted {
+        if is_empty || changes.any_deleted {
             self.check_thread().await?;
         }
         let mut items: Vec<Item> = Vec::new();
         // If the thread's state is loaded too, its snapshot contains these runs.
-        for (run, why) in news.unkept.into_iter().filter(|_| !self.following.has_state) {
-            self.sums.gaps += 1;
+        for (run, why) in changes.unkept.into_iter().filter(|_| !self.following.has_state) {
+            self.totals.gaps += 1;
             items.extend([Item::Record(Record::Run(run)), Item::Record(Record::Gap { at, why })]);
         }
-        items.extend(news.records.into_iter().map(|run| Item::Record(Record::Run(run))));
-        self.sums.gaps += news.unread.len() as u64;
-        items.extend(news.unread.into_iter().map(|why| Item::Record(Record::Gap { at, why })));
+        items.extend(changes.records.into_iter().map(|run| Item::Record(Record::Run(run))));
+        self.totals.gaps += changes.unread.len() as u64;
+        items.extend(changes.unread.into_iter().map(|why| Item::Record(Record::Gap { at, why })));
         let every = if list.any_active() { self.following.busy } else { self.following.idle };
         let unread = list.unread();
-        let is_news = std::mem::replace(&mut self.unread, unread) != unread || has_recovered;
-        if self.pace.send_if_modified(|pace| std::mem::replace(pace, every) != every) || is_news {
+        let has_changed = std::mem::replace(&mut self.unread, unread) != unread || has_recovered;
+        if self.pace.send_if_modified(|pace| std::mem::replace(pace, every) != every) || has_changed {
             items.push(Item::Following { at, every, unread });
         }
         self.send(items).await;
@@ -303,7 +304,7 @@ impl Follower {
             ..SourceOptions::default()
         };
         let _source = AbortOnDropHandle::new(tokio::spawn(follow(link, options, sender)));
-        self.base = Base { events: self.sums.events, conn: self.sums.connections };
+        self.base = Base { events: self.totals.events, conn: self.totals.connections };
         self.is_past = self.following.has_state && list.was_over(&run);
         let mut last_event = Instant::now();
         let mut outcome = Outcome::Unknown;
@@ -315,16 +316,16 @@ impl Follower {
                     if batch.iter().any(|item| matches!(item, Item::Record(Record::Event(_)))) {
                         last_event = Instant::now();
                     }
-                    if let Some(end) = self.pass(batch, &run).await? {
+                    if let Some(end) = self.append_run_items(batch, &run).await? {
                         outcome = end;
                     }
                 }
                 listing = lists.recv() => {
                     if let Some(listing) = listing {
-                        self.take_listing(listing, list).await?;
+                        self.apply_listing(listing, list).await?;
                     }
                     // Longer than a reconnect may take.
-                    if last_event.elapsed() >= self.options.retries.cap && list.has_newer_begun(&run) && !stop.is_cancelled() {
+                    if last_event.elapsed() >= self.options.retries.cap && list.has_newer_started(&run) && !stop.is_cancelled() {
                         self.gap(format!(
                             "run {} is reported as active but sends nothing, and a newer run has started; stopped reading it",
                             runtail_core::text::clean(&run)
@@ -336,7 +337,7 @@ impl Follower {
                 // Stopping the stream loses no events that it has already received.
                 () = self.options.stop.cancelled(), if !stop.is_cancelled() => stop.cancel(),
                 () = other_modes(self.options.modes.clone()) => {
-                    self.take_modes(list).await;
+                    self.apply_modes(list).await;
                     if !self.reads_events() {
                         stop.cancel();
                     }
@@ -354,16 +355,16 @@ impl Follower {
     }
 
     /// Appends items of a run's stream to the thread's log. Returns the run's outcome once the stream ends.
-    async fn pass(&mut self, batch: Vec<Item>, run: &str) -> Result<Option<Outcome>, ApiError> {
+    async fn append_run_items(&mut self, batch: Vec<Item>, run: &str) -> Result<Option<Outcome>, ApiError> {
         let mut ended = None;
-        let mut passed = Vec::with_capacity(batch.len());
+        let mut appended = Vec::with_capacity(batch.len());
         for item in batch {
             match item {
                 // These items describe the run, but the log is the thread's.
                 Item::Record(Record::Tape(_)) | Item::Started { .. } | Item::Terms(_) => {}
                 Item::Record(Record::End(end)) => {
-                    self.sums.bytes += end.bytes;
-                    self.sums.duplicates += end.duplicates;
+                    self.totals.bytes += end.bytes;
+                    self.totals.duplicates += end.duplicates;
                     ended = Some(end.outcome);
                 }
                 Item::Failed(error) if matches!(error.kind, Kind::Unauthorized | Kind::Forbidden) => {
@@ -375,16 +376,16 @@ impl Follower {
                         runtail_core::text::clean(run),
                         error.cause()
                     );
-                    self.sums.gaps += 1;
-                    passed.push(Item::Record(Record::Gap { at: Timestamp::now(), why }));
+                    self.totals.gaps += 1;
+                    appended.push(Item::Record(Record::Gap { at: Timestamp::now(), why }));
                 }
-                Item::Record(Record::Gap { .. }) if self.is_past && self.sums.events == self.base.events => {}
-                Item::Record(record) => passed.push(Item::Record(self.renumbered(record, run))),
-                Item::Connecting { at, conn } => passed.push(Item::Connecting { at, conn: self.base.conn + conn }),
-                other => passed.push(other),
+                Item::Record(Record::Gap { .. }) if self.is_past && self.totals.events == self.base.events => {}
+                Item::Record(record) => appended.push(Item::Record(self.renumbered(record, run))),
+                Item::Connecting { at, conn } => appended.push(Item::Connecting { at, conn: self.base.conn + conn }),
+                other => appended.push(other),
             }
         }
-        self.send(passed).await;
+        self.send(appended).await;
         Ok(ended)
     }
 
@@ -393,7 +394,7 @@ impl Follower {
         match record {
             Record::Open { at, conn, status, resumed_after } => {
                 let conn = self.base.conn + conn;
-                (self.sums.connections, self.open) = (conn, Some(conn));
+                (self.totals.connections, self.open) = (conn, Some(conn));
                 Record::Open { at, conn, status, resumed_after }
             }
             Record::Close { at, conn, reason } => {
@@ -403,12 +404,12 @@ impl Follower {
             Record::Event(mut event) => {
                 event.seq = event.seq + self.base.events;
                 event.conn += self.base.conn;
-                self.sums.events = event.seq.0;
-                self.sums.malformed += u64::from(event.data.json().is_none());
+                self.totals.events = event.seq.0;
+                self.totals.malformed += u64::from(event.data.json().is_none());
                 Record::Event(event)
             }
             Record::Gap { at, why } => {
-                self.sums.gaps += 1;
+                self.totals.gaps += 1;
                 Record::Gap { at, why: format!("run {}: {why}", runtail_core::text::clean(run)) }
             }
             other => other,
@@ -423,7 +424,7 @@ impl Follower {
         }
     }
 
-    async fn take_modes(&mut self, list: &mut RunList) {
+    async fn apply_modes(&mut self, list: &mut RunList) {
         let Some(modes) = self.options.modes.as_mut().map(|modes| modes.borrow_and_update().clone()) else { return };
         let has_updates = |modes: &[String]| modes.iter().any(|mode| mode == THREAD_MODES[2]);
         if has_updates(&modes) && !has_updates(&self.modes) {
@@ -435,7 +436,7 @@ impl Follower {
     }
 
     async fn gap(&mut self, why: String) {
-        self.sums.gaps += 1;
+        self.totals.gaps += 1;
         self.send(vec![Item::Record(Record::Gap { at: Timestamp::now(), why })]).await;
     }
 
@@ -446,7 +447,7 @@ impl Follower {
         (Outcome::Unknown, Some(detail))
     }
 
-    /// Sends items. If the receiver was dropped, the follower ends at its next turn.
+    /// Sends items. Errors don't matter: if the receiver was dropped, `follow_thread` stops the follower.
     async fn send(&mut self, items: Vec<Item>) {
         if !items.is_empty() {
             let _ = self.out.send(items).await;
@@ -454,7 +455,7 @@ impl Follower {
     }
 
     async fn finish(&mut self, (outcome, detail): Ending) {
-        let end = End { at: Timestamp::now(), outcome, detail, ..self.sums.clone() };
+        let end = End { at: Timestamp::now(), outcome, detail, ..self.totals.clone() };
         self.send(vec![Item::Record(Record::End(end))]).await;
     }
 }
@@ -465,7 +466,13 @@ fn is_start(after: &str) -> bool {
 }
 
 /// Polls the list of runs at an interval that may change.
-async fn poll(server: AgentServer, thread: String, mut when: When, retries: Retries, out: mpsc::Sender<Listing>) {
+async fn poll(
+    server: AgentServer,
+    thread: String,
+    mut when: PollSchedule,
+    retries: Retries,
+    out: mpsc::Sender<Listing>,
+) {
     let mut failures = 0;
     loop {
         let listing = server.runs(&thread, LISTED).await;
@@ -494,15 +501,15 @@ async fn poll(server: AgentServer, thread: String, mut when: When, retries: Retr
 }
 
 /// The polling schedule.
-struct When {
+struct PollSchedule {
     pace: watch::Receiver<Duration>,
     refresh: Option<watch::Receiver<u64>>,
 }
 
 /// Completes when a refresh is requested; otherwise never.
 async fn refreshed(refresh: &mut Option<watch::Receiver<u64>>) {
-    let Some(asked) = refresh else { return std::future::pending().await };
-    if asked.changed().await.is_err() {
+    let Some(requests) = refresh else { return std::future::pending().await };
+    if requests.changed().await.is_err() {
         std::future::pending().await
     }
 }

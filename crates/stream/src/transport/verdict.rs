@@ -8,11 +8,11 @@ use runtail_core::model::{Run, Thread};
 use serde_json::Value;
 use std::time::Duration;
 
-/// How often, and at what interval, to poll a thread that is still busy after its run has ended.
-const SETTLING: u32 = 3;
-const SETTLING_WAIT: Duration = Duration::from_millis(150);
+/// How many times, and at what interval, to poll a thread that is still busy after its run has ended.
+const BUSY_POLLS: u32 = 3;
+const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(150);
 /// Maximum length of a question shown with the outcome, in characters.
-const QUESTION: usize = 160;
+const MAX_QUESTION_CHARS: usize = 160;
 
 /// Returns the state of a run.
 pub(crate) async fn verdict(
@@ -41,20 +41,20 @@ pub(crate) async fn verdict(
         return Ok(Verdict::Active);
     }
     Ok(match &*run.status {
-        "success" | "completed" => match waits_for(server, thread, known).await? {
+        "success" | "completed" => match pending_question(server, thread, known).await? {
             Some(question) => Verdict::Finished(Outcome::Interrupted, question),
             None => Verdict::Finished(Outcome::Success, None),
         },
         "error" | "failed" => {
-            let told = thread_of(server, thread).await?.failure();
-            Verdict::Finished(Outcome::Error, told.or(noted_error(&run)))
+            let error = thread_of(server, thread).await?.failure();
+            Verdict::Finished(Outcome::Error, error.or(error_in_record(&run)))
         }
         "timeout" => Verdict::Finished(Outcome::Timeout, None),
         "cancelled" | "canceled" => Verdict::Finished(Outcome::Cancelled, None),
-        // Python and JavaScript servers mean a cancelled run. Aegra means a cancelled or an interrupted one.
+        // On Python and JavaScript servers this is a cancelled run, on Aegra a cancelled or an interrupted one.
         "interrupted" => match kind(server, known).await? {
             ServerKind::Python | ServerKind::JavaScript => Verdict::Finished(Outcome::Cancelled, None),
-            ServerKind::Aegra | ServerKind::Other => match asked(&server.thread_state(thread).await?) {
+            ServerKind::Aegra | ServerKind::Other => match question_in_state(&server.thread_state(thread).await?) {
                 Some(question) => Verdict::Finished(Outcome::Interrupted, Some(question)),
                 None => Verdict::Finished(Outcome::Cancelled, None),
             },
@@ -67,31 +67,31 @@ pub(crate) async fn verdict(
 }
 
 /// Returns the error in a run's record; only Aegra has one.
-fn noted_error(run: &Run) -> Option<String> {
+fn error_in_record(run: &Run) -> Option<String> {
     run.extra.get("error_message").and_then(Value::as_str).map(String::from)
 }
 
 /// Returns whether the thread of a successful run is waiting for input, and the question if there is one.
-async fn waits_for(
+async fn pending_question(
     server: &AgentServer,
     thread: &str,
     known: &mut Option<ServerKind>,
 ) -> Result<Option<Option<String>>, ApiError> {
-    let settled = settled(server, thread).await?;
-    if let Some(question) = interrupt(&settled) {
+    let record = settled_thread(server, thread).await?;
+    if let Some(question) = interrupt(&record) {
         return Ok(Some(question));
     }
     // Aegra's threads have no interrupts, and with the mode `events` it reports an interrupted run as a success. While
     // another run is active, the thread's state doesn't describe this one.
-    if kind(server, known).await? != ServerKind::Aegra || settled.status == "busy" {
+    if kind(server, known).await? != ServerKind::Aegra || record.status == "busy" {
         return Ok(None);
     }
     let state = server.thread_state(thread).await?;
     let has_next = state["next"].as_array().is_some_and(|next| !next.is_empty());
-    Ok(asked(&state).map(Some).or(has_next.then_some(None)))
+    Ok(question_in_state(&state).map(Some).or(has_next.then_some(None)))
 }
 
-/// Reads the thread. That of a stateless run may already be deleted.
+/// Reads the thread. The thread of a stateless run may already be deleted.
 async fn thread_of(server: &AgentServer, id: &str) -> Result<Thread, ApiError> {
     match server.thread(id).await {
         Err(error) if error.kind == Kind::NotFound => Ok(Thread::default()),
@@ -100,13 +100,13 @@ async fn thread_of(server: &AgentServer, id: &str) -> Result<Thread, ApiError> {
 }
 
 /// Reads the thread once its status is up to date. Another run may keep it busy.
-async fn settled(server: &AgentServer, id: &str) -> Result<Thread, ApiError> {
-    for _ in 0..SETTLING {
+async fn settled_thread(server: &AgentServer, id: &str) -> Result<Thread, ApiError> {
+    for _ in 0..BUSY_POLLS {
         let thread = thread_of(server, id).await?;
         if thread.status != "busy" || !thread.waiting().is_empty() {
             return Ok(thread);
         }
-        tokio::time::sleep(SETTLING_WAIT).await;
+        tokio::time::sleep(BUSY_POLL_INTERVAL).await;
     }
     thread_of(server, id).await
 }
@@ -118,7 +118,7 @@ fn interrupt(thread: &Thread) -> Option<Option<String>> {
 }
 
 /// Returns the question in a state.
-fn asked(state: &Value) -> Option<String> {
+fn question_in_state(state: &Value) -> Option<String> {
     let tasks = state["tasks"].as_array().into_iter().flatten().map(|task| &task["interrupts"]);
     let lists = std::iter::once(&state["interrupts"]).chain(tasks);
     lists.filter_map(Value::as_array).flatten().next().map(|i| question(&i["value"]))
@@ -126,7 +126,7 @@ fn asked(state: &Value) -> Option<String> {
 
 fn question(value: &Value) -> String {
     let text = error_text(&value.to_string());
-    let mut short: String = text.chars().take(QUESTION).collect();
+    let mut short: String = text.chars().take(MAX_QUESTION_CHARS).collect();
     if short.len() < text.len() {
         short.push('…');
     }
@@ -139,7 +139,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn questions_of_interrupted_threads() {
+    fn questions_of_interrupted_threads_are_found() {
         let thread = |text| serde_json::from_str::<Thread>(text).unwrap();
         assert_eq!(interrupt(&thread(r#"{"thread_id":"t","status":"idle"}"#)), None);
         assert_eq!(interrupt(&thread(r#"{"thread_id":"t","status":"interrupted"}"#)), Some(None));
@@ -147,9 +147,9 @@ mod tests {
             thread(r#"{"thread_id":"t","status":"interrupted","interrupts":{"x":[{"id":"1","value":"Go?"}]}}"#);
         assert_eq!(interrupt(&waiting), Some(Some("Go?".into())));
         assert_eq!(
-            asked(&json!({"tasks":[{"interrupts":[]},{"interrupts":[{"value":{"q":1}}]}]})).as_deref(),
+            question_in_state(&json!({"tasks":[{"interrupts":[]},{"interrupts":[{"value":{"q":1}}]}]})).as_deref(),
             Some("{\"q\":1}")
         );
-        assert_eq!(asked(&json!({"tasks":[],"interrupts":[]})), None);
+        assert_eq!(question_in_state(&json!({"tasks":[],"interrupts":[]})), None);
     }
 }

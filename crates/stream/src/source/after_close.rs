@@ -1,10 +1,10 @@
-//! Decides what a source does after each close. A pure function of `Facts`: no clock, no network, no events.
+//! Decides what a source does after a connection closes. A pure function of `CloseFacts`, without clock or network access.
 
 use crate::Outcome;
 use crate::source::disconnect::DisconnectReason;
 use crate::transport::link::{Opened, Verdict};
 
-/// Connections that may deliver more events of a finished run before its end is accepted anyway.
+/// Maximum number of connections that deliver more events of a finished run. After that, its end is accepted.
 const MAX_END_CONFIRMATIONS: u32 = 100;
 
 pub(super) type Ending = (Outcome, Option<String>);
@@ -13,7 +13,7 @@ pub(super) type Ending = (Outcome, Option<String>);
 pub(super) enum Phase {
     Connecting,
     Reading(Opened),
-    /// Reading the run's status from the server, to learn what the close means.
+    /// Reading the run's status from the server, to decide what the close means.
     CheckingStatus(DisconnectReason),
     /// About to resume; after a wait if there is a reason.
     Resuming(Option<&'static str>),
@@ -21,17 +21,17 @@ pub(super) enum Phase {
 }
 
 /// The state of a stream between two connections.
-pub(super) struct Course {
+pub(super) struct FollowState {
     /// The id to resume after.
     pub after: Option<String>,
     /// Why the server can't replay everything that is missing, if so.
     pub missing_reason: Option<&'static str>,
-    /// The end of a finished run that is being confirmed: events may still be missing.
-    pub over: Option<Over>,
+    /// The end of a finished run, while we confirm that no events are missing.
+    pub known_end: Option<KnownEnd>,
 }
 
-/// The known end of a run, and how far it is confirmed.
-pub(super) struct Over {
+/// The end of a run according to the server, and the progress in confirming it.
+pub(super) struct KnownEnd {
     pub ending: Ending,
     pub confirming: Confirming,
 }
@@ -43,13 +43,13 @@ pub(super) struct Confirming {
     pub incomplete: bool,
     /// Whether the last connection closed cleanly. If the next one does too and delivers nothing, the end is confirmed.
     pub closed_cleanly: bool,
-    /// Number of connections since then that delivered more events.
+    /// Number of connections since the run's end that delivered more events.
     pub more: u32,
 }
 
 /// The facts that are known when the server or the network has closed a connection.
 #[derive(Debug, Clone)]
-pub(super) struct Facts {
+pub(super) struct CloseFacts {
     pub closed: DisconnectReason,
     /// The run's state according to the server.
     pub verdict: Verdict,
@@ -61,7 +61,7 @@ pub(super) struct Facts {
     pub is_first_close: bool,
     /// Whether the connection delivered an event.
     pub has_event: bool,
-    /// Whether the connection delivered events with an id, which the server can replay.
+    /// Whether the connection delivered events with an id, which can be replayed.
     pub has_more: bool,
     /// Whether there is an id to resume after.
     pub can_resume: bool,
@@ -83,7 +83,7 @@ pub(super) enum Missing {
 
 /// The next step after a close.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Next {
+pub(super) enum NextStep {
     /// The run ended with this outcome, according to the server.
     End(Outcome, Option<String>),
     /// The server has no record of the run, so the outcome is inferred from its events. `is_empty`: the last connection
@@ -96,39 +96,39 @@ pub(super) enum Next {
     Resume(&'static str),
 }
 
-impl Course {
-    pub fn new(after: Option<String>) -> Course {
-        Course { after, missing_reason: None, over: None }
+impl FollowState {
+    pub fn new(after: Option<String>) -> FollowState {
+        FollowState { after, missing_reason: None, known_end: None }
     }
 
     /// Takes the end of the run if it is known; otherwise returns an unknown outcome with this detail.
     pub fn end_or_unknown(&mut self, detail: String) -> Ending {
-        self.over.take().map_or((Outcome::Unknown, Some(detail)), |over| over.ending)
+        self.known_end.take().map_or((Outcome::Unknown, Some(detail)), |known| known.ending)
     }
 
     /// Returns what may be missing after a close, and the next step.
-    pub fn on_close(&self, facts: Facts) -> (Option<Missing>, Next) {
+    pub fn on_close(&self, facts: CloseFacts) -> (Option<Missing>, NextStep) {
         match &facts.verdict {
             Verdict::Finished(outcome, detail) => self.on_end(*outcome, detail.clone(), &facts),
             Verdict::NotFound(outcome, detail) => {
                 // A run that is rolled back closes cleanly after it has sent everything, and is deleted immediately.
-                let is_in_order =
+                let is_complete =
                     facts.closed == DisconnectReason::Clean && facts.answered_at_once && *outcome != Outcome::Unknown;
-                ((!is_in_order).then_some(Missing::Run), Next::End(*outcome, detail.clone()))
+                ((!is_complete).then_some(Missing::Run), NextStep::End(*outcome, detail.clone()))
             }
             Verdict::StatusUnsupported if facts.closed == DisconnectReason::Clean => {
-                (None, Next::InferOutcome { is_empty: !facts.has_event })
+                (None, NextStep::InferOutcome { is_empty: !facts.has_event })
             }
-            Verdict::NoStatus => (None, Next::InferOutcome { is_empty: !facts.has_event }),
+            Verdict::NoStatus => (None, NextStep::InferOutcome { is_empty: !facts.has_event }),
             Verdict::Active | Verdict::Endless | Verdict::StatusUnsupported => {
-                (None, Next::Resume(facts.closed.message()))
+                (None, NextStep::Resume(facts.closed.message()))
             }
         }
     }
 
     /// Decides whether a stream whose run has finished is complete.
-    fn on_end(&self, outcome: Outcome, detail: Option<String>, facts: &Facts) -> (Option<Missing>, Next) {
-        let confirming = self.over.as_ref().map(|over| over.confirming);
+    fn on_end(&self, outcome: Outcome, detail: Option<String>, facts: &CloseFacts) -> (Option<Missing>, NextStep) {
+        let confirming = self.known_end.as_ref().map(|known| known.confirming);
         let closed_cleanly = facts.has_end_event || (facts.closed == DisconnectReason::Clean && facts.answered_at_once);
         // A connection that breaks between two events looks like a clean close. So after any break, the end is only
         // accepted when a connection that was opened after the run's end delivers nothing more.
@@ -138,13 +138,13 @@ impl Course {
             && (!facts.has_more || more > MAX_END_CONFIRMATIONS);
         let is_accepted = facts.has_end_event || closed_cleanly && facts.is_first_close || is_confirmed;
         if is_accepted || !facts.can_resume {
-            // Some servers replay nothing after the end. If no events are known to be missing, that is not a gap.
+            // Some servers replay nothing after the end. That is only a gap if events are known to be missing.
             let missing = if facts.is_replay_unproven && confirming.is_none_or(|so_far| so_far.incomplete) {
                 Some(Missing::Rest)
             } else {
                 (!closed_cleanly && !facts.has_ids).then_some(Missing::End)
             };
-            return (missing, Next::End(outcome, detail));
+            return (missing, NextStep::End(outcome, detail));
         }
         let next = Confirming {
             incomplete: !closed_cleanly || facts.is_replay_unproven,
@@ -152,7 +152,7 @@ impl Course {
             more,
         };
         let why = (!closed_cleanly || confirming.is_some()).then(|| facts.closed.message());
-        (None, Next::Confirm(outcome, detail, next, why))
+        (None, NextStep::Confirm(outcome, detail, next, why))
     }
 }
 
@@ -160,9 +160,9 @@ impl Course {
 mod tests {
     use super::*;
 
-    /// Returns the first connection of a run with ids closed cleanly, and the server reports success.
-    fn done() -> Facts {
-        Facts {
+    /// Returns the facts when the first connection of a run with ids closed cleanly and the server reports success.
+    fn success() -> CloseFacts {
+        CloseFacts {
             closed: DisconnectReason::Clean,
             verdict: Verdict::Finished(Outcome::Success, None),
             answered_at_once: true,
@@ -176,87 +176,91 @@ mod tests {
         }
     }
 
-    fn course(confirming: Option<Confirming>) -> Course {
-        let over = confirming.map(|confirming| Over { ending: (Outcome::Success, None), confirming });
-        Course { after: None, missing_reason: None, over }
+    fn state(confirming: Option<Confirming>) -> FollowState {
+        let known_end = confirming.map(|confirming| KnownEnd { ending: (Outcome::Success, None), confirming });
+        FollowState { after: None, missing_reason: None, known_end }
     }
 
-    fn first(facts: Facts) -> (Option<Missing>, Next) {
-        course(None).on_close(facts)
+    fn first(facts: CloseFacts) -> (Option<Missing>, NextStep) {
+        state(None).on_close(facts)
     }
 
-    const END: Next = Next::End(Outcome::Success, None);
+    const END: NextStep = NextStep::End(Outcome::Success, None);
     const CLEAN_CLOSE: Confirming = Confirming { incomplete: false, closed_cleanly: true, more: 0 };
 
     #[test]
     fn a_single_clean_connection_confirms_the_end() {
-        assert_eq!(first(done()), (None, END));
+        assert_eq!(first(success()), (None, END));
     }
 
     #[test]
     fn the_end_after_a_break_is_confirmed_by_an_empty_connection() {
-        let later = Facts { is_first_close: false, ..done() };
+        let later = CloseFacts { is_first_close: false, ..success() };
         let (missing, next) = first(later.clone());
-        assert_eq!((missing, next), (None, Next::Confirm(Outcome::Success, None, CLEAN_CLOSE, None)));
-        // It delivered more events: try another connection, after a wait.
-        let (_, next) = course(Some(CLEAN_CLOSE)).on_close(later.clone());
+        assert_eq!((missing, next), (None, NextStep::Confirm(Outcome::Success, None, CLEAN_CLOSE, None)));
+        // The connection delivered more events: try another one, after a wait.
+        let (_, next) = state(Some(CLEAN_CLOSE)).on_close(later.clone());
         let more = Confirming { more: 1, ..CLEAN_CLOSE };
-        assert_eq!(next, Next::Confirm(Outcome::Success, None, more, Some("the stream was closed")));
-        let quiet = Facts { has_more: false, ..later.clone() };
-        assert_eq!(course(Some(CLEAN_CLOSE)).on_close(quiet), (None, END));
+        assert_eq!(next, NextStep::Confirm(Outcome::Success, None, more, Some("the stream was closed")));
+        let empty = CloseFacts { has_more: false, ..later.clone() };
+        assert_eq!(state(Some(CLEAN_CLOSE)).on_close(empty), (None, END));
         // The end of a run that keeps sending events is accepted at some point.
         let endless = Confirming { more: MAX_END_CONFIRMATIONS, ..CLEAN_CLOSE };
-        assert_eq!(course(Some(endless)).on_close(later), (None, END));
+        assert_eq!(state(Some(endless)).on_close(later), (None, END));
     }
 
     #[test]
     fn a_broken_connection_does_not_end_the_run() {
-        let cut = Facts { closed: DisconnectReason::Truncated, ..done() };
+        let cut = CloseFacts { closed: DisconnectReason::Truncated, ..success() };
         let (_, next) = first(cut.clone());
         let incomplete = Confirming { incomplete: true, closed_cleanly: false, more: 0 };
         assert_eq!(
             next,
-            Next::Confirm(Outcome::Success, None, incomplete, Some("the stream ended in the middle of an event"))
+            NextStep::Confirm(Outcome::Success, None, incomplete, Some("the stream ended in the middle of an event"))
         );
         // A clean close while the server was unreachable is not an end either.
-        assert!(matches!(first(Facts { answered_at_once: false, ..done() }).1, Next::Confirm(..)));
+        assert!(matches!(first(CloseFacts { answered_at_once: false, ..success() }).1, NextStep::Confirm(..)));
         // Without replay the end is accepted, but events may be missing.
-        let no_ids = Facts { can_resume: false, has_ids: false, ..cut };
+        let no_ids = CloseFacts { can_resume: false, has_ids: false, ..cut };
         assert_eq!(first(no_ids), (Some(Missing::End), END));
     }
 
     #[test]
     fn an_error_or_end_event_confirms_the_end() {
-        let told = Facts { closed: DisconnectReason::Reset, has_end_event: true, is_first_close: false, ..done() };
-        assert_eq!(first(told), (None, END));
+        let reported =
+            CloseFacts { closed: DisconnectReason::Reset, has_end_event: true, is_first_close: false, ..success() };
+        assert_eq!(first(reported), (None, END));
     }
 
     #[test]
     fn a_server_that_replays_nothing_may_have_lost_the_rest() {
-        let quiet = Facts { is_replay_unproven: true, has_more: false, is_first_close: false, ..done() };
+        let empty = CloseFacts { is_replay_unproven: true, has_more: false, is_first_close: false, ..success() };
         let incomplete = Confirming { incomplete: true, ..CLEAN_CLOSE };
-        assert_eq!(course(Some(incomplete)).on_close(quiet.clone()), (Some(Missing::Rest), END));
-        assert_eq!(course(Some(CLEAN_CLOSE)).on_close(quiet), (None, END), "nothing was known to be missing");
+        assert_eq!(state(Some(incomplete)).on_close(empty.clone()), (Some(Missing::Rest), END));
+        assert_eq!(state(Some(CLEAN_CLOSE)).on_close(empty), (None, END), "nothing was known to be missing");
     }
 
     #[test]
     fn a_deleted_or_unknown_run_ends() {
-        let gone = |outcome| Facts { verdict: Verdict::NotFound(outcome, None), ..done() };
-        assert_eq!(first(gone(Outcome::Cancelled)), (None, Next::End(Outcome::Cancelled, None)));
-        assert_eq!(first(gone(Outcome::Unknown)).0, Some(Missing::Run));
-        assert_eq!(first(Facts { closed: DisconnectReason::Reset, ..gone(Outcome::Cancelled) }).0, Some(Missing::Run));
+        let not_found = |outcome| CloseFacts { verdict: Verdict::NotFound(outcome, None), ..success() };
+        assert_eq!(first(not_found(Outcome::Cancelled)), (None, NextStep::End(Outcome::Cancelled, None)));
+        assert_eq!(first(not_found(Outcome::Unknown)).0, Some(Missing::Run));
+        assert_eq!(
+            first(CloseFacts { closed: DisconnectReason::Reset, ..not_found(Outcome::Cancelled) }).0,
+            Some(Missing::Run)
+        );
         for verdict in [Verdict::NoStatus, Verdict::StatusUnsupported] {
-            let facts = Facts { verdict, has_event: false, ..done() };
-            assert_eq!(first(facts), (None, Next::InferOutcome { is_empty: true }));
+            let facts = CloseFacts { verdict, has_event: false, ..success() };
+            assert_eq!(first(facts), (None, NextStep::InferOutcome { is_empty: true }));
         }
     }
 
     #[test]
     fn an_active_run_is_resumed() {
         for verdict in [Verdict::Active, Verdict::Endless] {
-            assert_eq!(first(Facts { verdict, ..done() }), (None, Next::Resume("the stream was closed")));
+            assert_eq!(first(CloseFacts { verdict, ..success() }), (None, NextStep::Resume("the stream was closed")));
         }
-        let lost = Facts { verdict: Verdict::StatusUnsupported, closed: DisconnectReason::Idle, ..done() };
-        assert_eq!(first(lost), (None, Next::Resume("heartbeats stopped")));
+        let lost = CloseFacts { verdict: Verdict::StatusUnsupported, closed: DisconnectReason::Idle, ..success() };
+        assert_eq!(first(lost), (None, NextStep::Resume("heartbeats stopped")));
     }
 }
