@@ -237,7 +237,7 @@ fn every_status_says_what_to_do_next() {
 #[test]
 fn what_is_written_is_checked_and_read_only_profiles_begin_nothing() {
     let mut dash = demo_like((120, 30));
-    dash.keys(":authenticate google<Enter><Down><Down><Home>scops = 3\n<ctrl-r>");
+    dash.keys(":authenticate google<Enter><Down><Down><Home>scops = 3<Enter><ctrl-r>");
     let screen = dash.screen();
     assert!(screen.contains("✗ line 3, column 1: there is no field `scops`"), "{screen}");
     let mut dash = demo_like((120, 30));

@@ -119,6 +119,19 @@ fn lines_are_remembered() {
     dash.keys("<Up><Enter>");
     assert!(dash.app.overlays.is_empty());
 }
+#[test]
+fn pasted_lines_are_joined_and_control_characters_are_dropped() {
+    let mut dash = demo_like((100, 30));
+    let pasted = || Msg::Paste("support\u{1b}[31m-\u{7}bot\u{1b}[0m\r\n  prod\u{0}\n".into());
+    dash.keys("/");
+    dash.feed(pasted());
+    assert!(dash.screen().contains("/support-bot prod▏"), "{}", dash.screen());
+    assert_eq!(dash.app.deployments.list.filter().text(), "support-bot prod");
+    dash.keys("<Esc>:dep ");
+    dash.feed(pasted());
+    assert!(dash.screen().contains(":dep support-bot prod▏"), "{}", dash.screen());
+}
+
 
 #[test]
 fn a_theme_is_shown_while_it_is_chosen() {

@@ -213,9 +213,9 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
 /// A line being typed, with its cursor.
 fn typed(line: &mut Line, input: &TextInput) {
     let (before, after) = input.around_cursor();
-    line.push(Tone::Strong, before);
+    line.push(Tone::Strong, &text::visible(before));
     line.push(Tone::Accent, "▏");
-    line.push(Tone::Strong, after);
+    line.push(Tone::Strong, &text::visible(after));
 }
 
 /// How many events were received, and how many of them were malformed: gaps are beside the link.

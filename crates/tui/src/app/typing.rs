@@ -67,7 +67,7 @@ impl App {
         }
     }
 
-    /// Takes a pasted text while a line is typed: its first line counts.
+    /// Takes a pasted text while a line is typed.
     pub(super) fn type_paste(&mut self, pasted: &str) {
         self.edit_prompt(|input| input.insert(pasted));
     }

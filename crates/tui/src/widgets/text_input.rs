@@ -3,6 +3,7 @@
 
 use crate::input::key::{Code, Key};
 use ratatui_textarea::{CursorMove, TextArea};
+use runtail_core::text::without_controls;
 use std::fmt;
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
@@ -38,7 +39,7 @@ pub struct Problem {
 pub struct TextInput {
     // Boxed because it has room for styles and selections, and inputs are part of enums that are mostly small.
     area: Box<TextArea<'static>>,
-    /// Line breaks can't be entered: of a pasted text only the first line is inserted.
+    /// Line breaks can't be entered: those of a pasted text become spaces.
     is_line: bool,
 }
 
@@ -58,7 +59,7 @@ impl Default for TextInput {
 impl TextInput {
     /// An input with this text, and the cursor at its end.
     pub fn new(text: &str) -> TextInput {
-        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let text = unix_lines(text);
         let mut area = Box::new(TextArea::new(text.split('\n').map(str::to_string).collect()));
         area.set_max_histories(UNDO_STEPS);
         area.move_cursor(CursorMove::Bottom);
@@ -68,7 +69,7 @@ impl TextInput {
 
     /// An input of a single line.
     pub fn line(text: &str) -> TextInput {
-        TextInput { is_line: true, ..TextInput::new(text.lines().next().unwrap_or_default()) }
+        TextInput { is_line: true, ..TextInput::new(&on_one_line(&unix_lines(text))) }
     }
 
     /// The whole text.
@@ -111,7 +112,8 @@ impl TextInput {
         self.area.select_all();
         self.area.cut();
         self.area.cancel_selection();
-        self.insert(text);
+        let text = self.fitting(text);
+        self.area.insert_str(text);
     }
 
     /// Handles a key that edits or moves. Others are ignored.
@@ -147,18 +149,23 @@ impl TextInput {
             (Code::PageUp, ..) if !self.is_line => self.vertical(-PAGE),
             (Code::PageDown, ..) if !self.is_line => self.vertical(PAGE),
             _ => {
-                if let Some(c) = key.text() {
+                if let Some(c) = key.text().filter(|c| !c.is_control()) {
                     self.area.insert_char(c);
                 }
             }
         }
     }
 
-    /// Inserts a text at the cursor.
+    /// Inserts a pasted text at the cursor, without escape sequences and control characters.
     pub fn insert(&mut self, text: &str) {
-        let text = text.replace("\r\n", "\n").replace('\r', "\n");
-        let text = if self.is_line { text.lines().next().unwrap_or_default() } else { &text };
-        self.area.insert_str(text);
+        let text = self.fitting(text);
+        self.area.insert_str(without_controls(&text));
+    }
+
+    /// Returns a text as this input can hold it.
+    fn fitting(&self, text: &str) -> String {
+        let text = unix_lines(text);
+        if self.is_line { on_one_line(&text) } else { text }
     }
 
     /// Undoes the last edit. Replacing a whole text is two edits, so the empty text between them is passed.
@@ -256,6 +263,18 @@ impl TextInput {
     }
 }
 
+fn unix_lines(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+/// Joins the lines of a text by spaces.
+fn on_one_line(text: &str) -> String {
+    match text.contains('\n') {
+        true => text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" "),
+        false => text.to_string(),
+    }
+}
+
 /// The last boundary of a grapheme at or before a position.
 fn floor_grapheme(line: &str, byte: usize) -> usize {
     let mut byte = byte.min(line.len());
@@ -334,12 +353,24 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_no_line_breaks() {
+    fn line_breaks_become_spaces_in_a_single_line() {
         let mut input = TextInput::line("a\nb");
         typed(&mut input, "<Enter><Up><Down>");
-        input.insert("c\r\nd\n");
-        assert_eq!(input.text(), "ac");
+        input.insert(" c\r\n\r\n  d\n");
+        assert_eq!(input.text(), "a bc d");
+        input.insert(" e ");
+        assert_eq!(input.text(), "a bc d e ", "spaces of a single pasted line stay");
         assert_eq!(input.lines().len(), 1);
+    }
+
+    #[test]
+    fn control_characters_are_not_pasted_or_typed() {
+        let mut input = TextInput::new("");
+        input.insert("\u{1b}[31mred\u{1b}[0m\r\n\tb\u{7}\u{9b}1mc\u{0}");
+        input.key(Key::char('\u{1b}'));
+        assert_eq!(input.text(), "red\n\tbc");
+        // Those of a document stay, because it would be changed otherwise.
+        assert_eq!(TextInput::new("a\u{1b}[0m").text(), "a\u{1b}[0m");
     }
 
     #[test]
