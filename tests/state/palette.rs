@@ -328,6 +328,15 @@ fn what_is_found_is_opened() {
         _ => Ok(None),
     });
     assert_eq!((dash.app.focus, dash.app.deployments.list.picker.selected.clone()), (Pane::Revisions, of));
+#[test]
+fn the_demo_searches_only_simulated_servers() {
+    let mut dash = demo_like((140, 40));
+    dash.app.session.settings.demo = true;
+    let (_, sources) = asked(&say(&mut dash, UNKNOWN));
+    let is_plane = |source: &Source| matches!(source, Source::Deployments(_));
+    assert!(!sources.is_empty() && sources.iter().all(is_plane), "{sources:?}");
+}
+
     // A run with its thread.
     let line = format!("{UNKNOWN}/{THREAD}");
     let (number, sources) = asked(&say(&mut dash, &line));

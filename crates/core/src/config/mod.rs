@@ -229,6 +229,8 @@ pub struct Profile {
     pub allow_http: bool,
     /// Maximum decompressed size of a response, in bytes (`[limits] max_answer`); none means [`MAX_ANSWER`]. Streams have
     /// other limits.
+    /// Whether nothing may be sent to other machines. The simulator's records name servers that don't exist.
+    pub only_local: bool,
     pub max_answer: Option<u64>,
 }
 

@@ -110,6 +110,7 @@ fn profile<'s>(source: &'s Source<'s>, name: At<&str>, value: &Node) -> Result<P
         deployments: table.strings("deployments")?.unwrap_or_default().into_iter().map(|at| at.value).collect(),
         agent_servers,
         allow_http,
+        only_local: false,
         max_answer: None,
     };
     table.finish();
