@@ -41,6 +41,29 @@ fn what_begins_with_the_text_comes_first() {
 }
 
 #[test]
+fn a_command_with_an_argument_is_not_guessed() {
+    let mut dash = demo_like((100, 30));
+    // The letters of foo are in forgesession, in their order.
+    assert_eq!(lines(&dash.app, "foo"), ["forgesession"]);
+    for line in ["foo abc", "t abc", "delete abc"] {
+        assert!(lines(&dash.app, line).is_empty(), "{line}");
+        assert_eq!(say(&mut dash, line), [], "{line}");
+        dash.keys("<Esc><Esc>");
+    }
+    assert_eq!(dash.app.no_offer("foo abc"), "Unknown command foo.");
+    assert_eq!(dash.app.no_offer("thme abc"), "Unknown command thme. Did you mean theme?");
+    assert_eq!(dash.app.no_offer("th abc"), "Unknown command th. Did you mean thread, theme?");
+    assert_eq!(dash.app.no_offer("delete abc"), "delete takes no argument.");
+    // An unambiguous beginning is enough.
+    assert_eq!(lines(&dash.app, "them mon"), ["theme mono"]);
+    let effects = say(&mut dash, "forgeses s-1");
+    assert!(matches!(&effects[..], [Effect::Describe(Described::ForgeSession(_, id))] if id == "s-1"), "{effects:?}");
+    let Effect::Describe(what) = effects[0].clone() else { panic!() };
+    dash.done(EffectResult::Described(what, Err(failure(Kind::NotFound, "no such session"))));
+    assert!(said(&dash).starts_with("session s-1 was not found.\n"), "{}", said(&dash));
+}
+
+#[test]
 fn arguments_are_offered_and_completed() {
     let mut dash = demo_like((100, 30));
     dash.open_server();
@@ -97,6 +120,19 @@ fn a_filter_is_edited_with_the_same_keys() {
 }
 
 #[test]
+fn pasted_lines_are_joined_and_control_characters_are_dropped() {
+    let mut dash = demo_like((100, 30));
+    let pasted = || Msg::Paste("support\u{1b}[31m-\u{7}bot\u{1b}[0m\r\n  prod\u{0}\n".into());
+    dash.keys("/");
+    dash.feed(pasted());
+    assert!(dash.screen().contains("/support-bot prod▏"), "{}", dash.screen());
+    assert_eq!(dash.app.deployments.list.filter().text(), "support-bot prod");
+    dash.keys("<Esc>:dep ");
+    dash.feed(pasted());
+    assert!(dash.screen().contains(":dep support-bot prod▏"), "{}", dash.screen());
+}
+
+#[test]
 fn lines_are_remembered() {
     let mut dash = demo_like((100, 30));
     for line in ["wrap on", "timestamps delta", "wrap on"] {
@@ -119,19 +155,6 @@ fn lines_are_remembered() {
     dash.keys("<Up><Enter>");
     assert!(dash.app.overlays.is_empty());
 }
-#[test]
-fn pasted_lines_are_joined_and_control_characters_are_dropped() {
-    let mut dash = demo_like((100, 30));
-    let pasted = || Msg::Paste("support\u{1b}[31m-\u{7}bot\u{1b}[0m\r\n  prod\u{0}\n".into());
-    dash.keys("/");
-    dash.feed(pasted());
-    assert!(dash.screen().contains("/support-bot prod▏"), "{}", dash.screen());
-    assert_eq!(dash.app.deployments.list.filter().text(), "support-bot prod");
-    dash.keys("<Esc>:dep ");
-    dash.feed(pasted());
-    assert!(dash.screen().contains(":dep support-bot prod▏"), "{}", dash.screen());
-}
-
 
 #[test]
 fn a_theme_is_shown_while_it_is_chosen() {
@@ -306,6 +329,15 @@ fn a_search_that_finds_nothing_names_the_servers() {
 }
 
 #[test]
+fn the_demo_searches_only_simulated_servers() {
+    let mut dash = demo_like((140, 40));
+    dash.app.session.settings.demo = true;
+    let (_, sources) = asked(&say(&mut dash, UNKNOWN));
+    let is_plane = |source: &Source| matches!(source, Source::Deployments(_));
+    assert!(!sources.is_empty() && sources.iter().all(is_plane), "{sources:?}");
+}
+
+#[test]
 fn what_is_found_is_opened() {
     // A deployment that no list named.
     let mut dash = demo_like((140, 40));
@@ -328,15 +360,6 @@ fn what_is_found_is_opened() {
         _ => Ok(None),
     });
     assert_eq!((dash.app.focus, dash.app.deployments.list.picker.selected.clone()), (Pane::Revisions, of));
-#[test]
-fn the_demo_searches_only_simulated_servers() {
-    let mut dash = demo_like((140, 40));
-    dash.app.session.settings.demo = true;
-    let (_, sources) = asked(&say(&mut dash, UNKNOWN));
-    let is_plane = |source: &Source| matches!(source, Source::Deployments(_));
-    assert!(!sources.is_empty() && sources.iter().all(is_plane), "{sources:?}");
-}
-
     // A run with its thread.
     let line = format!("{UNKNOWN}/{THREAD}");
     let (number, sources) = asked(&say(&mut dash, &line));
