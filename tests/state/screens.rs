@@ -28,6 +28,13 @@ fn the_smallest_size_and_below() {
     insta::assert_snapshot!("deployments_60x12", dash.screen());
     let mut dash = demo_like((59, 12));
     assert!(dash.screen().contains("too small"), "{}", dash.screen());
+    // The key that it names works while a text is typed.
+    assert!(dash.screen().contains("Press ctrl-c to quit."), "{}", dash.screen());
+    for keys in ["", "/", ":"] {
+        let mut dash = demo_like((59, 12));
+        dash.keys(&format!("{keys}<ctrl-c>"));
+        assert!(dash.app.quit, "{keys}");
+    }
 }
 
 #[test]
