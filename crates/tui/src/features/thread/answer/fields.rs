@@ -5,6 +5,7 @@ use super::keys::{At, Stop};
 use super::lines::CardLines;
 use super::sentence;
 use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::text_area_view::{shown_line, skip_columns};
 use crate::widgets::text_input::TextInput;
 use runtail_core::model::{DecisionKind, FieldKind, FormField, Problem, Spot};
 use runtail_core::text;
@@ -304,13 +305,13 @@ impl Question<'_> {
         let begin = out.lines.len();
         for (n, line) in lines.iter().enumerate().skip(top).take(height) {
             let is_here = n == row;
-            let head = text::clean(line.get(..col.min(line.len())).unwrap_or_default());
-            let shift = if is_here { (text::width(&head) + 1).saturating_sub(room) } else { 0 };
-            let clean = text::clean(line);
-            let visible = text::fit(&skip_columns(&clean, shift), room).into_owned();
+            let column = text::width(&shown_line(line.get(..col.min(line.len())).unwrap_or_default()));
+            let shift = if is_here { (column + 1).saturating_sub(room) } else { 0 };
+            let (rest, skipped) = skip_columns(&shown_line(line), shift);
+            let visible = text::fit(&rest, room).into_owned();
             shown.push(Line::of(frame, "  │ ").with(Tone::Plain, &padded(&visible, room)).with(frame, " │"));
             if is_here && focused {
-                out.cursor = Some((begin + shown.len() - 1, 4 + text::width(&head) - shift));
+                out.cursor = Some((begin + shown.len() - 1, 4 + column.saturating_sub(skipped)));
             }
         }
         shown.push(bar("└", "┘"));
@@ -361,9 +362,9 @@ fn one_line(typed: &TextInput, room: usize, focused: bool) -> (String, Option<us
             whole.push('⏎');
         }
         if n == row {
-            at = text::width(&whole) + text::width(&text::clean(line.get(..col).unwrap_or(line)));
+            at = text::width(&whole) + text::width(&shown_line(line.get(..col).unwrap_or(line)));
         }
-        whole.push_str(&text::clean(line));
+        whole.push_str(&shown_line(line));
         // The rest of a text can be megabytes and doesn't fit any screen.
         if whole.len() > 64 << 10 && n >= row {
             break;
@@ -372,19 +373,8 @@ fn one_line(typed: &TextInput, room: usize, focused: bool) -> (String, Option<us
     if !focused {
         return (text::fit(&whole, room).into_owned(), None);
     }
-    let shift = (at + 1).saturating_sub(room);
-    (text::fit(&skip_columns(&whole, shift), room).into_owned(), Some(at - shift))
-}
-
-fn skip_columns(text: &str, columns: usize) -> String {
-    use unicode_segmentation::UnicodeSegmentation;
-    let mut used = 0;
-    let skipped = text.graphemes(true).skip_while(|cluster| {
-        let skip = used < columns;
-        used += text::width(cluster);
-        skip
-    });
-    skipped.collect()
+    let (rest, skipped) = skip_columns(&whole, (at + 1).saturating_sub(room));
+    (text::fit(&rest, room).into_owned(), Some(at.saturating_sub(skipped)))
 }
 
 /// Formats a name and a value in a few lines.
