@@ -38,6 +38,23 @@ fn the_smallest_size_and_below() {
 }
 
 #[test]
+fn a_notice_of_a_view_ends_with_it() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.keys("w");
+    assert!(dash.screen().contains("Long lines are wrapped."), "{}", dash.screen());
+    dash.keys("<Esc>");
+    assert!(!dash.screen().contains("Long lines"), "{}", dash.screen());
+    dash.keys("!");
+    assert!(dash.screen().contains("Long lines are wrapped."), "{}", dash.screen());
+    // What was not caused by a key stays.
+    dash.keys("<Esc>");
+    dash.feed(Msg::Edited(Err("The editor failed.".into())));
+    dash.keys("<Tab>");
+    assert!(dash.screen().contains("The editor failed."), "{}", dash.screen());
+}
+
+#[test]
 fn ascii_only() {
     let mut dash = demo_like((140, 40));
     dash.ascii = true;
