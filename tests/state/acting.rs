@@ -237,6 +237,26 @@ fn a_draft_survives_closing_and_refusals() {
 }
 
 #[test]
+fn starting_over_can_be_undone() {
+    let mut dash = page((140, 40), &waiting("question"));
+    dash.keys("aapproved<ctrl-n>");
+    assert!(!dash.screen().contains("approved"), "{}", dash.screen());
+    dash.keys("<alt-u>");
+    let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
+    assert!(body["command"].to_string().contains("\"approved\""), "{body}");
+    // An argument, and an answer as JSON.
+    let mut dash = page((140, 40), &waiting("question-hitl"));
+    dash.keys("a2bob<ctrl-t>x<ctrl-n>");
+    assert!(!dash.screen().contains("combob"), "{}", dash.screen());
+    dash.keys("2<alt-u>");
+    assert!(dash.screen().contains("ann@example.combob"), "{}", dash.screen());
+    dash.keys("<ctrl-n><ctrl-t>");
+    assert!(!dash.screen().contains("}x"), "{}", dash.screen());
+    dash.keys("<alt-u>");
+    assert!(dash.screen().contains("}x"), "{}", dash.screen());
+}
+
+#[test]
 fn approve_all_opens_the_card_and_sends_nothing() {
     let mut dash = page((140, 40), &waiting("question-inbox"));
     assert!(dash.keys("A").is_empty());

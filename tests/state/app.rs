@@ -397,6 +397,14 @@ fn what_was_typed_for_one_question_does_not_answer_another() {
     assert!(screen.contains("NEW RUN") && screen.contains("hello") && !screen.contains("approved"), "{screen}");
 }
 
+#[test]
+fn a_draft_of_a_run_keeps_its_undo_history() {
+    let mut dash = demo_like((140, 40));
+    dash.open_server();
+    dash.keys("nhello<Esc>n<alt-u><alt-u>");
+    assert!(dash.screen().contains("\"content\": \"hel\""), "{}", dash.screen());
+}
+
 /// `r` opens a stream again that failed before it sent anything; what was received is never dropped by it.
 #[test]
 fn refreshing_opens_a_failed_stream_again() {

@@ -56,12 +56,12 @@ impl Agent {
         }
         let fits = |draft: &mut Composer| draft.server == composer.server;
         if let Some(draft) = self.draft.take_if(fits) {
-            composer.set_input(&draft.input.text());
             let id = draft.chosen().filter(|_| !is_chosen);
             if let Some(at) = id.and_then(|id| composer.assistants.iter().position(|(i, _)| *i == id)) {
                 composer.assistant = at;
             }
             composer.modes = draft.modes;
+            composer.restore(draft.input);
         }
         // When they could not be had before, they are asked for again.
         let again = server.assistants.error.is_some() && known.is_empty();
