@@ -193,6 +193,8 @@ pub enum Route {
     Service(Arc<str>, Service),
     /// The explanation of the thread that is shown.
     Why,
+    /// The same for a thread that may not be open: it is opened first.
+    WhyThread(ThreadRef),
     /// The modes of a stream, by its number.
     Modes(u64),
     /// A new run on a server; the assistant that is listed for its thread runs where none is named.

@@ -181,6 +181,12 @@ impl Component for Agent {
                     Err(why) => why,
                 };
             }
+            (Explain, _) => {
+                return match Self::selected_thread(server) {
+                    Ok((thread, _)) => Route::WhyThread(thread).into(),
+                    Err(why) => why,
+                };
+            }
             (Threads, _) => server.show(Tab::Threads),
             (Assistants, _) => server.show(Tab::Assistants),
             (Runs, Tab::Threads) => {
