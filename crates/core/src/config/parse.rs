@@ -250,6 +250,7 @@ fn limits<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>, config: &mut Con
         }
     }
     if max_answer.is_some() {
+        config.max_answer = max_answer;
         config.profiles.iter_mut().for_each(|profile| profile.max_answer = max_answer);
     }
     table.finish();
