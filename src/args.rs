@@ -9,6 +9,9 @@ use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// The id of `--profile`.
+const PROFILES: &str = "profiles";
+
 /// A dashboard and a command line for agent deployments and their live streams. Without a command: the dashboard.
 #[derive(Debug, Parser)]
 #[command(name = "runtail", version, about, max_term_width = 100)]
@@ -34,15 +37,43 @@ impl Args {
     /// separately, so options that it would drop and conflicts that it would miss are errors here.
     fn checked(words: Vec<OsString>) -> Result<Args, clap::Error> {
         let args = Args::try_parse_from(&words)?;
-        let is_profile =
-            |word: &&OsString| word.to_str().is_some_and(|w| w.starts_with("-p") || w.starts_with("--profile"));
-        let named = words.iter().take_while(|word| *word != "--").filter(is_profile).count();
         let why = match args.globals.conflict() {
-            None if named > args.globals.profiles.len() => Some("write all -p before the command, or all after it"),
+            None if named_profiles(&words) > args.globals.profiles.len() => {
+                Some("write all -p before the command, or all after it")
+            }
             conflict => conflict,
         };
         why.map_or(Ok(args), |why| Err(Args::command().error(ErrorKind::ArgumentConflict, why)))
     }
+}
+
+/// Returns how many profiles the arguments name, before and after the command together; 0 if they name one at most.
+fn named_profiles(words: &[OsString]) -> usize {
+    // A quick look first: a second grammar takes time. `p` may be in a cluster such as `-fp`.
+    let may_name = |word: &&OsString| {
+        word.to_str().is_some_and(|w| {
+            w.starts_with("--profile") || w.starts_with('-') && !w.starts_with("--") && w.contains('p')
+        })
+    };
+    if words.iter().filter(may_name).count() < 2 {
+        return 0;
+    }
+    let grammar = Args::command();
+    let Some(option) = grammar.get_arguments().find(|option| option.get_id() == PROFILES).cloned() else { return 0 };
+    let option = option.global(false);
+    // An option that is not global is kept by each command that it stands behind.
+    let grammar = with_option(grammar.mut_arg(PROFILES, |own| own.global(false)), &option);
+    let Ok(matches) = grammar.try_get_matches_from(words) else { return 0 };
+    let levels = std::iter::successors(Some(&matches), |level| level.subcommand().map(|(_, below)| below));
+    levels.map(|level| level.get_many::<String>(PROFILES).map_or(0, |names| names.len())).sum()
+}
+
+/// Adds an option to all commands below one.
+fn with_option(command: clap::Command, option: &clap::Arg) -> clap::Command {
+    let names: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_string()).collect();
+    names.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |below| with_option(below.arg(option.clone()), option))
+    })
 }
 
 /// Options valid everywhere.
@@ -247,10 +278,15 @@ mod tests {
         assert_eq!(read(&["-pa", "--profile=b", "deployments", "list"]).unwrap(), ["a", "b"]);
         assert_eq!(read(&["deployments", "list", "-p", "c", "-p", "d"]).unwrap(), ["c", "d"]);
         assert_eq!(read(&["-p", "a"]).unwrap(), ["a"]);
+        assert_eq!(read(&["logs", "x", "-fp", "b"]).unwrap(), ["b"]);
+        assert_eq!(read(&["logs", "x", "-fpb", "-p", "c"]).unwrap(), ["b", "c"]);
+        assert_eq!(read(&["-p", "a", "logs", "x", "-f", "-qprod"]).unwrap(), ["a"]);
         assert_eq!(read(&["deployments", "get", "--", "-p"]).unwrap(), [""; 0]);
         for (words, said) in [
             (&["-p", "a", "deployments", "list", "-p", "b"][..], "all after it"),
             (&["auth", "-p", "b", "tokens", "-p", "c", "list"], "all after it"),
+            (&["-p", "a", "logs", "x", "-fp", "b"], "all after it"),
+            (&["-p", "a", "logs", "x", "-fpb"], "all after it"),
             (&["--url", "x", "deployments", "list", "-p", "a"], "--url"),
             (&["-d", "x", "deployments", "list", "--url", "a"], "--url"),
             (&["--read-only", "deployments", "list", "--write"], "--read-only"),

@@ -121,7 +121,7 @@ pub(crate) fn unwarned(globals: &Globals) -> Result<Config, ConfigError> {
         return Ok(config.clone());
     }
     match &globals.url {
-        Some(url) => Config::for_url(url),
+        Some(url) => Config::for_url(url, globals.config.as_deref()),
         None => Config::load(globals.config.as_deref()),
     }
 }

@@ -83,7 +83,7 @@ fn show(config: &Config) -> String {
         seconds(config.poll.timeout)
     );
     let tape = &config.tape;
-    let max_answer = config.profiles.iter().find_map(|profile| profile.max_answer).unwrap_or(MAX_ANSWER);
+    let max_answer = config.max_answer.unwrap_or(MAX_ANSWER);
     let _ = writeln!(
         out,
         "\n[limits]\nmax_rows = {}\nmax_bytes = {}\nmax_event = {}\nmax_answer = {max_answer}",

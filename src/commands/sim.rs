@@ -59,6 +59,7 @@ pub(crate) fn demo_config(sim: &Sim) -> Result<Config, Failure> {
             control_plane: Some(base),
             workspace: Some(region.workspace.clone()),
             key: Some(SecretSource::Given(region.api_key.clone().into())),
+            only_local: true,
             ..Profile::default()
         });
     }

@@ -217,6 +217,29 @@ async fn config_commands_show_and_create_the_configuration() {
 }
 
 #[tokio::test]
+async fn limits_and_appearance_of_the_file_apply_to_a_url() {
+    let server = Server::start(|_| json(200, &format!(r#"[{{"thread_id": "{}"}}]"#, "t".repeat(3000)))).await;
+    let folder = tempfile::tempdir().unwrap();
+    let list = ["--url", server.url.as_str(), "threads", "list"];
+    assert_eq!(runtail(folder.path(), &list).await.code, 0, "no file is needed");
+    std::fs::create_dir(folder.path().join("runtail")).unwrap();
+    let path = folder.path().join("runtail/config.toml");
+    let text = "default_profiles = [\"us\"]\n[profiles.us]\nregion = \"us\"\n\
+                [limits]\nmax_answer = \"2KiB\"\nmax_rows = 77\n[ui]\ntheme = \"mono\"\n[poll]\ninterval = \"7s\"\n";
+    std::fs::write(&path, text).unwrap();
+    let shown = runtail(folder.path(), &["--url", server.url.as_str(), "config", "show"]).await.out;
+    for part in ["max_answer = 2048", "max_rows = 77", "theme = \"mono\"", "interval = \"7s\"", &server.url] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("profiles.us") && !shown.contains("default_profiles"), "{shown}");
+    let ended = runtail(folder.path(), &list).await;
+    assert!(ended.code != 0 && ended.err.contains("the response is larger than 2.0 kB"), "{}", ended.err);
+    // A file that is named must exist.
+    let ended = runtail(folder.path(), &["--config", "/nowhere", "--url", "localhost:1", "config", "show"]).await;
+    assert!(ended.code == 2 && ended.err.contains("the file does not exist"), "{}", ended.err);
+}
+
+#[tokio::test]
 async fn usage_errors_and_shell_completions() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(runtail(folder.path(), &["nonsense"]).await.code, 2);

@@ -152,6 +152,12 @@ async fn keys_are_only_sent_to_their_profiles_hosts() {
     let error = agent.thread("t").await.unwrap_err();
     assert_eq!(error.kind, Kind::Refused);
     assert!(error.hint.unwrap().contains("allow_http"));
+    // The simulator's records name servers that don't exist: not even their names are resolved.
+    let http = Http::new(&Profile { only_local: true, ..profile() }).unwrap();
+    let url = Url::parse("https://bot.us.langgraph.app").unwrap();
+    http.allow(&url);
+    let error = AgentServer::new(http, url).thread("t").await.unwrap_err();
+    assert_eq!((error.kind, &*error.detail), (Kind::Refused, "this server is not simulated; nothing was sent"));
     // Identifiers that would lead to another path.
     for id in ["", ".", "..", "a\nb"] {
         let error = server.control().deployment(id).await.unwrap_err();

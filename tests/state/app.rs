@@ -8,7 +8,7 @@ use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
 use runtail_stream::{Item, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_testkit::screen_checks as hostile;
-use runtail_tui::app::subscriptions;
+use runtail_tui::app::{Overlay, subscriptions};
 use runtail_tui::features::stream::tabs::MAX_TABS;
 use runtail_tui::features::stream::viewer::{VIEWS, View};
 use runtail_tui::input::action::{Action, Context};
@@ -398,6 +398,32 @@ fn drafts_belong_to_one_question() {
     dash.keys("<Esc><Up>n");
     let screen = dash.screen();
     assert!(screen.contains("NEW RUN") && screen.contains("hello") && !screen.contains("approved"), "{screen}");
+}
+
+#[test]
+fn a_draft_of_a_run_keeps_its_undo_history() {
+    let mut dash = demo_like((140, 40));
+    dash.open_server();
+    dash.keys("nhello<Esc>n<alt-u><alt-u>");
+    assert!(dash.screen().contains("\"content\": \"hel\""), "{}", dash.screen());
+}
+
+#[test]
+fn a_thread_is_explained_from_the_list() {
+    let mut dash = demo_like((140, 40));
+    dash.open_server();
+    dash.keys("<Down>e");
+    assert_eq!(dash.app.viewer().unwrap().thread_id.as_deref(), Some("01a1fbb6-05bd-7362-97d9-fb3f813b715e"));
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Why(_))), "{}", dash.screen());
+    // From its runs too; assistants have no status.
+    let mut dash = demo_like((140, 40));
+    dash.open_server();
+    dash.keys("ve");
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Why(_))), "{}", dash.screen());
+    let mut dash = demo_like((140, 40));
+    dash.open_server();
+    dash.keys("2e");
+    assert!(dash.app.overlays.is_empty() && dash.screen().contains("Press 1 to show them."), "{}", dash.screen());
 }
 
 /// `r` reopens a stream that failed before its first event, and never drops received events.

@@ -41,6 +41,29 @@ fn prefix_matches_are_listed_first() {
 }
 
 #[test]
+fn a_command_with_an_argument_is_not_guessed() {
+    let mut dash = demo_like((100, 30));
+    // The letters of foo are in forgesession, in their order.
+    assert_eq!(completions(&dash.app, "foo"), ["forgesession"]);
+    for line in ["foo abc", "t abc", "delete abc"] {
+        assert!(completions(&dash.app, line).is_empty(), "{line}");
+        assert_eq!(run_command(&mut dash, line), [], "{line}");
+        dash.keys("<Esc><Esc>");
+    }
+    assert_eq!(dash.app.no_offer("foo abc"), "Unknown command foo.");
+    assert_eq!(dash.app.no_offer("thme abc"), "Unknown command thme. Did you mean theme?");
+    assert_eq!(dash.app.no_offer("th abc"), "Unknown command th. Did you mean thread, theme?");
+    assert_eq!(dash.app.no_offer("delete abc"), "delete takes no argument.");
+    // An unambiguous beginning is enough.
+    assert_eq!(completions(&dash.app, "them mon"), ["theme mono"]);
+    let effects = run_command(&mut dash, "forgeses s-1");
+    assert!(matches!(&effects[..], [Effect::Describe(Described::ForgeSession(_, id))] if id == "s-1"), "{effects:?}");
+    let Effect::Describe(what) = effects[0].clone() else { panic!() };
+    dash.done(EffectResult::Described(what, Err(failure(Kind::NotFound, "no such session"))));
+    assert!(last_notice(&dash).starts_with("session s-1 was not found.\n"), "{}", last_notice(&dash));
+}
+
+#[test]
 fn arguments_are_completed() {
     let mut dash = demo_like((100, 30));
     dash.open_server();
@@ -94,6 +117,19 @@ fn filters_support_the_same_editing_keys() {
     assert_eq!(dash.app.deployments.list.filter().text(), "support-bot");
     dash.keys("<alt-u><Enter>");
     assert_eq!(dash.app.deployments.list.filter().text(), "supportbot");
+}
+
+#[test]
+fn pasted_lines_are_joined_and_control_characters_are_dropped() {
+    let mut dash = demo_like((100, 30));
+    let pasted = || Msg::Paste("support\u{1b}[31m-\u{7}bot\u{1b}[0m\r\n  prod\u{0}\n".into());
+    dash.keys("/");
+    dash.feed(pasted());
+    assert!(dash.screen().contains("/support-bot prod▏"), "{}", dash.screen());
+    assert_eq!(dash.app.deployments.list.filter().text(), "support-bot prod");
+    dash.keys("<Esc>:dep ");
+    dash.feed(pasted());
+    assert!(dash.screen().contains(":dep support-bot prod▏"), "{}", dash.screen());
 }
 
 #[test]
@@ -294,6 +330,15 @@ fn failed_searches_name_the_servers() {
         Ok(None)
     });
     assert!(last_notice(&dash).contains("; prod-us: 401."), "{}", last_notice(&dash));
+}
+
+#[test]
+fn the_demo_searches_only_simulated_servers() {
+    let mut dash = demo_like((140, 40));
+    dash.app.session.settings.demo = true;
+    let (_, sources) = search_requests(&run_command(&mut dash, UNKNOWN));
+    let is_control_plane = |source: &Source| matches!(source, Source::Deployments(_));
+    assert!(!sources.is_empty() && sources.iter().all(is_control_plane), "{sources:?}");
 }
 
 #[test]

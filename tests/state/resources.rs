@@ -242,7 +242,7 @@ fn each_authentication_status_shows_the_next_step() {
 #[test]
 fn authentication_requests_are_validated_and_refused_when_read_only() {
     let mut dash = demo_like((120, 30));
-    dash.keys(":authenticate google<Enter><Down><Down><Home>scops = 3\n<ctrl-r>");
+    dash.keys(":authenticate google<Enter><Down><Down><Home>scops = 3<Enter><ctrl-r>");
     let screen = dash.screen();
     assert!(screen.contains("✗ line 3, column 1: there is no field `scops`"), "{screen}");
     let mut dash = demo_like((120, 30));

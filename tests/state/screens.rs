@@ -28,6 +28,30 @@ fn too_small_terminals_show_a_message() {
     insta::assert_snapshot!("deployments_60x12", dash.screen());
     let mut dash = demo_like((59, 12));
     assert!(dash.screen().contains("too small"), "{}", dash.screen());
+    // The key that it names works while a text is typed.
+    assert!(dash.screen().contains("Press ctrl-c to quit."), "{}", dash.screen());
+    for keys in ["", "/", ":"] {
+        let mut dash = demo_like((59, 12));
+        dash.keys(&format!("{keys}<ctrl-c>"));
+        assert!(dash.app.quit, "{keys}");
+    }
+}
+
+#[test]
+fn a_notice_of_a_view_ends_with_it() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    dash.keys("w");
+    assert!(dash.screen().contains("Long lines are wrapped."), "{}", dash.screen());
+    dash.keys("<Esc>");
+    assert!(!dash.screen().contains("Long lines"), "{}", dash.screen());
+    dash.keys("!");
+    assert!(dash.screen().contains("Long lines are wrapped."), "{}", dash.screen());
+    // What was not caused by a key stays.
+    dash.keys("<Esc>");
+    dash.feed(Msg::Edited(Err("The editor failed.".into())));
+    dash.keys("<Tab>");
+    assert!(dash.screen().contains("The editor failed."), "{}", dash.screen());
 }
 
 #[test]

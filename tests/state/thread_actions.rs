@@ -12,7 +12,7 @@ use runtail_stream::{Item, Loaded, Record, SnapshotPart, ThreadSnapshot};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::Overlay;
 use runtail_tui::features::thread::answer::AnswerStage;
-use runtail_tui::session::msg::{Effect, EffectResult, ServerRef, StreamTarget, ThreadRef};
+use runtail_tui::session::msg::{Effect, EffectResult, Msg, ServerRef, StreamTarget, ThreadRef};
 use serde_json::{Value, json};
 
 const THREAD: &str = "01a1fbb5-173d-77d7-b93d-09bf6dcc9775";
@@ -234,6 +234,26 @@ fn answer_drafts_survive_closing_and_rejections() {
     assert!(last_notice(&dash).contains("may have been received"));
     dash.keys("<ctrl-n><Esc>a");
     assert!(!dash.screen().contains("approved"), "Ctrl-N starts over");
+}
+
+#[test]
+fn starting_over_can_be_undone() {
+    let mut dash = page((140, 40), &waiting("question"));
+    dash.keys("aapproved<ctrl-n>");
+    assert!(!dash.screen().contains("approved"), "{}", dash.screen());
+    dash.keys("<alt-u>");
+    let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
+    assert!(body["command"].to_string().contains("\"approved\""), "{body}");
+    // An argument, and an answer as JSON.
+    let mut dash = page((140, 40), &waiting("question-hitl"));
+    dash.keys("a2bob<ctrl-t>x<ctrl-n>");
+    assert!(!dash.screen().contains("combob"), "{}", dash.screen());
+    dash.keys("2<alt-u>");
+    assert!(dash.screen().contains("ann@example.combob"), "{}", dash.screen());
+    dash.keys("<ctrl-n><ctrl-t>");
+    assert!(!dash.screen().contains("}x"), "{}", dash.screen());
+    dash.keys("<alt-u>");
+    assert!(dash.screen().contains("}x"), "{}", dash.screen());
 }
 
 #[test]
@@ -466,6 +486,24 @@ fn new_run_on_a_waiting_thread_warns_and_reuses_its_tab() {
     assert_eq!(body["input"]["messages"][0]["content"], "hi");
     assert!(body.get("command").is_none());
     assert_eq!(dash.app.stream.tabs.all().len(), 1);
+}
+
+#[test]
+fn no_sentence_of_the_composer_is_cut_at_80_columns() {
+    let mut dash = page((80, 24), &waiting("question"));
+    dash.keys("n<Backspace>");
+    let screen = dash.screen();
+    let said = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["A new run drops the open question; a answers it.", "( ) stateless (not saved)", "✗ line 1, column"]
+    {
+        assert!(said.contains(part), "{part}: {screen}");
+    }
+    dash.keys("<alt-u>");
+    dash.feed(Msg::Paste("\ta".into()));
+    let screen = dash.screen();
+    let said = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+    let whole = "control character (\\u0000-\\u001F) found while parsing a string";
+    assert!(said.contains(whole), "{screen}");
 }
 
 #[test]

@@ -55,6 +55,7 @@ struct Inner {
     sealed: Option<String>,
     journal: Journal,
     allow_http: bool,
+    only_local: bool,
     /// Maximum size of a response, in bytes.
     max_answer: usize,
     /// Origins (scheme, host, port) that may receive requests and the profile's keys.
@@ -143,6 +144,7 @@ impl Http {
             }),
             journal,
             allow_http: profile.allow_http,
+            only_local: profile.only_local,
             max_answer: usize::try_from(profile.max_answer.unwrap_or(config::MAX_ANSWER)).unwrap_or(usize::MAX),
             origins: Mutex::default(),
             skew: AtomicI64::new(0),
@@ -174,6 +176,7 @@ impl Http {
             sealed: Some("it is only probed".into()),
             journal: Journal::default(),
             allow_http: self.0.allow_http,
+            only_local: self.0.only_local,
             max_answer: self.0.max_answer,
             origins: Mutex::default(),
             skew: AtomicI64::new(0),
@@ -373,6 +376,9 @@ impl Http {
         let at = self.place(method, url);
         if !matches!(url.scheme(), "http" | "https") {
             return Err(self.refuse(&at, "this address is neither http nor https".into(), None));
+        }
+        if self.0.only_local && !config::is_loopback(url) {
+            return Err(self.refuse(&at, "this server is not simulated; nothing was sent".into(), None));
         }
         if url.scheme() == "http" && !config::is_loopback(url) && !self.0.allow_http {
             let hint = "use https, or say `allow_http = true` in the profile".to_string();

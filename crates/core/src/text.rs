@@ -33,6 +33,38 @@ fn cleaned(text: &str, lines: bool) -> Cow<'_, str> {
     if is_plain(text, lines) { Cow::Borrowed(text) } else { Cow::Owned(scrub(text, lines)) }
 }
 
+/// Removes whole escape sequences and control characters, except line breaks and tabs. For text that is pasted.
+pub fn without_controls(text: &str) -> Cow<'_, str> {
+    let is_dropped = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_dropped) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if !skip_sequence(c, &mut chars) && !is_dropped(c) {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Replaces each control character except tabs by one visible character. For text that is edited: [`clean`] drops escape
+/// sequences, which a cursor could not pass.
+pub fn visible(line: &str) -> Cow<'_, str> {
+    let is_replaced = |c: char| c.is_control() && c != '\t';
+    if !line.contains(is_replaced) {
+        return Cow::Borrowed(line);
+    }
+    let symbol = |c: char| match c {
+        '\u{7f}' => '␡',
+        c if c < ' ' && is_replaced(c) => char::from_u32(0x2400 + c as u32).unwrap_or('␦'),
+        c if is_replaced(c) => '␦',
+        c => c,
+    };
+    Cow::Owned(line.chars().map(symbol).collect())
+}
+
 /// Makes JSON safe to show: what [`clean`] would not let through is written as an escape (`\u202e`), which says the same in
 /// JSON, and keys are masked. Line ends stay.
 pub fn json(json: &str) -> Cow<'_, str> {
@@ -267,9 +299,7 @@ fn scrub(text: &str, lines: bool) -> String {
             }
         }
         match c {
-            '\u{1b}' => skip_escape(&mut chars),
-            '\u{9b}' => skip_csi(&mut chars),
-            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(&mut chars),
+            c if skip_sequence(c, &mut chars) => {}
             '\r' if chars.peek() == Some(&'\n') => {}
             '\n' | '\r' | '\u{85}' | '\u{2028}' | '\u{2029}' => out.push(if lines { '\n' } else { '⏎' }),
             '\t' => out.push_str(if lines { "    " } else { " " }),
@@ -311,6 +341,17 @@ fn is_mark(c: char) -> bool {
 }
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+/// Skips the rest of an escape sequence. Returns whether the character begins one.
+fn skip_sequence(first: char, chars: &mut Chars<'_>) -> bool {
+    match first {
+        '\u{1b}' => skip_escape(chars),
+        '\u{9b}' => skip_csi(chars),
+        '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(chars),
+        _ => return false,
+    }
+    true
+}
 
 /// After ESC: a CSI, a string (OSC, DCS, SOS, PM, APC) or a short sequence.
 fn skip_escape(chars: &mut Chars<'_>) {
@@ -384,6 +425,14 @@ mod tests {
         assert_eq!(clean("open\u{1b}]0;never closed\nnext"), "open⏎next");
         let cluster = clean(&format!("e{}", "\u{301}\u{1b}[m".repeat(40))).into_owned();
         assert_eq!(cluster.chars().count(), 1 + MAX_CLUSTER_CHARS, "sequences in between do not raise the limit");
+    }
+
+    #[test]
+    fn control_characters_are_dropped_from_pastes_and_visible_in_edited_text() {
+        let text = "a\u{1b}[31mred\u{1b}[0m\tb\u{7}\u{9b}1mc\nd\u{7f}";
+        assert_eq!(without_controls(text), "ared\tbc\nd");
+        assert_eq!(visible("\u{1b}[31m\tb\u{7}\u{9b}\u{7f}é"), "␛[31m\tb␇␦␡é");
+        assert!(matches!((without_controls("a\tb\né"), visible("a\té")), (Cow::Borrowed(_), Cow::Borrowed(_))));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::{ApiError, Http, Kind, Retry};
 use credentials::Credentials;
 use futures::StreamExt;
 use reqwest::{Method, Url};
-use runtail_core::config::{Profile, REGIONS, of_region};
+use runtail_core::config::{self, Profile, REGIONS, of_region};
 use runtail_core::model::Secrets;
 use runtail_core::text;
 use secrecy::{ExposeSecret, SecretString};
@@ -108,7 +108,11 @@ pub async fn examine(profile: &Profile, ask: &Ask, out: UnboundedSender<Check>) 
     let mut refused = None;
     if let Some(base) = &profile.control_plane {
         let examined = control::examine(&desk, &profile, base, http.as_ref()).await;
-        servers.extend(examined.server);
+        let exists = |url: &Url| !profile.only_local || config::is_loopback(url);
+        if examined.server.as_ref().is_some_and(|(_, url)| !exists(url)) {
+            desk.tell(Check::skipped("deployment", "its agent server is not simulated".to_string()));
+        }
+        servers.extend(examined.server.filter(|(_, url)| exists(url)));
         refused = examined.refused;
     }
     if let (true, Some(kept)) = (ask.try_regions, &refused) {

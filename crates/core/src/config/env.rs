@@ -138,13 +138,12 @@ mod tests {
             ("agents.example.com/x/", "https://agents.example.com/x"),
             ("http://10.0.0.7:2024", "http://10.0.0.7:2024/"),
         ] {
-            let config = Config::for_url(given).unwrap();
-            let profile = &config.profiles[0];
+            let profile = super::url_profile(given).unwrap();
             assert_eq!(profile.agent_servers[0].1.as_str(), base);
             assert!(profile.key.is_none() && profile.control_plane.is_none());
         }
         for bad in ["", "http://", "file:///etc/passwd", "https://u:p@host"] {
-            assert!(Config::for_url(bad).is_err(), "{bad}");
+            assert!(super::url_profile(bad).is_err(), "{bad}");
         }
     }
 }

@@ -46,6 +46,8 @@ pub struct Config {
     pub poll: Poll,
     /// Memory limits of streams.
     pub tape: TapeLimits,
+    /// Maximum decompressed size of a response, in bytes, which each profile has too; none means [`MAX_ANSWER`].
+    pub max_answer: Option<u64>,
     /// Appearance of the dashboard.
     pub ui: Ui,
     /// All themes.
@@ -227,6 +229,8 @@ pub struct Profile {
     pub agent_servers: Vec<(String, Url)>,
     /// Whether plain http to other machines is allowed.
     pub allow_http: bool,
+    /// Whether nothing may be sent to other machines. The simulator's records name servers that don't exist.
+    pub only_local: bool,
     /// Maximum decompressed size of a response, in bytes (`[limits] max_answer`); none means [`MAX_ANSWER`]. Streams have
     /// other limits.
     pub max_answer: Option<u64>,
@@ -276,16 +280,17 @@ impl Config {
     /// Loads the named file, else the default file, else the environment (see [`Config::from_env`]). Without any of them the
     /// configuration has no profiles.
     pub fn load(path: Option<&Path>) -> Result<Config, ConfigError> {
-        let usual = Config::default_path();
-        let (path, named) = match (path, &usual) {
-            (Some(path), _) => (path, true),
-            (None, Some(path)) => (path.as_path(), false),
-            (None, None) => return Config::of_env(),
-        };
-        if !named && std::fs::metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
-            return Config::of_env();
+        Config::of_file(path)?.map_or_else(Config::of_env, Ok)
+    }
+
+    /// Reads the named file, else the default file if there is one.
+    fn of_file(path: Option<&Path>) -> Result<Option<Config>, ConfigError> {
+        if let Some(path) = path {
+            return Config::read(path).map(Some);
         }
-        Config::read(path)
+        let is_there =
+            |path: &PathBuf| !std::fs::metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
+        Config::default_path().filter(is_there).map(|path| Config::read(&path)).transpose()
     }
 
     /// Reads a file.
@@ -324,8 +329,14 @@ impl Config {
 
     /// Returns the configuration of `--url`: one agent server, without control plane and key. An address without a scheme is
     /// https, or http on this machine. Plain http elsewhere is allowed, because the user asked for it and no key is sent.
-    pub fn for_url(url: &str) -> Result<Config, ConfigError> {
-        Ok(Config { profiles: vec![env::url_profile(url)?], ..Config::default() })
+    /// Everything but the profiles comes from the named file, else from the default file if there is one.
+    pub fn for_url(url: &str, path: Option<&Path>) -> Result<Config, ConfigError> {
+        let mut profile = env::url_profile(url)?;
+        let file = Config::of_file(path)?.unwrap_or_default();
+        profile.max_answer = file.max_answer;
+        // It is not a profile of the file.
+        let (profiles, tables) = (vec![profile], BTreeMap::new());
+        Ok(Config { path: None, default_profiles: Vec::new(), profiles, tables, ..file })
     }
 
     /// Returns the default path: `$XDG_CONFIG_HOME/runtail/config.toml` if that is set, on every system, else the system's

@@ -110,6 +110,7 @@ fn profile<'s>(source: &'s Source<'s>, name: At<&str>, value: &Node) -> Result<P
         deployments: table.strings("deployments")?.unwrap_or_default().into_iter().map(|at| at.value).collect(),
         agent_servers,
         allow_http,
+        only_local: false,
         max_answer: None,
     };
     table.finish();
@@ -249,6 +250,7 @@ fn limits<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>, config: &mut Con
         }
     }
     if max_answer.is_some() {
+        config.max_answer = max_answer;
         config.profiles.iter_mut().for_each(|profile| profile.max_answer = max_answer);
     }
     table.finish();

@@ -493,8 +493,8 @@ impl<L: Link> Source<L> {
         self.emit_head();
         let end = End { at: Timestamp::now(), outcome, detail, ..self.totals.clone() };
         let End { outcome, detail, events, bytes, connections, duplicates, gaps, .. } = &end;
-        let (stream, outcome) = (self.label(), outcome.as_str());
-        tracing::info!(%stream, outcome, ?detail, events, bytes, connections, duplicates, gaps, "stream: finished");
+        let (stream, outcome, detail) = (self.label(), outcome.as_str(), detail.as_deref());
+        tracing::info!(%stream, outcome, detail, events, bytes, connections, duplicates, gaps, "stream: finished");
         self.emit(Item::Record(Record::End(end)));
         self.flush().await;
     }

@@ -214,9 +214,9 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
 /// Appends the text of an input field with its cursor.
 fn push_input(line: &mut Line, input: &TextInput) {
     let (before, after) = input.around_cursor();
-    line.push(Tone::Strong, before);
+    line.push(Tone::Strong, &text::visible(before));
     line.push(Tone::Accent, "▏");
-    line.push(Tone::Strong, after);
+    line.push(Tone::Strong, &text::visible(after));
 }
 
 /// Counts the received, malformed and oversized events. Gaps are shown next to the connection state.

@@ -49,7 +49,7 @@ pub fn draw(app: &App, theme: &Theme, frame: &mut Frame<'_>) {
         let paint = theme.paint(&app.session.prefs.themes, app.session.prefs.theme());
         let mut canvas = Canvas { buffer: frame.buffer_mut(), theme: paint };
         if w < SMALLEST.0 || h < SMALLEST.1 {
-            too_small(&mut canvas, w, h);
+            too_small(&mut canvas, &app.session.key("app.quit_now"), w, h);
         } else {
             let regions = app.regions();
             bars::header(app, &mut canvas, regions.header);
@@ -116,11 +116,10 @@ fn stream_pane(app: &App, canvas: &mut Canvas<'_>) {
     }
 }
 
-fn too_small(canvas: &mut Canvas<'_>, w: u16, h: u16) {
-    let text = format!(
-        "This terminal is too small: runtail needs {}x{}, this is {w}x{h}. Press q to quit.",
-        SMALLEST.0, SMALLEST.1
-    );
+fn too_small(canvas: &mut Canvas<'_>, quit: &str, w: u16, h: u16) {
+    let (least_w, least_h) = SMALLEST;
+    let quit = if quit.is_empty() { String::new() } else { format!(" Press {quit} to quit.") };
+    let text = format!("This terminal is too small: runtail needs {least_w}x{least_h}, this is {w}x{h}.{quit}");
     for (y, line) in crate::widgets::line::wrap(&text, w as usize).iter().enumerate().take(h as usize) {
         canvas.text(0, y as u16, w, line, Style::default());
     }

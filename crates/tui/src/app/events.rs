@@ -265,7 +265,12 @@ impl App {
                 if let (Described::Deployment(profile, id, _), Kind::NotFound) = (&what, &error.kind) {
                     self.deployments.list.mark_gone(&format!("{profile}/{id}"));
                 }
-                let deleted = format!("{title} was deleted.\n{}", error.story());
+                // What no list named may never have existed.
+                let missing = match what {
+                    Described::Deployment(..) | Described::Revision(_) => "was deleted",
+                    Described::Thread(..) | Described::ForgeSession(..) => "was not found",
+                };
+                let deleted = format!("{title} {missing}.\n{}", error.story());
                 self.notify(true, if error.kind == Kind::NotFound { deleted } else { error.story() });
             }
         }

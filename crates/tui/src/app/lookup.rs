@@ -108,7 +108,10 @@ impl Lookup for App {
         let streams = self.stream.tabs.all().iter().filter(|v| !v.is_recording()).map(|v| v.server.clone());
         let listed = self.deployments.list.rows.iter().filter(|row| !row.gone);
         let listed = listed.filter_map(|row| row.server(&self.session.profiles));
-        self.open_server().into_iter().chain(streams).chain(listed).collect()
+        // Most servers of simulated deployments don't exist.
+        let is_local = |url: &str| url::Url::parse(url).is_ok_and(|url| runtail_core::config::is_loopback(&url));
+        let exists = |server: &ServerRef| !self.session.settings.demo || is_local(&server.url);
+        self.open_server().into_iter().chain(streams).chain(listed).filter(exists).collect()
     }
 
     fn open_server(&self) -> Option<ServerRef> {

@@ -38,7 +38,7 @@ use crate::features::deployments::revisions::History;
 use crate::features::logs::state::LogView;
 use crate::features::palette::PaletteState;
 use crate::features::stream::StreamState;
-use crate::features::stream::viewer::Viewer;
+use crate::features::stream::viewer::{View, Viewer};
 use crate::features::thread::Threads;
 use crate::input::action::Context;
 use crate::input::keymap::Keymap;
@@ -50,6 +50,9 @@ use jiff::Timestamp;
 use runtail_core::config::Profile;
 use std::mem::Discriminant;
 use typing::Prompt;
+
+/// What is shown: the number of overlays, what takes the keys, and the stream with its view.
+type NoticePlace = (usize, Context, Option<(u64, View)>);
 
 /// The application state.
 #[derive(Debug)]
@@ -74,6 +77,8 @@ pub struct App {
     pub overlays: Vec<Overlay>,
     /// The top overlay, once a frame has shown it: the number of overlays, and its kind.
     seen_overlay: Option<(usize, Discriminant<Overlay>)>,
+    /// What was shown when a key caused a notice: the number of the notice, and the place.
+    notice_place: Option<(u64, NoticePlace)>,
     /// The pane with the focus.
     pub focus: Pane,
     /// Whether the pane with the focus uses the whole screen.
@@ -108,6 +113,7 @@ impl App {
             palette: PaletteState::default(),
             overlays: Vec::new(),
             seen_overlay: None,
+            notice_place: None,
             focus: Pane::Deployments,
             zoom: false,
             frozen: false,
@@ -181,6 +187,18 @@ impl App {
     /// Shows a notice.
     pub fn notify(&mut self, error: bool, text: impl Into<String>) {
         self.session.notify(error, text);
+    }
+
+    /// Hides a notice that an earlier key caused, if what it was about is no longer shown. `before`: the number of notices
+    /// before the current key.
+    fn leave_notice(&mut self, before: u64) {
+        let number = self.session.notified;
+        let place = (self.overlays.len(), self.context(), self.viewer().map(|viewer| (viewer.id, viewer.view())));
+        match self.notice_place {
+            _ if number != before => self.notice_place = Some((number, place)),
+            Some((of, at)) if of == number && at != place => self.session.notice_until = None,
+            _ => {}
+        }
     }
 
     /// Reports all problems of the configured keys in one notice.

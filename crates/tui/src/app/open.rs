@@ -86,6 +86,13 @@ impl App {
             Route::Keys => self.push(Paged::new(Keys)),
             Route::Screen(name) => self.overlays.extend(Overlay::of_command(name)),
             Route::Why => self.push(Paged::new(WhyPage(self.session.now))),
+            Route::WhyThread(thread) => {
+                self.show_thread_page(&thread);
+                // Too many streams may be open to show another one.
+                if self.viewer().is_some_and(|viewer| viewer.is_of(&thread)) {
+                    return self.open(Route::Why);
+                }
+            }
             Route::Modes(stream) => {
                 if let Some(view) = self.modes(stream) {
                     self.push(ModesDialog::new(stream, &view));

@@ -45,7 +45,7 @@ impl App {
         match key.code {
             Code::Enter | Code::Tab | Code::Down => self.end_typing(),
             Code::Esc => self.cancel_typing(),
-            Code::Char('c') if key.ctrl => self.quit = true,
+            _ if self.session.keymap.quits(key) => self.quit = true,
             _ => self.edit_prompt(|input| input.key(key)),
         }
     }
@@ -67,7 +67,7 @@ impl App {
         }
     }
 
-    /// Inserts pasted text while the prompt is open; only its first line is used.
+    /// Inserts pasted text while the prompt is open.
     pub(super) fn type_paste(&mut self, pasted: &str) {
         self.edit_prompt(|input| input.insert(pasted));
     }

@@ -27,7 +27,12 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
                 false => Vec::new(),
             };
         }
-        Msg::Key(key) => app.handle_key(key),
+        Msg::Key(key) => {
+            let before = app.session.notified;
+            let effects = app.handle_key(key);
+            app.leave_notice(before);
+            effects
+        }
         Msg::Paste(text) => app.handle_paste(&text),
         Msg::Resize(w, h) => {
             app.session.size = (w, h);

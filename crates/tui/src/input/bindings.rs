@@ -197,6 +197,7 @@ pub const BINDINGS: &[Binding] = {
             "Open the thread, join the run, or start the assistant",
         ),
         bind("server.describe", Server, &["d"], A::Describe, "describe", "Show the server's full record"),
+        bind("server.explain", Server, &["e"], A::Explain, "explain", "Open the thread and explain its status"),
         bind("server.runs", Server, &["v"], A::Runs, "runs", "Show the runs of the thread"),
         bind("server.threads", Server, &["1", "t"], A::Threads, "threads", "Show the threads"),
         bind("server.assistants", Server, &["2"], A::Assistants, "assistants", "Show the assistants"),

@@ -3,7 +3,7 @@
 use super::action::Context;
 use super::bindings::{BINDINGS, Binding};
 use super::keymap::{Keymap, key_glyph};
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::text_input;
 
 /// The contexts with keys of their own, in the order of the help screen.
@@ -41,6 +41,9 @@ const SECTIONS: [(&str, &str); 3] = [
     ("stream.search", "Stream: navigation"),
     ("stream.compare", "Stream: State view"),
 ];
+
+/// Width of the id column in the table of all keys.
+const ID_WIDTH: usize = 26;
 
 /// Minimum width for showing the id of each row.
 const MIN_WIDTH_WITH_IDS: usize = 100;
@@ -87,9 +90,11 @@ fn rows(keymap: &Keymap, context: Context, ascii: bool) -> Vec<(&'static Binding
     rows
 }
 
-/// Returns all current key bindings, one per line, below the problems of the configured ones.
-pub fn table_lines(keymap: &Keymap, ascii: bool) -> Vec<Line> {
-    let mut lines: Vec<Line> = keymap.problems().iter().map(|problem| Line::of(Tone::Bad, problem)).collect();
+/// Returns all current key bindings, below the problems of the configured ones. A sentence without room beside its keys is
+/// below them.
+pub fn table_lines(keymap: &Keymap, width: usize, ascii: bool) -> Vec<Line> {
+    let problems = keymap.problems().iter().flat_map(|problem| wrap(problem, width));
+    let mut lines: Vec<Line> = problems.map(|line| Line::of(Tone::Bad, &line)).collect();
     if !lines.is_empty() {
         lines.push(Line::new());
     }
@@ -99,12 +104,18 @@ pub fn table_lines(keymap: &Keymap, ascii: bool) -> Vec<Line> {
             binding.keys.iter().filter_map(|key| Some(key_glyph(key.parse().ok()?, ascii))).collect();
         let changed = if keys == own.join("  ") { String::new() } else { format!("instead of {}  ", own.join("  ")) };
         let keys = if keys.is_empty() { "none".to_string() } else { keys };
-        lines.push(
-            Line::of(Tone::Plain, &format!("{:<26}", binding.id))
-                .with(Tone::Accent, &format!("{keys:<23} "))
-                .with(Tone::Moving, &changed)
-                .with(Tone::Dim, binding.sentence()),
-        );
+        let line =
+            Line::of(Tone::Plain, &format!("{:<ID_WIDTH$}", binding.id)).with(Tone::Accent, &format!("{keys:<23} "));
+        let whole = line.clone().with(Tone::Moving, &changed).with(Tone::Dim, binding.sentence());
+        if whole.width() <= width {
+            lines.push(whole);
+            continue;
+        }
+        lines.push(line);
+        for (tone, text) in [(Tone::Moving, changed.trim_end()), (Tone::Dim, binding.sentence())] {
+            let below = wrap(text, width.saturating_sub(ID_WIDTH)).into_iter().filter(|part| !part.is_empty());
+            lines.extend(below.map(|part| Line::of(tone, &format!("{}{part}", " ".repeat(ID_WIDTH)))));
+        }
     }
     lines
 }
@@ -157,6 +168,28 @@ mod tests {
     }
 
     #[test]
+    fn the_table_of_all_keys_has_whole_sentences_at_any_width() {
+        let keys = |keys: &[&str]| keys.iter().map(|key| key.to_string()).collect();
+        let odd = BTreeMap::from([
+            ("stream.state".to_string(), keys(&["F2", "no such key"])),
+            ("stream.explain".to_string(), keys(&["ctrl-Right"])),
+        ]);
+        let (keymap, problems) = Keymap::new(&odd);
+        assert!(!problems.is_empty());
+        for width in [56, 76, 136] {
+            let lines = table_lines(&keymap, width, false);
+            let long: Vec<String> = lines.iter().filter(|line| line.width() > width).map(Line::text).collect();
+            assert!(long.is_empty(), "wider than {width}:\n{}", long.join("\n"));
+            let words: Vec<String> = lines.iter().map(|line| line.text().trim().to_string()).collect();
+            let said = words.join(" ");
+            let lost: Vec<&str> =
+                BINDINGS.iter().map(Binding::sentence).filter(|sentence| !said.contains(sentence)).collect();
+            assert!(lost.is_empty(), "{width}: {lost:?}");
+            assert!(said.contains("instead of e"), "{width}");
+        }
+    }
+
+    #[test]
     fn help_shows_the_configured_keys() {
         let set = |id: &str, keys: &[&str]| (id.to_string(), keys.iter().map(|key| key.to_string()).collect());
         let changes = BTreeMap::from([set("stream.next_message", &["F2"]), set("stream.prev_message", &[])]);
@@ -166,7 +199,7 @@ mod tests {
             |lines: Vec<Line>, what: &str| lines.iter().map(Line::text).find(|line| line.contains(what)).unwrap();
         let line = line_with(help_lines(&keymap, Context::Stream, 76, false), "Next or previous message");
         assert!(line.starts_with("  F2  ") && !line.contains(')'), "{line}");
-        let line = line_with(table_lines(&keymap, false), "stream.prev_message");
+        let line = line_with(table_lines(&keymap, 136, false), "stream.prev_message");
         assert!(line.contains("none") && line.contains("instead of ("), "{line}");
     }
 }

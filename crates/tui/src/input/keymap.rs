@@ -75,6 +75,11 @@ impl Keymap {
         self.keys.get(&(context, key)).or_else(|| self.keys.get(&(Context::Global, key))).copied()
     }
 
+    /// Returns whether a key quits while a line is typed: never one that types a character.
+    pub(crate) fn quits(&self, key: Key) -> bool {
+        key.text().is_none() && self.action(Context::Command, key) == Some(Action::QuitNow)
+    }
+
     /// Returns the problems of the configuration's changes.
     pub fn problems(&self) -> &[String] {
         &self.problems

@@ -94,6 +94,8 @@ pub struct Session {
     pub window_focused: bool,
     /// The last 200 notices of the session, oldest first.
     pub notices: Vec<Notification>,
+    /// The number of notices so far.
+    pub notified: u64,
     /// Until when the footer shows the newest notice.
     pub notice_until: Option<Timestamp>,
     /// When the user last refreshed.
@@ -127,6 +129,7 @@ impl Session {
             catalogue: Catalogue::default(),
             window_focused: true,
             notices: Vec::new(),
+            notified: 0,
             notice_until: None,
             refreshed_at: None,
             epoch: Epoch::default(),
@@ -182,6 +185,7 @@ impl Session {
 
     /// Shows a notice.
     pub fn notify(&mut self, error: bool, text: impl Into<String>) {
+        self.notified += 1;
         self.notices.push(Notification { at: self.now, error, text: text.into() });
         if self.notices.len() > MAX_NOTICES {
             self.notices.remove(0);

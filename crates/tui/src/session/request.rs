@@ -193,6 +193,8 @@ pub enum Route {
     Service(Arc<str>, Service),
     /// The explanation of the current thread.
     Why,
+    /// The same for a thread that may not be open: it is opened first.
+    WhyThread(ThreadRef),
     /// The modes of a stream, by its number.
     Modes(u64),
     /// The composer of a new run on this server. The default assistant is the one listed for its thread.

@@ -172,6 +172,13 @@ pub fn wrap(source: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Wraps a text behind a mark of two columns.
+pub fn marked((tone, mark): (Tone, &str), of_text: Tone, said: &str, width: usize) -> Vec<Line> {
+    let lines = wrap(said, width.saturating_sub(2));
+    let mark = |i: usize| Line::of(tone, if i == 0 { mark } else { "  " });
+    lines.iter().enumerate().map(|(i, part)| mark(i).with(of_text, part)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

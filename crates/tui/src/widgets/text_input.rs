@@ -3,6 +3,8 @@
 
 use crate::input::key::{Code, Key};
 use ratatui_textarea::{CursorMove, TextArea};
+use runtail_core::text::without_controls;
+use std::collections::BTreeSet;
 use std::fmt;
 use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
@@ -38,8 +40,12 @@ pub struct Problem {
 pub struct TextInput {
     // Boxed because it is large, and inputs are part of enums whose other variants are small.
     area: Box<TextArea<'static>>,
-    /// Whether the input has a single line. Of a pasted text only the first line is inserted.
+    /// Whether the input has a single line. Line breaks in pasted text become spaces.
     is_line: bool,
+    /// The number of edits in the text, without those that were undone.
+    edits: usize,
+    /// The numbers of the edits that are undone and redone together with the one before them.
+    joined: BTreeSet<usize>,
 }
 
 impl fmt::Debug for TextInput {
@@ -58,17 +64,17 @@ impl Default for TextInput {
 impl TextInput {
     /// Creates an input with this text, and the cursor at its end.
     pub fn new(text: &str) -> TextInput {
-        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let text = unix_lines(text);
         let mut area = Box::new(TextArea::new(text.split('\n').map(str::to_string).collect()));
         area.set_max_histories(UNDO_STEPS);
-        area.move_cursor(CursorMove::Bottom);
-        area.move_cursor(CursorMove::End);
-        TextInput { area, is_line: false }
+        let mut input = TextInput { area, is_line: false, edits: 0, joined: BTreeSet::new() };
+        input.to_end();
+        input
     }
 
     /// Creates an input of a single line.
     pub fn line(text: &str) -> TextInput {
-        TextInput { is_line: true, ..TextInput::new(text.lines().next().unwrap_or_default()) }
+        TextInput { is_line: true, ..TextInput::new(&on_one_line(&unix_lines(text))) }
     }
 
     /// Returns the whole text.
@@ -106,12 +112,26 @@ impl TextInput {
         self.jump(row, column);
     }
 
-    /// Replaces the text and moves the cursor to its end. An undo restores the old text.
+    /// Replaces the text and moves the cursor to its end. One undo restores the old text, with the cursor at the change.
     pub fn set_text(&mut self, text: &str) {
-        self.area.select_all();
-        self.area.cut();
-        self.area.cancel_selection();
-        self.insert(text);
+        let (old, new) = (self.text(), self.fitting(text));
+        // Only what differs is edited: an undo puts the cursor where it edits.
+        let start = common_start(&old, &new);
+        let end = common_end(&old[start..], &new[start..]);
+        let (removed, inserted) = (start..old.len() - end, &new[start..new.len() - end]);
+        self.jump_to(&old, removed.start);
+        if !removed.is_empty() {
+            self.area.start_selection();
+            self.jump_to(&old, removed.end);
+            self.edit(TextArea::cut);
+        }
+        if !inserted.is_empty() {
+            self.edit(|area| area.insert_str(inserted));
+            if !removed.is_empty() {
+                self.joined.insert(self.edits);
+            }
+        }
+        self.to_end();
     }
 
     /// Handles a key that edits or moves the cursor. Ignores other keys.
@@ -120,17 +140,17 @@ impl TextInput {
         match (key.code, key.ctrl, key.alt) {
             // Terminals send Ctrl-/ and Ctrl-_ as one byte, which crossterm calls Ctrl-7.
             (Code::Char('7' | '/' | '_'), true, _) | (Code::Char('u'), _, true) => self.undo(),
-            (Code::Char('e'), _, true) => drop(self.area.redo()),
-            (Code::Char('w'), true, _) => drop(self.area.delete_word()),
-            (Code::Char('d'), _, true) => drop(self.area.delete_next_word()),
-            (Code::Char('k'), true, _) => drop(self.area.delete_line_by_end()),
+            (Code::Char('e'), _, true) => self.redo(),
+            (Code::Char('w'), true, _) => self.edit(TextArea::delete_word),
+            (Code::Char('d'), _, true) => self.edit(TextArea::delete_next_word),
+            (Code::Char('k'), true, _) => self.edit(TextArea::delete_line_by_end),
             (Code::Char('u'), true, _) => self.delete_to_line_start(),
             (Code::Char('b'), _, true) => self.area.move_cursor(CursorMove::WordBack),
             (Code::Char('f'), _, true) => self.area.move_cursor(CursorMove::WordForward),
             (Code::Char('a'), true, _) => self.area.move_cursor(CursorMove::Head),
             (Code::Char('e'), true, _) => self.area.move_cursor(CursorMove::End),
-            (Code::Backspace, ..) if by_word => drop(self.area.delete_word()),
-            (Code::Delete, ..) if by_word => drop(self.area.delete_next_word()),
+            (Code::Backspace, ..) if by_word => self.edit(TextArea::delete_word),
+            (Code::Delete, ..) if by_word => self.edit(TextArea::delete_next_word),
             (Code::Left, ..) if by_word => self.area.move_cursor(CursorMove::WordBack),
             (Code::Right, ..) if by_word => self.area.move_cursor(CursorMove::WordForward),
             (Code::Home, true, _) => self.set_cursor(0, 0),
@@ -147,29 +167,71 @@ impl TextInput {
             (Code::PageUp, ..) if !self.is_line => self.vertical(-PAGE),
             (Code::PageDown, ..) if !self.is_line => self.vertical(PAGE),
             _ => {
-                if let Some(c) = key.text() {
-                    self.area.insert_char(c);
+                if let Some(c) = key.text().filter(|c| !c.is_control()) {
+                    self.edit(|area| {
+                        area.insert_char(c);
+                        true
+                    });
                 }
             }
         }
     }
 
-    /// Inserts a text at the cursor.
+    /// Inserts a pasted text at the cursor, without escape sequences and control characters.
     pub fn insert(&mut self, text: &str) {
-        let text = text.replace("\r\n", "\n").replace('\r', "\n");
-        let text = if self.is_line { text.lines().next().unwrap_or_default() } else { &text };
-        self.area.insert_str(text);
+        let text = without_controls(&self.fitting(text)).into_owned();
+        self.edit(|area| area.insert_str(text));
     }
 
-    /// Undoes the last edit. Replacing a whole text is two edits, so the empty text between them is skipped.
-    fn undo(&mut self) {
-        if self.area.undo() && self.is_empty() {
-            self.area.undo();
+    /// Counts an edit of the area if it changed something.
+    fn edit(&mut self, edit: impl FnOnce(&mut TextArea<'static>) -> bool) {
+        if edit(&mut self.area) {
+            // What was undone can't be redone any more.
+            let edits = self.edits;
+            self.joined.retain(|joined| *joined <= edits);
+            self.edits += 1;
         }
+    }
+
+    fn undo(&mut self) {
+        while self.area.undo() {
+            self.edits = self.edits.saturating_sub(1);
+            if !self.joined.contains(&(self.edits + 1)) {
+                break;
+            }
+        }
+    }
+
+    fn redo(&mut self) {
+        while self.area.redo() {
+            self.edits += 1;
+            if !self.joined.contains(&(self.edits + 1)) {
+                break;
+            }
+        }
+    }
+
+    /// Returns a text as this input can hold it.
+    fn fitting(&self, text: &str) -> String {
+        let text = unix_lines(text);
+        if self.is_line { on_one_line(&text) } else { text }
     }
 
     fn current(&self) -> &str {
         self.lines().get(self.area.cursor().0).map_or("", String::as_str)
+    }
+
+    fn to_end(&mut self) {
+        self.area.move_cursor(CursorMove::Bottom);
+        self.area.move_cursor(CursorMove::End);
+    }
+
+    /// Puts the cursor at a byte of the text.
+    fn jump_to(&mut self, text: &str, byte: usize) {
+        let before = &text[..byte];
+        let row = before.matches('\n').count();
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
+        self.jump(row, column);
     }
 
     /// Moves the cursor to a row and a column in characters.
@@ -192,20 +254,19 @@ impl TextInput {
     fn newline(&mut self) {
         let before = self.around_cursor().0;
         let indent: String = before.chars().take_while(|c| *c == ' ').collect();
-        self.area.insert_str(format!("\n{indent}"));
+        self.edit(|area| area.insert_str(format!("\n{indent}")));
     }
 
     fn backspace(&mut self) {
         let (row, byte) = self.cursor();
         if byte == 0 {
-            self.area.delete_newline();
-            return;
+            return self.edit(TextArea::delete_newline);
         }
         let line = &self.lines()[row];
         let start = floor_grapheme(line, byte - 1);
         let chars = line[start..byte].chars().count();
         self.set_cursor(row, start);
-        self.area.delete_str(chars);
+        self.edit(|area| area.delete_str(chars));
     }
 
     fn delete(&mut self) {
@@ -213,16 +274,16 @@ impl TextInput {
         match after.graphemes(true).next() {
             Some(grapheme) => {
                 let chars = grapheme.chars().count();
-                self.area.delete_str(chars);
+                self.edit(|area| area.delete_str(chars));
             }
-            None => drop(self.area.delete_next_char()),
+            None => self.edit(TextArea::delete_next_char),
         }
     }
 
     fn delete_to_line_start(&mut self) {
         // At the start of a line the crate would join it to the line above.
         if self.area.cursor().1 > 0 {
-            self.area.delete_line_by_head();
+            self.edit(TextArea::delete_line_by_head);
         }
     }
 
@@ -254,6 +315,30 @@ impl TextInput {
         let byte = line.grapheme_indices(true).nth(graphemes).map_or(line.len(), |(at, _)| at);
         self.set_cursor(to, byte);
     }
+}
+
+fn unix_lines(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+/// Joins the lines of a text by spaces.
+fn on_one_line(text: &str) -> String {
+    match text.contains('\n') {
+        true => text.split('\n').map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" "),
+        false => text.to_string(),
+    }
+}
+
+/// The length of what two texts begin with, in bytes.
+fn common_start(a: &str, b: &str) -> usize {
+    let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    (0..=same).rev().find(|at| a.is_char_boundary(*at)).unwrap_or_default()
+}
+
+/// The length of what two texts end with, in bytes.
+fn common_end(a: &str, b: &str) -> usize {
+    let same = a.bytes().rev().zip(b.bytes().rev()).take_while(|(a, b)| a == b).count();
+    (0..=same).rev().find(|len| a.is_char_boundary(a.len() - len)).unwrap_or_default()
 }
 
 /// Returns the last grapheme boundary at or before a position.
@@ -334,12 +419,47 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_no_line_breaks() {
+    fn line_breaks_become_spaces_in_a_single_line() {
         let mut input = TextInput::line("a\nb");
         typed(&mut input, "<Enter><Up><Down>");
-        input.insert("c\r\nd\n");
-        assert_eq!(input.text(), "ac");
+        input.insert(" c\r\n\r\n  d\n");
+        assert_eq!(input.text(), "a bc d");
+        input.insert(" e ");
+        assert_eq!(input.text(), "a bc d e ", "spaces of a single pasted line stay");
         assert_eq!(input.lines().len(), 1);
+    }
+
+    #[test]
+    fn control_characters_are_not_pasted_or_typed() {
+        let mut input = TextInput::new("");
+        input.insert("\u{1b}[31mred\u{1b}[0m\r\n\tb\u{7}\u{9b}1mc\u{0}");
+        input.key(Key::char('\u{1b}'));
+        assert_eq!(input.text(), "red\n\tbc");
+        // Those of a document stay, because it would be changed otherwise.
+        assert_eq!(TextInput::new("a\u{1b}[0m").text(), "a\u{1b}[0m");
+    }
+
+    #[test]
+    fn replaced_texts_are_undone_at_once_with_the_cursor_at_the_change() {
+        let mut input = TextInput::new("é one\ntwo\nthree ü");
+        input.set_text("é one\n2\n3 ü");
+        assert_eq!((input.text().as_str(), input.cursor()), ("é one\n2\n3 ü", (2, 4)));
+        typed(&mut input, "!<alt-u><alt-u>");
+        assert_eq!((input.text().as_str(), input.cursor()), ("é one\ntwo\nthree ü", (2, 5)));
+        typed(&mut input, "<alt-u><alt-e>");
+        assert_eq!(input.text(), "é one\n2\n3 ü", "redone at once too");
+        // A new edit after an undo is not joined to the one before it.
+        typed(&mut input, "<alt-u><Backspace><Backspace><alt-u>");
+        assert_eq!(input.text(), "é one\ntwo\nthre ü");
+    }
+
+    #[test]
+    fn the_empty_text_is_a_step_of_its_own() {
+        let mut input = TextInput::new("");
+        typed(&mut input, "a<Backspace>b<alt-u>");
+        assert_eq!(input.text(), "");
+        typed(&mut input, "<alt-u>");
+        assert_eq!(input.text(), "a");
     }
 
     #[test]

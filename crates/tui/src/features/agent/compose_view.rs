@@ -6,7 +6,7 @@ use crate::session::page::overlay_head;
 use crate::session::run::{Warning, Where};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::{Line, Tone, marked};
 use crate::widgets::text_area_view::text_area;
 use runtail_core::text;
 
@@ -21,17 +21,18 @@ pub(super) fn compose(composer: &Composer, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
     let on = if name == profile { format!("on {name}") } else { format!("on {name} ({profile})") };
     canvas.foreign(used + 3, 2, area.w.saturating_sub(used), &on, Tone::Dim);
     let mut y = area.y + 1;
-    for (field, name, line) in
-        [(Field::Assistant, "Assistant", assistant_line(cx, composer)), (Field::Where, "Where", where_line(composer))]
-    {
+    let room = area.w.saturating_sub(LABELS);
+    let width = usize::from(room);
+    for (field, name, lines) in [
+        (Field::Assistant, "Assistant", assistant_lines(cx, composer, width)),
+        (Field::Where, "Where", where_lines(composer, width)),
+        (Field::Modes, "Modes", mode_lines(composer, width)),
+    ] {
         label(canvas, composer, field, name, area.x, y);
-        canvas.line(area.x + LABELS, y, area.w.saturating_sub(LABELS), &line);
-        y += 1;
-    }
-    label(canvas, composer, Field::Modes, "Modes", area.x, y);
-    for line in mode_lines(composer, area.w.saturating_sub(LABELS) as usize) {
-        canvas.line(area.x + LABELS, y, area.w.saturating_sub(LABELS), &line);
-        y += 1;
+        for line in lines {
+            canvas.line(area.x + LABELS, y, room, &line);
+            y += 1;
+        }
     }
     y += 1;
     if let Some(warning) = composer.warning() {
@@ -43,21 +44,27 @@ pub(super) fn compose(composer: &Composer, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
             }
             Warning::Active => "A run is active on this thread. A new run is queued behind it.".into(),
         };
-        canvas.foreign(area.x + 1, y, area.w.saturating_sub(1), &format!("◆ {text}"), Tone::Waiting);
-        y += 2;
+        for line in marked((Tone::Waiting, "◆ "), Tone::Waiting, &text, area.w.saturating_sub(1).into()) {
+            canvas.line(area.x + 1, y, area.w.saturating_sub(1), &line);
+            y += 1;
+        }
+        y += 1;
     }
     label(canvas, composer, Field::Input, "Input", area.x, y);
     let state = match &composer.problem {
-        None => Line::of(Tone::Good, "● ").with(Tone::Dim, "JSON"),
+        None => vec![Line::of(Tone::Good, "● ").with(Tone::Dim, "JSON")],
         Some(p) => {
-            Line::of(Tone::Bad, "✗ ").with(Tone::Plain, &format!("line {}, column {}: {}", p.line, p.column, p.message))
+            let said = format!("line {}, column {}: {}", p.line, p.column, p.message);
+            marked((Tone::Bad, "✗ "), Tone::Plain, &said, width)
         }
     };
-    canvas.line(area.x + LABELS, y, area.w.saturating_sub(LABELS), &state);
-    y += 1;
+    for line in state {
+        canvas.line(area.x + LABELS, y, room, &line);
+        y += 1;
+    }
     let bottom = area.y + area.h;
-    let room = Area { x: area.x, y, w: area.w, h: bottom.saturating_sub(y) };
-    let cursor = text_area(canvas, room, &composer.input, composer.problem.as_ref());
+    let below = Area { x: area.x, y, w: area.w, h: bottom.saturating_sub(y) };
+    let cursor = text_area(canvas, below, &composer.input, composer.problem.as_ref());
     cursor.filter(|_| composer.field == Field::Input)
 }
 
@@ -70,28 +77,28 @@ fn label(canvas: &mut Canvas<'_>, composer: &Composer, field: Field, name: &str,
     canvas.foreign(x + 1, y, LABELS - 1, name, if chosen { Tone::Accent } else { Tone::Dim });
 }
 
-fn assistant_line(cx: &Cx<'_>, composer: &Composer) -> Line {
+fn assistant_lines(cx: &Cx<'_>, composer: &Composer, width: usize) -> Vec<Line> {
     let failed = cx.lookup.assistants_error(&composer.server);
-    match (composer.assistants.get(composer.assistant), failed) {
+    let line = match (composer.assistants.get(composer.assistant), failed) {
         (None, Some(error)) => {
             let (before, after) = composer.typed_assistant.around_cursor();
-            let hint = if composer.typed_assistant.is_empty() { "type an assistant or graph name" } else { "" };
-            let typed = Line::of(Tone::Strong, before)
+            let line = Line::of(Tone::Strong, before)
                 .with(Tone::Accent, if composer.field == Field::Assistant { "▏" } else { "" })
                 .with(Tone::Strong, after)
-                .with(Tone::Dim, hint);
-            let failed = typed.with(Tone::Dim, "   couldn't list assistants: ").with(Tone::Bad, "✗ ");
-            failed.with(Tone::Plain, &error.detail)
+                .with(Tone::Dim, if composer.typed_assistant.is_empty() { "type an assistant or graph name" } else { "" });
+            let why = format!("couldn't list assistants: {}", error.detail);
+            return [line].into_iter().chain(marked((Tone::Bad, "✗ "), Tone::Plain, &why, width)).collect();
         }
         (None, None) => Line::of(Tone::Dim, "loading assistants…"),
         (Some((_, name)), _) => Line::of(Tone::Dim, "‹ ")
             .with(Tone::Strong, name)
             .with(Tone::Dim, &format!(" ›   {} of {}", composer.assistant + 1, composer.assistants.len())),
-    }
+    };
+    vec![line]
 }
 
-fn where_line(composer: &Composer) -> Line {
-    let mut line = Line::new();
+fn where_lines(composer: &Composer, width: usize) -> Vec<Line> {
+    let mut lines = vec![Line::new()];
     let this = composer.thread.as_deref().map(|t| format!("thread {}", text::short_id(t)));
     let choices = [
         (Where::ThisThread, this),
@@ -101,10 +108,15 @@ fn where_line(composer: &Composer) -> Line {
     for (place, name) in choices {
         let Some(name) = name else { continue };
         let chosen = composer.place == place;
-        line.push(if chosen { Tone::Accent } else { Tone::Dim }, if chosen { "(x) " } else { "( ) " });
-        line.push(if chosen { Tone::Plain } else { Tone::Dim }, &format!("{name}   "));
+        if lines.last().is_some_and(|l| l.width() > 0 && l.width() + 4 + text::width(&name) > width) {
+            lines.push(Line::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push(if chosen { Tone::Accent } else { Tone::Dim }, if chosen { "(x) " } else { "( ) " });
+            line.push(if chosen { Tone::Plain } else { Tone::Dim }, &format!("{name}   "));
+        }
     }
-    line
+    lines
 }
 
 fn mode_lines(composer: &Composer, width: usize) -> Vec<Line> {

@@ -116,6 +116,12 @@ impl Composer {
         self.check();
     }
 
+    /// Takes over the input of an earlier composer, with its history of edits.
+    pub fn restore(&mut self, input: TextInput) {
+        self.input = input;
+        self.check();
+    }
+
     fn check(&mut self) {
         self.problem = match serde_json::from_str::<Value>(&self.input.text()) {
             Ok(_) => None,

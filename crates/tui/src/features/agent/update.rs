@@ -56,12 +56,12 @@ impl Agent {
         }
         let fits = |draft: &mut Composer| draft.server == composer.server;
         if let Some(draft) = self.draft.take_if(fits) {
-            composer.set_input(&draft.input.text());
             let id = draft.chosen().filter(|_| !is_chosen);
             if let Some(at) = id.and_then(|id| composer.assistants.iter().position(|(i, _)| *i == id)) {
                 composer.assistant = at;
             }
             composer.modes = draft.modes;
+            composer.restore(draft.input);
         }
         // If loading the assistants failed before, try again.
         let retry = server.assistants.error.is_some() && known.is_empty();
@@ -178,6 +178,12 @@ impl Component for Agent {
             (Answer | Approve | CancelRun | RollbackRun | Delete, _) => {
                 return match Self::selected_thread(server) {
                     Ok((thread, run)) => act_on_thread(thread, run, action),
+                    Err(why) => why,
+                };
+            }
+            (Explain, _) => {
+                return match Self::selected_thread(server) {
+                    Ok((thread, _)) => Route::WhyThread(thread).into(),
                     Err(why) => why,
                 };
             }

@@ -6,9 +6,9 @@ use super::journal::{JournalView, outcome};
 use crate::session::Cx;
 use crate::session::page::{draw_lines, overlay_head};
 use crate::session::subject::Subject;
-use crate::widgets::area::Area;
+use crate::widgets::area::{Area, below};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::line::{Line, Tone};
+use crate::widgets::line::{Line, Tone, marked};
 use crate::widgets::text_area_view::text_area;
 use runtail_core::text;
 
@@ -38,15 +38,19 @@ pub(super) fn editor(editor: &Editor, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> O
             let key =
                 cx.session.keymap.keys_of("editor.preview").first().map(|key| key.to_string()).unwrap_or_default();
             match editor.subject {
-                Subject::Profile(_) => line.with(Tone::Plain, &format!("   {key} checks it (this session only)")),
-                _ => line,
+                Subject::Profile(_) => vec![line.with(Tone::Plain, &format!("   {key} checks it (this session only)"))],
+                _ => vec![line],
             }
         }
-        Some(problem) => Line::of(Tone::Bad, "✗ ")
-            .with(Tone::Plain, &format!("line {}, column {}: {}", problem.line, problem.column, problem.message)),
+        Some(problem) => {
+            let said = format!("line {}, column {}: {}", problem.line, problem.column, problem.message);
+            marked((Tone::Bad, "✗ "), Tone::Plain, &said, area.w.into())
+        }
     };
-    canvas.line(area.x, area.y, area.w, &state);
-    let room = Area { y: area.y + 1, h: area.h.saturating_sub(1), ..area };
+    for (i, line) in state.iter().enumerate() {
+        canvas.line(area.x, area.y + i as u16, area.w, line);
+    }
+    let room = below(area, state.len() as u16);
     text_area(canvas, room, &editor.text, editor.problem.as_ref())
 }
 

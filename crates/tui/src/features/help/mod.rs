@@ -31,8 +31,8 @@ impl Page for Keys {
         ("KEY BINDINGS", String::new())
     }
 
-    fn lines(&self, cx: &Cx<'_>, _width: usize) -> Vec<Line> {
-        table_lines(&cx.session.keymap, cx.session.settings.ascii)
+    fn lines(&self, cx: &Cx<'_>, width: usize) -> Vec<Line> {
+        table_lines(&cx.session.keymap, width, cx.session.settings.ascii)
     }
 }
 

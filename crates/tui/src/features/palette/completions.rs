@@ -47,6 +47,23 @@ pub(super) fn split(line: &str) -> Option<(&'static Command, &str)> {
     Some((command, argument.trim()))
 }
 
+/// Returns the command that the first word of a line means, and its argument: the one with that name, or the only one whose
+/// name begins so and takes an argument.
+fn command_of(line: &str) -> Option<(&'static Command, &str)> {
+    let (word, argument) = line.trim().split_once(char::is_whitespace)?;
+    let exact = split(line).map(|(command, _)| command);
+    let command = exact.or_else(|| match begun_by(word).as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    })?;
+    Some((command, argument.trim()))
+}
+
+/// Returns the commands that take an argument and whose name begins with a word.
+fn begun_by(word: &str) -> Vec<&'static Command> {
+    COMMANDS.iter().filter(|command| command.takes != Takes::Nothing && command.name.starts_with(word)).collect()
+}
+
 /// Returns how well a text matches the typed one, best first: it begins with it, contains it, or has its letters in order.
 fn fit(text: &str, typed: &str) -> Option<u8> {
     let (text, typed) = (text.to_lowercase(), typed.to_lowercase());
@@ -75,13 +92,18 @@ pub fn offers(cx: &Cx<'_>, text: &str) -> Vec<Offer> {
         Some((command, argument)) if typed.trim_end() != command.name || typed.ends_with(' ') => {
             offers.extend(arguments(cx, command, argument))
         }
+        // A guess must not run with an argument that was meant for another command.
+        _ if typed.trim_end().contains(char::is_whitespace) => {
+            offers
+                .extend(command_of(typed).into_iter().flat_map(|(command, argument)| arguments(cx, command, argument)));
+        }
         _ => {
-            let (word, rest) = typed.split_once(' ').unwrap_or((typed, ""));
+            let word = typed.trim_end();
             let fits = COMMANDS.iter().filter_map(|command| Some((fit(command.name, word)?, command)));
-            offers.extend(fits.map(|(fit, command)| (fit, of_command(command, rest.trim()))));
+            offers.extend(fits.map(|(fit, command)| (fit, of_command(command, ""))));
             let screens = cx.lookup.screens().iter().filter_map(|(name, help)| Some((fit(name, word)?, name, help)));
             offers.extend(screens.map(|(fit, name, help)| (fit, of_screen(name, help))));
-            if rest.is_empty() && word.chars().count() > 1 {
+            if typed == word && word.chars().count() > 1 {
                 offers.extend(known_objects(cx, word));
             }
         }
@@ -92,6 +114,9 @@ pub fn offers(cx: &Cx<'_>, text: &str) -> Vec<Offer> {
 
 /// Returns the completions of a command's argument.
 fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8, Offer)> {
+    if command.takes == Takes::Nothing && !argument.is_empty() {
+        return Vec::new();
+    }
     // Free text, including the path of an export, has no completions.
     let is_free_text = matches!(command.takes, Takes::Nothing | Takes::Text(_));
     if is_free_text || command.takes == Takes::Export && argument.contains(' ') {
@@ -171,7 +196,10 @@ pub fn no_such(cx: &Cx<'_>, what: &str, typed: &str, takes: Takes) -> String {
 /// Returns why a text has no completions, with suggestions.
 pub fn no_offer(cx: &Cx<'_>, text: &str) -> String {
     let typed = text.trim();
-    let Some((command, argument)) = split(typed) else {
+    let Some((command, argument)) = command_of(typed).or_else(|| split(typed)) else {
+        if let Some((word, _)) = typed.split_once(char::is_whitespace) {
+            return unknown_command(word);
+        }
         let near = nearest(typed, COMMANDS.iter().map(|command| command.name)).filter(|_| !typed.is_empty());
         return match near {
             Some(near) => format!("No matching command. Did you mean {near}?"),
@@ -179,6 +207,7 @@ pub fn no_offer(cx: &Cx<'_>, text: &str) -> String {
         };
     };
     let what = match command.takes {
+        Takes::Nothing if !argument.is_empty() => return format!("{} takes no argument.", command.name),
         Takes::Deployment => "deployment",
         Takes::Profile => "profile",
         Takes::Theme => "theme",
@@ -190,6 +219,20 @@ pub fn no_offer(cx: &Cx<'_>, text: &str) -> String {
         _ => "choice",
     };
     no_such(cx, what, argument, command.takes)
+}
+
+/// Says that no command has this name, with those that were probably meant.
+fn unknown_command(word: &str) -> String {
+    let begun = begun_by(word);
+    let near: Vec<&str> = match begun.is_empty() {
+        true => nearest_few(word, COMMANDS.iter().map(|command| command.name), MAX_SUGGESTIONS),
+        false => begun.iter().map(|command| command.name).take(MAX_SUGGESTIONS).collect(),
+    };
+    let word = runtail_core::text::clean(word);
+    match near.is_empty() {
+        true => format!("Unknown command {word}."),
+        false => format!("Unknown command {word}. Did you mean {}?", near.join(", ")),
+    }
 }
 
 fn of_screen(name: &str, help: &str) -> Offer {

@@ -110,7 +110,7 @@ impl Component for Palette {
         match key.code {
             Code::Esc => return Some(close()),
             Code::Backspace if self.input.is_empty() => return Some(close()),
-            Code::Char('c') if key.ctrl => return Some(Request::Quit.into()),
+            _ if cx.session.keymap.quits(key) => return Some(Request::Quit.into()),
             Code::Enter => {
                 let Some(line) = line_to_run(self, &offers) else { return Some(Requests::none()) };
                 let mut out = close();

@@ -99,6 +99,39 @@ impl QuestionDraft {
         QuestionDraft { draft, json: None, as_json: false, touched: false }
     }
 
+    /// Clears everything that was typed or chosen. An undo in a text field restores what was typed there.
+    pub(crate) fn start_over(&mut self, question: &Question) {
+        let mut empty = QuestionDraft::of(question);
+        let keep = |empty: &mut TextInput, typed: &mut TextInput| {
+            let text = empty.text();
+            std::mem::swap(empty, typed);
+            empty.set_text(&text);
+        };
+        let keep_all = |empty: &mut [FieldDraft], typed: &mut [FieldDraft]| {
+            empty.iter_mut().zip(typed).for_each(|(empty, typed)| keep(&mut empty.text, &mut typed.text));
+        };
+        match (&mut empty.draft, &mut self.draft) {
+            (Draft::Plain(empty), Draft::Plain(typed)) => {
+                keep(&mut empty.text, &mut typed.text);
+                keep(&mut empty.json, &mut typed.json);
+            }
+            (Draft::Fields(_, empty), Draft::Fields(_, typed)) => keep_all(empty, typed),
+            (Draft::Actions(empty), Draft::Actions(typed)) => {
+                for (empty, typed) in empty.iter_mut().zip(typed) {
+                    keep_all(&mut empty.fields, &mut typed.fields);
+                    keep(&mut empty.reason, &mut typed.reason);
+                    keep(&mut empty.response, &mut typed.response);
+                }
+            }
+            _ => {}
+        }
+        if let Some(mut json) = self.json.take() {
+            json.set_text(&empty.as_json_text(question));
+            empty.json = Some(json);
+        }
+        *self = empty;
+    }
+
     /// Returns whether anything was typed or chosen.
     pub fn is_touched(&self) -> bool {
         self.touched

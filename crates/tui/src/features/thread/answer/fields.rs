@@ -5,6 +5,7 @@ use super::keys::{At, Stop};
 use super::lines::CardLines;
 use super::sentence;
 use crate::widgets::line::{Line, Tone, wrap};
+use crate::widgets::text_area_view::{shown_line, skip_columns};
 use crate::widgets::text_input::TextInput;
 use runtail_core::model::{DecisionKind, FieldKind, FormField, Problem, Spot};
 use runtail_core::text;
@@ -73,13 +74,13 @@ impl Question<'_> {
                 for (n, (field, typed)) in form.fields.iter().zip(fields).enumerate() {
                     let spot = if field.name.is_empty() { Spot::Answer } else { Spot::Field(field.name.clone()) };
                     let problem = self.problem(&spot).filter(|_| self.shows_all || typed.was_left);
-                    self.field(out, At::Field(n), "", field, typed, problem, None);
+                    self.field(out, At::Field(n), "", field, (&typed.text, typed.choice), problem, None);
                 }
                 if let Some(problem) = self
                     .problem(&Spot::Answer)
                     .filter(|_| self.shows_all && form.fields.iter().any(|field| !field.name.is_empty()))
                 {
-                    out.lines.push(Line::of(Tone::Bad, "  ✗ ").with(Tone::Plain, problem));
+                    out.lines.extend(self.problem_lines("  ", problem));
                 }
             }
             Draft::Actions(actions) => {
@@ -90,10 +91,19 @@ impl Question<'_> {
                     self.action(out, n, action);
                 }
                 if let Some(problem) = self.problem(&Spot::Answer).filter(|_| self.shows_all) {
-                    out.lines.push(Line::of(Tone::Bad, "  ✗ ").with(Tone::Plain, problem));
+                    out.lines.extend(self.problem_lines("  ", problem));
                 }
             }
         }
+    }
+
+    /// Wraps a problem behind an indent.
+    fn problem_lines(&self, indent: &str, problem: &str) -> Vec<Line> {
+        let lines = wrap(problem, self.width.saturating_sub(indent.len() + 2).max(8));
+        let mark = |i: usize| if i == 0 { "✗ " } else { "  " };
+        let line =
+            |(i, part): (usize, &String)| Line::of(Tone::Bad, &format!("{indent}{}", mark(i))).with(Tone::Plain, part);
+        lines.iter().enumerate().map(line).collect()
     }
 
     fn shown_problem(&self, spot: &Spot, is_touched: bool) -> Option<String> {
@@ -130,37 +140,37 @@ impl Question<'_> {
         let name = text::clean(&action.name);
         let mut left = self.mark(At::Decision(n)).with(Tone::Dim, &format!("{}  ", n + 1));
         left.push(Tone::Strong, &padded(&text::fit(&name, NAMES), NAMES));
-        let mut options = Line::new();
+        let mut choices = Vec::new();
         for kind in &action.allowed {
-            option(&mut options, draft.decision == Some(*kind), &format!("{} {}", kind.digit(), kind.word()));
+            let mut choice = Line::new();
+            option(&mut choice, draft.decision == Some(*kind), &format!("{} {}", kind.digit(), kind.word()));
+            choices.push(choice);
         }
         if action.allowed.is_empty() {
-            options.push(Tone::Waiting, "no supported decision is allowed; answer as JSON");
+            choices.push(Line::of(Tone::Waiting, "no supported decision is allowed; answer as JSON"));
         }
+        let options: usize = choices.iter().map(Line::width).sum();
         let description =
             action.description.as_deref().and_then(|text| text.lines().map(str::trim).find(|l| !l.is_empty()));
         let description = description.map(|text| format!(" {}", text::clean(text))).unwrap_or_default();
-        let room = self.width.saturating_sub(left.width() + options.width() + 2);
-        let fits = room > 0;
-        let shown =
-            text::fit(&description, if fits { room } else { self.width.saturating_sub(left.width()) }).into_owned();
-        left.push(Tone::Plain, &shown);
+        let taken = left.width() + text::width(&description);
         let mut lines = Vec::new();
-        if fits {
-            let gap = self.width.saturating_sub(left.width() + options.width());
-            left.push(Tone::Plain, &" ".repeat(gap));
-            left.left.extend(options.left);
+        if taken + options + 2 < self.width {
+            left.push(Tone::Plain, &description);
+            left.push(Tone::Plain, &" ".repeat(self.width.saturating_sub(taken + options)));
+            left.left.extend(choices.into_iter().flat_map(|choice| choice.left));
             lines.push(left);
         } else {
+            let is_beside = taken <= self.width;
+            left.push(Tone::Plain, if is_beside { &description } else { "" });
             lines.push(left);
-            let mut second = Line::of(Tone::Plain, "     ");
-            second.left.extend(options.left);
-            lines.push(second);
+            lines.extend(flow(Line::of(Tone::Plain, "     "), 5, choices, self.width));
+            let below =
+                if is_beside { Vec::new() } else { some_lines(description.trim(), self.width.saturating_sub(5)) };
+            lines.extend(below.iter().map(|part| Line::of(Tone::Plain, &format!("     {part}"))));
         }
         if let Some(problem) = self.problem(&Spot::Action(n)).filter(|_| self.shows_all) {
-            lines.push(
-                Line::of(Tone::Bad, "     ✗ ").with(Tone::Plain, &sentence(&format!("action {} {problem}", n + 1))),
-            );
+            lines.extend(self.problem_lines("     ", &sentence(&format!("action {} {problem}", n + 1))));
         }
         self.add(out, At::Decision(n), lines);
         self.details(out, n, draft);
@@ -169,7 +179,6 @@ impl Question<'_> {
     /// Adds the arguments of an action, or the inputs that replace them.
     fn details(&self, out: &mut CardLines, n: usize, draft: &ActionDraft) {
         let message = |out: &mut CardLines, label: &str, text: &TextInput, hint: &str| {
-            let field = FieldDraft { text: text.clone(), ..FieldDraft::default() };
             let shown = FormField {
                 name: label.into(),
                 description: None,
@@ -179,7 +188,7 @@ impl Question<'_> {
                 initial: None,
                 rule: hint.into(),
             };
-            self.field(out, At::Message(n), "   ", &shown, &field, None, None);
+            self.field(out, At::Message(n), "   ", &shown, (text, None), None, None);
         };
         match draft.decision {
             Some(DecisionKind::Edit) if draft.is_editable() => {
@@ -187,7 +196,8 @@ impl Question<'_> {
                     let problem = self.problem(&Spot::Argument(n, field.name.clone()));
                     let problem = problem.filter(|_| self.shows_all || typed.was_left);
                     let changed = typed.is_changed(field).then(|| changed(field, typed));
-                    self.field(out, At::Argument(n, i), "   ", field, typed, problem, changed.as_deref());
+                    let input = (&typed.text, typed.choice);
+                    self.field(out, At::Argument(n, i), "   ", field, input, problem, changed.as_deref());
                 }
             }
             _ => {
@@ -216,7 +226,7 @@ impl Question<'_> {
         at: At,
         indent: &str,
         field: &FormField,
-        typed: &FieldDraft,
+        (typed, chosen): (&TextInput, Option<usize>),
         problem: Option<&str>,
         changed: Option<&str>,
     ) {
@@ -229,10 +239,10 @@ impl Question<'_> {
         let name_width = if indent.is_empty() { NAMES - 2 } else { NAMES };
         line.push(Tone::Dim, &format!("{} ", padded(&text::fit(&name, name_width), name_width)));
         let before = line.width();
-        let mut cursor = None;
+        let (mut cursor, mut more) = (None, Vec::new());
         match &field.kind {
             FieldKind::Boolean => {
-                let (mark, word) = match typed.choice {
+                let (mark, word) = match chosen {
                     Some(0) => ("[x]", "yes"),
                     Some(_) => ("[ ]", "no"),
                     None => ("[-]", "not set"),
@@ -240,15 +250,19 @@ impl Question<'_> {
                 line.push(if focused { Tone::Accent } else { Tone::Plain }, &format!("{mark} {word}"));
             }
             FieldKind::Choice(values) => {
-                for (n, value) in values.iter().enumerate() {
+                let choice = |(n, value): (usize, &Value)| {
                     let label = value.as_str().map_or_else(|| value.to_string(), str::to_string);
-                    option(&mut line, typed.choice == Some(n), text::head(&label, 40));
-                }
+                    let mut choice = Line::new();
+                    option(&mut choice, chosen == Some(n), text::head(&label, 40));
+                    choice
+                };
+                more = flow(line, before, values.iter().enumerate().map(choice).collect(), self.width);
+                line = more.remove(0);
             }
             _ => {
                 let widest = if matches!(field.kind, FieldKind::Integer | FieldKind::Number) { NUMBER } else { FIELD };
                 let room = widest.min(self.width.saturating_sub(before + 4)).max(4);
-                let (shown, column) = one_line(&typed.text, room, focused);
+                let (shown, column) = one_line(typed, room, focused);
                 let frame = if focused { Tone::Accent } else { Tone::Dim };
                 let tone = if changed.is_some() { Tone::Strong } else { Tone::Plain };
                 line.push(frame, "[ ");
@@ -273,15 +287,17 @@ impl Question<'_> {
         }
         let row = out.lines.len();
         let mut lines = Vec::new();
-        if line.width() + notes.width() <= self.width {
+        if more.is_empty() && line.width() + notes.width() <= self.width {
             line.left.extend(notes.left);
             lines.push(line);
         } else {
             lines.push(line);
+            lines.append(&mut more);
             let text = notes.text();
             let tone = if problem.is_some() { Tone::Bad } else { Tone::Dim };
             let indent = before.min(self.width / 2);
             let wrapped = wrap(text.trim_start(), self.width.saturating_sub(indent).max(8));
+            let wrapped = if said.is_empty() { Vec::new() } else { wrapped };
             lines.extend(wrapped.iter().map(|part| Line::of(tone, &format!("{}{part}", " ".repeat(indent)))));
         }
         self.add(out, at, lines);
@@ -304,13 +320,13 @@ impl Question<'_> {
         let begin = out.lines.len();
         for (n, line) in lines.iter().enumerate().skip(top).take(height) {
             let is_here = n == row;
-            let head = text::clean(line.get(..col.min(line.len())).unwrap_or_default());
-            let shift = if is_here { (text::width(&head) + 1).saturating_sub(room) } else { 0 };
-            let clean = text::clean(line);
-            let visible = text::fit(&skip_columns(&clean, shift), room).into_owned();
+            let column = text::width(&shown_line(line.get(..col.min(line.len())).unwrap_or_default()));
+            let shift = if is_here { (column + 1).saturating_sub(room) } else { 0 };
+            let (rest, skipped) = skip_columns(&shown_line(line), shift);
+            let visible = text::fit(&rest, room).into_owned();
             shown.push(Line::of(frame, "  │ ").with(Tone::Plain, &padded(&visible, room)).with(frame, " │"));
             if is_here && focused {
-                out.cursor = Some((begin + shown.len() - 1, 4 + text::width(&head) - shift));
+                out.cursor = Some((begin + shown.len() - 1, 4 + column.saturating_sub(skipped)));
             }
         }
         shown.push(bar("└", "┘"));
@@ -334,6 +350,21 @@ fn option(line: &mut Line, chosen: bool, label: &str) {
     line.push(tone, mark);
     line.push(if chosen { Tone::Strong } else { Tone::Plain }, label);
     line.push(Tone::Plain, "   ");
+}
+
+/// Puts options behind the first line, and those without room there on lines below it.
+fn flow(first: Line, indent: usize, options: Vec<Line>, width: usize) -> Vec<Line> {
+    let mut lines = vec![first];
+    for option in options {
+        let columns = text::width(option.text().trim_end());
+        if lines.last().is_some_and(|line| line.width() > indent && line.width() + columns > width) {
+            lines.push(Line::of(Tone::Plain, &" ".repeat(indent)));
+        }
+        if let Some(line) = lines.last_mut() {
+            line.left.extend(option.left);
+        }
+    }
+    lines
 }
 
 /// Returns the original value of a changed argument.
@@ -361,9 +392,9 @@ fn one_line(typed: &TextInput, room: usize, focused: bool) -> (String, Option<us
             whole.push('⏎');
         }
         if n == row {
-            at = text::width(&whole) + text::width(&text::clean(line.get(..col).unwrap_or(line)));
+            at = text::width(&whole) + text::width(&shown_line(line.get(..col).unwrap_or(line)));
         }
-        whole.push_str(&text::clean(line));
+        whole.push_str(&shown_line(line));
         // The rest of a text can be megabytes and doesn't fit any screen.
         if whole.len() > 64 << 10 && n >= row {
             break;
@@ -372,19 +403,8 @@ fn one_line(typed: &TextInput, room: usize, focused: bool) -> (String, Option<us
     if !focused {
         return (text::fit(&whole, room).into_owned(), None);
     }
-    let shift = (at + 1).saturating_sub(room);
-    (text::fit(&skip_columns(&whole, shift), room).into_owned(), Some(at - shift))
-}
-
-fn skip_columns(text: &str, columns: usize) -> String {
-    use unicode_segmentation::UnicodeSegmentation;
-    let mut used = 0;
-    let skipped = text.graphemes(true).skip_while(|cluster| {
-        let skip = used < columns;
-        used += text::width(cluster);
-        skip
-    });
-    skipped.collect()
+    let (rest, skipped) = skip_columns(&whole, (at + 1).saturating_sub(room));
+    (text::fit(&rest, room).into_owned(), Some(at.saturating_sub(skipped)))
 }
 
 /// Formats a name and a value in a few lines.
@@ -394,18 +414,24 @@ pub(crate) fn value_lines(indent: &str, name: &str, value: &Value, width: usize)
         other => text::head(&other.to_string(), 4 << 10).to_string(),
     };
     let left = text::width(indent) + NAMES + 1;
-    let mut all = wrap(&shown, width.saturating_sub(left).max(8));
-    if all.len() > VALUE_LINES {
-        let more = all.len() - VALUE_LINES;
-        all.truncate(VALUE_LINES);
-        all.push(format!("… {more} more lines"));
-    }
+    let all = some_lines(&shown, width.saturating_sub(left));
     let name = text::clean(name);
     let lines = all.iter().enumerate().map(|(i, line)| {
         let name = if i == 0 { padded(&text::fit(&name, NAMES), NAMES) } else { " ".repeat(NAMES) };
         Line::of(Tone::Dim, &format!("{indent}{name} ")).with(Tone::Plain, line)
     });
     lines.collect()
+}
+
+/// Wraps a text, and says how many lines are left out.
+fn some_lines(text: &str, width: usize) -> Vec<String> {
+    let mut lines = wrap(text, width.max(8));
+    if lines.len() > VALUE_LINES {
+        let more = lines.len() - VALUE_LINES;
+        lines.truncate(VALUE_LINES);
+        lines.push(format!("… {more} more lines"));
+    }
+    lines
 }
 
 fn padded(text: &str, width: usize) -> String {

@@ -261,9 +261,12 @@ impl AnswerCard {
         } else if draft.as_json {
             draft.as_json = false;
         } else {
-            let is_typed = draft.json.as_ref().is_some_and(|json| json.text() != draft.as_json_text(asked));
-            if draft.json.is_none() || !is_typed {
-                draft.json = Some(TextInput::new(&draft.as_json_text(asked)));
+            let (filled, empty) = (draft.as_json_text(asked), QuestionDraft::of(asked).as_json_text(asked));
+            match &mut draft.json {
+                // Nothing was typed there, or it was cleared.
+                Some(json) if json.text() == empty => json.set_text(&filled),
+                Some(_) => {}
+                None => draft.json = Some(TextInput::new(&filled)),
             }
             draft.as_json = true;
         }
@@ -284,7 +287,7 @@ impl AnswerCard {
     pub fn set_text(&mut self, written: &str) {
         if let Place::Text(text, _) = self.place() {
             // Editors add a line break at the end of a file.
-            *text = TextInput::new(written.strip_suffix('\n').unwrap_or(written));
+            text.set_text(written.strip_suffix('\n').unwrap_or(written));
             self.touch();
         }
     }
@@ -292,7 +295,7 @@ impl AnswerCard {
     /// Clears the answer to the focused question.
     fn start_over(&mut self) {
         if let Some(Stop { question, .. }) = self.focused().filter(|_| self.is_editable()) {
-            self.drafts[question] = QuestionDraft::of(&self.questions[question]);
+            self.drafts[question].start_over(&self.questions[question]);
             let stops = self.stops();
             let is_own = |stop: &Stop| stop.question == question && stop.at != At::Kind;
             self.focus = stops.iter().position(is_own).unwrap_or_default();

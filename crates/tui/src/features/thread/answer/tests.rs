@@ -67,6 +67,29 @@ fn text_is_quoted_and_sent_by_id_on_the_threads_own_assistant() {
 }
 
 #[test]
+fn nothing_of_the_card_is_cut_in_little_room() {
+    for width in [56, 76, 136] {
+        for (name, keys, parts) in [
+            ("question-hitl", "1", &["Tool execution requires approval", "1 approve", "4 respond"][..]),
+            ("question-with-schema", "y<Down><Backspace>12<Down>", &["red", "green", "must be at most 5"]),
+        ] {
+            let mut card = card(name);
+            press(&mut card, keys);
+            let lines = card.lines(width).lines;
+            let is_long = |line: &String| runtail_core::text::width(line) > width;
+            let long: Vec<String> =
+                lines.iter().map(|line| line.text().trim_end().to_string()).filter(is_long).collect();
+            assert!(long.is_empty(), "wider than {width}:\n{}", long.join("\n"));
+            let words: Vec<String> = lines.iter().map(|line| line.text().trim().to_string()).collect();
+            let text = words.join(" ");
+            for part in parts {
+                assert!(text.contains(part), "{part} at {width}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
 fn yes_and_no_and_json_are_a_key_away() {
     let mut card = card("question");
     card.turn();
