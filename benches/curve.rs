@@ -1,8 +1,8 @@
 //! The cost of an event in a log of a thousand events and of up to ten million: `cargo bench --bench curve [EVENTS]`
 //! (default: a million). Each line of the output should be close to the one before it.
 
-use runtail_core::config::TapeLimits;
-use runtail_stream::{Data, Event, Item, Limits, Names, Record, Seq, Tape};
+use runtail_core::config::EventLogLimits;
+use runtail_stream::{Data, Event, EventLog, Interner, Item, Limits, Record, Seq};
 use runtail_tui::features::stream::viewer::{View, Viewer};
 use runtail_tui::session::msg::{ServerRef, StreamTarget};
 use std::hint::black_box;
@@ -61,7 +61,7 @@ fn small(seq: u64) -> Arc<str> {
 
 /// Makes events in batches. Only appending is measured, not making them.
 fn run(size: u64, is_token: bool, make: fn(u64) -> Arc<str>, mut take: impl FnMut(Vec<Event>)) -> f64 {
-    let mut names = Names::default();
+    let mut names = Interner::default();
     let name = names.get(if is_token { "messages" } else { "custom" });
     let mut spent = Duration::ZERO;
     let mut seq = 0;
@@ -84,15 +84,16 @@ fn run(size: u64, is_token: bool, make: fn(u64) -> Arc<str>, mut take: impl FnMu
 }
 
 fn append(size: u64, make: fn(u64) -> Arc<str>) -> f64 {
-    let mut tape = Tape::new(Limits { max_rows: usize::MAX, max_bytes: usize::MAX });
-    let cost = run(size, false, make, |events| events.into_iter().for_each(|event| tape.push(Record::Event(event))));
-    assert_eq!(tape.len() as u64, size);
+    let mut event_log = EventLog::new(Limits { max_rows: usize::MAX, max_bytes: usize::MAX });
+    let cost =
+        run(size, false, make, |events| events.into_iter().for_each(|event| event_log.push(Record::Event(event))));
+    assert_eq!(event_log.len() as u64, size);
     cost
 }
 
 fn fold(size: u64, view: View, make: fn(u64) -> Arc<str>) -> (Viewer, f64) {
     let server = ServerRef { profile: "local".into(), name: "local".into(), url: "http://localhost:2024".into() };
-    let limits = TapeLimits { max_rows: usize::MAX, max_bytes: u64::MAX, ..TapeLimits::default() };
+    let limits = EventLogLimits { max_rows: usize::MAX, max_bytes: u64::MAX, ..EventLogLimits::default() };
     let target = StreamTarget::Tail { thread: "t".into() };
     let now = jiff::Timestamp::UNIX_EPOCH;
     let mut viewer = Viewer::new(1, server, target, &limits, now, jiff::tz::TimeZone::UTC);
@@ -139,7 +140,7 @@ fn filter(viewer: &mut Viewer, size: u64) -> f64 {
     viewer.filter("999");
     loop {
         viewer.prepare(&windows);
-        if viewer.hidden().is_some_and(|(_, all, looked_at)| looked_at >= all) {
+        if viewer.hidden().is_some_and(|(_, all, accesses)| accesses >= all) {
             break;
         }
     }
@@ -157,10 +158,10 @@ fn moments(viewer: &mut Viewer, size: u64) -> f64 {
     for _ in 0..times {
         viewer.seek_to(Seq(random.u64(1..=size)));
         viewer.prepare(&windows);
-        while viewer.is_on_the_way() {
+        while viewer.is_seeking() {
             viewer.prepare(&windows);
         }
-        viewer.return_to_now();
+        viewer.return_to_present();
     }
     began.elapsed().as_secs_f64() * 1e3 / f64::from(times)
 }

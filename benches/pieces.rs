@@ -9,8 +9,8 @@ use runtail_api::ApiError;
 use runtail_core::text;
 use runtail_stream::projection::Projections;
 use runtail_stream::{
-    Decoder, Event, Frame, Framer, Item, Link, Opened, Outcome, Past, Record, Seq, SourceOptions, Verdict, follow,
-    framed, is_json, write_record,
+    Connection, Decoder, Event, Frame, Framer, Item, Outcome, Record, Replayed, RunState, Seq, SourceOptions,
+    Transport, follow, framed, is_json, write_record,
 };
 
 fn main() {
@@ -154,17 +154,17 @@ enum Ids {
 /// A server that sends one body and then reports that the run has ended.
 struct OneBody(Bytes);
 
-impl Link for OneBody {
-    async fn connect(&mut self, _: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+impl Transport for OneBody {
+    async fn connect(&mut self, _: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
         let chunks: Vec<_> = (0..self.0.len()).step_by(64 << 10).collect();
         let body = self.0.clone();
         let chunk = move |at: usize| Ok(body.slice(at..body.len().min(at + (64 << 10))));
         let body = framed(futures::stream::iter(chunks).map(chunk).boxed(), max_event);
-        Ok(Opened { status: 200, thread_id: None, run_id: None, answered: None, past: Past::Unknown, body })
+        Ok(Connection { status: 200, thread_id: None, run_id: None, answered: None, past: Replayed::Unknown, body })
     }
 
-    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
-        Ok(Verdict::Finished(Outcome::Success, None))
+    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+        Ok(RunState::Finished(Outcome::Success, None))
     }
 }
 

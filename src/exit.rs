@@ -2,7 +2,7 @@
 
 use runtail_api::{AgentServer, ApiError, Kind};
 use runtail_core::config::ConfigError;
-use runtail_stream::lacks_call;
+use runtail_stream::is_endpoint_missing;
 use std::process::ExitCode;
 
 /// Exit codes that other programs may rely on.
@@ -115,7 +115,7 @@ impl Failure {
 pub(crate) async fn offered<T>(server: &AgentServer, answer: Result<T, ApiError>, what: &str) -> Result<T, Failure> {
     match answer {
         Ok(answer) => Ok(answer),
-        Err(error) if matches!(lacks_call(server, &mut None, &error).await, Ok(true)) => {
+        Err(error) if matches!(is_endpoint_missing(server, &mut None, &error).await, Ok(true)) => {
             Err(Failure::of_optional(error, what))
         }
         Err(error) => Err(error.into()),

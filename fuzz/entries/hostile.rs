@@ -16,10 +16,10 @@ use runtail_core::model::{
 use runtail_stream::{Data, Decoder, Event, Frame, Framer, Item, Record, Seq};
 use runtail_tui::app::subscriptions;
 use runtail_tui::input::key::{Code, Key};
-use runtail_tui::session::msg::{Chunk, FileStep};
 use runtail_tui::session::msg::{
-    Effect, EffectResult, Made, Msg, NextPoll, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
+    Applied, Effect, EffectResult, Msg, NextPoll, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
+use runtail_tui::session::msg::{Chunk, FileStep};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -179,7 +179,12 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
                 serde_json::from_value(row).expect("a deployment")
             });
             let listing = Listing { items: items.collect(), incomplete: Some(error(text)) };
-            SubscriptionEvent::Deployments { result: result(listing), torn: false, skew: SignedDuration::ZERO, next }
+            SubscriptionEvent::Deployments {
+                result: result(listing),
+                is_truncated: false,
+                skew: SignedDuration::ZERO,
+                next,
+            }
         }
         SubscriptionId::Newest(_) => {
             let deployment = sub.wish.newest.first()?.deployment.clone();
@@ -222,8 +227,8 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             let check = Check::bad(Fault::Access, "access", text).seen(text).likely(text).to_do(text);
             SubscriptionEvent::Checked(Some(Box::new(check)))
         }
-        SubscriptionId::Work(_) => {
-            let SubscriptionKind::Work(task) = &sub.what else { return None };
+        SubscriptionId::Job(_) => {
+            let SubscriptionKind::Job(task) = &sub.what else { return None };
             let mut job = task.begin();
             loop {
                 match job.step() {
@@ -289,7 +294,7 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
         Effect::Plan(number, ..) if well => EffectResult::Planned(*number, Ok(Box::new(preview(text)))),
         Effect::Plan(number, ..) => EffectResult::Planned(*number, Err(PlanError::Wrong(vec![text.into()]))),
         Effect::Send(number, _) => {
-            let made = Made { said: text.into(), revision: None, vanishing: None };
+            let made = Applied { said: text.into(), revision: None, vanishing: None };
             EffectResult::Sent(*number, if well { Ok(made) } else { Err(fail()) })
         }
         Effect::ReadJournal => {
@@ -366,13 +371,13 @@ impl World {
         for _ in 0..3 {
             for effect in std::mem::take(&mut self.asked) {
                 if let Some(done) = done(&effect, text, well, self.dash.app.session.now) {
-                    self.feed(Msg::Done { since: self.dash.app.session.epoch, done });
+                    self.feed(Msg::Effect { epoch: self.dash.app.session.epoch, result: done });
                 }
             }
             self.dash.app.relayout();
-            let works =
-                subscriptions(&self.dash.app).into_iter().filter(|sub| matches!(sub.key, SubscriptionId::Work(_)));
-            works.for_each(|sub| self.tell(&sub, text, well));
+            let jobs =
+                subscriptions(&self.dash.app).into_iter().filter(|sub| matches!(sub.key, SubscriptionId::Job(_)));
+            jobs.for_each(|sub| self.tell(&sub, text, well));
         }
     }
 
@@ -382,7 +387,7 @@ impl World {
         if matches!(answer, SubscriptionEvent::Items(_)) {
             self.seq += 16;
         }
-        self.feed(Msg::Answer { key: sub.key.clone(), epoch: sub.epoch, answer });
+        self.feed(Msg::Subscription { key: sub.key.clone(), epoch: sub.epoch, event: answer });
     }
 
     /// Opens the first thread of the first server.
@@ -399,7 +404,7 @@ impl World {
         };
         let answer = SubscriptionEvent::Items(items(self.seq));
         self.seq += 1;
-        self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
+        self.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event: answer });
     }
 
     /// Sends bytes of the open stream, as a server would.
@@ -418,7 +423,7 @@ impl World {
             items.push(Item::Record(Record::Event(decoded.at(Seq(self.seq), self.dash.app.session.now, 1, false))));
             self.seq += 1;
         }
-        self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer: SubscriptionEvent::Items(items) });
+        self.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event: SubscriptionEvent::Items(items) });
     }
 
     /// Checks every cell. Returns whether a marked bidi control is shown.

@@ -12,7 +12,7 @@ pub mod views;
 use bytes::Bytes;
 use runtail_core::config::Config;
 use runtail_core::text;
-use runtail_stream::projection::Story;
+use runtail_stream::projection::LineProjections;
 use runtail_stream::{
     Data, Decoded, Decoder, Event, EventNames, Frame, Framer, Item, LineParser, Reader, Record, Seq, is_json,
     write_record,
@@ -143,7 +143,7 @@ pub fn sse(data: &[u8]) {
 pub fn event(data: &[u8]) {
     let (chunks, _) = chunks(data);
     let (events, _) = decoded(chunks);
-    let mut story = Story::default();
+    let mut story = LineProjections::default();
     let mut parser = LineParser::default();
     for (seq, event) in (1..).zip(events) {
         let text = event.data.text();
@@ -221,7 +221,7 @@ pub fn config(data: &[u8]) {
 pub fn recording(data: &[u8]) {
     let Ok(mut reader) = Reader::new(Cursor::new(data.to_vec())) else { return };
     let mut parser = LineParser::default();
-    let mut story = Story::default();
+    let mut story = LineProjections::default();
     let mut lines = 0;
     // A few compressed bytes may unpack to any number of lines.
     while let Some(read) = reader.next().filter(|_| lines < 1000) {

@@ -110,7 +110,11 @@ impl Clients {
         world.dash.app.relayout();
         for sub in subscriptions(&world.dash.app) {
             if let Some(answer) = self.answer(&sub, world).await {
-                world.dash.feed(runtail_tui::session::msg::Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
+                world.dash.feed(runtail_tui::session::msg::Msg::Subscription {
+                    key: sub.key,
+                    epoch: sub.epoch,
+                    event: answer,
+                });
             }
         }
         world.answer_once("", true);
@@ -150,7 +154,7 @@ impl Clients {
                 // A failed list keeps the existing deployments, so there is something to open.
                 let items = self.control.deployments(&DeploymentQuery::default()).await.ok()?;
                 let result = Ok(runtail_api::Listing { items, incomplete: None });
-                SubscriptionEvent::Deployments { result, torn: false, skew: self.control.skew(), next }
+                SubscriptionEvent::Deployments { result, is_truncated: false, skew: self.control.skew(), next }
             }
             (SubscriptionId::Newest(_), _) => {
                 let deployment = sub.wish.newest.first()?.deployment.clone();

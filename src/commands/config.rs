@@ -82,12 +82,12 @@ fn show(config: &Config) -> String {
         seconds(config.poll.interval),
         seconds(config.poll.timeout)
     );
-    let tape = &config.tape;
+    let event_log = &config.event_log;
     let max_answer = config.max_answer.unwrap_or(MAX_ANSWER);
     let _ = writeln!(
         out,
         "\n[limits]\nmax_rows = {}\nmax_bytes = {}\nmax_event = {}\nmax_answer = {max_answer}",
-        tape.max_rows, tape.max_bytes, tape.max_event
+        event_log.max_rows, event_log.max_bytes, event_log.max_event
     );
     let ui = &config.ui;
     let _ = writeln!(

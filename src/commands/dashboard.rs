@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use runtail_core::config::{Config, Watch};
 use runtail_tui::runtime;
 use runtail_tui::runtime::{Ended, Environment, Options};
-use runtail_tui::session::catalogue::{KEY_VARIABLE, Origin};
+use runtail_tui::session::catalog::{KEY_VARIABLE, Origin};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 

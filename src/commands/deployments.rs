@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use std::pin::pin;
 
 /// Maximum number of concurrent requests to one profile's server.
-const MAX_CONCURRENCY: usize = ControlPlane::AT_ONCE;
+const MAX_CONCURRENCY: usize = ControlPlane::MAX_CONCURRENCY;
 
 /// Commands for deployments.
 #[derive(Debug, Subcommand)]

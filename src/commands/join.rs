@@ -9,7 +9,7 @@ use crate::signals::Signals;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use runtail_api::Retry;
-use runtail_stream::{Head, JoinLink, RUN_MODES, SourceOptions};
+use runtail_stream::{Head, JoinTransport, RUN_MODES, SourceOptions};
 
 /// The id before a run's first event.
 const START: &str = "-1";
@@ -49,7 +49,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     let source = stream::source(&context, &signals, head);
     let source = SourceOptions { first_after: Some(START.into()), ..source };
     let server = server.retrying(Retry::NONE);
-    let link = JoinLink::new(server.clone(), thread, run, modes).shared(shared);
+    let link = JoinTransport::new(server.clone(), thread, run, modes).shared(shared);
     let playing = Playing { context: &context, server, assistant: None, output: &output, signals: &signals };
     stream::play(playing, link, source).await
 }

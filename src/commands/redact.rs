@@ -113,7 +113,7 @@ async fn join(rules: &Rules, mut lines: Lines) -> Result<(Found, u64), Failure> 
         }
     }
     let found = joined.finish();
-    if found.is_too_much() {
+    if found.is_over_limit() {
         return Err(Failure::new(
             Exit::Failed,
             "more secrets are spread over tokens than fit in memory, so nothing was written; \
@@ -176,7 +176,7 @@ fn guard_keys(globals: &Globals) {
 
 /// Reports what could not be redacted or was skipped.
 fn warn(lines: &Lines, work: &Work, found: &Found, has_grown: bool) {
-    if lines.was_cut() {
+    if lines.was_truncated() {
         output::complain("runtail: the recording ends in the middle of a line; the lines before it were redacted");
     }
     if has_grown {
@@ -186,7 +186,7 @@ fn warn(lines: &Lines, work: &Work, found: &Found, has_grown: bool) {
         let lines = text::count(work.left_out);
         output::complain(&format!("runtail: {lines} lines that are not records were skipped"));
     }
-    if found.is_in_parts() {
+    if found.is_partial() {
         output::complain(
             "runtail: the streamed messages are too large to join at once, so they were searched in parts; \
              a secret that is streamed across two parts may remain",
@@ -209,7 +209,7 @@ impl Work {
     fn line(&mut self, lines: &mut Lines, rules: &Rules, found: &Found, is_preview: bool) {
         let record = match lines.parse(&mut self.parser) {
             Ok(Some(record)) => record,
-            Ok(None) if lines.was_cut() => return,
+            Ok(None) if lines.was_truncated() => return,
             Ok(None) | Err(_) => {
                 self.left_out += 1;
                 return;

@@ -91,7 +91,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         }
     }
     let was_left = printer.is_closed();
-    if reader.was_cut() {
+    if reader.was_truncated() {
         output::complain("runtail: the recording ends in the middle of a line; all complete lines were printed");
     } else if !has_end && !was_left {
         output::complain("runtail: the recording has no end record: it was cut off, or is still being written");
@@ -105,7 +105,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
 
 fn time(record: &Record) -> Option<Timestamp> {
     match record {
-        Record::Tape(head) => Some(head.at),
+        Record::Head(head) => Some(head.at),
         Record::Open { at, .. } | Record::Close { at, .. } | Record::Gap { at, .. } => Some(*at),
         Record::Event(event) => Some(event.at),
         Record::Run(run) => Some(run.at),

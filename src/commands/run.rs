@@ -12,7 +12,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use runtail_api::{AgentServer, Retry};
 use runtail_core::model::RunCreate;
-use runtail_stream::{Head, RUN_MODES, RunLink, Target, lacks_call};
+use runtail_stream::{Head, RUN_MODES, RunTransport, Target, is_endpoint_missing};
 use serde_json::json;
 
 /// Default modes: tokens, what each node did, and the resulting state.
@@ -69,7 +69,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     };
     let source = stream::source(&context, &signals, head);
     let server = server.retrying(Retry::NONE);
-    let link = RunLink::new(server.clone(), target, body);
+    let link = RunTransport::new(server.clone(), target, body);
     let assistant = Some(&*options.assistant);
     let playing = Playing { context: &context, server, assistant, output: &options.output, signals: &signals };
     stream::play(playing, link, source).await
@@ -128,7 +128,7 @@ async fn check_thread(server: &AgentServer, thread: &str, body: &mut RunCreate) 
             Ok(())
         }
         Ok(None) => Ok(()),
-        Err(error) if lacks_call(server, &mut None, &error).await? => Ok(()),
+        Err(error) if is_endpoint_missing(server, &mut None, &error).await? => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

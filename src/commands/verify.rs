@@ -5,7 +5,9 @@ use crate::exit::{Exit, Failure};
 use crate::output;
 use clap::Args;
 use runtail_core::text;
-use runtail_stream::{Chain, Data, End, EventNumber, LineParser, Lines, Linked, ReadError, Record, Seq, let_go};
+use runtail_stream::{
+    Chain, ChainCheck, Data, End, EventNumber, LineParser, Lines, ReadError, Record, Seq, evicted_before_recording,
+};
 use std::path::PathBuf;
 
 /// Maximum number of problems to list.
@@ -30,7 +32,7 @@ pub(crate) async fn run(options: &Options) -> Result<Exit, Failure> {
     let mut turn = 0;
     while lines.advance().map_err(|e| Failure::new(Exit::Failed, ReadError::Io(e).to_string()))? {
         let parsed = lines.parse(&mut parser);
-        if !lines.was_cut() {
+        if !lines.was_truncated() {
             audit.link(lines.number(), lines.bytes());
             audit.around(&lines);
         }
@@ -47,7 +49,7 @@ pub(crate) async fn run(options: &Options) -> Result<Exit, Failure> {
     if audit.sealed > 0 && lines.empty_before() > 0 {
         audit.problem("empty lines follow the last line".into());
     }
-    if lines.was_cut() {
+    if lines.was_truncated() {
         audit.problem("the file ends in the middle of a line".into());
     }
     if let Some(seal) = &options.seal
@@ -56,7 +58,7 @@ pub(crate) async fn run(options: &Options) -> Result<Exit, Failure> {
         audit.problem(format!("its seal is {}, not the one that was noted", audit.chain.seal_text()));
     }
     let name = text::clean(&options.file.to_string_lossy()).into_owned();
-    let unpacked = if lines.is_packed() { " of the unpacked lines" } else { "" };
+    let unpacked = if lines.is_compressed() { " of the unpacked lines" } else { "" };
     let seal = match (audit.sealed, &options.seal) {
         (0, _) => "no hashes: only numbers, counts and the end were checked".to_string(),
         (_, None) => {
@@ -113,15 +115,17 @@ struct Audit {
 impl Audit {
     fn link(&mut self, number: u64, line: &[u8]) {
         match self.chain.check(line) {
-            Linked::Yes => self.sealed += 1,
-            Linked::Broken => {
+            ChainCheck::Yes => self.sealed += 1,
+            ChainCheck::Broken => {
                 self.sealed += 1;
                 self.problem(format!(
                     "line {number} does not match its hash: it was edited, or lines before it were moved or removed"
                 ));
             }
-            Linked::No if self.sealed > 0 => self.problem(format!("line {number} has no hash, but earlier lines have")),
-            Linked::No => {}
+            ChainCheck::No if self.sealed > 0 => {
+                self.problem(format!("line {number} has no hash, but earlier lines have"))
+            }
+            ChainCheck::No => {}
         }
     }
 
@@ -148,13 +152,13 @@ impl Audit {
         if self.end.is_some() && !is_snapshot {
             self.problem("there are records after the end".into());
         }
-        if matches!(record, Record::Tape(_)) != (self.records == 1) {
+        if matches!(record, Record::Head(_)) != (self.records == 1) {
             self.problem(
                 if self.records == 1 { "the head record is missing" } else { "there is a second head record" }.into(),
             );
         }
         match record {
-            Record::Tape(_) | Record::Run(_) => {}
+            Record::Head(_) | Record::Run(_) => {}
             // A snapshot is not an event of the stream.
             Record::Event(event) if event.is_snapshot() => {}
             Record::Open { conn, .. } => {
@@ -184,7 +188,10 @@ impl Audit {
                     // A recording that was started late reports the missing events as a gap.
                     Some(missing)
                         if gap.is_some_and(|why| {
-                            why == let_go(EventNumber(last.next().0), EventNumber(event.seq.previous().0))
+                            why == evicted_before_recording(
+                                EventNumber(last.next().0),
+                                EventNumber(event.seq.previous().0),
+                            )
                         }) =>
                     {
                         self.missing += missing;

@@ -12,7 +12,9 @@ use clap::{Args, ValueEnum};
 use runtail_api::{AgentServer, ApiError, Kind};
 use runtail_core::text;
 use runtail_stream::projection::is_start;
-use runtail_stream::{Chain, Data, End, Event, Head, Item, Link, Outcome, Record, SourceOptions, follow, write_record};
+use runtail_stream::{
+    Chain, Data, End, Event, Head, Item, Outcome, Record, SourceOptions, Transport, follow, write_record,
+};
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -62,7 +64,7 @@ impl StreamOutput {
 pub(crate) fn source(context: &Context, signals: &Signals, head: Head) -> SourceOptions {
     SourceOptions {
         head,
-        max_event: usize::try_from(context.config.tape.max_event).unwrap_or(usize::MAX),
+        max_event: usize::try_from(context.config.event_log.max_event).unwrap_or(usize::MAX),
         stop: signals.stop.child_token(),
         ..SourceOptions::default()
     }
@@ -81,7 +83,7 @@ pub(crate) struct Playing<'a> {
 /// Follows a run to its end.
 pub(crate) async fn play(
     playing: Playing<'_>,
-    link: impl Link + 'static,
+    link: impl Transport + 'static,
     options: SourceOptions,
 ) -> Result<Exit, Failure> {
     let stop = options.stop.clone();
@@ -368,7 +370,7 @@ struct Seen {
 impl Seen {
     fn note(&mut self, item: &Item) {
         match item {
-            Item::Record(Record::Tape(head)) => {
+            Item::Record(Record::Head(head)) => {
                 self.thread = head.thread_id.clone();
                 self.run = head.run_id.clone();
             }

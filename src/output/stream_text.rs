@@ -3,7 +3,7 @@
 use crate::output::color::{self, Role};
 use jiff::Timestamp;
 use runtail_core::text;
-use runtail_stream::projection::{self, LifecycleKind, Message, Story, ToolCall, UpdateRow};
+use runtail_stream::projection::{self, LifecycleKind, LineProjections, Message, ToolCall, UpdateRow};
 use runtail_stream::{Event, Item, ModeTuple, Record, RunRecord, Seq, is_json};
 use runtail_tui::features::stream::summary;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ const WORD: usize = 8;
 
 /// Writes a stream as sanitized text.
 pub(crate) struct Teller {
-    story: Story,
+    story: LineProjections,
     /// What was printed of each message.
     told: Vec<Printed>,
     evicted: u64,
@@ -59,7 +59,7 @@ impl Teller {
     pub fn new(is_terminal: bool, ascii: bool, is_colored: bool) -> Teller {
         let (bullet, arrow) = if ascii { ("-", "->") } else { ("·", "→") };
         Teller {
-            story: Story::default(),
+            story: LineProjections::default(),
             told: Vec::new(),
             evicted: 0,
             updates: 0,
@@ -108,7 +108,7 @@ impl Teller {
                 self.line_as(color::of_outcome(outcome), "end", &line, out);
             }
             Item::Record(Record::Run(run)) => self.run(run, out),
-            Item::Record(Record::Tape(head)) => {
+            Item::Record(Record::Head(head)) => {
                 self.began.get_or_insert(head.at);
                 self.only_values = head.modes == ["values"];
             }

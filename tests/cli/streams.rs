@@ -431,8 +431,8 @@ async fn a_closed_pipe_ends_the_stream_quietly() {
     let ended = tokio::time::timeout(Duration::from_secs(20), child.wait_with_output()).await.unwrap().unwrap();
     assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), &b""[..]));
     // The recording still has its end.
-    let tape = std::fs::read_to_string(&file).unwrap();
-    assert!(tape.lines().last().unwrap().contains("\"outcome\":\"detached\""), "{tape}");
+    let recording = std::fs::read_to_string(&file).unwrap();
+    assert!(recording.lines().last().unwrap().contains("\"outcome\":\"detached\""), "{recording}");
 }
 
 #[cfg(target_os = "linux")]

@@ -186,14 +186,14 @@ pub fn check_state(app: &App, is_read_only: bool) {
     let streams = &app.stream.tabs;
     assert!(streams.all().len() <= MAX_TABS);
     assert!(streams.at().is_none_or(|at| at < streams.all().len()));
-    let limits = &app.session.settings.tape;
+    let limits = &app.session.settings.event_log;
     for viewer in streams.all() {
-        let tape = &viewer.tape;
-        assert!(tape.kept_rows() <= limits.max_rows, "{} events are kept", tape.kept_rows());
+        let event_log = &viewer.event_log;
+        assert!(event_log.retained_events() <= limits.max_rows, "{} events are kept", event_log.retained_events());
         // The newest event is always kept.
         let most = limits.max_bytes + limits.max_event;
-        assert!(tape.kept_bytes() as u64 <= most, "{} bytes of events are kept", tape.kept_bytes());
-        assert!(viewer.anchor().is_none_or(|at| at <= tape.last_seq()), "{:?}", viewer.anchor());
+        assert!(event_log.kept_bytes() as u64 <= most, "{} bytes of events are kept", event_log.kept_bytes());
+        assert!(viewer.anchor().is_none_or(|at| at <= event_log.last_seq()), "{:?}", viewer.anchor());
     }
     if is_read_only {
         for subscription in subscriptions(app) {

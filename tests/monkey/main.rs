@@ -14,7 +14,7 @@ use runtail_sim::{Options as SimOptions, Sim};
 use runtail_tui::input::action::Context;
 use runtail_tui::input::key::{Code, Key};
 use runtail_tui::runtime::{Dashboard, Options};
-use runtail_tui::session::catalogue::Origin;
+use runtail_tui::session::catalog::Origin;
 use runtail_tui::session::msg::{Effect, Msg};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ struct World {
 impl World {
     /// The configuration file of the demo. The region `eu` is read-only in all variants.
     fn config(sim: &Sim, variant: usize) -> String {
-        let tape =
+        let limits =
             "[poll]\ninterval = \"1s\"\n\n[limits]\nmax_rows = 400\nmax_bytes = \"1MiB\"\nmax_event = \"4MiB\"\n\n";
         let profile = |at: usize, more: &str| {
             let region = &sim.regions()[at];
@@ -52,11 +52,11 @@ impl World {
         };
         let both = profile(0, "") + &profile(1, "");
         match variant {
-            0 => format!("{tape}{both}"),
-            1 => format!("{tape}{}", profile(0, "label = \"staging\"\n")),
-            2 => format!("{tape}{both}[profiles.gone]\nurl = \"http://127.0.0.1:9\"\napi_key_file = \"key\"\n"),
-            3 => format!("{tape}{both}[broken"),
-            _ => format!("{tape}{}{}", profile(1, "label = \"eu\"\n"), profile(0, "")),
+            0 => format!("{limits}{both}"),
+            1 => format!("{limits}{}", profile(0, "label = \"staging\"\n")),
+            2 => format!("{limits}{both}[profiles.gone]\nurl = \"http://127.0.0.1:9\"\napi_key_file = \"key\"\n"),
+            3 => format!("{limits}{both}[broken"),
+            _ => format!("{limits}{}{}", profile(1, "label = \"eu\"\n"), profile(0, "")),
         }
     }
 

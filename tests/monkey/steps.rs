@@ -8,7 +8,7 @@ use runtail_tui::features::palette::COMMANDS;
 use runtail_tui::input::action::{Action, Context};
 use runtail_tui::input::key::{Code, Key};
 use runtail_tui::input::keymap::{BINDINGS, Keymap};
-use runtail_tui::session::destination::Takes;
+use runtail_tui::session::destination::ArgumentKind;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -119,9 +119,9 @@ fn command(random: &mut Rng) -> Vec<Key> {
     let known: Vec<_> = COMMANDS.iter().filter(|command| command.name != "quit").collect();
     let command = known[random.usize(0..known.len())];
     let argument = match command.takes {
-        Takes::Nothing => String::new(),
-        Takes::Word(words) => words[random.usize(0..words.len())].to_string(),
-        Takes::Stream => random.u8(0..9).to_string(),
+        ArgumentKind::Nothing => String::new(),
+        ArgumentKind::Word(words) => words[random.usize(0..words.len())].to_string(),
+        ArgumentKind::Stream => random.u8(0..9).to_string(),
         _ => word(random),
     };
     let mut keys = vec![Key::char(':')];

@@ -160,7 +160,7 @@ async fn writes_require_their_documented_status() {
             })
             .await;
             let plan = server.control().plan(&intent).await.unwrap();
-            match server.control().carry_out(&plan).await {
+            match server.control().apply(&plan).await {
                 Ok(made) => assert!(is_right && !format!("{made:?}").contains("canary")),
                 Err(error) => assert!(!is_right && error.kind == Kind::Status(wrong), "{error}"),
             }

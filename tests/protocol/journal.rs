@@ -16,7 +16,7 @@ const WRITES: usize = 12;
 /// Plans and applies a change.
 async fn change(control: &ControlPlane, intent: Intent) -> Result<(), ApiError> {
     match control.plan(&intent).await {
-        Ok(plan) => control.carry_out(&plan).await.map(drop),
+        Ok(plan) => control.apply(&plan).await.map(drop),
         Err(PlanError::Asked(error)) => Err(error),
         Err(other) => panic!("{other}"),
     }

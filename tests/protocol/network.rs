@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::sync::Barrier;
 
 /// The maximum number of concurrent requests of a profile.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENCY: usize = 4;
 /// More than the duration of any step that does not hang.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -162,7 +162,7 @@ fn dashboard_loads_eight_profiles_in_parallel() {
 
 #[tokio::test]
 async fn pages_of_a_long_list_are_loaded_with_limited_concurrency() {
-    let few = Arc::new(Barrier::new(AT_ONCE));
+    let few = Arc::new(Barrier::new(MAX_CONCURRENCY));
     let (url, seen) = serve(move |path| {
         let few = few.clone();
         async move {
@@ -177,12 +177,12 @@ async fn pages_of_a_long_list_are_loaded_with_limited_concurrency() {
     let rows = rows(&one(&url), &["deployments", "list"]).await;
     assert_eq!(rows.len(), 10_000);
     assert!(rows.iter().enumerate().all(|(n, row)| row["id"] == format!("d-{n:05}")), "each once, in order");
-    assert_eq!(seen.most.load(SeqCst), AT_ONCE);
+    assert_eq!(seen.most.load(SeqCst), MAX_CONCURRENCY);
     let asked = seen.asked().len();
-    assert!(asked <= 101 + AT_ONCE, "{asked} requests");
+    assert!(asked <= 101 + MAX_CONCURRENCY, "{asked} requests");
     // A connection that just becomes free may be missed, but most connections are reused.
     let connections = seen.connections.load(SeqCst);
-    assert!(connections <= 4 * AT_ONCE, "{connections} connections");
+    assert!(connections <= 4 * MAX_CONCURRENCY, "{connections} connections");
 }
 
 #[tokio::test]
@@ -197,7 +197,7 @@ async fn a_short_list_is_one_request() {
 
 #[tokio::test]
 async fn newest_revisions_are_loaded_with_limited_concurrency() {
-    let few = Arc::new(Barrier::new(AT_ONCE));
+    let few = Arc::new(Barrier::new(MAX_CONCURRENCY));
     let (url, seen) = serve(move |path| {
         let few = few.clone();
         async move {
@@ -211,13 +211,13 @@ async fn newest_revisions_are_loaded_with_limited_concurrency() {
     .await;
     let rows = rows(&one(&url), &["deployments", "list", "--revisions"]).await;
     assert!(rows.iter().all(|row| row["latest_revision"]["status"] == "DEPLOYED"));
-    assert_eq!((rows.len(), seen.asked().len(), seen.most.load(SeqCst)), (80, 81, AT_ONCE));
+    assert_eq!((rows.len(), seen.asked().len(), seen.most.load(SeqCst)), (80, 81, MAX_CONCURRENCY));
 }
 
 #[test]
 fn newest_revisions_of_visible_rows_are_loaded_first() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let (few, count) = (Arc::new(Barrier::new(AT_ONCE)), Arc::new(AtomicUsize::new(0)));
+    let (few, count) = (Arc::new(Barrier::new(MAX_CONCURRENCY)), Arc::new(AtomicUsize::new(0)));
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let highest = most.clone();
     let (url, seen) = runtime.block_on(serve(move |path| {
@@ -230,7 +230,7 @@ fn newest_revisions_of_visible_rows_are_loaded_first() {
                 return json(200, json!({"resources": []}));
             }
             most.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
-            if count.fetch_add(1, SeqCst) < 4 * AT_ONCE {
+            if count.fetch_add(1, SeqCst) < 4 * MAX_CONCURRENCY {
                 few.wait().await;
             }
             now.fetch_sub(1, SeqCst);
@@ -242,11 +242,11 @@ fn newest_revisions_of_visible_rows_are_loaded_first() {
     let newest = || -> Vec<String> { seen.asked().into_iter().filter(|path| path.contains("/revisions/r-")).collect() };
     term.wait_until("requests for rows outside the screen", |_| newest().len() > 100);
     let screen = term.screen();
-    for path in &newest()[..4 * AT_ONCE] {
+    for path in &newest()[..4 * MAX_CONCURRENCY] {
         let name = format!("bot-{}", &path[path.len() - 5..]);
         assert!(screen.contains(&name), "{name} was asked for early, and is not on the screen\n{screen}");
     }
-    assert_eq!(highest.load(SeqCst), AT_ONCE);
+    assert_eq!(highest.load(SeqCst), MAX_CONCURRENCY);
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ async fn sim() -> (Sim, ControlPlane, Value) {
     let folder = tempfile::tempdir().unwrap();
     let text = format!("name = \"bot\"\n{GITHUB}[secrets]\nK = {}", secret(&folder, "canary-one"));
     let create = Intent::CreateDeployment(spec(&text.replace("build_on_push = false", "build_on_push = true")));
-    let made = control.carry_out(&control.plan(&create).await.unwrap()).await.unwrap();
+    let made = control.apply(&control.plan(&create).await.unwrap()).await.unwrap();
     let record = control.deployment_row(&id(&made.record)).await.unwrap();
     sim.forget_requests();
     (sim, control, record)
@@ -58,11 +58,11 @@ async fn a_deletion_is_planned_and_applied() {
     assert!(
         matches!(control.plan(&intent(false, true)).await, Err(PlanError::Unfit(why)) if why.contains("`force` only then"))
     );
-    let made = control.carry_out(&plan).await.unwrap();
+    let made = control.apply(&plan).await.unwrap();
     assert_eq!((made.record, made.revision), (Value::Null, None));
     assert_eq!(writes(&sim), [format!("DELETE /v2/deployments/{}?delete_tracing_project=true", id(&record))]);
     // A second deletion is refused, by the same plan and by a new plan.
-    let error = control.carry_out(&plan).await.unwrap_err();
+    let error = control.apply(&plan).await.unwrap_err();
     assert!(
         error.kind == Kind::Stale && error.to_string().contains("bot was deleted after the preview: nothing was sent"),
         "{error}"
@@ -72,7 +72,7 @@ async fn a_deletion_is_planned_and_applied() {
     );
     assert_eq!(writes(&sim).len(), 1);
     let forced = control.plan(&intent(false, true)).await.unwrap();
-    control.carry_out(&forced).await.unwrap();
+    control.apply(&forced).await.unwrap();
     assert_eq!(control.what_is_left(&id(&record)).await.unwrap(), None);
 }
 
@@ -82,12 +82,12 @@ async fn a_redeployed_revision_is_found() {
     let intent = Intent::Redeploy { deployment: id(&record), revision: latest(&record) };
     let plan = control.plan(&intent).await.unwrap();
     assert!(matches!(plan.preview.revision, NewRevision::Yes(_)));
-    let made = control.carry_out(&plan).await.unwrap();
+    let made = control.apply(&plan).await.unwrap();
     let now = control.deployment_row(&id(&record)).await.unwrap();
     assert_eq!((made.revision, made.doubt), (Some(latest(&now)), None));
     assert_ne!(latest(&now), latest(&record));
     // There is a newer revision than when it was planned.
-    let error = control.carry_out(&plan).await.unwrap_err();
+    let error = control.apply(&plan).await.unwrap_err();
     assert!(error.kind == Kind::Stale, "{error}");
     assert!(error.to_string().contains("changed after the preview (latest_revision_id)"), "{error}");
     assert_eq!(writes(&sim).len(), 1);
@@ -106,12 +106,12 @@ async fn only_revisions_in_progress_are_interrupted_in_both_spellings() {
         assert!(matches!(plan.preview.revision, NewRevision::No(_)));
         // It is interrupted even if its status changed in between.
         sim.force_status(&latest(&record), "BUILDING");
-        control.carry_out(&plan).await.unwrap();
+        control.apply(&plan).await.unwrap();
         let ends: Vec<String> = writes(&sim).iter().map(|w| w.rsplit('/').next().unwrap().to_string()).collect();
         let expected: &[&str] = if missing.is_none() { &["interruption?"] } else { &["interruption?", "interrupt?"] };
         assert_eq!(ends, expected);
         sim.force_status(&latest(&record), "DEPLOYED");
-        let error = control.carry_out(&plan).await.unwrap_err();
+        let error = control.apply(&plan).await.unwrap_err();
         assert!(error.kind == Kind::Stale && error.to_string().contains("is now DEPLOYED"), "{error}");
         assert!(
             matches!(control.plan(&intent).await, Err(PlanError::Unfit(why)) if why.contains("nothing to interrupt"))
@@ -127,7 +127,7 @@ async fn a_read_only_profile_plans_and_sends_nothing() {
     let intent = Intent::Redeploy { deployment: id(&record), revision: latest(&record) };
     let plan = control.plan(&intent).await.unwrap();
     sim.forget_requests();
-    let error = control.carry_out(&plan).await.unwrap_err();
+    let error = control.apply(&plan).await.unwrap_err();
     assert_eq!(error.kind, Kind::ReadOnly);
     assert_eq!(sim.requests().len(), 0, "not even a look");
 }
@@ -160,7 +160,7 @@ async fn a_deployment_is_created_and_changed() {
     assert_eq!(writes(&sim), [""; 0]);
     assert_eq!(plan.preview.request.body.as_ref().unwrap()["secrets"], value!([{"name": "K", "value": "***"}]));
     assert!(!format!("{plan:?}").contains("canary") && !plan.preview.request.curl().contains("canary"));
-    let made = control.carry_out(&plan).await.unwrap();
+    let made = control.apply(&plan).await.unwrap();
     assert_eq!((made.record["name"].as_str(), made.revision.clone()), (Some("new"), Some(latest(&made.record))));
     let sent = sim.requests().into_iter().find(|request| request.method == "POST").unwrap().json();
     assert_eq!(sent["secrets"], value!([{"name": "K", "value": "canary-three"}]));
@@ -168,16 +168,16 @@ async fn a_deployment_is_created_and_changed() {
     assert!(
         matches!(control.plan(&create).await, Err(PlanError::Unfit(why)) if why.contains("the deployment new already exists"))
     );
-    let conflict = control.carry_out(&plan).await.unwrap_err();
+    let conflict = control.apply(&plan).await.unwrap_err();
     assert!(conflict.kind == Kind::Conflict && conflict.to_string().contains("--delete-tracing-project"), "{conflict}");
 
     let update = |toml: &str| Intent::UpdateDeployment { id: id(&made.record), spec: spec(toml) };
     assert!(matches!(control.plan(&update("source_config.build_on_push = false")).await, Err(PlanError::Nothing(_))));
     let plan = control.plan(&update("source_config.build_on_push = true")).await.unwrap();
-    let done = control.carry_out(&plan).await.unwrap();
+    let done = control.apply(&plan).await.unwrap();
     assert_eq!((done.record["source_config"]["build_on_push"].as_bool(), done.revision), (Some(true), None));
     let plan = control.plan(&update(&format!("[secrets]\nL = {}", secret(&folder, "canary-four")))).await.unwrap();
-    let done = control.carry_out(&plan).await.unwrap();
+    let done = control.apply(&plan).await.unwrap();
     assert_eq!((done.revision, done.doubt), (Some(latest(&done.record)), None));
     assert_eq!(
         done.record["secrets"],
@@ -196,7 +196,7 @@ async fn rollbacks_are_pinned_to_a_commit() {
     );
     let hotfix =
         Intent::UpdateDeployment { id: id(&record), spec: spec("source_revision_config.repo_ref = \"hotfix\"") };
-    let made = control.carry_out(&control.plan(&hotfix).await.unwrap()).await.unwrap();
+    let made = control.apply(&control.plan(&hotfix).await.unwrap()).await.unwrap();
     let commit = record["source_revision_config"]["repo_commit_sha"].as_str().unwrap();
     let plan = control.plan(&back(&first)).await.unwrap();
     let body = value!({"source_revision_config": {"repo_ref": commit, "langgraph_config_path": "langgraph.json"}});
@@ -208,11 +208,11 @@ async fn rollbacks_are_pinned_to_a_commit() {
         notes.contains("a push to main builds nothing") && notes.contains("Secrets and resources are not rolled back"),
         "{notes}"
     );
-    let done = control.carry_out(&plan).await.unwrap();
+    let done = control.apply(&plan).await.unwrap();
     assert_eq!((done.revision, done.doubt), (Some(latest(&done.record)), None));
     assert!(latest(&done.record) != made.revision.unwrap());
     // The plan is refused, because a newer revision exists.
-    assert!(control.carry_out(&plan).await.unwrap_err().to_string().contains("latest_revision_id"));
+    assert!(control.apply(&plan).await.unwrap_err().to_string().contains("latest_revision_id"));
 }
 
 #[tokio::test]
@@ -266,20 +266,20 @@ async fn nothing_is_sent_if_the_target_changed() {
     let push = control.plan(&update("source_config.build_on_push = false")).await.unwrap();
     // Another client changed a secret, and the request would undo that.
     let other = control.plan(&update(&format!("[secrets]\nK = {}", secret(&folder, "canary-three")))).await.unwrap();
-    control.carry_out(&other).await.unwrap();
-    let error = control.carry_out(&secrets).await.unwrap_err();
+    control.apply(&other).await.unwrap();
+    let error = control.apply(&secrets).await.unwrap_err();
     assert!(error.kind == Kind::Stale && error.to_string().contains("(secrets): nothing was sent"), "{error}");
     assert_eq!(writes(&sim).len(), 1);
     // A change of other fields is still sent.
-    control.carry_out(&push).await.unwrap();
+    control.apply(&push).await.unwrap();
     let delete = Intent::DeleteDeployment { id: id(&record), delete_tracing_project: false, force: false };
     let delete = control.plan(&delete).await.unwrap();
     let late = control.plan(&update("source_config.build_on_push = true")).await.unwrap();
-    control.carry_out(&delete).await.unwrap();
-    let error = control.carry_out(&late).await.unwrap_err();
+    control.apply(&delete).await.unwrap();
+    let error = control.apply(&late).await.unwrap_err();
     assert!(error.to_string().contains("bot was deleted after the preview: nothing was sent"), "{error}");
     sim.rule(Rule::on("GET", &id(&record)).status(404).body("{\"detail\":\"Deployment ID not found.\"}"));
-    let error = control.carry_out(&late).await.unwrap_err();
+    let error = control.apply(&late).await.unwrap_err();
     assert!(
         error.kind == Kind::Stale && error.to_string().contains("bot disappeared after the preview: nothing was sent"),
         "{error}"
@@ -287,7 +287,7 @@ async fn nothing_is_sent_if_the_target_changed() {
     // If the key expired since the preview, nothing is sent.
     sim.clear_rules();
     sim.rule(Rule::on("GET", &id(&record)).status(401).body("{\"detail\":\"Invalid API key.\"}"));
-    let error = control.carry_out(&late).await.unwrap_err();
+    let error = control.apply(&late).await.unwrap_err();
     assert_eq!(error.kind, Kind::Unauthorized);
     assert_eq!(writes(&sim).len(), 3);
 }
@@ -318,7 +318,7 @@ async fn a_simultaneous_push_is_distinguished() {
         let intent =
             Intent::UpdateDeployment { id: "d".into(), spec: spec("source_revision_config.repo_ref = \"hotfix\"") };
         let plan = server.control().plan(&intent).await.unwrap();
-        let made = server.control().carry_out(&plan).await.unwrap();
+        let made = server.control().apply(&plan).await.unwrap();
         assert_eq!(made.revision.as_deref(), Some(expected), "{newest} {older}");
         assert_eq!(made.doubt.is_some(), newest == older);
     }
@@ -349,7 +349,7 @@ async fn shown_text(record: Value, toml: String, echo: String) -> String {
                 preview.request.curl(),
                 value!([preview.changes, preview.notes, preview.request.body])
             );
-            let error = control.carry_out(&plan).await.unwrap_err();
+            let error = control.apply(&plan).await.unwrap_err();
             all += &format!("{error} {error:?} {}", error.story());
         }
         Err(error) => all += &format!("{error} {error:?}"),
@@ -415,7 +415,7 @@ async fn a_redeployed_revision_with_the_same_id_must_change_its_status() {
             .await;
         let intent = Intent::Redeploy { deployment: "d".into(), revision: "r1".into() };
         let plan = server.control().plan(&intent).await.unwrap();
-        let made = server.control().carry_out(&plan).await.unwrap();
+        let made = server.control().apply(&plan).await.unwrap();
         assert_eq!(made.revision.as_deref(), expected, "what ended before is not the end of this");
         assert!(made.doubt.is_some());
     }
@@ -446,7 +446,7 @@ async fn scripted(write: impl Fn(usize) -> axum::response::Response + Send + Syn
 }
 
 async fn failed(server: &Server, plan: &Plan) -> ApiError {
-    let error = server.control().carry_out(plan).await.unwrap_err();
+    let error = server.control().apply(plan).await.unwrap_err();
     assert_eq!(server.seen().iter().filter(|seen| seen.method == "POST").count(), 1, "it is sent once");
     error
 }
@@ -485,7 +485,7 @@ async fn a_redeployed_revision_counts_only_if_it_progresses() {
             .await;
         let intent = Intent::Redeploy { deployment: "d".into(), revision: "r1".into() };
         let plan = server.control().plan(&intent).await.unwrap();
-        let made = server.control().carry_out(&plan).await.unwrap();
+        let made = server.control().apply(&plan).await.unwrap();
         assert_eq!((made.revision.as_deref(), made.doubt.is_some()), (expected, true), "{status}");
     }
 }
@@ -512,7 +512,7 @@ async fn a_change_missing_from_the_response_is_reported() {
         .await;
         let spec = spec("display_name = \"Support\"\nsource_config.build_on_push = false");
         let plan = server.control().plan(&Intent::UpdateDeployment { id: "d".into(), spec }).await.unwrap();
-        let complaint = server.control().carry_out(&plan).await.unwrap().complaint();
+        let complaint = server.control().apply(&plan).await.unwrap().complaint();
         match expected {
             Some(expected) => assert!(complaint.is_some_and(|said| said.ends_with(expected)), "{expected}"),
             None => assert_eq!(complaint, None),
@@ -528,7 +528,7 @@ async fn a_change_missing_from_the_response_is_reported() {
     .await;
     let intent = Intent::UpdateDeployment { id: "d".into(), spec: spec("source_config.build_on_push = false") };
     let plan = server.control().plan(&intent).await.unwrap();
-    assert_eq!(server.control().carry_out(&plan).await.unwrap().complaint(), None);
+    assert_eq!(server.control().apply(&plan).await.unwrap().complaint(), None);
 }
 
 #[tokio::test]
@@ -545,7 +545,7 @@ async fn a_rejection_shows_its_reason_once() {
         .await;
         let spec = spec("name = \"bot\"\nsource = \"internal_docker\"");
         let plan = server.control().plan(&Intent::CreateDeployment(spec)).await.unwrap();
-        let hint = server.control().carry_out(&plan).await.unwrap_err().hint.unwrap_or_default();
+        let hint = server.control().apply(&plan).await.unwrap_err().hint.unwrap_or_default();
         assert!(hint.matches(reason).count() == 1, "{hint}");
     }
 }

@@ -3,7 +3,7 @@
 use axum::response::Response;
 use runtail_api::Kind;
 use runtail_core::model::RunCreate;
-use runtail_stream::{Item, JoinLink, Outcome, Record, RunLink, Target};
+use runtail_stream::{Item, JoinTransport, Outcome, Record, RunTransport, Target};
 use runtail_testkit::common::follow::{collect, end};
 use runtail_testkit::common::{Seen, Server, json, response};
 use serde_json::json as value;
@@ -48,9 +48,9 @@ fn idle() -> Response {
     json(200, value!({"thread_id": "t1", "status": "idle"}))
 }
 
-fn start(server: &Server) -> RunLink {
+fn start(server: &Server) -> RunTransport {
     let body = RunCreate { assistant_id: "agent".into(), ..RunCreate::default() };
-    RunLink::new(server.agent(), Target::Thread("t1".into()), body)
+    RunTransport::new(server.agent(), Target::Thread("t1".into()), body)
 }
 
 fn with_wait(mut response: Response, seconds: &str) -> Response {
@@ -123,7 +123,7 @@ async fn other_hosts_get_neither_requests_nor_keys() {
         _ => run("running"),
     })
     .await;
-    let items = collect(JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]), None).await;
+    let items = collect(JoinTransport::new(server.agent(), "t1".into(), "r1".into(), vec![]), None).await;
     let failed = items.iter().find_map(|i| if let Item::Failed(error) = i { Some(error) } else { None }).unwrap();
     assert_eq!(failed.kind, Kind::Protocol);
     assert_eq!(elsewhere.seen().len(), 0);
@@ -169,7 +169,7 @@ async fn a_login_page_during_a_reconnect_does_not_end_the_stream() {
     assert_eq!(said, 3, "{items:?}");
     // If there never was a stream, it is a wrong address.
     let server = Server::start(move |_| page()).await;
-    let items = collect(JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]), None).await;
+    let items = collect(JoinTransport::new(server.agent(), "t1".into(), "r1".into(), vec![]), None).await;
     assert_eq!((server.seen().len(), items.iter().filter(|i| matches!(i, Item::Failed(_))).count()), (1, 1));
 }
 

@@ -188,7 +188,7 @@ async fn everything() -> Vec<Seen> {
     let control = server.control();
     for intent in intents() {
         let plan = control.plan(&intent).await.unwrap_or_else(|e: PlanError| panic!("{intent:?}: {e}"));
-        let refused = control.carry_out(&plan).await.unwrap_err();
+        let refused = control.apply(&plan).await.unwrap_err();
         assert!(refused.to_string().contains("no change is taken here"), "{intent:?}: {refused}");
     }
     forced(&newer).await;
@@ -267,7 +267,7 @@ async fn forced(server: &Server) {
     let intent = Intent::DeleteDeployment { id: ID.into(), delete_tracing_project: false, force: true };
     let plan = going.control().plan(&intent).await.unwrap();
     // Recorded with all other requests.
-    server.control().carry_out(&plan).await.unwrap_err();
+    server.control().apply(&plan).await.unwrap_err();
 }
 
 async fn logs(control: &ControlPlane) {

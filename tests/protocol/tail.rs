@@ -8,7 +8,7 @@ use futures::StreamExt;
 use futures::stream;
 use runtail_api::{AgentServer, Kind};
 use runtail_stream::{
-    Item, Outcome, Record, Retries, RunFollowing, SourceOptions, ThreadLink, follow, follow_thread, write_record,
+    Item, Outcome, Record, Retries, RunFollowing, SourceOptions, ThreadTransport, follow, follow_thread, write_record,
 };
 use runtail_testkit::common::{Server, json};
 use serde_json::json as value;
@@ -210,7 +210,7 @@ async fn tailed(
         ..SourceOptions::default()
     };
     let (sender, mut receiver) = tokio::sync::mpsc::channel(1);
-    tokio::spawn(follow(ThreadLink::new(server.agent(), "t".into(), modes), options, sender));
+    tokio::spawn(follow(ThreadTransport::new(server.agent(), "t".into(), modes), options, sender));
     // The time advances in bursts, with pauses between them.
     let (clock, mut random) = (thread.clone(), thread.random());
     let clock = tokio::spawn(async move {
@@ -459,7 +459,7 @@ fn assert_one_log(items: &[Item]) {
     let (mut seq, mut conn, mut open) = (0, 0, None);
     let records = items.iter().filter_map(|item| if let Item::Record(record) = item { Some(record) } else { None });
     for (n, record) in records.enumerate() {
-        assert_eq!(n == 0, matches!(record, Record::Tape(_)));
+        assert_eq!(n == 0, matches!(record, Record::Head(_)));
         match record {
             Record::Open { conn: number, .. } => {
                 assert_eq!((*number, open), (conn + 1, None), "one connection after the other");
@@ -690,7 +690,7 @@ fn stored_event(name: &str, data: serde_json::Value, second: u64) -> String {
 async fn tailed_until(server: &Server, holds: impl Fn(&[Item]) -> bool) -> Vec<Item> {
     let (sender, mut receiver) = tokio::sync::mpsc::channel(8);
     let options = SourceOptions { first_after: Some("-".into()), ..SourceOptions::default() };
-    tokio::spawn(follow(ThreadLink::new(server.agent(), "t".into(), vec![]), options, sender));
+    tokio::spawn(follow(ThreadTransport::new(server.agent(), "t".into(), vec![]), options, sender));
     let mut items = Vec::new();
     while !holds(&items) {
         let batch = tokio::time::timeout(Duration::from_secs(20), receiver.recv()).await;

@@ -2,7 +2,7 @@
 //! lost, and missing endpoints are reported without blocking.
 
 use runtail_api::AgentServer;
-use runtail_stream::{Data, Event, Head, Item, LoaderFor, PageOptions, Record, Seq, SnapshotLoader, follow_page};
+use runtail_stream::{Data, Event, Head, Item, LoaderFactory, PageOptions, Record, Seq, SnapshotLoader, follow_page};
 use runtail_testkit::common::{Server, json};
 use serde_json::{Value, json as value};
 use std::sync::{Arc, Mutex};
@@ -79,7 +79,7 @@ impl Page {
         let (out, log) = mpsc::channel(8);
         let (refresh, asked) = watch::channel(0);
         let options = PageOptions {
-            loader: LoaderFor(Box::new(move |thread| SnapshotLoader::new(client.clone(), thread, MAX_STATE))),
+            loader: LoaderFactory(Box::new(move |thread| SnapshotLoader::new(client.clone(), thread, MAX_STATE))),
             thread: Some("t".into()),
             head: Head { thread_id: Some("t".into()), ..Head::default() },
             refresh: asked,
@@ -147,9 +147,9 @@ impl Page {
 #[tokio::test]
 async fn history_precedes_the_stream_and_the_head_precedes_history() {
     let mut page = Page::open(World::idle("before")).await;
-    page.send(Item::Record(Record::Tape(Head::default()))).await;
+    page.send(Item::Record(Record::Head(Head::default()))).await;
     page.send_event("custom", r#"{"n":1}"#, false).await;
-    assert!(matches!(page.next().await, Item::Record(Record::Tape(head)) if head.thread_id.as_deref() == Some("t")));
+    assert!(matches!(page.next().await, Item::Record(Record::Head(head)) if head.thread_id.as_deref() == Some("t")));
     let mut seen = Vec::new();
     while seen.last().map(|(name, _): &(String, Value)| name.as_str()) != Some("custom") {
         seen.push(page.next_event().await);

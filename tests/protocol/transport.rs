@@ -3,7 +3,9 @@
 use axum::response::Response;
 use runtail_api::Kind;
 use runtail_core::model::RunCreate;
-use runtail_stream::{Item, JoinLink, Link, Outcome, Record, RunLink, Target, ThreadLink, Verdict};
+use runtail_stream::{
+    Item, JoinTransport, Outcome, Record, RunState, RunTransport, Target, ThreadTransport, Transport,
+};
 use runtail_testkit::common::follow::{collect, end};
 use runtail_testkit::common::{Seen, Server, json, response};
 use serde_json::{Value, json as value};
@@ -43,7 +45,7 @@ async fn a_run_on_a_new_thread_is_created_and_read() {
         _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
     })
     .await;
-    let link = RunLink::new(server.agent(), Target::NewThread, agent());
+    let link = RunTransport::new(server.agent(), Target::NewThread, agent());
     let thread = link.thread_id().unwrap().to_string();
     let items = collect(link, None).await;
     assert_eq!((end(&items).outcome, end(&items).events, end(&items).gaps), (Outcome::Success, 1, 0));
@@ -93,7 +95,7 @@ fn starts(server: &Server) -> usize {
 #[tokio::test]
 async fn a_lost_start_is_looked_up_and_never_resent() {
     let (server, _) = losing(true, 502).await;
-    let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
+    let items = collect(RunTransport::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
     assert_eq!((end(&items).outcome, end(&items).events), (Outcome::Success, 1));
     assert!(items.iter().any(|i| matches!(i, Item::Started { run_id, .. } if run_id == "r1")));
     assert_eq!(starts(&server), 1);
@@ -105,12 +107,12 @@ async fn a_lost_start_is_looked_up_and_never_resent() {
 #[tokio::test]
 async fn a_run_that_cannot_be_found_is_not_restarted() {
     let (server, _) = losing(false, 502).await;
-    let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
+    let items = collect(RunTransport::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
     assert_eq!(starts(&server), 1);
     assert_eq!(failed(&items).unwrap().kind, Kind::Refused);
     assert_eq!(end(&items).outcome, Outcome::Unknown);
     let (server, _) = losing(false, 502).await;
-    let items = collect(RunLink::new(server.agent(), Target::Stateless, agent()), None).await;
+    let items = collect(RunTransport::new(server.agent(), Target::Stateless, agent()), None).await;
     assert_eq!(starts(&server), 1);
     assert!(failed(&items).unwrap().detail.contains("may be running"));
 }
@@ -118,13 +120,13 @@ async fn a_run_that_cannot_be_found_is_not_restarted() {
 #[tokio::test]
 async fn rejections_are_final_and_busy_servers_are_retried() {
     let (server, _) = losing(true, 422).await;
-    let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
+    let items = collect(RunTransport::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
     assert_eq!(starts(&server), 1);
     assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/stream") && seen.method == "GET"));
     assert!(matches!(failed(&items).unwrap().kind, Kind::Invalid(_)));
     // A 429 with a Retry-After means that nothing was started; one without may come from a proxy.
     let (server, _) = losing(true, 429).await;
-    let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
+    let items = collect(RunTransport::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
     assert_eq!((starts(&server), &failed(&items).unwrap().kind), (1, &Kind::Status(429)));
     assert!(failed(&items).unwrap().to_string().contains("was not sent again"));
     let server = Server::start(|_| {
@@ -132,7 +134,7 @@ async fn rejections_are_final_and_busy_servers_are_retried() {
         response.header("retry-after", "0").body("{}".into()).unwrap()
     })
     .await;
-    collect(RunLink::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
+    collect(RunTransport::new(server.agent(), Target::Thread("t1".into()), agent()), None).await;
     assert_eq!(starts(&server), 5);
 }
 
@@ -146,11 +148,11 @@ async fn outcome(info: Value, status: &'static str, thread: Value, state: Value)
         _ => json(200, &thread),
     })
     .await;
-    let mut link = JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]);
+    let mut link = JoinTransport::new(server.agent(), "t1".into(), "r1".into(), vec![]);
     if status == "gone" {
         // It existed when it was joined.
-        return match link.verdict().await.unwrap() {
-            Verdict::NotFound(outcome, detail) => (outcome, detail),
+        return match link.run_state().await.unwrap() {
+            RunState::NotFound(outcome, detail) => (outcome, detail),
             other => panic!("{other:?}"),
         };
     }
@@ -186,11 +188,11 @@ async fn unknown_runs_and_threads_fail_before_connecting() {
         _ => json(404, r#"{"detail":"Not Found"}"#),
     };
     let server = Server::start(python).await;
-    let items = collect(JoinLink::new(server.agent(), "t1".into(), "r9".into(), vec![]), Some("-1")).await;
+    let items = collect(JoinTransport::new(server.agent(), "t1".into(), "r9".into(), vec![]), Some("-1")).await;
     assert_eq!(failed(&items).unwrap().kind, Kind::NotFound);
     assert_eq!(told(&server.seen()), ["GET /threads/t1/runs/r9", "GET /info"]);
     let server = Server::start(python).await;
-    let items = collect(ThreadLink::new(server.agent(), "t9".into(), vec![]), None).await;
+    let items = collect(ThreadTransport::new(server.agent(), "t9".into(), vec![]), None).await;
     assert_eq!(failed(&items).unwrap().kind, Kind::NotFound);
     assert_eq!(told(&server.seen()), ["GET /threads/t9", "GET /info"]);
 }
@@ -209,8 +211,8 @@ async fn streams_work_without_status_endpoints() {
         })
         .await;
         let links = |server: &Server| {
-            let join = JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]);
-            (RunLink::new(server.agent(), Target::NewThread, agent()), join)
+            let join = JoinTransport::new(server.agent(), "t1".into(), "r1".into(), vec![]);
+            (RunTransport::new(server.agent(), Target::NewThread, agent()), join)
         };
         let (started, joined) = links(&server);
         for items in [collect(started, None).await, collect(joined, Some("-1")).await] {
@@ -227,7 +229,7 @@ async fn streams_work_without_status_endpoints() {
         _ => json(404, r#"{"detail":"Not Found"}"#),
     })
     .await;
-    let items = collect(ThreadLink::new(server.agent(), "t1".into(), vec!["run_modes".into()]), Some("-")).await;
+    let items = collect(ThreadTransport::new(server.agent(), "t1".into(), vec!["run_modes".into()]), Some("-")).await;
     assert_eq!((end(&items).events, end(&items).connections), (1, 2));
     assert_eq!(failed(&items).unwrap().kind, Kind::NotFound);
 }
@@ -248,7 +250,7 @@ async fn a_thread_is_followed_until_it_is_deleted() {
         })
         .await;
         let modes = vec!["run_modes".into(), "lifecycle".into()];
-        let items = collect(ThreadLink::new(server.agent(), "t1".into(), modes), Some("-")).await;
+        let items = collect(ThreadTransport::new(server.agent(), "t1".into(), modes), Some("-")).await;
         let seen = server.seen();
         let streams: Vec<_> = seen.iter().filter(|s| s.path.ends_with("/stream")).collect();
         assert!(streams.iter().all(|s| s.query == query));
@@ -275,7 +277,7 @@ async fn manual_state_edits_during_an_outage_may_be_missing() {
         })
         .await;
         let modes = modes.iter().map(|mode| mode.to_string()).collect();
-        let items = collect(ThreadLink::new(server.agent(), "t1".into(), modes), None).await;
+        let items = collect(ThreadTransport::new(server.agent(), "t1".into(), modes), None).await;
         let is_said = |item: &&Item| {
             matches!(item, Item::Record(Record::Gap { why, .. })
                 if why.starts_with("disconnected for") && why.contains("state updates are never replayed"))
@@ -298,7 +300,7 @@ async fn replayed_of(status: &'static str) -> Vec<bool> {
         _ => json(200, value!({"thread_id": "t1", "status": "idle"})),
     })
     .await;
-    let items = collect(JoinLink::new(server.agent(), "t1".into(), "r1".into(), vec![]), Some("-1")).await;
+    let items = collect(JoinTransport::new(server.agent(), "t1".into(), "r1".into(), vec![]), Some("-1")).await;
     let event = |item: &Item| if let Item::Record(Record::Event(event)) = item { Some(event.replayed) } else { None };
     items.iter().filter_map(event).collect()
 }
@@ -362,7 +364,7 @@ fn ids(items: &[Item]) -> Vec<&str> {
 
 async fn joined(server: &Server, shared: bool, modes: &[&str]) -> Vec<Item> {
     let modes = modes.iter().map(|mode| mode.to_string()).collect();
-    let link = JoinLink::new(server.agent(), "t1".into(), "r1".into(), modes).shared(shared);
+    let link = JoinTransport::new(server.agent(), "t1".into(), "r1".into(), modes).shared(shared);
     collect(link, Some("-1")).await
 }
 
@@ -415,7 +417,7 @@ async fn a_finished_run_without_events_ends_with_its_recorded_outcome() {
         let items = joined(&server, false, &[]).await;
         assert_eq!((end(&items).outcome, end(&items).events, end(&items).gaps), (outcome, 0, 1));
         assert!(gaps(&items)[0].contains(why), "{:?}", gaps(&items));
-        assert!(matches!(&items[1], Item::Record(Record::Tape(head)) if !head.modes.is_empty()));
+        assert!(matches!(&items[1], Item::Record(Record::Head(head)) if !head.modes.is_empty()));
         assert!(!server.seen().iter().any(|seen| seen.path.ends_with("/stream")), "nothing is read");
     }
     // A server that stores events, but no longer has these.
@@ -523,7 +525,7 @@ async fn modes_are_filtered_locally_if_the_server_cannot() {
     // All events, named by the modes of the run's start.
     let items = joined(&server, false, &[]).await;
     assert_eq!(end(&items).events, 6);
-    assert!(matches!(&items[1], Item::Record(Record::Tape(head)) if head.modes == ["values", "updates", "custom"]));
+    assert!(matches!(&items[1], Item::Record(Record::Head(head)) if head.modes == ["values", "updates", "custom"]));
 }
 
 /// Starts a server whose run records have no metadata, like Aegra's, and that loses the response to a start. `new` are the runs
@@ -564,7 +566,7 @@ async fn a_lost_start_is_found_among_new_runs() {
     let ours = || value!({"run_id": "r1", "assistant_id": "a-1", "status": "success", "input": {"x": 1}});
     let starts = |server: &Server| server.seen().iter().filter(|s| s.path.ends_with("/runs/stream")).count();
     let server = losing_without_metadata(value!([ours()])).await;
-    let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), body()), None).await;
+    let items = collect(RunTransport::new(server.agent(), Target::Thread("t1".into()), body()), None).await;
     assert_eq!((end(&items).outcome, starts(&server)), (Outcome::Success, 1), "{items:?}");
     assert!(items.iter().any(|i| matches!(i, Item::Started { run_id, .. } if run_id == "r1")));
     // The run ended before it was found, and its events were not stored.
@@ -582,7 +584,7 @@ async fn a_lost_start_is_found_among_new_runs() {
         value!([ours(), with("run_id", "r2".into())]),
     ] {
         let server = losing_without_metadata(new.clone()).await;
-        let items = collect(RunLink::new(server.agent(), Target::Thread("t1".into()), body()), None).await;
+        let items = collect(RunTransport::new(server.agent(), Target::Thread("t1".into()), body()), None).await;
         assert_eq!((end(&items).outcome, starts(&server)), (Outcome::Unknown, 1), "{new}");
         let error = failed(&items).unwrap().to_string();
         assert!(error.contains("unknown whether the run started") && error.contains("sent only once"), "{error}");
@@ -590,7 +592,7 @@ async fn a_lost_start_is_found_among_new_runs() {
     }
     // On a new thread, any run is ours; here that is r0, because it is the only one.
     let server = losing_without_metadata(value!([])).await;
-    let link = RunLink::new(server.agent(), Target::NewThread, body());
+    let link = RunTransport::new(server.agent(), Target::NewThread, body());
     let items = collect(link, None).await;
     assert!(items.iter().any(|i| matches!(i, Item::Started { run_id, .. } if run_id == "r0")), "{items:?}");
     assert_eq!(starts(&server), 1);
@@ -607,7 +609,7 @@ async fn a_truncated_contract_only_stream_is_no_success_without_an_end() {
             _ => json(404, "{}"),
         })
         .await;
-        let items = collect(RunLink::new(server.agent(), Target::NewThread, agent()), None).await;
+        let items = collect(RunTransport::new(server.agent(), Target::NewThread, agent()), None).await;
         assert_eq!((end(&items).outcome, end(&items).connections), (outcome, 2), "{items:?}");
         assert!(end(&items).gaps >= 1, "{:?}", gaps(&items));
     }

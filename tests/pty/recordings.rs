@@ -12,7 +12,7 @@ use std::time::Duration;
 fn recording(events: u64) -> Vec<u8> {
     let at = |tenths: u64| jiff::Timestamp::from_millisecond(1_795_224_332_000 + tenths as i64 * 100).unwrap();
     let head = Head { at: at(0), server: "http://127.0.0.1:1".into(), ..Head::default() };
-    let mut records = vec![Record::Tape(head), Record::Open { at: at(0), conn: 1, status: 200, resumed_after: None }];
+    let mut records = vec![Record::Head(head), Record::Open { at: at(0), conn: 1, status: 200, resumed_after: None }];
     records.extend((1..=events).map(|seq| {
         let data = Data::Json(format!(r#"{{"number":"n{seq}."}}"#).into());
         Record::Event(Event {

@@ -6,7 +6,8 @@
 use runtail_api::{AgentServer, Http, Kind};
 use runtail_core::config::Profile;
 use runtail_stream::{
-    End, Event, Item, JoinLink, Link, Outcome, Record, RunFollowing, SourceOptions, ThreadLink, follow, follow_thread,
+    End, Event, Item, JoinTransport, Outcome, Record, RunFollowing, SourceOptions, ThreadTransport, Transport, follow,
+    follow_thread,
 };
 use runtail_testkit::proxy::{Cut, How, Proxy, When};
 use runtail_testkit::server;
@@ -20,8 +21,8 @@ fn agent(url: &str) -> AgentServer {
     AgentServer::new(Http::new(&Profile::default()).unwrap(), url.parse().unwrap())
 }
 
-fn tail(url: &str, thread: &str) -> ThreadLink {
-    ThreadLink::new(agent(url), thread.into(), MODES.map(String::from).to_vec())
+fn tail(url: &str, thread: &str) -> ThreadTransport {
+    ThreadTransport::new(agent(url), thread.into(), MODES.map(String::from).to_vec())
 }
 
 struct Followed {
@@ -32,7 +33,7 @@ struct Followed {
 
 /// Follows a link to its end, or until an event for which `is_last` holds. Pauses after each of the first batches.
 async fn followed(
-    link: impl Link + 'static,
+    link: impl Transport + 'static,
     first_after: Option<&str>,
     rest: Duration,
     is_last: impl Fn(&Event) -> bool,
@@ -102,7 +103,7 @@ fn firehose_input(n: u64) -> Value {
 
 /// Waits until a run has started, so that there is something to replay.
 async fn begun(thread: &str, run: &str) {
-    let link = JoinLink::new(agent(&server::url()), thread.into(), run.into(), vec![]);
+    let link = JoinTransport::new(agent(&server::url()), thread.into(), run.into(), vec![]);
     followed(link, Some("-1"), Duration::ZERO, |event| data(event)["seq"] == 200).await;
 }
 
@@ -241,7 +242,7 @@ async fn join_shows_repeated_blocks_once() {
             let thread = server::new_thread();
             let run = server::start_run(&thread, "firehose", &firehose_input(N), &["custom"]);
             begun(&thread, &run).await;
-            let link = JoinLink::new(agent(&server::url()), thread, run, vec![]);
+            let link = JoinTransport::new(agent(&server::url()), thread, run, vec![]);
             let received = followed(link, Some("-1"), rest, |_| false).await;
             assert_exact(&received, N, &format!("{rest:?}"));
             assert_eq!(received.end.outcome, Outcome::Success);
@@ -284,7 +285,7 @@ async fn slow_run(url: &str, resumable: bool) -> (String, String) {
 async fn join_run(url: &str, (thread, run): &(String, String), shared: bool) -> Vec<Item> {
     let (sender, mut receiver) = mpsc::channel(8);
     let options = SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() };
-    let link = JoinLink::new(agent(url), thread.clone(), run.clone(), vec![]).shared(shared);
+    let link = JoinTransport::new(agent(url), thread.clone(), run.clone(), vec![]).shared(shared);
     tokio::spawn(follow(link, options, sender));
     let mut items = Vec::new();
     while let Some(batch) = tokio::time::timeout(Duration::from_secs(60), receiver.recv()).await.expect("it ends") {

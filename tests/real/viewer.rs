@@ -8,7 +8,8 @@ use runtail_core::config::Profile;
 use runtail_core::model::RunCreate;
 use runtail_stream::projection::{LifecycleKind, Message, Projections, Role, StateSource};
 use runtail_stream::{
-    Event, Item, JoinLink, Link, Outcome, RUN_MODES, Record, RunLink, SourceOptions, Target, ThreadLink, follow,
+    Event, Item, JoinTransport, Outcome, RUN_MODES, Record, RunTransport, SourceOptions, Target, ThreadTransport,
+    Transport, follow,
 };
 use runtail_testkit::server;
 use serde_json::{Value, json};
@@ -62,7 +63,7 @@ impl StreamLog {
 
     fn thread(&self) -> String {
         let thread =
-            |item: &Item| if let Item::Record(Record::Tape(head)) = item { head.thread_id.clone() } else { None };
+            |item: &Item| if let Item::Record(Record::Head(head)) = item { head.thread_id.clone() } else { None };
         self.items.iter().find_map(thread).expect("a thread")
     }
 
@@ -81,7 +82,7 @@ fn data(event: &Event) -> Value {
 
 /// Follows a stream until it ends or `watch` returns true. `watch` gets each event with its number, and may change the modes.
 async fn followed(
-    link: impl Link + 'static,
+    link: impl Transport + 'static,
     modes: Vec<String>,
     first_after: Option<&str>,
     mut watch: impl FnMut(&Event, u64, &watch::Sender<Vec<String>>) -> bool,
@@ -123,7 +124,7 @@ async fn started(graph: &str, input: Value, modes: &[&str], subgraphs: bool, mor
         extra: serde_json::from_value(more).unwrap_or_default(),
         ..RunCreate::default()
     };
-    let log = followed(RunLink::new(agent(), Target::NewThread, body), Vec::new(), None, |_, _, _| false).await;
+    let log = followed(RunTransport::new(agent(), Target::NewThread, body), Vec::new(), None, |_, _, _| false).await;
     assert_eq!(log.gaps(), [""; 0], "{graph} {modes:?}");
     log
 }
@@ -219,7 +220,7 @@ async fn run_stream_modes_alone_and_combined() {
                 (states > 0, updates),
                 (modes.iter().any(|mode| STATES.contains(mode)), if modes.contains(&"updates") { 3 } else { 0 })
             );
-            assert_eq!(chat.projections.ledger.malformed, 0);
+            assert_eq!(chat.projections.delivery.malformed, 0);
         }
     }
 }
@@ -232,7 +233,7 @@ async fn thread_stream_modes_alone_and_combined() {
         for subgraphs in [false, true] {
             let thread = server::new_thread();
             let mut began = false;
-            let link = ThreadLink::new(agent(), thread.clone(), names(modes));
+            let link = ThreadTransport::new(agent(), thread.clone(), names(modes));
             // The stream must be open before the run starts. The server sends nothing until then, so the test waits.
             let starter = tokio::task::spawn_blocking({
                 let thread = thread.clone();
@@ -318,10 +319,10 @@ async fn changing_run_modes_loses_and_repeats_nothing() {
         stream_mode: names(&modes),
         ..RunCreate::default()
     };
-    let started = followed(RunLink::new(agent(), Target::NewThread, body), Vec::new(), None, change).await;
+    let started = followed(RunTransport::new(agent(), Target::NewThread, body), Vec::new(), None, change).await;
     let thread = server::new_thread();
     let run = server::start_run(&thread, "firehose", &firehose_input(N), &modes);
-    let joined = followed(JoinLink::new(agent(), thread, run, Vec::new()), Vec::new(), Some("-1"), change).await;
+    let joined = followed(JoinTransport::new(agent(), thread, run, Vec::new()), Vec::new(), Some("-1"), change).await;
     for (log, what) in [(&started, "started"), (&joined, "joined")] {
         assert!(numbers(log).into_iter().eq(0..N), "{what}: {} {:?}", numbers(log).len(), log.items.last());
         assert_eq!(log.gaps(), [""; 0], "{what}");
@@ -354,7 +355,7 @@ async fn messages_are_complete_after_mode_changes() {
             }
             false
         };
-        let log = followed(RunLink::new(agent(), Target::NewThread, body), Vec::new(), None, change).await;
+        let log = followed(RunTransport::new(agent(), Target::NewThread, body), Vec::new(), None, change).await;
         assert!(log.connections() > 1);
         assert_eq!(log.gaps(), [""; 0]);
         assert_messages(&log, &format!("changed every {every} events"));
@@ -367,7 +368,7 @@ async fn changing_thread_modes_during_a_run() {
     const N: u64 = 3000;
     let thread = server::new_thread();
     let run = server::start_run(&thread, "firehose", &firehose_input(N), &["custom"]);
-    let link = ThreadLink::new(agent(), thread.clone(), names(&["run_modes"]));
+    let link = ThreadTransport::new(agent(), thread.clone(), names(&["run_modes"]));
     let changes: [(u64, &[&str]); 3] =
         [(300, &["run_modes", "state_update"]), (900, &["run_modes", "lifecycle"]), (2000, &["run_modes"])];
     let log = followed(link, names(&["run_modes"]), Some("-"), |event, seq, tell| {
@@ -385,7 +386,7 @@ async fn changing_thread_modes_during_a_run() {
     // Narrowed to starts and ends of runs, and back: skipped events are then replayed.
     let thread = server::new_thread();
     let run = server::start_run(&thread, "firehose", &firehose_input(N), &["custom"]);
-    let link = ThreadLink::new(agent(), thread.clone(), names(&["lifecycle"]));
+    let link = ThreadTransport::new(agent(), thread.clone(), names(&["lifecycle"]));
     let log = followed(link, names(&["lifecycle"]), Some("-"), |event, seq, tell| {
         if seq == 1 {
             tell.send_replace(names(&["run_modes"]));
@@ -428,7 +429,7 @@ async fn large_states_and_states_that_are_not_objects_are_read() {
     assert_eq!(told, states.len());
 
     let log = run("odd", json!({"big": 5_000_000}), &RUN_MODES, true).await;
-    assert_eq!((log.outcome(), log.projections.ledger.malformed), (Outcome::Success, 0));
+    assert_eq!((log.outcome(), log.projections.delivery.malformed), (Outcome::Success, 0));
     let largest = log.projections.values.rows().iter().map(|row| row.size).max();
     assert!(largest > Some(5_000_000), "{largest:?}");
     let values: Vec<Value> = log.of("custom").take(6).collect();
@@ -466,5 +467,5 @@ async fn interrupts_failures_and_retries_are_shown() {
 async fn heartbeats_keep_a_run_without_events_alive() {
     let log = run("slow", json!({"seconds": 6}), &["custom"], false).await;
     assert_eq!((log.outcome(), log.events().count()), (Outcome::Success, 1), "only its beginning");
-    assert!(log.projections.ledger.heartbeats >= 1);
+    assert!(log.projections.delivery.heartbeats >= 1);
 }

@@ -170,7 +170,7 @@ fn check_invariants(dash: &mut Dash) {
         let focused: Vec<View> = shown.iter().filter(|(_, focused)| *focused).map(|(view, _)| *view).collect();
         assert_eq!(focused, [viewer.view()]);
         assert!(shown.iter().all(|(view, focused)| *focused || *view != viewer.view()), "{shown:?}");
-        assert!(viewer.anchor().is_none_or(|at| at <= viewer.tape.last_seq()), "{:?}", viewer.anchor());
+        assert!(viewer.anchor().is_none_or(|at| at <= viewer.event_log.last_seq()), "{:?}", viewer.anchor());
     }
     // The raw view's cursor is on its anchor, or on the oldest event if the anchor was evicted.
     let is_seen = dash.app.overlays.is_empty()
@@ -178,7 +178,7 @@ fn check_invariants(dash: &mut Dash) {
         && dash.app.session.size.0 >= 60
         && dash.app.session.size.1 >= 12;
     if let Some(viewer) = dash.app.viewer().filter(|viewer| is_seen && viewer.finding().filter.is_empty())
-        && let (View::Raw, Some(at), Some(first)) = (viewer.view(), viewer.anchor(), viewer.tape.first_seq())
+        && let (View::Raw, Some(at), Some(first)) = (viewer.view(), viewer.anchor(), viewer.event_log.first_seq())
     {
         assert_eq!(viewer.event_under_cursor().map(|event| event.seq), Some(at.max(first)));
     }
@@ -212,7 +212,7 @@ proptest! {
         rows in select(vec![7, 40, 1_000_000]),
     ) {
         let mut dash = demo_like((120, 30));
-        dash.app.session.settings.tape.max_rows = rows;
+        dash.app.session.settings.event_log.max_rows = rows;
         dash.open_thread();
         dash.capture(first);
         for step in steps {
@@ -295,7 +295,7 @@ fn outdated_responses_are_ignored() {
     let threads = serde_json::from_str(r#"[{"thread_id": "late"}]"#).unwrap();
     // After a manual refresh, the response to the first request is outdated.
     dash.keys("r");
-    let late = Msg::Answer { key: sub.key, epoch: sub.epoch, answer: SubscriptionEvent::Threads(Ok(threads)) };
+    let late = Msg::Subscription { key: sub.key, epoch: sub.epoch, event: SubscriptionEvent::Threads(Ok(threads)) };
     dash.feed(late);
     assert!(!dash.screen().contains("late"));
 }
@@ -493,7 +493,7 @@ fn doctor_runs_while_its_page_is_open() {
     assert!(dash.screen().contains("Checking…"), "{}", dash.screen());
     let send_check = |dash: &mut Dash, check: Option<Check>| {
         let answer = SubscriptionEvent::Checked(check.map(Box::new));
-        dash.feed(Msg::Answer { key: sub.key.clone(), epoch: sub.epoch, answer });
+        dash.feed(Msg::Subscription { key: sub.key.clone(), epoch: sub.epoch, event: answer });
     };
     send_check(&mut dash, Some(Check::good("network", "no proxy")));
     let bad =
@@ -526,7 +526,7 @@ fn doctor_runs_while_its_page_is_open() {
 fn leaving_time_travel_leaves_no_empty_row() {
     for view in 1..=VIEWS.len() {
         let mut dash = demo_like((120, 30));
-        dash.app.session.settings.tape.max_rows = 7;
+        dash.app.session.settings.event_log.max_rows = 7;
         dash.open_thread();
         dash.capture("fanout-many-subgraphs");
         dash.keys(&format!("{view}<Space>"));
@@ -543,7 +543,7 @@ fn leaving_time_travel_leaves_no_empty_row() {
 #[test]
 fn playing_to_the_end_keeps_the_cursor() {
     let mut dash = demo_like((120, 30));
-    dash.app.session.settings.tape.max_rows = 40;
+    dash.app.session.settings.event_log.max_rows = 40;
     dash.open_thread();
     // These events have no server times, so playback uses arrival times.
     dash.capture("js-agent-debug");

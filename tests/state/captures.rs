@@ -336,7 +336,7 @@ fn message_text_at_an_event_is_a_lookup() {
         (2, "", "Let me ", "Let me check.")
     );
     assert_eq!(message.text_at(Seq(20)), "Let me check.");
-    assert_eq!((projections.ledger.tokens, projections.ledger.received), (18, 24));
+    assert_eq!((projections.delivery.tokens, projections.delivery.received), (18, 24));
 }
 
 /// Converts an assembled message to the form used in states.

@@ -10,7 +10,7 @@ use runtail_tui::app::subscriptions;
 use runtail_tui::features::changes::confirm::{Proposal, Stage};
 use runtail_tui::input::key::{Code, Key};
 use runtail_tui::session::msg::{
-    Effect, EffectResult, Made, Msg, NextPoll, RevisionRef, SubscriptionEvent, SubscriptionId,
+    Applied, Effect, EffectResult, Msg, NextPoll, RevisionRef, SubscriptionEvent, SubscriptionId,
 };
 use serde_json::json;
 
@@ -195,7 +195,7 @@ fn new_revision_of_a_change_is_watched() {
         deployment: row.deployment.as_ref().unwrap().id.as_str().into(),
         revision: "made-1".into(),
     };
-    let made = Made { said: "Redeploy support-bot: done.".into(), revision: Some(of.clone()), vanishing: None };
+    let made = Applied { said: "Redeploy support-bot: done.".into(), revision: Some(of.clone()), vanishing: None };
     dash.done(EffectResult::Sent(number, Ok(made)));
     assert!(dash.app.overlays.is_empty());
     assert!(dash.app.deployments.watches.contains_key(&of));
@@ -209,7 +209,7 @@ fn deletion_is_tracked_until_finished() {
     let row = dash.app.deployments.list.selected().unwrap().clone();
     let id = row.deployment.as_ref().unwrap().id.clone();
     let key = (row.profile_name.clone(), std::sync::Arc::<str>::from(id.as_str()));
-    let made = Made {
+    let made = Applied {
         said: "Delete: done.".into(),
         revision: None,
         vanishing: Some((key.0.clone(), key.1.clone(), row.name)),

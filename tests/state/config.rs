@@ -76,7 +76,10 @@ fn full_configuration_is_parsed() {
     assert_eq!(servers[0].1.as_str(), "http://127.0.0.1:2024/");
     assert_eq!(config.poll.interval, Duration::from_secs(200));
     assert_eq!(config.poll.timeout, Duration::from_secs(5400));
-    assert_eq!((config.tape.max_rows, config.tape.max_bytes, config.tape.max_event), (5000, 1_000_000_000, 65536));
+    assert_eq!(
+        (config.event_log.max_rows, config.event_log.max_bytes, config.event_log.max_event),
+        (5000, 1_000_000_000, 65536)
+    );
     assert_eq!((config.ui.theme.as_str(), config.ui.mouse, config.ui.ascii), ("dusk", Mouse::Off, true));
     assert_eq!((config.ui.timestamps, config.ui.wrap), (Timestamps::Delta, true));
     let night = config.themes.get("night").unwrap();
@@ -100,7 +103,7 @@ fn empty_file_uses_defaults() {
 #[test]
 fn old_tape_table_is_read_as_limits() {
     let config = Config::parse("[profiles.p]\nregion = \"us\"\n[tape]\nmax_rows = 7\nmax_event = \"2MiB\"\n[limits]\nmax_rows = 9\nmax_answer = \"8MiB\"\n", None).unwrap();
-    assert_eq!((config.tape.max_rows, config.tape.max_event), (9, 2 << 20));
+    assert_eq!((config.event_log.max_rows, config.event_log.max_event), (9, 2 << 20));
     assert_eq!(config.profiles[0].max_answer, Some(8 << 20));
     assert_eq!(config.warnings, ["3:2: `tape` is now called `limits`; both are read"]);
 }

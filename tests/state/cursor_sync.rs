@@ -1,7 +1,7 @@
 //! All views share one cursor: an event selected in one view is selected in every other view, and switching back returns
 //! to it. Checked for every event of every capture, and for every entry of every view.
 
-use runtail_core::config::TapeLimits;
+use runtail_core::config::EventLogLimits;
 use runtail_stream::projection::{Message, Snapshot};
 use runtail_stream::{Decoder, Frame, Framer, Item, Record, Seq};
 use runtail_tui::features::stream::viewer::{VIEWS, View, Viewer};
@@ -15,7 +15,7 @@ fn streams() -> Vec<(String, Viewer)> {
         let viewer = viewer(std::fs::read(path).unwrap());
         (path.file_stem().unwrap().to_str().unwrap().to_string(), viewer)
     };
-    let streams: Vec<_> = paths.iter().map(opened).filter(|(_, viewer)| viewer.tape.last_seq() > Seq(1)).collect();
+    let streams: Vec<_> = paths.iter().map(opened).filter(|(_, viewer)| viewer.event_log.last_seq() > Seq(1)).collect();
     assert!(streams.len() > 80, "{}", streams.len());
     streams
 }
@@ -24,7 +24,7 @@ fn viewer(body: Vec<u8>) -> Viewer {
     let server = ServerRef { profile: "p".into(), name: "s".into(), url: "http://127.0.0.1:2024".into() };
     let target = StreamTarget::Tail { thread: "t".into() };
     let start: jiff::Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
-    let mut viewer = Viewer::new(1, server, target, &TapeLimits::default(), start, jiff::tz::TimeZone::UTC);
+    let mut viewer = Viewer::new(1, server, target, &EventLogLimits::default(), start, jiff::tz::TimeZone::UTC);
     let (mut framer, mut decoder) = (Framer::new(64 << 20), Decoder::default());
     framer.push(body.into());
     let mut items = Vec::new();
@@ -76,7 +76,7 @@ fn has_text_of(message: &Message, seq: Seq) -> bool {
 fn cursor_event_is_selected_in_every_view() {
     let mut checked = 0;
     for (name, mut viewer) in streams() {
-        for seq in (1..=viewer.tape.last_seq().0).map(Seq) {
+        for seq in (1..=viewer.event_log.last_seq().0).map(Seq) {
             show_view(&mut viewer, View::Raw);
             viewer.go_to(seq);
             for view in VIEWS {

@@ -5,7 +5,9 @@ use runtail_api::{Kind, Listing};
 use runtail_core::model::Deployment;
 use runtail_testkit::dash::{Dash, demo_like, listed};
 use runtail_tui::app::subscriptions;
-use runtail_tui::session::msg::{Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId, Wanted};
+use runtail_tui::session::msg::{
+    Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId, WantedRevision,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -17,10 +19,10 @@ fn list_of(profile: &str) -> impl Fn(&SubscriptionId) -> bool {
 }
 
 fn deployments_response(listing: Listing<Deployment>, skew: i64) -> SubscriptionEvent {
-    let torn = listing.incomplete.is_some();
+    let is_truncated = listing.incomplete.is_some();
     SubscriptionEvent::Deployments {
         result: Ok(listing),
-        torn,
+        is_truncated,
         skew: SignedDuration::from_secs(skew),
         next: NextPoll::Stopped,
     }
@@ -42,7 +44,7 @@ fn newest(dash: &mut Dash, deployment: &str, revision: &str, status: &str) {
     dash.answer(newest_of(US), SubscriptionEvent::Newest { deployment: deployment.into(), revision: Ok(revision) });
 }
 
-fn wanted(dash: &Dash) -> Vec<Wanted> {
+fn wanted(dash: &Dash) -> Vec<WantedRevision> {
     let sub = subscriptions(&dash.app).into_iter().find(|s| newest_of(US)(&s.key)).unwrap();
     sub.wish.newest.to_vec()
 }
@@ -60,8 +62,8 @@ fn partial_lists_remove_no_rows() {
     let rows = dash.app.deployments.list.rows.len();
     for profile in [US, "prod-eu"] {
         let error = dash.error(profile, Kind::Server(503));
-        let torn = Listing { items: Vec::new(), incomplete: Some(error) };
-        dash.answer(list_of(profile), deployments_response(torn, 0));
+        let is_truncated = Listing { items: Vec::new(), incomplete: Some(error) };
+        dash.answer(list_of(profile), deployments_response(is_truncated, 0));
     }
     assert_eq!(dash.app.deployments.list.rows.len(), rows);
     assert_eq!(
@@ -164,7 +166,7 @@ fn watches_survive_a_rejected_key() {
     let sub = subscriptions(&dash.app).into_iter().find(|s| matches!(s.key, SubscriptionId::Watch(_))).unwrap();
     let error = dash.error("prod-eu", Kind::Unauthorized);
     let answer = SubscriptionEvent::Watched(Err(error), NextPoll::Stopped);
-    dash.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
+    dash.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event: answer });
     assert_eq!(dash.app.deployments.watches.len(), 1);
     assert!(dash.screen().contains("✗ 401, r retries"), "{}", dash.screen());
     dash.keys("r");
@@ -177,7 +179,7 @@ fn complete_lists_with_a_malformed_record_remove_missing_rows() {
     let malformed = dash.error(US, Kind::Protocol);
     let listing = Listing { items: deployments(&[("d2", "d2-r")]), incomplete: Some(malformed) };
     let (result, skew, next) = (Ok(listing), SignedDuration::ZERO, NextPoll::Stopped);
-    dash.answer(list_of(US), SubscriptionEvent::Deployments { result, torn: false, skew, next });
+    dash.answer(list_of(US), SubscriptionEvent::Deployments { result, is_truncated: false, skew, next });
     assert_eq!(dash.app.deployments.list.rows.iter().filter(|r| &*r.profile_name == US).count(), 1);
     assert!(dash.screen().contains("us ◐ partial"), "{}", dash.screen());
 }

@@ -96,5 +96,5 @@ fn unknown_events_are_kept_and_shown_raw() {
     }
     let shown: Vec<u64> = projections.custom.rows().iter().map(|row| row.seq.0).collect();
     assert_eq!(shown, [1, 2, 3]);
-    assert_eq!((projections.ledger.received, projections.values.rows().len()), (3, 0));
+    assert_eq!((projections.delivery.received, projections.values.rows().len()), (3, 0));
 }

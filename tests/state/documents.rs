@@ -198,7 +198,7 @@ fn files_named_in_the_documents_exist() {
         let is_path =
             !name.contains([' ', '*', '(']) && (name.ends_with(".rs") || name.contains('/')) && !name.starts_with('/');
         let wanted = name.trim_end_matches('/');
-        // `stream/log/tape.rs` is crates/stream/src/log/tape.rs.
+        // `stream/log/event_log.rs` is crates/stream/src/log/tape.rs.
         let exists = |file: &PathBuf| file.ends_with(wanted) || file.with_extension("").ends_with(wanted);
         assert!(!is_path || files.iter().any(exists), "{name} does not exist");
     }

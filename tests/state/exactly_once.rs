@@ -13,7 +13,8 @@ use futures::stream;
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_stream::{
-    Capabilities, Item, Link, Numbering, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, framed,
+    Capabilities, Connection, Item, Numbering, Outcome, Record, Replayed, RunState, SourceOptions, Transport, follow,
+    framed,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -155,17 +156,17 @@ impl Model {
     }
 }
 
-impl Link for Model {
+impl Transport for Model {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             everything: self.everything.then_some("-1"),
             first_event: Some("metadata"),
-            gives_all: self.modes.is_empty(),
+            sends_all: self.modes.is_empty(),
             ..Capabilities::default()
         }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
         let attempt = self.attempts.pop_front().unwrap_or(UNDISTURBED);
         let (before, lead, pace, cut, stolen, forgets) = match attempt {
             Attempt::Refusal(n) => {
@@ -224,28 +225,28 @@ impl Link for Model {
             chunk
         });
         let answered = (self.server == Server::Python).then_some(now / 1000 * 1000);
-        Ok(Opened {
+        Ok(Connection {
             status: 200,
             thread_id: None,
             run_id: None,
             answered,
-            past: Past::Unknown,
+            past: Replayed::Unknown,
             body: framed(body.boxed(), max_event),
         })
     }
 
-    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+    async fn run_state(&mut self) -> Result<RunState, ApiError> {
         let is_over = self.published > self.run.len();
         let outcome =
             if self.run.iter().any(|(name, ..)| *name == "error") { Outcome::Error } else { Outcome::Success };
-        Ok(if is_over { Verdict::Finished(outcome, None) } else { Verdict::Active })
+        Ok(if is_over { RunState::Finished(outcome, None) } else { RunState::Active })
     }
 
     fn set_modes(&mut self, modes: Vec<String>) {
         self.modes = modes;
     }
 
-    fn gives(&self, name: &str) -> bool {
+    fn sends(&self, name: &str) -> bool {
         self.passes_filter(name)
     }
 

@@ -72,7 +72,7 @@ fn jsonl_export_is_a_recording() {
     let viewer = dash.app.viewer().unwrap();
     let events: Vec<&Event> =
         records.iter().filter_map(|r| if let Record::Event(e) = r { Some(e) } else { None }).collect();
-    assert!(events.into_iter().cloned().eq(viewer.tape.iter_from(Seq(0))));
+    assert!(events.into_iter().cloned().eq(viewer.event_log.iter_from(Seq(0))));
     assert!(matches!(records[0], Record::Open { .. }), "other records are included too");
     // A view that lists only some events exports those.
     dash.keys("3");

@@ -104,7 +104,7 @@ fn tool_calls_are_matched_with_results_in_any_order() {
     let answers = |events: Vec<Event>| -> Vec<Option<String>> {
         let projections = project(events);
         let messages = &projections.messages;
-        for answer in messages.items().iter().filter(|m| m.asked_by.is_some()) {
+        for answer in messages.items().iter().filter(|m| m.call_message.is_some()) {
             assert_eq!(Some(messages.asked(answer).unwrap().1.id.as_str()), answer.tool_call_id.as_deref());
         }
         let calls = messages.items().iter().flat_map(|m| &m.tool_calls);
@@ -148,7 +148,7 @@ fn refusals_invalid_calls_and_reasoning_are_parsed() {
     ]);
     let message = &projections.messages.items()[0];
     assert_eq!((message.reasoning.as_str(), message.text.as_str()), ("hm", "I can't."));
-    assert_eq!((message.thought_seq(0), message.thought_seq(1), message.text_seq(0)), (Seq(1), Seq(2), Seq(3)));
+    assert_eq!((message.reasoning_seq(0), message.reasoning_seq(1), message.text_seq(0)), (Seq(1), Seq(2), Seq(3)));
     assert_eq!(message.parts, [Part::Reasoning(0..2), Part::Refusal(0..8), Part::Call(0)]);
     assert_eq!(message.tool_calls[0].invalid.as_deref(), Some("no end"));
     let usage = message.usage.unwrap();

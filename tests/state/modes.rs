@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_stream::projection::{LifecycleKind, Projections};
 use runtail_stream::{
-    Capabilities, Event, Item, Link, Opened, Outcome, Past, Record, RunTerms, SourceOptions, Verdict, follow, framed,
+    Capabilities, Connection, Event, Item, Outcome, Record, Replayed, RunState, RunStreamOptions, SourceOptions,
+    Transport, follow, framed,
 };
 use std::future::Future;
 use std::sync::{Arc, Mutex};
@@ -49,12 +50,12 @@ impl Server {
     }
 }
 
-impl Link for Server {
+impl Transport for Server {
     fn capabilities(&self) -> Capabilities {
         Capabilities { everything: Some("-1"), ..Capabilities::default() }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
         self.requested.lock().expect("not poisoned").push(self.modes.clone());
         *self.finished.lock().expect("not poisoned") = false;
         let after = after.map_or(0, order);
@@ -78,19 +79,19 @@ impl Link for Server {
             None
         });
         let body = body.chain(end.filter_map(std::future::ready)).boxed();
-        Ok(Opened {
+        Ok(Connection {
             status: 200,
             thread_id: None,
             run_id: None,
             answered: None,
-            past: Past::Unknown,
+            past: Replayed::Unknown,
             body: framed(body, max_event),
         })
     }
 
-    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+    async fn run_state(&mut self) -> Result<RunState, ApiError> {
         let over = *self.finished.lock().expect("not poisoned");
-        Ok(if over { Verdict::Finished(Outcome::Success, None) } else { Verdict::Active })
+        Ok(if over { RunState::Finished(Outcome::Success, None) } else { RunState::Active })
     }
 
     async fn may_reopen(&mut self) -> Result<(), String> {
@@ -101,12 +102,12 @@ impl Link for Server {
         self.modes = modes;
     }
 
-    fn gives(&self, name: &str) -> bool {
+    fn sends(&self, name: &str) -> bool {
         self.passes_filter(name)
     }
 
-    fn terms(&self) -> Option<RunTerms> {
-        Some(RunTerms { modes: vec!["values".into(), "custom".into()], ..RunTerms::default() })
+    fn terms(&self) -> Option<RunStreamOptions> {
+        Some(RunStreamOptions { modes: vec!["values".into(), "custom".into()], ..RunStreamOptions::default() })
     }
 }
 
@@ -115,12 +116,12 @@ fn modes(names: &[&str]) -> Vec<String> {
 }
 
 /// Follows the stream to its end, and changes the modes after the given numbers of events.
-fn follow_to_end(link: Server, first: Vec<String>, changes: Vec<(usize, Vec<String>)>) -> Vec<Item> {
+fn follow_to_end(transport: Server, first: Vec<String>, changes: Vec<(usize, Vec<String>)>) -> Vec<Item> {
     run(async {
         let (modes_sender, modes_receiver) = watch::channel(first);
         let options = SourceOptions { modes: Some(modes_receiver), ..SourceOptions::default() };
         let (sender, mut receiver) = mpsc::channel(1);
-        let task = tokio::spawn(follow(link, options, sender));
+        let task = tokio::spawn(follow(transport, options, sender));
         let (mut items, mut changes) = (Vec::new(), changes.into_iter().peekable());
         while let Some(batch) = receiver.recv().await {
             items.extend(batch);
@@ -232,8 +233,8 @@ fn refused_mode_changes_keep_the_stream_open() {
 /// A server that rejects the second connection for an hour.
 struct BusyServer(Arc<Mutex<Vec<tokio::time::Instant>>>);
 
-impl Link for BusyServer {
-    async fn connect(&mut self, _after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+impl Transport for BusyServer {
+    async fn connect(&mut self, _after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
         let mut attempts = self.0.lock().expect("not poisoned");
         attempts.push(tokio::time::Instant::now());
         let body = stream::iter([Ok(Bytes::from("event: values\ndata: 1\nid: 1-0\n\n"))]).boxed();
@@ -241,19 +242,19 @@ impl Link for BusyServer {
             let wait = Kind::RateLimited(Some(Duration::from_secs(3600)));
             return Err(ApiError { kind: wait, at: Place::default(), detail: "busy".into(), hint: None });
         }
-        Ok(Opened {
+        Ok(Connection {
             status: 200,
             thread_id: None,
             run_id: None,
             answered: None,
-            past: Past::Unknown,
+            past: Replayed::Unknown,
             body: framed(body, max_event),
         })
     }
 
-    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+    async fn run_state(&mut self) -> Result<RunState, ApiError> {
         let attempts = self.0.lock().expect("not poisoned").len();
-        Ok(if attempts < 3 { Verdict::Active } else { Verdict::Finished(Outcome::Success, None) })
+        Ok(if attempts < 3 { RunState::Active } else { RunState::Finished(Outcome::Success, None) })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use runtail_api::{ServerInfo, ServerKind};
 use runtail_core::model::RunCreate;
-use runtail_stream::{Item, Outcome, RunTerms, Target};
+use runtail_stream::{Item, Outcome, RunStreamOptions, Target};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_tui::app::subscriptions;
 use runtail_tui::session::msg::{Effect, EffectResult, StreamTarget, SubscriptionId};
@@ -18,7 +18,7 @@ fn source_modes(dash: &Dash) -> Vec<String> {
 }
 
 /// Joins a run that was started with these modes.
-fn joined(size: (u16, u16), terms: Option<RunTerms>) -> Dash {
+fn joined(size: (u16, u16), terms: Option<RunStreamOptions>) -> Dash {
     let mut dash = demo_like(size);
     dash.open_thread();
     dash.keys("q");
@@ -28,8 +28,8 @@ fn joined(size: (u16, u16), terms: Option<RunTerms>) -> Dash {
     dash
 }
 
-fn terms(modes: &[&str]) -> RunTerms {
-    RunTerms { modes: modes.iter().map(|mode| mode.to_string()).collect(), subgraphs: true, resumable: true }
+fn terms(modes: &[&str]) -> RunStreamOptions {
+    RunStreamOptions { modes: modes.iter().map(|mode| mode.to_string()).collect(), subgraphs: true, resumable: true }
 }
 
 fn set_server_kind(dash: &mut Dash, kind: ServerKind) {

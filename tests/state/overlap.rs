@@ -7,7 +7,7 @@ use futures::stream;
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_stream::{
-    Capabilities, End, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, framed,
+    Capabilities, Connection, End, Item, Outcome, Record, Replayed, RunState, SourceOptions, Transport, follow, framed,
 };
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -73,12 +73,12 @@ impl DevServer {
     }
 }
 
-impl Link for DevServer {
+impl Transport for DevServer {
     fn capabilities(&self) -> Capabilities {
         Capabilities { everything: self.everything, ..Capabilities::default() }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
         let plan = self.plans.pop_front();
         let undisturbed = ConnectionPlan { before: 0, lead: 0, pace: vec![1], cut: None };
         let delivered = self.deliver(after, plan.as_ref().unwrap_or(&undisturbed));
@@ -104,29 +104,29 @@ impl Link for DevServer {
         log.1.push(after.map(String::from));
         let failure = ApiError { kind: Kind::Network, at: Place::default(), detail: "cut".into(), hint: None };
         let chunks: Vec<_> = body.into_bytes().chunks(97).map(|c| Ok(Bytes::copy_from_slice(c))).collect();
-        Ok(Opened {
+        Ok(Connection {
             status: 200,
             thread_id: None,
             run_id: None,
             answered: Some(now / 1000 * 1000),
-            past: Past::Unknown,
+            past: Replayed::Unknown,
             body: framed(stream::iter(chunks.into_iter().chain(is_cut.then_some(Err(failure)))).boxed(), max_event),
         })
     }
 
-    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+    async fn run_state(&mut self) -> Result<RunState, ApiError> {
         let is_over = self.published > self.run.len();
-        Ok(if is_over { Verdict::Finished(Outcome::Success, None) } else { Verdict::Active })
+        Ok(if is_over { RunState::Finished(Outcome::Success, None) } else { RunState::Active })
     }
 }
 
 /// Follows a run to its end.
-fn follow_to_end(link: DevServer, first_after: Option<&str>) -> (Vec<(String, String)>, End) {
+fn follow_to_end(transport: DevServer, first_after: Option<&str>) -> (Vec<(String, String)>, End) {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     runtime.enable_time().start_paused(true).build().unwrap().block_on(async {
         let (sender, mut receiver) = mpsc::channel(2);
         let options = SourceOptions { first_after: first_after.map(String::from), ..SourceOptions::default() };
-        tokio::spawn(follow(link, options, sender));
+        tokio::spawn(follow(transport, options, sender));
         let mut events = Vec::new();
         loop {
             for item in receiver.recv().await.unwrap() {

@@ -36,8 +36,8 @@ fn prefix_matches_are_listed_first() {
     assert!(starts.contains(&"threads".to_string()));
     assert_eq!(completions(&dash.app, "rvs")[0], "revisions", "letters in order are enough");
     assert!(completions(&dash.app, "nonsense").is_empty());
-    assert_eq!(dash.app.no_offer("thme"), "No matching command. Did you mean theme?");
-    assert_eq!(dash.app.no_offer("theme mnoo"), "There is no theme mnoo. Did you mean mono?");
+    assert_eq!(dash.app.no_completion("thme"), "No matching command. Did you mean theme?");
+    assert_eq!(dash.app.no_completion("theme mnoo"), "There is no theme mnoo. Did you mean mono?");
 }
 
 #[test]
@@ -50,10 +50,10 @@ fn a_command_with_an_argument_is_not_guessed() {
         assert_eq!(run_command(&mut dash, line), [], "{line}");
         dash.keys("<Esc><Esc>");
     }
-    assert_eq!(dash.app.no_offer("foo abc"), "Unknown command foo.");
-    assert_eq!(dash.app.no_offer("thme abc"), "Unknown command thme. Did you mean theme?");
-    assert_eq!(dash.app.no_offer("th abc"), "Unknown command th. Did you mean thread, theme?");
-    assert_eq!(dash.app.no_offer("delete abc"), "delete takes no argument.");
+    assert_eq!(dash.app.no_completion("foo abc"), "Unknown command foo.");
+    assert_eq!(dash.app.no_completion("thme abc"), "Unknown command thme. Did you mean theme?");
+    assert_eq!(dash.app.no_completion("th abc"), "Unknown command th. Did you mean thread, theme?");
+    assert_eq!(dash.app.no_completion("delete abc"), "delete takes no argument.");
     // An unambiguous beginning is enough.
     assert_eq!(completions(&dash.app, "them mon"), ["theme mono"]);
     let effects = run_command(&mut dash, "forgeses s-1");
@@ -408,7 +408,7 @@ fn deployments_are_selected_by_profile_and_name() {
         ("dep prod-eu/triage", "There is no deployment prod-eu/triage. Did you mean prod-us/triage?"),
         ("dep zzzzzz", "There is no deployment zzzzzz."),
     ] {
-        assert_eq!(dash.app.no_offer(typed), message);
+        assert_eq!(dash.app.no_completion(typed), message);
     }
     let (_, sources) = search_requests(&run_command(&mut dash, &format!("dep {UNKNOWN}")));
     assert!(sources.len() > 2, "an id is searched");
@@ -455,16 +455,16 @@ fn event_numbers_and_times_select_events() {
     run_command(&mut dash, "4000");
     assert!(last_notice(&dash).contains("No event 4000 yet. The newest is 42."), "{}", last_notice(&dash));
     let viewer = dash.app.viewer().unwrap();
-    let (seq, at) = viewer.tape.iter_from(Seq(20)).map(|event| (event.seq, event.at)).next().unwrap();
+    let (seq, at) = viewer.event_log.iter_from(Seq(20)).map(|event| (event.seq, event.at)).next().unwrap();
     let whole = at.to_zoned(jiff::tz::TimeZone::UTC).strftime("%H:%M:%S").to_string();
     run_command(&mut dash, &whole);
     let anchor = dash.app.viewer().unwrap().anchor().unwrap();
     assert!(anchor <= seq && anchor + 10 > seq, "{anchor} is in the second of {seq}");
     dash.capture("aegra-agent-custom");
-    let id = dash.app.viewer().unwrap().tape.iter_from(Seq(9)).find_map(|event| event.id.clone()).unwrap();
+    let id = dash.app.viewer().unwrap().event_log.iter_from(Seq(9)).find_map(|event| event.id.clone()).unwrap();
     dash.feed(Msg::Paste(id.to_string()));
     let viewer = dash.app.viewer().unwrap();
-    assert_eq!(viewer.tape.get(viewer.anchor().unwrap()).unwrap().id.as_deref(), Some(&*id));
+    assert_eq!(viewer.event_log.get(viewer.anchor().unwrap()).unwrap().id.as_deref(), Some(&*id));
     run_command(&mut dash, "stream 1");
     assert_eq!(dash.app.stream.tabs.at(), Some(0));
 }

@@ -5,7 +5,7 @@ use runtail_api::{ApiError, Kind, Place};
 use runtail_core::config::{Config, Draft, Profile};
 use runtail_testkit::dash::{Dash, demo_like, listed};
 use runtail_tui::app::{App, Overlay, Pane, subscriptions};
-use runtail_tui::session::catalogue::Origin;
+use runtail_tui::session::catalog::Origin;
 use runtail_tui::session::msg::{
     Described, Effect, EffectResult, Epoch, Msg, ServerRef, SubscriptionEvent, SubscriptionId, SubscriptionKind,
 };
@@ -231,7 +231,7 @@ fn reload_adds_removes_and_changes_profiles() {
     assert_eq!(tried.key, Config::parse(toml, None).unwrap().profiles[0].key);
     let effects = check_finished(&mut dash, &effects, Ok(()));
     let Some(Effect::UseProfiles(_, list)) = effects.first() else { panic!("{effects:?}") };
-    assert_eq!(list[0], *dash.app.session.catalogue.used("us").unwrap());
+    assert_eq!(list[0], *dash.app.session.catalog.used("us").unwrap());
     assert!(!dash.screen().contains("support-bot"), "the rows of the old definition are removed: {}", dash.screen());
 }
 
@@ -270,7 +270,7 @@ fn reload_respects_the_command_lines_profiles_and_read_only() {
     dash.app = app;
     let effects = reload(&mut dash, &format!("{TWO}[profiles.new]\nregion = \"aws\"\nread_only = false\n"));
     assert_eq!(used(&dash), ["us"]);
-    assert!(dash.app.session.catalogue.all.iter().all(|k| k.profile.is_read_only()), "{effects:?}");
+    assert!(dash.app.session.catalog.all.iter().all(|k| k.profile.is_read_only()), "{effects:?}");
     for effect in effects {
         if let Effect::UseProfiles(_, list) = effect {
             assert!(list.iter().all(Profile::is_read_only));
@@ -288,7 +288,7 @@ fn reloaded_keys_and_settings_apply_immediately() {
     assert!(dash.keys("p").is_empty() && dash.app.overlays.is_empty());
     dash.keys("<F2>");
     assert!(dash.screen().contains("PROFILES"), "{}", dash.screen());
-    assert!(dash.app.session.settings.ascii && dash.app.session.settings.tape.max_rows == 5);
+    assert!(dash.app.session.settings.ascii && dash.app.session.settings.event_log.max_rows == 5);
     let notice: Vec<&str> = dash.app.session.notices.iter().map(|n| n.text.as_str()).collect();
     let notice = notice.join("\n");
     assert!(notice.contains("unknown key `pol`") && notice.contains("[limits] applies to new streams"), "{notice}");
@@ -308,7 +308,7 @@ fn edited_profile_is_used_once_reachable_and_stays_unsaved() {
     assert!(dash.app.profile_edited("[profiles.us]\nregion = \"mars\"\n").is_err());
     let effects = dash.app.profile_edited("[profiles.us]\nregion = \"us\"\napi_key_env = \"NEW\"\n").unwrap();
     assert!(dash.screen().contains("support-bot"));
-    assert!(dash.app.session.catalogue.is_unsaved());
+    assert!(dash.app.session.catalog.is_unsaved());
     check_finished(&mut dash, &effects, Err(Kind::Unauthorized));
     dash.app.open_profiles();
     let screen = dash.screen();
@@ -317,15 +317,15 @@ fn edited_profile_is_used_once_reachable_and_stays_unsaved() {
     assert!(notice.contains("us is unchanged"), "{notice}");
     // The file changes elsewhere: the edit is kept.
     let effects = reload(&mut dash, &format!("{TWO}[profiles.more]\nregion = \"aws\"\n"));
-    assert!(dash.app.session.catalogue.is_unsaved());
+    assert!(dash.app.session.catalog.is_unsaved());
     check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(
-        dash.app.session.catalogue.used("us").unwrap().key.as_ref().unwrap().to_string(),
+        dash.app.session.catalog.used("us").unwrap().key.as_ref().unwrap().to_string(),
         "the environment variable NEW"
     );
     // Once the file contains the edit, it is saved.
     reload(&mut dash, &TWO.replacen("\"K\"", "\"NEW\"", 1));
-    assert!(!dash.app.session.catalogue.is_unsaved());
+    assert!(!dash.app.session.catalog.is_unsaved());
 }
 
 /// A random step of a dashboard whose profiles change.
@@ -453,21 +453,21 @@ impl Simulation {
                 } else {
                     let result = Err(error(key_name, profile));
                     let next = runtail_tui::session::msg::NextPoll::Stopped;
-                    SubscriptionEvent::Deployments { result, torn: true, skew: Default::default(), next }
+                    SubscriptionEvent::Deployments { result, is_truncated: true, skew: Default::default(), next }
                 };
-                Msg::Answer { key: key.clone(), epoch: *epoch, answer }
+                Msg::Subscription { key: key.clone(), epoch: *epoch, event: answer }
             }
             Pending::Poll(key @ SubscriptionId::Newest(_), epoch, key_name) => {
                 let revision = serde_json::from_value(json!({"id": "r", "status": key_name})).unwrap();
                 let answer = SubscriptionEvent::Newest { deployment: key_name.as_str().into(), revision: Ok(revision) };
-                Msg::Answer { key: key.clone(), epoch: *epoch, answer }
+                Msg::Subscription { key: key.clone(), epoch: *epoch, event: answer }
             }
             Pending::Poll(key @ SubscriptionId::Revisions(profile, _), epoch, key_name) => {
                 let next = runtail_tui::session::msg::NextPoll::Stopped;
                 let items = serde_json::from_value(json!([{"id": "r", "status": key_name}])).unwrap();
                 let listed = runtail_api::Revisions { items, was_sorted: true };
                 let result = if ok { Ok(listed) } else { Err(error(key_name, profile)) };
-                Msg::Answer { key: key.clone(), epoch: *epoch, answer: SubscriptionEvent::Revisions(result, next) }
+                Msg::Subscription { key: key.clone(), epoch: *epoch, event: SubscriptionEvent::Revisions(result, next) }
             }
             Pending::Poll(..) => return,
             Pending::Effect(since, Effect::Describe(what), key_name) => {
@@ -476,11 +476,11 @@ impl Simulation {
                 } else {
                     Err(error(key_name, what.profile()))
                 };
-                Msg::Done { since: *since, done: EffectResult::Described(what.clone(), result) }
+                Msg::Effect { epoch: *since, result: EffectResult::Described(what.clone(), result) }
             }
-            Pending::Effect(since, Effect::FetchInfo(server), key_name) => Msg::Done {
-                since: *since,
-                done: EffectResult::Info(server.clone(), Err(error(key_name, &server.profile))),
+            Pending::Effect(since, Effect::FetchInfo(server), key_name) => Msg::Effect {
+                epoch: *since,
+                result: EffectResult::Info(server.clone(), Err(error(key_name, &server.profile))),
             },
             Pending::Effect(..) => return,
             Pending::Check(number, key_name) => {
@@ -536,7 +536,7 @@ proptest! {
     fn late_responses_of_old_definitions_never_change_the_screen(steps in steps()) {
         let toml: String = NAMES.iter().map(|name| definition(name, 0)).collect();
         let dash = Dash::new(&toml, (140, 40));
-        let active = (Epoch(0), dash.app.session.catalogue.in_force().to_vec());
+        let active = (Epoch(0), dash.app.session.catalog.in_use().to_vec());
         let mut simulation = Simulation { dash, active, pending: Vec::new(), subscribed: BTreeMap::new() };
         simulation.run(Vec::new());
         for step in steps {
@@ -596,14 +596,14 @@ fn documents_requested_before_a_switch_are_not_shown() {
     assert!(matches!(what, Described::Deployment(..)));
     let effects = reload(&mut dash, &TWO.replacen("\"K\"", "\"NEW\"", 1));
     check_finished(&mut dash, &effects, Ok(()));
-    dash.feed(Msg::Done {
-        since: Epoch(0),
-        done: EffectResult::Described(what.clone(), Ok(json!({"late": true}).to_string().into())),
+    dash.feed(Msg::Effect {
+        epoch: Epoch(0),
+        result: EffectResult::Described(what.clone(), Ok(json!({"late": true}).to_string().into())),
     });
     assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
     let server = ServerRef { profile: "us".into(), name: "support-bot".into(), url: "https://x".into() };
     let error = dash.error("us", Kind::Network);
-    dash.feed(Msg::Done { since: Epoch(0), done: EffectResult::Info(server, Err(error)) });
+    dash.feed(Msg::Effect { epoch: Epoch(0), result: EffectResult::Info(server, Err(error)) });
     assert!(dash.app.agent.infos.is_empty());
 }
 
@@ -642,7 +642,7 @@ fn profile_is_edited_checked_used_and_saved() {
     let file = format!("# mine\n{TWO}");
     std::fs::write(&path, &file).unwrap();
     let mut dash = Dash::new(&file, (100, 30));
-    dash.app.session.catalogue.origin.file = Some(path.clone());
+    dash.app.session.catalog.origin.file = Some(path.clone());
     choose(&mut dash, "eu");
     assert!(dash.keys("s").is_empty());
     assert!(dash.screen().contains("There are no unsaved changes"), "{}", dash.screen());
@@ -672,7 +672,7 @@ fn profile_is_edited_checked_used_and_saved() {
     let [Effect::SaveFile(draft)] = effects.as_slice() else { panic!("{effects:?}") };
     draft.write().unwrap();
     dash.feed(Msg::done(EffectResult::Saved(Ok(draft.clone()))));
-    assert!(!dash.app.session.catalogue.is_unsaved());
+    assert!(!dash.app.session.catalog.is_unsaved());
     let saved = std::fs::read_to_string(&path).unwrap();
     assert_eq!(
         saved,
@@ -692,7 +692,7 @@ fn file_changed_by_another_program_is_not_overwritten() {
     let path = folder.path().join("config.toml");
     std::fs::write(&path, TWO).unwrap();
     let mut dash = Dash::new(TWO, (100, 30));
-    dash.app.session.catalogue.origin.file = Some(path.clone());
+    dash.app.session.catalog.origin.file = Some(path.clone());
     dash.app.profile_edited("[profiles.eu]\nregion = \"apac\"\n").unwrap();
     choose(&mut dash, "eu");
     let effects = dash.keys("s");
@@ -703,7 +703,7 @@ fn file_changed_by_another_program_is_not_overwritten() {
     let error = draft.write().unwrap_err();
     dash.feed(Msg::done(EffectResult::Saved(Err(error))));
     assert!(dash.screen().contains("changed by another program"), "{}", dash.screen());
-    assert!(dash.app.session.catalogue.is_unsaved());
+    assert!(dash.app.session.catalog.is_unsaved());
     assert!(std::fs::read_to_string(&path).unwrap().ends_with("# by hand\n"));
 }
 
@@ -712,7 +712,7 @@ fn new_profile_draft_is_kept_and_used_on_request() {
     let mut dash = Dash::new(TWO, (100, 30));
     dash.keys("p");
     dash.keys("a<End><Backspace><Backspace>w2]<Esc>");
-    assert!(!dash.app.session.catalogue.is_unsaved());
+    assert!(!dash.app.session.catalog.is_unsaved());
     dash.keys("a");
     assert!(
         dash.screen().contains("[profiles.new2]") || dash.screen().contains("[profiles.neww2]"),
@@ -736,7 +736,7 @@ fn new_profile_draft_is_kept_and_used_on_request() {
 
 fn first_run(size: (u16, u16)) -> Dash {
     let mut dash = Dash::new("", size);
-    dash.app.session.catalogue.origin.file = Some("/home/me/.config/runtail/config.toml".into());
+    dash.app.session.catalog.origin.file = Some("/home/me/.config/runtail/config.toml".into());
     dash
 }
 
@@ -761,7 +761,7 @@ fn first_run_offers_setup_and_connects() {
     check_finished(&mut dash, &effects, Ok(()));
     assert_eq!(used(&dash), ["us"]);
     assert!(dash.app.overlays.is_empty(), "{}", dash.screen());
-    assert!(dash.app.session.catalogue.is_unsaved(), "nothing is written without a request");
+    assert!(dash.app.session.catalog.is_unsaved(), "nothing is written without a request");
 }
 
 #[test]

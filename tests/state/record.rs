@@ -54,7 +54,7 @@ impl Disk {
 /// Sends items to the shown stream and returns the effects.
 fn receive(dash: &mut Dash, items: Vec<Item>) -> Vec<Effect> {
     let sub = subscriptions(&dash.app).into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_))).unwrap();
-    dash.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer: SubscriptionEvent::Items(items) })
+    dash.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event: SubscriptionEvent::Items(items) })
 }
 
 fn event(dash: &Dash, seq: u64) -> Item {
@@ -184,7 +184,7 @@ fn recording_ends_when_the_stream_task_panics() {
 #[test]
 fn evicted_events_are_counted_and_recorded() {
     let mut dash = demo_like((140, 40));
-    dash.app.session.settings.tape.max_rows = 100;
+    dash.app.session.settings.event_log.max_rows = 100;
     dash.open_thread();
     let open = Item::Record(Record::Open { at: dash.now, conn: 1, status: 200, resumed_after: None });
     let items = std::iter::once(open).chain((1..=20).map(|seq| event(&dash, seq))).collect();
@@ -198,7 +198,7 @@ fn evicted_events_are_counted_and_recorded() {
         let effects = receive(&mut dash, items);
         disk.run(&mut dash, effects);
     }
-    let newest = dash.app.viewer().unwrap().tape.newest_seq().0;
+    let newest = dash.app.viewer().unwrap().event_log.newest_seq().0;
     assert_eq!(disk.events(), (1..=newest).collect::<Vec<_>>());
     for view in 1..=8 {
         dash.keys(&view.to_string());
@@ -219,7 +219,7 @@ fn evicted_events_are_counted_and_recorded() {
     late.run(&mut dash, effects);
     let why = |record: &Record| if let Record::Gap { why, .. } = record { Some(why.clone()) } else { None };
     let gaps: Vec<String> = late.records.iter().filter_map(why).collect();
-    assert_eq!(gaps, [runtail_stream::let_go(EventNumber(1), EventNumber(newest - 100))]);
+    assert_eq!(gaps, [runtail_stream::evicted_before_recording(EventNumber(1), EventNumber(newest - 100))]);
     let Some(Record::End(end)) = late.records.last() else { panic!("{:?}", late.records.last()) };
     assert_eq!((end.events, end.gaps, end.connections), (100, 1, 1));
 }
@@ -239,7 +239,7 @@ fn file_errors_end_only_the_recording() {
     assert!(last_notice(&dash).contains("the stream continues: no space left"), "{}", last_notice(&dash));
     let item = event(&dash, 4);
     assert!(receive(&mut dash, vec![item]).is_empty());
-    assert_eq!(dash.app.viewer().unwrap().tape.last_seq(), Seq(4));
+    assert_eq!(dash.app.viewer().unwrap().event_log.last_seq(), Seq(4));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use proptest::prelude::*;
 use runtail_stream::{
-    Chain, Data, End, Event, Head, LineParser, Lines, Linked, Outcome, Reader, Record, RunRecord, Seq, write_record,
+    Chain, ChainCheck, Data, End, Event, Head, LineParser, Lines, Outcome, Reader, Record, RunRecord, Seq, write_record,
 };
 
 fn at() -> impl Strategy<Value = Timestamp> {
@@ -54,7 +54,7 @@ fn record() -> impl Strategy<Value = Record> {
     let text = || any::<String>();
     prop_oneof![
         (at(), text(), any::<Option<String>>(), any::<Option<String>>(), proptest::collection::vec(text(), 0..3))
-            .prop_map(|(at, server, thread_id, run_id, modes)| Record::Tape(Head {
+            .prop_map(|(at, server, thread_id, run_id, modes)| Record::Head(Head {
                 at,
                 server,
                 thread_id,
@@ -116,12 +116,12 @@ fn with_hash_chain(records: &[Record]) -> Vec<u8> {
 }
 
 /// Checks the hash chain of each line, and returns the results and the final seal.
-fn audit(text: &[u8]) -> (Vec<Linked>, String) {
+fn audit(text: &[u8]) -> (Vec<ChainCheck>, String) {
     let mut lines = Lines::new(std::io::Cursor::new(text.to_vec())).unwrap();
     let (mut chain, mut parser, mut found) = (Chain::default(), LineParser::default(), Vec::new());
     while lines.advance().unwrap() {
         let _ = lines.parse(&mut parser);
-        if !lines.was_cut() {
+        if !lines.was_truncated() {
             found.push(chain.check(lines.bytes()));
         }
     }
@@ -142,9 +142,9 @@ proptest! {
             let whole = ends.iter().filter(|end| **end <= cut).count();
             prop_assert_eq!(&read, &records[..whole], "cut at {}", cut);
             let is_clean = cut == 0 || ends.iter().any(|end| *end == cut || *end + 1 == cut);
-            prop_assert_eq!(reader.was_cut(), !is_clean, "cut at {}", cut);
+            prop_assert_eq!(reader.was_truncated(), !is_clean, "cut at {}", cut);
             let (links, _) = audit(&text[..cut]);
-            prop_assert!(links.len() == whole && links.iter().all(|link| *link == Linked::Yes));
+            prop_assert!(links.len() == whole && links.iter().all(|link| *link == ChainCheck::Yes));
         }
     }
 
@@ -163,7 +163,7 @@ proptest! {
             prop_assert_eq!(&read, &records[..read.len()]);
             prop_assert!(read.len() >= most);
             most = read.len();
-            prop_assert_eq!(reader.was_cut(), cut < bytes.len(), "cut at {} of {}", cut, bytes.len());
+            prop_assert_eq!(reader.was_truncated(), cut < bytes.len(), "cut at {} of {}", cut, bytes.len());
         }
         prop_assert_eq!(most, records.len());
     }
@@ -172,14 +172,14 @@ proptest! {
     fn every_edit_breaks_the_hash_chain(records in proptest::collection::vec(record(), 1..6), at in any::<prop::sample::Index>(), to in any::<u8>()) {
         let text = with_hash_chain(&records);
         let (links, seal) = audit(&text);
-        prop_assert!(links.len() == records.len() && links.iter().all(|link| *link == Linked::Yes));
+        prop_assert!(links.len() == records.len() && links.iter().all(|link| *link == ChainCheck::Yes));
         let mut edited = text.clone();
         let at = at.index(text.len());
         edited[at] = to;
         let (links, other) = audit(&edited);
         // White space around a line doesn't belong to it.
         let is_same = text.trim_ascii() == edited.trim_ascii() || (text[at] == b'\n' && to.is_ascii_whitespace());
-        let is_whole = links.len() == records.len() && links.iter().all(|link| *link == Linked::Yes) && other == seal;
+        let is_whole = links.len() == records.len() && links.iter().all(|link| *link == ChainCheck::Yes) && other == seal;
         prop_assert!(is_same || !is_whole);
     }
 }
@@ -205,7 +205,7 @@ proptest! {
         let mut reader = Reader::new(std::io::Cursor::new(lines)).unwrap();
         let read: Vec<_> = reader.by_ref().map(Result::unwrap).collect();
         prop_assert_eq!(read, records);
-        prop_assert!(!reader.was_cut());
+        prop_assert!(!reader.was_truncated());
     }
 
     #[test]

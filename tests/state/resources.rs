@@ -363,7 +363,7 @@ fn lists_reload_after_a_change() {
     let number = open(&mut dash, "listeners");
     answer(&mut dash, number, listeners());
     let (number, _) = planned_change(&dash.keys("D"));
-    let made = runtail_tui::session::msg::Made {
+    let made = runtail_tui::session::msg::Applied {
         said: "Delete the listener k8s-prod: done.".into(),
         revision: None,
         vanishing: None,

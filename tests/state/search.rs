@@ -193,7 +193,7 @@ fn filtered_export_contains_only_matches() {
 #[test]
 fn navigation_continues_from_an_evicted_event() {
     let mut dash = demo_like((100, 24));
-    dash.app.session.settings.tape.max_rows = 100;
+    dash.app.session.settings.event_log.max_rows = 100;
     dash.open_thread();
     let failures = |from: u64| {
         let mut items = events(from, 50, 1);
@@ -210,7 +210,7 @@ fn navigation_continues_from_an_evicted_event() {
     dash.keys("7");
     dash.app.viewer_mut().unwrap().go_to(Seq(5));
     (1..6).for_each(|n| dash.items(failures(50 * n + 1)));
-    assert_eq!(dash.app.viewer().unwrap().tape.first_seq(), Some(Seq(201)));
+    assert_eq!(dash.app.viewer().unwrap().event_log.first_seq(), Some(Seq(201)));
     dash.keys("]");
     assert_eq!(anchor(&dash), Some(Seq(210)), "the oldest failure still in memory");
     dash.app.viewer_mut().unwrap().go_to(Seq(1));
@@ -345,7 +345,7 @@ fn following_works_with_a_filter() {
 #[test]
 fn search_continues_while_events_arrive_and_are_evicted() {
     let mut dash = demo_like((100, 24));
-    dash.app.session.settings.tape.max_rows = 50_000;
+    dash.app.session.settings.event_log.max_rows = 50_000;
     dash.open_thread();
     dash.items(events(1, 40_000, 100));
     dash.keys("7<Home>/needle<Enter>");
@@ -367,7 +367,7 @@ fn search_continues_while_events_arrive_and_are_evicted() {
 #[test]
 fn million_events_are_searched_in_short_steps_with_progress() {
     let mut dash = demo_like((100, 24));
-    dash.app.session.settings.tape.max_bytes = 1 << 30;
+    dash.app.session.settings.event_log.max_bytes = 1 << 30;
     dash.open_thread();
     for batch in 0..20 {
         dash.items(events(1 + batch * 50_000, 50_000, 1000));

@@ -7,7 +7,8 @@ use futures::stream::{self, BoxStream};
 use proptest::prelude::*;
 use runtail_api::{ApiError, Kind, Place};
 use runtail_stream::{
-    Capabilities, End, Event, Item, Link, Opened, Outcome, Past, Record, SourceOptions, Verdict, follow, framed,
+    Capabilities, Connection, End, Event, Item, Outcome, Record, Replayed, RunState, SourceOptions, Transport, follow,
+    framed,
 };
 use std::collections::VecDeque;
 use std::future::Future;
@@ -29,10 +30,10 @@ fn run<F: Future>(future: F) -> F::Output {
 }
 
 /// Follows a source to its end and returns all items.
-fn collect(link: impl Link + 'static, options: SourceOptions) -> Vec<Item> {
+fn collect(transport: impl Transport + 'static, options: SourceOptions) -> Vec<Item> {
     run(async {
         let (sender, mut receiver) = mpsc::channel(2);
-        let task = tokio::spawn(follow(link, options, sender));
+        let task = tokio::spawn(follow(transport, options, sender));
         let mut items = Vec::new();
         while let Some(batch) = receiver.recv().await {
             assert!(!batch.is_empty());
@@ -111,7 +112,7 @@ struct Server {
     finished: bool,
     /// Whether the run ended before the first status request, so that its status says nothing about a cut.
     ended: bool,
-    outcome: Option<Verdict>,
+    outcome: Option<RunState>,
     requested: Arc<Mutex<Vec<Option<String>>>>,
 }
 
@@ -127,12 +128,12 @@ fn order(id: &str) -> (u64, u64) {
     (ms.parse().unwrap(), n.parse().unwrap())
 }
 
-impl Link for Server {
+impl Transport for Server {
     fn capabilities(&self) -> Capabilities {
         Capabilities { everything: self.everything, ..Capabilities::default() }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
         self.requested.lock().unwrap().push(after.map(String::from));
         let (written, first) = (self.written, self.written == 0);
         let is_sent = |(i, event): (usize, &ScriptedEvent)| match (&event.id, after) {
@@ -160,21 +161,21 @@ impl Link for Server {
         }
         let chunks: Vec<_> = bytes.chunks(self.chunk.max(1)).map(|c| Ok(Bytes::copy_from_slice(c))).collect();
         let tail = broken.then(|| Err(failure(Kind::Network)));
-        Ok(Opened {
+        Ok(Connection {
             status: 200,
             thread_id: None,
             run_id: None,
             answered: None,
-            past: Past::Unknown,
+            past: Replayed::Unknown,
             body: framed(stream::iter(chunks.into_iter().chain(tail)).boxed(), max_event),
         })
     }
 
-    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+    async fn run_state(&mut self) -> Result<RunState, ApiError> {
         if !self.finished && !self.ended {
-            return Ok(Verdict::Active);
+            return Ok(RunState::Active);
         }
-        Ok(self.outcome.clone().unwrap_or(Verdict::Finished(Outcome::Success, None)))
+        Ok(self.outcome.clone().unwrap_or(RunState::Finished(Outcome::Success, None)))
     }
 }
 
@@ -267,7 +268,7 @@ proptest! {
         let plain = sent.len();
         sent.push(ScriptedEvent::new("error", Some("9000-0"), "{\"error\":\"ValueError\",\"message\":\"boom\"}"));
         let mut server = Server::new(sent.clone(), cuts);
-        server.outcome = Some(Verdict::Finished(Outcome::Error, None));
+        server.outcome = Some(RunState::Finished(Outcome::Error, None));
         let items = collect(server, SourceOptions::default());
         let got = events(&items);
         prop_assert!(got.iter().take(plain).map(|e| e.data.text().to_string()).eq(sent[..plain].iter().map(|s| s.data.clone())));
@@ -306,15 +307,15 @@ fn live_join_resumes_just_before_its_only_id() {
 fn missing_replay_is_a_gap() {
     // JavaScript sends ids even for runs that are not resumable, and continues with the next event.
     struct NoReplay(u64);
-    impl Link for NoReplay {
-        async fn connect(&mut self, _: Option<&str>, _: usize) -> Result<Opened, ApiError> {
+    impl Transport for NoReplay {
+        async fn connect(&mut self, _: Option<&str>, _: usize) -> Result<Connection, ApiError> {
             self.0 += 1;
             let numbers = self.0 * 10..self.0 * 10 + if self.0 < 3 { 3 } else { 0 };
             let text: String = numbers.map(|i| format!("event: custom\ndata: 1\nid: {i}\n\n")).collect();
             Ok(opened(vec![Ok(text.into())], Tail::End))
         }
-        async fn verdict(&mut self) -> Result<Verdict, ApiError> {
-            Ok(if self.0 < 2 { Verdict::Active } else { Verdict::Finished(Outcome::Success, None) })
+        async fn run_state(&mut self) -> Result<RunState, ApiError> {
+            Ok(if self.0 < 2 { RunState::Active } else { RunState::Finished(Outcome::Success, None) })
         }
     }
     let items = collect(NoReplay(0), SourceOptions::default());
@@ -326,14 +327,14 @@ enum Tail {
     Silence,
 }
 
-fn opened(chunks: Vec<Result<Bytes, ApiError>>, tail: Tail) -> Opened {
+fn opened(chunks: Vec<Result<Bytes, ApiError>>, tail: Tail) -> Connection {
     let chunks = stream::iter(chunks);
     let body: Body = match tail {
         Tail::End => chunks.boxed(),
         Tail::Silence => chunks.chain(stream::pending()).boxed(),
     };
     let body = framed(body, 64 << 20);
-    Opened { status: 200, thread_id: Some("t".into()), run_id: None, answered: None, past: Past::Unknown, body }
+    Connection { status: 200, thread_id: Some("t".into()), run_id: None, answered: None, past: Replayed::Unknown, body }
 }
 
 type Connect = Result<(Vec<(u64, &'static str)>, Tail), ApiError>;
@@ -342,20 +343,20 @@ type Connect = Result<(Vec<(u64, &'static str)>, Tail), ApiError>;
 #[derive(Default)]
 struct Script {
     connections: VecDeque<Connect>,
-    verdicts: VecDeque<Result<Verdict, ApiError>>,
+    verdicts: VecDeque<Result<RunState, ApiError>>,
     endless: bool,
 }
 
-fn script(connections: Vec<Connect>, verdicts: Vec<Verdict>) -> Script {
+fn script(connections: Vec<Connect>, verdicts: Vec<RunState>) -> Script {
     Script { connections: connections.into(), verdicts: verdicts.into_iter().map(Ok).collect(), endless: false }
 }
 
-impl Link for Script {
+impl Transport for Script {
     fn capabilities(&self) -> Capabilities {
         Capabilities { is_endless: self.endless, ..Capabilities::default() }
     }
 
-    async fn connect(&mut self, _: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, _: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
         let (chunks, tail) = self.connections.pop_front().unwrap_or(Err(failure(Kind::Network)))?;
         let body = stream::iter(chunks).then(|(seconds, text)| async move {
             tokio::time::sleep(Duration::from_secs(seconds)).await;
@@ -369,11 +370,18 @@ impl Link for Script {
             Tail::Silence => body.chain(stream::pending()).boxed(),
         };
         let body = framed(body, max_event);
-        Ok(Opened { status: 200, thread_id: Some("t".into()), run_id: None, answered: None, past: Past::Unknown, body })
+        Ok(Connection {
+            status: 200,
+            thread_id: Some("t".into()),
+            run_id: None,
+            answered: None,
+            past: Replayed::Unknown,
+            body,
+        })
     }
 
-    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
-        self.verdicts.pop_front().unwrap_or(Ok(Verdict::Active))
+    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+        self.verdicts.pop_front().unwrap_or(Ok(RunState::Active))
     }
 }
 
@@ -381,21 +389,21 @@ const BEAT: &str = ": heartbeat\r\n\r\n";
 const EVENT_1: &str = "event: values\r\ndata: {}\r\nid: 1-0\r\n\r\n";
 const EVENT_2: &str = "event: values\r\ndata: {}\r\nid: 2-0\r\n\r\n";
 
-fn done() -> Verdict {
-    Verdict::Finished(Outcome::Success, None)
+fn done() -> RunState {
+    RunState::Finished(Outcome::Success, None)
 }
 
 #[test]
 fn clean_end_of_an_active_run_reconnects() {
-    let link = script(
+    let transport = script(
         vec![
             Ok((vec![(0, EVENT_1)], Tail::End)),
             Ok((vec![(0, EVENT_1), (0, EVENT_2)], Tail::End)),
             Ok((vec![(0, EVENT_2)], Tail::End)),
         ],
-        vec![Verdict::Active, Verdict::Active, done(), done()],
+        vec![RunState::Active, RunState::Active, done(), done()],
     );
-    let items = collect(link, SourceOptions::default());
+    let items = collect(transport, SourceOptions::default());
     assert_eq!((events(&items).len(), end(&items).duplicates, end(&items).connections, gaps(&items)), (2, 2, 3, 0));
 }
 
@@ -404,7 +412,7 @@ fn lagging_run_status_is_awaited() {
     // Without ids, an unnecessary reconnect would be reported as a gap.
     let without_id = "event: values\r\ndata: {}\r\n\r\n";
     let items = collect(
-        script(vec![Ok((vec![(0, without_id)], Tail::End))], vec![Verdict::Active, done()]),
+        script(vec![Ok((vec![(0, without_id)], Tail::End))], vec![RunState::Active, done()]),
         SourceOptions::default(),
     );
     assert_eq!((end(&items).connections, gaps(&items)), (1, 0));
@@ -424,7 +432,7 @@ fn lagging_run_status_is_awaited() {
 
 #[test]
 fn cancelled_run_ends_without_a_final_event() {
-    let cancelled = Verdict::Finished(Outcome::Cancelled, None);
+    let cancelled = RunState::Finished(Outcome::Cancelled, None);
     let items = collect(script(vec![Ok((vec![(0, EVENT_1)], Tail::End))], vec![cancelled]), SourceOptions::default());
     assert_eq!((end(&items).outcome, end(&items).connections, gaps(&items)), (Outcome::Cancelled, 1, 0));
 }
@@ -432,15 +440,15 @@ fn cancelled_run_ends_without_a_final_event() {
 #[test]
 fn missing_heartbeats_reconnect() {
     let dead = vec![(0, EVENT_1), (5, BEAT), (5, BEAT), (5, BEAT)];
-    let link = script(
+    let transport = script(
         vec![
             Ok((dead, Tail::Silence)),
             Ok((vec![(0, EVENT_1), (0, EVENT_2)], Tail::End)),
             Ok((vec![(0, EVENT_2)], Tail::End)),
         ],
-        vec![Verdict::Active, done(), done()],
+        vec![RunState::Active, done(), done()],
     );
-    let items = collect(link, SourceOptions::default());
+    let items = collect(transport, SourceOptions::default());
     assert_eq!(reasons(&items), ["idle", "eof", "eof"]);
     assert_eq!(items.iter().filter(|i| matches!(i, Item::Heartbeat { .. })).count(), 3);
     assert_eq!((events(&items).len(), end(&items).duplicates), (2, 2));
@@ -450,21 +458,21 @@ fn missing_heartbeats_reconnect() {
 struct ActiveUntilEnd {
     script: Script,
     over: Arc<AtomicBool>,
-    beats: bool,
+    sends_heartbeats: bool,
 }
 
 impl ActiveUntilEnd {
     fn new(connections: Vec<Connect>) -> ActiveUntilEnd {
-        ActiveUntilEnd { script: script(connections, vec![]), over: Arc::default(), beats: false }
+        ActiveUntilEnd { script: script(connections, vec![]), over: Arc::default(), sends_heartbeats: false }
     }
 }
 
-impl Link for ActiveUntilEnd {
+impl Transport for ActiveUntilEnd {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { beats: self.beats, ..Capabilities::default() }
+        Capabilities { sends_heartbeats: self.sends_heartbeats, ..Capabilities::default() }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
         let mut opened = self.script.connect(after, max_event).await?;
         let over = self.over.clone();
         let last = stream::once(async move { over.store(true, Ordering::SeqCst) }).filter_map(async |()| None);
@@ -472,21 +480,21 @@ impl Link for ActiveUntilEnd {
         Ok(opened)
     }
 
-    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
-        Ok(if self.over.load(Ordering::SeqCst) { done() } else { Verdict::Active })
+    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+        Ok(if self.over.load(Ordering::SeqCst) { done() } else { RunState::Active })
     }
 }
 
 /// A server that never responds.
 struct Unresponsive;
 
-impl Link for Unresponsive {
-    async fn connect(&mut self, _: Option<&str>, _: usize) -> Result<Opened, ApiError> {
+impl Transport for Unresponsive {
+    async fn connect(&mut self, _: Option<&str>, _: usize) -> Result<Connection, ApiError> {
         std::future::pending().await
     }
 
-    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
-        Ok(Verdict::Active)
+    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+        Ok(RunState::Active)
     }
 }
 
@@ -496,7 +504,7 @@ fn stopping_before_the_first_connection_writes_head_and_end() {
     options.stop.cancel();
     let records: Vec<_> =
         collect(Unresponsive, options).into_iter().filter(|item| matches!(item, Item::Record(_))).collect();
-    assert!(matches!(&records[..], [Item::Record(Record::Tape(_)), Item::Record(Record::End(_))]), "{records:?}");
+    assert!(matches!(&records[..], [Item::Record(Record::Head(_)), Item::Record(Record::End(_))]), "{records:?}");
 }
 
 #[test]
@@ -512,19 +520,19 @@ fn dead_connection_before_the_first_heartbeat_is_detected() {
     let dead = || Ok((vec![(0, EVENT_1)], Tail::Silence));
     let whole = || Ok((vec![(0, EVENT_1), (0, EVENT_2)], Tail::End));
     let last = || Ok((vec![(0, EVENT_2)], Tail::End));
-    let mut link = ActiveUntilEnd::new(vec![dead(), whole(), last()]);
-    link.beats = true;
-    let items = collect(link, SourceOptions::default());
+    let mut transport = ActiveUntilEnd::new(vec![dead(), whole(), last()]);
+    transport.sends_heartbeats = true;
+    let items = collect(transport, SourceOptions::default());
     assert_eq!((reasons(&items), events(&items).len(), gaps(&items)), (vec!["idle", "eof", "eof"], 2, 0));
     // Otherwise detected by the end of the run.
-    let link = ActiveUntilEnd::new(vec![dead(), whole(), last()]);
-    link.over.store(true, Ordering::SeqCst);
-    let items = collect(link, SourceOptions::default());
+    let transport = ActiveUntilEnd::new(vec![dead(), whole(), last()]);
+    transport.over.store(true, Ordering::SeqCst);
+    let items = collect(transport, SourceOptions::default());
     assert_eq!((reasons(&items), events(&items).len(), gaps(&items)), (vec!["idle", "eof", "eof"], 2, 0));
     // A proxy that drops heartbeats doesn't cause repeated reconnects.
-    let mut link = ActiveUntilEnd::new(vec![dead(), Ok((vec![(0, EVENT_1), (3600, EVENT_2)], Tail::End)), last()]);
-    link.beats = true;
-    let items = collect(link, SourceOptions::default());
+    let mut transport = ActiveUntilEnd::new(vec![dead(), Ok((vec![(0, EVENT_1), (3600, EVENT_2)], Tail::End)), last()]);
+    transport.sends_heartbeats = true;
+    let items = collect(transport, SourceOptions::default());
     assert_eq!((reasons(&items), events(&items).len()), (vec!["idle", "eof", "eof"], 2));
 }
 
@@ -543,7 +551,7 @@ fn gaps_report_the_length_of_the_outage() {
     connections.extend(outage());
     let three = "event: values\r\ndata: {}\r\nid: 9-0\r\n\r\n";
     connections.extend([Ok((vec![(0, three)], Tail::End)), Ok((vec![(0, three)], Tail::End))]);
-    let items = collect(script(connections, vec![Verdict::Active, done(), done()]), SourceOptions::default());
+    let items = collect(script(connections, vec![RunState::Active, done(), done()]), SourceOptions::default());
     assert_eq!((events(&items).len(), gaps(&items)), (2, 1));
     assert!(
         gap_reasons(&items)[0].starts_with("disconnected for 2m") && gap_reasons(&items)[0].contains("did not replay"),
@@ -563,7 +571,7 @@ fn gaps_report_the_length_of_the_outage() {
     let mut connections = vec![reset_after(without_id)];
     connections.extend(outage());
     connections.push(Ok((vec![(0, without_id)], Tail::End)));
-    let items = collect(script(connections, vec![Verdict::Active, done()]), SourceOptions::default());
+    let items = collect(script(connections, vec![RunState::Active, done()]), SourceOptions::default());
     assert!(
         gap_reasons(&items)[0].starts_with("disconnected for 2m") && gap_reasons(&items)[0].contains("no ids"),
         "{items:?}"
@@ -579,8 +587,8 @@ fn forgotten_run_is_not_rejoined() {
         (vec![(0, EVENT_1), (0, "RESET")], Outcome::Unknown, 1),
         (vec![(0, EVENT_1)], Outcome::Unknown, 1),
     ] {
-        let link = script(vec![Ok((end, Tail::End))], vec![Verdict::NotFound(outcome, Some("gone".into()))]);
-        let items = collect(link, SourceOptions::default());
+        let transport = script(vec![Ok((end, Tail::End))], vec![RunState::NotFound(outcome, Some("gone".into()))]);
+        let items = collect(transport, SourceOptions::default());
         assert_eq!((end_of(&items), gaps(&items), reasons(&items).len()), ((outcome, Some("gone")), lost, 1));
         assert!(!items.iter().any(|i| matches!(i, Item::Failed(_))));
     }
@@ -625,8 +633,8 @@ impl Drop for Reader {
     }
 }
 
-impl Link for SharedQueue {
-    async fn connect(&mut self, _: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+impl Transport for SharedQueue {
+    async fn connect(&mut self, _: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
         assert_eq!(self.readers.fetch_add(1, Ordering::SeqCst), 0, "a second reader takes events away from the first");
         let reader = Reader(self.readers.clone());
         let cut = self.cuts.pop_front();
@@ -641,20 +649,21 @@ impl Link for SharedQueue {
         }
         let chunks = stream::iter([Ok(Bytes::from(text))].into_iter().chain(broken));
         let body = framed(chunks.map(move |chunk| (&reader, chunk).1).boxed(), max_event);
-        Ok(Opened { status: 200, thread_id: None, run_id: None, answered: None, past: Past::Unknown, body })
+        Ok(Connection { status: 200, thread_id: None, run_id: None, answered: None, past: Replayed::Unknown, body })
     }
 
-    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
+    async fn run_state(&mut self) -> Result<RunState, ApiError> {
         assert_eq!(self.readers.load(Ordering::SeqCst), 0, "the connection is closed before the status is requested");
-        Ok(if self.queue.is_empty() { done() } else { Verdict::Active })
+        Ok(if self.queue.is_empty() { done() } else { RunState::Active })
     }
 }
 
 #[test]
 fn shared_queue_has_one_reader_at_a_time() {
     let event = |i| format!("event: custom\ndata: {i}\nid: r_event_{i}\n\n");
-    let link = SharedQueue { queue: (1..=30).map(event).collect(), cuts: [300, 200].into(), ..SharedQueue::default() };
-    let items = collect(link, SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() });
+    let transport =
+        SharedQueue { queue: (1..=30).map(event).collect(), cuts: [300, 200].into(), ..SharedQueue::default() };
+    let items = collect(transport, SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() });
     let numbers: Vec<u32> = events(&items).iter().map(|event| event.data.text().parse().unwrap()).collect();
     // Events in flight at a cut are lost. Nothing is duplicated, and each cut is reported as a gap.
     assert!(numbers.is_sorted_by(|a, b| a < b) && numbers.last() == Some(&30) && numbers.len() >= 26, "{numbers:?}");
@@ -664,7 +673,7 @@ fn shared_queue_has_one_reader_at_a_time() {
 #[test]
 fn events_missed_at_the_end_of_a_run_are_fetched() {
     let broken = vec![(0, EVENT_1), (0, "RESET")];
-    let link = script(
+    let transport = script(
         vec![
             Ok((broken, Tail::End)),
             Ok((vec![(0, EVENT_1), (0, EVENT_2)], Tail::End)),
@@ -672,19 +681,19 @@ fn events_missed_at_the_end_of_a_run_are_fetched() {
         ],
         vec![done(), done(), done()],
     );
-    let items = collect(link, SourceOptions::default());
+    let items = collect(transport, SourceOptions::default());
     assert_eq!((reasons(&items), events(&items).len(), gaps(&items)), (vec!["reset", "eof", "eof"], 2, 0));
     // If the server dropped the events, a gap is reported.
     let broken = vec![(0, EVENT_1), (0, "RESET")];
     let empty = || Ok((vec![], Tail::End));
-    let link = script(vec![Ok((broken, Tail::End)), empty(), empty()], vec![done(), done(), done()]);
-    let items = collect(link, SourceOptions::default());
+    let transport = script(vec![Ok((broken, Tail::End)), empty(), empty()], vec![done(), done(), done()]);
+    let items = collect(transport, SourceOptions::default());
     assert_eq!((events(&items).len(), gaps(&items), end(&items).outcome), (1, 1, Outcome::Success));
 }
 
 #[test]
 fn end_inside_an_event_is_a_cut() {
-    let link = script(
+    let transport = script(
         vec![
             Ok((vec![(0, EVENT_1), (0, "event: values\r\nda")], Tail::End)),
             Ok((vec![(0, EVENT_1), (0, EVENT_2)], Tail::End)),
@@ -692,7 +701,7 @@ fn end_inside_an_event_is_a_cut() {
         ],
         vec![done(), done(), done()],
     );
-    let items = collect(link, SourceOptions::default());
+    let items = collect(transport, SourceOptions::default());
     assert_eq!((reasons(&items), events(&items).len()), (vec!["cut", "eof", "eof"], 2));
 }
 
@@ -700,18 +709,18 @@ fn end_inside_an_event_is_a_cut() {
 fn error_event_is_the_outcome() {
     let error = "event: error\ndata: {\"error\":\"ValueError\",\"message\":\"boom\"}\n\n";
     // The run's status may lag behind the event.
-    let over = Verdict::Finished(Outcome::Error, None);
-    let link = script(vec![Ok((vec![(0, error)], Tail::End))], vec![Verdict::Active, Verdict::Active, over]);
-    let items = collect(link, SourceOptions::default());
+    let over = RunState::Finished(Outcome::Error, None);
+    let transport = script(vec![Ok((vec![(0, error)], Tail::End))], vec![RunState::Active, RunState::Active, over]);
+    let items = collect(transport, SourceOptions::default());
     assert_eq!((end(&items).outcome, end(&items).detail.as_deref()), (Outcome::Error, Some("ValueError: boom")));
     assert_eq!(end(&items).connections, 1);
     // The thread's own error takes precedence.
-    let over = Verdict::Finished(Outcome::Error, Some("from the thread".into()));
+    let over = RunState::Finished(Outcome::Error, Some("from the thread".into()));
     let items = collect(script(vec![Ok((vec![(0, error)], Tail::End))], vec![over]), SourceOptions::default());
     assert_eq!(end(&items).detail.as_deref(), Some("from the thread"));
     let without_id = "event: error\ndata: \"Run not found\"\n\n";
-    let link = script(vec![Ok((vec![(0, without_id)], Tail::End))], vec![Verdict::NoStatus]);
-    assert_eq!(end(&collect(link, SourceOptions::default())).detail.as_deref(), Some("Run not found"));
+    let transport = script(vec![Ok((vec![(0, without_id)], Tail::End))], vec![RunState::NoStatus]);
+    assert_eq!(end(&collect(transport, SourceOptions::default())).detail.as_deref(), Some("Run not found"));
 }
 
 #[test]
@@ -722,7 +731,7 @@ fn stateless_run_ends_with_its_response() {
         (vec![(0, EVENT_1), (0, stop)], Outcome::Interrupted, 0),
         (vec![(0, EVENT_1), (0, "RESET")], Outcome::Unknown, 1),
     ] {
-        let items = collect(script(vec![Ok((chunks, Tail::End))], vec![Verdict::NoStatus]), SourceOptions::default());
+        let items = collect(script(vec![Ok((chunks, Tail::End))], vec![RunState::NoStatus]), SourceOptions::default());
         assert_eq!((end(&items).outcome, gaps(&items)), (outcome, gap));
     }
 }
@@ -730,7 +739,7 @@ fn stateless_run_ends_with_its_response() {
 #[test]
 fn runs_are_given_up_after_many_failures_but_threads_never() {
     let first = || vec![Ok((vec![(0, EVENT_1), (0, "RESET")], Tail::End))];
-    let items = collect(script(first(), vec![Verdict::Active]), SourceOptions::default());
+    let items = collect(script(first(), vec![RunState::Active]), SourceOptions::default());
     let retries = items.iter().filter(|i| matches!(i, Item::Retrying { .. })).count();
     assert_eq!((end(&items).outcome, retries, gaps(&items)), (Outcome::Unknown, 12, 1));
     assert!(end(&items).detail.is_some());
@@ -739,9 +748,9 @@ fn runs_are_given_up_after_many_failures_but_threads_never() {
     connections.extend((0..60).map(|_| Err(failure(Kind::Server(502)))));
     connections.push(Ok((vec![(0, EVENT_1), (0, EVENT_2)], Tail::End)));
     connections.push(Err(failure(Kind::Forbidden)));
-    let mut link = script(connections, vec![Verdict::Endless, Verdict::Endless]);
-    link.endless = true;
-    let items = collect(link, SourceOptions::default());
+    let mut transport = script(connections, vec![RunState::Endless, RunState::Endless]);
+    transport.endless = true;
+    let items = collect(transport, SourceOptions::default());
     assert_eq!((events(&items).len(), end(&items).outcome), (2, Outcome::Unknown));
     assert!(items.iter().any(|i| matches!(i, Item::Failed(error) if error.kind == Kind::Forbidden)));
 }
@@ -761,7 +770,7 @@ fn failed_first_connection_is_reported_immediately() {
     assert!(
         matches!(
             &items[..],
-            [Item::Connecting { .. }, Item::Record(Record::Tape(_)), Item::Failed(_), Item::Record(Record::End(_))]
+            [Item::Connecting { .. }, Item::Record(Record::Head(_)), Item::Failed(_), Item::Record(Record::End(_))]
         ),
         "{items:?}"
     );
@@ -773,7 +782,7 @@ fn items_are_sent_in_a_fixed_order() {
     let items = collect(script(vec![Ok((vec![(0, text)], Tail::End))], vec![done()]), SourceOptions::default());
     let [
         Item::Connecting { conn: 1, .. },
-        Item::Record(Record::Tape(_)),
+        Item::Record(Record::Head(_)),
         Item::Record(Record::Open { .. }),
         Item::Started { run_id, thread_id },
         Item::Record(Record::Event(_)),
@@ -818,8 +827,8 @@ fn events_are_delivered_immediately_and_streams_can_be_stopped() {
         task.await.unwrap();
 
         let (sender, receiver) = mpsc::channel(8);
-        let link = script(vec![Ok((vec![(0, EVENT_1)], Tail::Silence))], vec![]);
-        let task = tokio::spawn(follow(link, SourceOptions::default(), sender));
+        let transport = script(vec![Ok((vec![(0, EVENT_1)], Tail::Silence))], vec![]);
+        let task = tokio::spawn(follow(transport, SourceOptions::default(), sender));
         drop(receiver);
         task.await.unwrap();
     });
@@ -831,10 +840,10 @@ fn slow_consumer_is_not_mistaken_for_a_silent_server() {
     let mut chunks = vec![(0, EVENT_1), (5, BEAT), (5, BEAT)];
     chunks.extend((0..20).map(|_| (1, BEAT)));
     chunks.push((1, EVENT_2));
-    let link = script(vec![Ok((chunks, Tail::End))], vec![done()]);
+    let transport = script(vec![Ok((chunks, Tail::End))], vec![done()]);
     let items = run(async {
         let (sender, mut receiver) = mpsc::channel(1);
-        tokio::spawn(follow(link, SourceOptions::default(), sender));
+        tokio::spawn(follow(transport, SourceOptions::default(), sender));
         let mut items = Vec::new();
         loop {
             tokio::time::sleep(Duration::from_secs(60)).await;
@@ -850,17 +859,17 @@ fn slow_consumer_is_not_mistaken_for_a_silent_server() {
 /// A thread's stream with events that the server never replays.
 struct ThreadWithUnreplayed(Script);
 
-impl Link for ThreadWithUnreplayed {
+impl Transport for ThreadWithUnreplayed {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { is_endless: true, unrepeated: Some("state updates"), ..Capabilities::default() }
+        Capabilities { is_endless: true, never_replayed: Some("state updates"), ..Capabilities::default() }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
         self.0.connect(after, max_event).await
     }
 
-    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
-        Ok(Verdict::Endless)
+    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+        Ok(RunState::Endless)
     }
 }
 
@@ -891,16 +900,16 @@ fn error_of_a_retried_attempt_does_not_end_the_stream() {
     // The second attempt continues after a cut that looks like a clean end, and the run ends meanwhile.
     let first = vec![(0, EVENT_1), (0, error), (0, again), (0, "RESET")];
     let three = "event: values\r\ndata: {}\r\nid: 3-0\r\n\r\n";
-    let link = script(
+    let transport = script(
         vec![
             Ok((first, Tail::End)),
             Ok((vec![(0, again)], Tail::End)),
             Ok((vec![(0, again), (0, three)], Tail::End)),
             Ok((vec![(0, three)], Tail::End)),
         ],
-        vec![Verdict::Active, done(), done(), done()],
+        vec![RunState::Active, done(), done(), done()],
     );
-    let items = collect(link, SourceOptions::default());
+    let items = collect(transport, SourceOptions::default());
     assert_eq!((end(&items).outcome, events(&items).len(), gaps(&items)), (Outcome::Success, 4, 0), "{items:?}");
 }
 
@@ -911,9 +920,9 @@ fn outage_without_evidence_of_a_replay_is_a_gap() {
     let mut connections = vec![Ok((vec![(0, error), (0, "RESET")], Tail::End))];
     connections.extend((0..7).map(|_| Err(failure(Kind::RateLimited(Some(Duration::from_secs(20)))))));
     connections.extend([Ok((vec![(0, EVENT_2), (0, "RESET")], Tail::End)), Err(failure(Kind::Forbidden))]);
-    let mut link = script(connections, vec![Verdict::Endless, Verdict::Endless]);
-    link.endless = true;
-    let items = collect(link, SourceOptions::default());
+    let mut transport = script(connections, vec![RunState::Endless, RunState::Endless]);
+    transport.endless = true;
+    let items = collect(transport, SourceOptions::default());
     assert!(
         gap_reasons(&items)[0].starts_with("disconnected for 2m") && gap_reasons(&items)[0].contains("nothing shows"),
         "{items:?}"
@@ -949,11 +958,11 @@ fn replayed_events_without_server_time_have_no_time() {
     let second = vec![(0, counted(3..=4)), (0, counted(5..=5)), (9, counted(6..=6))];
     let connections = || vec![Ok((first.clone(), Tail::End)), Ok((second.clone(), Tail::End)), Ok((vec![], Tail::End))];
     let options = SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() };
-    let items = collect(script(connections(), vec![Verdict::Active, done(), done()]), options);
+    let items = collect(script(connections(), vec![RunState::Active, done(), done()]), options);
     assert_eq!(replayed(&items), [true, true, true, false, true, true, false]);
     assert!(events(&items).iter().all(|event| event.time() == (!event.replayed).then_some(event.at)));
     // A run that we start is live from its first event.
-    let items = collect(script(connections(), vec![Verdict::Active, done(), done()]), SourceOptions::default());
+    let items = collect(script(connections(), vec![RunState::Active, done(), done()]), SourceOptions::default());
     assert_eq!(replayed(&items), [false, false, false, false, true, true, false]);
     // Events fetched after the run's end are replayed, regardless of pauses.
     let broken = vec![(0, counted(0..=0)), (0, "RESET")];
@@ -966,11 +975,11 @@ fn replayed_events_without_server_time_have_no_time() {
 #[test]
 fn slow_consumer_does_not_make_replayed_events_live() {
     let chunks = (0..60).map(|id| (0, counted(id..=id))).collect();
-    let link = script(vec![Ok((chunks, Tail::End))], vec![done()]);
+    let transport = script(vec![Ok((chunks, Tail::End))], vec![done()]);
     let items = run(async {
         let (sender, mut receiver) = mpsc::channel(1);
         let options = SourceOptions { first_after: Some("-1".into()), ..SourceOptions::default() };
-        tokio::spawn(follow(link, options, sender));
+        tokio::spawn(follow(transport, options, sender));
         let mut items = Vec::new();
         loop {
             tokio::time::sleep(Duration::from_secs(60)).await;
@@ -991,20 +1000,22 @@ fn silences(items: &[Item]) -> Vec<u64> {
 #[test]
 fn silent_active_run_is_reported_at_growing_intervals() {
     // A server without heartbeats, whose status is requested once a minute until the run is over.
-    let mut verdicts = vec![Verdict::Active; 45];
+    let mut verdicts = vec![RunState::Active; 45];
     verdicts.extend([done(), done(), done()]);
     let items = collect(script(vec![Ok((vec![(0, EVENT_1)], Tail::Silence))], verdicts), SourceOptions::default());
     let reported = silences(&items);
     assert_eq!(reported.iter().map(|seconds| seconds / 60).collect::<Vec<_>>(), [5, 10, 20, 40], "{reported:?}");
     // Heartbeats show that the connection is alive, but not that the run is.
-    let beats = std::iter::once((0, EVENT_1)).chain((0..150).map(|_| (5, BEAT))).chain([(5, EVENT_2)]).collect();
-    let link = ActiveUntilEnd::new(vec![Ok((beats, Tail::End))]);
-    let items = collect(link, SourceOptions::default());
+    let sends_heartbeats =
+        std::iter::once((0, EVENT_1)).chain((0..150).map(|_| (5, BEAT))).chain([(5, EVENT_2)]).collect();
+    let transport = ActiveUntilEnd::new(vec![Ok((sends_heartbeats, Tail::End))]);
+    let items = collect(transport, SourceOptions::default());
     assert_eq!(silences(&items).len(), 2, "{:?}", silences(&items));
     assert_eq!(end(&items).outcome, Outcome::Success);
     // A thread may be silent for days.
-    let beats = (0..2000).map(|_| (5, BEAT)).collect();
-    let mut link = script(vec![Ok((beats, Tail::End)), Err(failure(Kind::Forbidden))], vec![Verdict::Endless]);
-    link.endless = true;
-    assert_eq!(silences(&collect(link, SourceOptions::default())), [0; 0]);
+    let sends_heartbeats = (0..2000).map(|_| (5, BEAT)).collect();
+    let mut transport =
+        script(vec![Ok((sends_heartbeats, Tail::End)), Err(failure(Kind::Forbidden))], vec![RunState::Endless]);
+    transport.endless = true;
+    assert_eq!(silences(&collect(transport, SourceOptions::default())), [0; 0]);
 }

@@ -83,7 +83,7 @@ fn snapshot(dash: &mut Dash, records: &Records) {
         (SnapshotPart::Runs, &records.runs),
     ];
     let parts = parts.into_iter().map(|(part, json)| (part, Loaded::Json(json.to_string().into())));
-    let seq = dash.app.viewer().unwrap().tape.newest_seq().next();
+    let seq = dash.app.viewer().unwrap().event_log.newest_seq().next();
     let event = ThreadSnapshot { at: dash.now, parts: parts.collect() }.into_event(seq);
     dash.items(vec![Item::Record(Record::Event(event))]);
 }

@@ -43,9 +43,9 @@ fn normalized(views: Vec<String>) -> Vec<String> {
 /// Returns the views of a stream that ended with this event.
 fn stopped_at(capture: &str, position: usize) -> Vec<String> {
     let mut whole = opened(capture);
-    let tape = &whole.app.viewer().unwrap().tape;
-    let events: Vec<Event> = tape.iter_from(Seq(0)).take(position).collect();
-    let open = tape.marks()[0].record.clone();
+    let event_log = &whole.app.viewer().unwrap().event_log;
+    let events: Vec<Event> = event_log.iter_from(Seq(0)).take(position).collect();
+    let open = event_log.marks()[0].record.clone();
     let mut dash = demo_like((120, 40));
     dash.open_thread();
     // Before the first event there is no connection either.
@@ -302,7 +302,7 @@ fn distant_seeks_take_few_ticks() {
         let ticks = finish(&mut dash);
         assert!(ticks <= 4, "{target}: {ticks}");
         assert_eq!((playhead(&dash).at, playhead(&dash).span), (Seq(target), (Seq(0), Seq(60_000))));
-        assert_eq!(dash.app.viewer().unwrap().projections.ledger.received, target);
+        assert_eq!(dash.app.viewer().unwrap().projections.delivery.received, target);
     }
     // Steps back by single events are immediate.
     dash.app.viewer_mut().unwrap().seek_to(Seq(30_000));
@@ -316,9 +316,9 @@ fn distant_seeks_take_few_ticks() {
 
 /// Writes the shown stream as a recording and reads it again.
 fn recorded(dash: &Dash) -> Vec<Item> {
-    let tape = &dash.app.viewer().unwrap().tape;
-    let (mut lines, mut marks) = (Vec::new(), tape.marks().iter().peekable());
-    for event in tape.iter_from(Seq(0)) {
+    let event_log = &dash.app.viewer().unwrap().event_log;
+    let (mut lines, mut marks) = (Vec::new(), event_log.marks().iter().peekable());
+    for event in event_log.iter_from(Seq(0)) {
         while let Some(mark) = marks.next_if(|mark| mark.after < event.seq) {
             write_record(&mut lines, &mark.record).unwrap();
         }
@@ -337,7 +337,7 @@ fn recording_shows_the_same_views_as_the_ended_stream() {
     for path in captures.iter().step_by(2) {
         let name = path.file_stem().unwrap().to_str().unwrap();
         let mut live = opened_in((200, 40), name);
-        if live.app.viewer().unwrap().tape.len() < 2 {
+        if live.app.viewer().unwrap().event_log.len() < 2 {
             continue;
         }
         live.end(Outcome::Success);
@@ -388,7 +388,7 @@ fn recordings_offer_no_server_actions() {
 #[test]
 fn evicted_events_are_unreachable_in_time_travel() {
     let mut dash = demo_like((120, 40));
-    dash.app.session.settings.tape.max_rows = 1_000;
+    dash.app.session.settings.event_log.max_rows = 1_000;
     dash.open_thread();
     dash.items(many(1_500));
     dash.screen();
@@ -404,7 +404,7 @@ fn evicted_events_are_unreachable_in_time_travel() {
     finish(&mut dash);
     assert!(playhead(&dash).at > Seq(2_000) && playhead(&dash).at == playhead(&dash).span.0);
     dash.keys("G");
-    assert_eq!(dash.app.viewer().unwrap().projections.ledger.received, 3_000);
+    assert_eq!(dash.app.viewer().unwrap().projections.delivery.received, 3_000);
 }
 
 proptest! {
@@ -433,7 +433,7 @@ proptest! {
 #[test]
 fn checkpoints_stay_within_the_memory_budget() {
     let mut dash = demo_like((120, 40));
-    dash.app.session.settings.tape.max_bytes = 4 << 20;
+    dash.app.session.settings.event_log.max_bytes = 4 << 20;
     dash.open_thread();
     for n in 0..400_u64 {
         let custom = |i| Event {
@@ -450,7 +450,7 @@ fn checkpoints_stay_within_the_memory_budget() {
         dash.items(items);
         assert!(dash.app.viewer().unwrap().bytes() <= 8 << 20, "after {n} times a hundred");
     }
-    let evicted = dash.app.viewer().unwrap().tape.evicted_rows();
+    let evicted = dash.app.viewer().unwrap().event_log.evicted_rows();
     assert_eq!(evicted, 0, "checkpoints are evicted before events");
     dash.keys("6<<");
     finish(&mut dash);

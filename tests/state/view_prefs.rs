@@ -84,7 +84,7 @@ fn frozen_screen_does_not_change_while_data_arrives() {
     dash.feed(Msg::Paste("#3".into()));
     dash.feed(Msg::Wheel { lines: 3, x: 60, y: 10 });
     assert_eq!(dash.screen(), frozen);
-    assert_eq!(dash.app.viewer().unwrap().tape.last_seq(), Seq(20), "events are still received");
+    assert_eq!(dash.app.viewer().unwrap().event_log.last_seq(), Seq(20), "events are still received");
     assert!(!dash.app.quit && dash.app.next_tick().is_none());
     dash.keys("F");
     let resumed = dash.screen();

@@ -30,7 +30,7 @@ fn positions() -> [(&'static str, Dash); 2] {
     let followed = thread((140, 40));
     let mut read = thread((80, 24));
     let wrote = |event: &Event| &*event.name == "updates" && !event.ns.is_empty();
-    let middle = read.app.viewer().unwrap().tape.iter_from(Seq(1)).find(wrote).unwrap().seq;
+    let middle = read.app.viewer().unwrap().event_log.iter_from(Seq(1)).find(wrote).unwrap().seq;
     read.feed(Msg::Paste(format!("#{middle}")));
     assert_eq!(read.app.viewer().unwrap().anchor(), Some(middle));
     [("140x40", followed), ("80x24", read)]

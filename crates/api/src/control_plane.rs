@@ -77,7 +77,7 @@ pub struct Revisions<T = Revision> {
 
 impl ControlPlane {
     /// Maximum concurrency of bulk requests: pages of a list, newest revisions of its rows.
-    pub const AT_ONCE: usize = 4;
+    pub const MAX_CONCURRENCY: usize = 4;
 
     /// Creates a client from the control plane's full base URL, prefix included.
     pub fn new(http: Http, base: Url) -> ControlPlane {

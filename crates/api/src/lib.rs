@@ -30,7 +30,7 @@ pub use agent_server::{AgentServer, CancelAction, CancelState, CancelTarget, Ser
 pub use auth::AuthWaited;
 #[doc(hidden)]
 pub use body::read_answer;
-pub use change::{Made, PlanError};
+pub use change::{Applied, PlanError};
 pub use connections::Connections;
 pub use control_plane::{ControlPlane, DeploymentQuery, Listing, Revisions};
 pub use error::{ApiError, Kind, Place};

@@ -100,7 +100,7 @@ impl Pages {
     /// Requests the next pages. Only a full page shows that a list continues, so the number of requests grows with the full
     /// pages: a short list costs one request, and few are made past the end.
     fn ask(&mut self) {
-        let ahead = (self.pages + 1).min(ControlPlane::AT_ONCE);
+        let ahead = (self.pages + 1).min(ControlPlane::MAX_CONCURRENCY);
         while self.coming.len() < ahead && self.asked <= MAX_PAGES {
             let (control_plane, list) = (self.control_plane.clone(), self.list.clone());
             let paging = [("limit", PAGE.to_string()), ("offset", (self.asked * PAGE).to_string())];

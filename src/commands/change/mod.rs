@@ -16,7 +16,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Output, complain, placed};
 use crate::signals::Signals;
 use clap::Args;
-use runtail_api::{ControlPlane, Made, PlanError};
+use runtail_api::{Applied, ControlPlane, PlanError};
 use runtail_core::model::{Consent, Intent, NewRevision, Plan, Preview, Secrets};
 use runtail_core::text;
 use serde_json::Value;
@@ -65,7 +65,7 @@ pub(crate) struct Done {
     /// What was planned.
     pub plan: Plan,
     /// The result.
-    pub made: Made,
+    pub made: Applied,
 }
 
 impl Done {
@@ -87,7 +87,7 @@ pub(crate) fn control(site: &Site) -> Result<&ControlPlane, Failure> {
 /// Plans a change, previews it on stderr, and applies it. Returns nothing for a dry run or if there is nothing to do.
 ///
 /// # Errors
-/// A read-only profile is an error before any request; see [`PlanError`] and [`ControlPlane::carry_out`] for the rest.
+/// A read-only profile is an error before any request; see [`PlanError`] and [`ControlPlane::apply`] for the rest.
 pub(crate) async fn make(
     context: &Context,
     site: &Site,
@@ -112,7 +112,7 @@ pub(crate) async fn make(
         return Ok(None);
     }
     approve(&plan.preview, approval).await?;
-    let made = control.carry_out(&plan).await?;
+    let made = control.apply(&plan).await?;
     complain(&format!("done: {}", plan.preview.title));
     if let Some(complaint) = made.complaint() {
         complain(&format!("warning: {complaint}"));

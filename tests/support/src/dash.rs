@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use runtail_api::{ApiError, Kind, Place};
-use runtail_core::config::{Config, TapeLimits};
+use runtail_core::config::{Config, EventLogLimits};
 use runtail_core::model::{CardLog, Evidence, FailureCard, LogEvidence, LogLine, LogText};
 use runtail_stream::{
     Data, Decoder, End, Event, Frame, Framer, Item, Loaded, Outcome, Reader, Record, Seq, SnapshotPart, ThreadSnapshot,
@@ -13,7 +13,7 @@ use runtail_stream::{
 use runtail_tui::app::draw::FrozenFrame;
 use runtail_tui::app::{App, Overlay, Settings, subscriptions, update};
 use runtail_tui::input::key::parse_keys;
-use runtail_tui::session::catalogue::Origin;
+use runtail_tui::session::catalog::Origin;
 use runtail_tui::session::msg::{Effect, EffectResult, Msg, NextPoll, SubscriptionEvent, SubscriptionId};
 use runtail_tui::widgets::theme::Theme;
 use serde_json::json;
@@ -42,7 +42,7 @@ impl Dash {
             demo: false,
             ascii: false,
             tz: TimeZone::UTC,
-            tape: TapeLimits::default(),
+            event_log: EventLogLimits::default(),
             keys: config.keys.clone(),
             warnings: Vec::new(),
         };
@@ -77,7 +77,7 @@ impl Dash {
     /// Returns the result of an effect of the current session epoch.
     pub fn done(&mut self, done: EffectResult) -> Vec<Effect> {
         let since = self.app.session.epoch;
-        self.feed(Msg::Done { since, done })
+        self.feed(Msg::Effect { epoch: since, result: done })
     }
 
     pub fn keys(&mut self, keys: &str) -> Vec<Effect> {
@@ -91,7 +91,7 @@ impl Dash {
     /// Sends an event of a current subscription.
     pub fn answer(&mut self, wanted: impl Fn(&SubscriptionId) -> bool, answer: SubscriptionEvent) {
         let sub = subscriptions(&self.app).into_iter().find(|s| wanted(&s.key)).expect("no such subscription");
-        self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer });
+        self.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event: answer });
     }
 
     /// Draws the screen with its styles.
@@ -199,7 +199,7 @@ impl Dash {
         let SubscriptionId::Watch(of) = &sub.key else { unreachable!() };
         let revision = serde_json::from_value(json!({"id": *of.revision, "status": status})).unwrap();
         let answer = SubscriptionEvent::Watched(Ok(revision), NextPoll::At(self.now));
-        self.feed(Msg::Answer { key: sub.key, epoch: sub.epoch, answer })
+        self.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event: answer })
     }
 
     /// Sends the failure card of the revision whose page is open, if any.
@@ -272,7 +272,7 @@ impl Dash {
     pub fn run_done(&mut self) {
         let viewer = self.app.viewer().unwrap();
         let run = viewer.projections.status.runs().last().unwrap().run_id.clone().unwrap();
-        let last = viewer.tape.get(viewer.tape.last_seq()).and_then(|event| event.id);
+        let last = viewer.event_log.get(viewer.event_log.last_seq()).and_then(|event| event.id);
         let id = last.and_then(|id| Some(format!("{}-0", milliseconds(&id)? + 1)));
         self.event_with_id("metadata", &format!(r#"{{"run_id":"{run}","status":"run_done"}}"#), id);
     }
@@ -416,7 +416,7 @@ impl Dash {
         let next = NextPoll::At(self.now + SignedDuration::from_secs(4));
         self.answer(
             wanted,
-            SubscriptionEvent::Deployments { result: Err(error), torn: true, skew: SignedDuration::ZERO, next },
+            SubscriptionEvent::Deployments { result: Err(error), is_truncated: true, skew: SignedDuration::ZERO, next },
         );
     }
 
@@ -474,7 +474,7 @@ fn moved(id: &str, by: SignedDuration) -> String {
 
 pub fn listed(items: Vec<runtail_core::model::Deployment>) -> SubscriptionEvent {
     let result = Ok(runtail_api::Listing { items, incomplete: None });
-    SubscriptionEvent::Deployments { result, torn: false, skew: SignedDuration::ZERO, next: NextPoll::Stopped }
+    SubscriptionEvent::Deployments { result, is_truncated: false, skew: SignedDuration::ZERO, next: NextPoll::Stopped }
 }
 
 /// A dashboard with two regions and a few deployments, one of them in progress.

@@ -1,12 +1,12 @@
 //! Changes: from an intent to a plan with a preview, and from the plan to one request. The command line and the dashboard
 //! have no other way to change a control plane.
 
-mod carry_out;
+mod apply;
 mod deployment;
 mod revision;
 mod service;
 
-pub use carry_out::Made;
+pub use apply::Applied;
 
 use super::{ApiError, ControlPlane};
 use reqwest::Method;

@@ -45,7 +45,7 @@ pub struct Config {
     /// Polling of waits.
     pub poll: Poll,
     /// Memory limits of streams.
-    pub tape: TapeLimits,
+    pub event_log: EventLogLimits,
     /// Maximum decompressed size of a response, in bytes, which each profile has too; none means [`MAX_ANSWER`].
     pub max_answer: Option<u64>,
     /// Appearance of the dashboard.
@@ -80,7 +80,7 @@ pub const MAX_ANSWER: u64 = 64 << 20;
 
 /// Memory limits of an event log.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TapeLimits {
+pub struct EventLogLimits {
     /// Maximum number of events.
     pub max_rows: usize,
     /// Maximum memory in bytes.
@@ -89,9 +89,9 @@ pub struct TapeLimits {
     pub max_event: u64,
 }
 
-impl Default for TapeLimits {
-    fn default() -> TapeLimits {
-        TapeLimits { max_rows: 1_000_000, max_bytes: 256 << 20, max_event: 64 << 20 }
+impl Default for EventLogLimits {
+    fn default() -> EventLogLimits {
+        EventLogLimits { max_rows: 1_000_000, max_bytes: 256 << 20, max_event: 64 << 20 }
     }
 }
 
@@ -447,7 +447,10 @@ mod tests {
     fn example_configuration_is_complete_and_valid() {
         let config = Config::parse(Config::EXAMPLE, None).unwrap();
         assert_eq!(config.warnings, Vec::<String>::new());
-        assert_eq!((config.poll, config.tape, config.ui), (Poll::default(), TapeLimits::default(), Ui::default()));
+        assert_eq!(
+            (config.poll, config.event_log, config.ui),
+            (Poll::default(), EventLogLimits::default(), Ui::default())
+        );
         // The commented lines must be valid as well.
         let all: String = Config::EXAMPLE
             .lines()

@@ -7,7 +7,7 @@ use super::secret::expand;
 use super::table::{At, Source, Table, mismatch, strings_of, table_of, text_of};
 use super::theme::Themes;
 use super::units::{self, DURATION_FORM, SIZE_FORM};
-use super::{Config, ConfigError, Mouse, Notify, Poll, Profile, SecretSource, TapeLimits, Timestamps, Ui, nearest};
+use super::{Config, ConfigError, EventLogLimits, Mouse, Notify, Poll, Profile, SecretSource, Timestamps, Ui, nearest};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -234,9 +234,9 @@ fn poll<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>) -> Result<Poll, Co
 
 fn limits<'s>(source: &'s Source<'s>, mut table: Table<'s, '_>, config: &mut Config) -> Result<(), ConfigError> {
     if let Some(rows) = table.count("max_rows")? {
-        config.tape.max_rows = rows;
+        config.event_log.max_rows = rows;
     }
-    let TapeLimits { max_bytes, max_event, .. } = &mut config.tape;
+    let EventLogLimits { max_bytes, max_event, .. } = &mut config.event_log;
     let mut max_answer = None;
     for key in ["max_bytes", "max_event", "max_answer"] {
         let Some(at) = table.measure(key, SIZE_FORM, units::size, Some)? else { continue };

@@ -70,7 +70,7 @@ impl Role {
 
 /// A color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ink {
+pub enum ColorSpec {
     /// One of the terminal's 16 colors: 0 to 7, and the bright ones 8 to 15.
     Named(u8),
     /// One of 256 colors, which are nearly the same on all terminals.
@@ -86,9 +86,9 @@ const NAMES: [&str; 8] = ["black", "red", "green", "yellow", "blue", "magenta", 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Look {
     /// Foreground color.
-    pub ink: Option<Ink>,
+    pub ink: Option<ColorSpec>,
     /// Background color.
-    pub ground: Option<Ink>,
+    pub ground: Option<ColorSpec>,
     pub bold: bool,
     pub dim: bool,
     pub italic: bool,
@@ -330,30 +330,30 @@ fn parse(text: &str) -> Result<Look, (Range<usize>, String)> {
     }
 }
 
-fn ink(word: &str) -> Option<Ink> {
+fn ink(word: &str) -> Option<ColorSpec> {
     if let Some(hex) = word.strip_prefix('#') {
         let value = u32::from_str_radix(hex, 16).ok().filter(|_| hex.len() == 6 && !hex.starts_with('+'))?;
         let [_, red, green, blue] = value.to_be_bytes();
-        return Some(Ink::Rgb(red, green, blue));
+        return Some(ColorSpec::Rgb(red, green, blue));
     }
     if word.bytes().all(|b| b.is_ascii_digit()) {
-        return word.parse().ok().map(Ink::Numbered);
+        return word.parse().ok().map(ColorSpec::Numbered);
     }
     let (name, bright) = word.strip_prefix("bright-").map_or((word, 0), |name| (name, 8));
     let number = NAMES.iter().position(|known| *known == name)?;
-    Some(Ink::Named(number as u8 + bright))
+    Some(ColorSpec::Named(number as u8 + bright))
 }
 
-impl Ink {
+impl ColorSpec {
     /// Returns the nearest of the 256 colors, for terminals without true color.
-    pub fn numbered(self) -> Ink {
-        let Ink::Rgb(red, green, blue) = self else { return self };
+    pub fn numbered(self) -> ColorSpec {
+        let ColorSpec::Rgb(red, green, blue) = self else { return self };
         let wanted = [red, green, blue];
         let far = |number: &u8| {
             let is = rgb_of(*number);
             (0..3).map(|n| (i32::from(is[n]) - i32::from(wanted[n])).pow(2)).sum::<i32>()
         };
-        Ink::Numbered((16..=255).min_by_key(far).unwrap_or(7))
+        ColorSpec::Numbered((16..=255).min_by_key(far).unwrap_or(7))
     }
 }
 
@@ -366,13 +366,13 @@ fn rgb_of(number: u8) -> [u8; 3] {
     }
 }
 
-impl fmt::Display for Ink {
+impl fmt::Display for ColorSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Ink::Named(n @ 8..) => write!(f, "bright-{}", NAMES[usize::from(n % 8)]),
-            Ink::Named(n) => f.write_str(NAMES[usize::from(n % 8)]),
-            Ink::Numbered(n) => write!(f, "{n}"),
-            Ink::Rgb(red, green, blue) => write!(f, "#{red:02x}{green:02x}{blue:02x}"),
+            ColorSpec::Named(n @ 8..) => write!(f, "bright-{}", NAMES[usize::from(n % 8)]),
+            ColorSpec::Named(n) => f.write_str(NAMES[usize::from(n % 8)]),
+            ColorSpec::Numbered(n) => write!(f, "{n}"),
+            ColorSpec::Rgb(red, green, blue) => write!(f, "#{red:02x}{green:02x}{blue:02x}"),
         }
     }
 }
@@ -418,7 +418,7 @@ mod tests {
         let themes = Themes::default();
         let scheme = themes.or_terminal("colour-blind");
         let blue = |role| match scheme.look(role).ink {
-            Some(Ink::Numbered(n)) => i32::from(rgb_of(n)[2]),
+            Some(ColorSpec::Numbered(n)) => i32::from(rgb_of(n)[2]),
             other => panic!("{other:?} may look like anything"),
         };
         assert!((blue(Role::Good) - blue(Role::Bad)).abs() > 150, "good and bad differ in their blue part");
@@ -433,7 +433,7 @@ mod tests {
         };
         for role in Role::ALL {
             let look = scheme.look(*role);
-            if let (Some(Ink::Numbered(ink)), None) = (look.ink, look.ground) {
+            if let (Some(ColorSpec::Numbered(ink)), None) = (look.ink, look.ground) {
                 let (on_black, on_white) = ((luminance(ink) + 0.05) / 0.05, 1.05 / (luminance(ink) + 0.05));
                 assert!(on_black >= 3.0 && on_white >= 3.0, "{}: {on_black:.1} {on_white:.1}", role.name());
             }
@@ -455,11 +455,14 @@ mod tests {
     #[test]
     fn styles_round_trip() {
         let look = parse("bold cyan on #ff8700").unwrap();
-        assert_eq!((look.bold, look.ink, look.ground), (true, Some(Ink::Named(6)), Some(Ink::Rgb(255, 135, 0))));
+        assert_eq!(
+            (look.bold, look.ink, look.ground),
+            (true, Some(ColorSpec::Named(6)), Some(ColorSpec::Rgb(255, 135, 0)))
+        );
         assert_eq!(look.to_string(), "bold cyan on #ff8700");
-        assert_eq!(Ink::Rgb(255, 135, 0).numbered(), Ink::Numbered(208));
-        assert_eq!(Ink::Rgb(9, 9, 9).numbered(), Ink::Numbered(232));
-        assert_eq!(ink("bright-black"), Some(Ink::Named(8)));
+        assert_eq!(ColorSpec::Rgb(255, 135, 0).numbered(), ColorSpec::Numbered(208));
+        assert_eq!(ColorSpec::Rgb(9, 9, 9).numbered(), ColorSpec::Numbered(232));
+        assert_eq!(ink("bright-black"), Some(ColorSpec::Named(8)));
         for (wrong, at) in [("bold purpel", 5..11), ("red blue", 4..8), ("on", 0..2), ("256", 0..3), ("#12345", 0..6)] {
             assert_eq!(parse(wrong).unwrap_err().0, at, "{wrong}");
         }

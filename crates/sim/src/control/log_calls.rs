@@ -1,7 +1,7 @@
 //! Logs over REST, in both generations of the API.
 
 use super::deployments::with;
-use super::logs::{self, Line, Wanted};
+use super::logs::{self, Line, WantedRevision};
 use super::query::{number, required, text, word};
 use super::revisions::find;
 use super::shape::{Problem, body, invalid};
@@ -25,9 +25,9 @@ fn time(place: &str, name: &str, text: Option<&str>) -> Result<Option<Timestamp>
     text.replace(' ', "+").parse().map(Some).map_err(odd)
 }
 
-fn wanted_of_body(asked: &Value) -> Result<Wanted, Refusal> {
+fn wanted_of_body(asked: &Value) -> Result<WantedRevision, Refusal> {
     let text = |name: &str| asked[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    Ok(Wanted {
+    Ok(WantedRevision {
         descending: asked["order"] == "desc",
         limit: asked["limit"].as_u64().unwrap_or(50).clamp(1, 1000) as usize,
         cursor: text("offset"),
@@ -88,10 +88,15 @@ fn serving(plane: &ControlServer, deployment: &Deployment) -> Vec<Line> {
     active.map(|(revision, phase)| logs::server(revision, phase, at, plane.speed)).unwrap_or_default()
 }
 
-fn wanted_of_query(pairs: &[(String, String)], names: [&str; 3], most: usize, or: usize) -> Result<Wanted, Refusal> {
+fn wanted_of_query(
+    pairs: &[(String, String)],
+    names: [&str; 3],
+    most: usize,
+    or: usize,
+) -> Result<WantedRevision, Refusal> {
     let [limit, cursor, order] = names;
     let owned = |name: &str| text(pairs, name).map(str::to_owned);
-    Ok(Wanted {
+    Ok(WantedRevision {
         descending: text(pairs, order) == Some("desc"),
         limit: number(pairs, limit, 1, most, or)?,
         cursor: owned(cursor),
@@ -103,7 +108,7 @@ fn wanted_of_query(pairs: &[(String, String)], names: [&str; 3], most: usize, or
 }
 
 /// A cursor where more lines may come, else null.
-fn cursor(found: &[Value], wanted: &Wanted, next: String) -> Value {
+fn cursor(found: &[Value], wanted: &WantedRevision, next: String) -> Value {
     if found.len() < wanted.limit { Value::Null } else { json!(next) }
 }
 

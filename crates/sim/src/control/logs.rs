@@ -180,7 +180,7 @@ fn server_line(revision: &Revision, number: u64) -> (&'static str, String) {
 
 /// A query for log lines.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct WantedRevision {
     /// Newest first.
     pub descending: bool,
     /// Maximum number of lines.
@@ -203,7 +203,7 @@ fn rank(level: &str) -> usize {
 
 /// A page of lines and the cursor of the next. There is always a cursor: without one the official client would read the
 /// same lines again.
-pub fn page(lines: &[Line], wanted: &Wanted, ids: bool) -> (Vec<Value>, String) {
+pub fn page(lines: &[Line], wanted: &WantedRevision, ids: bool) -> (Vec<Value>, String) {
     let cursor =
         wanted.cursor.as_deref().and_then(|cursor| cursor.strip_prefix("n").unwrap_or(cursor).parse::<u64>().ok());
     let fits = |line: &&Line| {
@@ -268,7 +268,7 @@ mod tests {
         let lines = server(&revision, &phase, now, 1.0);
         assert!(lines.len() > 50);
         for descending in [false, true] {
-            let mut wanted = Wanted { descending, limit: 7, ..Wanted::default() };
+            let mut wanted = WantedRevision { descending, limit: 7, ..WantedRevision::default() };
             let mut seen = Vec::new();
             loop {
                 let (found, next) = page(&lines, &wanted, true);
@@ -283,7 +283,7 @@ mod tests {
             seen.dedup();
             assert_eq!(seen.len(), lines.len());
         }
-        let wanted = Wanted { limit: 99, level: Some("warning".into()), ..Wanted::default() };
+        let wanted = WantedRevision { limit: 99, level: Some("warning".into()), ..WantedRevision::default() };
         assert!(page(&lines, &wanted, true).0.iter().all(|line| line["level"] != "INFO"));
     }
 }

@@ -6,7 +6,7 @@ mod fingerprint;
 #[cfg(test)]
 mod tests;
 
-use super::document::{Doc, Kind, plain};
+use super::index::{JsonIndex, Kind, plain};
 use align::{Aligned, align};
 use fingerprint::fingerprints;
 use std::borrow::Cow;
@@ -51,9 +51,9 @@ pub struct Mark {
 #[derive(Debug)]
 pub struct Difference {
     /// The old document.
-    pub old: Arc<Doc>,
+    pub old: Arc<JsonIndex>,
     /// The new document.
-    pub new: Arc<Doc>,
+    pub new: Arc<JsonIndex>,
     /// The changes in the order of the new document; removed values at their old place.
     pub changes: Vec<Change>,
     /// Number of changes of each [`ChangeKind`], including those not kept.
@@ -66,7 +66,7 @@ pub struct Difference {
 
 impl Difference {
     /// Compares two documents.
-    pub fn of(old: Arc<Doc>, new: Arc<Doc>) -> Difference {
+    pub fn of(old: Arc<JsonIndex>, new: Arc<JsonIndex>) -> Difference {
         let mut compare = Compare {
             old: &old,
             new: &new,
@@ -157,8 +157,8 @@ enum Op {
 }
 
 struct Compare<'a> {
-    old: &'a Doc,
-    new: &'a Doc,
+    old: &'a JsonIndex,
+    new: &'a JsonIndex,
     /// The fingerprints of the old and the new nodes.
     fingerprints: [Vec<u64>; 2],
     todo: Vec<Op>,
@@ -214,7 +214,7 @@ impl Compare<'_> {
     fn objects(&mut self, old: u32, new: u32) {
         let keys = |doc, node| Members {
             doc,
-            next: Some(node).filter(|n| Doc::has_children(doc, *n)).map(|n| n + 1),
+            next: Some(node).filter(|n| JsonIndex::has_children(doc, *n)).map(|n| n + 1),
             of: node,
         };
         let (mut olds, mut news) = (keys(self.old, old).peekable(), keys(self.new, new).peekable());
@@ -279,7 +279,7 @@ impl Compare<'_> {
     /// Compares the members of two lists one by one, so that lists of millions of members need no memory.
     fn members(&mut self, old: Option<u32>, new: Option<u32>, of: Parents) {
         let (mut old, mut new) = (old, new);
-        let next = |doc: &Doc, node: u32, of: u32| Some(doc.after(node)).filter(|next| *next < doc.after(of));
+        let next = |doc: &JsonIndex, node: u32, of: u32| Some(doc.after(node)).filter(|next| *next < doc.after(of));
         loop {
             let op = match (old, new) {
                 (Some(a), Some(b)) if self.is_equal(a, b) => None,
@@ -300,7 +300,7 @@ impl Compare<'_> {
 
 /// The members of an object with their keys.
 struct Members<'a> {
-    doc: &'a Doc,
+    doc: &'a JsonIndex,
     next: Option<u32>,
     of: u32,
 }

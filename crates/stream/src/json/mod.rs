@@ -1,6 +1,6 @@
 //! JSON without deserialization: document index, scanning, paths and differences.
 
 pub mod difference;
-pub mod document;
+pub mod index;
 pub(crate) mod path;
 pub(crate) mod scan;

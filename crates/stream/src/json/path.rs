@@ -1,6 +1,6 @@
 //! JSON paths such as `messages[-1].tool_calls[].name`, `a["b c"]` and `*.status`.
 
-use super::document::{Doc, Kind};
+use super::index::{JsonIndex, Kind};
 use crate::protocol::{Fields, Items};
 use serde_json::value::RawValue;
 
@@ -62,7 +62,7 @@ impl Path {
     }
 
     /// Returns whether it selects a node of a document, starting at the root or, if `from_anywhere`, at any value.
-    pub fn selects(&self, doc: &Doc, node: u32, from_anywhere: bool) -> bool {
+    pub fn selects(&self, doc: &JsonIndex, node: u32, from_anywhere: bool) -> bool {
         let mut at = node;
         for step in self.steps.iter().rev() {
             match doc.parent(at) {
@@ -102,7 +102,7 @@ impl Path {
 
 impl Step {
     /// Returns whether it selects this member of a container.
-    fn selects(&self, doc: &Doc, parent: u32, member: u32) -> bool {
+    fn selects(&self, doc: &JsonIndex, parent: u32, member: u32) -> bool {
         match self {
             Step::Key(key) => doc.key(member).is_some_and(|raw| match raw.contains('\\') {
                 true => serde_json::from_str::<String>(raw).is_ok_and(|decoded| decoded == *key),
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn documents_and_raw_values_select_the_same() {
         let text = r#"{"a":{"b c":[{"n":1},{"n":[2,3]}]},"x":null,"caf\u00e9":{"n":"y"}}"#;
-        let doc = Doc::new(std::sync::Arc::<str>::from(text));
+        let doc = JsonIndex::new(std::sync::Arc::<str>::from(text));
         let root: &RawValue = serde_json::from_str(text).unwrap();
         for path in [r#"a["b c"][0].n"#, "a.*[-1].n[]", "x", "café", "*", "a[0]", "n", "[0]", "*.n", "café.n"] {
             let path = Path::parse(path).unwrap();

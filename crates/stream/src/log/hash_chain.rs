@@ -19,7 +19,7 @@ pub struct Chain {
 
 /// The result of checking a line against the chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Linked {
+pub enum ChainCheck {
     /// The line has no hash.
     No,
     /// The line follows the previous one.
@@ -42,11 +42,11 @@ impl Chain {
 
     /// Checks the next line, without its line break, against the chain. After a broken line the chain continues from that
     /// line, so that each change is reported where it is.
-    pub fn check(&mut self, line: &[u8]) -> Linked {
-        let Some((before, written)) = split(line) else { return Linked::No };
+    pub fn check(&mut self, line: &[u8]) -> ChainCheck {
+        let Some((before, written)) = split(line) else { return ChainCheck::No };
         let matches = hash(self.last, &[before, b"}"]) == written;
         self.last = written;
-        if matches { Linked::Yes } else { Linked::Broken }
+        if matches { ChainCheck::Yes } else { ChainCheck::Broken }
     }
 
     /// Returns the previous line's hash as written.
@@ -95,9 +95,9 @@ mod tests {
     fn checked<'l>(lines: impl IntoIterator<Item = &'l String>) -> String {
         let mut chain = Chain::default();
         let word = |linked| match linked {
-            Linked::No => '-',
-            Linked::Yes => '+',
-            Linked::Broken => '!',
+            ChainCheck::No => '-',
+            ChainCheck::Yes => '+',
+            ChainCheck::Broken => '!',
         };
         lines.into_iter().map(|line| word(chain.check(line.as_bytes()))).collect()
     }

@@ -3,6 +3,7 @@
 pub(crate) mod chunk;
 pub(crate) mod delta;
 pub(crate) mod event;
+pub(crate) mod event_log;
 pub(crate) mod hash_chain;
 pub(crate) mod page;
 pub(crate) mod record;
@@ -12,4 +13,3 @@ pub(crate) mod recording_reader;
 pub(crate) mod seq;
 pub(crate) mod snapshot;
 pub(crate) mod snapshot_loader;
-pub(crate) mod tape;

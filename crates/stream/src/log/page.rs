@@ -30,7 +30,7 @@ const IDLE_RELOAD: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct PageOptions {
     /// Creates the loader once the thread is known.
-    pub loader: LoaderFor,
+    pub loader: LoaderFactory,
     /// The thread, if it is known from the start and may have a history.
     pub thread: Option<String>,
     /// The head of the log. It must be the first record, and a snapshot may arrive before the stream's head.
@@ -40,9 +40,9 @@ pub struct PageOptions {
 }
 
 /// Creates the snapshot loader of a thread.
-pub struct LoaderFor(pub Box<dyn Fn(String) -> SnapshotLoader + Send + Sync>);
+pub struct LoaderFactory(pub Box<dyn Fn(String) -> SnapshotLoader + Send + Sync>);
 
-impl std::fmt::Debug for LoaderFor {
+impl std::fmt::Debug for LoaderFactory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("LoaderFor")
     }
@@ -75,7 +75,7 @@ pub async fn follow_page(options: PageOptions, stream: mpsc::Receiver<Vec<Item>>
     };
     if let Some(thread) = thread {
         head.at = Timestamp::now();
-        if !page.send(vec![Item::Record(Record::Tape(head))]).await {
+        if !page.send(vec![Item::Record(Record::Head(head))]).await {
             return;
         }
         page.set_thread(thread);
@@ -94,7 +94,7 @@ struct Held {
 type Load = BoxFuture<'static, ()>;
 
 struct Page {
-    loader_for: LoaderFor,
+    loader_for: LoaderFactory,
     loader: Option<SnapshotLoader>,
     out: mpsc::Sender<Vec<Item>>,
     positions: Positions,
@@ -234,7 +234,7 @@ impl Page {
             self.track(item, now);
         }
         if self.has_head {
-            items.retain(|item| !matches!(item, Item::Record(Record::Tape(_))));
+            items.retain(|item| !matches!(item, Item::Record(Record::Head(_))));
         }
         if let Some(held) = &mut self.held {
             // Items about the connection are not held back.
@@ -252,7 +252,7 @@ impl Page {
                 self.set_thread(thread.clone());
                 self.schedule_load(Scope::Runs, false);
             }
-            Item::Record(Record::Tape(head)) => {
+            Item::Record(Record::Head(head)) => {
                 if let Some(thread) = &head.thread_id {
                     self.set_thread(thread.clone());
                 }

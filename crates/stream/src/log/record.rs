@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record {
     /// The head: the recorded stream.
-    Tape(Head),
+    Head(Head),
     /// A connection was opened.
     Open {
         at: Timestamp,
@@ -44,7 +44,7 @@ impl Record {
     pub fn weight(&self) -> usize {
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let own = match self {
-            Record::Tape(head) => {
+            Record::Head(head) => {
                 let modes: usize = head.modes.iter().map(String::len).sum();
                 head.server.len() + text(&head.thread_id) + text(&head.run_id) + modes
             }
@@ -122,14 +122,14 @@ impl End {
             }
             Record::Open { .. } => self.connections += 1,
             Record::Gap { .. } => self.gaps += 1,
-            Record::Tape(_) | Record::Close { .. } | Record::Run(_) | Record::End(_) => {}
+            Record::Head(_) | Record::Close { .. } | Record::Run(_) | Record::End(_) => {}
         }
     }
 }
 
 /// Returns the reason for the gap in a recording that was started after these events were evicted. `verify` recognizes
 /// this text.
-pub fn let_go(first: EventNumber, last: EventNumber) -> String {
+pub fn evicted_before_recording(first: EventNumber, last: EventNumber) -> String {
     format!("events {first} to {last} were let go before they were recorded")
 }
 
@@ -215,7 +215,7 @@ pub enum Item {
         run_id: String,
     },
     /// The run's stream options became known.
-    Terms(crate::RunTerms),
+    Terms(crate::RunStreamOptions),
     /// Other modes were requested, but the stream keeps its current ones.
     ModesKept { why: String },
     /// The server has no thread streams, so the thread is followed by its runs.

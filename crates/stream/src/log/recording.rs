@@ -1,7 +1,7 @@
 //! Writes and parses records as JSON lines (docs/cli.md), for `-o jsonl` and recording files.
 
 use crate::log::snapshot::{self, SNAPSHOT, SnapshotFields};
-use crate::sse::interner::{EventNames, MAX_NAME, Names};
+use crate::sse::interner::{EventNames, Interner, MAX_NAME};
 use crate::{Data, End, Event, Head, Outcome, Record, RunRecord, Seq};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ const MAX_SIZE: u64 = 1 << 40;
 /// Writes a record as one line. `data` is written exactly as received.
 pub fn write_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
     match record {
-        Record::Tape(head) => {
+        Record::Head(head) => {
             write!(out, r#"{{"kind":"tape","version":1,"at":"{:.6}","server":"#, head.at)?;
             write_string(out, &head.server)?;
             out.write_all(br#","thread_id":"#)?;
@@ -265,7 +265,7 @@ enum RawFlag {
 #[derive(Debug, Default)]
 pub struct LineParser {
     events: EventNames,
-    names: Names,
+    names: Interner,
 }
 
 impl LineParser {
@@ -274,7 +274,7 @@ impl LineParser {
         let line: Line<'_> = serde_json::from_str(line)?;
         let at = line.at.unwrap_or_default();
         Ok(Some(match &*line.kind {
-            "tape" => Record::Tape(Head {
+            "tape" => Record::Head(Head {
                 at,
                 server: line.server,
                 thread_id: line.thread_id,

@@ -137,7 +137,7 @@ impl Lines {
     }
 
     /// Returns whether the file is compressed.
-    pub fn is_packed(&self) -> bool {
+    pub fn is_compressed(&self) -> bool {
         self.compressed
     }
 
@@ -161,7 +161,7 @@ impl Lines {
     }
 
     /// Returns whether the file ended in the middle of its last line, which was skipped.
-    pub fn was_cut(&self) -> bool {
+    pub fn was_truncated(&self) -> bool {
         self.truncated
     }
 }
@@ -191,8 +191,8 @@ impl Reader {
     }
 
     /// Returns whether the file ended in the middle of its last line, which was skipped.
-    pub fn was_cut(&self) -> bool {
-        self.lines.was_cut()
+    pub fn was_truncated(&self) -> bool {
+        self.lines.was_truncated()
     }
 
     /// Returns the number of skipped lines of unknown kinds.
@@ -213,7 +213,7 @@ impl Iterator for Reader {
             }
             match self.lines.parse(&mut self.parser) {
                 Ok(Some(record)) => return Some(Ok(record)),
-                Ok(None) => self.unknown += u64::from(!self.lines.was_cut()),
+                Ok(None) => self.unknown += u64::from(!self.lines.was_truncated()),
                 Err(error) => return Some(Err(error)),
             }
         }
@@ -246,7 +246,7 @@ mod tests {
             assert_eq!(reader.next().unwrap().unwrap(), sample());
             assert!(matches!(reader.next(), Some(Err(ReadError::Line { line: 4, .. }))));
             assert!(reader.next().is_none());
-            assert!(reader.was_cut() && reader.unknown_lines() == 1);
+            assert!(reader.was_truncated() && reader.unknown_lines() == 1);
         }
     }
 
@@ -259,7 +259,7 @@ mod tests {
         let bytes = out.finish().unwrap();
         let mut reader = Reader::new(io::Cursor::new(bytes[..bytes.len() / 2].to_vec())).unwrap();
         let read = reader.by_ref().filter(|r| r.is_ok()).count();
-        assert!(read > 500 && reader.was_cut());
+        assert!(read > 500 && reader.was_truncated());
     }
 
     #[test]

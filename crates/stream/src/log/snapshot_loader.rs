@@ -1,7 +1,7 @@
 //! Loads snapshots of a thread in one round trip, with limited sizes.
 
 use crate::log::snapshot::{Loaded, Part, ThreadSnapshot};
-use crate::transport::server::lacks_call;
+use crate::transport::server::is_endpoint_missing;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
@@ -171,7 +171,7 @@ impl SnapshotLoader {
     async fn is_not_offered(&self, part: Part, error: &ApiError) -> bool {
         match error.kind {
             Kind::NotFound if part == Part::History => true,
-            Kind::NotFound => lacks_call(&self.server, &mut None::<ServerKind>, error).await.unwrap_or(false),
+            Kind::NotFound => is_endpoint_missing(&self.server, &mut None::<ServerKind>, error).await.unwrap_or(false),
             _ => error.may_lack_call(),
         }
     }

@@ -74,7 +74,7 @@ impl Weigh for CustomRow {
 #[derive(Debug, Clone)]
 pub struct Custom {
     rows: Rows<CustomRow>,
-    names: crate::Names,
+    names: crate::Interner,
 }
 
 impl Default for Custom {

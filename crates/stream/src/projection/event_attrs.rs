@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// The attributes of an event.
-pub struct Facets<'a> {
+pub struct EventAttrs<'a> {
     payload: Payload<'a>,
     projections: &'a Projections,
     number: EventNumber,
@@ -25,15 +25,15 @@ struct GraphHeartbeat<'a> {
     kind: Text<'a>,
 }
 
-impl<'a> Facets<'a> {
+impl<'a> EventAttrs<'a> {
     /// Creates the attributes of an event of the log that these projections were built from.
-    pub fn of(event: &'a Event, projections: &'a Projections) -> Facets<'a> {
-        Facets { payload: Payload::of(event), projections, number: EventNumber(event.seq.0) }
+    pub fn of(event: &'a Event, projections: &'a Projections) -> EventAttrs<'a> {
+        EventAttrs { payload: Payload::of(event), projections, number: EventNumber(event.seq.0) }
     }
 
     /// Sets the event number shown to the user, which doesn't count snapshots.
-    pub fn numbered(self, number: EventNumber) -> Facets<'a> {
-        Facets { number, ..self }
+    pub fn numbered(self, number: EventNumber) -> EventAttrs<'a> {
+        EventAttrs { number, ..self }
     }
 
     /// Returns the event number shown to the user.
@@ -223,22 +223,22 @@ mod tests {
             ),
             ("updates", "", "[[[["),
         ]);
-        let nodes = |i: usize| Facets::of(&events[i], &projections).nodes();
+        let nodes = |i: usize| EventAttrs::of(&events[i], &projections).nodes();
         assert_eq!(nodes(0), ["chat"]);
         assert_eq!(nodes(1), ["sub", "inner", "left", "right"]);
         assert_eq!((nodes(2), nodes(3)), (vec!["plan".into()], vec!["plan".into()]));
         assert_eq!((nodes(4), nodes(5), nodes(6)), (vec!["chat".into()], vec!["draft".into()], vec!["draft".into()]));
         assert_eq!((nodes(7), nodes(9)), (vec![], vec![]));
         assert_eq!(nodes(8), ["sub", "n"]);
-        assert_eq!(Facets::of(&events[0], &projections).run().as_deref(), Some("r1"));
-        assert_eq!(Facets::of(&events[7], &projections).run(), None);
+        assert_eq!(EventAttrs::of(&events[0], &projections).run().as_deref(), Some("r1"));
+        assert_eq!(EventAttrs::of(&events[7], &projections).run(), None);
     }
 
     #[test]
     fn heartbeats_are_recognized_by_name() {
         let is_heartbeat = |name: &str, data: &str| {
             let (events, projections) = fold(&[(name, "", data)]);
-            Facets::of(&events[0], &projections).is_heartbeat()
+            EventAttrs::of(&events[0], &projections).is_heartbeat()
         };
         assert!(is_heartbeat("heartbeat", "null") && is_heartbeat("custom", r#"{"type":"keep-alive","n":1}"#));
         assert!(is_heartbeat("custom", "\"Ping\"") && is_heartbeat("custom:x", r#"{"event":"heartbeat"}"#));
@@ -257,7 +257,7 @@ mod tests {
             ("state_update", "", r#"{"state":{"values":{"a":1}},"thread_id":"t"}"#),
         ]);
         let at = |i: usize, path: &str| -> Vec<&str> {
-            let values = Facets::of(&events[i], &projections).values(&Path::parse(path).unwrap());
+            let values = EventAttrs::of(&events[i], &projections).values(&Path::parse(path).unwrap());
             values.into_iter().map(RawValue::get).collect()
         };
         assert_eq!((at(0, "status"), at(0, "chat.status")), (vec!["\"ok\"", "\"late\""], vec!["\"ok\""]));

@@ -3,7 +3,7 @@
 use super::event_attrs;
 use super::rows::{Rows, Weigh};
 use crate::protocol::Payload;
-use crate::{Item, Names, Record, Seq};
+use crate::{Interner, Item, Record, Seq};
 use std::sync::Arc;
 
 const MAX_MARKS: usize = 100_000;
@@ -28,7 +28,7 @@ pub struct Landmarks {
     /// Whether tasks of the current step have started and none has ended yet.
     is_beginning: bool,
     seq: Seq,
-    names: Names,
+    names: Interner,
 }
 
 /// The source of steps, best last.
@@ -50,7 +50,7 @@ impl Default for Landmarks {
             best: Source::None,
             is_beginning: false,
             seq: Seq::START,
-            names: Names::default(),
+            names: Interner::default(),
         }
     }
 }
@@ -96,7 +96,7 @@ impl Landmarks {
     pub(super) fn apply_item(&mut self, item: &Item) {
         let run = match item {
             Item::Started { run_id, .. } => Some(run_id.as_str()),
-            Item::Record(Record::Tape(head)) => head.run_id.as_deref(),
+            Item::Record(Record::Head(head)) => head.run_id.as_deref(),
             _ => None,
         };
         if let Some(run) = run {

@@ -1,11 +1,11 @@
 //! The lifecycle of runs, tasks and connections, in chronological order.
 
-use super::ledger::is_start;
+use super::delivery::is_start;
 use super::messages::fingerprint;
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::summary::summary;
 use crate::protocol::{Interrupt, Items, Payload};
-use crate::{Item, Names, Namespace, Record, RunRecord, Seq, error_text};
+use crate::{Interner, Item, Namespace, Record, RunRecord, Seq, error_text};
 use jiff::Timestamp;
 use runtail_core::text::{duration, short_id};
 use serde_json::value::RawValue;
@@ -80,7 +80,7 @@ pub struct Lifecycle {
     /// Whether the run was interrupted.
     is_interrupted: bool,
     ns: Namespace,
-    names: Names,
+    names: Interner,
     /// Whether the last connection was closed to change the modes.
     modes_changed: bool,
 }
@@ -95,7 +95,7 @@ impl Default for Lifecycle {
             reported: HashSet::new(),
             is_interrupted: false,
             ns: Namespace::default(),
-            names: Names::default(),
+            names: Interner::default(),
             modes_changed: false,
         }
     }
@@ -190,7 +190,7 @@ impl Lifecycle {
                 }
             }
             Item::Record(Record::Run(run)) => self.run_record(run),
-            Item::Record(Record::Tape(_) | Record::Event(_))
+            Item::Record(Record::Head(_) | Record::Event(_))
             | Item::Heartbeat { .. }
             | Item::Repeated { .. }
             | Item::Connecting { .. }

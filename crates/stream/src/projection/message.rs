@@ -108,12 +108,12 @@ pub struct Message {
     /// The length of the text after each event; see [`Message::text_at`].
     pub spans: Spans,
     /// The same for the reasoning.
-    pub thoughts: Spans,
+    pub reasoning_spans: Spans,
     pub tool_calls: Vec<ToolCall>,
     /// For a tool result: the id of the call.
     pub tool_call_id: Option<String>,
     /// For a tool result: number of the message with its call, counting evicted ones.
-    pub asked_by: Option<u64>,
+    pub call_message: Option<u64>,
     /// Whether it is the result of a tool that failed.
     pub is_error: bool,
     pub usage: Option<Usage>,
@@ -159,7 +159,7 @@ impl Weigh for Message {
         let parts = self.parts.len() * size_of::<Part>();
         // The id is also the key of an index.
         let names = 2 * arc(&self.id) + arc(&self.run_id) + arc(&self.name) + arc(&self.node);
-        let texts = self.text.len() + self.reasoning.len() + self.spans.weight() + self.thoughts.weight();
+        let texts = self.text.len() + self.reasoning.len() + self.spans.weight() + self.reasoning_spans.weight();
         size_of::<Message>()
             + texts
             + names
@@ -274,8 +274,8 @@ impl Message {
     }
 
     /// Returns the event that delivered a byte of the reasoning.
-    pub fn thought_seq(&self, at: usize) -> Seq {
-        self.thoughts.delivered_by(at).unwrap_or(self.first_seq)
+    pub fn reasoning_seq(&self, at: usize) -> Seq {
+        self.reasoning_spans.delivered_by(at).unwrap_or(self.first_seq)
     }
 
     /// Counts a chunk that contains tokens.
@@ -299,7 +299,7 @@ impl Message {
         }
         if let Some(Cut { range, note }) = cut_middle(&mut self.reasoning, max, &mut self.evicted.1) {
             is_cut = true;
-            self.thoughts.cut(range.clone(), note.len());
+            self.reasoning_spans.cut(range.clone(), note.len());
             let note_part = Part::Reasoning(range.start..range.start + note.len());
             self.parts = cut_parts(std::mem::take(&mut self.parts), &range, note.len(), note_part, Part::in_reasoning);
         }
@@ -337,7 +337,7 @@ impl Message {
             self.spans.record(seq, self.text.len());
         }
         if self.reasoning.len() != before.1 {
-            self.thoughts.record(seq, self.reasoning.len());
+            self.reasoning_spans.record(seq, self.reasoning.len());
         }
     }
 
@@ -353,7 +353,7 @@ impl Message {
             self.rewrites += u32::from(!content.reasoning.starts_with(&self.reasoning));
             self.reasoning = content.reasoning;
             self.evicted.1 = 0;
-            self.thoughts.record(seq, self.reasoning.len());
+            self.reasoning_spans.record(seq, self.reasoning.len());
             changed = true;
         }
         changed |= self.replace(content.text, seq);

@@ -4,7 +4,7 @@ use super::message::{Message, Role, ToolCall};
 use super::rows::Weigh;
 use super::spans::Spans;
 use super::starts::Starts;
-use crate::{Names, Namespace, Seq};
+use crate::{Interner, Namespace, Seq};
 use jiff::Timestamp;
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -54,7 +54,7 @@ pub struct Messages {
     calls: HashMap<Box<str>, (usize, usize)>,
     /// Tool results whose calls are not known yet.
     unmatched: HashMap<Box<str>, usize>,
-    pub(super) names: Names,
+    pub(super) names: Interner,
     /// Messages touched by the newest event.
     touched: Vec<usize>,
     evicted: u64,
@@ -146,7 +146,7 @@ impl Messages {
 
     /// Returns the call that a tool result belongs to, and the message with the call.
     pub fn asked(&self, answer: &Message) -> Option<(&Message, &ToolCall)> {
-        let caller = self.get(answer.asked_by?)?;
+        let caller = self.get(answer.call_message?)?;
         let matches = |call: &&ToolCall| answer.tool_call_id.as_deref() == Some(call.id.as_str());
         Some((caller, caller.tool_calls.iter().find(matches)?))
     }
@@ -154,7 +154,7 @@ impl Messages {
     /// Links the calls of a message with their results, and a result with its call.
     pub(super) fn link_calls(&mut self, i: usize) {
         let Some(message) = self.items.get(i) else { return };
-        if let Some(id) = message.tool_call_id.as_deref().filter(|_| message.asked_by.is_none()) {
+        if let Some(id) = message.tool_call_id.as_deref().filter(|_| message.call_message.is_none()) {
             // Use the newest call without a result, because call ids may repeat, for example with scripted models.
             match self.calls.get(id).copied() {
                 Some((caller, at)) if self.is_unanswered(caller, at) => self.link(caller, at, i),
@@ -184,12 +184,12 @@ impl Messages {
     }
 
     fn link(&mut self, caller: usize, at: usize, answer: usize) {
-        let (asked_by, answered_by) = (self.number(caller), self.number(answer));
+        let (call_message, answered_by) = (self.number(caller), self.number(answer));
         if let Some(call) = self.items.get_mut(caller).and_then(|message| message.tool_calls.get_mut(at)) {
             call.answer = Some(answered_by);
         }
         if let Some(message) = self.items.get_mut(answer) {
-            message.asked_by = Some(asked_by);
+            message.call_message = Some(call_message);
         }
     }
 
@@ -238,10 +238,10 @@ impl Messages {
             parts: Vec::new(),
             citations: Vec::new(),
             spans: Spans::default(),
-            thoughts: Spans::default(),
+            reasoning_spans: Spans::default(),
             tool_calls: Vec::new(),
             tool_call_id: None,
-            asked_by: None,
+            call_message: None,
             is_error: false,
             usage: None,
             complete: false,

@@ -10,13 +10,13 @@ use super::rows::Rows;
 use super::status::{RunEntry, RunOutcome};
 use super::usage::Usage;
 use crate::protocol::{Payload, Write};
-use crate::{Item, MAX_NAME, Names, Outcome, Record, Seq};
+use crate::{Interner, Item, MAX_NAME, Outcome, Record, Seq};
 use jiff::Timestamp;
 use models::Models;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-pub use run_numbers::{NodeNumbers, RunNumbers, Work};
+pub use run_numbers::{NodeMetrics, RunMetrics, Work};
 
 const MAX_RUNS: usize = 1_000;
 /// Maximum number of nodes and models counted separately per run.
@@ -49,7 +49,7 @@ struct Seen {
 /// The metrics of an event log's runs.
 #[derive(Debug, Clone)]
 pub struct Metrics {
-    runs: Rows<RunNumbers>,
+    runs: Rows<RunMetrics>,
     /// When the first connection was requested.
     requested: Option<Timestamp>,
     /// By index among the retained messages, with the number of evicted ones.
@@ -57,7 +57,7 @@ pub struct Metrics {
     counted_from: u64,
     /// The running tasks by id: the number of the run, the index of the node, and the start time.
     tasks: HashMap<Box<str>, (u64, usize, Option<Timestamp>)>,
-    names: Names,
+    names: Interner,
 }
 
 impl Default for Metrics {
@@ -68,29 +68,29 @@ impl Default for Metrics {
             counted: VecDeque::new(),
             counted_from: 0,
             tasks: HashMap::new(),
-            names: Names::default(),
+            names: Interner::default(),
         }
     }
 }
 
 impl Metrics {
     /// Returns the runs, oldest first.
-    pub fn runs(&self) -> &Rows<RunNumbers> {
+    pub fn runs(&self) -> &Rows<RunMetrics> {
         &self.runs
     }
 
-    pub(super) fn runs_mut(&mut self) -> &mut Rows<RunNumbers> {
+    pub(super) fn runs_mut(&mut self) -> &mut Rows<RunMetrics> {
         &mut self.runs
     }
 
     /// Returns the run that an event belongs to or follows.
-    pub fn run_at(&self, seq: Seq) -> Option<&RunNumbers> {
+    pub fn run_at(&self, seq: Seq) -> Option<&RunMetrics> {
         let after = self.runs.partition_point(|run| run.seq <= seq);
         self.runs.get(after.checked_sub(1)?)
     }
 
     /// Returns the run with this id.
-    pub fn run(&self, id: &str) -> Option<&RunNumbers> {
+    pub fn run(&self, id: &str) -> Option<&RunMetrics> {
         self.runs.iter().rev().find(|run| run.run_id.as_deref() == Some(id))
     }
 
@@ -107,7 +107,7 @@ impl Metrics {
             self.apply_lifecycle(payload);
         }
         if self.runs.last().is_none_or(|run| run.done) {
-            self.start_run(RunNumbers { seq: event.seq, attempts: 1, ..RunNumbers::default() });
+            self.start_run(RunMetrics { seq: event.seq, attempts: 1, ..RunMetrics::default() });
         }
         let number = self.number();
         let Some(run) = self.runs.last_mut() else { return };
@@ -131,7 +131,7 @@ impl Metrics {
 
     /// Fills in the times of a run from the server's record if the stream didn't contain them.
     pub(super) fn apply_run(&mut self, recorded: &RunEntry) {
-        let matches = |run: &&mut RunNumbers| run.run_id.is_some() && run.run_id == recorded.run_id;
+        let matches = |run: &&mut RunMetrics| run.run_id.is_some() && run.run_id == recorded.run_id;
         if let Some(run) = self.runs.iter_mut().rev().find(matches).filter(|_| recorded.is_recorded) {
             run.began = run.began.or(recorded.began);
             if recorded.outcome.is_over() {
@@ -149,7 +149,7 @@ impl Metrics {
             // Only reported for runs that this stream started.
             Item::Started { run_id, .. } if self.run(run_id).is_none() => {
                 let (run_id, asked) = (Some(self.names.get(run_id)), self.requested);
-                self.start_run(RunNumbers { run_id, asked, attempts: 1, ..RunNumbers::default() });
+                self.start_run(RunMetrics { run_id, asked, attempts: 1, ..RunMetrics::default() });
             }
             Item::Record(Record::End(end)) if end.outcome != Outcome::Detached => {
                 if let Some(run) = self.runs.last_mut().filter(|run| !run.done) {
@@ -168,7 +168,7 @@ impl Metrics {
         (self.runs.evicted() + self.runs.len() as u64).saturating_sub(1)
     }
 
-    fn start_run(&mut self, run: RunNumbers) {
+    fn start_run(&mut self, run: RunMetrics) {
         self.tasks.clear();
         self.runs.push(run);
     }
@@ -188,7 +188,7 @@ impl Metrics {
             }
             let ended = at.filter(|_| is_done);
             let began = at.filter(|_| !is_done);
-            self.start_run(RunNumbers {
+            self.start_run(RunMetrics {
                 run_id: Some(run_id),
                 seq,
                 last_seq: seq,
@@ -221,7 +221,7 @@ impl Metrics {
         let outcome = match phase.event.as_str() {
             "running" | "started" => {
                 if self.runs.last().is_none_or(|run| !run.is_open()) {
-                    self.start_run(RunNumbers { seq, attempts: 1, ..RunNumbers::default() });
+                    self.start_run(RunMetrics { seq, attempts: 1, ..RunMetrics::default() });
                 }
                 if let Some(run) = self.runs.last_mut() {
                     run.began = run.began.or(at);

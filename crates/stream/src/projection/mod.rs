@@ -4,9 +4,9 @@
 mod blocks;
 mod content;
 mod custom;
+mod delivery;
 mod event_attrs;
 mod landmarks;
-mod ledger;
 mod lifecycle;
 mod message;
 mod message_builder;
@@ -25,16 +25,16 @@ mod values;
 
 pub use crate::json::path::Path;
 pub use crate::json::scan::Peek;
-pub use crate::json::{difference, document};
+pub use crate::json::{difference, index};
 pub use content::{Citation, Part};
 pub use custom::{Custom, CustomRow, Progress};
-pub use event_attrs::Facets;
+pub use delivery::{Connection, DeliveryLog, Liveness, NameSums, PossibleGap, is_start};
+pub use event_attrs::EventAttrs;
 pub use landmarks::Landmarks;
-pub use ledger::{Connection, Ledger, NameSums, PossibleGap, Pulse, is_start};
 pub use lifecycle::{Lifecycle, LifecycleKind, LifecycleRow};
 pub use message::{Message, Role, ToolCall};
 pub use messages::Messages;
-pub use metrics::{Metrics, NodeNumbers, RunNumbers, Work};
+pub use metrics::{Metrics, NodeMetrics, RunMetrics, Work};
 pub use redact::{Found, Joined, Pieces, Removal, Rules};
 pub use rows::Rows;
 pub use spans::Spans;
@@ -62,7 +62,7 @@ pub struct Projections {
     /// When each node, tool and model call ran.
     pub timeline: Timeline,
     /// Received, duplicate and possibly missing events.
-    pub ledger: Ledger,
+    pub delivery: DeliveryLog,
     /// Timing, rates and token usage per run and node.
     pub metrics: Metrics,
     /// The positions of runs, steps and failures.
@@ -74,7 +74,7 @@ pub struct Projections {
 
 /// The projections that line output needs. States are left out because comparing them is too expensive.
 #[derive(Debug, Default)]
-pub struct Story {
+pub struct LineProjections {
     pub messages: Messages,
     /// The updates of each node.
     pub updates: Updates,
@@ -83,7 +83,7 @@ pub struct Story {
     metadata: PairMetadata,
 }
 
-impl Story {
+impl LineProjections {
     /// Applies the next item of a source or a recording.
     pub fn apply(&mut self, item: &Item) {
         match item {
@@ -124,7 +124,7 @@ impl Projections {
             + self.lifecycle.rows().bytes()
             + self.custom.rows().bytes()
             + self.timeline.bars().bytes()
-            + self.ledger.connections().bytes()
+            + self.delivery.connections().bytes()
             + self.metrics.runs().bytes()
             + self.landmarks.bytes()
             + self.status.bytes()
@@ -142,13 +142,13 @@ impl Projections {
         {
             return self.apply_snapshot(event);
         }
-        self.ledger.apply(item);
+        self.delivery.apply(item);
         match item {
             Item::Record(Record::Event(event)) => {
                 let payload = Payload::of(event).paired(&mut self.metadata);
                 self.status.apply_event(&payload);
                 let tokens = self.messages.apply(&payload);
-                self.ledger.add_tokens(event.time(), tokens);
+                self.delivery.add_tokens(event.time(), tokens);
                 self.metrics.apply(&payload, &self.messages, tokens);
                 self.updates.apply(&payload);
                 self.values.apply(&payload);

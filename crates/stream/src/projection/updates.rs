@@ -3,7 +3,7 @@
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::summary::summary;
 use crate::protocol::{Fields, Payload};
-use crate::{Names, Namespace, Seq};
+use crate::{Interner, Namespace, Seq};
 use jiff::Timestamp;
 use std::sync::Arc;
 
@@ -40,12 +40,12 @@ impl Weigh for UpdateRow {
 #[derive(Debug, Clone)]
 pub struct Updates {
     rows: Rows<UpdateRow>,
-    names: Names,
+    names: Interner,
 }
 
 impl Default for Updates {
     fn default() -> Self {
-        Updates { rows: Rows::new(MAX_ROWS), names: Names::default() }
+        Updates { rows: Rows::new(MAX_ROWS), names: Interner::default() }
     }
 }
 

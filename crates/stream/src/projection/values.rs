@@ -3,7 +3,7 @@
 
 use super::rows::{Rows, Weigh, namespace_weight};
 use crate::protocol::{Fields, Items, Payload};
-use crate::{Event, Names, Namespace, Seq};
+use crate::{Event, Interner, Namespace, Seq};
 use jiff::Timestamp;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ struct StateContext {
 pub struct Values {
     rows: Rows<Snapshot>,
     last: HashMap<Namespace, LastState>,
-    names: Names,
+    names: Interner,
     /// The best source of states seen in this run.
     best: StateSource,
     /// If the newest row is the server's state: the last state before it, if there was one.
@@ -124,7 +124,7 @@ impl Default for Values {
         Values {
             rows: Rows::new(MAX_SNAPSHOTS),
             last: HashMap::new(),
-            names: Names::default(),
+            names: Interner::default(),
             best: StateSource::Debug,
             before_server: None,
         }

@@ -95,7 +95,7 @@ impl MessageOrigin<'_> {
 
 /// A message announced by `messages/metadata`. The following chunks contain only the message's id.
 #[derive(Deserialize)]
-pub(crate) struct Announced<'a> {
+pub(crate) struct AnnouncedMessage<'a> {
     #[serde(default, borrow)]
     pub metadata: Option<MessageOrigin<'a>>,
 }

@@ -1,8 +1,8 @@
 //! An event's payload: unwrapped once, and parsed at most once, when the first projection needs it.
 
 use super::{
-    Announced, Block, Callback, Checkpoint, Debug, Envelope, Fields, Interrupt, Items, MessageOrigin, MessagePair,
-    MessagePayload, Metadata, PairMetadata, Phase, StateUpdate, Task, message_pair,
+    AnnouncedMessage, Block, Callback, Checkpoint, Debug, Envelope, Fields, Interrupt, Items, MessageOrigin,
+    MessagePair, MessagePayload, Metadata, PairMetadata, Phase, StateUpdate, Task, message_pair,
 };
 use crate::{Event, ModeTuple, Namespace, bounded_namespace};
 use serde::Deserialize;
@@ -43,7 +43,7 @@ struct Parsed<'a> {
     interrupt: OnceCell<Option<Box<Interrupt<'a>>>>,
     message: OnceCell<Option<Box<(MessagePayload<'a>, MessageOrigin<'a>)>>>,
     messages: OnceCell<Vec<MessagePayload<'a>>>,
-    announced: OnceCell<Vec<(Cow<'a, str>, Announced<'a>)>>,
+    announced: OnceCell<Vec<(Cow<'a, str>, AnnouncedMessage<'a>)>>,
     fields: OnceCell<Option<Fields<'a>>>,
     named_interrupts: OnceCell<Option<&'a RawValue>>,
     writes: OnceCell<Vec<Write<'a>>>,
@@ -197,7 +197,7 @@ impl<'a> Payload<'a> {
     }
 
     /// Returns the messages announced by `messages/metadata`, with their ids.
-    pub fn announced(&self) -> &[(Cow<'a, str>, Announced<'a>)] {
+    pub fn announced(&self) -> &[(Cow<'a, str>, AnnouncedMessage<'a>)] {
         self.parsed.announced.get_or_init(|| {
             let fields = self.json.and_then(Fields::read).map(|fields| fields.0).unwrap_or_default();
             fields.into_iter().filter_map(|(id, raw)| Some((id, serde_json::from_str(raw.get()).ok()?))).collect()

@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 use crate::source::disconnect::DisconnectReason;
-use crate::transport::link::{Opened, Verdict};
+use crate::transport::connection::{Connection, RunState};
 
 /// Maximum number of connections that deliver more events of a finished run. After that, its end is accepted.
 const MAX_END_CONFIRMATIONS: u32 = 100;
@@ -12,7 +12,7 @@ pub(super) type Ending = (Outcome, Option<String>);
 /// The current step of a source.
 pub(super) enum Phase {
     Connecting,
-    Reading(Opened),
+    Reading(Connection),
     /// Reading the run's status from the server, to decide what the close means.
     CheckingStatus(DisconnectReason),
     /// About to resume; after a wait if there is a reason.
@@ -52,7 +52,7 @@ pub(super) struct Confirming {
 pub(super) struct CloseFacts {
     pub closed: DisconnectReason,
     /// The run's state according to the server.
-    pub verdict: Verdict,
+    pub run_state: RunState,
     /// Whether the first status request succeeded. If the server was unreachable, the close doesn't mean that the run
     /// ended.
     pub answered_at_once: bool,
@@ -108,19 +108,19 @@ impl FollowState {
 
     /// Returns what may be missing after a close, and the next step.
     pub fn on_close(&self, facts: CloseFacts) -> (Option<Missing>, NextStep) {
-        match &facts.verdict {
-            Verdict::Finished(outcome, detail) => self.on_end(*outcome, detail.clone(), &facts),
-            Verdict::NotFound(outcome, detail) => {
+        match &facts.run_state {
+            RunState::Finished(outcome, detail) => self.on_end(*outcome, detail.clone(), &facts),
+            RunState::NotFound(outcome, detail) => {
                 // A run that is rolled back closes cleanly after it has sent everything, and is deleted immediately.
                 let is_complete =
                     facts.closed == DisconnectReason::Clean && facts.answered_at_once && *outcome != Outcome::Unknown;
                 ((!is_complete).then_some(Missing::Run), NextStep::End(*outcome, detail.clone()))
             }
-            Verdict::StatusUnsupported if facts.closed == DisconnectReason::Clean => {
+            RunState::StatusUnsupported if facts.closed == DisconnectReason::Clean => {
                 (None, NextStep::InferOutcome { is_empty: !facts.has_event })
             }
-            Verdict::NoStatus => (None, NextStep::InferOutcome { is_empty: !facts.has_event }),
-            Verdict::Active | Verdict::Endless | Verdict::StatusUnsupported => {
+            RunState::NoStatus => (None, NextStep::InferOutcome { is_empty: !facts.has_event }),
+            RunState::Active | RunState::Endless | RunState::StatusUnsupported => {
                 (None, NextStep::Resume(facts.closed.message()))
             }
         }
@@ -164,7 +164,7 @@ mod tests {
     fn success() -> CloseFacts {
         CloseFacts {
             closed: DisconnectReason::Clean,
-            verdict: Verdict::Finished(Outcome::Success, None),
+            run_state: RunState::Finished(Outcome::Success, None),
             answered_at_once: true,
             has_end_event: false,
             is_first_close: true,
@@ -242,25 +242,25 @@ mod tests {
 
     #[test]
     fn a_deleted_or_unknown_run_ends() {
-        let not_found = |outcome| CloseFacts { verdict: Verdict::NotFound(outcome, None), ..success() };
+        let not_found = |outcome| CloseFacts { run_state: RunState::NotFound(outcome, None), ..success() };
         assert_eq!(first(not_found(Outcome::Cancelled)), (None, NextStep::End(Outcome::Cancelled, None)));
         assert_eq!(first(not_found(Outcome::Unknown)).0, Some(Missing::Run));
         assert_eq!(
             first(CloseFacts { closed: DisconnectReason::Reset, ..not_found(Outcome::Cancelled) }).0,
             Some(Missing::Run)
         );
-        for verdict in [Verdict::NoStatus, Verdict::StatusUnsupported] {
-            let facts = CloseFacts { verdict, has_event: false, ..success() };
+        for run_state in [RunState::NoStatus, RunState::StatusUnsupported] {
+            let facts = CloseFacts { run_state, has_event: false, ..success() };
             assert_eq!(first(facts), (None, NextStep::InferOutcome { is_empty: true }));
         }
     }
 
     #[test]
     fn an_active_run_is_resumed() {
-        for verdict in [Verdict::Active, Verdict::Endless] {
-            assert_eq!(first(CloseFacts { verdict, ..success() }), (None, NextStep::Resume("the stream was closed")));
+        for run_state in [RunState::Active, RunState::Endless] {
+            assert_eq!(first(CloseFacts { run_state, ..success() }), (None, NextStep::Resume("the stream was closed")));
         }
-        let lost = CloseFacts { verdict: Verdict::StatusUnsupported, closed: DisconnectReason::Idle, ..success() };
+        let lost = CloseFacts { run_state: RunState::StatusUnsupported, closed: DisconnectReason::Idle, ..success() };
         assert_eq!(first(lost), (None, NextStep::Resume("heartbeats stopped")));
     }
 }

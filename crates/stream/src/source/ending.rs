@@ -4,12 +4,12 @@ use super::after_close::{CloseFacts, Ending, FollowState, KnownEnd, Missing, Nex
 use super::{STATUS_RETRIES, STATUS_RETRIES_AFTER_ERROR, Source};
 use crate::source::control_events::has_interrupt;
 use crate::source::disconnect::DisconnectReason;
-use crate::transport::link::{Link, Verdict};
+use crate::transport::connection::{RunState, Transport};
 use crate::{Data, Item, Outcome};
 use jiff::Timestamp;
 use std::time::Duration;
 
-impl<L: Link> Source<L> {
+impl<L: Transport> Source<L> {
     /// Reads the run's status after a close and returns the next phase.
     pub(super) async fn after_close(&mut self, closed: DisconnectReason, state: &mut FollowState) -> Phase {
         if closed != DisconnectReason::Ambiguous {
@@ -21,17 +21,17 @@ impl<L: Link> Source<L> {
             return Phase::Resuming(None);
         }
         self.closes += 1;
-        let (verdict, answered_at_once) = match self.verdict(closed).await {
-            Ok(verdict) => verdict,
+        let (run_state, answered_at_once) = match self.run_state(closed).await {
+            Ok(run_state) => run_state,
             Err(detail) => return Phase::Ended(state.end_or_unknown(detail)),
         };
-        if verdict == Verdict::Active {
+        if run_state == RunState::Active {
             self.report_silence();
         }
-        let replay_start = self.options.first_after.as_deref().or(self.link.capabilities().everything);
+        let replay_start = self.options.first_after.as_deref().or(self.transport.capabilities().everything);
         let (missing, next) = state.on_close(CloseFacts {
             closed,
-            verdict,
+            run_state,
             answered_at_once,
             has_end_event: self.live_error.is_some() || self.has_end,
             is_first_close: self.closes == 1,
@@ -67,23 +67,23 @@ impl<L: Link> Source<L> {
 
     /// Reads the run's state, retrying until the server answers. Also returns whether the first request succeeded: if
     /// the server was unreachable, the close doesn't mean that the run ended. The error says why it gave up.
-    pub(super) async fn verdict(&mut self, closed: DisconnectReason) -> Result<(Verdict, bool), String> {
+    pub(super) async fn run_state(&mut self, closed: DisconnectReason) -> Result<(RunState, bool), String> {
         self.flush().await;
         let max_attempts = if self.live_error.is_some() { STATUS_RETRIES_AFTER_ERROR } else { STATUS_RETRIES };
         let (mut attempts, mut answered_at_once) = (0, true);
         loop {
             attempts += 1;
-            match self.link.verdict().await {
+            match self.transport.run_state().await {
                 // The server closes the stream, or sends the error, before it updates the run's status.
-                Ok(Verdict::Active) if closed == DisconnectReason::Clean && attempts < max_attempts => {
+                Ok(RunState::Active) if closed == DisconnectReason::Clean && attempts < max_attempts => {
                     tokio::time::sleep(self.options.retries.base / 2).await;
                 }
-                Ok(verdict) => return Ok((verdict, answered_at_once)),
+                Ok(run_state) => return Ok((run_state, answered_at_once)),
                 Err(error) => {
                     answered_at_once = false;
                     if !self.wait_after(&error).await {
                         if self.live_error.is_some() {
-                            return Ok((Verdict::Finished(Outcome::Error, None), answered_at_once));
+                            return Ok((RunState::Finished(Outcome::Error, None), answered_at_once));
                         }
                         let detail = error.to_string();
                         self.report_gap(format!("the run's status could not be read: {detail}"));
@@ -113,7 +113,7 @@ impl<L: Link> Source<L> {
             return (Outcome::Error, Some(error));
         }
         if closed != DisconnectReason::Clean {
-            let why = match self.link.capabilities().everything {
+            let why = match self.transport.capabilities().everything {
                 Some(_) => "the connection was lost before the server named the run, so the run can't be joined again",
                 None => "the connection was lost, and a stateless run can't be joined again",
             };
@@ -157,8 +157,8 @@ impl<L: Link> Source<L> {
 
     /// Reads the status of a run that has sent nothing for a long time, on a connection with heartbeats.
     pub(super) async fn check_silent_run(&mut self) {
-        match self.link.verdict().await {
-            Ok(Verdict::Active) => self.report_silence(),
+        match self.transport.run_state().await {
+            Ok(RunState::Active) => self.report_silence(),
             // If the run has finished, the connection will close.
             _ => self.next_silence = next_report_threshold(self.next_silence, self.last_event.elapsed()),
         }

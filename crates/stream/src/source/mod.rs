@@ -21,10 +21,10 @@ use crate::source::resume::Tail;
 use crate::source::stored::Stored;
 use crate::source::watchdog::Watchdog;
 use crate::sse::decode::Decoder;
-use crate::transport::join_plan::{Joining, NothingKept};
-use crate::transport::link::{Link, Opened, Past, Retries, SourceOptions};
+use crate::transport::connection::{Connection, Replayed, Retries, SourceOptions, Transport};
+use crate::transport::join_plan::{Joining, NoEvents};
 use crate::transport::modes::other_modes;
-use crate::{Data, End, Head, Item, Outcome, Record, RunTerms, THREAD_MODES};
+use crate::{Data, End, Head, Item, Outcome, Record, RunStreamOptions, THREAD_MODES};
 use jiff::Timestamp;
 use runtail_api::{ApiError, Kind};
 use runtail_core::backoff::Backoff;
@@ -59,8 +59,8 @@ const FIRST_SILENCE_REPORT: Duration = Duration::from_secs(300);
 const ALL_MODES: &str = "all";
 
 /// Follows a stream until it ends, is stopped, or the receiver is dropped.
-pub async fn follow(link: impl Link, options: SourceOptions, out: Sender<Vec<Item>>) {
-    let mut source = Source::new(link, options, out);
+pub async fn follow(transport: impl Transport, options: SourceOptions, out: Sender<Vec<Item>>) {
+    let mut source = Source::new(transport, options, out);
     match source.follow().await {
         Some(Err(error)) => {
             source.emit_head();
@@ -75,11 +75,11 @@ pub async fn follow(link: impl Link, options: SourceOptions, out: Sender<Vec<Ite
 
 /// Follows a stream like [`follow`], but if the server does not offer it, sends nothing and returns the error.
 pub(crate) async fn follow_if_offered(
-    link: impl Link,
+    transport: impl Transport,
     options: SourceOptions,
     out: Sender<Vec<Item>>,
 ) -> Option<ApiError> {
-    let mut source = Source::new(link, options, out);
+    let mut source = Source::new(transport, options, out);
     match source.follow().await? {
         Ok(ending) => source.end(ending).await,
         Err(error) => return Some(error),
@@ -88,7 +88,7 @@ pub(crate) async fn follow_if_offered(
 }
 
 struct Source<L> {
-    link: L,
+    transport: L,
     /// Copied from the link's capabilities; it never changes.
     is_endless: bool,
     options: SourceOptions,
@@ -121,7 +121,7 @@ struct Source<L> {
     /// The outage whose losses were already reported.
     reported_outage: Option<Instant>,
     /// Whether the last connection requested events that the server never replays.
-    unrepeated: bool,
+    never_replayed: bool,
     /// Connections that the server or the network closed.
     closes: u32,
     /// Consecutive failures.
@@ -137,16 +137,16 @@ struct Source<L> {
     last_state: Option<Data>,
     /// The modes that the link currently uses.
     modes: Vec<String>,
-    terms: Option<RunTerms>,
+    terms: Option<RunStreamOptions>,
 }
 
-impl<L: Link> Source<L> {
-    fn new(link: L, options: SourceOptions, out: Sender<Vec<Item>>) -> Self {
+impl<L: Transport> Source<L> {
+    fn new(transport: L, options: SourceOptions, out: Sender<Vec<Item>>) -> Self {
         Source {
             modes: options.modes.as_ref().map(|modes| modes.borrow().clone()).unwrap_or_default(),
             terms: None,
-            is_endless: link.capabilities().is_endless,
-            link,
+            is_endless: transport.capabilities().is_endless,
+            transport,
             run_known: options.head.run_id.is_some(),
             has_head: false,
             options,
@@ -169,7 +169,7 @@ impl<L: Link> Source<L> {
             lost: None,
             outage: None,
             reported_outage: None,
-            unrepeated: false,
+            never_replayed: false,
             closes: 0,
             failures: 0,
             replayable: 0,
@@ -269,9 +269,9 @@ impl<L: Link> Source<L> {
     }
 
     /// Reads a connection until it closes.
-    async fn read_connection(&mut self, mut opened: Opened, state: &FollowState) -> DisconnectReason {
+    async fn read_connection(&mut self, mut opened: Connection, state: &FollowState) -> DisconnectReason {
         if state.known_end.is_some() {
-            opened.past = Past::Everything;
+            opened.past = Replayed::All;
         }
         self.tail.opened(state.after.as_deref(), opened.answered);
         self.replay.opened(state.after.as_deref(), &opened);
@@ -298,16 +298,16 @@ impl<L: Link> Source<L> {
     }
 
     /// Opens the next connection. The inner error is a finished run without events to read.
-    async fn open(&mut self, after: Option<&str>) -> Result<Result<Opened, NothingKept>, ApiError> {
+    async fn open(&mut self, after: Option<&str>) -> Result<Result<Connection, NoEvents>, ApiError> {
         if !self.is_prepared {
-            if let Some(nothing) = self.link.prepare().await? {
+            if let Some(nothing) = self.transport.prepare().await? {
                 return Ok(Err(nothing));
             }
             self.is_prepared = true;
         }
         // Events that are no longer requested are not replayed either.
-        self.tail.connecting(after, &self.link);
-        self.link.connect(after, self.options.max_event).await.map(Ok)
+        self.tail.connecting(after, &self.transport);
+        self.transport.connect(after, self.options.max_event).await.map(Ok)
     }
 
     /// Returns the id to resume after, and why the server can't replay everything that is missing, if so.
@@ -315,14 +315,15 @@ impl<L: Link> Source<L> {
         if let Some(after) = self.stored.as_mut().and_then(Stored::resume_after) {
             return (Some(after), None);
         }
-        let point = self.tail.resume_point(self.options.first_after.as_deref(), self.link.capabilities().everything);
+        let point =
+            self.tail.resume_point(self.options.first_after.as_deref(), self.transport.capabilities().everything);
         (point.after, point.missing_reason)
     }
 
     /// Reports, after a reconnect, which events of the outage may be lost.
     fn report_outage_losses(&mut self, missing_reason: Option<&'static str>) {
-        let unrepeated = self.link.capabilities().unrepeated;
-        let was_unrepeated = std::mem::replace(&mut self.unrepeated, unrepeated.is_some());
+        let never_replayed = self.transport.capabilities().never_replayed;
+        let was_unrepeated = std::mem::replace(&mut self.never_replayed, never_replayed.is_some());
         let Some(outage) = self.outage else { return };
         // A connection that delivered nothing is part of its outage, which was already reported.
         let is_new = self.reported_outage != self.lost;
@@ -332,7 +333,7 @@ impl<L: Link> Source<L> {
             self.report_outage_gap(
                 "nothing shows that the server stored its events during the outage; some may be missing",
             );
-        } else if let Some(what) = unrepeated.filter(|_| was_unrepeated && is_new) {
+        } else if let Some(what) = never_replayed.filter(|_| was_unrepeated && is_new) {
             self.report_outage_gap(&format!("{what} are never replayed; some may be missing"));
         } else {
             return;
@@ -348,12 +349,12 @@ impl<L: Link> Source<L> {
         if requested == self.modes {
             return false;
         }
-        if is_open && let Err(why) = self.link.may_reopen().await {
+        if is_open && let Err(why) = self.transport.may_reopen().await {
             self.emit(Item::ModesKept { why });
             return false;
         }
         self.modes.clone_from(&requested);
-        self.link.set_modes(requested);
+        self.transport.set_modes(requested);
         self.tail.modes_changed();
         true
     }
@@ -363,7 +364,7 @@ impl<L: Link> Source<L> {
     }
 
     /// Records that a connection was opened.
-    fn on_opened(&mut self, opened: &Opened, resumed_after: Option<String>) {
+    fn on_opened(&mut self, opened: &Connection, resumed_after: Option<String>) {
         let head = &mut self.options.head;
         if let Some(id) = &opened.thread_id {
             head.thread_id.get_or_insert_with(|| id.clone());
@@ -374,10 +375,10 @@ impl<L: Link> Source<L> {
         }
         if self.totals.connections == 0 {
             self.emit_head();
-            self.joined = self.link.joining().map(|joining| (joining, Timestamp::now()));
+            self.joined = self.transport.joining().map(|joining| (joining, Timestamp::now()));
         }
         self.has_event = false;
-        if let Some(numbering) = self.link.numbering().filter(|numbering| numbering.repeats_stored) {
+        if let Some(numbering) = self.transport.numbering().filter(|numbering| numbering.repeats_stored) {
             self.stored.get_or_insert_with(|| Stored::new(numbering.first)).opened();
         }
         self.totals.connections += 1;
@@ -388,7 +389,7 @@ impl<L: Link> Source<L> {
         if let Some(run_id) = run_id {
             self.on_run_started(run_id);
         }
-        let terms = self.link.terms();
+        let terms = self.transport.terms();
         if terms != self.terms {
             self.terms.clone_from(&terms);
             terms.into_iter().for_each(|terms| self.emit(Item::Terms(terms)));
@@ -404,14 +405,14 @@ impl<L: Link> Source<L> {
     /// Records the head of the log, once and before any other record.
     fn emit_head(&mut self) {
         if !std::mem::replace(&mut self.has_head, true) {
-            self.emit(Item::Record(Record::Tape(self.head())));
+            self.emit(Item::Record(Record::Head(self.head())));
         }
     }
 
     fn head(&self) -> Head {
         let mut head = self.options.head.clone();
         if head.modes.is_empty() {
-            head.modes = self.link.terms().map(|terms| terms.modes).unwrap_or_default();
+            head.modes = self.transport.terms().map(|terms| terms.modes).unwrap_or_default();
         }
         if head.modes.is_empty() {
             head.modes.push(if self.is_endless { THREAD_MODES[0] } else { ALL_MODES }.into());

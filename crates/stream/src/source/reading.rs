@@ -8,8 +8,8 @@ use crate::source::resume::Admission;
 use crate::source::sequence_ids;
 use crate::source::stored::{Sorted, Stored};
 use crate::sse::decode::Decoded;
-use crate::sse::read_ahead::{Batch, Feed, Feeds};
-use crate::transport::link::{Link, Verdict};
+use crate::sse::read_ahead::{Batch, Batches, Feed};
+use crate::transport::connection::{RunState, Transport};
 use crate::transport::modes::other_modes;
 use crate::{Data, Item, Record, Seq};
 use futures::{FutureExt, StreamExt};
@@ -21,9 +21,9 @@ use tokio::time::Instant;
 /// Batches processed before the clock and other work are checked.
 const BATCHES_PER_TURN: usize = 16;
 
-impl<L: Link> Source<L> {
+impl<L: Transport> Source<L> {
     /// Reads one connection to its end.
-    pub(super) async fn read(&mut self, mut body: Feeds, conn: u32) -> DisconnectReason {
+    pub(super) async fn read(&mut self, mut body: Batches, conn: u32) -> DisconnectReason {
         // The time of the last clock read, of the last data, and of the last status check.
         let mut now = Instant::now();
         let (mut received, mut last_check) = (now, now);
@@ -44,7 +44,7 @@ impl<L: Link> Source<L> {
                 now = Instant::now();
                 (received, last_check, waiting) = (now, now, now);
             }
-            let timeout = self.watchdog.timeout(self.link.capabilities().beats);
+            let timeout = self.watchdog.timeout(self.transport.capabilities().sends_heartbeats);
             let until = timeout.map_or(last_check + IDLE_PROBE_INTERVAL, |timeout| received + timeout);
             let held = self.stored.as_ref().and_then(Stored::due);
             let next = if self.batch.is_empty() { held.map_or(until, |held| held.min(until)) } else { due };
@@ -71,7 +71,7 @@ impl<L: Link> Source<L> {
                         }
                         // Without heartbeats, an idle connection looks like a dead one. If the run has finished, the
                         // server would have closed the stream by now.
-                        None if matches!(self.link.verdict().await, Ok(Verdict::Finished(..) | Verdict::NotFound(..))) => {
+                        None if matches!(self.transport.run_state().await, Ok(RunState::Finished(..) | RunState::NotFound(..))) => {
                             return DisconnectReason::Idle;
                         }
                         None => {
@@ -211,7 +211,7 @@ impl<L: Link> Source<L> {
         }
         let replayed = self.replay.is_replayed(&event);
         self.has_event = true;
-        if !self.link.wants(mode(&event.name, &event.data)) {
+        if !self.transport.wants(mode(&event.name, &event.data)) {
             return;
         }
         self.totals.events += 1;
@@ -230,14 +230,14 @@ impl<L: Link> Source<L> {
             }
             (_, Some((joining, at))) => {
                 let number = event.id.as_deref().and_then(sequence_ids::split).map(|(_, number)| number);
-                let first = self.link.numbering().map(|numbering| numbering.first);
+                let first = self.transport.numbering().map(|numbering| numbering.first);
                 if let Some(why) = joining.missing_before(&event.name, event.data.text(), at, number, first) {
                     self.report_gap(why);
                 }
             }
             (Admission::NewAfterMissing(missing), None) => {
                 // Events missing right after a reconnect were lost with the connection, not to another reader.
-                self.has_other_reader |= self.has_event && self.link.numbering().is_some();
+                self.has_other_reader |= self.has_event && self.transport.numbering().is_some();
                 let (ids, events) =
                     if missing == 1 { ("event id is", "that event") } else { ("event ids are", "those events") };
                 self.report_gap(format!(
@@ -264,7 +264,7 @@ impl<L: Link> Source<L> {
         }
         if let Some(run_id) = run_id_of(&event.data) {
             self.options.head.run_id.get_or_insert_with(|| run_id.clone());
-            self.link.found_run(&run_id);
+            self.transport.on_run_id(&run_id);
             self.on_run_started(run_id);
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::log::event::server_time;
 use crate::sse::decode::Decoded;
-use crate::transport::link::{Opened, Past};
+use crate::transport::connection::{Connection, Replayed};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,14 +38,14 @@ enum State {
 
 impl Replay {
     /// Starts a connection that requested events after an id, or only new ones.
-    pub fn opened(&mut self, after: Option<&str>, opened: &Opened) {
+    pub fn opened(&mut self, after: Option<&str>, opened: &Connection) {
         let state = match opened.past {
-            Past::Everything => State::Everything,
-            Past::Nothing => State::Live,
-            Past::Unknown | Past::Before(_) if after.is_some() => State::Stored { has_event: false },
-            Past::Unknown | Past::Before(_) => State::Live,
+            Replayed::All => State::Everything,
+            Replayed::None => State::Live,
+            Replayed::Unknown | Replayed::Before(_) if after.is_some() => State::Stored { has_event: false },
+            Replayed::Unknown | Replayed::Before(_) => State::Live,
         };
-        let clock = if let Past::Before(clock) = opened.past { Some(clock) } else { opened.answered };
+        let clock = if let Replayed::Before(clock) = opened.past { Some(clock) } else { opened.answered };
         *self = Replay { state, clock: clock.filter(|_| state != State::Live), last: None };
     }
 
@@ -102,12 +102,12 @@ mod tests {
     use crate::Data;
     use futures::StreamExt;
 
-    fn opened(past: Past, answered: Option<u64>) -> Opened {
+    fn opened(past: Replayed, answered: Option<u64>) -> Connection {
         let body = futures::stream::empty().boxed();
-        Opened { status: 200, thread_id: None, run_id: None, answered, past, body }
+        Connection { status: 200, thread_id: None, run_id: None, answered, past, body }
     }
 
-    fn replay(after: Option<&str>, past: Past, answered: Option<u64>) -> Replay {
+    fn replay(after: Option<&str>, past: Replayed, answered: Option<u64>) -> Replay {
         let mut replay = Replay::default();
         replay.opened(after, &opened(past, answered));
         replay
@@ -125,42 +125,42 @@ mod tests {
 
     #[test]
     fn timestamp_ids_are_compared_with_the_server_clock() {
-        let mut run = replay(Some("-1"), Past::Unknown, CLOCK);
+        let mut run = replay(Some("-1"), Replayed::Unknown, CLOCK);
         assert!(is_replayed(&mut run, BEFORE) && is_replayed(&mut run, None));
         assert!(!is_replayed(&mut run, SINCE) && !is_replayed(&mut run, None), "all later events are live");
-        let mut run = replay(Some("-1"), Past::Unknown, CLOCK);
+        let mut run = replay(Some("-1"), Replayed::Unknown, CLOCK);
         assert!(is_replayed(&mut run, SAME_SECOND), "the event may have been stored just before");
         run.paused(PAUSE);
         assert!(!is_replayed(&mut run, Some("1795224377670-0")) && is_replayed(&mut run, BEFORE));
         // On a thread's stream, stored events may arrive late, between live ones.
         assert!(is_replayed(&mut run, BEFORE) && !is_replayed(&mut run, SINCE));
-        let mut thread = replay(Some("-"), Past::Before(CLOCK.unwrap_or_default()), None);
+        let mut thread = replay(Some("-"), Replayed::Before(CLOCK.unwrap_or_default()), None);
         assert!(is_replayed(&mut thread, BEFORE) && !is_replayed(&mut thread, SINCE));
     }
 
     #[test]
     fn a_pause_ends_the_replay_of_events_without_timestamps() {
-        let mut run = replay(Some("-1"), Past::Unknown, CLOCK);
+        let mut run = replay(Some("-1"), Replayed::Unknown, CLOCK);
         run.paused(PAUSE);
         assert!(is_replayed(&mut run, Some("0")), "the server may take longer to read its store");
         run.paused(PAUSE - Duration::from_millis(1));
         assert!(is_replayed(&mut run, Some("1")));
         run.paused(PAUSE);
         assert!(!is_replayed(&mut run, Some("2")) && !run.awaits_pause());
-        let mut idle = replay(Some("-"), Past::Unknown, None);
+        let mut idle = replay(Some("-"), Replayed::Unknown, None);
         idle.paused(FIRST_PAUSE);
         assert!(!is_replayed(&mut idle, None));
     }
 
     #[test]
     fn a_finished_run_is_all_replay_and_a_new_run_is_all_live() {
-        let mut over = replay(Some("-1"), Past::Everything, CLOCK);
+        let mut over = replay(Some("-1"), Replayed::All, CLOCK);
         over.paused(FIRST_PAUSE);
         assert!(is_replayed(&mut over, Some("3")) && is_replayed(&mut over, SINCE));
-        for mut live in [replay(None, Past::Unknown, CLOCK), replay(Some("-1"), Past::Nothing, CLOCK)] {
+        for mut live in [replay(None, Replayed::Unknown, CLOCK), replay(Some("-1"), Replayed::None, CLOCK)] {
             assert!(!is_replayed(&mut live, Some("3")) && !is_replayed(&mut live, BEFORE));
         }
-        let mut thread = replay(None, Past::Unknown, CLOCK);
+        let mut thread = replay(None, Replayed::Unknown, CLOCK);
         thread.replaying(CLOCK);
         assert!(is_replayed(&mut thread, BEFORE) && is_replayed(&mut thread, Some("x")));
         thread.live();

@@ -10,7 +10,7 @@ use crate::source::overlap::{Dedup, Overlap};
 use crate::source::sequence_ids::SequenceTracker;
 use crate::sse::decode::Decoded;
 use crate::sse::interner::Namespace;
-use crate::transport::link::Link;
+use crate::transport::connection::Transport;
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -331,13 +331,15 @@ impl Tail {
     }
 
     /// Prepares for a connection that resumes after an id. Only requested events must be replayed.
-    pub fn connecting(&mut self, after: Option<&str>, link: &impl Link) {
-        self.sequence.requested(link.capabilities().gives_all, link.numbering().map(|numbering| numbering.first));
-        self.first_event = link.capabilities().first_event;
+    pub fn connecting(&mut self, after: Option<&str>, transport: &impl Transport) {
+        self.sequence
+            .requested(transport.capabilities().sends_all, transport.numbering().map(|numbering| numbering.first));
+        self.first_event = transport.capabilities().first_event;
         if std::mem::take(&mut self.modes_changed) && self.backfill.is_none() {
             self.backfill = after.map(str::to_string).zip(self.highest);
         }
-        self.expected_stored = self.expected.iter().any(|e| e.id.is_some() && e.is_stored() && link.gives(&e.name));
+        self.expected_stored =
+            self.expected.iter().any(|e| e.id.is_some() && e.is_stored() && transport.sends(&e.name));
     }
 
     fn point_after(&mut self, after: String) -> ResumePoint {

@@ -51,7 +51,7 @@ pub fn bounded_namespace(segments: &[Cow<'_, str>]) -> Namespace {
 }
 
 /// Splits the text of a namespace at `|`, bounded.
-fn split_namespace(text: &str, names: &mut Names) -> Namespace {
+fn split_namespace(text: &str, names: &mut Interner) -> Namespace {
     let kept = kept_segments(text.split('|'));
     let mut segments: Vec<Arc<str>> = Vec::new();
     segments.extend(text.splitn(kept + 1, '|').map(|segment| names.get(segment)));
@@ -60,13 +60,13 @@ fn split_namespace(text: &str, names: &mut Names) -> Namespace {
 
 /// A set of shared strings.
 #[derive(Debug, Default, Clone)]
-pub struct Names {
+pub struct Interner {
     last: Option<Arc<str>>,
     all: HashSet<Arc<str>>,
     bytes: usize,
 }
 
-impl Names {
+impl Interner {
     /// Returns the shared form of a name, bounded.
     pub fn get(&mut self, name: &str) -> Arc<str> {
         if let Some(last) = self.last.as_ref().filter(|l| &***l == name) {
@@ -100,7 +100,7 @@ pub struct EventNames {
     last: Option<(Box<str>, Arc<str>, Namespace)>,
     split: HashMap<Box<str>, (Arc<str>, Namespace)>,
     bytes: usize,
-    names: Names,
+    names: Interner,
 }
 
 impl EventNames {

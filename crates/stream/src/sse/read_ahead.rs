@@ -29,7 +29,7 @@ pub enum Feed {
     Gap(String),
     /// The following events are replayed.
     Replaying {
-        /// The server's clock when it responded, in milliseconds, as in [`crate::Opened`].
+        /// The server's clock when it responded, in milliseconds, as in [`crate::Connection`].
         answered: Option<u64>,
     },
     /// The following events are live.
@@ -48,16 +48,16 @@ pub struct Batch {
 }
 
 /// The batches of one connection. Ends without an error when the server closes it.
-pub type Feeds = BoxStream<'static, Result<Batch, ApiError>>;
+pub type Batches = BoxStream<'static, Result<Batch, ApiError>>;
 
 /// Splits a body into frames and truncates events larger than `max_event` bytes.
-pub fn framed(body: BoxStream<'static, Result<Bytes, ApiError>>, max_event: usize) -> Feeds {
+pub fn framed(body: BoxStream<'static, Result<Bytes, ApiError>>, max_event: usize) -> Batches {
     Framed { body, framer: Some(Framer::new(max_event)), failure: None, non_canonical: 0 }.boxed()
 }
 
 /// Splits a body like [`framed`], but reads ahead on its own task. Servers may send tiny chunks, and without this each
 /// of them would wake the reader, perhaps on another thread. Dropping the result stops reading.
-pub(crate) fn read_ahead(body: BoxStream<'static, Result<Bytes, ApiError>>, max_event: usize) -> Feeds {
+pub(crate) fn read_ahead(body: BoxStream<'static, Result<Bytes, ApiError>>, max_event: usize) -> Batches {
     let framed = Framed { body, framer: Some(Framer::new(max_event)), failure: None, non_canonical: 0 };
     let (sender, waiting) = mpsc::channel(MAX_QUEUED_BATCHES);
     let task = AbortOnDropHandle::new(tokio::spawn(pump(framed, sender)));

@@ -3,7 +3,7 @@
 use crate::protocol::Metadata;
 use crate::source::id_key::IdKey;
 use crate::sse::parse::RawEvent;
-use crate::sse::read_ahead::{Batch, Feed, Feeds};
+use crate::sse::read_ahead::{Batch, Batches, Feed};
 use foldhash::fast::FixedState;
 use futures::StreamExt;
 use runtail_api::ApiError;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// One of the merger's three connections.
 pub(super) struct FramedConnection {
-    pub(super) feeds: Feeds,
+    pub(super) feeds: Batches,
     pub(super) waiting: std::vec::IntoIter<Feed>,
     /// Bytes received on all three connections.
     pub(super) received: Arc<AtomicU64>,
@@ -46,7 +46,7 @@ pub(super) enum FrameKind {
 
 impl FramedConnection {
     /// Creates another connection of the same stream.
-    pub(super) fn sibling(&self, feeds: Feeds) -> FramedConnection {
+    pub(super) fn sibling(&self, feeds: Batches) -> FramedConnection {
         FramedConnection { feeds, waiting: Vec::new().into_iter(), received: self.received.clone() }
     }
 

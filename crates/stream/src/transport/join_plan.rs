@@ -19,7 +19,7 @@ pub enum JoinPlan {
     /// Each event goes to a single reader, so reading takes events away from others. Holds the reason.
     Shared(&'static str),
     /// The run has finished and the server kept none of its events. Holds the reason.
-    OverNothingKept(&'static str),
+    FinishedWithoutEvents(&'static str),
     /// Unknown until the first event shows whether earlier ones are missing.
     Unknown,
 }
@@ -37,13 +37,13 @@ pub fn join_plan(kind: ServerKind, run: Option<&Run>) -> JoinPlan {
     let Some(run) = run else { return JoinPlan::Unknown };
     match (kind, is_resumable(run), run.is_active()) {
         (ServerKind::Aegra, _, true) => JoinPlan::Shared(AEGRA_SHARED),
-        (ServerKind::Aegra, _, false) => JoinPlan::OverNothingKept(NONE_KEPT),
+        (ServerKind::Aegra, _, false) => JoinPlan::FinishedWithoutEvents(NONE_KEPT),
         (ServerKind::JavaScript, Some(true), _) | (ServerKind::JavaScript, _, false) => JoinPlan::Whole,
         // If the record doesn't have the flag, the run's events may go to a single reader.
         (ServerKind::JavaScript, _, true) => JoinPlan::Shared(JS_SHARED),
         (ServerKind::Python | ServerKind::Other, Some(true), _) => JoinPlan::Whole,
         (ServerKind::Python | ServerKind::Other, Some(false), true) => JoinPlan::FromNow,
-        (ServerKind::Python | ServerKind::Other, Some(false), false) => JoinPlan::OverNothingKept(NOT_RESUMABLE),
+        (ServerKind::Python | ServerKind::Other, Some(false), false) => JoinPlan::FinishedWithoutEvents(NOT_RESUMABLE),
         (ServerKind::Python | ServerKind::Other, None, _) => JoinPlan::Unknown,
     }
 }
@@ -69,7 +69,7 @@ pub fn numbering(kind: ServerKind) -> Option<Numbering> {
 
 /// A finished run without events to read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NothingKept {
+pub struct NoEvents {
     /// Why there are no events.
     pub why: &'static str,
     pub outcome: Outcome,
@@ -137,22 +137,22 @@ mod tests {
 
     #[test]
     fn join_plan_for_each_server_and_run() {
-        use JoinPlan::{FromNow, OverNothingKept, Shared, Unknown, Whole};
+        use JoinPlan::{FinishedWithoutEvents, FromNow, Shared, Unknown, Whole};
         use ServerKind::{Aegra, JavaScript, Other, Python};
         let (kept, lost, unknown) = (Some(true), Some(false), None);
         for (kind, resumable, active, over) in [
             (Python, kept, Whole, Whole),
-            (Python, lost, FromNow, OverNothingKept(NOT_RESUMABLE)),
+            (Python, lost, FromNow, FinishedWithoutEvents(NOT_RESUMABLE)),
             (Python, unknown, Unknown, Unknown),
             (JavaScript, kept, Whole, Whole),
             // Unread events stay in the queue of a finished run, and no other reader is waiting for them.
             (JavaScript, lost, Shared(JS_SHARED), Whole),
             (JavaScript, unknown, Shared(JS_SHARED), Whole),
-            (Aegra, kept, Shared(AEGRA_SHARED), OverNothingKept(NONE_KEPT)),
-            (Aegra, lost, Shared(AEGRA_SHARED), OverNothingKept(NONE_KEPT)),
-            (Aegra, unknown, Shared(AEGRA_SHARED), OverNothingKept(NONE_KEPT)),
+            (Aegra, kept, Shared(AEGRA_SHARED), FinishedWithoutEvents(NONE_KEPT)),
+            (Aegra, lost, Shared(AEGRA_SHARED), FinishedWithoutEvents(NONE_KEPT)),
+            (Aegra, unknown, Shared(AEGRA_SHARED), FinishedWithoutEvents(NONE_KEPT)),
             (Other, kept, Whole, Whole),
-            (Other, lost, FromNow, OverNothingKept(NOT_RESUMABLE)),
+            (Other, lost, FromNow, FinishedWithoutEvents(NOT_RESUMABLE)),
             (Other, unknown, Unknown, Unknown),
         ] {
             for status in ["pending", "running"] {

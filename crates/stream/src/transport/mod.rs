@@ -1,15 +1,15 @@
-//! Connections to agent servers: the `Link` trait and its implementations.
+//! Connections to agent servers: the `Transport` trait and its implementations.
 
+pub(crate) mod connection;
 mod framed_connection;
-pub(crate) mod join_link;
 pub(crate) mod join_plan;
-pub(crate) mod link;
+pub(crate) mod join_transport;
 mod merge_memory;
 pub(crate) mod modes;
-pub(crate) mod run_link;
 pub(crate) mod run_list;
+pub(crate) mod run_state;
+pub(crate) mod run_transport;
 pub(crate) mod server;
-pub(crate) mod thread_link;
 pub(crate) mod thread_merge;
 pub(crate) mod thread_runs;
-pub(crate) mod verdict;
+pub(crate) mod thread_transport;

@@ -14,7 +14,7 @@ pub const THREAD_MODES: [&str; 3] = ["run_modes", "lifecycle", "state_update"];
 
 /// The stream options that a run was started with. They limit what any reader can receive.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RunTerms {
+pub struct RunStreamOptions {
     pub modes: Vec<String>,
     /// Whether events of subgraphs are sent.
     pub subgraphs: bool,
@@ -22,9 +22,9 @@ pub struct RunTerms {
     pub resumable: bool,
 }
 
-impl RunTerms {
+impl RunStreamOptions {
     /// Reads the options from a run's record. Aegra's records don't contain them.
-    pub fn of_run(run: &Run) -> Option<RunTerms> {
+    pub fn of_run(run: &Run) -> Option<RunStreamOptions> {
         let kwargs = run.extra.get("kwargs")?;
         let modes: Vec<String> = match kwargs.get("stream_mode")? {
             Value::String(mode) => vec![mode.clone()],
@@ -33,12 +33,16 @@ impl RunTerms {
         };
         let flag = |key: &str| kwargs.get(key).and_then(Value::as_bool);
         let subgraphs = flag("subgraphs").or(flag("stream_subgraphs")).unwrap_or(false);
-        Some(RunTerms { modes, subgraphs, resumable: is_resumable(run).unwrap_or(false) })
+        Some(RunStreamOptions { modes, subgraphs, resumable: is_resumable(run).unwrap_or(false) })
     }
 
     /// Returns the options of a run that is about to be created.
-    pub fn of_request(body: &RunCreate) -> RunTerms {
-        RunTerms { modes: body.stream_mode.clone(), subgraphs: body.stream_subgraphs, resumable: body.stream_resumable }
+    pub fn of_request(body: &RunCreate) -> RunStreamOptions {
+        RunStreamOptions {
+            modes: body.stream_mode.clone(),
+            subgraphs: body.stream_subgraphs,
+            resumable: body.stream_resumable,
+        }
     }
 }
 
@@ -50,7 +54,7 @@ pub(crate) fn is_resumable(run: &Run) -> Option<bool> {
 
 /// Returns why a run's stream must not be opened a second time for other modes, if so. On some servers each event goes
 /// to a single reader, and JavaScript servers ignore the requested modes.
-pub fn reopening_refused(kind: ServerKind, terms: Option<&RunTerms>) -> Option<&'static str> {
+pub fn reopening_refused(kind: ServerKind, terms: Option<&RunStreamOptions>) -> Option<&'static str> {
     match kind {
         ServerKind::Aegra => Some(
             "on Aegra each event of a run goes to one reader only: reconnecting with other modes would lose \
@@ -114,23 +118,24 @@ mod tests {
         let run = |text| serde_json::from_str::<Run>(text).unwrap();
         let recorded =
             run(r#"{"run_id":"r","kwargs":{"stream_mode":["values","custom"],"subgraphs":true,"resumable":true}}"#);
-        let terms = RunTerms { modes: vec!["values".into(), "custom".into()], subgraphs: true, resumable: true };
-        assert_eq!(RunTerms::of_run(&recorded), Some(terms));
+        let terms =
+            RunStreamOptions { modes: vec!["values".into(), "custom".into()], subgraphs: true, resumable: true };
+        assert_eq!(RunStreamOptions::of_run(&recorded), Some(terms));
         assert_eq!(
-            RunTerms::of_run(&run(r#"{"run_id":"r","kwargs":{"stream_mode":"values"}}"#)).unwrap().modes,
+            RunStreamOptions::of_run(&run(r#"{"run_id":"r","kwargs":{"stream_mode":"values"}}"#)).unwrap().modes,
             ["values"]
         );
-        assert_eq!(RunTerms::of_run(&run(r#"{"run_id":"r"}"#)), None);
-        assert_eq!(RunTerms::of_run(&run(r#"{"run_id":"r","kwargs":{"stream_mode":7}}"#)), None);
+        assert_eq!(RunStreamOptions::of_run(&run(r#"{"run_id":"r"}"#)), None);
+        assert_eq!(RunStreamOptions::of_run(&run(r#"{"run_id":"r","kwargs":{"stream_mode":7}}"#)), None);
     }
 
     #[test]
     fn reopening_is_refused_if_a_second_reader_loses_events() {
-        let kept = RunTerms { resumable: true, ..RunTerms::default() };
+        let kept = RunStreamOptions { resumable: true, ..RunStreamOptions::default() };
         for kind in [ServerKind::Python, ServerKind::Other] {
             assert_eq!(reopening_refused(kind, None), None);
         }
-        for terms in [None, Some(&kept), Some(&RunTerms::default())] {
+        for terms in [None, Some(&kept), Some(&RunStreamOptions::default())] {
             assert!(reopening_refused(ServerKind::Aegra, terms).is_some());
             assert!(reopening_refused(ServerKind::JavaScript, terms).is_some());
         }

@@ -206,7 +206,7 @@ impl RunList {
     fn unkept(&self, runs: &[Run], at: Timestamp) -> Vec<(RunRecord, String)> {
         let newest = runs.iter().rev().filter(|run| !run.is_active()).take(REPLAYED);
         let unkept = newest.filter_map(|run| match join_plan(self.kind, Some(run)) {
-            JoinPlan::OverNothingKept(why) => {
+            JoinPlan::FinishedWithoutEvents(why) => {
                 Some((record(run, at), format!("run {}: {why}", runtail_core::text::clean(&run.run_id))))
             }
             _ => None,

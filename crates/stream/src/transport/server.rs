@@ -1,8 +1,8 @@
 //! Helpers shared by the links to agent servers.
 
 use crate::sse::read_ahead::{Batch, Feed, read_ahead};
-use crate::transport::link::{Opened, Past};
-use crate::transport::modes::{RunTerms, reopening_refused};
+use crate::transport::connection::{Connection, Replayed};
+use crate::transport::modes::{RunStreamOptions, reopening_refused};
 use futures::{StreamExt, stream};
 use runtail_api::{AgentServer, ApiError, EventStream, Kind, Place, ServerKind};
 
@@ -13,17 +13,17 @@ pub(crate) const ALWAYS: [&str; 3] = ["metadata", "error", "end"];
 /// Events that the Python server only sends if they are requested in addition to the modes.
 const REQUESTED: [&str; 2] = ["metadata", "error"];
 
-impl Opened {
+impl Connection {
     /// Creates a connection from the server's response.
-    pub(crate) fn of(stream: EventStream, max_event: usize) -> Opened {
+    pub(crate) fn of(stream: EventStream, max_event: usize) -> Connection {
         let EventStream { status, run_id, thread_id, answered, body } = stream;
-        Opened { status, thread_id, run_id, answered, past: Past::Unknown, body: read_ahead(body, max_event) }
+        Connection { status, thread_id, run_id, answered, past: Replayed::Unknown, body: read_ahead(body, max_event) }
     }
 
     /// Marks the connection as a full replay, although the source requested a start.
-    pub(crate) fn replaying(self) -> Opened {
+    pub(crate) fn replaying(self) -> Connection {
         let first = Batch { feed: vec![Feed::Replaying { answered: self.answered }], bytes: 0 };
-        Opened { body: stream::iter([Ok(first)]).chain(self.body).boxed(), ..self }
+        Connection { body: stream::iter([Ok(first)]).chain(self.body).boxed(), ..self }
     }
 }
 
@@ -44,7 +44,7 @@ pub(crate) async fn requested_modes(
 pub(crate) async fn may_reopen(
     server: &AgentServer,
     known: &mut Option<ServerKind>,
-    terms: Option<&RunTerms>,
+    terms: Option<&RunStreamOptions>,
 ) -> Result<(), String> {
     let kind = kind(server, known).await.map_err(|e| format!("the kind of server could not be determined: {e}"))?;
     reopening_refused(kind, terms).map_or(Ok(()), |why| Err(why.to_string()))
@@ -64,7 +64,7 @@ pub(crate) async fn kind(server: &AgentServer, known: &mut Option<ServerKind>) -
 
 /// Returns whether an error means that the server lacks the endpoint rather than the object. A server without `/info`
 /// may only offer the contract's endpoints, which don't include threads, runs or their lists.
-pub async fn lacks_call(
+pub async fn is_endpoint_missing(
     server: &AgentServer,
     known: &mut Option<ServerKind>,
     error: &ApiError,

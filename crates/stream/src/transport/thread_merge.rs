@@ -9,11 +9,11 @@
 //! ends, and the source reconnects after the last id up to which it is complete.
 
 use crate::source::id_key::IdKey;
-use crate::sse::read_ahead::{Batch, Feed, Feeds};
+use crate::sse::read_ahead::{Batch, Batches, Feed};
 use crate::transport::framed_connection::{Block, FrameKind, FramedConnection, ThreadFrame, next_or_pending};
 use crate::transport::merge_memory::{MergeMemory, lock};
 use crate::transport::modes::is_resumable;
-use crate::transport::thread_link::Thread;
+use crate::transport::thread_transport::Thread;
 use futures::stream::{self, StreamExt};
 use runtail_api::ApiError;
 use runtail_core::model::Run;
@@ -83,7 +83,7 @@ pub(crate) struct ThreadMerger {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum MergePhase {
     /// Reading the past; no run is active, or the past has not reached it.
-    Past,
+    Replayed,
     Run,
     Present,
     Done,
@@ -94,7 +94,7 @@ impl ThreadMerger {
         thread: Thread,
         after: &str,
         runs: Vec<Run>,
-        (past, live): (Feeds, Feeds),
+        (past, live): (Batches, Batches),
         answered: Option<u64>,
         memory: Arc<Mutex<MergeMemory>>,
     ) -> ThreadMerger {
@@ -113,7 +113,7 @@ impl ThreadMerger {
             past,
             run,
             live,
-            phase: MergePhase::Past,
+            phase: MergePhase::Replayed,
             replaying_run,
             ended_run: None,
             deleted: HashSet::new(),
@@ -139,14 +139,14 @@ impl ThreadMerger {
     }
 
     /// Returns the merged stream.
-    pub(crate) fn feeds(self) -> Feeds {
+    pub(crate) fn feeds(self) -> Batches {
         stream::unfold(self, |mut merger| async move {
             let mut failure = None;
             // Deliver everything that is already buffered in one batch.
             while failure.is_none() && merger.phase != MergePhase::Done && (merger.out.is_empty() || merger.has_more())
             {
                 failure = match merger.phase {
-                    MergePhase::Past => merger.read_past().await,
+                    MergePhase::Replayed => merger.read_past().await,
                     MergePhase::Run => merger.read_run().await,
                     MergePhase::Present => merger.read_present().await,
                     MergePhase::Done => Ok(()),
@@ -170,7 +170,7 @@ impl ThreadMerger {
     /// Returns whether the current connection has more buffered frames.
     fn has_more(&self) -> bool {
         let connection = match self.phase {
-            MergePhase::Past => self.past.as_ref(),
+            MergePhase::Replayed => self.past.as_ref(),
             MergePhase::Run => self.run.as_ref(),
             MergePhase::Present => Some(&self.live),
             MergePhase::Done => None,
@@ -525,7 +525,7 @@ impl ThreadMerger {
 
     fn deliver(&mut self, block: Block) {
         self.quiet_since = Instant::now();
-        let is_wanted = std::str::from_utf8(block.event.base_name()).is_ok_and(|name| self.thread.gives(name));
+        let is_wanted = std::str::from_utf8(block.event.base_name()).is_ok_and(|name| self.thread.sends(name));
         let mut memory = lock(&self.memory);
         match block.kind {
             FrameKind::RunStarted(run) => memory.current = Some(run),

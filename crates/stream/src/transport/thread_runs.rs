@@ -2,12 +2,12 @@
 //! ones, one after the other, into one event log.
 
 use crate::source::{follow, follow_if_offered};
-use crate::transport::join_link::JoinLink;
-use crate::transport::link::SourceOptions;
+use crate::transport::connection::SourceOptions;
+use crate::transport::join_transport::JoinTransport;
 use crate::transport::modes::{THREAD_MODES, other_modes};
 use crate::transport::run_list::RunList;
-use crate::transport::server::{kind, lacks_call};
-use crate::transport::thread_link::ThreadLink;
+use crate::transport::server::{is_endpoint_missing, kind};
+use crate::transport::thread_transport::ThreadTransport;
 use crate::{End, Item, Outcome, Record, Retries};
 use jiff::Timestamp;
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
@@ -64,8 +64,8 @@ pub async fn follow_thread(
     out: mpsc::Sender<Vec<Item>>,
 ) {
     if !server.lacks_thread_streams() {
-        let link = ThreadLink::new(server.clone(), thread.clone(), modes.clone());
-        let Some(error) = follow_if_offered(link, options.clone(), out.clone()).await else { return };
+        let transport = ThreadTransport::new(server.clone(), thread.clone(), modes.clone());
+        let Some(error) = follow_if_offered(transport, options.clone(), out.clone()).await else { return };
         tracing::debug!(%error, "no thread streams");
         server.note_thread_streams_missing();
     }
@@ -179,7 +179,7 @@ impl Follower {
     async fn begin(&mut self) -> Result<RunList, ApiError> {
         // Some servers return an empty list of runs for an unknown thread.
         if let Err(error) = self.server.thread(&self.thread).await
-            && !lacks_call(&self.server, &mut self.kind, &error).await?
+            && !is_endpoint_missing(&self.server, &mut self.kind, &error).await?
         {
             return Err(error);
         }
@@ -215,7 +215,7 @@ impl Follower {
         if head.at == Timestamp::default() {
             head.at = Timestamp::now();
         }
-        self.send(vec![Item::Record(Record::Tape(head))]).await;
+        self.send(vec![Item::Record(Record::Head(head))]).await;
     }
 
     /// Applies a list of runs, or the error of a failed poll.
@@ -270,14 +270,17 @@ impl Follower {
     async fn is_thread_known(&mut self) -> Result<bool, ApiError> {
         match self.server.thread(&self.thread).await {
             Ok(_) => Ok(true),
-            Err(error) => lacks_call(&self.server, &mut self.kind, &error).await,
+            Err(error) => is_endpoint_missing(&self.server, &mut self.kind, &error).await,
         }
     }
 
     /// Fails if the thread was deleted.
     async fn check_thread(&mut self) -> Result<(), ApiError> {
         match self.server.thread(&self.thread).await {
-            Err(error) if error.kind == Kind::NotFound && !lacks_call(&self.server, &mut self.kind, &error).await? => {
+            Err(error)
+                if error.kind == Kind::NotFound
+                    && !is_endpoint_missing(&self.server, &mut self.kind, &error).await? =>
+            {
                 Err(error)
             }
             _ => Ok(()),
@@ -294,7 +297,8 @@ impl Follower {
         let stop = CancellationToken::new();
         let (sender, mut items) = mpsc::channel(2);
         let shared = self.following.shared || list.is_own(&run);
-        let link = JoinLink::new(self.server.clone(), self.thread.clone(), run.clone(), Vec::new()).shared(shared);
+        let transport =
+            JoinTransport::new(self.server.clone(), self.thread.clone(), run.clone(), Vec::new()).shared(shared);
         let options = SourceOptions {
             max_event: self.options.max_event,
             first_after: Some("-1".into()),
@@ -303,7 +307,7 @@ impl Follower {
             stop: stop.clone(),
             ..SourceOptions::default()
         };
-        let _source = AbortOnDropHandle::new(tokio::spawn(follow(link, options, sender)));
+        let _source = AbortOnDropHandle::new(tokio::spawn(follow(transport, options, sender)));
         self.base = Base { events: self.totals.events, conn: self.totals.connections };
         self.is_past = self.following.has_state && list.was_over(&run);
         let mut last_event = Instant::now();
@@ -361,7 +365,7 @@ impl Follower {
         for item in batch {
             match item {
                 // These items describe the run, but the log is the thread's.
-                Item::Record(Record::Tape(_)) | Item::Started { .. } | Item::Terms(_) => {}
+                Item::Record(Record::Head(_)) | Item::Started { .. } | Item::Terms(_) => {}
                 Item::Record(Record::End(end)) => {
                     self.totals.bytes += end.bytes;
                     self.totals.duplicates += end.duplicates;

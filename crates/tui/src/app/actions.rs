@@ -2,7 +2,7 @@
 
 use super::{App, Overlay, Pane};
 use crate::features::help::{Help, Messages};
-use crate::features::stream::viewer::{LinkState, Viewer};
+use crate::features::stream::viewer::{ConnectionState, Viewer};
 use crate::input::action::{Action, Context};
 use crate::session::msg::Effect;
 use crate::session::{Paged, Route};
@@ -171,7 +171,8 @@ impl App {
         }
         self.notify(false, "Refreshing…");
         // A failed stream doesn't reconnect by itself. Reopening drops received events, so only `:reopen` does that.
-        let can_reopen = |viewer: &Viewer| matches!(viewer.link, LinkState::Failed(_)) && viewer.has_only_snapshots();
+        let can_reopen =
+            |viewer: &Viewer| matches!(viewer.connection, ConnectionState::Failed(_)) && viewer.has_only_snapshots();
         if self.viewer().is_some_and(can_reopen) {
             let requests = self.stream.reopen(&self.session);
             effects.extend(self.apply(requests));

@@ -5,7 +5,7 @@ use crate::features::changes::confirm::Stage;
 use crate::features::deployments::list::Row;
 use crate::features::profiles::first_run::FirstRun;
 use crate::input::keymap::Keymap;
-use crate::session::catalogue::Origin;
+use crate::session::catalog::Origin;
 use crate::session::msg::{Effect, Epoch};
 use crate::session::profile::ProfileState;
 use runtail_core::config::{Config, ConfigError, Profile};
@@ -13,15 +13,15 @@ use runtail_core::config::{Config, ConfigError, Profile};
 impl App {
     /// Applies the parts of the initial configuration that [`App::new`] doesn't receive.
     pub fn configured(&mut self, config: &Config, origin: Origin) {
-        self.session.catalogue.origin = origin;
+        self.session.catalog.origin = origin;
         self.session.prefs.configure(config);
-        let initial = std::mem::take(&mut self.session.catalogue.all);
-        self.session.catalogue.take(config);
+        let initial = std::mem::take(&mut self.session.catalog.all);
+        self.session.catalog.take(config);
         // A definition changed by the command line (`--deployment`) takes precedence over the file.
         for known in initial {
-            match self.session.catalogue.known_mut(&known.profile.name) {
+            match self.session.catalog.known_mut(&known.profile.name) {
                 Some(in_file) => in_file.define(known.profile),
-                None => self.session.catalogue.all.push(known),
+                None => self.session.catalog.all.push(known),
             }
         }
         if self.session.profiles.is_empty() {
@@ -31,14 +31,14 @@ impl App {
 
     /// Applies a reloaded configuration file. An invalid file changes nothing and is reported.
     pub(crate) fn reconfigure(&mut self, read: Result<Box<Config>, ConfigError>) -> Vec<Effect> {
-        let chosen_before = self.session.catalogue.chosen.clone();
+        let chosen_before = self.session.catalog.chosen.clone();
         let with_flags = |mut config: Box<Config>| {
-            config.seal(self.session.catalogue.origin.read_only, self.session.catalogue.origin.write);
+            config.seal(self.session.catalog.origin.read_only, self.session.catalog.origin.write);
             config
         };
         let config = match read.map(with_flags) {
             Ok(config)
-                if config.chosen(&self.session.catalogue.origin.names).is_empty()
+                if config.chosen(&self.session.catalog.origin.names).is_empty()
                     && !self.session.profiles.is_empty() =>
             {
                 let mut error = ConfigError::new("it has no profiles any more");
@@ -48,9 +48,9 @@ impl App {
             Ok(config) => config,
             Err(error) => return self.keep_configuration(error),
         };
-        self.session.catalogue.problem = None;
-        let polls = self.session.catalogue.poll != config.poll;
-        self.session.catalogue.take(&config);
+        self.session.catalog.problem = None;
+        let polls = self.session.catalog.poll != config.poll;
+        self.session.catalog.take(&config);
         let mut notes = self.apply_settings(&config);
         let mut effects = vec![Effect::Configure(config)];
         if polls {
@@ -58,23 +58,23 @@ impl App {
             self.session.restart_polls();
             notes.push("[poll] applies from now on".into());
         }
-        let chosen = self.session.catalogue.chosen.clone();
+        let chosen = self.session.catalog.chosen.clone();
         let was_deselected = |name: &String| chosen_before.contains(name) && !chosen.contains(name);
-        let was_removed = |app: &App, name: &String| app.session.catalogue.known(name).is_none();
-        let mut list = self.session.catalogue.in_force.clone();
+        let was_removed = |app: &App, name: &String| app.session.catalog.known(name).is_none();
+        let mut list = self.session.catalog.in_use.clone();
         list.retain(|used| !was_deselected(&used.name) && !was_removed(self, &used.name));
         for name in chosen.iter().filter(|name| !chosen_before.contains(name)) {
-            if let (None, Some(known)) = (list.iter().find(|p| p.name == *name), self.session.catalogue.known(name)) {
+            if let (None, Some(known)) = (list.iter().find(|p| p.name == *name), self.session.catalog.known(name)) {
                 list.push(known.profile.clone());
             }
         }
         // The profiles in use were removed, so use those that the file selects.
         if list.is_empty() {
-            list = chosen.iter().filter_map(|name| Some(self.session.catalogue.known(name)?.profile.clone())).collect();
+            list = chosen.iter().filter_map(|name| Some(self.session.catalog.known(name)?.profile.clone())).collect();
         }
         let more = if notes.is_empty() { String::new() } else { format!(" {}.", notes.join("; ")) };
         self.notify(false, format!("Configuration reloaded.{more}"));
-        let requests = self.session.catalogue.redefine(list);
+        let requests = self.session.catalog.redefine(list);
         effects.extend(self.apply(requests));
         effects
     }
@@ -82,7 +82,7 @@ impl App {
     /// Reports an invalid configuration file and keeps the previous configuration.
     fn keep_configuration(&mut self, error: ConfigError) -> Vec<Effect> {
         self.notify(true, format!("{error}\n  The previous configuration stays in use until this is fixed."));
-        self.session.catalogue.problem = Some(error);
+        self.session.catalog.problem = Some(error);
         Vec::new()
     }
 
@@ -95,10 +95,10 @@ impl App {
             notes.push("[keys] applies from now on".into());
             self.report_key_problems(&problems);
         }
-        self.session.settings.ascii = self.session.catalogue.origin.ascii || config.ui.ascii;
+        self.session.settings.ascii = self.session.catalog.origin.ascii || config.ui.ascii;
         self.session.prefs.configure(config);
-        if self.session.settings.tape != config.tape {
-            self.session.settings.tape = config.tape.clone();
+        if self.session.settings.event_log != config.event_log {
+            self.session.settings.event_log = config.event_log.clone();
             notes.push("[limits] applies to new streams".into());
         }
         for warning in config.warnings.iter().filter(|w| !self.session.settings.warnings.contains(w)) {
@@ -117,10 +117,10 @@ impl App {
     /// Activates these profiles. Views of profiles that were removed or now point to another server are closed with a notice;
     /// everything else is left untouched.
     pub(crate) fn activate_profiles(&mut self, list: Vec<Profile>) -> Vec<Effect> {
-        if self.session.catalogue.in_force == list {
+        if self.session.catalog.in_use == list {
             return Vec::new();
         }
-        let before = std::mem::replace(&mut self.session.catalogue.in_force, list.clone());
+        let before = std::mem::replace(&mut self.session.catalog.in_use, list.clone());
         let find = |list: &[Profile], name: &str| list.iter().find(|p| p.name == name).cloned();
         let keeps_target =
             |name: &str| find(&before, name).zip(find(&list, name)).is_some_and(|(old, new)| old.same_target(&new));
@@ -154,7 +154,7 @@ impl App {
         notes.extend(removed.map(|old| format!("{} is no longer used", old.name)));
         self.deployments.list.rearrange(&list, &self.session.profiles, keeps_target);
         let is_unchanged = |name: &str| find(&before, name) == find(&list, name);
-        let (closed, forget_effects) = self.close_unless(keeps_target, is_unchanged);
+        let (closed, forget_effects) = self.close_except(keeps_target, is_unchanged);
         if !notes.is_empty() {
             let closed = if closed.is_empty() { String::new() } else { format!("; closed: {}", closed.join(", ")) };
             self.notify(false, format!("{}{closed}.", notes.join(", ")));
@@ -177,14 +177,14 @@ impl App {
     /// Closes the streams, lists and dialogs of profiles that were removed or point to another server. A pending change is
     /// closed if anything in its profile's definition changed. Returns the names of what was closed, for the notice, and the
     /// effects.
-    fn close_unless(
+    fn close_except(
         &mut self,
         keeps_target: impl Fn(&str) -> bool,
         is_unchanged: impl Fn(&str) -> bool,
     ) -> (Vec<String>, Vec<Effect>) {
         let mut forget_effects = Vec::new();
         let mut closed = Vec::new();
-        for viewer in self.stream.tabs.close_unless(|v| v.is_recording() || keeps_target(&v.server.profile)) {
+        for viewer in self.stream.tabs.close_except(|v| v.is_recording() || keeps_target(&v.server.profile)) {
             closed.push(format!("the stream of {} (its run continues)", viewer.server.name));
         }
         if let Some(server) = self.agent.server.take_if(|s| !keeps_target(&s.server.profile)) {

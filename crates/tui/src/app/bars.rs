@@ -73,7 +73,7 @@ fn location(app: &App, names: bool) -> Line {
         line.push(Tone::Dim, " │ ");
         line.push(Tone::Strong, "READ-ONLY");
     }
-    for known in app.session.catalogue.all.iter().filter(|known| known.is_coming()) {
+    for known in app.session.catalog.all.iter().filter(|known| known.will_be_used()) {
         line.push(Tone::Dim, " │ ");
         line.push(Tone::Moving, &format!("checking {}…", known.profile.name));
     }
@@ -221,7 +221,7 @@ fn push_input(line: &mut Line, input: &TextInput) {
 
 /// Counts the received, malformed and oversized events. Gaps are shown next to the connection state.
 fn stream_status(viewer: &Viewer) -> Line {
-    let delivery = viewer.books();
+    let delivery = viewer.delivery_log();
     let s = if delivery.received == 1 { "" } else { "s" };
     let mut line = Line::of(Tone::Dim, &format!("{} event{s}", text::count(delivery.received)));
     for (count, label) in [(delivery.malformed, "malformed"), (delivery.too_large, "oversized")] {

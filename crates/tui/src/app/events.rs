@@ -5,7 +5,7 @@ use crate::features::deployments::update::ListReport;
 use crate::features::resources::sign_in;
 use crate::session::msg::{Described, Effect, EffectResult, SubscriptionEvent, SubscriptionId};
 use crate::session::{Component, Requests};
-use crate::widgets::jobs::Part;
+use crate::widgets::jobs::JobProgress;
 use runtail_api::{ApiError, AuthWaited, Kind};
 use std::sync::Arc;
 
@@ -63,14 +63,14 @@ impl App {
                 if let Some(viewer) = self.stream.tabs.get_mut(id) {
                     viewer.take(items);
                     let refusal = viewer.modes.refusal();
-                    let max_total = self.session.settings.tape.max_bytes.saturating_mul(TOTAL_LOGS);
-                    self.stream.tabs.keep_within(usize::try_from(max_total).unwrap_or(usize::MAX));
+                    let max_total = self.session.settings.event_log.max_bytes.saturating_mul(TOTAL_LOGS);
+                    self.stream.tabs.limit_memory(usize::try_from(max_total).unwrap_or(usize::MAX));
                     refusal.map(|why| Requests::error(format!("The modes are unchanged: {why}."))).unwrap_or_default()
                 } else {
                     Requests::none()
                 }
             }
-            (SubscriptionId::Work(number), SubscriptionEvent::Worked(part)) => self.on_job(number, &part),
+            (SubscriptionId::Job(number), SubscriptionEvent::Worked(part)) => self.on_job(number, &part),
             (SubscriptionId::Doctor(number), SubscriptionEvent::Checked(check)) => {
                 self.on_check(number, check.as_deref())
             }
@@ -89,8 +89,8 @@ impl App {
                 self.deployments.on_page(number, state, deployments);
                 Requests::none()
             }
-            SubscriptionEvent::Deployments { result, torn, skew, next } => {
-                let report = ListReport { result, torn, skew, next };
+            SubscriptionEvent::Deployments { result, is_truncated, skew, next } => {
+                let report = ListReport { result, is_truncated, skew, next };
                 self.deployments.on_list(number, state, report, self.session.now)
             }
             _ => Requests::none(),
@@ -121,7 +121,7 @@ impl App {
         }
     }
 
-    fn on_job(&mut self, number: u64, part: &Part) -> Requests {
+    fn on_job(&mut self, number: u64, part: &JobProgress) -> Requests {
         Component::on_job(&mut self.stream, number, part);
         self.overlays.iter_mut().for_each(|overlay| overlay.on_job(number, part));
         Requests::none()
@@ -142,12 +142,12 @@ impl App {
         let requests = match key {
             Some(SubscriptionId::Stream(id)) => {
                 if let Some(viewer) = self.stream.tabs.get_mut(id) {
-                    viewer.broke_off(text);
+                    viewer.fail(text);
                 }
                 Requests::none()
             }
             Some(SubscriptionId::Doctor(number)) => self.on_check(number, None),
-            Some(SubscriptionId::Work(number)) => self.on_job(number, &Part::Failed),
+            Some(SubscriptionId::Job(number)) => self.on_job(number, &JobProgress::Failed),
             _ => Requests::none(),
         };
         let effects = self.apply(requests);
@@ -236,14 +236,14 @@ impl App {
                 }
                 Requests::none()
             }
-            EffectResult::Tried(number, result) => self.session.catalogue.on_tried(number, result, at),
+            EffectResult::Tried(number, result) => self.session.catalog.on_tested(number, result, at),
             EffectResult::Drafted(Ok(draft)) => {
                 let page = crate::features::profiles::file::Save(draft);
                 self.overlays.push(crate::session::Paged::new(page).into());
                 Requests::none()
             }
             EffectResult::Drafted(Err(error)) => Requests::error(format!("{error}\n  Nothing was written.")),
-            EffectResult::Saved(result) => self.session.catalogue.on_saved(result),
+            EffectResult::Saved(result) => self.session.catalog.on_saved(result),
         };
         self.apply(requests)
     }

@@ -6,7 +6,7 @@ use crate::features::stream::export::{Format, proposed_path};
 use crate::features::stream::viewer::{VIEWS, Viewer};
 use crate::input::action::Context;
 use crate::session::Lookup;
-use crate::session::destination::Takes;
+use crate::session::destination::ArgumentKind;
 use crate::session::loaded::Loaded;
 use crate::session::msg::{ServerRef, ThreadRef};
 use crate::session::profile::{Health, ProfileState};
@@ -58,35 +58,35 @@ impl Lookup for App {
         }
     }
 
-    fn known(&self, what: Takes) -> Vec<Named> {
+    fn known(&self, what: ArgumentKind) -> Vec<Named> {
         let server = self.agent.server.as_ref();
         match what {
-            Takes::Deployment => self.deployment_names(),
-            Takes::View => VIEWS.iter().map(|view| (view.title().to_lowercase(), String::new())).collect(),
-            Takes::Stream => {
+            ArgumentKind::Deployment => self.deployment_names(),
+            ArgumentKind::View => VIEWS.iter().map(|view| (view.title().to_lowercase(), String::new())).collect(),
+            ArgumentKind::Stream => {
                 let note = |v: &Viewer| {
                     let id = v.run_id.as_deref().or(v.thread_id.as_deref()).map(short_id).unwrap_or_default();
                     format!("{} {id}", v.server.name)
                 };
                 self.stream.tabs.all().iter().enumerate().map(|(n, v)| ((n + 1).to_string(), note(v))).collect()
             }
-            Takes::Export => {
+            ArgumentKind::Export => {
                 let Some(viewer) = self.viewer() else { return Vec::new() };
                 let line = |(word, format): &(&str, Format)| {
                     format!("{word} {}", proposed_path(&self.session, viewer, *format))
                 };
                 Format::WORDS.iter().map(|word| (line(word), String::new())).collect()
             }
-            Takes::Thread => {
+            ArgumentKind::Thread => {
                 let threads = server.and_then(|s| s.threads.value.as_deref()).unwrap_or_default();
                 threads.iter().map(|thread| (thread.thread_id.clone(), thread.status.clone())).collect()
             }
-            Takes::Run => {
+            ArgumentKind::Run => {
                 let runs = server.and_then(|s| s.runs.value.as_deref()).unwrap_or_default();
                 let note = |run: &Run| format!("{} on thread {}", run.status, short_id(&run.thread_id));
                 runs.iter().map(|run| (run.run_id.clone(), note(run))).collect()
             }
-            Takes::Assistant => {
+            ArgumentKind::Assistant => {
                 let assistants = server.and_then(|s| s.assistants.value.as_deref()).unwrap_or_default();
                 let note = |a: &Assistant| {
                     let name = a.name.as_deref().filter(|name| *name != a.graph_id).unwrap_or_default();
@@ -94,7 +94,11 @@ impl Lookup for App {
                 };
                 assistants.iter().map(|a| (a.assistant_id.clone(), note(a))).collect()
             }
-            Takes::Nothing | Takes::Text(_) | Takes::Word(_) | Takes::Profile | Takes::Theme => Vec::new(),
+            ArgumentKind::Nothing
+            | ArgumentKind::Text(_)
+            | ArgumentKind::Word(_)
+            | ArgumentKind::Profile
+            | ArgumentKind::Theme => Vec::new(),
         }
     }
 
@@ -140,7 +144,7 @@ impl Lookup for App {
             records: &viewer.projections.status,
             again: viewer.again(),
             is_recording: viewer.is_recording(),
-            last_event_at: viewer.books().last_event_at,
+            last_event_at: viewer.delivery_log().last_event_at,
         })
     }
 

@@ -43,7 +43,7 @@ use crate::features::thread::Threads;
 use crate::input::action::Context;
 use crate::input::keymap::Keymap;
 use crate::session::Session;
-use crate::session::catalogue::Catalogue;
+use crate::session::catalog::Catalog;
 use crate::session::msg::{Described, Effect, Epoch, ServerRef};
 use crate::session::profile::ProfileState;
 use jiff::Timestamp;
@@ -101,7 +101,7 @@ impl App {
         let list = DeploymentList::new(profiles, &states);
         let warnings = settings.warnings.clone();
         let mut session = Session::new(settings, keymap, states, size, now);
-        session.catalogue = Catalogue::of(profiles);
+        session.catalog = Catalog::of(profiles);
         let mut app = App {
             session,
             deployments: Deployments::new(list),
@@ -225,13 +225,13 @@ impl App {
     }
 
     /// Returns the completions of a command line.
-    pub fn offers(&self, text: &str) -> Vec<crate::features::palette::Offer> {
+    pub fn offers(&self, text: &str) -> Vec<crate::features::palette::Completion> {
         crate::features::palette::offers(&self.overlay_cx(false), text)
     }
 
     /// Explains why a command line has no completions, and suggests what was probably meant.
-    pub fn no_offer(&self, text: &str) -> String {
-        crate::features::palette::no_offer(&self.overlay_cx(false), text)
+    pub fn no_completion(&self, text: &str) -> String {
+        crate::features::palette::no_completion(&self.overlay_cx(false), text)
     }
 
     /// Returns the revisions of the selected deployment.

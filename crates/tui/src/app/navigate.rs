@@ -8,7 +8,7 @@ use crate::features::palette::no_such;
 use crate::features::palette::parse_target::{self, Address};
 use crate::features::stream::viewer::VIEWS;
 use crate::session::Route;
-use crate::session::destination::{Destination, Takes};
+use crate::session::destination::{ArgumentKind, Destination};
 use crate::session::msg::{Effect, ServerRef, StreamTarget};
 use runtail_core::config::deployments_page;
 use runtail_core::text::{clean, short_id};
@@ -195,8 +195,8 @@ impl App {
             let page = profile.control_plane.as_ref().and_then(deployments_page);
             page.is_some_and(|page| page.host_str() == Some(host))
         };
-        let in_use = self.session.catalogue.in_force().iter().find(of_host);
-        let unused = self.session.catalogue.all.iter().map(|known| &known.profile).find(of_host);
+        let in_use = self.session.catalog.in_use().iter().find(of_host);
+        let unused = self.session.catalog.all.iter().map(|known| &known.profile).find(of_host);
         match (in_use, unused) {
             (Some(profile), _) => format!(
                 "{} has no deployment with the id {}: it may be in another workspace, or deleted.",
@@ -250,7 +250,7 @@ impl App {
             None if name.is_empty() => self.go_to(Pane::Deployments),
             None if parse_target::is_id(name) => self.go_to_id(name),
             None => {
-                let why = no_such(&self.overlay_cx(false), "deployment", name, Takes::Deployment);
+                let why = no_such(&self.overlay_cx(false), "deployment", name, ArgumentKind::Deployment);
                 self.report_failure(&why)
             }
         }
@@ -348,9 +348,9 @@ impl App {
         let Some(viewer) = self.stream.tabs.shown_mut() else {
             return self.report_failure("No stream is open, so there is no event to go to.");
         };
-        let position = viewer.tape.position_of(number);
-        let first = viewer.tape.first_seq().map(|seq| viewer.tape.number_of(seq)).unwrap_or_default();
-        let last = viewer.tape.events_until(viewer.tape.last_seq());
+        let position = viewer.event_log.position_of(number);
+        let first = viewer.event_log.first_seq().map(|seq| viewer.event_log.number_of(seq)).unwrap_or_default();
+        let last = viewer.event_log.events_until(viewer.event_log.last_seq());
         let why = match number {
             _ if last == EventNumber::default() => Some("No events in this stream yet.".to_string()),
             n if n < first => Some(format!("Event {n} was evicted. The oldest in memory is {first}.")),
@@ -369,8 +369,8 @@ impl App {
         let Some(viewer) = self.stream.tabs.shown() else {
             return self.report_failure("No stream is open, so there is no time to go to.");
         };
-        let newest = viewer.tape.last_seq();
-        let Some(at) = viewer.tape.time(newest) else {
+        let newest = viewer.event_log.last_seq();
+        let Some(at) = viewer.event_log.time(newest) else {
             return self.report_failure("No events in this stream yet.");
         };
         let day = at.to_zoned(self.session.settings.tz.clone());
@@ -380,7 +380,7 @@ impl App {
             return self.report_failure("This time does not exist on that day.");
         };
         // Arrival times only decrease if the clock was set back.
-        let first = viewer.tape.first_since(wanted).unwrap_or(newest);
+        let first = viewer.event_log.first_since(wanted).unwrap_or(newest);
         self.go_to_position(first)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{App, Overlay};
 use crate::features::changes::confirm::{Confirm, Stage};
-use crate::session::msg::{Described, Effect, Made};
+use crate::session::msg::{Applied, Described, Effect};
 use crate::session::subject::Subject;
 use runtail_api::{ApiError, Choice, Kind, PlanError};
 use runtail_core::model::Preview;
@@ -60,7 +60,7 @@ impl App {
     }
 
     /// Applies the result of a sent change, and reports it even if its dialog was closed.
-    pub(super) fn on_sent(&mut self, number: u64, sent: Result<Made, ApiError>) -> Vec<Effect> {
+    pub(super) fn on_sent(&mut self, number: u64, sent: Result<Applied, ApiError>) -> Vec<Effect> {
         match sent {
             Ok(made) => self.on_applied(number, made),
             Err(error) => {
@@ -79,7 +79,7 @@ impl App {
         }
     }
 
-    fn on_applied(&mut self, number: u64, made: Made) -> Vec<Effect> {
+    fn on_applied(&mut self, number: u64, made: Applied) -> Vec<Effect> {
         let at = self.overlays.iter().position(|o| matches!(o, Overlay::Confirm(c) if c.number == number));
         if let Some(at) = at {
             self.overlays.remove(at);

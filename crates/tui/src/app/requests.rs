@@ -65,7 +65,7 @@ impl App {
             Request::UseProfiles(list) => return self.activate_profiles(list),
             Request::DefineProfile(text) => return self.define_profile(&text),
             Request::Profile(request) => {
-                let requests = self.session.catalogue.handle(request);
+                let requests = self.session.catalog.handle(request);
                 return self.apply(requests);
             }
         }
@@ -144,7 +144,7 @@ impl App {
             Overlay::Compose(composer) => self.agent.draft = Some(*composer),
             Overlay::Edit(editor) => self.changes.keep(*editor),
             Overlay::Answer(card) => self.thread.keep(&card),
-            Overlay::Profiles(page) => self.session.catalogue.picker = page.picker,
+            Overlay::Profiles(page) => self.session.catalog.picker = page.picker,
             _ => {}
         }
     }
@@ -191,8 +191,8 @@ impl App {
     /// # Errors
     /// If the text is invalid: says why, and where.
     pub fn profile_edited(&mut self, text: &str) -> Result<Vec<Effect>, runtail_core::config::ConfigError> {
-        let requests = self.session.catalogue.define(text)?;
-        let selected = self.session.catalogue.picker.clone();
+        let requests = self.session.catalog.define(text)?;
+        let selected = self.session.catalog.picker.clone();
         for overlay in &mut self.overlays {
             if let Overlay::Profiles(page) = overlay {
                 page.picker = selected.clone();
@@ -203,6 +203,6 @@ impl App {
 
     /// Returns the text for editing a profile, or the template of a new one.
     pub fn profile_text(&self, name: Option<&str>) -> String {
-        self.session.catalogue.text_of(name)
+        self.session.catalog.text_of(name)
     }
 }

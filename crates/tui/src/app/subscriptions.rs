@@ -50,9 +50,9 @@ fn logs_and_jobs(app: &App, out: &mut Vec<Subscription>) {
     let jobs = app.stream.jobs().into_iter().chain(app.overlays.iter().flat_map(|overlay| overlay.jobs()));
     for job in jobs.filter(|job| job.number > 0) {
         out.push(Subscription::new(
-            SubscriptionId::Work(job.number),
+            SubscriptionId::Job(job.number),
             Epoch::default(),
-            SubscriptionKind::Work(job.task.clone()),
+            SubscriptionKind::Job(job.task.clone()),
         ));
     }
     out[from..].iter_mut().for_each(|sub| sub.wish.pace = app.session.pace(false));

@@ -183,7 +183,7 @@ impl App {
 
     fn on_thread_deleted(&mut self, number: u64, thread: &ThreadRef) -> Vec<Effect> {
         self.close_confirm(number);
-        self.stream.tabs.close_unless(|viewer| !viewer.is_of(thread));
+        self.stream.tabs.close_except(|viewer| !viewer.is_of(thread));
         if let Some(server) = self.agent.server.as_mut().filter(|server| server.server == thread.server) {
             if let Some(threads) = &mut server.threads.value {
                 threads.retain(|row| row.thread_id != thread.id);

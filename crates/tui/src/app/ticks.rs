@@ -25,10 +25,10 @@ impl App {
         let shown = self.viewer().filter(|_| self.logs.is_none() && regions.stream.is_some());
         if let Some(viewer) = shown {
             // The user is waiting for this position, so don't pause. Keys are handled between two steps.
-            if viewer.is_on_the_way() {
+            if viewer.is_seeking() {
                 return Some(Duration::ZERO);
             }
-            if viewer.finding().is_scanning() || viewer.is_turning() {
+            if viewer.finding().is_scanning() || viewer.has_time_travel_work() {
                 return Some(SEARCH_STEP);
             }
         }

@@ -10,19 +10,19 @@ use crate::session::msg::{Effect, EffectResult, Msg};
 /// costs one layout per frame instead of one per batch.
 pub fn update(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
     let mut effects = route(app, at, msg);
-    effects.extend(app.stream.record_on(app.session.now));
+    effects.extend(app.stream.write_recordings(app.session.now));
     effects
 }
 
 fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
     app.session.now = at;
-    if !matches!(msg, Msg::Answer { .. }) {
+    if !matches!(msg, Msg::Subscription { .. }) {
         app.relayout();
     }
     let effects = match msg {
-        Msg::Answer { key, epoch, answer } => {
+        Msg::Subscription { key, epoch, event } => {
             return match super::subscriptions::is_needed(app, &key, epoch) {
-                true => app.on_event(key, answer),
+                true => app.on_event(key, event),
                 // The subscription was stopped or restarted.
                 false => Vec::new(),
             };
@@ -62,16 +62,16 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
             app.notify(true, why);
             Vec::new()
         }
-        Msg::Done { since, done } if app.is_current(done.profile(), since) => app.on_result(done),
+        Msg::Effect { epoch, result } if app.is_current(result.profile(), epoch) => app.on_result(result),
         // The change is reported, but can no longer be tracked.
-        Msg::Done { done: EffectResult::Sent(_, Ok(made)), .. } => {
+        Msg::Effect { result: EffectResult::Sent(_, Ok(made)), .. } => {
             app.notify(
                 false,
                 format!("{} Its profile now points to another server, so it can no longer be tracked.", made.said),
             );
             Vec::new()
         }
-        Msg::Done { .. } => Vec::new(),
+        Msg::Effect { .. } => Vec::new(),
         Msg::TaskPanicked { key, text } => app.on_panic(key, &text),
         Msg::Configured(read) => app.reconfigure(read),
     };

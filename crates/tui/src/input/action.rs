@@ -115,7 +115,7 @@ pub enum Action {
     NextMatch,
     PrevMatch,
     Search,
-    Sift,
+    FilterStream,
     NextMessage,
     PrevMessage,
     NextMark,
@@ -207,7 +207,7 @@ pub enum Action {
 
 impl Action {
     /// Returns whether the action belongs to a confirmation dialog, rather than scrolling in it.
-    pub(crate) fn is_of_confirm(self) -> bool {
+    pub(crate) fn belongs_to_confirm(self) -> bool {
         matches!(self, Action::Send | Action::Back | Action::Quit | Action::Option | Action::Curl)
     }
 

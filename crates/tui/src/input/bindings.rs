@@ -55,7 +55,7 @@ const fn write(
 pub const ALIASES: &[(&str, &str)] = &[
     ("stream.values", "stream.state"),
     ("stream.lifecycle", "stream.runs"),
-    ("stream.ledger", "stream.delivery"),
+    ("stream.delivery", "stream.delivery"),
     ("stream.next_hit", "stream.next_problem"),
     ("stream.prev_hit", "stream.prev_problem"),
     ("stream.next_error", "stream.next_problem"),
@@ -344,7 +344,7 @@ pub const BINDINGS: &[Binding] = {
             "Next search hit, else problem or run's end; in State, state",
         ),
         bind("stream.prev_problem", Stream, &["["], A::PrevMatch, "previous", ""),
-        bind("stream.filter", Stream, &["&"], A::Sift, "filter", "Filter: text, node:x mode:x path:a.b=3 !not"),
+        bind("stream.filter", Stream, &["&"], A::FilterStream, "filter", "Filter: text, node:x mode:x path:a.b=3 !not"),
         bind("stream.next_message", Stream, &[")"], A::NextMessage, "next message", "Next or previous message"),
         bind("stream.prev_message", Stream, &["("], A::PrevMessage, "previous message", ""),
         bind("stream.next_step", Stream, &[], A::NextStep, "next step", "Next or previous step of the graph"),

@@ -2,7 +2,7 @@
 //! only has its number and preview.
 
 use super::services::Services;
-use crate::session::msg::{Made, RevisionRef};
+use crate::session::msg::{Applied, RevisionRef};
 use runtail_api::{ApiError, ControlPlane, PlanError};
 use runtail_core::model::{DeploymentSpec, Intent, Plan, Preview};
 use std::collections::HashMap;
@@ -34,11 +34,11 @@ pub async fn plan(services: &Services, number: u64, profile: &str, intent: &Inte
 }
 
 /// Sends a change.
-pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Made, ApiError> {
+pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Applied, ApiError> {
     let Some((control_plane, plan)) = services.changes.take(number) else {
         return Err(services.refused(profile, "already sent or cancelled; nothing was sent"));
     };
-    let made = control_plane.carry_out(&plan).await?;
+    let made = control_plane.apply(&plan).await?;
     let complaint = made.complaint().map(|complaint| format!(" But {complaint}.")).unwrap_or_default();
     // The path of a change has the deployment's id; that of a new deployment is in the response.
     let id_in = |path: &[String]| match path {
@@ -59,7 +59,7 @@ pub async fn send(services: &Services, number: u64, profile: &str) -> Result<Mad
     let link = link.filter(|_| plan.path.iter().any(|part| part == "forge-github"));
     let link = link.map(|link| format!(" Continue here:\n{link}")).unwrap_or_default();
     let follow = if vanishing.is_some() { " Watching until it is deleted." } else { "" };
-    Ok(Made { said: format!("{}: done.{complaint}{doubt}{follow}{link}", plan.preview.title), revision, vanishing })
+    Ok(Applied { said: format!("{}: done.{complaint}{doubt}{follow}{link}", plan.preview.title), revision, vanishing })
 }
 
 /// Returns a deployment's current settings as a document to edit.

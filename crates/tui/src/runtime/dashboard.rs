@@ -44,7 +44,7 @@ impl Dashboard {
             }
             None => app.configured(&options.config, options.origin),
         }
-        let mut runner = Runner::new(Arc::new(services), sender, app.session.settings.tape.max_event);
+        let mut runner = Runner::new(Arc::new(services), sender, app.session.settings.event_log.max_event);
         if let Some(watch) = options.watch {
             runner.watch_configuration(watch)?;
         }

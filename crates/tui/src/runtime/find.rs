@@ -8,7 +8,7 @@ use runtail_api::{AgentServer, ApiError, Kind, ServerKind, ThreadQuery};
 use std::time::Duration;
 
 /// Number of threads searched for a run at once.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENCY: usize = 8;
 
 /// Timeout of a server's lookup, because others wait for their turn.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -68,7 +68,7 @@ async fn find_run(client: &AgentServer, id: &str) -> Result<Option<Found>, ApiEr
         run.is_ok().then(|| Found::Run(thread.thread_id.clone()))
     });
     let mut found =
-        std::pin::pin!(futures::stream::iter(lookups).buffer_unordered(AT_ONCE).filter_map(std::future::ready));
+        std::pin::pin!(futures::stream::iter(lookups).buffer_unordered(MAX_CONCURRENCY).filter_map(std::future::ready));
     Ok(found.next().await)
 }
 

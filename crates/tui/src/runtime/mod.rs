@@ -31,7 +31,7 @@ pub use terminal_caps::{Environment, Terminal, terminal_checks};
 
 use crate::app::{App, Settings};
 use crate::input::key::{Code, Key};
-use crate::session::catalogue::Origin;
+use crate::session::catalog::Origin;
 use crate::session::msg::{Effect, Msg};
 use frames::Frames;
 use futures::StreamExt;
@@ -92,7 +92,7 @@ impl Options {
                 demo: false,
                 ascii: config.ui.ascii,
                 tz,
-                tape: config.tape.clone(),
+                event_log: config.event_log.clone(),
                 keys: config.keys.clone(),
                 warnings: config.warnings.clone(),
             },

@@ -4,7 +4,7 @@
 use super::poll_schedule::{MIN_PAUSE, ParamsReceiver, PollSchedule, pause, speed_up};
 use super::services::Services;
 use super::subs::Out;
-use crate::session::msg::{NextPoll, Pace, RevisionRef, ServerRef, SubscriptionEvent, Wanted};
+use crate::session::msg::{NextPoll, Pace, RevisionRef, ServerRef, SubscriptionEvent, WantedRevision};
 use futures::stream::{FuturesUnordered, StreamExt};
 use jiff::SignedDuration;
 use runtail_api::{
@@ -22,7 +22,7 @@ use tokio::time::Instant;
 /// How long a deployment must stay selected before its revisions are requested.
 const SELECTION_DELAY: Duration = Duration::from_millis(150);
 /// Maximum number of newest revisions that are requested at once, per profile.
-const AT_ONCE: usize = ControlPlane::AT_ONCE;
+const MAX_CONCURRENCY: usize = ControlPlane::MAX_CONCURRENCY;
 /// Minimum pause between two reads of a list, for each page after the first.
 const PAUSE_PER_PAGE: Duration = Duration::from_secs(2);
 /// Pause between two requests for a followed log.
@@ -42,7 +42,7 @@ pub async fn deployments(services: &Services, profile: &str, mut params: ParamsR
     let mut reader = ListReader { is_first: true, has_no_list: false };
     loop {
         schedule.begin_request();
-        let (result, torn, pages, skew) = reader.list(services, profile, out).await;
+        let (result, is_truncated, pages, skew) = reader.list(services, profile, out).await;
         let error = result.as_ref().map_or_else(Some, |listing| listing.incomplete.as_ref()).cloned();
         services.apply_error(profile, error.as_ref());
         // A long list takes many requests, so it is polled less often.
@@ -53,7 +53,7 @@ pub async fn deployments(services: &Services, profile: &str, mut params: ParamsR
             true => NextPoll::At(schedule.due_at(pause(usual, params.borrow().pace))),
             false => NextPoll::Stopped,
         };
-        if !out.send(SubscriptionEvent::Deployments { result, torn, skew, next }).await || !continues {
+        if !out.send(SubscriptionEvent::Deployments { result, is_truncated, skew, next }).await || !continues {
             return;
         }
         schedule.wait(&mut params, |pace| pause(usual, pace)).await;
@@ -81,7 +81,7 @@ impl ListReader {
             Ok(control_plane) => control_plane,
             Err(error) => return (Err(error), true, 0, SignedDuration::ZERO),
         };
-        let (mut items, mut incomplete, mut torn, is_first) = (Vec::new(), None, false, self.is_first);
+        let (mut items, mut incomplete, mut is_truncated, is_first) = (Vec::new(), None, false, self.is_first);
         let mut add = |row: Result<Value, ApiError>, incomplete: &mut Option<ApiError>| {
             let read = row.and_then(|row| control_plane.read_deployment(services.keep_secrets(profile, row)));
             let deployment = read.map(Deployment::in_a_list).map_err(|error| *incomplete = Some(error)).ok()?;
@@ -105,7 +105,7 @@ impl ListReader {
                     self.has_no_list = true;
                 }
                 Err(error) => {
-                    (incomplete, torn) = (Some(error), true);
+                    (incomplete, is_truncated) = (Some(error), true);
                     break;
                 }
             }
@@ -115,7 +115,7 @@ impl ListReader {
             async move { control_plane.deployment_row(&id).await }
         };
         let pinned: Vec<_> = pinned.iter().filter(|_| self.has_no_list).map(request).collect();
-        let mut pinned = futures::stream::iter(pinned).buffered(AT_ONCE);
+        let mut pinned = futures::stream::iter(pinned).buffered(MAX_CONCURRENCY);
         while let Some(row) = pinned.next().await {
             match row {
                 Ok(row) => drop(add(Ok(row), &mut incomplete)),
@@ -123,7 +123,7 @@ impl ListReader {
                 Err(error) => {
                     let refused = error.kind == Kind::Unauthorized;
                     // A deployment that doesn't exist doesn't count as a failed read.
-                    torn |= error.kind != Kind::NotFound;
+                    is_truncated |= error.kind != Kind::NotFound;
                     incomplete = Some(error);
                     if refused {
                         break;
@@ -136,7 +136,7 @@ impl ListReader {
             incomplete => Ok(Listing { items, incomplete }),
         };
         self.is_first &= result.is_err();
-        (result, torn, pages.count().max(1), control_plane.skew())
+        (result, is_truncated, pages.count().max(1), control_plane.skew())
     }
 }
 
@@ -156,7 +156,7 @@ pub async fn newest(services: &Services, profile: &str, mut params: ParamsReceiv
             match due.filter(|due| *due > now) {
                 Some(due) => next = Some(next.map_or(due, |n: Instant| n.min(due))),
                 // Invisible rows use at most half of the concurrent requests.
-                None if pending.len() < if wanted.seen { AT_ONCE } else { AT_ONCE / 2 } => {
+                None if pending.len() < if wanted.seen { MAX_CONCURRENCY } else { MAX_CONCURRENCY / 2 } => {
                     pending.push(wanted.revision.clone());
                     let wanted = wanted.clone();
                     in_flight.push(async move {
@@ -217,7 +217,7 @@ impl RevisionPoll {
     }
 
     /// Returns when to request it again. One whose status hasn't changed for longer than the time limit is requested rarely.
-    fn due(&self, wanted: &Wanted, pace: Pace, poll: &Poll, random: f64) -> Instant {
+    fn due(&self, wanted: &WantedRevision, pace: Pace, poll: &Poll, random: f64) -> Instant {
         let wait = match self.failures {
             0 if wanted.moving && self.since.elapsed() < poll.timeout => vary(pause(poll.interval, pace), random),
             0 if wanted.moving => pause(poll.interval, Pace::Slow),

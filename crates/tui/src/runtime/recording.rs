@@ -86,7 +86,7 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
         batch.insert(end, Item::Record(gap));
     }
     if !ended {
-        let why = if reader.was_cut() {
+        let why = if reader.was_truncated() {
             "ends in the middle of a line"
         } else {
             "has no end: it was truncated, or is still being written"
@@ -187,7 +187,7 @@ fn time(record: &Record) -> Timestamp {
         | Record::Open { at, .. }
         | Record::Close { at, .. }
         | Record::Gap { at, .. }
-        | Record::Tape(Head { at, .. })
+        | Record::Head(Head { at, .. })
         | Record::Run(RunRecord { at, .. })
         | Record::End(End { at, .. }) => *at,
     }

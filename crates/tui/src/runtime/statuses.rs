@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Number of threads that are read at once.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENCY: usize = 4;
 /// Pause between two reads of a busy thread. Its record stays the same while its nodes and its queue change.
 const BUSY_PAUSE: Duration = Duration::from_secs(10);
 /// Pause between two reads of any other thread, and after a failure. A short run may leave the record unchanged.
@@ -35,7 +35,7 @@ pub async fn thread_statuses(services: &Services, server: &ServerRef, mut params
         for wanted in current.statuses.iter().filter(|wanted| !pending.contains(&wanted.thread)).collect::<Vec<_>>() {
             match read.get(&wanted.thread).and_then(|(facts, at)| due(wanted, facts, *at)).filter(|due| *due > now) {
                 Some(due) => next = Some(next.map_or(due, |next: Instant| next.min(due))),
-                None if pending.len() < AT_ONCE => {
+                None if pending.len() < MAX_CONCURRENCY => {
                     pending.push(wanted.thread.clone());
                     let wanted = wanted.clone();
                     in_flight.push(async move {

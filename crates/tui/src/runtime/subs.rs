@@ -9,12 +9,12 @@ use crate::session::msg::{
     Effect, Epoch, Msg, ServerRef, StreamTarget, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind,
     SubscriptionParams,
 };
-use crate::widgets::jobs::Task;
+use crate::widgets::jobs::JobSpec;
 use runtail_api::doctor::{Ask, examine_all};
 use runtail_core::config::{Config, Profile, Watch};
 use runtail_stream::{
-    Head, Item, JoinLink, LoaderFor, PageOptions, Record, RunFollowing, RunLink, SnapshotLoader, SourceOptions, Target,
-    follow, follow_page, follow_thread,
+    Head, Item, JoinTransport, LoaderFactory, PageOptions, Record, RunFollowing, RunTransport, SnapshotLoader,
+    SourceOptions, Target, follow, follow_page, follow_thread,
 };
 use std::collections::BTreeMap;
 use std::io;
@@ -66,7 +66,7 @@ impl Runner {
 
     /// Uses the limits and poll settings of a reloaded configuration for new tasks.
     pub fn configure(&mut self, config: &Config) {
-        self.max_event = config.tape.max_event;
+        self.max_event = config.event_log.max_event;
         self.services = Arc::new(self.services.with_poll(config.poll.clone()));
     }
 
@@ -92,7 +92,7 @@ impl Runner {
         let (services, out, since) = (self.services.clone(), self.out.clone(), self.generation);
         self.tasks.spawn(async move {
             if let Some(done) = perform(&services, effect).await {
-                let _ = out.send(Msg::Done { since, done }).await;
+                let _ = out.send(Msg::Effect { epoch: since, result: done }).await;
             }
         });
     }
@@ -160,13 +160,13 @@ impl Runner {
                     browse::wait(services, &profile, &auth_id, &out).await
                 }
                 (SubscriptionId::Doctor(_), SubscriptionKind::Profiles(all)) => doctor(services, &all, &out).await,
-                (SubscriptionId::Work(_), SubscriptionKind::Work(task)) => work(task, &out).await,
+                (SubscriptionId::Job(_), SubscriptionKind::Job(task)) => work(task, &out).await,
                 (
                     SubscriptionId::Log(..)
                     | SubscriptionId::Stream(_)
                     | SubscriptionId::Wait(_)
                     | SubscriptionId::Doctor(_)
-                    | SubscriptionId::Work(_),
+                    | SubscriptionId::Job(_),
                     _,
                 ) => {}
             }
@@ -213,7 +213,7 @@ pub(super) struct Out {
 impl Out {
     /// Sends an event. Returns `false` if the loop has ended.
     pub(super) async fn send(&self, event: SubscriptionEvent) -> bool {
-        self.sender.send(Msg::Answer { key: self.key.clone(), epoch: self.epoch, answer: event }).await.is_ok()
+        self.sender.send(Msg::Subscription { key: self.key.clone(), epoch: self.epoch, event: event }).await.is_ok()
     }
 
     /// Waits until the loop has received everything that was sent. Returns `false` if the loop has ended.
@@ -234,7 +234,7 @@ fn size(item: &Item) -> usize {
 }
 
 /// Runs a background job step by step. If this task is stopped, the job stops after its current step.
-async fn work(task: Task, out: &Out) {
+async fn work(task: JobSpec, out: &Out) {
     let mut job = task.begin();
     loop {
         match tokio::task::spawn_blocking(move || job.step()).await {
@@ -315,7 +315,7 @@ async fn stream(
     let max_event = usize::try_from(max_event).unwrap_or(usize::MAX);
     let loader_client = client.clone();
     let page = PageOptions {
-        loader: LoaderFor(Box::new(move |thread| SnapshotLoader::new(loader_client.clone(), thread, max_event))),
+        loader: LoaderFactory(Box::new(move |thread| SnapshotLoader::new(loader_client.clone(), thread, max_event))),
         thread: match &target {
             StreamTarget::Tail { thread } | StreamTarget::Join { thread, .. } => Some(thread.clone()),
             StreamTarget::Start { on: Target::Thread(thread), .. } => Some(thread.clone()),
@@ -328,11 +328,11 @@ async fn stream(
         let options = SourceOptions { head, max_event, modes: Some(modes_receiver), ..SourceOptions::default() };
         match target {
             StreamTarget::Start { on, body } => {
-                follow(RunLink::new(client, on, (*body).clone()), options, sender).await
+                follow(RunTransport::new(client, on, (*body).clone()), options, sender).await
             }
             StreamTarget::Join { thread, run } => {
                 let options = SourceOptions { first_after: Some("-1".into()), ..options };
-                follow(JoinLink::new(client, thread, run, modes).shared(shared), options, sender).await;
+                follow(JoinTransport::new(client, thread, run, modes).shared(shared), options, sender).await;
             }
             StreamTarget::Tail { thread } => {
                 let options = SourceOptions { first_after: Some("-".into()), ..options };

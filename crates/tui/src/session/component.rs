@@ -1,7 +1,7 @@
 //! The interface of screens, panes and dialogs, and the state that they may read.
 
 use super::Session;
-use super::destination::Takes;
+use super::destination::ArgumentKind;
 use super::loaded::Loaded;
 use super::msg::{ServerRef, Subscription, ThreadRef};
 use super::profile::{Health, ProfileState};
@@ -11,7 +11,7 @@ use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
-use crate::widgets::jobs::{Part, Work};
+use crate::widgets::jobs::{JobProgress, PendingJob};
 use runtail_api::{ApiError, ServerInfo};
 use runtail_core::model::ThreadStatus;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub trait Lookup {
     /// Returns the profile to use where none is named.
     fn chosen_profile(&self) -> Option<Arc<str>>;
     /// Returns the known values of a command's argument, each with a note.
-    fn known(&self, what: Takes) -> Vec<(String, String)>;
+    fn known(&self, what: ArgumentKind) -> Vec<(String, String)>;
     /// Returns the deployments as `PROFILE/NAME`, each with a note.
     fn deployments_in_full(&self) -> Vec<(String, String)>;
     /// Returns every known agent server: the open one, then those of streams, then the listed ones.
@@ -146,17 +146,17 @@ pub trait Component {
     fn subscriptions(&self, _cx: &Cx<'_>, _out: &mut Vec<Subscription>) {}
 
     /// Returns the background jobs that it waits for.
-    fn jobs(&self) -> Vec<&Work> {
+    fn jobs(&self) -> Vec<&PendingJob> {
         Vec::new()
     }
 
     /// Returns the background jobs, so that new ones can be numbered.
-    fn jobs_mut(&mut self) -> Vec<&mut Work> {
+    fn jobs_mut(&mut self) -> Vec<&mut PendingJob> {
         Vec::new()
     }
 
     /// Applies the progress of a job.
-    fn on_job(&mut self, _number: u64, _part: &Part) {}
+    fn on_job(&mut self, _number: u64, _part: &JobProgress) {}
 
     /// Returns the profile whose server it shows. The component is closed when that profile points to another server.
     fn profile(&self) -> Option<&str> {

@@ -46,7 +46,7 @@ pub enum Destination {
 
 /// The argument of a command, which determines its completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
+pub enum ArgumentKind {
     Nothing,
     /// Free text, by its placeholder.
     Text(&'static str),
@@ -71,20 +71,20 @@ pub enum Takes {
     Word(&'static [&'static str]),
 }
 
-impl Takes {
+impl ArgumentKind {
     /// Returns the placeholder in capitals; empty if there is no argument.
     pub fn name(self) -> &'static str {
         match self {
-            Takes::Nothing => "",
-            Takes::Text(name) => name,
-            Takes::Deployment => "NAME",
-            Takes::Profile => "PROFILE",
-            Takes::Thread | Takes::Run | Takes::Assistant => "ID",
-            Takes::View => "VIEW",
-            Takes::Stream => "TAB",
-            Takes::Export => "FORMAT PATH",
-            Takes::Theme => "THEME",
-            Takes::Word(_) => "VALUE",
+            ArgumentKind::Nothing => "",
+            ArgumentKind::Text(name) => name,
+            ArgumentKind::Deployment => "NAME",
+            ArgumentKind::Profile => "PROFILE",
+            ArgumentKind::Thread | ArgumentKind::Run | ArgumentKind::Assistant => "ID",
+            ArgumentKind::View => "VIEW",
+            ArgumentKind::Stream => "TAB",
+            ArgumentKind::Export => "FORMAT PATH",
+            ArgumentKind::Theme => "THEME",
+            ArgumentKind::Word(_) => "VALUE",
         }
     }
 }

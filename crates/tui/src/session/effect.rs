@@ -1,6 +1,6 @@
 //! One-time effects and their results.
 
-use super::refs::{Described, Made, RevisionRef, ServerRef, ThreadRef};
+use super::refs::{Applied, Described, RevisionRef, ServerRef, ThreadRef};
 use super::subscription::Epoch;
 use runtail_api::{
     Acted, ApiError, CancelTarget, Choice, Listing, LoadedThread, PlanError, RunStart, Sent, ServerInfo, StartError,
@@ -42,7 +42,7 @@ pub enum EffectResult {
     /// The preview of a change, by its number.
     Planned(u64, Result<Box<Preview>, PlanError>),
     /// The result of a sent change, by its number.
-    Sent(u64, Result<Made, ApiError>),
+    Sent(u64, Result<Applied, ApiError>),
     /// The preview of an action on a thread, by its number, and the option that it offers.
     PlannedAction(u64, Result<(Box<Preview>, Option<Choice>), PlanError>),
     /// The result of an action on a thread, by its number.
@@ -71,8 +71,8 @@ impl EffectResult {
             EffectResult::Described(what, _) => Some(what.profile()),
             EffectResult::Card(of, _) => Some(&of.profile),
             EffectResult::Written(profile, ..) => Some(profile),
-            EffectResult::Sent(_, Ok(Made { revision: Some(of), .. })) => Some(&of.profile),
-            EffectResult::Sent(_, Ok(Made { vanishing: Some((profile, ..)), .. })) => Some(profile),
+            EffectResult::Sent(_, Ok(Applied { revision: Some(of), .. })) => Some(&of.profile),
+            EffectResult::Sent(_, Ok(Applied { vanishing: Some((profile, ..)), .. })) => Some(profile),
             EffectResult::CancelFollowed(thread, _) => Some(&thread.server.profile),
             EffectResult::PlannedAction(..) | EffectResult::Acted(..) | EffectResult::ThreadLoaded(..) => None,
             EffectResult::Browsed(..)

@@ -1,7 +1,7 @@
 //! What all features share: the session's state, the [`Component`] trait with the state it may read ([`Cx`]) and its
 //! [`Request`]s, and the messages, effects and subscriptions that features exchange with the runtime.
 
-pub mod catalogue;
+pub mod catalog;
 pub mod component;
 pub mod destination;
 pub mod effect;
@@ -23,14 +23,14 @@ pub use request::{Request, Requests, Route};
 
 use crate::input::keymap::Keymap;
 use crate::widgets::area::{Area, below};
-use catalogue::Catalogue;
+use catalog::Catalog;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use msg::{Epoch, Pace};
 use prefs::ViewPrefs;
 use profile::ProfileState;
 use runtail_api::{ApiError, Kind};
-use runtail_core::config::TapeLimits;
+use runtail_core::config::EventLogLimits;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -41,7 +41,7 @@ const TABLE_HEAD: u16 = 1;
 /// Minimum terminal size. In a smaller terminal the dashboard only shows a message.
 pub const SMALLEST: (u16, u16) = (60, 12);
 /// A key that repeats within this time is being held. Longer than any terminal's delay before the first repeat.
-pub const HELD: SignedDuration = SignedDuration::from_secs(1);
+pub const HELD_KEY: SignedDuration = SignedDuration::from_secs(1);
 /// Maximum number of notices kept.
 const MAX_NOTICES: usize = 200;
 
@@ -55,7 +55,7 @@ pub struct Settings {
     /// The user's time zone.
     pub tz: TimeZone,
     /// The limits of an event log.
-    pub tape: TapeLimits,
+    pub event_log: EventLogLimits,
     /// The configuration's `[keys]`.
     pub keys: BTreeMap<String, Vec<String>>,
     /// Warnings about the configuration.
@@ -89,7 +89,7 @@ pub struct Session {
     /// The profiles in use, in their order.
     pub profiles: Vec<ProfileState>,
     /// All known profiles.
-    pub catalogue: Catalogue,
+    pub catalog: Catalog,
     /// Whether the terminal's window has the focus, as far as the terminal reports it.
     pub window_focused: bool,
     /// The last 200 notices of the session, oldest first.
@@ -126,7 +126,7 @@ impl Session {
             now,
             size,
             profiles,
-            catalogue: Catalogue::default(),
+            catalog: Catalog::default(),
             window_focused: true,
             notices: Vec::new(),
             notified: 0,
@@ -150,7 +150,7 @@ impl Session {
     }
 
     /// Returns whether a profile's control plane may be polled. After its key was rejected, it is not polled until a refresh.
-    pub fn may_ask(&self, profile: &str) -> bool {
+    pub fn may_poll(&self, profile: &str) -> bool {
         self.profile(profile).is_some_and(|profile| profile.control_plane && !profile.halted)
     }
 

@@ -43,22 +43,22 @@ pub enum Msg {
     /// The terminal's window gained or lost the focus.
     Focus(bool),
     /// A subscription's event; dropped if its epoch is outdated.
-    Answer {
+    Subscription {
         /** The subscription. */
         key: SubscriptionId,
         /** The epoch in which it was started. */
         epoch: Epoch,
         /** The event. */
-        answer: SubscriptionEvent,
+        event: SubscriptionEvent,
     },
     /// The result of editing a text in the user's editor.
     Edited(Result<String, String>),
     /// The result of an effect; dropped if its profile now points to another server.
-    Done {
+    Effect {
         /** Number of the configuration that was used when the effect began. */
-        since: Epoch,
+        epoch: Epoch,
         /** The result. */
-        done: EffectResult,
+        result: EffectResult,
     },
     /// A background task panicked. The dashboard continues.
     TaskPanicked {
@@ -74,6 +74,6 @@ pub enum Msg {
 impl Msg {
     /// Returns the message for a result of the current configuration.
     pub fn done(done: EffectResult) -> Msg {
-        Msg::Done { since: Epoch::MAX, done }
+        Msg::Effect { epoch: Epoch::MAX, result: done }
     }
 }

@@ -27,7 +27,7 @@ pub struct ProfileState {
     /// Why the list is incomplete, if it is.
     pub partial: Option<ApiError>,
     /// Whether the first list is still being loaded.
-    pub coming: bool,
+    pub is_first_load: bool,
     /// Why the last request failed.
     pub error: Option<ApiError>,
     /// When the list is polled next.

@@ -26,7 +26,7 @@ pub struct ThreadRef {
 
 /// The result of a sent change.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Made {
+pub struct Applied {
     /// The notice to show.
     pub said: String,
     /// The revision that the change created, if any.

@@ -1,6 +1,6 @@
 //! The requests of features to the application.
 
-use super::catalogue::Then;
+use super::catalog::Then;
 use super::destination::Destination;
 use super::msg::{Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use super::run::Origin;

@@ -34,9 +34,9 @@ pub struct Origin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Warning {
     /// The thread is waiting for input.
-    Waits,
+    WaitingForInput,
     /// The thread is interrupted, and may be waiting for input.
-    MayWait,
+    MayWaitForInput,
     /// Another run is active.
     Active,
 }

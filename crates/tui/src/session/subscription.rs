@@ -1,7 +1,7 @@
 //! Subscriptions: the background tasks that the state needs, and their events.
 
 use super::refs::{RevisionRef, ServerRef, StreamTarget};
-use crate::widgets::jobs::{Part, Task};
+use crate::widgets::jobs::{JobProgress, JobSpec};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::doctor::Check;
 use runtail_api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, Revisions};
@@ -20,7 +20,7 @@ pub enum SubscriptionEvent {
         /** The deployments that could be read. */
         result: Result<Listing<Deployment>, ApiError>,
         /** Whether reading failed before the end of the list. */
-        torn: bool,
+        is_truncated: bool,
         /** How far the server's clock is ahead of ours. */
         skew: SignedDuration,
         /** When they are polled next. */
@@ -65,7 +65,7 @@ pub enum SubscriptionEvent {
     /// A check of the doctor; `None` after the last one.
     Checked(Option<Box<Check>>),
     /// The progress of a background job.
-    Worked(Part),
+    Worked(JobProgress),
 }
 
 /// When a poll sends its next request.
@@ -121,7 +121,7 @@ pub enum SubscriptionId {
     /// The checks of a doctor's report, by its number in this session.
     Doctor(u64),
     /// A background job, by its number in this session.
-    Work(u64),
+    Job(u64),
 }
 
 /// A background task that runs while the state needs it.
@@ -167,7 +167,7 @@ pub enum SubscriptionKind {
     /// The profiles that the doctor checks.
     Profiles(Vec<Arc<str>>),
     /// A background job.
-    Work(Task),
+    Job(JobSpec),
 }
 
 /// The parameters of a running subscription. A change reaches the task without a restart.
@@ -176,7 +176,7 @@ pub struct SubscriptionParams {
     /// How often to poll.
     pub pace: Pace,
     /// The newest revisions to request, most important first.
-    pub newest: Arc<[Wanted]>,
+    pub newest: Arc<[WantedRevision]>,
     /// The threads whose status to read, most important first.
     pub statuses: Arc<[WantedStatus]>,
     /// The modes of a stream.
@@ -205,7 +205,7 @@ pub enum Pace {
 
 /// A newest revision that the deployments list needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedRevision {
     pub deployment: Arc<str>,
     /// Its newest revision.
     pub revision: Arc<str>,

@@ -5,7 +5,7 @@ use crate::widgets::line::Line;
 use jiff::Timestamp;
 use runtail_api::LoadedThread;
 use runtail_core::model::{Again, Question, ThreadStatus};
-use runtail_stream::RunTerms;
+use runtail_stream::RunStreamOptions;
 use runtail_stream::projection::Status;
 
 /// The thread of the current stream.
@@ -39,7 +39,7 @@ pub struct ModesView {
     /// The requested modes; empty for all.
     pub wanted: Vec<String>,
     /// The modes that the run was started with, once they are known.
-    pub terms: Option<RunTerms>,
+    pub terms: Option<RunStreamOptions>,
 }
 
 /// Where the questions of an answer card come from.

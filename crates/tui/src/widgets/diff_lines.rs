@@ -4,7 +4,7 @@ use super::json_tree::{change_glyph, change_tone, gist};
 use super::line::{Line, Tone};
 use runtail_core::text;
 use runtail_stream::projection::difference::{Change, ChangeKind, Difference};
-use runtail_stream::projection::document::{Doc, Kind, head as start};
+use runtail_stream::projection::index::{JsonIndex, Kind, head as start};
 
 /// Maximum bytes of a value on its line.
 const MAX_VALUE: usize = 4096;
@@ -106,7 +106,7 @@ fn append_cut(mut line: Line, value: Line, width: usize) -> Line {
 }
 
 /// Returns the path of a node, cut at the front.
-fn path(doc: &Doc, node: u32, room: usize) -> String {
+fn path(doc: &JsonIndex, node: u32, room: usize) -> String {
     let whole = doc.path(node);
     let clean = text::clean(&whole);
     tail(&clean, room)
@@ -130,7 +130,7 @@ pub fn tail(clean: &str, room: usize) -> String {
 }
 
 /// Returns a value in short, with its size if the value is long.
-fn value(doc: &Doc, node: u32) -> Line {
+fn value(doc: &JsonIndex, node: u32) -> Line {
     let raw = doc.value(node);
     let size = doc.size(node);
     match doc.kind(node) {
@@ -153,7 +153,7 @@ fn value(doc: &Doc, node: u32) -> Line {
 }
 
 /// Returns the text that was appended to a value.
-fn appended(doc: &Doc, change: &Change) -> Line {
+fn appended(doc: &JsonIndex, change: &Change) -> Line {
     // Skip the opening quote and the old text.
     let rest = doc.value(change.new).get(change.kept as usize + 1..).unwrap_or_default();
     let rest = rest.strip_suffix('"').unwrap_or(rest);

@@ -2,11 +2,11 @@
 //! background.
 
 use super::diff_lines as lines;
-use super::jobs::{AT_ONCE, DocSource, Part, Task, Work};
+use super::jobs::{DocSource, JobProgress, JobSpec, PendingJob, SYNC_LIMIT};
 use super::line::Line;
-use super::scroll::{Place, Rows, Spot, window};
+use super::scroll::{LinePos, Place, ScrollList, window};
 use runtail_stream::projection::difference::{Change, ChangeKind, Difference};
-use runtail_stream::projection::document::{Doc, Excerpt, Kind, unquote};
+use runtail_stream::projection::index::{Excerpt, JsonIndex, Kind, unquote};
 use std::sync::Arc;
 
 /// The state to compare with.
@@ -32,9 +32,9 @@ pub struct Comparison {
     about: Line,
     pair: Option<Pair>,
     result: Option<Arc<Difference>>,
-    work: Option<Work>,
+    work: Option<PendingJob>,
     /// The new state of the last comparison. It is usually the old state of the next one.
-    recent: Option<(u64, Arc<Doc>)>,
+    recent: Option<(u64, Arc<JsonIndex>)>,
     place: Option<Place>,
     width: usize,
     height: usize,
@@ -43,7 +43,7 @@ pub struct Comparison {
 impl Comparison {
     /// Compares two states, unless they are the current pair. `about` names them. Only the new one must be parsed. Returns
     /// whether the result changed.
-    pub fn compare(&mut self, pair: Pair, about: Line, old: Excerpt, new: &Arc<Doc>) -> bool {
+    pub fn compare(&mut self, pair: Pair, about: Line, old: Excerpt, new: &Arc<JsonIndex>) -> bool {
         self.about = about;
         if self.pair == Some(pair) {
             return false;
@@ -53,8 +53,8 @@ impl Comparison {
         self.clear();
         self.pair = Some(pair);
         self.recent = Some((pair.1, new.clone()));
-        if old.bytes().max(new.bytes()) > AT_ONCE {
-            self.work = Some(Work::new(Task::compare(old, new.clone())));
+        if old.bytes().max(new.bytes()) > SYNC_LIMIT {
+            self.work = Some(PendingJob::new(JobSpec::compare(old, new.clone())));
             return false;
         }
         self.result = Some(Arc::new(Difference::of(old.doc(), new.clone())));
@@ -77,25 +77,25 @@ impl Comparison {
     }
 
     /// Returns the background job of the comparison.
-    pub fn work(&self) -> Option<&Work> {
+    pub fn work(&self) -> Option<&PendingJob> {
         self.work.as_ref()
     }
 
-    pub fn work_mut(&mut self) -> Option<&mut Work> {
+    pub fn work_mut(&mut self) -> Option<&mut PendingJob> {
         self.work.as_mut()
     }
 
     /// Applies the progress of its job. Returns whether this was the result.
-    pub fn take(&mut self, number: u64, part: &Part) -> bool {
+    pub fn take(&mut self, number: u64, part: &JobProgress) -> bool {
         let Some(work) = self.work.as_mut().filter(|work| work.number == number) else { return false };
         match part {
-            Part::Progress(done) => work.done = *done,
-            Part::Compared(difference) => (self.result, self.work) = (Some(difference.clone()), None),
+            JobProgress::Progress(done) => work.done = *done,
+            JobProgress::Compared(difference) => (self.result, self.work) = (Some(difference.clone()), None),
             // Not started again: it would fail again.
-            Part::Failed => self.work = None,
-            Part::Read(_) | Part::Found { .. } => {}
+            JobProgress::Failed => self.work = None,
+            JobProgress::Read(_) | JobProgress::Found { .. } => {}
         }
-        matches!(part, Part::Compared(_))
+        matches!(part, JobProgress::Compared(_))
     }
 
     fn place(&self) -> Place {
@@ -172,14 +172,14 @@ impl Comparison {
         self.go(|place, rows, height| {
             let key = place.cursor.key;
             if let Some(key) = if forward { rows.next(key) } else { rows.prev(key) } {
-                place.cursor = Spot { key, line: 0 };
+                place.cursor = LinePos { key, line: 0 };
             }
             place.fill(rows, height);
         });
     }
 }
 
-impl Rows for Comparison {
+impl ScrollList for Comparison {
     fn first(&self) -> u64 {
         0
     }

@@ -5,29 +5,29 @@
 use super::json_tree::{Found, Searching};
 use crate::widgets::pattern::Pattern;
 use runtail_stream::projection::difference::Difference;
-use runtail_stream::projection::document::{Doc, Excerpt, Reading};
+use runtail_stream::projection::index::{Excerpt, JsonIndex, Reading};
 use std::sync::Arc;
 
 /// Texts of up to this many bytes are parsed, searched and compared without a job.
-pub const AT_ONCE: usize = 512_000;
+pub const SYNC_LIMIT: usize = 512_000;
 /// Bytes that one step of a job processes.
 const STEP: usize = 2_000_000;
 
 /// A unit of background work. Compared by identity: two equal requests are still two jobs.
 #[derive(Debug, Clone)]
-pub struct Task(Arc<Kind>);
+pub struct JobSpec(Arc<Kind>);
 
 #[derive(Debug)]
 enum Kind {
     Read(Excerpt),
-    Search(Arc<Doc>, Pattern),
-    Compare(DocSource, Arc<Doc>),
+    Search(Arc<JsonIndex>, Pattern),
+    Compare(DocSource, Arc<JsonIndex>),
 }
 
 /// A document to compare with: already parsed, or as text.
 #[derive(Debug, Clone)]
 pub enum DocSource {
-    Parsed(Arc<Doc>),
+    Parsed(Arc<JsonIndex>),
     Text(Excerpt),
 }
 
@@ -41,34 +41,34 @@ impl DocSource {
     }
 
     /// Returns the document, and parses it if needed.
-    pub fn doc(&self) -> Arc<Doc> {
+    pub fn doc(&self) -> Arc<JsonIndex> {
         match self {
             DocSource::Parsed(doc) => doc.clone(),
-            DocSource::Text(text) => Arc::new(Doc::new(text.clone())),
+            DocSource::Text(text) => Arc::new(JsonIndex::new(text.clone())),
         }
     }
 }
 
-impl PartialEq for Task {
-    fn eq(&self, other: &Task) -> bool {
+impl PartialEq for JobSpec {
+    fn eq(&self, other: &JobSpec) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl Task {
+impl JobSpec {
     /// Creates a task that parses a text.
-    pub fn read(text: Excerpt) -> Task {
-        Task(Arc::new(Kind::Read(text)))
+    pub fn read(text: Excerpt) -> JobSpec {
+        JobSpec(Arc::new(Kind::Read(text)))
     }
 
     /// Creates a task that searches a document.
-    pub fn search(doc: Arc<Doc>, pattern: Pattern) -> Task {
-        Task(Arc::new(Kind::Search(doc, pattern)))
+    pub fn search(doc: Arc<JsonIndex>, pattern: Pattern) -> JobSpec {
+        JobSpec(Arc::new(Kind::Search(doc, pattern)))
     }
 
     /// Creates a task that compares two documents.
-    pub fn compare(old: DocSource, new: Arc<Doc>) -> Task {
-        Task(Arc::new(Kind::Compare(old, new)))
+    pub fn compare(old: DocSource, new: Arc<JsonIndex>) -> JobSpec {
+        JobSpec(Arc::new(Kind::Compare(old, new)))
     }
 
     pub fn begin(&self) -> Job {
@@ -87,17 +87,17 @@ pub enum Job {
     Read(Reading),
     Search(Searching),
     /// Parses the older text before a comparison.
-    ReadOld(Reading, Arc<Doc>),
-    Compare(Arc<Doc>, Arc<Doc>),
+    ReadOld(Reading, Arc<JsonIndex>),
+    Compare(Arc<JsonIndex>, Arc<JsonIndex>),
 }
 
 /// The result of one step of a job.
 #[derive(Debug, Clone)]
-pub enum Part {
+pub enum JobProgress {
     /// This many bytes have been parsed so far.
     Progress(usize),
     /// The text is parsed.
-    Read(Arc<Doc>),
+    Read(Arc<JsonIndex>),
     /// Matches up to a node of the document.
     Found {
         /// The matches, in document order.
@@ -113,40 +113,40 @@ pub enum Part {
 
 impl Job {
     /// Runs one step. Returns its result, and the job if it is not finished.
-    pub fn step(self) -> (Part, Option<Job>) {
+    pub fn step(self) -> (JobProgress, Option<Job>) {
         match self {
             Job::Read(mut reading) => match reading.step(STEP) {
-                true => (Part::Read(Arc::new(reading.finish())), None),
-                false => (Part::Progress(reading.done()), Some(Job::Read(reading))),
+                true => (JobProgress::Read(Arc::new(reading.finish())), None),
+                false => (JobProgress::Progress(reading.done()), Some(Job::Read(reading))),
             },
             Job::Search(mut searching) => {
                 let found = searching.step(STEP);
                 let more = !searching.is_done();
-                (Part::Found { found, upto: searching.upto() }, more.then_some(Job::Search(searching)))
+                (JobProgress::Found { found, upto: searching.upto() }, more.then_some(Job::Search(searching)))
             }
             Job::ReadOld(mut reading, new) => match reading.step(STEP) {
-                true => (Part::Progress(reading.done()), Some(Job::Compare(Arc::new(reading.finish()), new))),
-                false => (Part::Progress(reading.done()), Some(Job::ReadOld(reading, new))),
+                true => (JobProgress::Progress(reading.done()), Some(Job::Compare(Arc::new(reading.finish()), new))),
+                false => (JobProgress::Progress(reading.done()), Some(Job::ReadOld(reading, new))),
             },
-            Job::Compare(old, new) => (Part::Compared(Arc::new(Difference::of(old, new))), None),
+            Job::Compare(old, new) => (JobProgress::Compared(Arc::new(Difference::of(old, new))), None),
         }
     }
 }
 
 /// A task whose result is needed.
 #[derive(Debug, Clone)]
-pub struct Work {
+pub struct PendingJob {
     /// Its number in this session; 0 until the next layout assigns one.
     pub number: u64,
-    pub task: Task,
+    pub task: JobSpec,
     /// Bytes parsed so far.
     pub done: usize,
 }
 
-impl Work {
+impl PendingJob {
     /// Creates work that has not been started.
-    pub fn new(task: Task) -> Work {
-        Work { number: 0, task, done: 0 }
+    pub fn new(task: JobSpec) -> PendingJob {
+        PendingJob { number: 0, task, done: 0 }
     }
 }
 
@@ -155,7 +155,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// Runs a task to its end. Returns the results of all steps.
-    pub(crate) fn parts(task: &Task) -> Vec<Part> {
+    pub(crate) fn parts(task: &JobSpec) -> Vec<JobProgress> {
         let mut job = Some(task.begin());
         let mut parts = Vec::new();
         while let Some(now) = job {
@@ -169,16 +169,19 @@ pub(crate) mod tests {
     #[test]
     fn a_large_text_is_parsed_in_steps() {
         let text = format!("[{}1]", "\"some words of no importance\",".repeat(300_000));
-        let parts = parts(&Task::read(Arc::<str>::from(text.as_str()).into()));
+        let parts = parts(&JobSpec::read(Arc::<str>::from(text.as_str()).into()));
         let (last, before) = parts.split_last().unwrap();
-        assert!(before.len() >= 4 && before.iter().all(|p| matches!(p, Part::Progress(n) if *n < text.len())));
-        assert!(matches!(last, Part::Read(doc) if doc.len() == 300_002));
+        assert!(before.len() >= 4 && before.iter().all(|p| matches!(p, JobProgress::Progress(n) if *n < text.len())));
+        assert!(matches!(last, JobProgress::Read(doc) if doc.len() == 300_002));
     }
 
     #[test]
     fn two_texts_are_compared() {
         let old = DocSource::Text(Arc::<str>::from("[1,2]").into());
-        let parts = parts(&Task::compare(old, Arc::new(Doc::new(Arc::<str>::from("[1,2,3]")))));
-        assert!(matches!(&parts[..], [Part::Progress(5), Part::Compared(d)] if d.total() == 1), "{parts:?}");
+        let parts = parts(&JobSpec::compare(old, Arc::new(JsonIndex::new(Arc::<str>::from("[1,2,3]")))));
+        assert!(
+            matches!(&parts[..], [JobProgress::Progress(5), JobProgress::Compared(d)] if d.total() == 1),
+            "{parts:?}"
+        );
     }
 }

@@ -9,12 +9,12 @@ mod tests;
 pub use lines::{change_glyph, change_tone, gist};
 pub use search::{Found, Searching};
 
-use super::jobs::{AT_ONCE, Part, Task, Work};
+use super::jobs::{JobProgress, JobSpec, PendingJob, SYNC_LIMIT};
 use super::line::Line;
-use super::scroll::{Place, Rows, Spot};
+use super::scroll::{LinePos, Place, ScrollList};
 use foldhash::fast::RandomState;
 use runtail_stream::projection::difference::Mark;
-use runtail_stream::projection::document::{Doc, Excerpt, Kind, unquote};
+use runtail_stream::projection::index::{Excerpt, JsonIndex, Kind, unquote};
 use search::Search;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -31,11 +31,11 @@ const MAX_LOOKUPS: usize = 100_000;
 /// The view of a document: its folded nodes, expanded texts and scroll position.
 #[derive(Debug, Clone)]
 pub struct Tree {
-    doc: Arc<Doc>,
+    doc: Arc<JsonIndex>,
     /// The caller's identifier of the document.
     tag: u64,
     /// The text that is being parsed, and its tag.
-    reading: Option<(Excerpt, u64, Work)>,
+    reading: Option<(Excerpt, u64, PendingJob)>,
     /// The text to parse after it.
     next: Option<(Excerpt, u64)>,
     /// The top-level keys of the text that is being parsed, with the bytes of their values.
@@ -83,7 +83,7 @@ impl Tree {
     /// Creates a tree without a document.
     pub fn empty() -> Tree {
         Tree {
-            doc: Arc::new(Doc::unread()),
+            doc: Arc::new(JsonIndex::unread()),
             tag: 0,
             reading: None,
             next: None,
@@ -103,9 +103,9 @@ impl Tree {
     /// of the text, to show until it is parsed.
     pub fn show(&mut self, text: Excerpt, tag: u64, outline: Vec<(Arc<str>, usize)>) {
         self.outline = outline;
-        if text.len() <= AT_ONCE {
+        if text.len() <= SYNC_LIMIT {
             (self.reading, self.next) = (None, None);
-            return self.set_doc(Arc::new(Doc::new(text)), tag);
+            return self.set_doc(Arc::new(JsonIndex::new(text)), tag);
         }
         // A started job is finished, so that texts which arrive faster than they are parsed are still shown.
         if self.reading.as_ref().is_some_and(|(.., work)| work.number > 0) {
@@ -117,12 +117,12 @@ impl Tree {
 
     fn read(&mut self, text: Excerpt, tag: u64) {
         self.next = None;
-        let work = Work::new(Task::read(text.clone()));
+        let work = PendingJob::new(JobSpec::read(text.clone()));
         self.reading = Some((text, tag, work));
     }
 
     /// Returns the shown document.
-    pub fn doc(&self) -> &Arc<Doc> {
+    pub fn doc(&self) -> &Arc<JsonIndex> {
         &self.doc
     }
 
@@ -137,26 +137,26 @@ impl Tree {
     }
 
     /// Returns the background jobs of the tree.
-    pub fn works(&self) -> impl Iterator<Item = &Work> {
+    pub fn jobs(&self) -> impl Iterator<Item = &PendingJob> {
         self.reading.iter().map(|(.., work)| work).chain(self.search.work.as_ref())
     }
 
-    pub fn works_mut(&mut self) -> impl Iterator<Item = &mut Work> {
+    pub fn jobs_mut(&mut self) -> impl Iterator<Item = &mut PendingJob> {
         self.reading.iter_mut().map(|(.., work)| work).chain(self.search.work.as_mut())
     }
 
     /// Applies the progress of a job. Ignores jobs that it does not have, or no longer has.
-    pub fn take(&mut self, number: u64, part: &Part) {
+    pub fn take(&mut self, number: u64, part: &JobProgress) {
         if self.search.work.as_ref().is_some_and(|work| work.number == number) {
             return match part {
-                Part::Found { found, upto } => self.add_found(found, *upto),
+                JobProgress::Found { found, upto } => self.add_found(found, *upto),
                 _ => self.search.work = None,
             };
         }
         let Some((_, tag, work)) = self.reading.as_mut().filter(|(.., work)| work.number == number) else { return };
         match part {
-            Part::Progress(done) => work.done = *done,
-            Part::Read(doc) => {
+            JobProgress::Progress(done) => work.done = *done,
+            JobProgress::Read(doc) => {
                 let tag = *tag;
                 self.reading = None;
                 self.set_doc(doc.clone(), tag);
@@ -165,17 +165,17 @@ impl Tree {
                 }
             }
             // Not started again, but the next text may succeed.
-            Part::Failed => {
+            JobProgress::Failed => {
                 self.reading = None;
                 if let Some((text, tag)) = self.next.take() {
                     self.read(text, tag);
                 }
             }
-            Part::Found { .. } | Part::Compared(_) => {}
+            JobProgress::Found { .. } | JobProgress::Compared(_) => {}
         }
     }
 
-    fn set_doc(&mut self, doc: Arc<Doc>, tag: u64) {
+    fn set_doc(&mut self, doc: Arc<JsonIndex>, tag: u64) {
         let old = std::mem::replace(&mut self.doc, doc);
         (self.tag, self.marks) = (tag, None);
         let mut lookups = MAX_LOOKUPS;
@@ -189,16 +189,16 @@ impl Tree {
     }
 
     /// Finds a position of the old document in the new one: the same path, or its nearest existing ancestor.
-    fn relocated(&self, old: &Doc, spot: Spot, lookups: &mut usize) -> Spot {
+    fn relocated(&self, old: &JsonIndex, spot: LinePos, lookups: &mut usize) -> LinePos {
         let node = node_of(spot.key);
         if old.is_empty() || node >= old.len() {
-            return Spot::default();
+            return LinePos::default();
         }
         let up = std::iter::once(node).chain(old.ancestors(node));
         match up.into_iter().find_map(|above| Some((above, self.doc.counterpart(old, above, lookups)?))) {
-            Some((above, now)) if above == node => Spot { key: key(now, part_of(spot.key)), ..spot },
-            Some((_, now)) => Spot { key: key(now, 0), line: 0 },
-            None => Spot::default(),
+            Some((above, now)) if above == node => LinePos { key: key(now, part_of(spot.key)), ..spot },
+            Some((_, now)) => LinePos { key: key(now, 0), line: 0 },
+            None => LinePos::default(),
         }
     }
 
@@ -286,14 +286,14 @@ impl Tree {
         }
     }
 
-    fn snapped(&self, spot: Spot) -> Spot {
+    fn snapped(&self, spot: LinePos) -> LinePos {
         let node = node_of(spot.key).min(self.doc.len() - 1);
         let visible = self.visible_node(node);
         let pieces = if visible == node && self.is_expanded(node) { self.doc.chunks(node).count() } else { 0 };
         if part_of(spot.key) as usize <= pieces {
-            Spot { key: key(visible, part_of(spot.key)), ..spot }
+            LinePos { key: key(visible, part_of(spot.key)), ..spot }
         } else {
-            Spot { key: key(visible, 0), line: 0 }
+            LinePos { key: key(visible, 0), line: 0 }
         }
     }
 
@@ -313,7 +313,7 @@ impl Tree {
     pub fn toggle(&mut self) {
         if let Some(node) = self.under_cursor().filter(|node| self.is_container(*node) || self.is_expandable(*node)) {
             self.toggle_node(node);
-            self.place.cursor = Spot { key: key(node, 0), line: 0 };
+            self.place.cursor = LinePos { key: key(node, 0), line: 0 };
             self.snap();
         }
     }
@@ -332,7 +332,7 @@ impl Tree {
             return self.toggle();
         }
         if let Some(parent) = self.doc.parent(node) {
-            self.place.cursor = Spot { key: key(parent, 0), line: 0 };
+            self.place.cursor = LinePos { key: key(parent, 0), line: 0 };
         }
     }
 
@@ -362,7 +362,7 @@ impl Tree {
         }
         let folded: Vec<u32> = self.doc.ancestors(node).filter(|above| self.is_folded(*above)).collect();
         folded.into_iter().for_each(|above| self.toggle_node(above));
-        self.place.cursor = Spot { key: key(node, 0), line: 0 };
+        self.place.cursor = LinePos { key: key(node, 0), line: 0 };
         self.snap();
     }
 
@@ -372,12 +372,12 @@ impl Tree {
             return self.outline_lines().into_iter().take(self.height).map(|line| (line, false)).collect();
         }
         let mut lines = Vec::new();
-        let Spot { key: first, line: mut skip } = self.place.top;
+        let LinePos { key: first, line: mut skip } = self.place.top;
         let mut at = Some(first);
         while let Some(key) = at.filter(|_| lines.len() < self.height) {
             // All lines of a piece are created together, because breaking a text costs more than showing it.
             for (line, shown) in self.lines_of(key).into_iter().enumerate().skip(std::mem::take(&mut skip)) {
-                lines.push((shown, self.place.cursor == Spot { key, line }));
+                lines.push((shown, self.place.cursor == LinePos { key, line }));
             }
             at = self.next(key);
         }
@@ -393,7 +393,7 @@ impl Tree {
     }
 }
 
-impl Rows for Tree {
+impl ScrollList for Tree {
     fn first(&self) -> u64 {
         0
     }

@@ -1,6 +1,6 @@
 //! The selection in a list that each poll replaces as a whole. It follows the id of a row, not its index.
 
-use super::scroll::{Flat, Place, Rows, Spot, window};
+use super::scroll::{Flat, LinePos, Place, ScrollList, window};
 
 /// The selection and scroll position in a list of rows with ids.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ impl Picker {
             self.selected = self.pending.take();
         }
         match self.selected.as_ref().and_then(|id| ids.iter().position(|i| i == id)) {
-            Some(at) => self.place.cursor = Spot { key: at as u64, line: 0 },
+            Some(at) => self.place.cursor = LinePos { key: at as u64, line: 0 },
             None => self.place.cursor.key = self.place.cursor.key.min(rows.end.saturating_sub(1)),
         }
         self.place.fill(&rows, height);

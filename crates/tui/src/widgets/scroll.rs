@@ -2,7 +2,7 @@
 //! a paused position never moves by itself.
 
 /// A list that can be scrolled. The keys of its entries are in `first..end`; some keys may be missing.
-pub trait Rows {
+pub trait ScrollList {
     /// The key of the first entry in memory.
     fn first(&self) -> u64;
     /// One past the key of the last entry.
@@ -28,7 +28,7 @@ pub trait Rows {
     }
 }
 
-impl<R: Rows + ?Sized> Rows for &R {
+impl<R: ScrollList + ?Sized> ScrollList for &R {
     fn first(&self) -> u64 {
         (**self).first()
     }
@@ -61,7 +61,7 @@ pub struct Flat {
     pub end: u64,
 }
 
-impl Rows for Flat {
+impl ScrollList for Flat {
     fn first(&self) -> u64 {
         self.first
     }
@@ -75,7 +75,7 @@ impl Rows for Flat {
 
 /// A line of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Spot {
+pub struct LinePos {
     /// The key of the entry.
     pub key: u64,
     /// The line in the entry, from 0.
@@ -86,9 +86,9 @@ pub struct Spot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The line under the cursor.
-    pub cursor: Spot,
+    pub cursor: LinePos,
     /// The line at the top of the window.
-    pub top: Spot,
+    pub top: LinePos,
     /// Whether the cursor follows new lines.
     pub follow: bool,
     /// The list's end when following stopped; later entries count as unseen.
@@ -98,7 +98,7 @@ pub struct Place {
 impl Place {
     /// Creates a position that follows the end.
     pub fn following() -> Place {
-        Place { cursor: Spot::default(), top: Spot::default(), follow: true, seen: 0 }
+        Place { cursor: LinePos::default(), top: LinePos::default(), follow: true, seen: 0 }
     }
 
     /// Creates a position at the start that does not follow the end.
@@ -107,22 +107,22 @@ impl Place {
     }
 
     /// Returns the number of entries added since following stopped.
-    pub fn unseen(&self, rows: &impl Rows) -> u64 {
+    pub fn unseen(&self, rows: &impl ScrollList) -> u64 {
         if self.follow { 0 } else { rows.count_from(self.seen) }
     }
 
     /// Adjusts the position to the current list and window height: skips evicted entries, moves a following cursor to the
     /// last line, and keeps the cursor visible. A paused window does not move, even if the list becomes shorter.
-    pub fn clamp(&mut self, rows: &impl Rows, height: usize) {
+    pub fn clamp(&mut self, rows: &impl ScrollList, height: usize) {
         self.adjust(rows, height, self.follow);
     }
 
     /// Like [`Place::clamp`], but leaves no empty lines below the end. For replaced lists, and after moves.
-    pub fn fill(&mut self, rows: &impl Rows, height: usize) {
+    pub fn fill(&mut self, rows: &impl ScrollList, height: usize) {
         self.adjust(rows, height, true);
     }
 
-    fn adjust(&mut self, rows: &impl Rows, height: usize, fill: bool) {
+    fn adjust(&mut self, rows: &impl ScrollList, height: usize, fill: bool) {
         if rows.first() >= rows.end() || height == 0 {
             return;
         }
@@ -157,7 +157,7 @@ impl Place {
     }
 
     /// Moves the cursor by lines, and scrolls if needed. Any move up stops following.
-    pub fn step(&mut self, rows: &impl Rows, height: usize, lines: isize) {
+    pub fn step(&mut self, rows: &impl ScrollList, height: usize, lines: isize) {
         if rows.first() >= rows.end() {
             return;
         }
@@ -169,7 +169,7 @@ impl Place {
     }
 
     /// Moves to a line and stops following.
-    pub fn go(&mut self, rows: &impl Rows, height: usize, spot: Spot) {
+    pub fn go(&mut self, rows: &impl ScrollList, height: usize, spot: LinePos) {
         if self.follow {
             self.seen = rows.end();
         }
@@ -187,7 +187,7 @@ impl Place {
     }
 
     /// Moves cursor and window together by lines, for page keys and the mouse wheel.
-    pub fn page(&mut self, rows: &impl Rows, height: usize, lines: isize) {
+    pub fn page(&mut self, rows: &impl ScrollList, height: usize, lines: isize) {
         if rows.first() >= rows.end() {
             return;
         }
@@ -200,14 +200,14 @@ impl Place {
     }
 
     /// Moves to the first line.
-    pub fn to_start(&mut self, rows: &impl Rows, height: usize) {
+    pub fn to_start(&mut self, rows: &impl ScrollList, height: usize) {
         self.follow = false;
         self.cursor = first_spot(rows);
         self.fill(rows, height);
     }
 
     /// Moves to the last line. `follow`: whether to follow new lines from now on.
-    pub fn to_end(&mut self, rows: &impl Rows, height: usize, follow: bool) {
+    pub fn to_end(&mut self, rows: &impl ScrollList, height: usize, follow: bool) {
         self.follow = follow;
         if rows.first() < rows.end() {
             self.cursor = last_spot(rows);
@@ -217,7 +217,7 @@ impl Place {
 }
 
 /// Returns the lines of a window, from its top.
-pub fn window<R: Rows>(rows: &R, top: Spot, height: usize) -> impl Iterator<Item = Spot> + '_ {
+pub fn window<R: ScrollList>(rows: &R, top: LinePos, height: usize) -> impl Iterator<Item = LinePos> + '_ {
     // If all entries have 0 lines, there is no line to show.
     let mut next = (rows.first() < rows.end()).then(|| clamp(rows, top)).filter(|spot| rows.height(spot.key) > 0);
     std::iter::from_fn(move || {
@@ -229,28 +229,28 @@ pub fn window<R: Rows>(rows: &R, top: Spot, height: usize) -> impl Iterator<Item
 }
 
 /// Returns the first line of the next entry that has lines.
-fn below(rows: &impl Rows, key: u64) -> Option<Spot> {
+fn below(rows: &impl ScrollList, key: u64) -> Option<LinePos> {
     let mut keys = std::iter::successors(rows.next(key), |key| rows.next(*key));
-    Some(Spot { key: keys.find(|key| rows.height(*key) > 0)?, line: 0 })
+    Some(LinePos { key: keys.find(|key| rows.height(*key) > 0)?, line: 0 })
 }
 
 /// Returns the last line of the previous entry that has lines.
-fn above(rows: &impl Rows, key: u64) -> Option<Spot> {
+fn above(rows: &impl ScrollList, key: u64) -> Option<LinePos> {
     let mut keys = std::iter::successors(rows.prev(key), |key| rows.prev(*key));
     let key = keys.find(|key| rows.height(*key) > 0)?;
-    Some(Spot { key, line: rows.height(key) - 1 })
+    Some(LinePos { key, line: rows.height(key) - 1 })
 }
 
-fn first_spot(rows: &impl Rows) -> Spot {
-    let first = Spot { key: rows.first(), line: 0 };
+fn first_spot(rows: &impl ScrollList) -> LinePos {
+    let first = LinePos { key: rows.first(), line: 0 };
     if rows.height(first.key) > 0 { first } else { below(rows, first.key).unwrap_or(first) }
 }
 
-fn last_spot(rows: &impl Rows) -> Spot {
-    above(rows, rows.end()).unwrap_or(Spot { key: rows.end() - 1, line: 0 })
+fn last_spot(rows: &impl ScrollList) -> LinePos {
+    above(rows, rows.end()).unwrap_or(LinePos { key: rows.end() - 1, line: 0 })
 }
 
-fn clamp(rows: &impl Rows, spot: Spot) -> Spot {
+fn clamp(rows: &impl ScrollList, spot: LinePos) -> LinePos {
     if spot.key < rows.first() {
         return first_spot(rows);
     }
@@ -261,18 +261,18 @@ fn clamp(rows: &impl Rows, spot: Spot) -> Spot {
     let line = if key == spot.key { spot.line } else { 0 };
     match rows.height(key) {
         0 => below(rows, key).unwrap_or_else(|| last_spot(rows)),
-        height => Spot { key, line: line.min(height - 1) },
+        height => LinePos { key, line: line.min(height - 1) },
     }
 }
 
-fn after(rows: &impl Rows, spot: Spot) -> Option<Spot> {
+fn after(rows: &impl ScrollList, spot: LinePos) -> Option<LinePos> {
     if spot.line + 1 < rows.height(spot.key) {
-        return Some(Spot { key: spot.key, line: spot.line + 1 });
+        return Some(LinePos { key: spot.key, line: spot.line + 1 });
     }
     below(rows, spot.key)
 }
 
-fn walk(rows: &impl Rows, spot: Spot, lines: isize) -> Spot {
+fn walk(rows: &impl ScrollList, spot: LinePos, lines: isize) -> LinePos {
     if lines < 0 {
         return back(rows, spot, lines.unsigned_abs());
     }
@@ -281,7 +281,7 @@ fn walk(rows: &impl Rows, spot: Spot, lines: isize) -> Spot {
     while left > 0 {
         let rest = rows.height(at.key).max(1) - 1 - at.line;
         if left <= rest {
-            return Spot { key: at.key, line: at.line + left };
+            return LinePos { key: at.key, line: at.line + left };
         }
         let Some(next) = below(rows, at.key) else { return last_spot(rows) };
         left -= rest + 1;
@@ -290,12 +290,12 @@ fn walk(rows: &impl Rows, spot: Spot, lines: isize) -> Spot {
     at
 }
 
-fn back(rows: &impl Rows, spot: Spot, lines: usize) -> Spot {
+fn back(rows: &impl ScrollList, spot: LinePos, lines: usize) -> LinePos {
     let mut left = lines;
     let mut at = spot;
     while left > 0 {
         if left <= at.line {
-            return Spot { key: at.key, line: at.line - left };
+            return LinePos { key: at.key, line: at.line - left };
         }
         let Some(next) = above(rows, at.key) else { return first_spot(rows) };
         left -= at.line + 1;
@@ -314,7 +314,7 @@ mod tests {
         heights: Vec<usize>,
     }
 
-    impl Rows for Tall {
+    impl ScrollList for Tall {
         fn first(&self) -> u64 {
             self.first
         }
@@ -354,8 +354,8 @@ mod tests {
         let mut place = Place::following();
         let rows = Tall { first: 0, heights: vec![3, 20] };
         place.clamp(&rows, 5);
-        assert_eq!(place.top, Spot { key: 1, line: 15 });
-        assert_eq!(window(&rows, place.top, 5).last(), Some(Spot { key: 1, line: 19 }));
+        assert_eq!(place.top, LinePos { key: 1, line: 15 });
+        assert_eq!(window(&rows, place.top, 5).last(), Some(LinePos { key: 1, line: 19 }));
     }
 
     proptest! {
@@ -376,7 +376,7 @@ mod tests {
                     3 => place.to_end(&rows, height, true),
                     _ => place.to_end(&rows, height, false),
                 }
-                let seen: Vec<Spot> = window(&rows, place.top, height).collect();
+                let seen: Vec<LinePos> = window(&rows, place.top, height).collect();
                 prop_assert!(seen.contains(&place.cursor), "{place:?} {seen:?}");
                 let total: usize = rows.heights.iter().sum();
                 prop_assert_eq!(seen.len(), height.min(total));

@@ -3,7 +3,7 @@
 use super::line::Tone;
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
-use runtail_core::config::theme::{Ink, Look, Role, Scheme, Themes};
+use runtail_core::config::theme::{ColorSpec, Look, Role, Scheme, Themes};
 use runtail_core::model::Phase;
 
 /// The mark of production profiles and their deployments.
@@ -64,10 +64,10 @@ impl Paint<'_> {
 
     fn of(&self, role: Role) -> Style {
         let Look { ink, ground, bold, dim, italic, underline, reverse } = self.scheme.look(role);
-        let color = |ink: Ink| match if self.rgb { ink } else { ink.numbered() } {
-            Ink::Named(n) => NAMED[usize::from(n % 16)],
-            Ink::Numbered(n) => Color::Indexed(n),
-            Ink::Rgb(red, green, blue) => Color::Rgb(red, green, blue),
+        let color = |ink: ColorSpec| match if self.rgb { ink } else { ink.numbered() } {
+            ColorSpec::Named(n) => NAMED[usize::from(n % 16)],
+            ColorSpec::Numbered(n) => Color::Indexed(n),
+            ColorSpec::Rgb(red, green, blue) => Color::Rgb(red, green, blue),
         };
         let modifiers = [
             (bold, Modifier::BOLD),

@@ -1,10 +1,10 @@
 //! Following a stream to its end.
 
-use runtail_stream::{End, Item, Link, Record, Retries, SourceOptions, follow};
+use runtail_stream::{End, Item, Record, Retries, SourceOptions, Transport, follow};
 use std::time::Duration;
 
 /// Follows a stream to its end, with short waits unless the server asks for longer ones.
-pub async fn collect(link: impl Link + 'static, first_after: Option<&str>) -> Vec<Item> {
+pub async fn collect(link: impl Transport + 'static, first_after: Option<&str>) -> Vec<Item> {
     let (sender, mut receiver) = tokio::sync::mpsc::channel(8);
     let short = Duration::from_millis(2);
     let retries = Retries { base: short, cap: short, ..Retries::default() };

@@ -1,7 +1,7 @@
 //! Aligns the members of two lists: by id if all members have one, otherwise by the longest common subsequence if that
 //! isn't too expensive.
 
-use crate::json::document::{Doc, Kind};
+use crate::json::index::{JsonIndex, Kind};
 use std::collections::{HashMap, HashSet};
 
 /// Maximum number of cells of the table that aligns members without ids.
@@ -24,7 +24,7 @@ pub(super) enum Aligned {
 }
 
 /// A document, members of a list in it, and the fingerprints of all its nodes.
-type Side<'a> = (&'a Doc, &'a [u32], &'a [u64]);
+type Side<'a> = (&'a JsonIndex, &'a [u32], &'a [u64]);
 
 /// Aligns the members of two lists. Omits equal members at the start and the end. Returns `None` if that is too
 /// expensive.
@@ -72,7 +72,7 @@ pub(super) fn align(old: Side<'_>, new: Side<'_>) -> Option<Vec<Aligned>> {
 }
 
 /// Returns the id of a member: one of its fields, or a field of the object in a serialized LangChain object.
-fn id<'a>(doc: &'a Doc, member: u32) -> Option<&'a str> {
+fn id<'a>(doc: &'a JsonIndex, member: u32) -> Option<&'a str> {
     let field = |node: u32, name: &str| doc.children(node).find(|child| doc.key(*child) == Some(name));
     if doc.kind(member) != Kind::Object {
         return None;

@@ -1,11 +1,11 @@
 //! Fingerprints of values: equal values have equal fingerprints, regardless of key order, white space and escapes.
 
-use crate::json::document::{Doc, Kind, plain};
+use crate::json::index::{JsonIndex, Kind, plain};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Returns the fingerprints of all nodes. Computes them in one pass from the end, so that members precede their
 /// container.
-pub(super) fn fingerprints(doc: &Doc) -> Vec<u64> {
+pub(super) fn fingerprints(doc: &JsonIndex) -> Vec<u64> {
     let mut fingerprints = vec![0u64; doc.len() as usize];
     for node in (0..doc.len()).rev() {
         let kind = doc.kind(node);

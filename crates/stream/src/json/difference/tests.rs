@@ -1,13 +1,13 @@
 //! Tests of differences. Applying the changes to the old document must result in the new one.
 
 use super::*;
-use crate::json::document::tests::{arb_json, value_of};
-use crate::json::document::unquote;
+use crate::json::index::tests::{arb_json, value_of};
+use crate::json::index::unquote;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn difference(old: &str, new: &str) -> Difference {
-    Difference::of(Arc::new(Doc::new(Arc::from(old))), Arc::new(Doc::new(Arc::from(new))))
+    Difference::of(Arc::new(JsonIndex::new(Arc::from(old))), Arc::new(JsonIndex::new(Arc::from(new))))
 }
 
 /// Describes the changes: `~ a.b 1 → 2`.
@@ -48,7 +48,7 @@ fn applied(difference: &Difference, node: u32) -> Value {
         changes.iter().filter(|c| c.kind == ChangeKind::Added && c.old == node).map(|c| c.new).collect();
     match old.kind(node) {
         Kind::Object => {
-            let field = |doc: &Doc, child| doc.key(child).map(unquote).unwrap();
+            let field = |doc: &JsonIndex, child| doc.key(child).map(unquote).unwrap();
             let kept = old.children(node).filter(is_kept).map(|child| (field(old, child), applied(difference, child)));
             kept.chain(added.iter().map(|child| (field(new, *child), value_of(new, *child)))).collect()
         }

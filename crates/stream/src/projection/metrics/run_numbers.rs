@@ -64,7 +64,7 @@ impl Work {
 
 /// The metrics of one node of a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NodeNumbers {
+pub struct NodeMetrics {
     /// Its name, with the subgraphs that contain it: `sub/inner/node`.
     pub name: Arc<str>,
     /// Its first event.
@@ -82,7 +82,7 @@ pub struct NodeNumbers {
     pub(super) execution_began: Option<Timestamp>,
 }
 
-impl NodeNumbers {
+impl NodeMetrics {
     /// Counts its executions. Tasks and updates report the same ones.
     pub(super) fn count_executions(&mut self) {
         self.turns = self.finished.max(self.writes);
@@ -91,7 +91,7 @@ impl NodeNumbers {
 
 /// The metrics of one run.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct RunNumbers {
+pub struct RunMetrics {
     /// Its id, if known.
     pub run_id: Option<Arc<str>>,
     /// Its first event.
@@ -124,7 +124,7 @@ pub struct RunNumbers {
     /// Its output.
     pub work: Work,
     /// Its nodes in order of first appearance.
-    pub nodes: Vec<NodeNumbers>,
+    pub nodes: Vec<NodeMetrics>,
     /// The token usage of each model, if messages name their model.
     pub models: Vec<(Arc<str>, Usage)>,
     /// Whether the server reported that it is done. It sends no more of its events.
@@ -137,7 +137,7 @@ pub struct RunNumbers {
     pub(super) states: u64,
 }
 
-impl RunNumbers {
+impl RunMetrics {
     /// Returns when it started: when we requested it, else when the server reported it.
     pub fn start(&self) -> Option<Timestamp> {
         self.asked.or(self.began)
@@ -177,7 +177,7 @@ impl RunNumbers {
         if self.nodes.len() >= MAX_NAMES {
             return None;
         }
-        self.nodes.push(NodeNumbers {
+        self.nodes.push(NodeMetrics {
             name,
             seq,
             work: Work::default(),
@@ -192,11 +192,11 @@ impl RunNumbers {
     }
 }
 
-impl Weigh for RunNumbers {
+impl Weigh for RunMetrics {
     fn weight(&self) -> usize {
-        let nodes = self.nodes.iter().map(|node| size_of::<NodeNumbers>() + node.name.len());
+        let nodes = self.nodes.iter().map(|node| size_of::<NodeMetrics>() + node.name.len());
         let models = self.models.iter().map(|(name, _)| size_of::<(Arc<str>, Usage)>() + name.len());
         let retries = self.retries.len() * size_of::<(Seq, SignedDuration)>();
-        size_of::<RunNumbers>() + nodes.sum::<usize>() + models.sum::<usize>() + retries
+        size_of::<RunMetrics>() + nodes.sum::<usize>() + models.sum::<usize>() + retries
     }
 }

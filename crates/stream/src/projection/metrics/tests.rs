@@ -1,6 +1,6 @@
 //! Tests of the metrics, with scripted events.
 
-use crate::projection::{NodeNumbers, Projections, RunNumbers, Usage};
+use crate::projection::{NodeMetrics, Projections, RunMetrics, Usage};
 use crate::{Data, End, Event, EventNames, Item, Outcome, Record, Seq};
 use jiff::{SignedDuration, Timestamp};
 
@@ -45,11 +45,11 @@ impl Script {
         self.event(ms, "messages", &format!("[{piece},{meta}]"))
     }
 
-    fn run(&self) -> &RunNumbers {
+    fn run(&self) -> &RunMetrics {
         self.projections.metrics.runs().last().unwrap()
     }
 
-    fn node(&self, name: &str) -> &NodeNumbers {
+    fn node(&self, name: &str) -> &NodeMetrics {
         self.run().nodes.iter().find(|node| &*node.name == name).unwrap()
     }
 }

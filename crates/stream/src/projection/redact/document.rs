@@ -4,7 +4,7 @@ use super::cuts::{Cut, Decoded};
 use super::fields;
 use super::patterns::PRIVATE_KEYS;
 use super::{FIELDS, FIRST_KIND, Request, Rules, prefix_place};
-use crate::json::document::{Doc, Kind, plain};
+use crate::json::index::{JsonIndex, Kind, plain};
 use runtail_core::model::MASK;
 use runtail_core::text;
 use std::ops::Range;
@@ -42,7 +42,7 @@ impl Rules {
     }
 
     /// Returns the cuts of a document. Paths only apply to the data of an event, which has `depth` 0.
-    pub(super) fn document(&self, doc: &Doc, depth: usize) -> Vec<Cut> {
+    pub(super) fn document(&self, doc: &JsonIndex, depth: usize) -> Vec<Cut> {
         let mut cuts: Vec<Cut> = Vec::new();
         let mut open: Option<OpenKey<'_>> = None;
         let mut node = 0;
@@ -118,7 +118,7 @@ impl Rules {
     }
 
     /// Returns the cut of a line of a private key, up to the end of the key.
-    fn line_of_key(&self, doc: &Doc, node: u32, end: Option<usize>) -> Cut {
+    fn line_of_key(&self, doc: &JsonIndex, node: u32, end: Option<usize>) -> Cut {
         let (range, raw) = (doc.range(node), doc.value(node));
         let inner = &raw[1..raw.len() - 1];
         let end = end.map_or(inner.len(), |end| Decoded::of(inner).encoded_offset(end));
@@ -127,7 +127,7 @@ impl Rules {
     }
 
     /// Returns the rule that removes a whole value; `None` if there is none or the value was already removed.
-    fn rule_for(&self, doc: &Doc, node: u32, depth: usize) -> Option<usize> {
+    fn rule_for(&self, doc: &JsonIndex, node: u32, depth: usize) -> Option<usize> {
         let raw = doc.value(node);
         if matches!(raw, "null" | "\"\"" | REPLACEMENT) {
             return None;
@@ -177,7 +177,7 @@ impl Rules {
 }
 
 /// Returns whether a value has a secret's name: its key or, in a list of headers or variables, the name next to it.
-fn has_secret_name(doc: &Doc, node: u32) -> bool {
+fn has_secret_name(doc: &JsonIndex, node: u32) -> bool {
     let is_secret = |name: &str| fields::is_secret(&plain(name));
     let Some(parent) = doc.parent(node) else { return false };
     let Some(key) = doc.key(node) else {
@@ -200,13 +200,13 @@ fn has_secret_name(doc: &Doc, node: u32) -> bool {
 }
 
 /// Parses a text as JSON or as truncated JSON; `None` if it is neither a container nor a string.
-fn nested(text: &str) -> Option<Doc> {
+fn nested(text: &str) -> Option<JsonIndex> {
     let trimmed = text.trim_start();
     if !trimmed.starts_with(['{', '[', '"']) {
         return None;
     }
     if serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok() {
-        return Some(Doc::new(Arc::<str>::from(text)));
+        return Some(JsonIndex::new(Arc::<str>::from(text)));
     }
     if !trimmed[1..].trim_start().starts_with(['{', '[', '"']) {
         return None;
@@ -215,7 +215,7 @@ fn nested(text: &str) -> Option<Doc> {
     let values: &[&str] = if in_string { &["", ":null"] } else { &["", "null", ":null"] };
     values.iter().find_map(|value| {
         let (string, brackets) = ends.split_at(ends.find(['}', ']']).unwrap_or(ends.len()));
-        let doc = Doc::new(Arc::<str>::from(format!("{text}{string}{value}{brackets}")));
+        let doc = JsonIndex::new(Arc::<str>::from(format!("{text}{string}{value}{brackets}")));
         (doc.kind(0) != Kind::Other).then_some(doc)
     })
 }

@@ -3,7 +3,7 @@
 
 use super::Rules;
 use super::cuts::{Cut, Decoded, merge};
-use crate::json::document::{Doc, Excerpt, Kind, plain};
+use crate::json::index::{Excerpt, JsonIndex, Kind, plain};
 use crate::projection::messages::stem;
 use crate::protocol::Payload;
 use crate::{Event, Record};
@@ -57,18 +57,18 @@ impl Found {
     }
 
     /// Returns whether texts exceeded the size limit. A secret may then be in two parts that were searched separately.
-    pub fn is_in_parts(&self) -> bool {
+    pub fn is_partial(&self) -> bool {
         self.in_parts
     }
 
     /// Returns whether too many chunks contain a part of a secret, so that the recording can't be redacted.
-    pub fn is_too_much(&self) -> bool {
+    pub fn is_over_limit(&self) -> bool {
         self.count > MAX_PIECES
     }
 
     fn add(&mut self, record: u64, string: Range<usize>, cut: Cut) {
         self.count += 1;
-        if !self.is_too_much() {
+        if !self.is_over_limit() {
             self.pieces.entry(record).or_default().0.push(Piece { string, cut });
         }
     }
@@ -132,7 +132,7 @@ pub struct Joined<'r> {
 
 /// The message that chunks are read from.
 struct Source<'d> {
-    doc: &'d Doc,
+    doc: &'d JsonIndex,
     /// The start of the document in the event's data.
     offset: usize,
     record: u64,
@@ -186,7 +186,7 @@ impl<'r> Joined<'r> {
         let Some(json) = payload.json else { return };
         let offset = (json.as_ptr() as usize).saturating_sub(data.as_ptr() as usize);
         let Some(excerpt) = Excerpt::new(data.clone(), offset..offset + json.len()) else { return };
-        let doc = Doc::new(excerpt);
+        let doc = JsonIndex::new(excerpt);
         let joining = if payload.name == "messages/partial" { Joining::Accumulated } else { Joining::Append };
         let ns = payload.ns.join("|");
         let mut source = Source { doc: &doc, offset, record, joining, key: String::new() };
@@ -351,19 +351,19 @@ impl Text {
 }
 
 /// Returns the member of an object with this name.
-fn member(doc: &Doc, object: u32, name: &str) -> Option<u32> {
+fn member(doc: &JsonIndex, object: u32, name: &str) -> Option<u32> {
     let matches = |node: &u32| doc.key(*node).is_some_and(|key| plain(key) == name);
     if doc.kind(object) == Kind::Object { doc.children(object).find(matches) } else { None }
 }
 
 /// Returns the non-empty string member of an object with this name.
-fn text_of<'d>(doc: &'d Doc, object: u32, name: &str) -> Option<Cow<'d, str>> {
+fn text_of<'d>(doc: &'d JsonIndex, object: u32, name: &str) -> Option<Cow<'d, str>> {
     let node = member(doc, object, name).filter(|node| doc.kind(*node) == Kind::Text)?;
     Some(plain(doc.value(node))).filter(|text| !text.is_empty())
 }
 
 /// Returns what distinguishes the texts of a message from those of other messages: its id, or else `fallback`.
-fn message_key(base: &str, doc: &Doc, message: u32, fallback: &str) -> String {
+fn message_key(base: &str, doc: &JsonIndex, message: u32, fallback: &str) -> String {
     let inner = member(doc, message, "kwargs");
     let id = text_of(doc, message, "id").or_else(|| text_of(doc, inner?, "id"));
     match id {
@@ -374,13 +374,13 @@ fn message_key(base: &str, doc: &Doc, message: u32, fallback: &str) -> String {
 
 /// Returns whether a message in a pair with its metadata is a chunk, not a whole message. A message without a type
 /// counts as a chunk.
-fn is_chunk(doc: &Doc, message: u32) -> bool {
+fn is_chunk(doc: &JsonIndex, message: u32) -> bool {
     let has = |name| member(doc, message, name).is_some();
     is_chunk_object(doc, message) || has("tool_call_chunks") || !(has("type") || has("role"))
 }
 
 /// Returns whether an object is a chunk of a message by its type or, in its serialized form, by its class.
-fn is_chunk_object(doc: &Doc, node: u32) -> bool {
+fn is_chunk_object(doc: &JsonIndex, node: u32) -> bool {
     if doc.kind(node) != Kind::Object {
         return false;
     }
@@ -392,7 +392,7 @@ fn is_chunk_object(doc: &Doc, node: u32) -> bool {
 
 /// Returns the text that a string is shown in: the text or the reasoning of the message, as joined by
 /// [`crate::projection::Messages`].
-fn shown_text(doc: &Doc, message: u32, node: u32) -> Option<&'static str> {
+fn shown_text(doc: &JsonIndex, message: u32, node: u32) -> Option<&'static str> {
     let steps: Vec<u32> = doc.ancestors(node).take_while(|above| *above != message).collect();
     let name = doc.key(node).map(plain).unwrap_or_default();
     let Some(top) = steps.last() else { return (name == "content").then_some("text") };
@@ -412,7 +412,7 @@ fn shown_text(doc: &Doc, message: u32, node: u32) -> Option<&'static str> {
 
 /// Returns the path of a string in its message, with the members of lists by their `index` field, and the id of the
 /// call that contains it.
-fn slot(doc: &Doc, message: u32, node: u32) -> (String, Option<String>) {
+fn slot(doc: &JsonIndex, message: u32, node: u32) -> (String, Option<String>) {
     let (mut slot, mut call) = (String::new(), None);
     let steps = std::iter::once(node).chain(doc.ancestors(node)).take_while(|above| *above != message);
     for step in steps {

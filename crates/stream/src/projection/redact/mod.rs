@@ -10,7 +10,7 @@ mod tests;
 
 pub use joined::{Found, Joined, Pieces};
 
-use crate::json::document::Doc;
+use crate::json::index::JsonIndex;
 use crate::json::path::Path;
 use crate::{Data, Event, Record};
 use cuts::Cut;
@@ -107,12 +107,12 @@ impl Rules {
     pub fn apply(&self, record: Record, pieces: &Pieces, report: &mut impl FnMut(Removal)) -> Record {
         let mut field = |place: &str, text: String| self.field(place, &text, report).unwrap_or(text);
         match record {
-            Record::Tape(mut head) => {
+            Record::Head(mut head) => {
                 head.server = field("server", head.server);
                 head.thread_id = head.thread_id.map(|id| field("thread_id", id));
                 head.run_id = head.run_id.map(|id| field("run_id", id));
                 head.modes = head.modes.into_iter().map(|mode| field("modes", mode)).collect();
-                Record::Tape(head)
+                Record::Head(head)
             }
             Record::Open { at, conn, status, resumed_after } => {
                 let resumed_after = resumed_after.map(|id| field("resumed_after", id));
@@ -152,7 +152,7 @@ impl Rules {
         event.data = match event.data {
             Data::Json(data) => {
                 let mut cuts = match self.may_be_in_document(&data) {
-                    true => self.document(&Doc::new(data.clone()), 0),
+                    true => self.document(&JsonIndex::new(data.clone()), 0),
                     false => Vec::new(),
                 };
                 cuts.extend(pieces.cuts(&data));

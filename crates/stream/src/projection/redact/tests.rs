@@ -426,7 +426,7 @@ fn texts_beyond_the_limit_are_searched_in_parts_and_reported() {
     let events = streamed(Way::Tuple, "m1", &pieces);
     let mut joined = Joined::with_limit(rules, 1500);
     (0..).zip(&events).for_each(|(number, event)| joined.read(number, event));
-    assert!(joined.finish().is_in_parts());
+    assert!(joined.finish().is_partial());
     let left = all_redacted(rules, &events, 1500);
     assert_eq!(text_of(Way::Tuple, &left).replace(&padding, ""), MASK);
 }

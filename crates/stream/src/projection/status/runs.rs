@@ -14,7 +14,7 @@ pub enum RunOutcome {
     Running,
     Finished,
     /// It stopped at an interrupt and is waiting for an answer.
-    Asked,
+    WaitingForInput,
     /// It stopped at a breakpoint.
     Paused,
     Failed,
@@ -33,7 +33,7 @@ impl RunOutcome {
             RunOutcome::Queued => "queued",
             RunOutcome::Running => "running",
             RunOutcome::Finished => "finished",
-            RunOutcome::Asked | RunOutcome::Paused => "paused",
+            RunOutcome::WaitingForInput | RunOutcome::Paused => "paused",
             RunOutcome::Failed => "failed",
             RunOutcome::TimedOut => "timed out",
             RunOutcome::Cancelled => "cancelled",
@@ -161,7 +161,7 @@ fn from_record(
         "success" | "completed" => stopped_early(status, last, is_newest).unwrap_or(RunOutcome::Finished),
         // Aegra also reports interrupted runs as cancelled.
         _ if record.is_cancelled() => stopped_early(status, last, is_newest)
-            .filter(|outcome| *outcome == RunOutcome::Asked)
+            .filter(|outcome| *outcome == RunOutcome::WaitingForInput)
             .unwrap_or(RunOutcome::Cancelled),
         _ => RunOutcome::Unknown,
     };
@@ -181,7 +181,7 @@ fn from_record(
         RunOutcome::Failed | RunOutcome::TimedOut => {
             thread_node.flatten().or_else(|| failed.map(|task| task.node.clone()))
         }
-        RunOutcome::Asked | RunOutcome::Paused => stopped_at(status, last, is_newest),
+        RunOutcome::WaitingForInput | RunOutcome::Paused => stopped_at(status, last, is_newest),
         _ => None,
     };
     RunEntry {
@@ -240,7 +240,7 @@ fn began(
 /// Returns how a run stopped early although the server reports a success: its last checkpoint has more nodes to run.
 fn stopped_early(status: &Status, last: Option<&Checkpoint>, is_newest: bool) -> Option<RunOutcome> {
     match &status.status {
-        ThreadStatus::Waiting { .. } if is_newest => return Some(RunOutcome::Asked),
+        ThreadStatus::Waiting { .. } if is_newest => return Some(RunOutcome::WaitingForInput),
         ThreadStatus::Paused { .. } | ThreadStatus::Stopped { .. } if is_newest => return Some(RunOutcome::Paused),
         // The thread may no longer be waiting, for example after a state edit, so check the last checkpoint.
         _ => {}
@@ -248,7 +248,7 @@ fn stopped_early(status: &Status, last: Option<&Checkpoint>, is_newest: bool) ->
     let facts = &last?.facts;
     let is_interrupted = facts.tasks.iter().any(|task| !task.questions.is_empty());
     match (facts.next.is_empty(), is_interrupted) {
-        (false, true) => Some(RunOutcome::Asked),
+        (false, true) => Some(RunOutcome::WaitingForInput),
         (false, false) => Some(RunOutcome::Paused),
         _ => None,
     }
@@ -274,9 +274,9 @@ fn live_outcome(run: &LiveRun) -> RunOutcome {
         Some(Outcome::Error) => RunOutcome::Failed,
         _ if run.error.is_some() => RunOutcome::Failed,
         Some(Outcome::Cancelled) => RunOutcome::Cancelled,
-        _ if !run.questions.is_empty() => RunOutcome::Asked,
+        _ if !run.questions.is_empty() => RunOutcome::WaitingForInput,
         _ if run.breakpoint => RunOutcome::Paused,
-        Some(Outcome::Interrupted) => RunOutcome::Asked,
+        Some(Outcome::Interrupted) => RunOutcome::WaitingForInput,
         Some(Outcome::Success) => RunOutcome::Finished,
         Some(Outcome::Detached | Outcome::Unknown) | None => RunOutcome::Unknown,
     }
@@ -294,7 +294,7 @@ fn from_stream(status: &Status, run: &LiveRun, number: Option<usize>) -> RunEntr
     }
     let node = match outcome {
         RunOutcome::Failed | RunOutcome::TimedOut => run.failed_nodes.first().cloned(),
-        RunOutcome::Asked => run.questions.first().and_then(|question| question.node.clone()),
+        RunOutcome::WaitingForInput => run.questions.first().and_then(|question| question.node.clone()),
         _ => None,
     };
     RunEntry {

@@ -62,7 +62,7 @@ impl Timeline {
         self.requested.clear();
         if self.attempts.len() >= MAX_ATTEMPTS {
             self.attempts.pop_front();
-            self.attempts_gone += 1;
+            self.evicted_attempts += 1;
         }
         // The stream has more details of a run than its record.
         let of_run =

@@ -352,7 +352,7 @@ impl Timeline {
     /// Makes sure that an attempt is open. Returns the parent if it belongs to that attempt.
     fn parent_in_attempt(&mut self, parent: Option<u64>, stamp: EventStamp) -> Option<u64> {
         self.ensure_attempt(stamp);
-        let newest = self.attempts_gone + self.attempts.len() as u64 - 1;
+        let newest = self.evicted_attempts + self.attempts.len() as u64 - 1;
         parent.filter(|&key| self.bar(key).is_some_and(|bar| bar.attempt == newest))
     }
 
@@ -377,7 +377,7 @@ impl Timeline {
             ns,
             parent,
             children: Vec::new(),
-            attempt: self.attempts_gone + self.attempts.len().saturating_sub(1) as u64,
+            attempt: self.evicted_attempts + self.attempts.len().saturating_sub(1) as u64,
             started: stamp.time,
             ended: None,
             known: Known { start: stamp.known, end: true },
@@ -430,7 +430,7 @@ impl Timeline {
         let first = self.bars.evicted();
         while self.attempts.len() > 1 && self.attempts.get(1).is_some_and(|next| next.first_key <= first) {
             self.attempts.pop_front();
-            self.attempts_gone += 1;
+            self.evicted_attempts += 1;
         }
         for attempt in &mut self.attempts {
             attempt.children.retain(|key| *key >= first);
@@ -441,7 +441,7 @@ impl Timeline {
             if bar.parent.is_some_and(|parent| parent < first) {
                 bar.parent = None;
                 let number = bar.attempt;
-                let i = number.checked_sub(self.attempts_gone).and_then(|i| usize::try_from(i).ok());
+                let i = number.checked_sub(self.evicted_attempts).and_then(|i| usize::try_from(i).ok());
                 if let Some(attempt) = i.and_then(|i| self.attempts.get_mut(i)) {
                     attempt.children.push(key);
                 }

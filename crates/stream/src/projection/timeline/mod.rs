@@ -12,7 +12,7 @@ mod tests;
 
 use super::rows::{Rows, Weigh, namespace_weight};
 use super::status::{Checkpoint, RunEntry, RunOutcome};
-use crate::{Item, Names, Namespace, Outcome, Record, Seq};
+use crate::{Interner, Item, Namespace, Outcome, Record, Seq};
 use fold::Scope;
 use jiff::{SignedDuration, Timestamp};
 use std::collections::{HashMap, VecDeque};
@@ -271,7 +271,7 @@ impl Attempt {
     }
 
     /// Returns whether its bars come only from checkpoints.
-    pub fn is_of_checkpoints(&self) -> bool {
+    pub fn is_from_checkpoints(&self) -> bool {
         self.sources().eq([BarSource::Checkpoints])
     }
 
@@ -301,12 +301,12 @@ impl Weigh for Bar {
 pub struct Timeline {
     bars: Rows<Bar>,
     attempts: VecDeque<Attempt>,
-    attempts_gone: u64,
+    evicted_attempts: u64,
     /// Incremented when bars are added, evicted or moved.
     shape: u64,
     /// Counts changes of attempts before the newest.
     generation: u64,
-    names: Names,
+    names: Interner,
     /// The run that the source reads, if reported.
     run_id: Option<Arc<str>>,
     /// Set if the current event has the server's time: how far that is ahead of our clock, if known.
@@ -326,10 +326,10 @@ impl Default for Timeline {
         Timeline {
             bars: Rows::new(MAX_BARS),
             attempts: VecDeque::new(),
-            attempts_gone: 0,
+            evicted_attempts: 0,
             shape: 0,
             generation: 0,
-            names: Names::default(),
+            names: Interner::default(),
             run_id: None,
             server: None,
             ids: HashMap::new(),
@@ -357,18 +357,18 @@ impl Timeline {
 
     /// Returns the kept attempts with their numbers, oldest first.
     pub fn attempts(&self) -> impl DoubleEndedIterator<Item = (u64, &Attempt)> + ExactSizeIterator {
-        let first = self.attempts_gone;
+        let first = self.evicted_attempts;
         self.attempts.iter().enumerate().map(move |(i, attempt)| (first + i as u64, attempt))
     }
 
     /// Returns the attempt with this number, if it is still kept.
     pub fn attempt(&self, number: u64) -> Option<&Attempt> {
-        self.attempts.get(usize::try_from(number.checked_sub(self.attempts_gone)?).ok()?)
+        self.attempts.get(usize::try_from(number.checked_sub(self.evicted_attempts)?).ok()?)
     }
 
     /// Returns the number of evicted attempts.
-    pub fn attempts_gone(&self) -> u64 {
-        self.attempts_gone
+    pub fn evicted_attempts(&self) -> u64 {
+        self.evicted_attempts
     }
 
     /// Returns a counter that changes with the tree, but not when a bar only grows or ends.
@@ -441,7 +441,7 @@ impl Timeline {
     pub(super) fn apply_item(&mut self, item: &Item) {
         match item {
             Item::Started { run_id, .. } => self.run_id = Some(self.names.get(run_id)),
-            Item::Record(Record::Tape(head)) => {
+            Item::Record(Record::Head(head)) => {
                 let run_id = head.run_id.as_deref();
                 self.run_id = run_id.map(|id| self.names.get(id)).or(self.run_id.take());
             }

@@ -23,7 +23,7 @@ impl Attempt {
         let state = match run.outcome {
             RunOutcome::Queued | RunOutcome::Running => return,
             RunOutcome::Finished => BarState::Done,
-            RunOutcome::Asked | RunOutcome::Paused => BarState::Interrupted,
+            RunOutcome::WaitingForInput | RunOutcome::Paused => BarState::Interrupted,
             RunOutcome::Failed | RunOutcome::TimedOut => BarState::Failed,
             RunOutcome::Cancelled | RunOutcome::Deleted => BarState::Abandoned,
             RunOutcome::Unknown => return,

@@ -38,8 +38,10 @@ pub(super) fn compose(composer: &Composer, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
     if let Some(warning) = composer.warning() {
         let answer = cx.session.key("stream.answer");
         let text = match warning {
-            Warning::Waits => format!("The thread is waiting. A new run drops the open question; {answer} answers it."),
-            Warning::MayWait => {
+            Warning::WaitingForInput => {
+                format!("The thread is waiting. A new run drops the open question; {answer} answers it.")
+            }
+            Warning::MayWaitForInput => {
                 format!("The thread is interrupted. A new run drops an open question; {answer} answers it.")
             }
             Warning::Active => "A run is active on this thread. A new run is queued behind it.".into(),
@@ -85,7 +87,10 @@ fn assistant_lines(cx: &Cx<'_>, composer: &Composer, width: usize) -> Vec<Line> 
             let line = Line::of(Tone::Strong, before)
                 .with(Tone::Accent, if composer.field == Field::Assistant { "▏" } else { "" })
                 .with(Tone::Strong, after)
-                .with(Tone::Dim, if composer.typed_assistant.is_empty() { "type an assistant or graph name" } else { "" });
+                .with(
+                    Tone::Dim,
+                    if composer.typed_assistant.is_empty() { "type an assistant or graph name" } else { "" },
+                );
             let why = format!("couldn't list assistants: {}", error.detail);
             return [line].into_iter().chain(marked((Tone::Bad, "✗ "), Tone::Plain, &why, width)).collect();
         }

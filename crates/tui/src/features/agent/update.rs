@@ -105,7 +105,7 @@ impl Agent {
 /// Returns the warning about a new run on a thread, judged by its status in the list.
 fn row_warning(status: &str) -> Option<Warning> {
     match status {
-        "interrupted" => Some(Warning::MayWait),
+        "interrupted" => Some(Warning::MayWaitForInput),
         "busy" => Some(Warning::Active),
         _ => None,
     }

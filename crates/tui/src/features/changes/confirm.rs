@@ -5,7 +5,7 @@ use super::view;
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::session::msg::{Effect, ServerRef, ThreadRef};
-use crate::session::{Component, Cx, HELD, Request, Requests, read_only_text};
+use crate::session::{Component, Cx, HELD_KEY, Request, Requests, read_only_text};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
@@ -323,7 +323,7 @@ impl Confirm {
     /// Sends the change. No other function sends one.
     fn send(&mut self, cx: &Cx<'_>) -> Requests {
         let now = cx.session.now;
-        let is_held = self.held.is_some_and(|last| now.duration_since(last) < HELD);
+        let is_held = self.held.is_some_and(|last| now.duration_since(last) < HELD_KEY);
         // A key can be faster than the next frame, and a small terminal shows nothing.
         let is_unseen = matches!(self.stage, Stage::Ready(_)) && !(self.is_seen && cx.session.is_drawable());
         if is_held || is_unseen || matches!(self.stage, Stage::Planning) {
@@ -424,7 +424,7 @@ impl Component for Confirm {
             return Some(Requests::none());
         }
         match cx.session.keymap.action(Context::Confirm, key) {
-            Some(action) if action.is_of_confirm() => Some(self.decide(cx, action)),
+            Some(action) if action.belongs_to_confirm() => Some(self.decide(cx, action)),
             Some(_) => None,
             None if key.code == Code::Enter => Some(self.change_limit(cx)),
             None => {

@@ -3,7 +3,9 @@
 use super::Deployments;
 use super::list::Row;
 use crate::session::Cx;
-use crate::session::msg::{Epoch, NextPoll, Pace, RevisionRef, Subscription, SubscriptionId, SubscriptionKind, Wanted};
+use crate::session::msg::{
+    Epoch, NextPoll, Pace, RevisionRef, Subscription, SubscriptionId, SubscriptionKind, WantedRevision,
+};
 
 /// Maximum unknown newest revisions that a profile requests at once. When these are loaded, others follow.
 const MAX_UNKNOWN: usize = 16;
@@ -19,22 +21,22 @@ impl Deployments {
         let mut need = |key: SubscriptionId, epoch: Epoch, limit: usize| {
             out.push(Subscription::new(key, epoch, SubscriptionKind::Name).with_limit(limit));
         };
-        for profile in session.profiles.iter().filter(|p| session.may_ask(&p.name)) {
+        for profile in session.profiles.iter().filter(|p| session.may_poll(&p.name)) {
             need(SubscriptionId::Deployments(profile.name.clone()), profile.epoch, 0);
             need(SubscriptionId::Newest(profile.name.clone()), profile.epoch, 0);
         }
         if let Some(row) = self.list.selected()
             && let Some(deployment) = &row.deployment
             && !row.gone
-            && session.may_ask(&row.profile_name)
+            && session.may_poll(&row.profile_name)
         {
             let key = SubscriptionId::Revisions(row.profile_name.clone(), deployment.id.as_str().into());
             need(key, session.epoch_of(&row.profile_name), 20);
         }
-        for of in self.watches.keys().filter(|of| session.may_ask(&of.profile)) {
+        for of in self.watches.keys().filter(|of| session.may_poll(&of.profile)) {
             need(SubscriptionId::Watch(of.clone()), session.epoch_of(&of.profile), 0);
         }
-        for (profile, id) in self.vanishing.keys().filter(|(profile, _)| session.may_ask(profile)) {
+        for (profile, id) in self.vanishing.keys().filter(|(profile, _)| session.may_poll(profile)) {
             need(SubscriptionId::Vanish(profile.clone(), id.clone()), session.epoch_of(profile), 0);
         }
     }
@@ -65,8 +67,8 @@ impl Deployments {
 
 /// Returns the newest revisions to request from each profile: first the rows on the screen, then the others in list order,
 /// then those hidden by the filter. Skips revisions that another poll reports.
-fn wanted_newest(d: &Deployments, cx: &Cx<'_>) -> Vec<Vec<Wanted>> {
-    let mut wanted: Vec<Vec<Wanted>> = vec![Vec::new(); cx.session.profiles.len()];
+fn wanted_newest(d: &Deployments, cx: &Cx<'_>) -> Vec<Vec<WantedRevision>> {
+    let mut wanted: Vec<Vec<WantedRevision>> = vec![Vec::new(); cx.session.profiles.len()];
     // Per profile: unknown, failed and unfinished revisions.
     let mut counts = vec![[0usize; 3]; cx.session.profiles.len()];
     let height = Deployments::list_height(cx.area);
@@ -95,7 +97,7 @@ fn wanted_newest(d: &Deployments, cx: &Cx<'_>) -> Vec<Vec<Wanted>> {
             continue;
         }
         counts[kind] += 1;
-        list.push(Wanted { deployment: deployment.into(), revision: revision.into(), moving, seen });
+        list.push(WantedRevision { deployment: deployment.into(), revision: revision.into(), moving, seen });
     }
     wanted
 }

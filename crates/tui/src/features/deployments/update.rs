@@ -16,7 +16,7 @@ pub struct ListReport {
     /// The deployments that could be loaded.
     pub result: Result<Listing<Deployment>, ApiError>,
     /// Whether loading stopped before the end of the list.
-    pub torn: bool,
+    pub is_truncated: bool,
     /// How far the server's clock is ahead of ours.
     pub skew: SignedDuration,
     /// When it is polled again.
@@ -26,25 +26,25 @@ pub struct ListReport {
 impl Deployments {
     /// Applies a page of a profile's first list.
     pub fn on_page(&mut self, number: usize, state: &mut ProfileState, deployments: Vec<Deployment>) {
-        if !state.coming && state.loaded_at.is_none() && !self.list.touched {
+        if !state.is_first_load && state.loaded_at.is_none() && !self.list.touched {
             self.list.picker = Default::default();
         }
-        state.coming = true;
+        state.is_first_load = true;
         self.list.apply(number, state, deployments, Part::Page);
     }
 
     /// Applies the result of a poll of a profile's list.
     pub fn on_list(&mut self, number: usize, state: &mut ProfileState, report: ListReport, now: Timestamp) -> Requests {
-        let ListReport { result, torn, skew, next } = report;
+        let ListReport { result, is_truncated, skew, next } = report;
         let mut out = Requests::none();
-        (state.coming, state.next_poll) = (false, Some(next));
+        (state.is_first_load, state.next_poll) = (false, Some(next));
         let before = state.error.take().or(state.partial.take());
         match result {
             Ok(listing) => {
                 if state.loaded_at.is_none() && !self.list.touched {
                     self.list.picker = Default::default();
                 }
-                let part = if torn { Part::Incomplete } else { Part::Complete };
+                let part = if is_truncated { Part::Incomplete } else { Part::Complete };
                 if listing.incomplete.is_none() {
                     state.limited_until = None;
                 }

@@ -60,7 +60,7 @@ fn summary(d: &Deployments, cx: &Cx<'_>) -> Line {
     } else {
         line.push(Tone::Dim, &format!("{} of {}", text::count(list.len() as u64), text::count(list.rows.len() as u64)));
     }
-    if cx.session.profiles.iter().any(|p| p.coming && p.loaded_at.is_none()) {
+    if cx.session.profiles.iter().any(|p| p.is_first_load && p.loaded_at.is_none()) {
         line.push(Tone::Dim, " so far");
     }
     let (mut failed, mut moving) = (0, 0);

@@ -5,7 +5,7 @@ use crate::session::page::overlay_head;
 use crate::session::{Component, Cx, GUTTER, Requests};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::diff_lines::tail;
-use crate::widgets::jobs::{Part, Work};
+use crate::widgets::jobs::{JobProgress, PendingJob};
 use crate::widgets::json_tree::Tree;
 use crate::widgets::line::Tone;
 use runtail_core::text;
@@ -83,15 +83,15 @@ impl Component for Document {
         self.tree.prepare(cx.area.w.saturating_sub(GUTTER) as usize, cx.area.h as usize);
     }
 
-    fn jobs(&self) -> Vec<&Work> {
-        self.tree.works().collect()
+    fn jobs(&self) -> Vec<&PendingJob> {
+        self.tree.jobs().collect()
     }
 
-    fn jobs_mut(&mut self) -> Vec<&mut Work> {
-        self.tree.works_mut().collect()
+    fn jobs_mut(&mut self) -> Vec<&mut PendingJob> {
+        self.tree.jobs_mut().collect()
     }
 
-    fn on_job(&mut self, number: u64, part: &Part) {
+    fn on_job(&mut self, number: u64, part: &JobProgress) {
         self.tree.take(number, part);
     }
 

@@ -1,8 +1,8 @@
 //! The commands of the palette.
 
 use crate::input::keymap::{Binding, binding};
-use crate::session::catalogue::Then;
-use crate::session::destination::{Destination, Pane, Takes};
+use crate::session::catalog::Then;
+use crate::session::destination::{ArgumentKind, Destination, Pane};
 use crate::session::msg::Described;
 use crate::session::request::{Pref, ProfileRequest, StreamCommand};
 use crate::session::{Cx, Request, Requests, Route};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct Command {
     pub name: &'static str,
     /// Its argument.
-    pub takes: Takes,
+    pub takes: ArgumentKind,
     /// A short description. `None`: the sentence of its row of the action table.
     help: Option<&'static str>,
     run: Run,
@@ -31,24 +31,29 @@ enum Run {
     Call(fn(&Cx<'_>, &str) -> Requests),
 }
 
-const fn command(name: &'static str, takes: Takes, help: &'static str, run: fn(&Cx<'_>, &str) -> Requests) -> Command {
+const fn command(
+    name: &'static str,
+    takes: ArgumentKind,
+    help: &'static str,
+    run: fn(&Cx<'_>, &str) -> Requests,
+) -> Command {
     Command { name, takes, help: Some(help), run: Run::Call(run) }
 }
 
 /// Creates a command that triggers an action and is described by its sentence.
 const fn action(name: &'static str, id: &'static str) -> Command {
-    Command { name, takes: Takes::Nothing, help: None, run: Run::Action(id) }
+    Command { name, takes: ArgumentKind::Nothing, help: None, run: Run::Action(id) }
 }
 
 /// Creates a command that starts a change. It has its own description, because the sentence of its row is about the line under
 /// the cursor.
 const fn change(name: &'static str, help: &'static str, id: &'static str) -> Command {
-    Command { name, takes: Takes::Nothing, help: Some(help), run: Run::Change(id) }
+    Command { name, takes: ArgumentKind::Nothing, help: Some(help), run: Run::Change(id) }
 }
 
 /// Creates a command that triggers an action in the list of deployments, with its own description.
 const fn on_deployment(name: &'static str, help: &'static str, id: &'static str) -> Command {
-    Command { name, takes: Takes::Nothing, help: Some(help), run: Run::OnDeployment(id) }
+    Command { name, takes: ArgumentKind::Nothing, help: Some(help), run: Run::OnDeployment(id) }
 }
 
 impl Command {
@@ -81,77 +86,94 @@ impl Command {
 
 /// All commands, in the order of the completions.
 pub const COMMANDS: &[Command] = &[
-    command("deployments", Takes::Nothing, "Go to the list of deployments", |_, _| {
+    command("deployments", ArgumentKind::Nothing, "Go to the list of deployments", |_, _| {
         go_to(Destination::Pane(Pane::Deployments))
     }),
-    command("revisions", Takes::Nothing, "Go to the revisions of the selected deployment", |_, _| {
+    command("revisions", ArgumentKind::Nothing, "Go to the revisions of the selected deployment", |_, _| {
         go_to(Destination::Pane(Pane::Revisions))
     }),
-    command("dep", Takes::Deployment, "Go to a deployment", |_, name| go_to(Destination::Deployment(name.into()))),
-    command("profile", Takes::Profile, "Switch to this profile", |cx, name| match name {
+    command("dep", ArgumentKind::Deployment, "Go to a deployment", |_, name| {
+        go_to(Destination::Deployment(name.into()))
+    }),
+    command("profile", ArgumentKind::Profile, "Switch to this profile", |cx, name| match name {
         "" => Requests::error("profile PROFILE: the profile name is missing."),
-        name if cx.session.catalogue.known(name).is_none() => {
+        name if cx.session.catalog.known(name).is_none() => {
             Requests::error(format!("There is no profile {}.", runtail_core::text::clean(name)))
         }
         name => ProfileRequest::Try(name.into(), Then::Switch).into(),
     }),
-    command("thread", Takes::Thread, "Open a thread by id", |_, id| go_to(Destination::Thread(id.into()))),
-    command("run", Takes::Run, "Join a run of the open thread", |_, id| go_to(Destination::Run(id.into()))),
-    command("assistant", Takes::Assistant, "Go to an assistant of the open server", |_, id| {
+    command("thread", ArgumentKind::Thread, "Open a thread by id", |_, id| go_to(Destination::Thread(id.into()))),
+    command("run", ArgumentKind::Run, "Join a run of the open thread", |_, id| go_to(Destination::Run(id.into()))),
+    command("assistant", ArgumentKind::Assistant, "Go to an assistant of the open server", |_, id| {
         go_to(Destination::Assistant(None, id.into()))
     }),
-    command("view", Takes::View, "Show a view of the stream", |_, name| go_to(Destination::View(name.into()))),
-    command("stream", Takes::Stream, "Go to one of the open streams", |_, tab| go_to(Destination::Tab(tab.into()))),
+    command("view", ArgumentKind::View, "Show a view of the stream", |_, name| go_to(Destination::View(name.into()))),
+    command("stream", ArgumentKind::Stream, "Go to one of the open streams", |_, tab| {
+        go_to(Destination::Tab(tab.into()))
+    }),
     change("create", "Create a deployment", "deployments.create"),
     change("update", "Change the selected deployment", "deployments.update"),
     change("delete", "Delete the selected deployment", "deployments.delete"),
     change("redeploy", "Deploy the selected revision again", "revisions.redeploy"),
     change("interrupt", "Interrupt the selected revision", "revisions.interrupt"),
     change("rollback", "Roll back to the selected revision", "revisions.rollback"),
-    command("profiles", Takes::Nothing, "All profiles: use, switch, test, add, edit, save", |_, _| {
+    command("profiles", ArgumentKind::Nothing, "All profiles: use, switch, test, add, edit, save", |_, _| {
         Route::Profiles.into()
     }),
-    command("doctor", Takes::Nothing, "Diagnose connection problems", |_, _| Route::Doctor.into()),
-    command("integrations", Takes::Nothing, "GitHub accounts that deployments are built from", |cx, _| {
+    command("doctor", ArgumentKind::Nothing, "Diagnose connection problems", |_, _| Route::Doctor.into()),
+    command("integrations", ArgumentKind::Nothing, "GitHub accounts that deployments are built from", |cx, _| {
         list(cx, Collection::Integrations(GithubApp::Deployments), "")
     }),
-    command("forge", Takes::Nothing, "GitHub accounts of the Forge app", |cx, _| {
+    command("forge", ArgumentKind::Nothing, "GitHub accounts of the Forge app", |cx, _| {
         list(cx, Collection::Integrations(GithubApp::Forge), "")
     }),
-    command("listeners", Takes::Nothing, "Listeners of an organization that hosts its own deployments", |cx, _| {
-        list(cx, Collection::Listeners, "")
-    }),
-    command("providers", Takes::Nothing, "OAuth providers of the organization", |cx, _| {
+    command(
+        "listeners",
+        ArgumentKind::Nothing,
+        "Listeners of an organization that hosts its own deployments",
+        |cx, _| list(cx, Collection::Listeners, ""),
+    ),
+    command("providers", ArgumentKind::Nothing, "OAuth providers of the organization", |cx, _| {
         list(cx, Collection::Providers, "")
     }),
-    command("tokens", Takes::Text("PROVIDER"), "Your own tokens: for one provider, or all", |cx, provider| {
+    command("tokens", ArgumentKind::Text("PROVIDER"), "Your own tokens: for one provider, or all", |cx, provider| {
         let of = Collection::Tokens((!provider.is_empty()).then(|| provider.to_string()));
         list(cx, of, provider)
     }),
-    command("connections", Takes::Text("AGENT"), "The tokens that an agent may use", |cx, agent| match agent {
+    command("connections", ArgumentKind::Text("AGENT"), "The tokens that an agent may use", |cx, agent| match agent {
         "" => Requests::error("connections AGENT: the agent id is missing."),
         agent => list(cx, Collection::Connections(agent.to_string()), agent),
     }),
-    command("revoke-slack", Takes::Nothing, "Revoke all Slack tokens in the workspace", |cx, _| {
+    command("revoke-slack", ArgumentKind::Nothing, "Revoke all Slack tokens in the workspace", |cx, _| {
         with_profile(cx, |profile| Route::Service(profile, Service::RevokeSlack))
     }),
-    command("forgesession", Takes::Text("SESSION"), "A Forge installation session", |cx, session| match session {
-        "" => Requests::error("forgesession SESSION: the session id is missing."),
-        id => with_profile(cx, |profile| Route::Record(Described::ForgeSession(profile, id.to_string()))),
-    }),
-    command("forgeselect", Takes::Text("SESSION"), "Choose an installation in a Forge session", |cx, session| {
-        match session {
+    command(
+        "forgesession",
+        ArgumentKind::Text("SESSION"),
+        "A Forge installation session",
+        |cx, session| match session {
+            "" => Requests::error("forgesession SESSION: the session id is missing."),
+            id => with_profile(cx, |profile| Route::Record(Described::ForgeSession(profile, id.to_string()))),
+        },
+    ),
+    command(
+        "forgeselect",
+        ArgumentKind::Text("SESSION"),
+        "Choose an installation in a Forge session",
+        |cx, session| match session {
             "" => Requests::error("forgeselect SESSION: the session id is missing."),
             session => with_profile(cx, |profile| Route::Service(profile, Service::ForgeSelect(session.to_string()))),
-        }
-    }),
-    command("authenticate", Takes::Text("PROVIDER"), "Request a third-party token", |cx, provider| {
+        },
+    ),
+    command("authenticate", ArgumentKind::Text("PROVIDER"), "Request a third-party token", |cx, provider| {
         with_profile(cx, |profile| Route::Authenticate(profile, provider.to_string()))
     }),
-    command("journal", Takes::Nothing, "Changes that were sent, and their results", |_, _| Route::Journal.into()),
+    command("journal", ArgumentKind::Nothing, "Changes that were sent, and their results", |_, _| {
+        Route::Journal.into()
+    }),
     on_deployment("logs", "The server log of the selected deployment", "deployments.logs"),
     on_deployment("threads", "The threads of the selected deployment", "deployments.open"),
-    command("theme", Takes::Theme, "Choose a theme (with preview)", |cx, name| {
+    command("theme", ArgumentKind::Theme, "Choose a theme (with preview)", |cx, name| {
         let themes = &cx.session.prefs.themes;
         if themes.get(name).is_none() {
             let (message, hint) = themes.unknown(name);
@@ -161,38 +183,42 @@ pub const COMMANDS: &[Command] = &[
     }),
     command(
         "mouse",
-        Takes::Word(&["auto", "on", "off"]),
+        ArgumentKind::Word(&["auto", "on", "off"]),
         "Mouse: handled by Runtail (on), the terminal (off), or by pane (auto)",
         |cx, how| prefer("mouse", how, &Mouse::WORDS, cx.session.prefs.mouse, Pref::Mouse),
     ),
     command(
         "timestamps",
-        Takes::Word(&["absolute", "relative", "delta"]),
+        ArgumentKind::Word(&["absolute", "relative", "delta"]),
         "Times: absolute, relative to the start of the run, or since the previous entry",
         |cx, how| prefer("timestamps", how, &Timestamps::WORDS, cx.session.prefs.timestamps, Pref::Timestamps),
     ),
-    command("wrap", Takes::Word(&["on", "off"]), "Wrap long lines in streams", |cx, how| {
+    command("wrap", ArgumentKind::Word(&["on", "off"]), "Wrap long lines in streams", |cx, how| {
         prefer("wrap", how, &[("on", true), ("off", false)], cx.session.prefs.wrap, Pref::Wrap)
     }),
-    command("keys", Takes::Nothing, "Key bindings with their config names", |_, _| Route::Keys.into()),
-    command("state", Takes::Nothing, "Show the thread's state and record as the server has them now", |cx, _| match cx
-        .lookup
-        .shown_thread()
-        .map(|view| (view.is_recording, view.server.clone(), view.thread_id))
-    {
-        Some((true, ..)) => Requests::error("This is a recording; there is no server."),
-        Some((_, server, Some(thread))) => Route::Record(Described::Thread(server, thread.into())).into(),
-        Some((.., None)) => Requests::error("A stateless run has no thread, so there is no state to show."),
-        None => Requests::error("No stream is shown."),
-    }),
-    command("record", Takes::Text("FILE|off"), "Record the stream from its first event; off stops", |_, file| {
-        StreamCommand::Record(file.into()).into()
-    }),
-    command("replay", Takes::Text("FILE"), "Open a recording, or replay the current stream", |_, file| {
+    command("keys", ArgumentKind::Nothing, "Key bindings with their config names", |_, _| Route::Keys.into()),
+    command(
+        "state",
+        ArgumentKind::Nothing,
+        "Show the thread's state and record as the server has them now",
+        |cx, _| match cx.lookup.shown_thread().map(|view| (view.is_recording, view.server.clone(), view.thread_id)) {
+            Some((true, ..)) => Requests::error("This is a recording; there is no server."),
+            Some((_, server, Some(thread))) => Route::Record(Described::Thread(server, thread.into())).into(),
+            Some((.., None)) => Requests::error("A stateless run has no thread, so there is no state to show."),
+            None => Requests::error("No stream is shown."),
+        },
+    ),
+    command(
+        "record",
+        ArgumentKind::Text("FILE|off"),
+        "Record the stream from its first event; off stops",
+        |_, file| StreamCommand::Record(file.into()).into(),
+    ),
+    command("replay", ArgumentKind::Text("FILE"), "Open a recording, or replay the current stream", |_, file| {
         StreamCommand::Replay(file.into()).into()
     }),
-    command("reopen", Takes::Nothing, "Reload the stream from the server", |_, _| StreamCommand::Reopen.into()),
-    command("export", Takes::Export, "Write the view to a new file: text, jsonl or md", |_, how| {
+    command("reopen", ArgumentKind::Nothing, "Reload the stream from the server", |_, _| StreamCommand::Reopen.into()),
+    command("export", ArgumentKind::Export, "Write the view to a new file: text, jsonl or md", |_, how| {
         StreamCommand::Export(how.into()).into()
     }),
     action("messages", "app.notices"),

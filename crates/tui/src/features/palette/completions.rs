@@ -3,7 +3,7 @@
 use super::commands::{COMMANDS, Command};
 use super::parse_target::{self, Address};
 use crate::session::Cx;
-use crate::session::destination::Takes;
+use crate::session::destination::ArgumentKind;
 use runtail_core::config::{nearest, nearest_few};
 
 /// Maximum suggestions for an unknown name.
@@ -13,7 +13,7 @@ pub const MAX_OFFERS: usize = 200;
 
 /// A completion of the typed text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Offer {
+pub struct Completion {
     /// The completed line.
     pub line: String,
     /// The shown text.
@@ -24,7 +24,7 @@ pub struct Offer {
     pub takes_argument: bool,
 }
 
-impl Offer {
+impl Completion {
     /// Returns the text that Tab inserts.
     pub fn completed(&self) -> String {
         if self.takes_argument { format!("{} ", self.line) } else { self.line.clone() }
@@ -61,7 +61,7 @@ fn command_of(line: &str) -> Option<(&'static Command, &str)> {
 
 /// Returns the commands that take an argument and whose name begins with a word.
 fn begun_by(word: &str) -> Vec<&'static Command> {
-    COMMANDS.iter().filter(|command| command.takes != Takes::Nothing && command.name.starts_with(word)).collect()
+    COMMANDS.iter().filter(|command| command.takes != ArgumentKind::Nothing && command.name.starts_with(word)).collect()
 }
 
 /// Returns how well a text matches the typed one, best first: it begins with it, contains it, or has its letters in order.
@@ -80,13 +80,13 @@ fn fit(text: &str, typed: &str) -> Option<u8> {
 }
 
 /// Returns the completions of a text.
-pub fn offers(cx: &Cx<'_>, text: &str) -> Vec<Offer> {
+pub fn offers(cx: &Cx<'_>, text: &str) -> Vec<Completion> {
     let typed = text.trim_start();
-    let mut offers: Vec<(u8, Offer)> = Vec::new();
+    let mut offers: Vec<(u8, Completion)> = Vec::new();
     // A valid target is its own first completion.
     let target = parse_target::read(typed).map(|address| {
         let shown = runtail_core::text::clean(typed.trim()).into_owned();
-        Offer { line: typed.trim().to_string(), shown, note: describe(&address), takes_argument: false }
+        Completion { line: typed.trim().to_string(), shown, note: describe(&address), takes_argument: false }
     });
     match split(typed) {
         Some((command, argument)) if typed.trim_end() != command.name || typed.ends_with(' ') => {
@@ -113,26 +113,26 @@ pub fn offers(cx: &Cx<'_>, text: &str) -> Vec<Offer> {
 }
 
 /// Returns the completions of a command's argument.
-fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8, Offer)> {
-    if command.takes == Takes::Nothing && !argument.is_empty() {
+fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8, Completion)> {
+    if command.takes == ArgumentKind::Nothing && !argument.is_empty() {
         return Vec::new();
     }
     // Free text, including the path of an export, has no completions.
-    let is_free_text = matches!(command.takes, Takes::Nothing | Takes::Text(_));
-    if is_free_text || command.takes == Takes::Export && argument.contains(' ') {
+    let is_free_text = matches!(command.takes, ArgumentKind::Nothing | ArgumentKind::Text(_));
+    if is_free_text || command.takes == ArgumentKind::Export && argument.contains(' ') {
         return vec![(0, of_command(command, argument))];
     }
     let known = known_for(cx, command.takes, argument);
     let offer = |(name, note): Named| {
         // Descriptions match too, because few users know a thread by its id.
         let fit = fit(&name, argument).or_else(|| fit(&note, argument).map(|_| 2))?;
-        Some((fit, Offer { line: format!("{} {name}", command.name), shown: name, note, takes_argument: false }))
+        Some((fit, Completion { line: format!("{} {name}", command.name), shown: name, note, takes_argument: false }))
     };
     let mut offers: Vec<_> = known.into_iter().filter_map(offer).collect();
     // An id that is not listed may still exist.
     let may_be_unlisted = match command.takes {
-        Takes::Export | Takes::Thread | Takes::Run | Takes::Assistant => true,
-        Takes::Deployment => parse_target::is_id(argument),
+        ArgumentKind::Export | ArgumentKind::Thread | ArgumentKind::Run | ArgumentKind::Assistant => true,
+        ArgumentKind::Deployment => parse_target::is_id(argument),
         _ => false,
     };
     if offers.is_empty() && may_be_unlisted && !argument.is_empty() {
@@ -142,43 +142,45 @@ fn arguments(cx: &Cx<'_>, command: &'static Command, argument: &str) -> Vec<(u8,
 }
 
 /// Returns the known objects with a matching name, for any command.
-fn known_objects(cx: &Cx<'_>, word: &str) -> Vec<(u8, Offer)> {
+fn known_objects(cx: &Cx<'_>, word: &str) -> Vec<(u8, Completion)> {
     let mut offers = Vec::new();
-    for command in COMMANDS.iter().filter(|command| !matches!(command.takes, Takes::Word(_) | Takes::Export)) {
+    for command in
+        COMMANDS.iter().filter(|command| !matches!(command.takes, ArgumentKind::Word(_) | ArgumentKind::Export))
+    {
         for (name, note) in known(cx, command.takes) {
             let Some(fit) = fit(&name, word).filter(|fit| *fit < 2) else { continue };
             let shown = format!("{} {name}", command.name);
-            offers.push((fit + 1, Offer { line: shown.clone(), shown, note, takes_argument: false }));
+            offers.push((fit + 1, Completion { line: shown.clone(), shown, note, takes_argument: false }));
         }
     }
     offers
 }
 
 /// Returns the known values of an argument. If a slash is typed, deployments are written as PROFILE/NAME.
-fn known_for(cx: &Cx<'_>, takes: Takes, typed: &str) -> Vec<Named> {
-    match takes == Takes::Deployment && typed.contains('/') {
+fn known_for(cx: &Cx<'_>, takes: ArgumentKind, typed: &str) -> Vec<Named> {
+    match takes == ArgumentKind::Deployment && typed.contains('/') {
         true => cx.lookup.deployments_in_full(),
         false => known(cx, takes),
     }
 }
 
 /// Returns the known values of an argument.
-fn known(cx: &Cx<'_>, takes: Takes) -> Vec<Named> {
+fn known(cx: &Cx<'_>, takes: ArgumentKind) -> Vec<Named> {
     let session = cx.session;
     match takes {
-        Takes::Nothing | Takes::Text(_) => Vec::new(),
-        Takes::Word(words) => words.iter().map(|word| (word.to_string(), String::new())).collect(),
-        Takes::Profile => {
-            let used = |name: &str| if session.catalogue.used(name).is_some() { "in use" } else { "" };
-            session.catalogue.names().into_iter().map(|name| (name.clone(), used(&name).to_string())).collect()
+        ArgumentKind::Nothing | ArgumentKind::Text(_) => Vec::new(),
+        ArgumentKind::Word(words) => words.iter().map(|word| (word.to_string(), String::new())).collect(),
+        ArgumentKind::Profile => {
+            let used = |name: &str| if session.catalog.used(name).is_some() { "in use" } else { "" };
+            session.catalog.names().into_iter().map(|name| (name.clone(), used(&name).to_string())).collect()
         }
-        Takes::Theme => session.prefs.themes.names().map(|name| (name.to_string(), String::new())).collect(),
+        ArgumentKind::Theme => session.prefs.themes.names().map(|name| (name.to_string(), String::new())).collect(),
         takes => cx.lookup.known(takes),
     }
 }
 
 /// Returns an error about an unknown name, with suggestions.
-pub fn no_such(cx: &Cx<'_>, what: &str, typed: &str, takes: Takes) -> String {
+pub fn no_such(cx: &Cx<'_>, what: &str, typed: &str, takes: ArgumentKind) -> String {
     let known: Vec<String> = known_for(cx, takes, typed).into_iter().map(|(name, _)| name).collect();
     let mut near = nearest_few(typed, known.iter().map(String::as_str), MAX_SUGGESTIONS);
     // The same name in other profiles.
@@ -194,7 +196,7 @@ pub fn no_such(cx: &Cx<'_>, what: &str, typed: &str, takes: Takes) -> String {
 }
 
 /// Returns why a text has no completions, with suggestions.
-pub fn no_offer(cx: &Cx<'_>, text: &str) -> String {
+pub fn no_completion(cx: &Cx<'_>, text: &str) -> String {
     let typed = text.trim();
     let Some((command, argument)) = command_of(typed).or_else(|| split(typed)) else {
         if let Some((word, _)) = typed.split_once(char::is_whitespace) {
@@ -207,15 +209,15 @@ pub fn no_offer(cx: &Cx<'_>, text: &str) -> String {
         };
     };
     let what = match command.takes {
-        Takes::Nothing if !argument.is_empty() => return format!("{} takes no argument.", command.name),
-        Takes::Deployment => "deployment",
-        Takes::Profile => "profile",
-        Takes::Theme => "theme",
-        Takes::View => "view",
-        Takes::Stream => "stream",
-        Takes::Thread => "known thread",
-        Takes::Run => "known run",
-        Takes::Assistant => "known assistant",
+        ArgumentKind::Nothing if !argument.is_empty() => return format!("{} takes no argument.", command.name),
+        ArgumentKind::Deployment => "deployment",
+        ArgumentKind::Profile => "profile",
+        ArgumentKind::Theme => "theme",
+        ArgumentKind::View => "view",
+        ArgumentKind::Stream => "stream",
+        ArgumentKind::Thread => "known thread",
+        ArgumentKind::Run => "known run",
+        ArgumentKind::Assistant => "known assistant",
         _ => "choice",
     };
     no_such(cx, what, argument, command.takes)
@@ -235,17 +237,17 @@ fn unknown_command(word: &str) -> String {
     }
 }
 
-fn of_screen(name: &str, help: &str) -> Offer {
-    Offer { line: name.to_string(), shown: format!("{name} "), note: help.to_string(), takes_argument: false }
+fn of_screen(name: &str, help: &str) -> Completion {
+    Completion { line: name.to_string(), shown: format!("{name} "), note: help.to_string(), takes_argument: false }
 }
 
-fn of_command(command: &'static Command, argument: &str) -> Offer {
+fn of_command(command: &'static Command, argument: &str) -> Completion {
     let gap = if argument.is_empty() { "" } else { " " };
-    Offer {
+    Completion {
         line: format!("{}{gap}{argument}", command.name),
         shown: format!("{} {}", command.name, command.takes.name()),
         note: command.help().to_string(),
-        takes_argument: command.takes != Takes::Nothing && argument.is_empty(),
+        takes_argument: command.takes != ArgumentKind::Nothing && argument.is_empty(),
     }
 }
 

@@ -7,7 +7,7 @@ mod search;
 mod view;
 
 pub use commands::{COMMANDS, Command};
-pub use completions::{MAX_OFFERS, Offer, no_offer, no_such, offers};
+pub use completions::{Completion, MAX_OFFERS, no_completion, no_such, offers};
 pub use search::Search;
 
 use crate::input::action::{Action, Context};
@@ -140,7 +140,7 @@ impl Component for Palette {
                 }
             }
         }
-        let shown = completions::offers(cx, &self.text()).get(self.at).and_then(Offer::theme);
+        let shown = completions::offers(cx, &self.text()).get(self.at).and_then(Completion::theme);
         Some(Pref::Preview(shown).into())
     }
 
@@ -156,7 +156,7 @@ impl Component for Palette {
 }
 
 /// Returns the line that Enter runs: the typed text if it is complete, otherwise the selected completion.
-fn line_to_run(palette: &Palette, offers: &[Offer]) -> Option<String> {
+fn line_to_run(palette: &Palette, offers: &[Completion]) -> Option<String> {
     let typed = palette.text();
     let typed = typed.trim();
     let offer = offers.get(palette.at);

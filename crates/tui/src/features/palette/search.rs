@@ -11,7 +11,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 /// Maximum concurrent requests.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENCY: usize = 8;
 /// Maximum agent servers to search.
 const MAX_SERVERS: usize = 300;
 /// Maximum deployments to search for a revision. No API call finds a revision without its deployment.
@@ -78,7 +78,7 @@ impl PaletteState {
     fn proceed(&mut self, cx: &Cx<'_>) -> Requests {
         let Some(search) = &mut self.search else { return Requests::none() };
         let mut out = Requests::none();
-        while search.waiting.len() < AT_ONCE
+        while search.waiting.len() < MAX_CONCURRENCY
             && let Some(source) = search.queue.pop_front()
         {
             out.push(Effect::Find(search.number, source.clone(), search.id.clone()));

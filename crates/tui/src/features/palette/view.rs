@@ -1,7 +1,7 @@
 //! Draws the completions of a command line above the footer, over the panes.
 
 use super::Palette;
-use super::completions::{Offer, no_offer, offers};
+use super::completions::{Completion, no_completion, offers};
 use crate::session::Cx;
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
@@ -18,13 +18,13 @@ pub(super) fn palette(palette: &Palette, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let offers = offers(cx, &palette.text());
     let room = MAX_SHOWN.min((h as usize).saturating_sub(8)).max(1);
     let top = (palette.at + 1).saturating_sub(room);
-    let shown: Vec<(usize, &Offer)> = offers.iter().enumerate().skip(top).take(room).collect();
+    let shown: Vec<(usize, &Completion)> = offers.iter().enumerate().skip(top).take(room).collect();
     let height = shown.len().max(1) as u16;
     let y = h - 2 - height;
     canvas.clear(Area { x: 0, y: y - 1, w, h: height + 1 });
     canvas.rule(y - 1, w, None, "─");
     if shown.is_empty() {
-        canvas.line(2, y, w - 4, &Line::of(Tone::Dim, &no_offer(cx, &palette.text())));
+        canvas.line(2, y, w - 4, &Line::of(Tone::Dim, &no_completion(cx, &palette.text())));
     }
     // Ids are shown in full.
     let names =

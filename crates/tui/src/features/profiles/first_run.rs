@@ -2,7 +2,7 @@
 
 use super::first_run_view;
 use crate::input::action::{Action, Context};
-use crate::session::catalogue::KEY_VARIABLE;
+use crate::session::catalog::KEY_VARIABLE;
 use crate::session::request::ProfileRequest;
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::canvas::Canvas;
@@ -31,7 +31,7 @@ impl Component for FirstRun {
     }
 
     fn action(&mut self, cx: &Cx<'_>, action: Action) -> Requests {
-        let typed = || cx.session.catalogue.first_typed().map(|known| known.profile.name.clone());
+        let typed = || cx.session.catalog.first_typed().map(|known| known.profile.name.clone());
         match (action, CHOICES.get(self.0)) {
             (Action::Open, Some(Choice::Write)) => ProfileRequest::Edit(typed()).into(),
             (Action::Open, Some(Choice::Usual)) => {

@@ -2,7 +2,7 @@
 
 use super::first_run::{CHOICES, Choice};
 use crate::session::Cx;
-use crate::session::catalogue::{Catalogue, KEY_VARIABLE};
+use crate::session::catalog::{Catalog, KEY_VARIABLE};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
@@ -14,16 +14,16 @@ const NAMES: usize = 12;
 /// Draws the screen.
 pub(super) fn first_run(choice: usize, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let area = cx.area;
-    let catalogue = &cx.session.catalogue;
+    let catalog = &cx.session.catalog;
     canvas.title(Area { x: 1, y: 2, w: area.w, h: 1 }, "Not configured yet", true);
     let width = usize::from(area.w);
-    let mut lines = missing(catalogue, width);
+    let mut lines = missing(catalog, width);
     lines.extend(needed(width));
     let top = lines.len() as u16;
     for (i, line) in lines.iter().enumerate().take(usize::from(area.h)) {
         canvas.line(area.x, area.y + i as u16, area.w, line);
     }
-    for (i, (name, about)) in CHOICES.iter().map(|choice| label_of(catalogue, *choice)).enumerate() {
+    for (i, (name, about)) in CHOICES.iter().map(|choice| label_of(catalog, *choice)).enumerate() {
         let y = area.y + top + i as u16;
         canvas.line(area.x, y, area.w, &Line::of(Tone::Strong, &format!("{name:<26}")).with(Tone::Dim, &about));
         if i == choice {
@@ -31,17 +31,17 @@ pub(super) fn first_run(choice: usize, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
         }
     }
     let below = top + CHOICES.len() as u16 + 1;
-    for (i, line) in outcome(catalogue, width).iter().enumerate().take(usize::from(area.h.saturating_sub(below))) {
+    for (i, line) in outcome(catalog, width).iter().enumerate().take(usize::from(area.h.saturating_sub(below))) {
         canvas.line(area.x, area.y + below + i as u16, area.w, line);
     }
 }
 
 /// Returns the places that have no configuration.
-fn missing(catalogue: &Catalogue, width: usize) -> Vec<Line> {
+fn missing(catalog: &Catalog, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    let origin = &catalogue.origin;
+    let origin = &catalog.origin;
     let file = origin.file.as_ref().map_or_else(|| "no home directory found".to_string(), |f| f.display().to_string());
-    match &catalogue.problem {
+    match &catalog.problem {
         Some(problem) => field(&mut lines, Tone::Bad, "the file", &problem.to_string(), width),
         None => field(&mut lines, Tone::Plain, "no profile", &format!("in {file}"), width),
     }
@@ -77,11 +77,11 @@ fn field(lines: &mut Vec<Line>, tone: Tone, name: &str, value: &str, width: usiz
     }
 }
 
-fn label_of(catalogue: &Catalogue, choice: Choice) -> (&'static str, String) {
+fn label_of(catalog: &Catalog, choice: Choice) -> (&'static str, String) {
     match choice {
         Choice::Write => ("Write a profile", "checked, then used for this session".into()),
         Choice::Usual => {
-            let set = if catalogue.origin.has_key { "" } else { ", which is not set" };
+            let set = if catalog.origin.has_key { "" } else { ", which is not set" };
             ("Region us, usual key", format!("the key in {KEY_VARIABLE}{set}"))
         }
         Choice::Quit => ("Quit", "`runtail --demo` needs no account".into()),
@@ -89,10 +89,10 @@ fn label_of(catalogue: &Catalogue, choice: Choice) -> (&'static str, String) {
 }
 
 /// Returns the state of the typed profile, and what happens to it.
-fn outcome(catalogue: &Catalogue, width: usize) -> Vec<Line> {
+fn outcome(catalog: &Catalog, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut add = |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
-    match catalogue.first_typed().map(|known| (known, &known.trial, &known.tried)) {
+    match catalog.first_typed().map(|known| (known, &known.trial, &known.tried)) {
         Some((known, Some(_), _)) => add(Tone::Moving, &format!("◐ checking {}…", known.profile.name)),
         Some((_, None, Some((_, Err(error))))) => {
             let story = ApiError::story(error);

@@ -1,6 +1,6 @@
 //! Using, trying, defining and saving profiles.
 
-use crate::session::catalogue::{Catalogue, Known, Origin, Then, Trial};
+use crate::session::catalog::{Catalog, Known, Origin, Then, Trial};
 use crate::session::msg::Effect;
 use crate::session::request::ProfileRequest;
 use crate::session::subject::Subject;
@@ -10,7 +10,7 @@ use runtail_api::ApiError;
 use runtail_core::config::edit::{profile_of, profile_template};
 use runtail_core::config::{ConfigError, Draft, Profile, SecretSource};
 
-impl Catalogue {
+impl Catalog {
     /// Handles the request of a feature.
     pub fn handle(&mut self, request: ProfileRequest) -> Requests {
         match request {
@@ -26,14 +26,14 @@ impl Catalogue {
     /// Starts using a profile along with the others if it is reachable, or stops using it.
     fn toggle_use(&mut self, name: &str) -> Requests {
         let Some(known) = self.known_mut(name) else { return Requests::none() };
-        if known.is_coming() {
+        if known.will_be_used() {
             known.trial = None;
             return Requests::info(format!("Check of {name} cancelled; nothing changed."));
         }
         if self.used(name).is_none() {
             return self.try_profile(name, Then::Use);
         }
-        let others: Vec<Profile> = self.in_force.iter().filter(|p| p.name != name).cloned().collect();
+        let others: Vec<Profile> = self.in_use.iter().filter(|p| p.name != name).cloned().collect();
         if others.is_empty() {
             let text = format!("{name} is the only profile in use. Press ⏎ on another one to switch.");
             return Requests::info(text);
@@ -57,7 +57,7 @@ impl Catalogue {
     }
 
     /// Applies the result of a trial.
-    pub fn on_tried(&mut self, number: u64, result: Result<(), ApiError>, at: Timestamp) -> Requests {
+    pub fn on_tested(&mut self, number: u64, result: Result<(), ApiError>, at: Timestamp) -> Requests {
         let ours = |known: &&mut Known| known.trial.is_some_and(|trial| trial.number == number);
         let Some(known) = self.all.iter_mut().find(ours) else { return Requests::none() };
         let Some(Trial { then, .. }) = known.trial.take() else { return Requests::none() };
@@ -66,7 +66,7 @@ impl Catalogue {
         match (result, then) {
             (Ok(()), Then::Nothing) => Requests::info(format!("{name} is reachable.")),
             (Ok(()), then) => match self.profiles_with(&name, then == Then::Switch) {
-                Some(list) if self.in_force != list => Request::UseProfiles(list).into(),
+                Some(list) if self.in_use != list => Request::UseProfiles(list).into(),
                 _ => Requests::info(format!("{name} is reachable and in use.")),
             },
             (Err(error), then) => {
@@ -97,7 +97,7 @@ impl Catalogue {
     /// Returns the profiles in use with the current definition of this one, or this one alone.
     fn profiles_with(&self, name: &str, alone: bool) -> Option<Vec<Profile>> {
         let profile = self.known(name)?.profile.clone();
-        let mut list = if alone { Vec::new() } else { self.in_force.clone() };
+        let mut list = if alone { Vec::new() } else { self.in_use.clone() };
         match list.iter_mut().find(|used| used.name == name) {
             Some(used) => *used = profile,
             None => list.push(profile),
@@ -121,7 +121,7 @@ impl Catalogue {
         }
         let mut out: Requests = Request::UseProfiles(list).into();
         for name in to_try {
-            if !self.known(&name).is_some_and(Known::is_coming) {
+            if !self.known(&name).is_some_and(Known::will_be_used) {
                 out.extend(self.try_profile(&name, Then::Use));
             }
         }
@@ -155,10 +155,10 @@ impl Catalogue {
         }
         self.picker.wish(name.clone());
         if self.used(&name).is_some() {
-            return Ok(self.redefine(self.in_force.clone()));
+            return Ok(self.redefine(self.in_use.clone()));
         }
         // If no profile is used yet, there is none to keep.
-        let then = if self.in_force.is_empty() { Then::Use } else { Then::Nothing };
+        let then = if self.in_use.is_empty() { Then::Use } else { Then::Nothing };
         Ok(self.try_profile(&name, then))
     }
 

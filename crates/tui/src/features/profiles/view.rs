@@ -1,7 +1,7 @@
 //! The page of all profiles: their use, servers, keys and states.
 
 use crate::input::action::{Action, Context};
-use crate::session::catalogue::{Known, Then};
+use crate::session::catalog::{Known, Then};
 use crate::session::request::ProfileRequest;
 use crate::session::{Component, Cx, Requests};
 use crate::widgets::area::Area;
@@ -21,7 +21,7 @@ pub struct ProfilesPage {
 
 impl ProfilesPage {
     fn selected<'a>(&self, cx: &Cx<'a>) -> Option<&'a Known> {
-        cx.session.catalogue.known(self.picker.selected.as_deref()?)
+        cx.session.catalog.known(self.picker.selected.as_deref()?)
     }
 }
 
@@ -46,11 +46,11 @@ impl Component for ProfilesPage {
     }
 
     fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
-        self.picker.step(&cx.session.catalogue.names(), rows(cx), lines);
+        self.picker.step(&cx.session.catalog.names(), rows(cx), lines);
     }
 
     fn relayout(&mut self, cx: &Cx<'_>) {
-        self.picker.clamp(&cx.session.catalogue.names(), rows(cx));
+        self.picker.clamp(&cx.session.catalog.names(), rows(cx));
     }
 
     fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
@@ -62,7 +62,7 @@ impl Component for ProfilesPage {
 /// Returns the rows of the list; the details of the selected profile are below.
 fn rows(cx: &Cx<'_>) -> usize {
     let height = usize::from(cx.area.h);
-    cx.session.catalogue.all.len().min(height.saturating_sub(12).max(3)).max(1)
+    cx.session.catalog.all.len().min(height.saturating_sub(12).max(3)).max(1)
 }
 
 fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
@@ -70,7 +70,7 @@ fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let head = Area { x: 1, y: 2, w: area.w, h: 1 };
     let used = canvas.title(head, "PROFILES", true);
     let mut about = Line::of(Tone::Dim, &place(cx));
-    if cx.session.catalogue.is_unsaved() {
+    if cx.session.catalog.is_unsaved() {
         about.push(Tone::Moving, "   not saved; s shows the diff");
     }
     canvas.line(head.x + used + 3, head.y, head.w.saturating_sub(used + 3), &about);
@@ -78,10 +78,10 @@ fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     let row = |texts: [&str; 7]| columns.line(texts.map(|text| (Tone::Dim, text.to_string())));
     let headers = ["", "NAME", "LABEL", "WHERE", "KEY", "WRITING", "STATE"];
     canvas.line(area.x, area.y, area.w, &row(headers));
-    let catalogue = &cx.session.catalogue;
+    let catalog = &cx.session.catalog;
     let rows = rows(cx);
-    let shown = page.picker.window(catalogue.all.len(), rows);
-    for (line, known) in shown.into_iter().filter_map(|n| catalogue.all.get(n)).enumerate() {
+    let shown = page.picker.window(catalog.all.len(), rows);
+    for (line, known) in shown.into_iter().filter_map(|n| catalog.all.get(n)).enumerate() {
         let y = area.y + 1 + line as u16;
         canvas.line(area.x, y, area.w, &columns.line(cells(cx, known)));
         if page.picker.selected.as_deref() == Some(known.profile.name.as_str()) {
@@ -97,9 +97,9 @@ fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
 
 /// Returns the path of the file, or the other source of the profiles.
 fn place(cx: &Cx<'_>) -> String {
-    match &cx.session.catalogue.origin.file {
+    match &cx.session.catalog.origin.file {
         _ if cx.session.settings.demo => "of the demo".into(),
-        Some(file) if cx.session.catalogue.all.iter().any(|known| known.filed.is_some()) => file.display().to_string(),
+        Some(file) if cx.session.catalog.all.iter().any(|known| known.filed.is_some()) => file.display().to_string(),
         _ => "from the environment or the command line".into(),
     }
 }
@@ -110,11 +110,11 @@ struct Columns([usize; 7]);
 impl Columns {
     fn of(cx: &Cx<'_>, width: u16) -> Columns {
         let widest = |text: fn(&Known) -> String, least: usize, most: usize| {
-            let all = cx.session.catalogue.all.iter().map(|known| text::width(&text::clean(&text(known))));
+            let all = cx.session.catalog.all.iter().map(|known| text::width(&text::clean(&text(known))));
             all.max().unwrap_or(0).clamp(least, most)
         };
         let label = |known: &Known| label(&known.profile);
-        let labels = if cx.session.catalogue.all.iter().any(|known| known.profile.label.is_some()) { 5 } else { 0 };
+        let labels = if cx.session.catalog.all.iter().any(|known| known.profile.label.is_some()) { 5 } else { 0 };
         let is_wide = width >= 110;
         Columns([
             3,
@@ -167,7 +167,7 @@ fn key(profile: &Profile) -> String {
 
 fn cells(cx: &Cx<'_>, known: &Known) -> [(Tone, String); 7] {
     let profile = &known.profile;
-    let used = cx.session.catalogue.used(&profile.name);
+    let used = cx.session.catalog.used(&profile.name);
     let sealed = used.unwrap_or(profile).is_read_only();
     let (tone, state) = state(cx, known);
     [
@@ -183,7 +183,7 @@ fn cells(cx: &Cx<'_>, known: &Known) -> [(Tone, String); 7] {
 
 /// Returns the state of a profile in a few words.
 fn state(cx: &Cx<'_>, known: &Known) -> (Tone, String) {
-    let pending = cx.session.catalogue.is_pending(known);
+    let pending = cx.session.catalog.is_pending(known);
     match (&known.trial, &known.tried) {
         (Some(_), _) => return (Tone::Moving, "◐ checking…".into()),
         (None, Some((then, Err(error)))) => {
@@ -211,7 +211,7 @@ fn state(cx: &Cx<'_>, known: &Known) -> (Tone, String) {
 /// Returns the details of the selected profile, and the problem of the file.
 fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    if let Some(problem) = &cx.session.catalogue.problem {
+    if let Some(problem) = &cx.session.catalog.problem {
         lines.push(Line::of(Tone::Bad, "✗ ").with(Tone::Plain, "The current file is not in use:"));
         lines.extend(wrap(&problem.to_string(), width).iter().map(|text| Line::of(Tone::Plain, &format!("  {text}"))));
         lines.push(Line::new());
@@ -235,7 +235,7 @@ fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
             field(name, source.to_string());
         }
     }
-    let used = cx.session.catalogue.used(&profile.name);
+    let used = cx.session.catalog.used(&profile.name);
     match &used.unwrap_or(profile).sealed {
         Some(why) => field("writing", format!("no: {why}")),
         None => field("writing", "allowed".into()),
@@ -250,7 +250,7 @@ fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
     }
     if let Some((_, Err(error))) = &known.tried {
         field("checked", error.story());
-    } else if cx.session.catalogue.is_pending(known) && known.trial.is_none() {
+    } else if cx.session.catalog.is_pending(known) && known.trial.is_none() {
         field("checked", "not in use yet; the previous definition applies".into());
     }
     lines

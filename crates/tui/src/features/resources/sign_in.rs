@@ -310,7 +310,7 @@ impl Component for SignIn {
 
     fn subscriptions(&self, cx: &Cx<'_>, out: &mut Vec<Subscription>) {
         if let (Some(_), Some(auth_id)) = (self.waiting, self.auth_id())
-            && cx.session.may_ask(&self.profile)
+            && cx.session.may_poll(&self.profile)
         {
             let what = SubscriptionKind::Wait(self.profile.clone(), auth_id.to_string());
             out.push(Subscription::new(SubscriptionId::Wait(self.number), Epoch::default(), what));

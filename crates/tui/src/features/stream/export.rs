@@ -149,7 +149,7 @@ impl StreamState {
             end,
             after: Seq::START,
             entries: 0,
-            newest: viewer.tape.last_seq(),
+            newest: viewer.event_log.last_seq(),
             finishing: false,
         });
         Effect::File(number, FileStep::Create(path)).into()
@@ -173,7 +173,7 @@ impl StreamState {
             return Requests::info(format!("Wrote {name}, {entries}, {}, to {path}", bytes(size)));
         }
         let viewer = self.tabs.all().iter().find(|viewer| viewer.id == export.stream);
-        let still_shows_it = |viewer: &&Viewer| viewer.tape.last_seq() >= export.newest;
+        let still_shows_it = |viewer: &&Viewer| viewer.event_log.last_seq() >= export.newest;
         let Some(viewer) = viewer.filter(still_shows_it) else {
             let why = if viewer.is_some() { "time travel moved to an earlier event" } else { "its stream was closed" };
             let text = format!("{path} is incomplete: {why} after {} entries.", count(export.entries));

@@ -8,7 +8,7 @@ use crate::session::thread::ModesView;
 use crate::session::{Component, Cx, Request, Requests};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
-use runtail_stream::{Item, RUN_MODES, RunTerms, THREAD_MODES, Target, reopening_refused};
+use runtail_stream::{Item, RUN_MODES, RunStreamOptions, THREAD_MODES, Target, reopening_refused};
 
 /// The default modes of a thread stream.
 const THREAD_DEFAULTS: [&str; 2] = ["run_modes", "state_update"];
@@ -21,7 +21,7 @@ pub struct StreamModes {
     /// The requested modes. An empty list requests all modes of a run.
     pub wanted: Vec<String>,
     /// The terms that the run was started with, once they are known.
-    pub terms: Option<RunTerms>,
+    pub terms: Option<RunStreamOptions>,
     /// The modes that the last connection requested.
     requested: Vec<String>,
     /// Why the source refused a change of modes; cleared when it is shown.
@@ -32,7 +32,7 @@ impl StreamModes {
     /// Returns the default modes of a target.
     pub fn of(target: &StreamTarget) -> StreamModes {
         let (wanted, terms) = match target {
-            StreamTarget::Start { body, .. } => (Vec::new(), Some(RunTerms::of_request(body))),
+            StreamTarget::Start { body, .. } => (Vec::new(), Some(RunStreamOptions::of_request(body))),
             StreamTarget::Join { .. } | StreamTarget::Recording { .. } => (Vec::new(), None),
             StreamTarget::Tail { .. } => (THREAD_DEFAULTS.map(str::to_string).to_vec(), None),
         };

@@ -2,7 +2,7 @@
 
 use super::StreamState;
 use super::layout::halves;
-use super::viewer::{LinkState, View, Viewer, head};
+use super::viewer::{ConnectionState, View, Viewer, head};
 use super::views;
 use crate::session::{Cx, GUTTER};
 use crate::widgets::area::{Area, below};
@@ -75,15 +75,15 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
         return Some(line);
     }
     let shows_state = viewer.shown().iter().any(|(view, _)| *view == View::State);
-    match &viewer.link {
-        LinkState::Retrying { why, .. } => Some(Line::of(Tone::Dim, why)),
+    match &viewer.connection {
+        ConnectionState::Retrying { why, .. } => Some(Line::of(Tone::Dim, why)),
         _ if viewer.leaves_events() => {
             let key = cx.session.keymap.hints_of(["stream.take_events"].iter(), cx.session.settings.ascii).pop();
             let hint = key.map(|(key, _)| format!(" {key} reads them, but the other reader then misses them."));
             let why = "One reader only: this run's events aren't read here.";
             Some(Line::of(Tone::Dim, &format!("{why}{}", hint.unwrap_or_default())))
         }
-        LinkState::Failed(error) => Some(Line::of(Tone::Bad, &error.story().replace('\n', " · "))),
+        ConnectionState::Failed(error) => Some(Line::of(Tone::Bad, &error.story().replace('\n', " · "))),
         _ if viewer.state_failure().is_some() => {
             let why = viewer.state_failure().unwrap_or_default();
             let key =
@@ -92,7 +92,7 @@ fn note(viewer: &Viewer, cx: &Cx<'_>, width: u16) -> Option<Line> {
             Some(Line::of(Tone::Dim, &format!("Couldn't load the state ({why}). Showing the stream only.{retry}")))
         }
         _ if shows_state => views::state::about(viewer, width.into(), &cx.session.settings.tz),
-        LinkState::Ended(end) if explains_end(viewer, end) => {
+        ConnectionState::Ended(end) if explains_end(viewer, end) => {
             let tone = if end.outcome == Outcome::Error { Tone::Bad } else { Tone::Dim };
             Some(Line::of(tone, end.detail.as_deref().unwrap_or_default()))
         }

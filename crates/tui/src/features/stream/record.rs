@@ -3,12 +3,12 @@
 
 use super::StreamState;
 use super::export::Part;
-use super::viewer::{LinkState, Viewer};
+use super::viewer::{ConnectionState, Viewer};
 use crate::session::msg::{Chunk, Effect, FileStep};
 use crate::session::{Requests, Session};
 use jiff::Timestamp;
 use runtail_core::text::{bytes, clean, count};
-use runtail_stream::{End, Event, Outcome, Record, Seq, Tape, let_go};
+use runtail_stream::{End, Event, EventLog, Outcome, Record, Seq, evicted_before_recording};
 use std::path::PathBuf;
 
 /// Maximum number of events that a recording may be behind before its stream waits.
@@ -22,7 +22,7 @@ pub struct Recording {
     stream: u64,
     path: PathBuf,
     /// The event log of a stream that was closed.
-    tape: Option<Tape>,
+    event_log: Option<EventLog>,
     /// The next event to write, and the next record that is not an event.
     next: Seq,
     next_mark: u64,
@@ -48,30 +48,33 @@ enum Step {
 
 impl Recording {
     /// Returns the next records of the event log, until the part is full.
-    fn next_part(&mut self, tape: &Tape) -> Part {
+    fn next_part(&mut self, event_log: &EventLog) -> Part {
         // Fixing the end now keeps a live stream from extending the recording forever.
-        let newest = || (tape.newest_seq().next(), tape.marks_seen());
+        let newest = || (event_log.newest_seq().next(), event_log.marks_appended());
         let (end, end_mark) = match self.stopping {
             true => *self.until.get_or_insert_with(newest),
             false => newest(),
         };
         let mut part = Part::default();
         while !part.is_full() && !self.has_end {
-            let record = match tape.mark(self.next_mark) {
+            let record = match event_log.mark(self.next_mark) {
                 Some((number, mark)) if mark.after < self.next && number < end_mark => {
                     self.next_mark = number + 1;
                     mark.record.clone()
                 }
-                _ => match (tape.whole(self.next), tape.first_kept()) {
+                _ => match (event_log.whole(self.next), event_log.first_retained()) {
                     _ if self.next >= end => break,
                     (Some(event), _) => {
                         self.next = self.next.next();
                         // A recording numbers the events of the stream; snapshots have no number.
-                        Record::Event(Event { seq: tape.number_of(event.seq).in_recording(), ..event })
+                        Record::Event(Event { seq: event_log.number_of(event.seq).in_recording(), ..event })
                     }
                     (None, Some(first)) if self.next < first => {
-                        let why = let_go(tape.number_of(self.next), tape.number_of(first).previous());
-                        let at = tape.arrival(first).unwrap_or_default();
+                        let why = evicted_before_recording(
+                            event_log.number_of(self.next),
+                            event_log.number_of(first).previous(),
+                        );
+                        let at = event_log.arrival(first).unwrap_or_default();
                         self.next = first;
                         Record::Gap { at, why }
                     }
@@ -103,11 +106,11 @@ impl Recording {
 
     /// Returns the final record of a recording whose stream continues, or ended without a record.
     fn final_record(&mut self, now: Timestamp, viewer: Option<&Viewer>) -> Record {
-        let (outcome, why) = match viewer.map(|viewer| &viewer.link) {
-            Some(LinkState::Failed(error)) => (Outcome::Unknown, error.to_string()),
+        let (outcome, why) = match viewer.map(|viewer| &viewer.connection) {
+            Some(ConnectionState::Failed(error)) => (Outcome::Unknown, error.to_string()),
             _ => (Outcome::Detached, "recording stopped; the stream continued".to_string()),
         };
-        let duplicates = viewer.map_or(self.totals.duplicates, |viewer| viewer.books().duplicates);
+        let duplicates = viewer.map_or(self.totals.duplicates, |viewer| viewer.delivery_log().duplicates);
         self.count_record(Record::End(End { at: now, outcome, detail: Some(why), duplicates, ..self.totals.clone() }))
     }
 }
@@ -142,7 +145,7 @@ impl StreamState {
                     number,
                     stream,
                     path: PathBuf::from(&path),
-                    tape: None,
+                    event_log: None,
                     next: Seq(1),
                     next_mark: 0,
                     until: None,
@@ -168,11 +171,11 @@ impl StreamState {
         let Some(recording) = self.recordings.iter().find(|recording| recording.stream == viewer.id) else {
             return false;
         };
-        let tape = &viewer.tape;
-        let behind = tape.newest_seq().next() - recording.next;
-        let kept = tape.kept_rows().max(1) as u64;
-        let limits = tape.limits();
-        let bytes = (tape.kept_bytes() as u64 / kept).saturating_mul(behind);
+        let event_log = &viewer.event_log;
+        let behind = event_log.newest_seq().next() - recording.next;
+        let kept = event_log.retained_events().max(1) as u64;
+        let limits = event_log.limits();
+        let bytes = (event_log.kept_bytes() as u64 / kept).saturating_mul(behind);
         behind > MAX_BEHIND.min(limits.max_rows as u64 / 4) || bytes > limits.max_bytes as u64 / 4
     }
 
@@ -206,7 +209,7 @@ impl StreamState {
     /// Ends all recordings, for example when the dashboard quits.
     pub fn end_recordings(&mut self, now: Timestamp) -> Vec<Effect> {
         self.recordings.iter_mut().for_each(|recording| recording.stopping = true);
-        self.record_on(now)
+        self.write_recordings(now)
     }
 
     /// Returns whether a recording is in progress.
@@ -215,10 +218,10 @@ impl StreamState {
     }
 
     /// Writes the new records of each recording whose file is ready.
-    pub fn record_on(&mut self, now: Timestamp) -> Vec<Effect> {
+    pub fn write_recordings(&mut self, now: Timestamp) -> Vec<Effect> {
         for closed in self.tabs.take_closed() {
             if let Some(recording) = self.recordings.iter_mut().find(|recording| recording.stream == closed.stream) {
-                recording.tape = Some(closed.tape);
+                recording.event_log = Some(closed.event_log);
                 recording.totals.duplicates = closed.duplicates;
                 recording.stopping = true;
             }
@@ -226,15 +229,15 @@ impl StreamState {
         let mut effects = Vec::new();
         let streams = &self.tabs;
         for recording in self.recordings.iter_mut().filter(|recording| recording.step == Step::Ready) {
-            let own = recording.tape.take();
+            let own = recording.event_log.take();
             let viewer = streams.all().iter().find(|viewer| viewer.id == recording.stream);
             // A failed stream sends no end record.
             recording.stopping |= viewer.is_some_and(|viewer| !viewer.is_open());
-            let mut part = match own.as_ref().or(viewer.map(|viewer| &viewer.tape)) {
-                Some(tape) => recording.next_part(tape),
+            let mut part = match own.as_ref().or(viewer.map(|viewer| &viewer.event_log)) {
+                Some(event_log) => recording.next_part(event_log),
                 None => Part::default(),
             };
-            recording.tape = own;
+            recording.event_log = own;
             if part.chunks.is_empty() && recording.stopping && !recording.has_end {
                 part.add(Chunk::Record(Box::new(recording.final_record(now, viewer))));
             }

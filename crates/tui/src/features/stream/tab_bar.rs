@@ -2,7 +2,7 @@
 //! with the connection. Also finds the tab at a column.
 
 use super::StreamState;
-use super::viewer::{LinkState, VIEWS, View, Viewer};
+use super::viewer::{ConnectionState, VIEWS, View, Viewer};
 use crate::session::Cx;
 use crate::session::msg::StreamTarget;
 use crate::widgets::line::{Line, Piece, Tone};
@@ -60,11 +60,11 @@ pub fn glyph(viewer: &Viewer) -> (&'static str, Tone) {
     if *status != ThreadStatus::Loading {
         return (status.role().glyph(), tones(status.role()).0);
     }
-    match &viewer.link {
-        LinkState::Live { .. } | LinkState::Polling { .. } => ("●", Tone::Good),
-        LinkState::Connecting { .. } | LinkState::Retrying { .. } => ("◐", Tone::Moving),
-        LinkState::Failed(_) => ("✗", Tone::Bad),
-        LinkState::Ended(end) => match end.outcome {
+    match &viewer.connection {
+        ConnectionState::Live { .. } | ConnectionState::Polling { .. } => ("●", Tone::Good),
+        ConnectionState::Connecting { .. } | ConnectionState::Retrying { .. } => ("◐", Tone::Moving),
+        ConnectionState::Failed(_) => ("✗", Tone::Bad),
+        ConnectionState::Ended(end) => match end.outcome {
             Outcome::Success => ("●", Tone::Good),
             Outcome::Error | Outcome::Timeout => ("✗", Tone::Bad),
             Outcome::Interrupted => ("◆", Tone::Waiting),
@@ -185,7 +185,7 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) ->
     if let Some(piece) = evicted(viewer) {
         part(piece.tone, &piece.text);
     }
-    let gaps = viewer.books().gaps;
+    let gaps = viewer.delivery_log().gaps;
     if gaps > 0 {
         let s = if gaps == 1 { "" } else { "s" };
         part(Tone::Dim, &format!("? {} gap{s} · 8  ", text::count(gaps)));
@@ -199,7 +199,7 @@ fn connection(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, brief: bool) ->
             part(
                 Tone::Strong,
                 &at.unwrap_or_else(|| {
-                    format!("at event {} · G  ", text::count(viewer.tape.events_until(playhead.at).0))
+                    format!("at event {} · G  ", text::count(viewer.event_log.events_until(playhead.at).0))
                 }),
             );
         }
@@ -220,7 +220,7 @@ fn right_width(line: &Line) -> usize {
 
 /// Returns the number of events that are no longer in memory. A recording still has them.
 pub fn evicted(viewer: &Viewer) -> Option<Piece> {
-    let count = viewer.tape.evicted_rows();
+    let count = viewer.event_log.evicted_rows();
     (count > 0).then(|| Piece { tone: Tone::Dim, text: format!("{} evicted  ", text::count(count)) })
 }
 

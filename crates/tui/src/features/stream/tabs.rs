@@ -3,7 +3,7 @@
 
 use super::viewer::Viewer;
 use crate::session::msg::{ServerRef, StreamTarget};
-use runtail_stream::Tape;
+use runtail_stream::EventLog;
 
 /// Maximum number of open streams, because each keeps an event log in memory.
 pub const MAX_TABS: usize = 9;
@@ -21,15 +21,15 @@ pub struct Streams {
 #[derive(Debug)]
 pub(crate) struct Closed {
     pub stream: u64,
-    pub tape: Tape,
+    pub event_log: EventLog,
     /// The number of duplicate events.
     pub duplicates: u64,
 }
 
 impl Closed {
     fn new(viewer: &mut Viewer) -> Closed {
-        let duplicates = viewer.books().duplicates;
-        Closed { stream: viewer.id, duplicates, tape: std::mem::take(&mut viewer.tape) }
+        let duplicates = viewer.delivery_log().duplicates;
+        Closed { stream: viewer.id, duplicates, event_log: std::mem::take(&mut viewer.event_log) }
     }
 }
 
@@ -133,7 +133,7 @@ impl Streams {
     }
 
     /// Closes all streams except those to keep.
-    pub fn close_unless(&mut self, keep: impl Fn(&Viewer) -> bool) -> Vec<Viewer> {
+    pub fn close_except(&mut self, keep: impl Fn(&Viewer) -> bool) -> Vec<Viewer> {
         let mut closed = Vec::new();
         for at in (0..self.open.len()).rev() {
             if !keep(&self.open[at]) {
@@ -150,7 +150,7 @@ impl Streams {
 
     /// Keeps the memory of all streams below a limit: first drops the cached states for time travel, hidden streams
     /// first, then evicts the oldest events of the largest log.
-    pub(crate) fn keep_within(&mut self, bytes: usize) {
+    pub(crate) fn limit_memory(&mut self, bytes: usize) {
         let excess = |open: &[Viewer]| {
             let all = open.iter().map(Viewer::bytes).sum::<usize>();
             all.checked_sub(bytes).filter(|excess| *excess > 0)
@@ -166,9 +166,9 @@ impl Streams {
             }
         }
         if let Some(excess) = excess(&self.open)
-            && let Some(largest) = self.open.iter_mut().max_by_key(|viewer| viewer.tape.kept_bytes())
+            && let Some(largest) = self.open.iter_mut().max_by_key(|viewer| viewer.event_log.kept_bytes())
         {
-            largest.tape.shrink_by(excess);
+            largest.event_log.shrink_by(excess);
         }
     }
 

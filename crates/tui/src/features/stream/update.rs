@@ -3,7 +3,7 @@
 use super::find::Typing;
 use super::modes::is_thread;
 use super::tabs::MAX_TABS;
-use super::viewer::{Landmark, LinkState, View, Viewer};
+use super::viewer::{ConnectionState, Landmark, View, Viewer};
 use super::{StreamState, view};
 use crate::input::action::{Action, Context};
 use crate::session::msg::{
@@ -14,7 +14,7 @@ use crate::session::run::{Origin, Warning, act_on_thread};
 use crate::session::thread::AnswerFrom;
 use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
-use crate::widgets::jobs::{Part, Work};
+use crate::widgets::jobs::{JobProgress, PendingJob};
 use runtail_core::config::{Timestamps, studio_page};
 use runtail_core::model::ThreadStatus;
 use runtail_stream::{Seq, Target};
@@ -24,7 +24,7 @@ impl StreamState {
     pub fn new_viewer(&self, session: &Session, server: ServerRef, target: StreamTarget) -> Viewer {
         let id = session.next_stream.take();
         let mut viewer =
-            Viewer::new(id, server, target, &session.settings.tape, session.now, session.settings.tz.clone());
+            Viewer::new(id, server, target, &session.settings.event_log, session.now, session.settings.tz.clone());
         if let Some(shown) = self.tabs.shown() {
             viewer.show(shown.view());
         }
@@ -245,7 +245,10 @@ impl StreamState {
             Action::NextMark => return Some(self.go_to_next(Landmark::Mark, true)),
             Action::PrevMark => return Some(self.go_to_next(Landmark::Mark, false)),
             // A failed stream is reloaded; otherwise the received events are replayed.
-            Action::Replay if matches!(viewer.link, LinkState::Failed(_)) || viewer.tape.newest_seq() == Seq::START => {
+            Action::Replay
+                if matches!(viewer.connection, ConnectionState::Failed(_))
+                    || viewer.event_log.newest_seq() == Seq::START =>
+            {
                 return Some(self.reopen(session));
             }
             Action::Replay => viewer.play_from_start(),
@@ -266,7 +269,7 @@ impl StreamState {
     /// Opens the thread in Studio. Also shows the URL, for machines without a browser.
     fn open_in_browser(&self, session: &Session) -> Requests {
         let Some(viewer) = self.tabs.shown() else { return Requests::none() };
-        let profile = session.catalogue.in_force().iter().find(|profile| *profile.name == *viewer.server.profile);
+        let profile = session.catalog.in_use().iter().find(|profile| *profile.name == *viewer.server.profile);
         let control_plane = profile.and_then(|profile| profile.control_plane.as_ref());
         match studio_page(control_plane, &viewer.server.url, viewer.thread_id.as_deref()) {
             Some(page) => Requests::info(format!("Opening {page}")).and(Effect::OpenLink(page.into())),
@@ -282,7 +285,7 @@ impl StreamState {
             _ => None,
         };
         let warning = match viewer.thread_status() {
-            ThreadStatus::Waiting { .. } => Some(Warning::Waits),
+            ThreadStatus::Waiting { .. } => Some(Warning::WaitingForInput),
             status if status.is_active() => Some(Warning::Active),
             _ => None,
         };
@@ -313,7 +316,7 @@ impl StreamState {
         let Some(viewer) = self.tabs.shown_mut() else { return Requests::none() };
         match action {
             Action::Modes => Route::Modes(viewer.id).into(),
-            Action::Search | Action::Sift => {
+            Action::Search | Action::FilterStream => {
                 viewer.begin_typing(if action == Action::Search { Typing::Search } else { Typing::Filter });
                 Request::BeginTyping.into()
             }
@@ -518,15 +521,15 @@ impl Component for StreamState {
         }
     }
 
-    fn jobs(&self) -> Vec<&Work> {
-        self.tabs.all().iter().flat_map(Viewer::works).collect()
+    fn jobs(&self) -> Vec<&PendingJob> {
+        self.tabs.all().iter().flat_map(Viewer::jobs).collect()
     }
 
-    fn jobs_mut(&mut self) -> Vec<&mut Work> {
-        self.tabs.all_mut().iter_mut().flat_map(Viewer::works_mut).collect()
+    fn jobs_mut(&mut self) -> Vec<&mut PendingJob> {
+        self.tabs.all_mut().iter_mut().flat_map(Viewer::jobs_mut).collect()
     }
 
-    fn on_job(&mut self, number: u64, part: &Part) {
+    fn on_job(&mut self, number: u64, part: &JobProgress) {
         self.tabs.all_mut().iter_mut().for_each(|viewer| viewer.on_job_part(number, part));
     }
 

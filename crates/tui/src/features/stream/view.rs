@@ -2,7 +2,7 @@
 
 use super::layout::{Half, halves};
 use super::notes::notes;
-use super::viewer::{LinkState, View, Viewer};
+use super::viewer::{ConnectionState, View, Viewer};
 use super::{StreamState, tab_bar};
 use crate::session::Cx;
 use crate::session::msg::StreamTarget;
@@ -81,18 +81,22 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
     if viewer.playhead().is_some_and(|playhead| playhead.at == Seq::START) {
         return (Tone::Dim, "Before the first event.".into());
     }
-    let has_events = viewer.tape.last_seq() > Seq::START;
-    match &viewer.link {
-        LinkState::Failed(error) if !has_events && !viewer.leaves_events() => {
+    let has_events = viewer.event_log.last_seq() > Seq::START;
+    match &viewer.connection {
+        ConnectionState::Failed(error) if !has_events && !viewer.leaves_events() => {
             return (Tone::Bad, format!("{error}\n\nPress Esc to go back, r to retry."));
         }
-        LinkState::Connecting { .. } if viewer.is_recording() => return (Tone::Dim, "Reading the recording…".into()),
+        ConnectionState::Connecting { .. } if viewer.is_recording() => {
+            return (Tone::Dim, "Reading the recording…".into());
+        }
         // Snapshots are not events: a finished run sends no more events.
-        LinkState::Ended(_) if viewer.has_only_snapshots() && matches!(viewer.target, StreamTarget::Join { .. }) => {
+        ConnectionState::Ended(_)
+            if viewer.has_only_snapshots() && matches!(viewer.target, StreamTarget::Join { .. }) =>
+        {
             let why = "The server sent no events for this run. It may not store them, or no longer has them.";
             return (Tone::Plain, why.into());
         }
-        LinkState::Ended(_) if !has_events => return (Tone::Plain, "The stream ended without events.".into()),
+        ConnectionState::Ended(_) if !has_events => return (Tone::Plain, "The stream ended without events.".into()),
         _ => {}
     }
     let status = viewer.shown_status();

@@ -2,10 +2,10 @@
 
 use super::{Tree, node_of, part_of};
 use crate::widgets::line::{Line, Tone, wrap};
-use crate::widgets::scroll::Spot;
+use crate::widgets::scroll::LinePos;
 use runtail_core::text;
 use runtail_stream::projection::difference::ChangeKind;
-use runtail_stream::projection::document::{Doc, Kind, head, plain};
+use runtail_stream::projection::index::{JsonIndex, Kind, head, plain};
 
 /// Containers larger than this many bytes show their size.
 const SIZE_ABOVE: u64 = 1000;
@@ -33,7 +33,7 @@ impl Tree {
     }
 
     /// Returns one line of the tree.
-    pub fn line(&self, spot: Spot) -> Line {
+    pub fn line(&self, spot: LinePos) -> Line {
         if node_of(spot.key) >= self.doc.len() {
             return Line::new();
         }
@@ -196,7 +196,7 @@ fn needs_quotes(text: &str) -> bool {
 }
 
 /// Describes an object by its own fields: type or role, name, and text or title.
-pub fn gist(doc: &Doc, node: u32) -> String {
+pub fn gist(doc: &JsonIndex, node: u32) -> String {
     if doc.kind(node) != Kind::Object {
         return String::new();
     }

@@ -2,12 +2,12 @@
 //! found.
 
 use super::{Tree, key};
-use crate::widgets::jobs::{AT_ONCE, Task, Work};
+use crate::widgets::jobs::{JobSpec, PendingJob, SYNC_LIMIT};
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::pattern::Pattern;
-use crate::widgets::scroll::Spot;
+use crate::widgets::scroll::LinePos;
 use runtail_core::text;
-use runtail_stream::projection::document::{Chunks, Doc, Kind, plain};
+use runtail_stream::projection::index::{Chunks, JsonIndex, Kind, plain};
 use std::sync::Arc;
 
 /// Maximum number of matches kept.
@@ -35,20 +35,20 @@ pub(crate) struct Search {
     /// The node from which on the first match becomes the current one as soon as it is found.
     jump_from: Option<u32>,
     /// The job of a search in the background.
-    pub(crate) work: Option<Work>,
+    pub(crate) work: Option<PendingJob>,
 }
 
 /// A search in progress.
 #[derive(Debug)]
 pub struct Searching {
-    doc: Arc<Doc>,
+    doc: Arc<JsonIndex>,
     pattern: Pattern,
     upto: u32,
 }
 
 impl Searching {
     /// Starts at the first node of a document.
-    pub fn new(doc: Arc<Doc>, pattern: Pattern) -> Searching {
+    pub fn new(doc: Arc<JsonIndex>, pattern: Pattern) -> Searching {
         Searching { doc, pattern, upto: 0 }
     }
 
@@ -165,12 +165,12 @@ impl Tree {
         let pattern = self.search.pattern.clone();
         if pattern.is_empty() || self.doc.is_empty() {
             self.search.jump_from = None;
-        } else if self.doc.bytes() <= AT_ONCE {
+        } else if self.doc.bytes() <= SYNC_LIMIT {
             let mut searching = Searching::new(self.doc.clone(), pattern);
             let found = searching.step(usize::MAX);
             self.add_found(&found, searching.upto());
         } else {
-            self.search.work = Some(Work::new(Task::search(self.doc.clone(), pattern)));
+            self.search.work = Some(PendingJob::new(JobSpec::search(self.doc.clone(), pattern)));
         }
     }
 
@@ -222,7 +222,7 @@ impl Tree {
         let pattern = &self.search.pattern;
         let Some(line) = self.piece(node, piece + 1).iter().position(|line| pattern.is_in(line)) else { return };
         self.toggled.insert(node);
-        self.place.cursor = Spot { key: key(node, piece + 1), line };
+        self.place.cursor = LinePos { key: key(node, piece + 1), line };
     }
 }
 

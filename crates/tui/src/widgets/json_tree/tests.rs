@@ -1,7 +1,7 @@
 //! Trees of documents of all shapes and sizes.
 
 use super::*;
-use crate::widgets::jobs::Task;
+use crate::widgets::jobs::JobSpec;
 use crate::widgets::jobs::tests::parts;
 use crate::widgets::scroll;
 use proptest::prelude::*;
@@ -25,16 +25,16 @@ fn words(line: &Line) -> String {
 }
 
 fn lines(tree: &Tree) -> Vec<String> {
-    scroll::window(tree, Spot::default(), 1000).map(|spot| words(&tree.line(spot))).collect()
+    scroll::window(tree, LinePos::default(), 1000).map(|spot| words(&tree.line(spot))).collect()
 }
 
 /// Counts all lines by stepping through them.
 fn count(tree: &Tree) -> usize {
-    scroll::window(tree, Spot::default(), usize::MAX).count()
+    scroll::window(tree, LinePos::default(), usize::MAX).count()
 }
 
 fn set_cursor(tree: &mut Tree, row: usize) {
-    let spot = scroll::window(&*tree, Spot::default(), usize::MAX).nth(row).unwrap();
+    let spot = scroll::window(&*tree, LinePos::default(), usize::MAX).nth(row).unwrap();
     tree.place.cursor = spot;
 }
 
@@ -43,8 +43,8 @@ fn replace(tree: &mut Tree, text: &str) {
 }
 
 /// Starts the next job of a tree under a number. Returns its task.
-pub(crate) fn begin(tree: &mut Tree, number: u64) -> Option<Task> {
-    let run_jobs = tree.works_mut().next()?;
+pub(crate) fn begin(tree: &mut Tree, number: u64) -> Option<JobSpec> {
+    let run_jobs = tree.jobs_mut().next()?;
     run_jobs.number = number;
     Some(run_jobs.task.clone())
 }
@@ -219,7 +219,7 @@ fn of_texts_that_arrive_during_a_job_only_the_newest_is_parsed() {
     for (n, text) in texts.iter().enumerate().skip(1) {
         tree.show(text.clone(), n as u64 + 1, Vec::new());
     }
-    assert_eq!((tree.works().count(), tree.tag(), count(&tree)), (1, Some(0), 2), "the old one stays until then");
+    assert_eq!((tree.jobs().count(), tree.tag(), count(&tree)), (1, Some(0), 2), "the old one stays until then");
     for part in parts(&task) {
         tree.take(8, &part);
         assert_eq!(tree.tag(), Some(0), "an unknown job number");
@@ -227,11 +227,11 @@ fn of_texts_that_arrive_during_a_job_only_the_newest_is_parsed() {
     }
     assert_eq!(tree.tag(), Some(1), "the started job is shown");
     run_jobs(&mut tree);
-    assert_eq!((tree.tag(), tree.works().count()), (Some(3), 0), "then the newest text");
+    assert_eq!((tree.tag(), tree.jobs().count()), (Some(3), 0), "then the newest text");
     // A small text is parsed at once, and cancels the job.
     tree.show(texts[0].clone(), 4, Vec::new());
     replace(&mut tree, "[1]");
-    assert_eq!((tree.works().count(), lines(&tree)), (0, vec!["▾ 1 item".to_string(), "    0: 1".to_string()]));
+    assert_eq!((tree.jobs().count(), lines(&tree)), (0, vec!["▾ 1 item".to_string(), "    0: 1".to_string()]));
 }
 
 #[test]
@@ -241,14 +241,14 @@ fn after_a_failed_job_the_next_text_is_parsed() {
     tree.show(texts[0].clone(), 1, Vec::new());
     begin(&mut tree, 9).unwrap();
     tree.show(texts[1].clone(), 2, Vec::new());
-    tree.take(9, &Part::Failed);
+    tree.take(9, &JobProgress::Failed);
     run_jobs(&mut tree);
-    assert_eq!((tree.tag(), tree.works().count()), (Some(2), 0));
+    assert_eq!((tree.tag(), tree.jobs().count()), (Some(2), 0));
     // A text whose job was not started is replaced by the newer one.
     tree.show(texts[2].clone(), 3, Vec::new());
     tree.show(texts[0].clone(), 4, Vec::new());
     run_jobs(&mut tree);
-    assert_eq!((tree.tag(), tree.works().count()), (Some(4), 0));
+    assert_eq!((tree.tag(), tree.jobs().count()), (Some(4), 0));
 }
 
 #[cfg(debug_assertions)]
@@ -268,11 +268,11 @@ fn the_cost_of_a_screen_depends_on_its_visible_lines() {
         |tree| tree.go_to(40_000),
     ];
     for change in changes {
-        let before = tree.doc.looked_at();
+        let before = tree.doc.accesses();
         change(&mut tree);
         tree.prepare(100, 40);
         let lines = tree.window().len();
-        let looked = tree.doc.looked_at() - before;
+        let looked = tree.doc.accesses() - before;
         assert!(looked < 6_000, "{looked} nodes for {lines} lines");
     }
 }
@@ -280,7 +280,7 @@ fn the_cost_of_a_screen_depends_on_its_visible_lines() {
 #[test]
 fn changes_are_marked() {
     let mut tree = Tree::new(r#"{"a":{"x":1,"y":[]},"b":"one two","c":[1,2]}"#.into());
-    let old = Arc::new(Doc::new(Arc::<str>::from(r#"{"a":{"x":2,"y":[]},"b":"one","c":[1]}"#)));
+    let old = Arc::new(JsonIndex::new(Arc::<str>::from(r#"{"a":{"x":2,"y":[]},"b":"one","c":[1]}"#)));
     tree.set_marks(Some(Difference::of(old, tree.doc.clone()).marks()));
     assert_eq!(
         lines(&tree),

@@ -5,7 +5,7 @@
 use super::{Pattern, unescaped};
 use crate::widgets::filter::Needle;
 use runtail_stream::EventNumber;
-use runtail_stream::projection::{Facets, Message, Path};
+use runtail_stream::projection::{EventAttrs, Message, Path};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -104,13 +104,13 @@ impl StreamFilter {
     }
 
     /// Returns whether an event matches.
-    pub fn matches(&self, facets: &Facets<'_>) -> bool {
+    pub fn matches(&self, facets: &EventAttrs<'_>) -> bool {
         self.terms.iter().all(|term| term.condition.matches(facets) != term.negated)
     }
 
     /// Returns whether a message matches. A message is assembled from many events; `events` are some of them. Only the
     /// message's own text is searched, because its events can contain other messages too.
-    pub fn matches_message(&self, message: &Message, events: &[Facets<'_>]) -> bool {
+    pub fn matches_message(&self, message: &Message, events: &[EventAttrs<'_>]) -> bool {
         self.terms.iter().all(|term| term.condition.matches_message(message, events) != term.negated)
     }
 
@@ -176,7 +176,7 @@ impl Condition {
         }
     }
 
-    fn matches(&self, facets: &Facets<'_>) -> bool {
+    fn matches(&self, facets: &EventAttrs<'_>) -> bool {
         let event = facets.event();
         match self {
             Condition::Seq(range) => range.contains(&facets.number()),
@@ -199,12 +199,12 @@ impl Condition {
 }
 
 impl Condition {
-    fn matches_message(&self, message: &Message, events: &[Facets<'_>]) -> bool {
+    fn matches_message(&self, message: &Message, events: &[EventAttrs<'_>]) -> bool {
         match self {
             Condition::Seq(range) => {
                 // For evicted events only the positions are known.
-                let first = events.first().map_or(EventNumber(message.first_seq.0), Facets::number);
-                let last = events.last().map_or(EventNumber(message.last_seq.0), Facets::number);
+                let first = events.first().map_or(EventNumber(message.first_seq.0), EventAttrs::number);
+                let last = events.last().map_or(EventNumber(message.last_seq.0), EventAttrs::number);
                 first <= *range.end() && last >= *range.start()
             }
             Condition::Namespace(wanted) => message.ns.iter().any(|segment| wanted.is_in(segment)),
@@ -236,7 +236,7 @@ pub fn searchable_texts(message: &Message) -> impl Iterator<Item = &str> {
 }
 
 /// Returns whether a pattern occurs in an event's attributes, id or data.
-fn contains(facets: &Facets<'_>, pattern: &Pattern) -> bool {
+fn contains(facets: &EventAttrs<'_>, pattern: &Pattern) -> bool {
     let event = facets.event();
     pattern.is_in(&event.name)
         || event.ns.iter().any(|segment| pattern.is_in(segment))
@@ -364,7 +364,7 @@ mod tests {
     use runtail_stream::projection::Projections;
     use runtail_stream::{Data, Event, Item, Record, Seq};
 
-    fn tape() -> (Vec<Event>, Projections) {
+    fn event_log() -> (Vec<Event>, Projections) {
         let rows = [
             ("metadata", "", r#"{"run_id":"01a1fbb5-1743","attempt":1}"#),
             ("updates", "sub:77|inner:88", r#"{"Search Web":{"n":3,"s":"3","q":"Krak\u00f3w","tags":["a","b"]}}"#),
@@ -388,11 +388,11 @@ mod tests {
     }
 
     fn matching(filter: &str) -> Vec<u64> {
-        let (events, projections) = tape();
+        let (events, projections) = event_log();
         let filter = StreamFilter::new(filter);
         events
             .iter()
-            .filter(|event| filter.matches(&Facets::of(event, &projections)))
+            .filter(|event| filter.matches(&EventAttrs::of(event, &projections)))
             .map(|event| event.seq.0)
             .collect()
     }
@@ -462,7 +462,7 @@ mod tests {
         projections.apply(&Item::Record(Record::Event(event.clone())));
         let matching = |filter: &str| -> Vec<&str> {
             let filter = StreamFilter::new(filter);
-            let matches = |message: &&Message| filter.matches_message(message, &[Facets::of(&event, &projections)]);
+            let matches = |message: &&Message| filter.matches_message(message, &[EventAttrs::of(&event, &projections)]);
             projections.messages.items().iter().filter(matches).map(|message| message.text.as_str()).collect()
         };
         assert_eq!(
@@ -495,10 +495,10 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_a_filter(text in "(!|node:|path:|seq:|text:|/|\"|=|[a-z\\[\\]. é(-]){0,12}") {
-            let (events, projections) = tape();
+            let (events, projections) = event_log();
             let (filter, narrower) = (StreamFilter::new(&text), StreamFilter::new(&format!("{text} seq:2")));
             for event in &events {
-                let facets = Facets::of(event, &projections);
+                let facets = EventAttrs::of(event, &projections);
                 prop_assert!(filter.matches(&facets) || !narrower.matches(&facets) || text.contains(['"', '/']));
             }
         }

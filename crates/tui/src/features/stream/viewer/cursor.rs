@@ -6,7 +6,7 @@ use crate::features::stream::views;
 use crate::features::stream::views::message::Unanswered;
 use crate::widgets::line::Line;
 use crate::widgets::scroll;
-use crate::widgets::scroll::{Place, Rows, Spot};
+use crate::widgets::scroll::{LinePos, Place, ScrollList};
 use jiff::Timestamp;
 use runtail_core::model::ThreadStatus;
 use runtail_stream::{Event, Seq};
@@ -24,8 +24,8 @@ impl Viewer {
 
     /// Moves to an event in all views.
     pub fn go_to(&mut self, seq: Seq) {
-        let first = self.tape.first_seq().unwrap_or_default();
-        self.anchor = Some(seq.clamp(first, self.tape.last_seq().max(first)));
+        let first = self.event_log.first_seq().unwrap_or_default();
+        self.anchor = Some(seq.clamp(first, self.event_log.last_seq().max(first)));
         self.synced_cursor = [None; 8];
     }
 
@@ -38,9 +38,9 @@ impl Viewer {
             .run(id)
             .map(|run| run.seq)
             .or_else(|| projections.messages.with_id(id).map(|m| m.first_seq));
-        let seq = start.or_else(|| self.tape.newest_with_id(id))?;
-        let first = self.tape.first_seq()?;
-        (first..=self.tape.last_seq()).contains(&seq).then_some(seq)
+        let seq = start.or_else(|| self.event_log.newest_with_id(id))?;
+        let first = self.event_log.first_seq()?;
+        (first..=self.event_log.last_seq()).contains(&seq).then_some(seq)
     }
 
     /// Returns the number of entries that arrived in the focused view since it was paused. Delivery is not a list of
@@ -73,11 +73,11 @@ impl Viewer {
     pub fn prepare(&mut self, windows: &[(View, usize, usize)]) {
         self.news = false;
         self.find.is_scanning = false;
-        self.find.drop_evicted_marks(self.tape.first_seq().unwrap_or_default());
+        self.find.drop_evicted_marks(self.event_log.first_seq().unwrap_or_default());
         let playhead = self.playhead();
         let open = self.is_open() || playhead.is_some();
         // During time travel, ages count up to the arrival of the shown event.
-        let shown_at = playhead.and_then(|playhead| self.tape.arrival(playhead.at)).unwrap_or(self.now);
+        let shown_at = playhead.and_then(|playhead| self.event_log.arrival(playhead.at)).unwrap_or(self.now);
         for (view, width, height) in windows.iter().copied() {
             self.windows[view as usize] = (width, height);
             match view {
@@ -98,7 +98,7 @@ impl Viewer {
                 View::Delivery => {
                     let options =
                         views::delivery::Options { now: shown_at, open, has_server: !self.is_recording(), width };
-                    self.delivery_rows = views::delivery::rows(&self.projections, &self.tape, options, &self.tz);
+                    self.delivery_rows = views::delivery::rows(&self.projections, &self.event_log, options, &self.tz);
                 }
                 _ => {}
             }
@@ -204,7 +204,7 @@ impl Viewer {
     pub fn fold_bar(&mut self) {
         let key = self.place(View::Timeline).cursor.key;
         if let Some(parent) = self.bars.fold(&self.projections.timeline, key) {
-            self.move_in_view(|place, rows, height| place.go(rows, height, Spot { key: parent, line: 0 }));
+            self.move_in_view(|place, rows, height| place.go(rows, height, LinePos { key: parent, line: 0 }));
         }
     }
 
@@ -224,7 +224,7 @@ impl Viewer {
     /// Moves to the newest entry, and follows new events.
     pub fn follow(&mut self) {
         if self.playhead().is_some() {
-            return self.return_to_now();
+            return self.return_to_present();
         }
         let view = self.view();
         match view {
@@ -255,13 +255,13 @@ impl Viewer {
         }
         let place = self.place(view);
         let rows = self.rows(view);
-        let is_under_cursor = |spot: Spot| match view {
+        let is_under_cursor = |spot: LinePos| match view {
             View::Messages => spot == place.cursor,
             _ => spot.key == place.cursor.key,
         };
         // The lines of a wrapped entry are rendered together.
         let mut rendered: Option<(u64, Vec<Line>)> = None;
-        let mut line = |spot: Spot| {
+        let mut line = |spot: LinePos| {
             if !self.wraps(view) {
                 return self.line(view, spot);
             }
@@ -278,6 +278,6 @@ impl Viewer {
     /// Returns the event under the cursor in the focused view.
     pub fn event_under_cursor(&self) -> Option<Event> {
         let view = self.view();
-        self.tape.get(self.seq_at(view, self.place(view).cursor)?)
+        self.event_log.get(self.seq_at(view, self.place(view).cursor)?)
     }
 }

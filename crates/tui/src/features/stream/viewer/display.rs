@@ -29,7 +29,7 @@ impl Viewer {
     /// Returns the clock of an entry: since its run began, or since the previous entry.
     pub(crate) fn clock(&self, view: View, key: u64) -> Clock<'_> {
         let Some(seq) = self.entry_seq(view, key) else { return Clock::Since(None) };
-        let at = |key: u64| self.tape.time(self.entry_seq(view, key)?);
+        let at = |key: u64| self.event_log.time(self.entry_seq(view, key)?);
         match self.timestamps {
             Timestamps::Absolute => Clock::Wall(&self.tz),
             Timestamps::Relative => Clock::Since(self.projections.metrics.run_at(seq).and_then(|run| run.start())),

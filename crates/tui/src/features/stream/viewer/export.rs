@@ -1,11 +1,11 @@
 //! Rendering of a view for an export: entry by entry, not truncated.
 
 use super::rows::{extent, row_at};
-use super::{LinkState, View, Viewer};
+use super::{ConnectionState, View, Viewer};
 use crate::features::stream::export::{Format, Part};
 use crate::features::stream::views;
 use crate::session::msg::Chunk;
-use crate::widgets::scroll::{Rows, Spot};
+use crate::widgets::scroll::{LinePos, ScrollList};
 use runtail_core::text::markdown::inline;
 use runtail_core::text::{clean, clean_lines, count};
 use runtail_stream::projection::{Message, Role};
@@ -114,22 +114,22 @@ impl Viewer {
                 field(name, id);
             }
         }
-        let ledger = &self.projections.ledger;
-        let opened = ledger.connections().first().map(|connection| connection.opened).or(ledger.first_event_at);
+        let delivery = &self.projections.delivery;
+        let opened = delivery.connections().first().map(|connection| connection.opened).or(delivery.first_event_at);
         let day = |at: jiff::Timestamp| at.to_zoned(self.tz.clone()).strftime("%Y-%m-%d %H:%M:%S %:z").to_string();
         if let Some(opened) = opened {
             field("opened", &day(opened));
         }
-        let status = match (&self.link, self.playhead()) {
+        let status = match (&self.connection, self.playhead()) {
             (_, Some(playhead)) => {
-                let [at, newest] = [playhead.at, playhead.span.1].map(|seq| self.tape.events_until(seq));
+                let [at, newest] = [playhead.at, playhead.span.1].map(|seq| self.event_log.events_until(seq));
                 format!("at event {} of {}", count(at.0), count(newest.0))
             }
-            (LinkState::Ended(end), None) => match &end.detail {
+            (ConnectionState::Ended(end), None) => match &end.detail {
                 Some(detail) => format!("{}, {}: {detail}", day(end.at), end.outcome.as_str()),
                 None => format!("{}, {}", day(end.at), end.outcome.as_str()),
             },
-            (LinkState::Failed(error), None) => format!("failed: {error}"),
+            (ConnectionState::Failed(error), None) => format!("failed: {error}"),
             (_, None) => "no, still open".to_string(),
         };
         field(if self.playhead().is_some() { "shown" } else { "ended" }, &status.replace('\n', " "));
@@ -150,7 +150,7 @@ impl Viewer {
                 part.add(Chunk::Record(Box::new(Record::End(self.totals()))));
             }
         } else {
-            let rows = views::delivery::export_rows(&self.projections, &self.tape, self.now, &self.tz);
+            let rows = views::delivery::export_rows(&self.projections, &self.event_log, self.now, &self.tz);
             let text = |line: &crate::widgets::line::Line| line.text().trim_end().to_string() + "\n";
             let text: String = rows.iter().map(|row| text(&row.line)).collect();
             match format {
@@ -163,41 +163,41 @@ impl Viewer {
 
     /// Returns the current totals of a stream that has not ended or is shown at an earlier event.
     fn totals(&self) -> End {
-        let ledger = &self.projections.ledger;
-        let connections = ledger.connections().evicted() + ledger.connections().len() as u64;
+        let delivery = &self.projections.delivery;
+        let connections = delivery.connections().evicted() + delivery.connections().len() as u64;
         End {
             at: self.playhead().and_then(|playhead| playhead.time).unwrap_or(self.now),
             outcome: Outcome::Detached,
             detail: Some("totals at the time of the export: the stream was still open".into()),
-            events: ledger.received,
-            bytes: ledger.bytes,
+            events: delivery.received,
+            bytes: delivery.bytes,
             connections: u32::try_from(connections).unwrap_or(u32::MAX),
-            duplicates: ledger.duplicates,
-            gaps: ledger.gaps,
-            malformed: ledger.malformed + ledger.too_large,
+            duplicates: delivery.duplicates,
+            gaps: delivery.gaps,
+            malformed: delivery.malformed + delivery.too_large,
         }
     }
 
     /// Returns the end (exclusive) of the marks to write: during time travel, up to the shown event.
     fn marks_end(&self) -> Seq {
-        let newest = self.tape.newest_seq();
+        let newest = self.event_log.newest_seq();
         self.playhead().map_or(Seq::MAX, |playhead| if playhead.at < newest { playhead.at } else { Seq::MAX })
     }
 
     fn export_seq(&self, view: View, key: u64) -> Option<Seq> {
         match view {
             View::State => row_at(self.projections.values.rows(), key).map(|state| state.seq),
-            view => self.seq_at(view, Spot { key, line: 0 }),
+            view => self.seq_at(view, LinePos { key, line: 0 }),
         }
     }
 
     /// Writes an event as a line of a recording, after the marks in front of it.
     fn record(&self, seq: Option<Seq>, after: Seq, part: &mut Part) -> Seq {
-        let Some(event) = seq.and_then(|seq| self.tape.get(seq)) else { return after };
+        let Some(event) = seq.and_then(|seq| self.event_log.get(seq)) else { return after };
         self.marks_between(after, event.seq, part);
         let seq = event.seq;
         part.add(Chunk::Record(Box::new(Record::Event(Event {
-            seq: self.tape.number_of(seq).in_recording(),
+            seq: self.event_log.number_of(seq).in_recording(),
             ..event
         }))));
         seq
@@ -205,7 +205,7 @@ impl Viewer {
 
     /// Writes the marks after one event (0 for the start) and before another.
     fn marks_between(&self, after: Seq, before: Seq, part: &mut Part) {
-        let marks = self.tape.marks();
+        let marks = self.event_log.marks();
         let from = marks.partition_point(|mark| after > Seq::START && mark.after < after);
         let to = marks.partition_point(|mark| mark.after < before);
         for mark in marks.range(from..to.max(from)) {
@@ -226,7 +226,8 @@ impl Viewer {
                 let Some((snapshot, state)) = snapshot.zip(self.state_text(key)) else { return };
                 let at = views::clock(snapshot.at, &self.tz);
                 let ns = clean(&views::namespace(&snapshot.ns)).into_owned();
-                let title = format!("state {} · event {} · {at} {ns}", key + 1, self.tape.events_until(snapshot.seq));
+                let title =
+                    format!("state {} · event {} · {at} {ns}", key + 1, self.event_log.events_until(snapshot.seq));
                 let state = state.shared();
                 match is_text {
                     true => {
@@ -241,8 +242,8 @@ impl Viewer {
                 }
             }
             View::Raw | View::Custom => {
-                let seq = self.seq_at(view, Spot { key, line: 0 });
-                if let Some(event) = seq.and_then(|seq| self.tape.get(seq)) {
+                let seq = self.seq_at(view, LinePos { key, line: 0 });
+                if let Some(event) = seq.and_then(|seq| self.event_log.get(seq)) {
                     self.event(&event, is_text, part);
                 }
             }
@@ -271,7 +272,7 @@ impl Viewer {
         // A snapshot is not an event of the stream and has no number, as on screen.
         let number = match event.is_snapshot() {
             true => views::UNKNOWN.to_string(),
-            false => self.tape.number_of(event.seq).to_string(),
+            false => self.event_log.number_of(event.seq).to_string(),
         };
         if is_text {
             part.text(format!("{number:>6}  {at}  {name}{ns}  "));

@@ -7,9 +7,9 @@ use crate::features::stream::find::{
 };
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::scroll;
-use crate::widgets::scroll::{Rows, Spot};
+use crate::widgets::scroll::{LinePos, ScrollList};
 use runtail_core::text;
-use runtail_stream::projection::{Facets, Message};
+use runtail_stream::projection::{EventAttrs, Message};
 use runtail_stream::{Event, Seq};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, Range};
@@ -191,7 +191,7 @@ impl Viewer {
             self.find.is_scanning |= !index.is_complete();
             hits = Some(index);
         }
-        self.find.scanned_to[at] = self.tape.last_seq();
+        self.find.scanned_to[at] = self.event_log.last_seq();
         (self.find.filtered[at], self.find.hits[at]) = (filtered, hits);
     }
 
@@ -222,7 +222,7 @@ impl Viewer {
     /// Returns the entries that changed since the last scan, among those already scanned.
     fn changed(&self, view: View, index: &MatchIndex) -> Vec<u64> {
         let scanned_to = self.find.scanned_to[view as usize];
-        if view != View::Messages || scanned_to >= self.tape.last_seq() {
+        if view != View::Messages || scanned_to >= self.event_log.last_seq() {
             return Vec::new();
         }
         let messages = &self.projections.messages;
@@ -230,17 +230,17 @@ impl Viewer {
             (messages.evicted()..).zip(messages.items()).filter(|(_, message)| message.last_seq > scanned_to);
         // A tool result is searched with its call.
         numbered
-            .flat_map(|(key, message)| std::iter::once(key).chain(messages.asked(message).and(message.asked_by)))
+            .flat_map(|(key, message)| std::iter::once(key).chain(messages.asked(message).and(message.call_message)))
             .filter(|key| index.known_result(*key).is_some())
             .collect()
     }
 
     fn event_of(&self, view: View, key: u64) -> Option<Event> {
-        self.tape.get(self.seq_at(view, Spot { key, line: 0 })?)
+        self.event_log.get(self.seq_at(view, LinePos { key, line: 0 })?)
     }
 
-    fn facets<'a>(&'a self, event: &'a Event) -> Facets<'a> {
-        Facets::of(event, &self.projections).numbered(self.tape.number_of(event.seq))
+    fn facets<'a>(&'a self, event: &'a Event) -> EventAttrs<'a> {
+        EventAttrs::of(event, &self.projections).numbered(self.event_log.number_of(event.seq))
     }
 
     /// Returns whether an entry matches the filter, and the number of bytes read.
@@ -252,7 +252,7 @@ impl Viewer {
                 let Some(message) = self.message(key) else { return (Look::Nothing, 0) };
                 let mut seqs = vec![message.first_seq, message.last_seq];
                 seqs.dedup();
-                let events: Vec<Event> = seqs.into_iter().filter_map(|seq| self.tape.get(seq)).collect();
+                let events: Vec<Event> = seqs.into_iter().filter_map(|seq| self.event_log.get(seq)).collect();
                 let read = events.iter().map(cost).sum::<usize>() + message.text.len();
                 (
                     filter.matches_message(message, &events.iter().map(|event| self.facets(event)).collect::<Vec<_>>()),
@@ -303,7 +303,7 @@ impl Viewer {
         match (view, self.message(key), event) {
             (View::Messages, Some(message), _) => {
                 let messages = &self.projections.messages;
-                let call_message = messages.asked(message).and(message.asked_by);
+                let call_message = messages.asked(message).and(message.call_message);
                 if call_message
                     .is_some_and(|call_message| filtered.is_none_or(|filtered| filtered.is_match(call_message)))
                 {
@@ -321,7 +321,7 @@ impl Viewer {
                 pattern.look(&sources, from, room)
             }
             _ => {
-                let text = text_of(&self.line(view, Spot { key, line: 0 }));
+                let text = text_of(&self.line(view, LinePos { key, line: 0 }));
                 pattern.look(&[plain(&text)], from, room)
             }
         }
@@ -348,7 +348,7 @@ impl Viewer {
             Seek::Next => self.matching_line(view, here.key, here.line + 1..usize::MAX, false),
             Seek::Before => self.matching_line(view, here.key, 0..here.line, true),
         };
-        let spot = within.map(|line| Spot { key: here.key, line }).or_else(|| {
+        let spot = within.map(|line| LinePos { key: here.key, line }).or_else(|| {
             let (key, is_final) = match back {
                 true => (index.before(from), index.has_scanned_to_previous(from)),
                 false => (index.at_or_after(from), index.has_scanned_to_next(from)),
@@ -356,7 +356,7 @@ impl Viewer {
             let wrapped = || if back { index.last() } else { index.first() };
             let key = key.filter(|_| is_final).or_else(|| wrapped().filter(|_| index.is_complete()))?;
             let line = self.matching_line(view, key, 0..usize::MAX, back).unwrap_or(0);
-            Some(Spot { key, line })
+            Some(LinePos { key, line })
         });
         if spot.is_some() || index.is_complete() {
             self.find.seek = None;
@@ -369,13 +369,13 @@ impl Viewer {
     /// Returns the first or last of an entry's lines that contains the pattern.
     fn matching_line(&self, view: View, key: u64, lines: Range<usize>, last: bool) -> Option<usize> {
         let end = self.rows(view).height(key).min(lines.end);
-        let is_match = |line: &usize| self.find.pattern.is_in(&text_of(&self.line(view, Spot { key, line: *line })));
+        let is_match = |line: &usize| self.find.pattern.is_in(&text_of(&self.line(view, LinePos { key, line: *line })));
         let mut lines = lines.start.min(end)..end;
         if last { lines.rfind(is_match) } else { lines.find(is_match) }
     }
 
     /// Highlights the matches in a line. If a match lies in the truncated part of the event, the line shows that part.
-    pub(crate) fn highlight(&self, view: View, spot: Spot, mut line: Line) -> Line {
+    pub(crate) fn highlight(&self, view: View, spot: LinePos, mut line: Line) -> Line {
         let pattern = &self.find.pattern;
         if pattern.is_empty() || view == View::State {
             return line;
@@ -410,8 +410,8 @@ impl Viewer {
             return Vec::new();
         }
         // During time travel, later events have no entry.
-        let marks = self.find.marks().range(..=self.tape.last_seq());
-        let spots: BTreeSet<Spot> = marks.filter_map(|seq| self.spot_of(view, *seq)).collect();
+        let marks = self.find.marks().range(..=self.event_log.last_seq());
+        let spots: BTreeSet<LinePos> = marks.filter_map(|seq| self.spot_of(view, *seq)).collect();
         let height = self.windows[view as usize].1;
         scroll::window(&self.rows(view), self.place(view).top, height).map(|spot| spots.contains(&spot)).collect()
     }
@@ -426,16 +426,16 @@ impl Viewer {
         // A viewer at the newest entry has nothing ahead, so search backward.
         let forward = forward && !(self.follows() && matches!(landmark, Landmark::Problem | Landmark::Mark));
         // An evicted position counts as just before the oldest event.
-        let first = self.tape.first_seq().unwrap_or(Seq::MAX);
-        let here = self.anchor.map_or(self.tape.last_seq().next(), |seq| seq.max(first.previous()));
+        let first = self.event_log.first_seq().unwrap_or(Seq::MAX);
+        let here = self.anchor.map_or(self.event_log.last_seq().next(), |seq| seq.max(first.previous()));
         if (landmark, self.view()) == (Landmark::Message, View::Messages) && !self.follows() {
             let (rows, key) = (self.rows(View::Messages), self.place(View::Messages).cursor.key);
             let Some(key) = (if forward { rows.next(key) } else { rows.prev(key) }) else { return false };
-            self.move_in_view(|place, rows, height| place.go(rows, height, Spot { key, line: 0 }));
+            self.move_in_view(|place, rows, height| place.go(rows, height, LinePos { key, line: 0 }));
             return true;
         }
         // A failure is an event even before Messages has a line for it.
-        let has_lines = || scroll::window(&self.rows(View::Messages), Spot::default(), 1).next().is_some();
+        let has_lines = || scroll::window(&self.rows(View::Messages), LinePos::default(), 1).next().is_some();
         if (landmark, self.view()) == (Landmark::Problem, View::Messages) && has_lines() {
             return self.go_to_problem(forward);
         }
@@ -457,7 +457,7 @@ impl Viewer {
             }
         };
         // Evicted events, and later ones during time travel, can't be reached.
-        let shown = first..=self.tape.last_seq();
+        let shown = first..=self.event_log.last_seq();
         let Some(seq) = target.filter(|seq| shown.contains(seq)) else { return false };
         self.go_to(seq);
         true
@@ -467,13 +467,13 @@ impl Viewer {
 impl Viewer {
     /// Jumps to a problem in Messages, which also shows run ends that the stream did not show.
     fn go_to_problem(&mut self, forward: bool) -> bool {
-        let shown = self.tape.first_seq().unwrap_or(Seq::MAX)..=self.tape.last_seq();
-        let mut spots: BTreeMap<Spot, Option<Seq>> = self.blocks.run_ends().map(|spot| (spot, None)).collect();
+        let shown = self.event_log.first_seq().unwrap_or(Seq::MAX)..=self.event_log.last_seq();
+        let mut spots: BTreeMap<LinePos, Option<Seq>> = self.blocks.run_ends().map(|spot| (spot, None)).collect();
         for seq in self.problems(true).into_iter().filter(|seq| shown.contains(seq)) {
             spots.entry(self.blocks.spot_of(&self.projections, seq)).or_default().get_or_insert(seq);
         }
         let here = match self.follows() {
-            true => Spot { key: u64::MAX, line: 0 },
+            true => LinePos { key: u64::MAX, line: 0 },
             false => self.place(View::Messages).cursor,
         };
         let target = match forward {
@@ -495,7 +495,7 @@ impl Viewer {
         let runs = self.projections.status.runs().iter();
         let ends = runs.filter(|run| !streamed || run.first_seq.is_some()).filter_map(|run| run.end_seq);
         // A gap has no position of its own; it comes before the next event.
-        let gaps = self.projections.ledger.possible_gaps().iter().map(|gap| gap.after + 1);
+        let gaps = self.projections.delivery.possible_gaps().iter().map(|gap| gap.after + 1);
         let errors = self.projections.landmarks.errors().iter().copied();
         let mut seqs: Vec<Seq> = errors.chain(ends).chain(gaps).collect();
         seqs.sort_unstable();

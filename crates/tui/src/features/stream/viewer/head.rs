@@ -2,7 +2,7 @@
 //! and connection are independent: a thread may wait while its stream reconnects, and a live stream may show a failed
 //! thread.
 
-use super::{LinkState, Viewer};
+use super::{ConnectionState, Viewer};
 use crate::features::stream::views::runs;
 use crate::session::msg::{StreamTarget, ThreadRef};
 use crate::widgets::line::{Line, Tone};
@@ -332,9 +332,9 @@ impl Viewer {
 
     /// Returns whether the events of an active run are left to their only reader.
     pub fn leaves_events(&self) -> bool {
-        match &self.link {
-            LinkState::Failed(error) => error.kind == Kind::OneReader,
-            LinkState::Polling { unread, .. } => *unread > 0,
+        match &self.connection {
+            ConnectionState::Failed(error) => error.kind == Kind::OneReader,
+            ConnectionState::Polling { unread, .. } => *unread > 0,
             _ => false,
         }
     }
@@ -343,42 +343,42 @@ impl Viewer {
     pub fn connection_line(&self, now: Timestamp, brief: bool) -> Line {
         let line = Line::new();
         let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
-        match &self.link {
-            LinkState::Connecting { .. } if self.is_recording() => {
+        match &self.connection {
+            ConnectionState::Connecting { .. } if self.is_recording() => {
                 line.with(Tone::Moving, "◐ ").with(Tone::Plain, "reading the recording")
             }
-            LinkState::Connecting { since, conn } => {
+            ConnectionState::Connecting { since, conn } => {
                 let again = if *conn > 1 { "reconnecting" } else { "connecting" };
                 line.with(Tone::Moving, "◐ ").with(Tone::Plain, &format!("{again} {}", text::age(age(*since))))
             }
-            LinkState::Retrying { attempt, until, .. } => {
+            ConnectionState::Retrying { attempt, until, .. } => {
                 let wait = Duration::try_from(until.duration_since(now)).unwrap_or_default();
                 let when = if wait.is_zero() { "now".to_string() } else { format!("in {}", text::age(wait)) };
                 line.with(Tone::Moving, "◐ ").with(Tone::Plain, &format!("reconnecting {when}, attempt {attempt}"))
             }
-            LinkState::Polling { every, .. } => {
+            ConnectionState::Polling { every, .. } => {
                 line.with(Tone::Dim, &format!("no stream · polling runs every {}", text::age(*every)))
             }
-            LinkState::Failed(error) if error.kind == Kind::OneReader => {
+            ConnectionState::Failed(error) if error.kind == Kind::OneReader => {
                 line.with(Tone::Dim, "not read: events go to one reader")
             }
-            LinkState::Failed(error) => {
+            ConnectionState::Failed(error) => {
                 line.with(Tone::Bad, "✗ ").with(Tone::Plain, &format!("not connected: {}", error.badge()))
             }
-            LinkState::Ended(end) if self.is_recording() => {
+            ConnectionState::Ended(end) if self.is_recording() => {
                 line.with(Tone::Dim, &format!("■ recording ended: {}", end.outcome.as_str()))
             }
-            LinkState::Ended(end) => {
+            ConnectionState::Ended(end) => {
                 let at = end.at.to_zoned(self.tz.clone()).strftime("%H:%M:%S").to_string();
                 line.with(Tone::Dim, &format!("■ stream ended {at}"))
             }
-            LinkState::Live { .. } => self.live_line(now, brief),
+            ConnectionState::Live { .. } => self.live_line(now, brief),
         }
     }
 
     fn live_line(&self, now: Timestamp, brief: bool) -> Line {
-        let ledger = self.books();
-        let rate = ledger.rate(now);
+        let delivery = self.delivery_log();
+        let rate = delivery.rate(now);
         let mut line = Line::new();
         if rate >= 1.0 && !brief {
             let rate = rate.round() as u64;
@@ -395,11 +395,11 @@ impl Viewer {
             return line;
         }
         let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
-        if ledger.heartbeats > 0 && ledger.last_event_at.is_none_or(|at| age(at) >= Duration::from_secs(10)) {
-            let heartbeat = ledger.last_alive_at.map(|at| format!(" · heartbeat {}", text::age(age(at))));
+        if delivery.heartbeats > 0 && delivery.last_event_at.is_none_or(|at| age(at) >= Duration::from_secs(10)) {
+            let heartbeat = delivery.last_alive_at.map(|at| format!(" · heartbeat {}", text::age(age(at))));
             line.push(Tone::Dim, &heartbeat.unwrap_or_default());
         }
-        if let Some(at) = ledger.last_event_at {
+        if let Some(at) = delivery.last_event_at {
             line.push(Tone::Dim, &format!(" · last event {}", text::age(age(at))));
         }
         line

@@ -24,9 +24,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use runs::UnseenRuns;
 use runtail_api::ApiError;
-use runtail_core::config::{TapeLimits, Timestamps};
-use runtail_stream::projection::{Ledger, Projections};
-use runtail_stream::{End, Item, Limits, Record, Seq, Tape, Target};
+use runtail_core::config::{EventLogLimits, Timestamps};
+use runtail_stream::projection::{DeliveryLog, Projections};
+use runtail_stream::{End, EventLog, Item, Limits, Record, Seq, Target};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ impl View {
 
 /// The state of the connection.
 #[derive(Debug, Clone, PartialEq)]
-pub enum LinkState {
+pub enum ConnectionState {
     Connecting {
         since: Timestamp,
         /// The number of the connection.
@@ -121,12 +121,12 @@ pub struct Viewer {
     pub run_id: Option<String>,
     pub modes: StreamModes,
     /// The event log.
-    pub tape: Tape,
+    pub event_log: EventLog,
     /// The projections up to the shown event.
     pub projections: Projections,
     /// The saved states for time travel, and the shown event.
     past: Past,
-    pub link: LinkState,
+    pub connection: ConnectionState,
     /// The views of the two halves. They always differ.
     halves: [View; 2],
     /// The half with the focus.
@@ -187,7 +187,7 @@ impl Viewer {
         id: u64,
         server: ServerRef,
         target: StreamTarget,
-        limits: &TapeLimits,
+        limits: &EventLogLimits,
         now: Timestamp,
         tz: TimeZone,
     ) -> Self {
@@ -208,10 +208,10 @@ impl Viewer {
             target,
             thread_id,
             run_id,
-            tape: Tape::new(Limits { max_rows: limits.max_rows, max_bytes }),
+            event_log: EventLog::new(Limits { max_rows: limits.max_rows, max_bytes }),
             projections,
             past: Past::default(),
-            link: LinkState::Connecting { since: now, conn: 1 },
+            connection: ConnectionState::Connecting { since: now, conn: 1 },
             halves: [View::Messages, View::Raw],
             focused_half: 0,
             split: false,
@@ -276,41 +276,41 @@ impl Viewer {
             match item {
                 Item::Record(record) => {
                     match &record {
-                        Record::Open { conn, .. } => self.link = LinkState::Live { conn: *conn },
+                        Record::Open { conn, .. } => self.connection = ConnectionState::Live { conn: *conn },
                         Record::Close { .. } => {
                             if let Some((every, unread)) = self.polling {
-                                self.link = LinkState::Polling { every, unread };
+                                self.connection = ConnectionState::Polling { every, unread };
                             }
                         }
-                        Record::Tape(head) => {
+                        Record::Head(head) => {
                             self.thread_id = head.thread_id.clone().or(self.thread_id.take());
                             self.run_id = head.run_id.clone().or(self.run_id.take());
                         }
-                        Record::End(end) if !matches!(self.link, LinkState::Failed(_)) => {
-                            self.link = LinkState::Ended(end.clone());
+                        Record::End(end) if !matches!(self.connection, ConnectionState::Failed(_)) => {
+                            self.connection = ConnectionState::Ended(end.clone());
                         }
                         _ => {}
                     }
-                    self.tape.push(record);
+                    self.event_log.push(record);
                 }
-                Item::Connecting { at, conn } => self.link = LinkState::Connecting { since: at, conn },
+                Item::Connecting { at, conn } => self.connection = ConnectionState::Connecting { since: at, conn },
                 Item::Retrying { at, attempt, wait, why, request } => {
                     let until = at.checked_add(jiff::SignedDuration::try_from(wait).unwrap_or_default()).unwrap_or(at);
                     // Put the failure first, because the end of the line can be cut off.
                     let why = why.lines().next().unwrap_or_default().to_string();
                     let why = if request.is_empty() { why } else { format!("{why} · {request}") };
-                    self.link = LinkState::Retrying { attempt, until, why };
+                    self.connection = ConnectionState::Retrying { attempt, until, why };
                 }
                 Item::Started { thread_id, run_id } => {
                     self.thread_id = thread_id.or(self.thread_id.take());
                     self.run_id = Some(run_id);
                 }
-                Item::Failed(error) => self.link = LinkState::Failed(*error),
+                Item::Failed(error) => self.connection = ConnectionState::Failed(*error),
                 Item::Following { every, unread, .. } => {
                     self.polling = Some((every, unread));
                     // A run's stream is read in parallel with the list of runs.
-                    if !matches!(self.link, LinkState::Live { .. }) {
-                        self.link = LinkState::Polling { every, unread };
+                    if !matches!(self.connection, ConnectionState::Live { .. }) {
+                        self.connection = ConnectionState::Polling { every, unread };
                     }
                 }
                 Item::Heartbeat { .. }
@@ -321,19 +321,19 @@ impl Viewer {
             }
         }
         let projections = self.present();
-        self.tape.reserve(projections.weight() + projections.remembered());
+        self.event_log.reserve(projections.weight() + projections.remembered());
         self.follow_cancelling(live_event);
     }
 
-    /// Returns the delivery ledger of all received events, also during time travel.
-    pub fn books(&self) -> &Ledger {
-        &self.present().ledger
+    /// Returns the delivery delivery of all received events, also during time travel.
+    pub fn delivery_log(&self) -> &DeliveryLog {
+        &self.present().delivery
     }
 
     /// Returns the memory used by the event log, the projections and the saved states for time travel, in bytes.
     pub fn bytes(&self) -> usize {
         let shown = if self.playhead().is_some() { self.projections.weight() } else { 0 };
-        self.tape.kept_bytes() + self.present().weight() + shown + self.past.bytes()
+        self.event_log.kept_bytes() + self.present().weight() + shown + self.past.bytes()
     }
 
     /// Drops the saved states; they can be rebuilt from the event log.
@@ -348,19 +348,19 @@ impl Viewer {
 
     /// Returns whether the stream has sent no events, so that everything shown was loaded.
     pub fn has_only_snapshots(&self) -> bool {
-        self.books().received == 0
+        self.delivery_log().received == 0
     }
 
     /// Returns whether more events may arrive.
     pub fn is_open(&self) -> bool {
-        !matches!(self.link, LinkState::Ended(_) | LinkState::Failed(_))
+        !matches!(self.connection, ConnectionState::Ended(_) | ConnectionState::Failed(_))
     }
 
     /// Returns a warning about a silent connection. A thread without an active run can be silent for days without one.
     pub fn pulse(&self, now: Timestamp) -> Option<Line> {
         let is_expected = !matches!(self.target, StreamTarget::Tail { .. }) || self.thread_status().is_active();
-        let is_live = matches!(self.link, LinkState::Live { .. });
-        views::delivery::pulse(self.books(), now).filter(|_| is_expected && is_live)
+        let is_live = matches!(self.connection, ConnectionState::Live { .. });
+        views::delivery::pulse(self.delivery_log(), now).filter(|_| is_expected && is_live)
     }
 
     /// Returns the view with the focus.
@@ -413,11 +413,11 @@ impl Viewer {
     }
 
     /// Records that the stream's task failed, so that no more events arrive.
-    pub fn broke_off(&mut self, why: &str) {
+    pub fn fail(&mut self, why: &str) {
         let at = runtail_api::Place { host: self.server.url.to_string(), ..Default::default() };
         let hint = Some("this is a bug in runtail; :reopen reloads the stream".to_string());
         let detail = format!("the stream failed: {why}");
-        self.link = LinkState::Failed(ApiError { kind: runtail_api::Kind::Protocol, at, detail, hint });
+        self.connection = ConnectionState::Failed(ApiError { kind: runtail_api::Kind::Protocol, at, detail, hint });
     }
 
     /// Returns the text to copy: the text of a message, or else the event's data.
@@ -447,7 +447,7 @@ impl Viewer {
         let id = event.id.as_deref().map(|id| format!(" · id {id}")).unwrap_or_default();
         let title = match event.is_snapshot() {
             true => "loaded from the server's records".to_string(),
-            false => format!("event {} · {}{ns}{id}", self.tape.number_of(event.seq), event.name),
+            false => format!("event {} · {}{ns}{id}", self.event_log.number_of(event.seq), event.name),
         };
         Some((title, event.data.text().clone()))
     }

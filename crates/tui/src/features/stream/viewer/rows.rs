@@ -8,7 +8,7 @@ use crate::features::stream::views::Clock;
 use crate::features::stream::views::blocks::Shown;
 use crate::features::stream::views::raw::RawEvent;
 use crate::widgets::line::Line;
-use crate::widgets::scroll::{Flat, Rows, Spot};
+use crate::widgets::scroll::{Flat, LinePos, ScrollList};
 use jiff::Timestamp;
 use runtail_stream::Seq;
 use runtail_stream::projection::Rows as ProjectedRows;
@@ -23,7 +23,7 @@ pub(crate) enum ViewRows<'a> {
     Wrapped(Flat, &'a Viewer, View),
 }
 
-impl Rows for ViewRows<'_> {
+impl ScrollList for ViewRows<'_> {
     fn first(&self) -> u64 {
         match self {
             ViewRows::Flat(flat) | ViewRows::Wrapped(flat, ..) => flat.first,
@@ -45,7 +45,7 @@ impl Rows for ViewRows<'_> {
             ViewRows::Wrapped(_, viewer, view) => viewer.wrapped(*view, key).len().max(1),
             // A tool result follows its call, unless the filter hides the call.
             ViewRows::Filtered(all, index) => match &**all {
-                ViewRows::Blocks(blocks) if blocks.asked_by(key).is_some_and(|asking| !index.is_match(asking)) => {
+                ViewRows::Blocks(blocks) if blocks.call_message(key).is_some_and(|asking| !index.is_match(asking)) => {
                     blocks.own_height(key)
                 }
                 all => all.height(key),
@@ -83,7 +83,7 @@ impl Viewer {
     pub fn count(&self, view: View) -> u64 {
         match view {
             View::Messages => self.projections.messages.evicted() + self.projections.messages.items().len() as u64,
-            View::Raw => self.tape.last_seq().0,
+            View::Raw => self.event_log.last_seq().0,
             View::Timeline => extent(self.projections.timeline.bars()).end,
             View::Delivery => 0,
             View::Runs => {
@@ -103,7 +103,7 @@ impl Viewer {
             View::State => p.values.rows().last().and_then(|row| row.at),
             View::Runs => p.lifecycle.rows().last().and_then(|row| row.at),
             View::Custom => p.custom.rows().last().and_then(|row| row.at),
-            View::Raw => p.ledger.last_event_at,
+            View::Raw => p.delivery.last_event_at,
             View::Timeline | View::Delivery => None,
         }
     }
@@ -127,8 +127,8 @@ impl Viewer {
             View::Runs => self.runs_keys(),
             View::Custom => extent(p.custom.rows()),
             View::Raw => {
-                let end = self.tape.last_seq().next();
-                Flat { first: self.tape.first_seq().unwrap_or(end).0, end: end.0 }
+                let end = self.event_log.last_seq().next();
+                Flat { first: self.event_log.first_seq().unwrap_or(end).0, end: end.0 }
             }
             View::Timeline => Flat { first: 0, end: self.bars.len() },
             View::Delivery => Flat { first: 0, end: self.delivery_rows.len() as u64 },
@@ -137,7 +137,7 @@ impl Viewer {
     }
 
     /// Returns one line of a view.
-    pub(crate) fn line(&self, view: View, spot: Spot) -> Line {
+    pub(crate) fn line(&self, view: View, spot: LinePos) -> Line {
         match view {
             View::Messages => self.blocks.line(&self.projections, spot),
             View::State => self.state.as_ref().map(|tree| tree.line(spot)).unwrap_or_default(),
@@ -153,16 +153,17 @@ impl Viewer {
         let line = match view {
             View::Messages | View::State => None,
             View::Updates => row_at(p.updates.rows(), key)
-                .map(|row| views::updates::line(row, self.tape.get(row.seq).as_ref(), width, &clock)),
+                .map(|row| views::updates::line(row, self.event_log.get(row.seq).as_ref(), width, &clock)),
             View::Timeline => self.bars.line(p, key, width),
             View::Runs => self.runs_row(key).map(|row| match row {
                 RunsRow::Run(run) => views::runs::record_line(run, p, &Clock::Wall(&self.tz)),
                 RunsRow::Event(row) => views::runs::line(row, p, width, &clock),
             }),
-            View::Custom => row_at(p.custom.rows(), key)
-                .map(|row| views::custom::line(row, self.tape.get(row.seq).as_ref(), self.as_received, width, &clock)),
-            View::Raw => self.tape.get(Seq(key)).map(|event| {
-                let (state, number) = (p.values.at(event.seq), self.tape.number_of(event.seq));
+            View::Custom => row_at(p.custom.rows(), key).map(|row| {
+                views::custom::line(row, self.event_log.get(row.seq).as_ref(), self.as_received, width, &clock)
+            }),
+            View::Raw => self.event_log.get(Seq(key)).map(|event| {
+                let (state, number) = (p.values.at(event.seq), self.event_log.number_of(event.seq));
                 let raw = RawEvent { event: &event, number, state };
                 views::raw::line(&raw, self.as_received, width, &clock)
             }),
@@ -172,7 +173,7 @@ impl Viewer {
     }
 
     /// Returns the event of a view's line; `None` for a line about all events.
-    pub(crate) fn seq_at(&self, view: View, spot: Spot) -> Option<Seq> {
+    pub(crate) fn seq_at(&self, view: View, spot: LinePos) -> Option<Seq> {
         let p = &self.projections;
         match view {
             View::Messages => self.blocks.seq_at(p, spot),
@@ -181,7 +182,7 @@ impl Viewer {
             View::Runs => self.runs_seq(spot.key),
             View::Custom => Some(row_at(p.custom.rows(), spot.key)?.seq),
             // An empty log has a position for its first event.
-            View::Raw => Some(Seq(spot.key)).filter(|seq| *seq <= self.tape.last_seq()),
+            View::Raw => Some(Seq(spot.key)).filter(|seq| *seq <= self.event_log.last_seq()),
             View::Delivery => self.delivery_row(spot.key)?.seq,
             View::Timeline => self.bars.seq_at(&p.timeline, spot.key),
         }
@@ -192,7 +193,7 @@ impl Viewer {
         match view {
             View::Messages | View::State | View::Delivery => None,
             View::Runs if matches!(self.runs_row(key), Some(RunsRow::Run(_))) => None,
-            view => self.seq_at(view, Spot { key, line: 0 }),
+            view => self.seq_at(view, LinePos { key, line: 0 }),
         }
     }
 
@@ -202,19 +203,19 @@ impl Viewer {
 
     /// Returns the position of an event in a view: its own entry, or else the entry before it. `None` if the view has
     /// no such positions.
-    pub(crate) fn spot_of(&self, view: View, seq: Seq) -> Option<Spot> {
-        fn last<T>(rows: &ProjectedRows<T>, seq: Seq, of: impl Fn(&T) -> Seq) -> Spot {
+    pub(crate) fn spot_of(&self, view: View, seq: Seq) -> Option<LinePos> {
+        fn last<T>(rows: &ProjectedRows<T>, seq: Seq, of: impl Fn(&T) -> Seq) -> LinePos {
             let after = rows.partition_point(|row| of(row) <= seq) as u64;
-            Spot { key: rows.evicted() + after.saturating_sub(1), line: 0 }
+            LinePos { key: rows.evicted() + after.saturating_sub(1), line: 0 }
         }
         let p = &self.projections;
         Some(match view {
             View::Messages => self.blocks.spot_of(p, seq),
             View::Updates => last(p.updates.rows(), seq, |row| row.seq),
-            View::Runs => Spot { key: self.runs_key_of(seq), line: 0 },
+            View::Runs => LinePos { key: self.runs_key_of(seq), line: 0 },
             View::Custom => last(p.custom.rows(), seq, |row| row.seq),
-            View::Raw => Spot { key: seq.0, line: 0 },
-            View::Timeline => Spot { key: self.bars.spot_of(&p.timeline, seq), line: 0 },
+            View::Raw => LinePos { key: seq.0, line: 0 },
+            View::Timeline => LinePos { key: self.bars.spot_of(&p.timeline, seq), line: 0 },
             View::State | View::Delivery => return None,
         })
     }

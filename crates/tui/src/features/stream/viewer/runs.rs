@@ -100,7 +100,7 @@ impl Viewer {
             _ => return None,
         };
         let id = run.run_id.as_deref()?;
-        let event = self.tape.get(self.projections.status.loaded()?.seq)?;
+        let event = self.event_log.get(self.projections.status.loaded()?.seq)?;
         let fields = SnapshotFields::read(event.data.json()?)?;
         let all: Vec<&RawValue> = serde_json::from_str(fields.runs?.get()).ok()?;
         #[derive(Deserialize)]

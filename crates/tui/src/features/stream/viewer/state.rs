@@ -5,12 +5,12 @@ use super::rows::{extent, row_at};
 use super::{View, Viewer};
 use crate::features::stream::views;
 use crate::widgets::diff_view::{Base, Comparison};
-use crate::widgets::jobs::{Part, Work};
+use crate::widgets::jobs::{JobProgress, PendingJob};
 use crate::widgets::json_tree::Tree;
 use crate::widgets::line::{Line, Tone};
-use crate::widgets::scroll::{Place, Rows};
+use crate::widgets::scroll::{Place, ScrollList};
 use runtail_stream::projection::Snapshot;
-use runtail_stream::projection::document::Excerpt;
+use runtail_stream::projection::index::Excerpt;
 
 impl Viewer {
     /// Returns the snapshot with this number, if it is still in memory.
@@ -55,7 +55,7 @@ impl Viewer {
     /// Returns the text of a state, if its event is still in memory.
     pub(crate) fn state_text(&self, number: u64) -> Option<Excerpt> {
         let snapshot = self.snapshot_at(number)?;
-        let text = self.tape.get(snapshot.seq)?.data.json()?.clone();
+        let text = self.event_log.get(snapshot.seq)?.data.json()?.clone();
         Excerpt::new(text, snapshot.from..snapshot.from + snapshot.size)
     }
 
@@ -124,7 +124,7 @@ impl Viewer {
     }
 
     /// Moves in the state or in its changes.
-    pub(crate) fn move_in_state(&mut self, change: impl FnOnce(&mut Place, &dyn Rows, usize)) {
+    pub(crate) fn move_in_state(&mut self, change: impl FnOnce(&mut Place, &dyn ScrollList, usize)) {
         let height = self.windows[View::State as usize].1;
         if self.comparison.shown {
             return self.changes().go(|place, rows, height| change(place, rows, height));
@@ -197,17 +197,17 @@ impl Viewer {
     }
 
     /// Returns the background work of the State view.
-    pub fn works(&self) -> impl Iterator<Item = &Work> {
-        self.state.iter().flat_map(Tree::works).chain(self.comparison.work())
+    pub fn jobs(&self) -> impl Iterator<Item = &PendingJob> {
+        self.state.iter().flat_map(Tree::jobs).chain(self.comparison.work())
     }
 
     /// Returns the background work, so that it can be numbered.
-    pub fn works_mut(&mut self) -> impl Iterator<Item = &mut Work> {
-        self.state.iter_mut().flat_map(Tree::works_mut).chain(self.comparison.work_mut())
+    pub fn jobs_mut(&mut self) -> impl Iterator<Item = &mut PendingJob> {
+        self.state.iter_mut().flat_map(Tree::jobs_mut).chain(self.comparison.work_mut())
     }
 
     /// Applies a result of the background work.
-    pub fn on_job_part(&mut self, number: u64, part: &Part) {
+    pub fn on_job_part(&mut self, number: u64, part: &JobProgress) {
         if let Some(tree) = &mut self.state {
             tree.take(number, part);
         }

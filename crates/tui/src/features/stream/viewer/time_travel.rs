@@ -233,16 +233,16 @@ impl Past {
 impl Viewer {
     /// Folds a new item into the current projections, also during time travel.
     pub(crate) fn fold(&mut self, item: &Item) {
-        let Viewer { past, projections, tape, .. } = self;
+        let Viewer { past, projections, event_log, .. } = self;
         let mut position = past.position.take();
         let now = position.as_mut().map_or(projections, |position| &mut *position.now);
         now.apply(item);
         match item {
             Item::Record(Record::Event(event)) => {
                 past.folded += EVENT_COST + event.data.text().len();
-                past.save_if_due(event.seq, now, tape.first_kept().unwrap_or_default());
+                past.save_if_due(event.seq, now, event_log.first_retained().unwrap_or_default());
             }
-            marker => past.add_marker(tape.newest_seq(), marker.clone()),
+            marker => past.add_marker(event_log.newest_seq(), marker.clone()),
         }
         past.position = position;
     }
@@ -256,27 +256,27 @@ impl Viewer {
     pub fn playhead(&self) -> Option<Playhead> {
         let position = self.past.position.as_ref()?;
         let (at, target, playing) = (position.at, position.target, position.playing.is_some());
-        let time = self.tape.time(at);
+        let time = self.event_log.time(at);
         let span = self.span();
-        let [number, oldest, newest] = [at, span.0, span.1].map(|seq| self.tape.events_until(seq));
+        let [number, oldest, newest] = [at, span.0, span.1].map(|seq| self.event_log.events_until(seq));
         let numbers = (number, oldest, newest);
         Some(Playhead { at, time, numbers, target, span, playing, speed: self.past.speed })
     }
 
     /// Returns whether the next step has work: folding or playback.
-    pub fn is_turning(&self) -> bool {
+    pub fn has_time_travel_work(&self) -> bool {
         self.past.position.as_ref().is_some_and(|position| position.at < position.target || position.playing.is_some())
     }
 
     /// Returns whether folding to a requested event is unfinished.
-    pub fn is_on_the_way(&self) -> bool {
+    pub fn is_seeking(&self) -> bool {
         self.past.position.as_ref().is_some_and(|position| position.at < position.target && position.playing.is_none())
     }
 
     /// Returns the oldest and newest events that can be shown.
     pub fn span(&self) -> (Seq, Seq) {
-        let newest = self.tape.newest_seq();
-        let oldest = match self.tape.first_kept() {
+        let newest = self.event_log.newest_seq();
+        let oldest = match self.event_log.first_retained() {
             None | Some(Seq(0 | 1)) => Seq::START,
             // Items before the oldest event are known only from a saved state.
             Some(first) => {
@@ -291,9 +291,9 @@ impl Viewer {
     pub fn seek_to(&mut self, target: Seq) {
         let (oldest, newest) = self.span();
         let target = target.clamp(oldest, newest);
-        let first = self.tape.first_kept().unwrap_or_default().max(Seq(1));
+        let first = self.event_log.first_retained().unwrap_or_default().max(Seq(1));
         let (has_snapshots, is_recording) = (self.has_snapshots(), self.is_recording());
-        let max_bytes = self.tape.limits().max_bytes;
+        let max_bytes = self.event_log.limits().max_bytes;
         let Viewer { past, projections, .. } = self;
         let (mut position, shown) = match past.position.take() {
             Some(position) => (position, true),
@@ -350,7 +350,7 @@ impl Viewer {
         let at = position.map_or(newest, |position| position.target);
         match Seq(at.0.saturating_add_signed(by)) {
             _ if newest == Seq::START || (by > 0 && position.is_none()) => {}
-            to if to > newest && position.is_some() => self.return_to_now(),
+            to if to > newest && position.is_some() => self.return_to_present(),
             to => self.seek_to(to.max(oldest)),
         }
     }
@@ -376,10 +376,10 @@ impl Viewer {
     }
 
     /// Returns to the present.
-    pub fn return_to_now(&mut self) {
+    pub fn return_to_present(&mut self) {
         let Some(position) = self.past.position.take() else { return };
         self.projections = *position.now;
-        self.tape.stand_at(None);
+        self.event_log.show_until(None);
         self.reset_layout();
     }
 
@@ -391,7 +391,7 @@ impl Viewer {
                 position.target = position.at;
             }
             Some(_) => self.play(),
-            None => self.seek_to(self.tape.newest_seq()),
+            None => self.seek_to(self.event_log.newest_seq()),
         }
     }
 
@@ -412,7 +412,7 @@ impl Viewer {
 
     fn play(&mut self) {
         let Some(position) = &mut self.past.position else { return };
-        let from = self.tape.time(position.at).or_else(|| self.tape.time(position.at + 1));
+        let from = self.event_log.time(position.at).or_else(|| self.event_log.time(position.at + 1));
         position.playing = Some((self.now, from.unwrap_or(self.now)));
     }
 
@@ -427,18 +427,18 @@ impl Viewer {
     /// Returns to the present when playback reaches the newest event, in the same step, so that the screen does not
     /// change until more events arrive.
     fn finish_playback(&mut self) {
-        let newest = self.tape.newest_seq();
+        let newest = self.event_log.newest_seq();
         if self.past.position.as_ref().is_some_and(|position| position.playing.is_some() && position.at >= newest) {
             // The user did not ask to follow new events, so the cursor stays on its event.
             let cursor = self.anchor;
-            self.return_to_now();
+            self.return_to_present();
             self.anchor = cursor;
         }
     }
 
     /// Moves playback to the event that is due.
     fn advance_playback(&mut self) {
-        let newest = self.tape.newest_seq();
+        let newest = self.event_log.newest_seq();
         let Some(position) = &mut self.past.position else { return };
         let Some((since, from)) = position.playing.filter(|_| position.at >= position.target) else { return };
         // If the clock was set back, playback would stop until it catches up.
@@ -450,7 +450,7 @@ impl Viewer {
             from.checked_add(elapsed.saturating_mul(times)).unwrap_or(Timestamp::MAX)
         });
         // Counts evicted events as due, so that playback skips them.
-        let is_due = |seq: Seq| self.tape.time(seq).is_none_or(|at| until.is_none_or(|until| at <= until));
+        let is_due = |seq: Seq| self.event_log.time(seq).is_none_or(|at| until.is_none_or(|until| at <= until));
         let most = position.at + (STEP_BYTES / EVENT_COST) as u64;
         while position.target < newest.min(most) && is_due(position.target + 1) {
             position.target = position.target.next();
@@ -460,16 +460,16 @@ impl Viewer {
     /// Folds one step of a seek.
     fn fold_step(&mut self) {
         let (has_snapshots, is_recording) = (self.has_snapshots(), self.is_recording());
-        let max_bytes = self.tape.limits().max_bytes;
-        let Viewer { past, projections, tape, .. } = self;
+        let max_bytes = self.event_log.limits().max_bytes;
+        let Viewer { past, projections, event_log, .. } = self;
         let Some(mut position) = past.position.take() else { return };
         let mut room = STEP_BYTES;
         let mut has_gap = false;
         while position.at < position.target && room > 0 {
             let next = position.at + 1;
-            let Some(event) = tape.whole(next) else {
+            let Some(event) = event_log.whole(next) else {
                 // Events were evicted meanwhile: fold what is left without them.
-                let first = tape.first_kept().unwrap_or(next).max(Seq(1));
+                let first = event_log.first_retained().unwrap_or(next).max(Seq(1));
                 *projections = Viewer::empty_projections(max_bytes, has_snapshots, is_recording);
                 position.at = first.previous().max(next);
                 position.target = position.target.max(position.at);
@@ -490,10 +490,10 @@ impl Viewer {
                 save_near(&mut position, projections);
             }
             if next.0.is_multiple_of(past.step) {
-                past.save_copy(next, position.markers, projections, tape.first_kept().unwrap_or_default());
+                past.save_copy(next, position.markers, projections, event_log.first_retained().unwrap_or_default());
             }
         }
-        tape.stand_at(Some(position.at));
+        event_log.show_until(Some(position.at));
         past.position = Some(position);
         if has_gap {
             // The cursor stays on its event.

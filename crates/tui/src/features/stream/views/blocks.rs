@@ -7,7 +7,7 @@ use super::message::{Body, MessageContext, Segment, Unanswered, segments};
 use super::rules::{RuleTimes, RunRules};
 use crate::widgets::line::{Line, Piece, Tone};
 use crate::widgets::markdown::Measure;
-use crate::widgets::scroll::{Place, Rows, Spot};
+use crate::widgets::scroll::{LinePos, Place, ScrollList};
 use jiff::tz::TimeZone;
 use runtail_core::config::Timestamps;
 use runtail_stream::Seq;
@@ -99,7 +99,7 @@ pub struct Blocks {
     measure: Measure,
     /// The positions of the window's top and of the cursor at the last change of the width, so that undoing the change
     /// restores them.
-    saved_positions: [Option<(Spot, LogicalPosition)>; 2],
+    saved_positions: [Option<(LinePos, LogicalPosition)>; 2],
     unanswered: Unanswered,
     tz: TimeZone,
     rules: RunRules,
@@ -232,17 +232,17 @@ impl Blocks {
     }
 
     /// Returns the index of the run whose end a line shows.
-    pub fn run_at(&self, spot: Spot) -> Option<usize> {
+    pub fn run_at(&self, spot: LinePos) -> Option<usize> {
         self.rules.run_at(spot.key, spot.line)
     }
 
     /// Returns the positions of run ends, in order.
-    pub fn run_ends(&self) -> impl Iterator<Item = Spot> {
-        self.rules.ends().map(|(key, line)| Spot { key, line })
+    pub fn run_ends(&self) -> impl Iterator<Item = LinePos> {
+        self.rules.ends().map(|(key, line)| LinePos { key, line })
     }
 
     /// Returns one line.
-    pub fn line(&self, projections: &Projections, spot: Spot) -> Line {
+    pub fn line(&self, projections: &Projections, spot: LinePos) -> Line {
         let Some(message) = projections.messages.get(spot.key) else {
             let rule = self.rule_lines(projections, spot.key).into_iter().nth(spot.line);
             return rule.map(|(line, _)| line).unwrap_or_default();
@@ -264,7 +264,7 @@ impl Blocks {
     }
 
     /// Returns the event that produced a line.
-    pub fn seq_at(&self, projections: &Projections, spot: Spot) -> Option<Seq> {
+    pub fn seq_at(&self, projections: &Projections, spot: LinePos) -> Option<Seq> {
         let Some(message) = projections.messages.get(spot.key) else {
             return self.rule_lines(projections, spot.key).get(spot.line).map(|(_, seq)| *seq);
         };
@@ -273,16 +273,16 @@ impl Blocks {
     }
 
     /// Returns the message that a line belongs to. A tool result is shown within the message of its call.
-    pub fn message_at<'a>(&self, projections: &'a Projections, spot: Spot) -> Option<&'a Message> {
+    pub fn message_at<'a>(&self, projections: &'a Projections, spot: LinePos) -> Option<&'a Message> {
         let of = self.with(projections, spot.key, |block| block.at(spot.line).map(|(segment, _)| segment.of));
         // A rule belongs to no message.
         projections.messages.get(of.flatten().map_or(Some(spot.key), |of| of)?)
     }
 
     /// Returns the line that an event produced, or the line before it.
-    pub fn spot_of(&self, projections: &Projections, seq: Seq) -> Spot {
+    pub fn spot_of(&self, projections: &Projections, seq: Seq) -> LinePos {
         if let Some((key, line)) = self.rules.spot_of(&projections.status, seq) {
-            return Spot { key, line };
+            return LinePos { key, line };
         }
         let messages = &projections.messages;
         let items = messages.items();
@@ -292,17 +292,17 @@ impl Blocks {
         let written = |m: &Message| {
             m.last_seq == seq
                 || m.spans.has(seq)
-                || m.thoughts.has(seq)
+                || m.reasoning_spans.has(seq)
                 || m.tool_calls.iter().any(|call| call.seq == seq)
         };
         let at = near.clone().find(|(_, m)| written(m)).map_or(after.saturating_sub(1), |(i, _)| i);
         let number = messages.evicted() + at as u64;
         let Some(message) = messages.get(number) else {
             let rule = self.rules.nearest(&projections.status, seq);
-            return rule.map_or(Spot::default(), |(key, line)| Spot { key, line });
+            return rule.map_or(LinePos::default(), |(key, line)| LinePos { key, line });
         };
-        let key = if messages.asked(message).is_some() { message.asked_by.unwrap_or(number) } else { number };
-        let Some(asking) = messages.get(key) else { return Spot { key, line: 0 } };
+        let key = if messages.asked(message).is_some() { message.call_message.unwrap_or(number) } else { number };
+        let Some(asking) = messages.get(key) else { return LinePos { key, line: 0 } };
         let line = self.with(projections, key, |block| {
             let (mut line, mut found) = (0, None);
             for segment in &block.segments {
@@ -315,7 +315,7 @@ impl Blocks {
             }
             found.unwrap_or(0)
         });
-        Spot { key, line: line.unwrap_or(0) }
+        LinePos { key, line: line.unwrap_or(0) }
     }
 }
 
@@ -338,9 +338,9 @@ pub struct Shown<'a> {
 
 impl Shown<'_> {
     /// Returns the message that shows a tool result under its call.
-    pub fn asked_by(&self, key: u64) -> Option<u64> {
+    pub fn call_message(&self, key: u64) -> Option<u64> {
         let message = self.projections.messages.get(key)?;
-        self.projections.messages.asked(message).and(message.asked_by)
+        self.projections.messages.asked(message).and(message.call_message)
     }
 
     /// Returns the number of lines of a message that is not shown under a call.
@@ -349,7 +349,7 @@ impl Shown<'_> {
     }
 }
 
-impl Rows for Shown<'_> {
+impl ScrollList for Shown<'_> {
     fn first(&self) -> u64 {
         self.projections.messages.evicted()
     }
@@ -360,7 +360,7 @@ impl Rows for Shown<'_> {
         if self.projections.messages.get(key).is_none() {
             return self.blocks.rules.count(key);
         }
-        if self.asked_by(key).is_some() { 0 } else { self.own_height(key) }
+        if self.call_message(key).is_some() { 0 } else { self.own_height(key) }
     }
 }
 
@@ -392,7 +392,7 @@ impl Segment {
             Body::Lines(lines) => lines.get(at).map_or(message.first_seq, |(_, seq)| *seq),
             Body::Flow { flow, from, is_reasoning, .. } => {
                 let byte = from + flow.rows().get(at).map_or(0, |(_, at)| *at);
-                if *is_reasoning { message.thought_seq(byte) } else { message.text_seq(byte) }
+                if *is_reasoning { message.reasoning_seq(byte) } else { message.text_seq(byte) }
             }
         }
     }

@@ -9,9 +9,9 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::text;
 use runtail_stream::projection::{
-    Connection, Ledger, NodeNumbers, Projections, Pulse, RunNumbers, Usage, Work, is_start,
+    Connection, DeliveryLog, Liveness, NodeMetrics, Projections, RunMetrics, Usage, Work, is_start,
 };
-use runtail_stream::{Outcome, Seq, Tape};
+use runtail_stream::{EventLog, Outcome, Seq};
 use std::time::Duration;
 
 /// Maximum number of connections, runs and gaps listed on screen, newest first.
@@ -45,42 +45,42 @@ pub struct Options {
 }
 
 /// Returns all lines.
-pub fn rows(projections: &Projections, tape: &Tape, options: Options, tz: &TimeZone) -> Vec<Row> {
+pub fn rows(projections: &Projections, event_log: &EventLog, options: Options, tz: &TimeZone) -> Vec<Row> {
     let Options { now, open, has_server, width } = options;
     build(
         projections,
-        tape,
+        event_log,
         has_server,
         Report { rows: Vec::new(), now, open, width, column: NUMBER, listed: MAX_LISTED, tz },
     )
 }
 
 /// Returns all lines for an export: not truncated, and with times instead of ages.
-pub fn export_rows(projections: &Projections, tape: &Tape, now: Timestamp, tz: &TimeZone) -> Vec<Row> {
+pub fn export_rows(projections: &Projections, event_log: &EventLog, now: Timestamp, tz: &TimeZone) -> Vec<Row> {
     let (open, width, listed) = (false, usize::MAX, usize::MAX);
-    build(projections, tape, false, Report { rows: Vec::new(), now, open, width, column: NUMBER, listed, tz })
+    build(projections, event_log, false, Report { rows: Vec::new(), now, open, width, column: NUMBER, listed, tz })
 }
 
-fn build(projections: &Projections, tape: &Tape, has_server: bool, mut report: Report<'_>) -> Vec<Row> {
-    let ledger = &projections.ledger;
+fn build(projections: &Projections, event_log: &EventLog, has_server: bool, mut report: Report<'_>) -> Vec<Row> {
+    let delivery = &projections.delivery;
     let open = report.open;
-    report.totals(ledger, tape);
-    report.gaps(ledger, tape);
-    if has_server && ledger.gaps > 0 {
+    report.totals(delivery, event_log);
+    report.gaps(delivery, event_log);
+    if has_server && delivery.gaps > 0 {
         let note = "Events in a gap can't be loaded again. Press d to see the thread's current state.";
         for row in wrap(note, report.width.saturating_sub(2)) {
             report.push(Line::of(Tone::Dim, &format!("  {row}")), None);
         }
     }
     if open {
-        report.last_seen(ledger);
+        report.last_seen(delivery);
     }
-    report.types(ledger);
+    report.types(delivery);
     let runs = projections.metrics.runs();
     if let Some(run) = runs.last() {
         report.nodes(run, if runs.len() > 1 { ", newest run" } else { "" });
     }
-    report.connections(ledger.connections(), ledger.connections().evicted());
+    report.connections(delivery.connections(), delivery.connections().evicted());
     report.runs(projections, runs.evicted());
     report.rows
 }
@@ -142,22 +142,22 @@ impl Report<'_> {
         }
     }
 
-    fn totals(&mut self, ledger: &Ledger, tape: &Tape) {
+    fn totals(&mut self, delivery: &DeliveryLog, event_log: &EventLog) {
         self.title("EVENTS", &["events", "bytes"]);
-        let (evicted, evicted_bytes) = (tape.evicted_rows(), tape.evicted_bytes());
-        let in_memory = (tape.len() as u64, ledger.bytes.saturating_sub(evicted_bytes));
-        let mut totals = vec![("received", ledger.received, Some(ledger.bytes), Tone::Plain)];
+        let (evicted, evicted_bytes) = (event_log.evicted_rows(), event_log.evicted_bytes());
+        let in_memory = (event_log.len() as u64, delivery.bytes.saturating_sub(evicted_bytes));
+        let mut totals = vec![("received", delivery.received, Some(delivery.bytes), Tone::Plain)];
         if evicted > 0 {
             totals.push(("in memory", in_memory.0, Some(in_memory.1), Tone::Plain));
             totals.push(("evicted", evicted, Some(evicted_bytes), Tone::Plain));
         }
         // Zero counts are hidden.
         let problems = [
-            ("duplicates", ledger.duplicates, Tone::Plain),
-            ("out of order", ledger.late, Tone::Plain),
-            ("gaps", ledger.gaps, Tone::Strong),
-            ("malformed", ledger.malformed, Tone::Bad),
-            ("oversized", ledger.too_large, Tone::Bad),
+            ("duplicates", delivery.duplicates, Tone::Plain),
+            ("out of order", delivery.late, Tone::Plain),
+            ("gaps", delivery.gaps, Tone::Strong),
+            ("malformed", delivery.malformed, Tone::Bad),
+            ("oversized", delivery.too_large, Tone::Bad),
         ];
         totals.extend(problems.into_iter().filter(|(_, n, _)| *n > 0).map(|(label, n, tone)| (label, n, None, tone)));
         for (label, n, bytes, tone) in totals {
@@ -168,8 +168,8 @@ impl Report<'_> {
     }
 
     /// Adds the gaps and their reasons.
-    fn gaps(&mut self, ledger: &Ledger, tape: &Tape) {
-        let all = ledger.possible_gaps();
+    fn gaps(&mut self, delivery: &DeliveryLog, event_log: &EventLog) {
+        let all = delivery.possible_gaps();
         if all.is_empty() {
             return;
         }
@@ -180,7 +180,7 @@ impl Report<'_> {
             let mut line = Line::of(Tone::Dim, &format!("  {}  ", clock(gap.at, self.tz)));
             match gap.after {
                 Seq::START => line.push(Tone::Plain, "before the first event"),
-                after => line.push(Tone::Plain, &format!("after event {}", text::count(tape.number_of(after).0))),
+                after => line.push(Tone::Plain, &format!("after event {}", text::count(event_log.number_of(after).0))),
             }
             line.push(Tone::Plain, ": ");
             let seq = Some(gap.after).filter(|after| *after > Seq::START);
@@ -192,20 +192,22 @@ impl Report<'_> {
         }
     }
 
-    fn last_seen(&mut self, ledger: &Ledger) {
+    fn last_seen(&mut self, delivery: &DeliveryLog) {
         self.title("LAST SEEN", &[]);
         let ago = |at: Option<Timestamp>| at.map_or("none yet".to_string(), |at| format!("{} ago", self.ago(at)));
-        let event = Line::of(Tone::Plain, &format!("  last event      {}", ago(ledger.last_event_at)));
+        let event = Line::of(Tone::Plain, &format!("  last event      {}", ago(delivery.last_event_at)));
         let mut heartbeat = Line::of(Tone::Plain, "  last heartbeat  ");
-        match (ledger.heartbeats, ledger.rhythm()) {
+        match (delivery.heartbeats, delivery.heartbeat_interval()) {
             (0, _) => heartbeat.push(Tone::Plain, "none: this server may not send any"),
-            (_, rhythm) => {
-                heartbeat.push(Tone::Plain, &ago(ledger.last_alive_at));
-                let every = rhythm.map(|rhythm| format!(" · every {}", text::duration(rhythm))).unwrap_or_default();
+            (_, heartbeat_interval) => {
+                heartbeat.push(Tone::Plain, &ago(delivery.last_alive_at));
+                let every = heartbeat_interval
+                    .map(|heartbeat_interval| format!(" · every {}", text::duration(heartbeat_interval)))
+                    .unwrap_or_default();
                 heartbeat.push(Tone::Dim, &every);
             }
         }
-        if let Some(warning) = pulse(ledger, self.now) {
+        if let Some(warning) = pulse(delivery, self.now) {
             heartbeat.push(Tone::Plain, "  ");
             heartbeat.left.extend(warning.left);
         }
@@ -213,12 +215,12 @@ impl Report<'_> {
         self.push(heartbeat, None);
     }
 
-    fn types(&mut self, ledger: &Ledger) {
-        if ledger.received == 0 {
+    fn types(&mut self, delivery: &DeliveryLog) {
+        if delivery.received == 0 {
             return;
         }
         self.title("BY TYPE", &["events", "bytes", if self.open { "ago" } else { "last" }]);
-        for totals in ledger.names() {
+        for totals in delivery.names() {
             let numbers = [
                 text::count(totals.events),
                 text::bytes(totals.bytes),
@@ -230,7 +232,7 @@ impl Report<'_> {
     }
 
     /// Adds the numbers of each node in a run, and of each model. `suffix` names the run if there are several.
-    fn nodes(&mut self, run: &RunNumbers, suffix: &str) {
+    fn nodes(&mut self, run: &RunMetrics, suffix: &str) {
         if !run.nodes.is_empty() {
             self.title(&format!("NODES{suffix}"), &["tasks", "time", "TTFT", "tok/s", "chunks/s", "tokens"]);
             for node in &run.nodes {
@@ -332,7 +334,7 @@ impl Report<'_> {
     }
 }
 
-fn run_glyph(run: &RunNumbers) -> (&'static str, Tone) {
+fn run_glyph(run: &RunMetrics) -> (&'static str, Tone) {
     match (run.outcome, run.is_open()) {
         (Some(Outcome::Success), _) => ("●", Tone::Good),
         (Some(Outcome::Error | Outcome::Timeout), _) => ("✗", Tone::Bad),
@@ -344,7 +346,7 @@ fn run_glyph(run: &RunNumbers) -> (&'static str, Tone) {
 }
 
 /// Returns the other numbers of a run as text. `outcome` is known from the thread's runs.
-fn run_details(run: &RunNumbers, outcome: Option<String>) -> String {
+fn run_details(run: &RunMetrics, outcome: Option<String>) -> String {
     let plural =
         |n: u64, word: &str| (n > 0).then(|| format!("{} {word}{}", text::count(n), if n == 1 { "" } else { "s" }));
     let mut parts: Vec<String> =
@@ -376,7 +378,7 @@ fn tokens(usage: &Usage) -> [String; 5] {
     [usage.input, usage.cached, usage.output, usage.reasoning, usage.total].map(text::count)
 }
 
-fn node_numbers(node: &NodeNumbers) -> [String; 6] {
+fn node_numbers(node: &NodeMetrics) -> [String; 6] {
     let took = if node.busy > SignedDuration::ZERO { precise(node.busy) } else { UNKNOWN.into() };
     [
         // For a node known only from its messages, the number of executions is unknown.
@@ -403,15 +405,15 @@ fn rate(rate: Option<f64>) -> String {
 }
 
 /// Returns a warning about a silent connection, or about a silent server without heartbeats.
-pub fn pulse(ledger: &Ledger, now: Timestamp) -> Option<Line> {
-    match ledger.pulse(now) {
+pub fn pulse(delivery: &DeliveryLog, now: Timestamp) -> Option<Line> {
+    match delivery.pulse(now) {
         // The ages of the last event and heartbeat are enough.
-        Pulse::Even | Pulse::Quiet(_) => None,
-        Pulse::Silent(silent) => {
+        Liveness::Even | Liveness::Quiet(_) => None,
+        Liveness::Silent(silent) => {
             Some(Line::of(Tone::Moving, "◌ ").with(Tone::Plain, &format!("no heartbeat for {}", text::age(silent))))
         }
         // A server without heartbeats gets a softer note.
-        Pulse::Unheard(quiet) => Some(
+        Liveness::Unheard(quiet) => Some(
             Line::of(Tone::Plain, &format!("◌ no event for {}", text::age(quiet)))
                 .with(Tone::Dim, ", no heartbeats here"),
         ),
@@ -439,9 +441,9 @@ mod tests {
             let close = Record::Close { at: at(opened + 7), conn, reason: "reset".into() };
             projections.apply(&Item::Record(close));
         }
-        let tape = Tape::default();
+        let event_log = EventLog::default();
         let options = Options { now: at(1000), open: false, has_server: true, width: 100 };
-        let rows = rows(&projections, &tape, options, &TimeZone::UTC);
+        let rows = rows(&projections, &event_log, options, &TimeZone::UTC);
         let text = text_of(&rows);
         assert!(text.contains("… 10 earlier ones"), "{text}");
         assert!(text.contains("7s") && text.contains("closed: reset, after 17952243…19-0"), "{text}");
@@ -454,7 +456,7 @@ mod tests {
         let mut projections = Projections::default();
         let open = Record::Open { at: at(0), conn: 1, status: 200, resumed_after: None };
         projections.apply(&Item::Record(open));
-        let summary = |p: &Projections, s| pulse(&p.ledger, at(s)).map(|line| line.text());
+        let summary = |p: &Projections, s| pulse(&p.delivery, at(s)).map(|line| line.text());
         assert_eq!(summary(&projections, 5), None);
         assert_eq!(summary(&projections, 45).unwrap(), "◌ no event for 45s, no heartbeats here");
         for s in 1..9 {

@@ -109,7 +109,7 @@ impl Layout<'_> {
             match part {
                 Part::Text(range) => self.text(range.start, range.end, false),
                 Part::Reasoning(range) => {
-                    self.lines(vec![(Line::of(Tone::Dim, "thinking"), message.thought_seq(range.start))]);
+                    self.lines(vec![(Line::of(Tone::Dim, "thinking"), message.reasoning_seq(range.start))]);
                     self.text(range.start, range.end, true);
                 }
                 Part::Note { range, .. } => {
@@ -173,7 +173,7 @@ impl Layout<'_> {
             Tone::Dim,
             &format!("… {left_out} of {} not shown; press s to save all", text::bytes((to - from) as u64)),
         );
-        let seq = if is_reasoning { message.thought_seq(head_end) } else { message.text_seq(head_end) };
+        let seq = if is_reasoning { message.reasoning_seq(head_end) } else { message.text_seq(head_end) };
         self.lines(vec![(line, seq)]);
         self.flow(tail_start, to, is_reasoning);
     }

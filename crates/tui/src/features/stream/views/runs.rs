@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use runtail_core::model::{StatusRole, ThreadStatus};
 use runtail_core::text;
 use runtail_stream::projection::{
-    LifecycleKind, LifecycleRow, Peek, Projections, RunEntry, RunNumbers, RunOutcome, Status,
+    LifecycleKind, LifecycleRow, Peek, Projections, RunEntry, RunMetrics, RunOutcome, Status,
 };
 use std::time::Duration;
 
@@ -46,11 +46,11 @@ pub fn describe(run: &RunEntry, projections: &Projections) -> RunSummary {
         RunOutcome::Queued => (StatusRole::Queued, "queued".to_string()),
         RunOutcome::Running => (StatusRole::Moving, "running".to_string()),
         RunOutcome::Finished => (StatusRole::Good, "finished".into()),
-        RunOutcome::Asked if is_waiting => {
+        RunOutcome::WaitingForInput if is_waiting => {
             details.push("waiting for your answer".to_string());
             (StatusRole::Waiting, "paused".into())
         }
-        RunOutcome::Asked => (StatusRole::Good, format!("paused with a question{}", node("in"))),
+        RunOutcome::WaitingForInput => (StatusRole::Good, format!("paused with a question{}", node("in"))),
         RunOutcome::Paused => {
             (if is_newest { StatusRole::Waiting } else { StatusRole::Good }, format!("paused{}", node("before")))
         }
@@ -161,7 +161,7 @@ pub fn line(row: &LifecycleRow, projections: &Projections, width: usize, tz: &im
             Some(summary) => {
                 details = summary.details;
                 details
-                    .extend(run.and_then(RunNumbers::to_first_token).map(|first| format!("TTFT {}", precise(first))));
+                    .extend(run.and_then(RunMetrics::to_first_token).map(|first| format!("TTFT {}", precise(first))));
             }
             None => details = run.map(|run| run_numbers(run, row.at)).unwrap_or_default(),
         },
@@ -199,7 +199,7 @@ fn glyph(kind: LifecycleKind, ended: Option<&RunSummary>) -> (&'static str, Tone
 }
 
 /// Returns the numbers of a run as text, up to its end or `until`: duration, TTFT and tokens.
-pub fn run_numbers(run: &RunNumbers, until: Option<Timestamp>) -> Vec<String> {
+pub fn run_numbers(run: &RunMetrics, until: Option<Timestamp>) -> Vec<String> {
     let mut numbers = Vec::new();
     let until = run.ended.or(until).zip(run.start());
     numbers.extend(until.map(|(end, start)| run_duration(end.duration_since(start))));

@@ -148,7 +148,7 @@ pub fn source(attempt: &Attempt) -> Line {
         Clock::Arrival => "client clock, joined after the start",
     };
     let mut text = format!("source: {} · {clock}", modes.join(", "));
-    let is_by_checkpoints = attempt.is_of_checkpoints() || attempt.is_filled();
+    let is_by_checkpoints = attempt.is_from_checkpoints() || attempt.is_filled();
     if !attempt.exact && !is_by_checkpoints {
         text.push_str(" · start times are estimates (enable tasks mode for exact ones)");
     }

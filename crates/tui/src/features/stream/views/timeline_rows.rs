@@ -85,7 +85,7 @@ impl TimelineRows {
     /// renumbered. Durations of running work count up to `now`.
     pub fn prepare(&mut self, timeline: &Timeline, now: Timestamp, place: &mut Place) -> bool {
         self.now = now;
-        let (shape, first, evicted) = (timeline.shape(), timeline.bars().evicted(), timeline.attempts_gone());
+        let (shape, first, evicted) = (timeline.shape(), timeline.bars().evicted(), timeline.evicted_attempts());
         let older = (evicted, timeline.generation());
         let before = self.shown.replace((shape, first, older));
         if before == self.shown {
@@ -196,7 +196,7 @@ impl TimelineRows {
         let timeline = &projections.timeline;
         let grid = lines::Grid::new(width);
         Some(match self.row(key)? {
-            Row::Evicted => lines::evicted(timeline.attempts_gone()),
+            Row::Evicted => lines::evicted(timeline.evicted_attempts()),
             Row::Blank(_) => Line::new(),
             Row::Heading(n) => lines::heading(timeline.attempt(*n)?, projections, self.now),
             Row::Source(n) => lines::source(timeline.attempt(*n)?),

@@ -297,7 +297,7 @@ impl Question<'_> {
             let tone = if problem.is_some() { Tone::Bad } else { Tone::Dim };
             let indent = before.min(self.width / 2);
             let wrapped = wrap(text.trim_start(), self.width.saturating_sub(indent).max(8));
-            let wrapped = if said.is_empty() { Vec::new() } else { wrapped };
+            let wrapped = if text.is_empty() { Vec::new() } else { wrapped };
             lines.extend(wrapped.iter().map(|part| Line::of(tone, &format!("{}{part}", " ".repeat(indent)))));
         }
         self.add(out, at, lines);

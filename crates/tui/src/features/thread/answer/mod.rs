@@ -16,7 +16,7 @@ use super::{Threads, answer_view};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::msg::{Effect, ThreadRef};
-use crate::session::{Component, Cx, HELD, Request, Requests, Session, read_only_text};
+use crate::session::{Component, Cx, HELD_KEY, Request, Requests, Session, read_only_text};
 use crate::widgets::canvas::Canvas;
 use jiff::Timestamp;
 use runtail_api::{ApiError, LoadedThread, RunStart, ServerKind, StartError, StartFailure, StartGuard};
@@ -286,7 +286,7 @@ impl AnswerCard {
     fn send(&mut self, cx: &Cx<'_>) -> Requests {
         let now = cx.session.now;
         // A send key that is held down since before the questions were visible must not send.
-        if !cx.is_seen || !self.is_editable() || self.held.is_some_and(|last| now.duration_since(last) < HELD) {
+        if !cx.is_seen || !self.is_editable() || self.held.is_some_and(|last| now.duration_since(last) < HELD_KEY) {
             self.held = Some(now);
             return Requests::none();
         }

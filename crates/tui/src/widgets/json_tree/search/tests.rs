@@ -84,7 +84,7 @@ fn a_large_document_is_searched_in_the_background() {
     // Another letter starts a new search; late matches of the first one are ignored.
     tree.search("item 59999");
     begin(&mut tree, 2);
-    tree.take(1, &crate::widgets::jobs::Part::Found { found: vec![Found { node: 1, piece: 0 }], upto: 2 });
+    tree.take(1, &crate::widgets::jobs::JobProgress::Found { found: vec![Found { node: 1, piece: 0 }], upto: 2 });
     assert_eq!(tree.search_place(), Some((0, 0)));
 }
 

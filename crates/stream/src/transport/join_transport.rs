@@ -1,15 +1,15 @@
 //! The link to an existing run.
 
-use crate::transport::join_plan::{JoinPlan, Joining, NothingKept, Numbering, join_plan, numbering};
-use crate::transport::link::{Capabilities, Link, Opened, Past, Verdict};
-use crate::transport::modes::{RunTerms, run_gives};
-use crate::transport::server::{ALWAYS, kind, lacks_call, may_reopen, requested_modes};
-use crate::transport::verdict::verdict;
+use crate::transport::connection::{Capabilities, Connection, Replayed, RunState, Transport};
+use crate::transport::join_plan::{JoinPlan, Joining, NoEvents, Numbering, join_plan, numbering};
+use crate::transport::modes::{RunStreamOptions, run_gives};
+use crate::transport::run_state::run_state;
+use crate::transport::server::{ALWAYS, is_endpoint_missing, kind, may_reopen, requested_modes};
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 
 /// The link to an existing run. Connect after `-1` to replay the events it has already sent.
 #[derive(Debug)]
-pub struct JoinLink {
+pub struct JoinTransport {
     server: AgentServer,
     thread: String,
     run: String,
@@ -18,22 +18,22 @@ pub struct JoinLink {
     shared: bool,
     joining: Option<Joining>,
     /// Which earlier events the next connection sends.
-    past: Past,
-    terms: Option<RunTerms>,
+    past: Replayed,
+    terms: Option<RunStreamOptions>,
     kind: Option<ServerKind>,
 }
 
-impl JoinLink {
+impl JoinTransport {
     /// Creates a link to this run. No modes means all modes that the run was started with.
-    pub fn new(server: AgentServer, thread: String, run: String, modes: Vec<String>) -> JoinLink {
-        let (shared, joining, past) = (false, None, Past::Unknown);
-        JoinLink { server, thread, run, modes, shared, joining, past, terms: None, kind: None }
+    pub fn new(server: AgentServer, thread: String, run: String, modes: Vec<String>) -> JoinTransport {
+        let (shared, joining, past) = (false, None, Replayed::Unknown);
+        JoinTransport { server, thread, run, modes, shared, joining, past, terms: None, kind: None }
     }
 
     /// Sets whether to read the run even if that takes events away from other readers. Otherwise the first connection
     /// fails with [`Kind::OneReader`].
-    pub fn shared(self, shared: bool) -> JoinLink {
-        JoinLink { shared, ..self }
+    pub fn shared(self, shared: bool) -> JoinTransport {
+        JoinTransport { shared, ..self }
     }
 
     /// Returns whether the server filters by mode. The result doesn't matter before its kind is known.
@@ -42,65 +42,65 @@ impl JoinLink {
     }
 }
 
-impl Link for JoinLink {
+impl Transport for JoinTransport {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            beats: self.kind == Some(ServerKind::Python),
-            gives_all: !self.server_filters() || self.modes.is_empty(),
+            sends_heartbeats: self.kind == Some(ServerKind::Python),
+            sends_all: !self.server_filters() || self.modes.is_empty(),
             first_event: Some(ALWAYS[0]),
             ..Capabilities::default()
         }
     }
 
-    async fn prepare(&mut self) -> Result<Option<NothingKept>, ApiError> {
+    async fn prepare(&mut self) -> Result<Option<NoEvents>, ApiError> {
         // For an unknown run the stream responds with 200 and an error event, so check the run first.
         let run = match self.server.run(&self.thread, &self.run).await {
             Ok(run) => Some(run),
-            Err(error) if lacks_call(&self.server, &mut self.kind, &error).await? => None,
+            Err(error) if is_endpoint_missing(&self.server, &mut self.kind, &error).await? => None,
             Err(error) => return Err(error),
         };
         let plan = join_plan(kind(&self.server, &mut self.kind).await?, run.as_ref());
         let is_pending = run.as_ref().is_some_and(|run| run.status == "pending");
         let is_over = run.as_ref().is_some_and(|run| !run.is_active());
         self.joining = Some(Joining { plan, is_pending, is_over });
-        self.terms = run.as_ref().and_then(RunTerms::of_run);
+        self.terms = run.as_ref().and_then(RunStreamOptions::of_run);
         self.past = match plan {
-            _ if is_over => Past::Everything,
+            _ if is_over => Replayed::All,
             // A run that has not started has sent nothing.
-            JoinPlan::FromNow => Past::Nothing,
-            _ if is_pending => Past::Nothing,
-            _ => Past::Unknown,
+            JoinPlan::FromNow => Replayed::None,
+            _ if is_pending => Replayed::None,
+            _ => Replayed::Unknown,
         };
         match plan {
             JoinPlan::Shared(why) if !self.shared => {
                 let path = ["threads", &self.thread, "runs", &self.run, "stream"];
                 Err(self.server.refuse_stream(&path, Kind::OneReader, why))
             }
-            JoinPlan::OverNothingKept(why) => Ok(match self.verdict().await? {
-                Verdict::Finished(outcome, detail) | Verdict::NotFound(outcome, detail) => {
-                    Some(NothingKept { why, outcome, detail })
+            JoinPlan::FinishedWithoutEvents(why) => Ok(match self.run_state().await? {
+                RunState::Finished(outcome, detail) | RunState::NotFound(outcome, detail) => {
+                    Some(NoEvents { why, outcome, detail })
                 }
-                Verdict::Active | Verdict::Endless | Verdict::NoStatus | Verdict::StatusUnsupported => None,
+                RunState::Active | RunState::Endless | RunState::NoStatus | RunState::StatusUnsupported => None,
             }),
             _ => Ok(None),
         }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
         let modes = requested_modes(&self.server, &mut self.kind, &self.modes).await?;
         let stream = self.server.join_run(&self.thread, &self.run, &modes, after).await?;
         let (thread_id, run_id) = (Some(self.thread.clone()), Some(self.run.clone()));
         let past = self.past;
         let replays_nothing = self.joining.is_some_and(|joining| joining.plan == JoinPlan::FromNow);
-        if past == Past::Nothing && !replays_nothing {
+        if past == Replayed::None && !replays_nothing {
             // A later connection also receives what was sent in between.
-            self.past = Past::Unknown;
+            self.past = Replayed::Unknown;
         }
-        Ok(Opened { thread_id, run_id, past, ..Opened::of(stream, max_event) })
+        Ok(Connection { thread_id, run_id, past, ..Connection::of(stream, max_event) })
     }
 
-    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
-        verdict(&self.server, &self.thread, &self.run, &mut self.kind).await
+    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+        run_state(&self.server, &self.thread, &self.run, &mut self.kind).await
     }
 
     fn joining(&self) -> Option<Joining> {
@@ -123,11 +123,11 @@ impl Link for JoinLink {
         ALWAYS.contains(&name) || run_gives(&self.modes, name)
     }
 
-    fn gives(&self, name: &str) -> bool {
+    fn sends(&self, name: &str) -> bool {
         !self.server_filters() || run_gives(&self.modes, name)
     }
 
-    fn terms(&self) -> Option<RunTerms> {
+    fn terms(&self) -> Option<RunStreamOptions> {
         self.terms.clone()
     }
 }

@@ -15,7 +15,7 @@ const SPELLINGS: [&str; 2] = ["interruption", "interrupt"];
 
 /// The result of a change.
 #[derive(Clone)]
-pub struct Made {
+pub struct Applied {
     /// The server's response: usually the new record, secrets included. Null if it was empty.
     pub record: Value,
     /// The revision that this change created.
@@ -26,14 +26,14 @@ pub struct Made {
     pub unseen: Vec<String>,
 }
 
-impl std::fmt::Debug for Made {
+impl std::fmt::Debug for Applied {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The record contains secrets.
         f.debug_struct("Made").field("revision", &self.revision).field("doubt", &self.doubt).finish_non_exhaustive()
     }
 }
 
-impl Made {
+impl Applied {
     /// Returns a warning if the server accepted the change but its response shows old values.
     pub fn complaint(&self) -> Option<String> {
         (!self.unseen.is_empty()).then(|| {
@@ -49,7 +49,7 @@ impl ControlPlane {
     /// # Errors
     /// `Kind::ReadOnly` before any request. `Kind::Stale` if the target is gone or was changed in a relevant part: nothing was
     /// sent. Else the server's error; its hint says if the change may have been applied nevertheless.
-    pub async fn carry_out(&self, plan: &Plan) -> Result<Made, ApiError> {
+    pub async fn apply(&self, plan: &Plan) -> Result<Applied, ApiError> {
         let method = method(plan);
         let url = self.plan_url(&method, &plan.path, &plan.query)?;
         let place = self.http.place(&method, &url);
@@ -65,7 +65,7 @@ impl ControlPlane {
         let record = answer.and_then(|answer| answer.maybe_json()).map_err(failed)?;
         let (revision, doubt) = self.made_by(plan, now.as_ref(), &record).await;
         let unseen = now.map_or_else(Vec::new, |before| unseen(plan.body.as_ref(), &before, &record));
-        Ok(Made { record, revision, doubt, unseen })
+        Ok(Applied { record, revision, doubt, unseen })
     }
 
     async fn send_plan(&self, plan: &Plan, path: &[String]) -> Result<Answer, ApiError> {

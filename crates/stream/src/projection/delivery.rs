@@ -62,7 +62,7 @@ pub struct NameSums {
 
 /// The liveness of a connection, judged by its last event and last heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pulse {
+pub enum Liveness {
     /// No pause is longer than usual.
     Even,
     /// No event for longer than usual, but heartbeats arrive: the run is working, or hanging, on the server.
@@ -97,7 +97,7 @@ impl Weigh for PossibleGap {
 
 /// The delivery statistics of an event log.
 #[derive(Debug, Clone)]
-pub struct Ledger {
+pub struct DeliveryLog {
     pub received: u64,
     /// Duplicates that were skipped.
     pub duplicates: u64,
@@ -130,15 +130,15 @@ pub struct Ledger {
     /// The usual pause between two events: a moving average.
     pause: Duration,
     last_heartbeat: Option<Timestamp>,
-    rhythm: Option<Duration>,
+    heartbeat_interval: Option<Duration>,
     /// The most recent seconds (Unix time) with events, each with the number of live events.
     seconds: VecDeque<(i64, u32)>,
     newest_id: Option<IdKey>,
 }
 
-impl Default for Ledger {
+impl Default for DeliveryLog {
     fn default() -> Self {
-        Ledger {
+        DeliveryLog {
             received: 0,
             duplicates: 0,
             gaps: 0,
@@ -160,14 +160,14 @@ impl Default for Ledger {
             others: NameSums { name: "others".into(), events: 0, bytes: 0, last_seq: Seq::START, last_at: None },
             pause: Duration::ZERO,
             last_heartbeat: None,
-            rhythm: None,
+            heartbeat_interval: None,
             seconds: VecDeque::new(),
             newest_id: None,
         }
     }
 }
 
-impl Ledger {
+impl DeliveryLog {
     /// Returns the connections, oldest first.
     pub fn connections(&self) -> &Rows<Connection> {
         &self.connections
@@ -184,24 +184,26 @@ impl Ledger {
     }
 
     /// Returns the heartbeat interval, once two heartbeats were received on one connection.
-    pub fn rhythm(&self) -> Option<Duration> {
-        self.rhythm
+    pub fn heartbeat_interval(&self) -> Option<Duration> {
+        self.heartbeat_interval
     }
 
     /// Returns the liveness of the open connection.
-    pub fn pulse(&self, now: Timestamp) -> Pulse {
+    pub fn pulse(&self, now: Timestamp) -> Liveness {
         let since = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
-        let silence = self.rhythm.map(|rhythm| (rhythm * MISSED_HEARTBEATS).clamp(MIN_SILENCE, MAX_SILENCE));
+        let silence = self
+            .heartbeat_interval
+            .map(|heartbeat_interval| (heartbeat_interval * MISSED_HEARTBEATS).clamp(MIN_SILENCE, MAX_SILENCE));
         if let (Some(alive), Some(silence)) = (self.last_alive_at.map(since), silence)
             && alive > silence
         {
-            return Pulse::Silent(alive);
+            return Liveness::Silent(alive);
         }
-        let Some(idle) = self.last_arrival.or(self.opened_at()).map(since) else { return Pulse::Even };
+        let Some(idle) = self.last_arrival.or(self.opened_at()).map(since) else { return Liveness::Even };
         if idle <= LONG_PAUSE.max(self.pause * USUAL_PAUSES) {
-            return Pulse::Even;
+            return Liveness::Even;
         }
-        if self.heartbeats > 0 { Pulse::Quiet(idle) } else { Pulse::Unheard(idle) }
+        if self.heartbeats > 0 { Liveness::Quiet(idle) } else { Liveness::Unheard(idle) }
     }
 
     fn opened_at(&self) -> Option<Timestamp> {
@@ -268,13 +270,14 @@ impl Ledger {
                 // stream consists of several connections.
                 let interval =
                     self.last_heartbeat.replace(*at).and_then(|last| Duration::try_from(at.duration_since(last)).ok());
-                self.rhythm = self.rhythm.max(interval.filter(|interval| *interval >= MIN_HEARTBEAT_INTERVAL));
+                self.heartbeat_interval =
+                    self.heartbeat_interval.max(interval.filter(|interval| *interval >= MIN_HEARTBEAT_INTERVAL));
             }
             Item::Repeated { at, events } => {
                 self.duplicates += events;
                 self.note_alive(*at);
             }
-            Item::Record(Record::Tape(_) | Record::Run(_))
+            Item::Record(Record::Head(_) | Record::Run(_))
             | Item::Connecting { .. }
             | Item::Retrying { .. }
             | Item::Started { .. }
@@ -371,33 +374,36 @@ mod tests {
 
     #[test]
     fn rates_and_out_of_order_events() {
-        let mut ledger = Ledger::default();
+        let mut delivery = DeliveryLog::default();
         let now = |s| Timestamp::from_second(s).unwrap();
-        assert_eq!(ledger.rate(now(100)), 0.0);
+        assert_eq!(delivery.rate(now(100)), 0.0);
         for second in 100..110 {
             for n in 0..10 {
-                ledger.apply(&event(second, &format!("{second}-{n}")));
+                delivery.apply(&event(second, &format!("{second}-{n}")));
             }
         }
-        assert_eq!((ledger.rate(now(110)), ledger.rate(now(112)), ledger.rate(now(200))), (10.0, 6.0, 0.0));
-        ledger.apply(&event(110, "105-0"));
-        ledger.apply(&event(110, "opaque"));
-        assert_eq!((ledger.received, ledger.late, ledger.bytes), (102, 1, 102));
-        assert_eq!(ledger.last_event_at, Some(now(110)));
+        assert_eq!((delivery.rate(now(110)), delivery.rate(now(112)), delivery.rate(now(200))), (10.0, 6.0, 0.0));
+        delivery.apply(&event(110, "105-0"));
+        delivery.apply(&event(110, "opaque"));
+        assert_eq!((delivery.received, delivery.late, delivery.bytes), (102, 1, 102));
+        assert_eq!(delivery.last_event_at, Some(now(110)));
     }
 
     #[test]
     fn names_are_counted_and_bounded() {
-        let mut ledger = Ledger::default();
+        let mut delivery = DeliveryLog::default();
         for n in 0..100 {
             let Item::Record(Record::Event(mut event)) = event(n, "1-0") else { unreachable!() };
             (event.seq, event.name) =
                 (Seq(n as u64 + 1), if n < 10 { "custom".into() } else { format!("name-{n}").into() });
-            ledger.apply(&Item::Record(Record::Event(event)));
+            delivery.apply(&Item::Record(Record::Event(event)));
         }
-        let first = ledger.names().next().unwrap();
+        let first = delivery.names().next().unwrap();
         assert_eq!((&*first.name, first.events, first.bytes, first.last_seq), ("custom", 10, 10, Seq(10)));
-        assert_eq!((ledger.names().count(), ledger.names().map(|sums| sums.events).sum::<u64>()), (MAX_NAMES + 1, 100));
+        assert_eq!(
+            (delivery.names().count(), delivery.names().map(|sums| sums.events).sum::<u64>()),
+            (MAX_NAMES + 1, 100)
+        );
     }
 
     #[test]
@@ -405,52 +411,61 @@ mod tests {
         let now = |s| Timestamp::from_second(s).unwrap();
         let seconds = Duration::from_secs;
         let opened = Item::Record(Record::Open { at: now(0), conn: 1, status: 200, resumed_after: None });
-        let mut no_heartbeats = Ledger::default();
-        assert_eq!(no_heartbeats.pulse(now(500)), Pulse::Even);
+        let mut no_heartbeats = DeliveryLog::default();
+        assert_eq!(no_heartbeats.pulse(now(500)), Liveness::Even);
         no_heartbeats.apply(&opened);
         assert_eq!(
             (no_heartbeats.pulse(now(10)), no_heartbeats.pulse(now(45))),
-            (Pulse::Even, Pulse::Unheard(seconds(45)))
+            (Liveness::Even, Liveness::Unheard(seconds(45)))
         );
-        let mut heartbeats = Ledger::default();
+        let mut heartbeats = DeliveryLog::default();
         heartbeats.apply(&opened);
         heartbeats.apply(&event(1, "1-0"));
         for n in 1..9 {
             heartbeats.apply(&Item::Heartbeat { at: now(n * 5) });
         }
-        assert_eq!((heartbeats.rhythm(), heartbeats.pulse(now(43))), (Some(seconds(5)), Pulse::Quiet(seconds(42))));
+        assert_eq!(
+            (heartbeats.heartbeat_interval(), heartbeats.pulse(now(43))),
+            (Some(seconds(5)), Liveness::Quiet(seconds(42)))
+        );
         assert_eq!(
             (heartbeats.pulse(now(50)), heartbeats.pulse(now(51))),
-            (Pulse::Quiet(seconds(49)), Pulse::Silent(seconds(11)))
+            (Liveness::Quiet(seconds(49)), Liveness::Silent(seconds(11)))
         );
         // Two simultaneous heartbeats, from the two connections of a stream, don't count as an interval.
-        let mut simultaneous = Ledger::default();
+        let mut simultaneous = DeliveryLog::default();
         simultaneous.apply(&opened);
         simultaneous.apply(&event(1, "1-0"));
         for at in [now(5), now(5) + jiff::SignedDuration::from_millis(20)] {
             simultaneous.apply(&Item::Heartbeat { at });
         }
-        assert_eq!((simultaneous.rhythm(), simultaneous.pulse(now(12))), (None, Pulse::Quiet(seconds(11))));
+        assert_eq!(
+            (simultaneous.heartbeat_interval(), simultaneous.pulse(now(12))),
+            (None, Liveness::Quiet(seconds(11)))
+        );
         // A stream with one event per minute is not quiet after ten seconds.
-        let mut slow = Ledger::default();
+        let mut slow = DeliveryLog::default();
         for minute in 0..40 {
             slow.apply(&event(minute * 60, "1-0"));
         }
-        assert_eq!((slow.pulse(now(40 * 60)), slow.pulse(now(50 * 60))), (Pulse::Even, Pulse::Unheard(seconds(660))));
+        assert_eq!(
+            (slow.pulse(now(40 * 60)), slow.pulse(now(50 * 60))),
+            (Liveness::Even, Liveness::Unheard(seconds(660)))
+        );
     }
 
     #[test]
     fn connections_events_and_heartbeats() {
-        let mut ledger = Ledger::default();
+        let mut delivery = DeliveryLog::default();
         let now = |s| Timestamp::from_second(s).unwrap();
-        ledger.apply(&Item::Record(Record::Open { at: now(1), conn: 1, status: 200, resumed_after: None }));
-        ledger.apply(&event(2, "1-0"));
-        ledger.apply(&Item::Heartbeat { at: now(7) });
-        ledger.apply(&Item::Repeated { at: now(8), events: 3 });
-        ledger.apply(&Item::Record(Record::Close { at: now(9), conn: 1, reason: "idle".into() }));
-        assert_eq!((ledger.last_event_at, ledger.last_alive_at), (Some(now(2)), Some(now(8))));
-        assert_eq!((ledger.heartbeats, ledger.duplicates), (1, 3));
-        let connection = &ledger.connections()[0];
+        delivery.apply(&Item::Record(Record::Open { at: now(1), conn: 1, status: 200, resumed_after: None }));
+        delivery.apply(&event(2, "1-0"));
+        delivery.apply(&Item::Heartbeat { at: now(7) });
+        delivery.apply(&Item::Repeated { at: now(8), events: 3 });
+        delivery.apply(&Item::Record(Record::Close { at: now(9), conn: 1, reason: "idle".into() }));
+        assert_eq!((delivery.last_event_at, delivery.last_alive_at), (Some(now(2)), Some(now(8))));
+        assert_eq!((delivery.heartbeats, delivery.duplicates), (1, 3));
+        let connection = &delivery.connections()[0];
         assert_eq!(
             (connection.events, connection.closed, connection.reason.as_deref()),
             (1, Some(now(9)), Some("idle"))

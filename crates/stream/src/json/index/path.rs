@@ -1,9 +1,9 @@
 //! Paths of values in `jq` notation, and finding the same path in another document.
 
-use super::{Doc, Kind, plain};
+use super::{JsonIndex, Kind, plain};
 use std::fmt::Write;
 
-impl Doc {
+impl JsonIndex {
     /// Returns the path of a value, such as `messages[3].tool_calls[0].args.city`, or `.` for the root. Keys that are
     /// not plain names are quoted.
     pub fn path(&self, node: u32) -> String {
@@ -33,7 +33,7 @@ impl Doc {
 
     /// Returns the node with the same path as a node of another document. `effort` limits the number of siblings
     /// visited, in this call and later ones; nodes beyond the limit are not found.
-    pub fn counterpart(&self, other: &Doc, node: u32, effort: &mut usize) -> Option<u32> {
+    pub fn counterpart(&self, other: &JsonIndex, node: u32, effort: &mut usize) -> Option<u32> {
         if self.is_empty() || node >= other.len() {
             return None;
         }
@@ -51,7 +51,7 @@ impl Doc {
     }
 
     /// Returns the member of a container that has the same key or index as a node of another document.
-    fn member(&self, container: u32, other: &Doc, node: u32, effort: &mut usize) -> Option<u32> {
+    fn member(&self, container: u32, other: &JsonIndex, node: u32, effort: &mut usize) -> Option<u32> {
         let key = other.key(node);
         match (self.kind(container), key) {
             (Kind::Object, Some(_)) | (Kind::Array, None) => {}
@@ -66,7 +66,7 @@ impl Doc {
         None
     }
 
-    fn is_same_step(&self, node: u32, other: &Doc, other_node: u32) -> bool {
+    fn is_same_step(&self, node: u32, other: &JsonIndex, other_node: u32) -> bool {
         match (self.key(node), other.key(other_node)) {
             (Some(a), Some(b)) => a == b,
             (None, None) => self.index(node) == other.index(other_node),
@@ -74,7 +74,7 @@ impl Doc {
         }
     }
 
-    fn is_same_path(&self, node: u32, other: &Doc, other_node: u32) -> bool {
+    fn is_same_path(&self, node: u32, other: &JsonIndex, other_node: u32) -> bool {
         let (mut a, mut b) = (node, other_node);
         loop {
             match (self.parent(a), other.parent(b)) {

@@ -22,11 +22,11 @@ pub(crate) fn arb_json() -> impl Strategy<Value = Value> {
 }
 
 /// Parses a value of a document with serde.
-pub(crate) fn value_of(doc: &Doc, node: u32) -> Value {
+pub(crate) fn value_of(doc: &JsonIndex, node: u32) -> Value {
     serde_json::from_str(doc.value(node)).unwrap()
 }
 
-fn find(doc: &Doc, raw: &str) -> u32 {
+fn find(doc: &JsonIndex, raw: &str) -> u32 {
     (0..doc.len()).find(|n| doc.value(*n) == raw).unwrap()
 }
 
@@ -39,7 +39,7 @@ fn nodes_have_32_bytes() {
 fn paths_use_jq_notation() {
     let text =
         r#"{"messages":[{},{"tool_calls":[{"args":{"city":"Kraków"}}]}],"a b":{"1":1,"":2,"x\ny":3,"é":4},"_ok9":5}"#;
-    let doc = Doc::new(Arc::from(text));
+    let doc = JsonIndex::new(Arc::from(text));
     for (raw, path) in [
         ("\"Kraków\"", "messages[1].tool_calls[0].args.city"),
         ("1", r#"["a b"]["1"]"#),
@@ -51,13 +51,13 @@ fn paths_use_jq_notation() {
     ] {
         assert_eq!(doc.path(find(&doc, raw)), path);
     }
-    assert_eq!(Doc::new(Arc::from("[[7]]")).path(2), "[0][0]");
+    assert_eq!(JsonIndex::new(Arc::from("[[7]]")).path(2), "[0][0]");
 }
 
 #[test]
 fn invalid_json_is_one_node() {
     for text in ["oops {", "{oops", "[1,2", "1 2", "[1}", "{\"a\"}", "", "\"open", "{1:2}", "]"] {
-        let doc = Doc::new(Arc::from(text));
+        let doc = JsonIndex::new(Arc::from(text));
         assert_eq!((doc.len(), doc.kind(0), doc.value(0)), (1, Kind::Other, text));
     }
 }
@@ -65,7 +65,7 @@ fn invalid_json_is_one_node() {
 #[test]
 fn deep_nesting_does_not_overflow_the_stack() {
     let deep = format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000));
-    let doc = Doc::new(Arc::from(deep));
+    let doc = JsonIndex::new(Arc::from(deep));
     assert_eq!((doc.len(), doc.depth(200_000), doc.value(200_000)), (200_001, 200_000, "1"));
     assert_eq!(doc.path(200_000).len(), 600_000);
 }
@@ -73,7 +73,7 @@ fn deep_nesting_does_not_overflow_the_stack() {
 #[test]
 fn an_excerpt_can_be_indexed() {
     let whole: Arc<str> = r#"{"state":{"é":[1]}}"#.into();
-    let doc = Doc::new(Excerpt::new(whole.clone(), 9..whole.len() - 1).unwrap());
+    let doc = JsonIndex::new(Excerpt::new(whole.clone(), 9..whole.len() - 1).unwrap());
     assert_eq!((doc.value(0), doc.path(2)), (r#"{"é":[1]}"#, r#"["é"][0]"#.to_string()));
     assert!(Excerpt::new(whole.clone(), 12..13).is_none(), "half a character");
     assert!(Excerpt::new(whole, 9..99).is_none());
@@ -81,8 +81,8 @@ fn an_excerpt_can_be_indexed() {
 
 #[test]
 fn counterparts_are_found_within_the_effort_limit() {
-    let old = Doc::new(Arc::from(r#"{"a":[1,{"b":"x"}],"c":7}"#));
-    let new = Doc::new(Arc::from(r#"{"z":0,"a":[1,{"q":1,"b":"y"},2]}"#));
+    let old = JsonIndex::new(Arc::from(r#"{"a":[1,{"b":"x"}],"c":7}"#));
+    let new = JsonIndex::new(Arc::from(r#"{"z":0,"a":[1,{"q":1,"b":"y"},2]}"#));
     let counterpart = |raw: &str, mut effort: usize| new.counterpart(&old, find(&old, raw), &mut effort);
     assert_eq!(counterpart("\"x\"", 100).map(|n| new.value(n)), Some("\"y\""));
     assert_eq!(counterpart("7", 100), None);
@@ -128,7 +128,7 @@ proptest! {
 
     #[test]
     fn any_text_is_a_document(text in "[\\[\\]{}\":, \\\\1ae\n]{0,30}") {
-        let doc = Doc::new(Arc::from(text));
+        let doc = JsonIndex::new(Arc::from(text));
         for node in 0..doc.len() {
             let read = (doc.kind(node), doc.value(node), doc.key(node), doc.path(node));
             prop_assert!(read.1.len() <= doc.value(0).len());

@@ -1,7 +1,7 @@
 //! Determines the state of a run whose stream has closed from the server's records.
 
-use crate::transport::link::Verdict;
-use crate::transport::server::{kind, lacks_call};
+use crate::transport::connection::RunState;
+use crate::transport::server::{is_endpoint_missing, kind};
 use crate::{Outcome, error_text};
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::model::{Run, Thread};
@@ -15,22 +15,22 @@ const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(150);
 const MAX_QUESTION_CHARS: usize = 160;
 
 /// Returns the state of a run.
-pub(crate) async fn verdict(
+pub(crate) async fn run_state(
     server: &AgentServer,
     thread: &str,
     run: &str,
     known: &mut Option<ServerKind>,
-) -> Result<Verdict, ApiError> {
+) -> Result<RunState, ApiError> {
     let run = match server.run(thread, run).await {
         Ok(run) => run,
-        Err(error) if lacks_call(server, known, &error).await? => return Ok(Verdict::StatusUnsupported),
+        Err(error) if is_endpoint_missing(server, known, &error).await? => return Ok(RunState::StatusUnsupported),
         Err(error) if error.kind == Kind::NotFound => {
             return Ok(match server.thread(thread).await {
                 // A cancel with rollback deletes the run.
-                Ok(_) => Verdict::NotFound(Outcome::Cancelled, Some("the run was rolled back or deleted".into())),
+                Ok(_) => RunState::NotFound(Outcome::Cancelled, Some("the run was rolled back or deleted".into())),
                 Err(error) if error.kind == Kind::NotFound => {
                     let why = "the server has neither the run nor its thread: it was restarted, or they were deleted";
-                    Verdict::NotFound(Outcome::Unknown, Some(why.into()))
+                    RunState::NotFound(Outcome::Unknown, Some(why.into()))
                 }
                 Err(error) => return Err(error),
             });
@@ -38,28 +38,28 @@ pub(crate) async fn verdict(
         Err(error) => return Err(error),
     };
     if run.is_active() {
-        return Ok(Verdict::Active);
+        return Ok(RunState::Active);
     }
     Ok(match &*run.status {
         "success" | "completed" => match pending_question(server, thread, known).await? {
-            Some(question) => Verdict::Finished(Outcome::Interrupted, question),
-            None => Verdict::Finished(Outcome::Success, None),
+            Some(question) => RunState::Finished(Outcome::Interrupted, question),
+            None => RunState::Finished(Outcome::Success, None),
         },
         "error" | "failed" => {
             let error = thread_of(server, thread).await?.failure();
-            Verdict::Finished(Outcome::Error, error.or(error_in_record(&run)))
+            RunState::Finished(Outcome::Error, error.or(error_in_record(&run)))
         }
-        "timeout" => Verdict::Finished(Outcome::Timeout, None),
-        "cancelled" | "canceled" => Verdict::Finished(Outcome::Cancelled, None),
+        "timeout" => RunState::Finished(Outcome::Timeout, None),
+        "cancelled" | "canceled" => RunState::Finished(Outcome::Cancelled, None),
         // On Python and JavaScript servers this is a cancelled run, on Aegra a cancelled or an interrupted one.
         "interrupted" => match kind(server, known).await? {
-            ServerKind::Python | ServerKind::JavaScript => Verdict::Finished(Outcome::Cancelled, None),
+            ServerKind::Python | ServerKind::JavaScript => RunState::Finished(Outcome::Cancelled, None),
             ServerKind::Aegra | ServerKind::Other => match question_in_state(&server.thread_state(thread).await?) {
-                Some(question) => Verdict::Finished(Outcome::Interrupted, Some(question)),
-                None => Verdict::Finished(Outcome::Cancelled, None),
+                Some(question) => RunState::Finished(Outcome::Interrupted, Some(question)),
+                None => RunState::Finished(Outcome::Cancelled, None),
             },
         },
-        other => Verdict::Finished(
+        other => RunState::Finished(
             Outcome::Unknown,
             Some(format!("the run's status is {}", runtail_core::text::clean(other))),
         ),

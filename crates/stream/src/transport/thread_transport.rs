@@ -3,10 +3,10 @@
 //! The Python server reads its stored events, sends them, and only then subscribes, so events published in between are
 //! silently lost. That is why past and present are read on separate connections (`thread_merge.rs`).
 
-use crate::transport::link::{Capabilities, Link, Opened, Past, Verdict};
+use crate::transport::connection::{Capabilities, Connection, Replayed, RunState, Transport};
 use crate::transport::merge_memory::MergeMemory;
 use crate::transport::modes::thread_gives;
-use crate::transport::server::{kind, lacks_call};
+use crate::transport::server::{is_endpoint_missing, kind};
 use crate::transport::thread_merge::ThreadMerger;
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::model::Run;
@@ -19,7 +19,7 @@ const MAX_RUNS: usize = 100;
 
 /// The link to a thread's stream, from now on or from an id (`-`: from the start).
 #[derive(Debug)]
-pub struct ThreadLink {
+pub struct ThreadTransport {
     thread: Thread,
     kind: Option<ServerKind>,
     memory: Arc<Mutex<MergeMemory>>,
@@ -36,11 +36,11 @@ pub(crate) struct Thread {
     max_event: usize,
 }
 
-impl ThreadLink {
+impl ThreadTransport {
     /// Creates a link to this thread. Modes are `run_modes`, `lifecycle` and `state_update`; none means the server's
     /// default.
-    pub fn new(server: AgentServer, thread: String, modes: Vec<String>) -> ThreadLink {
-        ThreadLink {
+    pub fn new(server: AgentServer, thread: String, modes: Vec<String>) -> ThreadTransport {
+        ThreadTransport {
             thread: Thread { server, id: thread, modes, max_event: usize::MAX },
             kind: None,
             memory: Arc::default(),
@@ -49,23 +49,23 @@ impl ThreadLink {
     }
 }
 
-impl Link for ThreadLink {
+impl Transport for ThreadTransport {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             is_endless: true,
-            beats: self.kind == Some(ServerKind::Python),
-            gives_all: false,
-            unrepeated: self.thread.modes.iter().any(|mode| mode == "state_update").then_some("state updates"),
+            sends_heartbeats: self.kind == Some(ServerKind::Python),
+            sends_all: false,
+            never_replayed: self.thread.modes.iter().any(|mode| mode == "state_update").then_some("state updates"),
             ..Capabilities::default()
         }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
         self.thread.max_event = max_event;
         // For an unknown thread the server responds with 200 and sends nothing forever, so check on each connect that
         // it still exists.
         if let Err(error) = self.thread.server.thread(&self.thread.id).await
-            && !lacks_call(&self.thread.server, &mut self.kind, &error).await?
+            && !is_endpoint_missing(&self.thread.server, &mut self.kind, &error).await?
         {
             return Err(error);
         }
@@ -83,8 +83,8 @@ impl Link for ThreadLink {
         opened
     }
 
-    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
-        Ok(Verdict::Endless)
+    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+        Ok(RunState::Endless)
     }
 
     fn set_modes(&mut self, modes: Vec<String>) {
@@ -95,13 +95,13 @@ impl Link for ThreadLink {
         }
     }
 
-    fn gives(&self, name: &str) -> bool {
+    fn sends(&self, name: &str) -> bool {
         thread_gives(&self.thread.modes, name)
     }
 }
 
-impl ThreadLink {
-    async fn open(&self, is_python: bool, after: Option<&str>) -> Result<Opened, ApiError> {
+impl ThreadTransport {
+    async fn open(&self, is_python: bool, after: Option<&str>) -> Result<Connection, ApiError> {
         match after {
             Some(after) if is_python && self.thread.has_stored() => {
                 // Subscribe first. All events of runs that the list then shows as finished are in the replay that is
@@ -111,12 +111,12 @@ impl ThreadLink {
                 let runs = self.thread.runs().await?;
                 let past = thread.open(false, Some(after)).await?;
                 let (status, answered) = (live.status, live.answered);
-                let before = answered.map_or(Past::Unknown, Past::Before);
+                let before = answered.map_or(Replayed::Unknown, Replayed::Before);
                 let bodies = (past.body, live.body);
                 let body =
                     ThreadMerger::new(self.thread.clone(), after, runs, bodies, answered, self.memory.clone()).feeds();
                 let thread_id = Some(self.thread.id.clone());
-                Ok(Opened { status, thread_id, run_id: None, answered: None, past: before, body })
+                Ok(Connection { status, thread_id, run_id: None, answered: None, past: before, body })
             }
             _ => self.thread.open(!is_python, after).await,
         }
@@ -140,13 +140,13 @@ impl Thread {
     }
 
     /// Returns whether events with this name were requested.
-    pub(crate) fn gives(&self, name: &str) -> bool {
+    pub(crate) fn sends(&self, name: &str) -> bool {
         thread_gives(&self.modes, name)
     }
 
-    async fn open(&self, repeat_modes: bool, after: Option<&str>) -> Result<Opened, ApiError> {
+    async fn open(&self, repeat_modes: bool, after: Option<&str>) -> Result<Connection, ApiError> {
         let stream = self.server.thread_stream(&self.id, &self.modes, repeat_modes, after).await?;
-        Ok(Opened { thread_id: Some(self.id.clone()), run_id: None, ..Opened::of(stream, self.max_event) })
+        Ok(Connection { thread_id: Some(self.id.clone()), run_id: None, ..Connection::of(stream, self.max_event) })
     }
 
     pub(crate) async fn runs(&self) -> Result<Vec<Run>, ApiError> {
@@ -162,7 +162,7 @@ impl Thread {
         }
     }
 
-    pub(crate) async fn join(&self, run: &str, after: &str) -> Result<Opened, ApiError> {
-        Ok(Opened::of(self.server.join_run(&self.id, run, &[], Some(after)).await?, self.max_event))
+    pub(crate) async fn join(&self, run: &str, after: &str) -> Result<Connection, ApiError> {
+        Ok(Connection::of(self.server.join_run(&self.id, run, &[], Some(after)).await?, self.max_event))
     }
 }

@@ -26,13 +26,13 @@ pub const KEY_VARIABLE: &str = "LANGSMITH_API_KEY";
 
 /// All known profiles.
 #[derive(Debug, Clone, Default)]
-pub struct Catalogue {
+pub struct Catalog {
     /// The configuration file and the options that apply to it.
     pub origin: Origin,
     /// The profiles of the file in its order, then those added in this session.
     pub all: Vec<Known>,
     /// The profiles in use, with the definitions in use, in the order of the session's profiles.
-    pub(crate) in_force: Vec<Profile>,
+    pub(crate) in_use: Vec<Profile>,
     /// The names of the profiles that the configuration or the command line selects.
     pub(crate) chosen: Vec<String>,
     /// Poll interval and time limit.
@@ -92,19 +92,19 @@ impl Known {
     }
 
     /// Returns whether it is being tested and will be used if the test succeeds.
-    pub fn is_coming(&self) -> bool {
+    pub fn will_be_used(&self) -> bool {
         self.trial.is_some_and(|trial| trial.then != Then::Nothing)
     }
 }
 
-impl Catalogue {
+impl Catalog {
     /// Creates a catalog without a file, in which every profile is in use.
-    pub fn of(profiles: &[Profile]) -> Catalogue {
-        Catalogue {
+    pub fn of(profiles: &[Profile]) -> Catalog {
+        Catalog {
             all: profiles.iter().cloned().map(Known::of).collect(),
-            in_force: profiles.to_vec(),
+            in_use: profiles.to_vec(),
             chosen: profiles.iter().map(|p| p.name.clone()).collect(),
-            ..Catalogue::default()
+            ..Catalog::default()
         }
     }
 
@@ -119,12 +119,12 @@ impl Catalogue {
 
     /// Returns the definition of a profile that is in use.
     pub fn used(&self, name: &str) -> Option<&Profile> {
-        self.in_force.iter().find(|profile| profile.name == name)
+        self.in_use.iter().find(|profile| profile.name == name)
     }
 
     /// Returns the definitions in use.
-    pub fn in_force(&self) -> &[Profile] {
-        &self.in_force
+    pub fn in_use(&self) -> &[Profile] {
+        &self.in_use
     }
 
     /// Returns whether a profile in use has a newer definition that is not used yet.

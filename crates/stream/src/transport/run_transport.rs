@@ -1,10 +1,12 @@
 //! The link to a run that we start. The start request is sent only once; if its response is lost, the run is searched for.
 
+use crate::transport::connection::{Capabilities, Connection, RunState, Transport};
 use crate::transport::join_plan::{Joining, Numbering, join_plan, numbering};
-use crate::transport::link::{Capabilities, Link, Opened, Verdict};
-use crate::transport::modes::{RunTerms, run_gives};
-use crate::transport::server::{ALWAYS, FROM_THE_START, kind, lacks_call, may_reopen, refused, requested_modes};
-use crate::transport::verdict::verdict;
+use crate::transport::modes::{RunStreamOptions, run_gives};
+use crate::transport::run_state::run_state;
+use crate::transport::server::{
+    ALWAYS, FROM_THE_START, is_endpoint_missing, kind, may_reopen, refused, requested_modes,
+};
 use runtail_api::{AgentServer, ApiError, Kind, ServerKind};
 use runtail_core::model::{Run, RunCreate};
 use serde_json::{Value, json};
@@ -33,7 +35,7 @@ pub enum Target {
 
 /// The link to a run that we start.
 #[derive(Debug)]
-pub struct RunLink {
+pub struct RunTransport {
     server: AgentServer,
     thread: Option<String>,
     /// Whether the new thread is still to be created.
@@ -75,9 +77,9 @@ enum Found {
     Ambiguous,
 }
 
-impl RunLink {
+impl RunTransport {
     /// Creates a link that starts this run as resumable. Disconnecting never cancels it.
-    pub fn new(server: AgentServer, target: Target, mut body: RunCreate) -> RunLink {
+    pub fn new(server: AgentServer, target: Target, mut body: RunCreate) -> RunTransport {
         let run_tag = uuid::Uuid::new_v4().to_string();
         body.stream_resumable = true;
         body.on_disconnect = Some("continue".into());
@@ -94,7 +96,7 @@ impl RunLink {
             Target::NewThread => Some(uuid::Uuid::now_v7().to_string()),
             Target::Stateless => None,
         };
-        RunLink {
+        RunTransport {
             server,
             thread,
             to_create,
@@ -145,7 +147,7 @@ impl RunLink {
         }
     }
 
-    async fn send(&mut self) -> Result<Opened, ApiError> {
+    async fn send(&mut self) -> Result<Connection, ApiError> {
         // The kind is optional here, so don't fail if it can't be detected.
         let _ = kind(&self.server, &mut self.kind).await;
         self.remember_runs().await;
@@ -154,7 +156,7 @@ impl RunLink {
             Ok(stream) => {
                 self.start = stream.run_id.clone().map_or(Start::Unnamed, Start::Run);
                 let thread_id = stream.thread_id.clone().or(self.thread.clone());
-                Ok(Opened { thread_id, ..Opened::of(stream, self.max_event) })
+                Ok(Connection { thread_id, ..Connection::of(stream, self.max_event) })
             }
             Err(error) if error.is_refusal() => {
                 self.start = Start::Unsent;
@@ -179,7 +181,7 @@ impl RunLink {
     }
 
     /// Searches for the run whose start got no response, and joins it. `lost` is the error of the start request.
-    async fn find_lost_run(&mut self, lost: ApiError) -> Result<Opened, ApiError> {
+    async fn find_lost_run(&mut self, lost: ApiError) -> Result<Connection, ApiError> {
         let Some(thread) = self.thread.clone() else {
             return Err(ApiError {
                 kind: Kind::Refused,
@@ -217,7 +219,7 @@ impl RunLink {
         })
     }
 
-    async fn join_found(&mut self, thread: &str, run: Run) -> Result<Opened, ApiError> {
+    async fn join_found(&mut self, thread: &str, run: Run) -> Result<Connection, ApiError> {
         let kind = kind(&self.server, &mut self.kind).await?;
         let (plan, is_over) = (join_plan(kind, Some(&run)), !run.is_active());
         self.joining = Some(Joining { plan, is_over, is_pending: run.status == "pending" });
@@ -260,10 +262,14 @@ impl RunLink {
         Ok(all.iter().any(|a| a.assistant_id == id && (is_it(&a.graph_id) || a.name.as_deref().is_some_and(is_it))))
     }
 
-    async fn join(&mut self, thread: &str, run: &str, after: Option<&str>) -> Result<Opened, ApiError> {
+    async fn join(&mut self, thread: &str, run: &str, after: Option<&str>) -> Result<Connection, ApiError> {
         let modes = requested_modes(&self.server, &mut self.kind, &self.modes).await?;
         let stream = self.server.join_run(thread, run, &modes, after).await?;
-        Ok(Opened { thread_id: Some(thread.into()), run_id: Some(run.into()), ..Opened::of(stream, self.max_event) })
+        Ok(Connection {
+            thread_id: Some(thread.into()),
+            run_id: Some(run.into()),
+            ..Connection::of(stream, self.max_event)
+        })
     }
 
     /// Returns whether the server filters by mode.
@@ -272,18 +278,18 @@ impl RunLink {
     }
 }
 
-impl Link for RunLink {
+impl Transport for RunTransport {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             everything: self.thread.as_ref().map(|_| FROM_THE_START),
-            beats: self.kind == Some(ServerKind::Python),
-            gives_all: !self.server_filters() || self.modes.is_empty(),
+            sends_heartbeats: self.kind == Some(ServerKind::Python),
+            sends_all: !self.server_filters() || self.modes.is_empty(),
             first_event: Some(ALWAYS[0]),
             ..Capabilities::default()
         }
     }
 
-    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Opened, ApiError> {
+    async fn connect(&mut self, after: Option<&str>, max_event: usize) -> Result<Connection, ApiError> {
         self.max_event = max_event;
         if self.to_create {
             self.create_thread().await?;
@@ -309,23 +315,25 @@ impl Link for RunLink {
         }
     }
 
-    async fn verdict(&mut self) -> Result<Verdict, ApiError> {
-        let Some(thread) = self.thread.clone() else { return Ok(Verdict::NoStatus) };
+    async fn run_state(&mut self) -> Result<RunState, ApiError> {
+        let Some(thread) = self.thread.clone() else { return Ok(RunState::NoStatus) };
         if matches!(self.start, Start::Unnamed) {
             match self.find(&thread).await {
                 Ok(Found::Run(run)) => self.start = Start::Run(run.run_id),
-                Ok(Found::None | Found::Ambiguous) => return Ok(Verdict::NoStatus),
-                Err(error) if lacks_call(&self.server, &mut self.kind, &error).await? => return Ok(Verdict::NoStatus),
+                Ok(Found::None | Found::Ambiguous) => return Ok(RunState::NoStatus),
+                Err(error) if is_endpoint_missing(&self.server, &mut self.kind, &error).await? => {
+                    return Ok(RunState::NoStatus);
+                }
                 Err(error) => return Err(error),
             }
         }
         match &self.start {
-            Start::Run(run) => verdict(&self.server, &thread, run, &mut self.kind).await,
-            _ => Ok(Verdict::NoStatus),
+            Start::Run(run) => run_state(&self.server, &thread, run, &mut self.kind).await,
+            _ => Ok(RunState::NoStatus),
         }
     }
 
-    fn found_run(&mut self, run_id: &str) {
+    fn on_run_id(&mut self, run_id: &str) {
         if matches!(self.start, Start::Unnamed) && self.thread.is_some() {
             self.start = Start::Run(run_id.into());
         }
@@ -343,7 +351,7 @@ impl Link for RunLink {
         if self.thread.is_none() {
             return Err("a stateless run can't be joined again".into());
         }
-        let terms = RunTerms::of_request(&self.body);
+        let terms = RunStreamOptions::of_request(&self.body);
         may_reopen(&self.server, &mut self.kind, Some(&terms)).await
     }
 
@@ -355,12 +363,12 @@ impl Link for RunLink {
         ALWAYS.contains(&name) || run_gives(&self.modes, name)
     }
 
-    fn gives(&self, name: &str) -> bool {
+    fn sends(&self, name: &str) -> bool {
         !self.server_filters() || run_gives(&self.modes, name)
     }
 
-    fn terms(&self) -> Option<RunTerms> {
-        Some(RunTerms::of_request(&self.body))
+    fn terms(&self) -> Option<RunStreamOptions> {
+        Some(RunStreamOptions::of_request(&self.body))
     }
 }
 

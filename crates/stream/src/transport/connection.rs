@@ -1,8 +1,8 @@
 //! The interface between a source and the server it reads from.
 
-use crate::sse::read_ahead::Feeds;
-use crate::transport::join_plan::{Joining, NothingKept, Numbering};
-use crate::transport::modes::RunTerms;
+use crate::sse::read_ahead::Batches;
+use crate::transport::join_plan::{Joining, NoEvents, Numbering};
+use crate::transport::modes::RunStreamOptions;
 use crate::{Head, Outcome};
 use runtail_api::ApiError;
 use std::future::Future;
@@ -11,9 +11,9 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// A source's connection to its server.
-pub trait Link: Send {
+pub trait Transport: Send {
     /// Reads the run's record before the first connection. Returns how the run ended if there is nothing to read.
-    fn prepare(&mut self) -> impl Future<Output = Result<Option<NothingKept>, ApiError>> + Send {
+    fn prepare(&mut self) -> impl Future<Output = Result<Option<NoEvents>, ApiError>> + Send {
         std::future::ready(Ok(None))
     }
 
@@ -28,10 +28,10 @@ pub trait Link: Send {
         &mut self,
         after: Option<&str>,
         max_event: usize,
-    ) -> impl Future<Output = Result<Opened, ApiError>> + Send;
+    ) -> impl Future<Output = Result<Connection, ApiError>> + Send;
 
     /// Returns the run's state after a connection closed.
-    fn verdict(&mut self) -> impl Future<Output = Result<Verdict, ApiError>> + Send;
+    fn run_state(&mut self) -> impl Future<Output = Result<RunState, ApiError>> + Send;
 
     /// Returns how the run was joined, once it was. `None` for a run that we started, because no earlier events can be
     /// missing.
@@ -45,7 +45,7 @@ pub trait Link: Send {
     }
 
     /// Called when an event contains the run's id.
-    fn found_run(&mut self, _run_id: &str) {}
+    fn on_run_id(&mut self, _run_id: &str) {}
 
     /// Returns whether events with this name (without a namespace) were requested. The server may send others too.
     fn wants(&self, _name: &str) -> bool {
@@ -62,12 +62,12 @@ pub trait Link: Send {
     fn set_modes(&mut self, _modes: Vec<String>) {}
 
     /// Returns whether the server sends events with this name (without a namespace) for the requested modes.
-    fn gives(&self, _name: &str) -> bool {
+    fn sends(&self, _name: &str) -> bool {
         true
     }
 
     /// Returns the options that the run was started with, once known.
-    fn terms(&self) -> Option<RunTerms> {
+    fn terms(&self) -> Option<RunStreamOptions> {
         None
     }
 }
@@ -82,11 +82,11 @@ pub struct Capabilities {
     /// The name of the stream's very first event, if known.
     pub first_event: Option<&'static str>,
     /// Whether the server sends all events of the run.
-    pub gives_all: bool,
+    pub sends_all: bool,
     /// Names the events that the server never replays. Each outage is then reported as a possible gap.
-    pub unrepeated: Option<&'static str>,
+    pub never_replayed: Option<&'static str>,
     /// Whether the server sends heartbeats.
-    pub beats: bool,
+    pub sends_heartbeats: bool,
 }
 
 impl Default for Capabilities {
@@ -95,15 +95,15 @@ impl Default for Capabilities {
             is_endless: false,
             everything: None,
             first_event: None,
-            gives_all: true,
-            unrepeated: None,
-            beats: false,
+            sends_all: true,
+            never_replayed: None,
+            sends_heartbeats: false,
         }
     }
 }
 
 /// An open connection.
-pub struct Opened {
+pub struct Connection {
     /// HTTP status.
     pub status: u16,
     /// The thread, if the response names it.
@@ -113,17 +113,17 @@ pub struct Opened {
     /// The server's clock when it responded, in milliseconds.
     pub answered: Option<u64>,
     /// Which earlier events the connection sends.
-    pub past: Past,
-    pub body: Feeds,
+    pub past: Replayed,
+    pub body: Batches,
 }
 
 /// The earlier events that a connection sends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Past {
+pub enum Replayed {
     /// None: every event is live.
-    Nothing,
+    None,
     /// Only stored events, because the run had already finished.
-    Everything,
+    All,
     /// Events whose ids are before this server time, in milliseconds.
     Before(u64),
     /// Stored events, if they were requested, and then live ones, with no known boundary between them.
@@ -133,7 +133,7 @@ pub enum Past {
 
 /// The state of a run whose connection closed, according to the server.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
+pub enum RunState {
     /// The run is still active: rejoin it.
     Active,
     /// The run has finished.

@@ -98,7 +98,7 @@ struct Node {
 }
 
 /// An indexed JSON text. Its nodes are numbered in the order of the text, and the root is 0.
-pub struct Doc {
+pub struct JsonIndex {
     text: Excerpt,
     nodes: Vec<Node>,
     /// Whether the text is not JSON. One node then contains all of it.
@@ -109,26 +109,26 @@ pub struct Doc {
 }
 
 /// Omits the nodes, of which there may be millions.
-impl fmt::Debug for Doc {
+impl fmt::Debug for JsonIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Doc({} nodes, {} bytes)", self.len(), self.bytes())
     }
 }
 
-impl Doc {
+impl JsonIndex {
     /// Returns an empty document, before a text is indexed.
-    pub fn unread() -> Doc {
-        Doc::of(Arc::<str>::from("").into(), Vec::new(), false)
+    pub fn unread() -> JsonIndex {
+        JsonIndex::of(Arc::<str>::from("").into(), Vec::new(), false)
     }
 
     /// Indexes a text. A text that is not JSON becomes a single node.
-    pub fn new(text: impl Into<Excerpt>) -> Doc {
+    pub fn new(text: impl Into<Excerpt>) -> JsonIndex {
         let mut reading = Reading::new(text.into());
         reading.step(usize::MAX);
         reading.finish()
     }
 
-    /// Returns the number of nodes, which is 0 only for [`Doc::unread`].
+    /// Returns the number of nodes, which is 0 only for [`JsonIndex::unread`].
     pub fn len(&self) -> u32 {
         self.nodes.len() as u32
     }
@@ -143,8 +143,8 @@ impl Doc {
         self.text.len()
     }
 
-    fn of(text: Excerpt, nodes: Vec<Node>, is_invalid: bool) -> Doc {
-        Doc {
+    fn of(text: Excerpt, nodes: Vec<Node>, is_invalid: bool) -> JsonIndex {
+        JsonIndex {
             text,
             nodes,
             is_invalid,
@@ -155,7 +155,7 @@ impl Doc {
 
     /// Returns the number of accesses to nodes, for tests that measure work. Only in debug builds.
     #[cfg(debug_assertions)]
-    pub fn looked_at(&self) -> usize {
+    pub fn accesses(&self) -> usize {
         self.looked.load(std::sync::atomic::Ordering::Relaxed)
     }
 
@@ -234,7 +234,7 @@ impl Doc {
         (parent != NONE).then_some(parent)
     }
 
-    /// Returns the next node that a value doesn't contain; [`Doc::len`] if there is none.
+    /// Returns the next node that a value doesn't contain; [`JsonIndex::len`] if there is none.
     pub fn after(&self, node: u32) -> u32 {
         self.node(node).next
     }
@@ -297,14 +297,14 @@ impl Reading {
     }
 
     /// Returns the indexed document.
-    pub fn finish(mut self) -> Doc {
+    pub fn finish(mut self) -> JsonIndex {
         if self.is_invalid || self.open != NONE || self.nodes.is_empty() || self.at < self.text.len() {
             let end = u32::try_from(self.text.len()).unwrap_or(NONE);
             let all = Node { start: 0, end, key: NONE, parent: NONE, next: 1, index: 0, children: 0, depth: 0 };
-            return Doc::of(self.text, vec![all], true);
+            return JsonIndex::of(self.text, vec![all], true);
         }
         self.nodes.shrink_to_fit();
-        Doc::of(self.text, self.nodes, false)
+        JsonIndex::of(self.text, self.nodes, false)
     }
 
     /// Indexes one bracket, key, value or separator. Returns `None` if the text is not JSON.

@@ -34,7 +34,7 @@ pub struct Mark {
 
 /// The event log of one stream.
 #[derive(Debug, Default)]
-pub struct Tape {
+pub struct EventLog {
     limits: Limits,
     chunks: VecDeque<Chunk>,
     packer: Packer,
@@ -54,10 +54,10 @@ pub struct Tape {
     snapshots: Vec<Seq>,
 }
 
-impl Tape {
+impl EventLog {
     /// Creates an empty event log.
     pub fn new(limits: Limits) -> Self {
-        Tape { limits, ..Tape::default() }
+        EventLog { limits, ..EventLog::default() }
     }
 
     /// Appends a record. Evicts the oldest events if the log is full; the newest one always stays.
@@ -106,9 +106,9 @@ impl Tape {
         }
     }
 
-    /// Limits the view to events up to this one. Newer events are still appended, but only [`Tape::whole`] and
-    /// [`Tape::newest_seq`] include them. `None` shows all events.
-    pub fn stand_at(&mut self, last: Option<Seq>) {
+    /// Limits the view to events up to this one. Newer events are still appended, but only [`EventLog::whole`] and
+    /// [`EventLog::newest_seq`] include them. `None` shows all events.
+    pub fn show_until(&mut self, last: Option<Seq>) {
         self.view_end = last.map(|last| last.min(self.last));
     }
 
@@ -201,11 +201,11 @@ impl Tape {
 
     /// Returns the oldest visible event.
     pub fn first_seq(&self) -> Option<Seq> {
-        self.first_kept().filter(|first| *first <= self.last_seq())
+        self.first_retained().filter(|first| *first <= self.last_seq())
     }
 
     /// Returns the oldest retained event, whether visible or not.
-    pub fn first_kept(&self) -> Option<Seq> {
+    pub fn first_retained(&self) -> Option<Seq> {
         self.chunks.front().map(Chunk::first)
     }
 
@@ -257,7 +257,7 @@ impl Tape {
     }
 
     /// Returns how many marks were appended, including evicted ones.
-    pub fn marks_seen(&self) -> u64 {
+    pub fn marks_appended(&self) -> u64 {
         self.evicted_marks + self.marks.len() as u64
     }
 
@@ -267,7 +267,7 @@ impl Tape {
     }
 
     /// Returns the number of retained events, whether visible or not.
-    pub fn kept_rows(&self) -> usize {
+    pub fn retained_events(&self) -> usize {
         self.rows
     }
 
@@ -328,61 +328,61 @@ mod tests {
 
     #[test]
     fn events_are_found_and_the_log_is_bounded() {
-        let mut tape = Tape::new(Limits { max_rows: 3, max_bytes: 10_000 });
-        assert_eq!((tape.first_seq(), tape.last_seq(), tape.get(Seq(1))), (None, Seq::START, None));
+        let mut event_log = EventLog::new(Limits { max_rows: 3, max_bytes: 10_000 });
+        assert_eq!((event_log.first_seq(), event_log.last_seq(), event_log.get(Seq(1))), (None, Seq::START, None));
         let gap = Record::Gap { at: jiff::Timestamp::UNIX_EPOCH, why: "x".into() };
-        tape.push(gap.clone());
+        event_log.push(gap.clone());
         for seq in 1..=5 {
-            tape.push(event(seq, 10));
+            event_log.push(event(seq, 10));
         }
-        tape.push(gap);
-        assert_eq!((tape.first_seq(), tape.last_seq(), tape.len()), (Some(Seq(3)), Seq(5), 3));
-        assert_eq!((tape.get(Seq(2)), tape.get(Seq(6))), (None, None));
-        assert_eq!(tape.get(Seq(4)).unwrap().seq, Seq(4));
-        assert_eq!(tape.iter_from(Seq(0)).map(|e| e.seq.0).collect::<Vec<_>>(), [3, 4, 5]);
-        assert_eq!(tape.iter_from(Seq(5)).map(|e| e.seq.0).collect::<Vec<_>>(), [5]);
-        assert_eq!(tape.iter_from(Seq(9)).count(), 0);
-        assert_eq!(tape.marks().iter().map(|m| m.after.0).collect::<Vec<_>>(), [0, 5]);
-        assert_eq!((tape.evicted_rows(), tape.evicted_bytes()), (2, 20));
+        event_log.push(gap);
+        assert_eq!((event_log.first_seq(), event_log.last_seq(), event_log.len()), (Some(Seq(3)), Seq(5), 3));
+        assert_eq!((event_log.get(Seq(2)), event_log.get(Seq(6))), (None, None));
+        assert_eq!(event_log.get(Seq(4)).unwrap().seq, Seq(4));
+        assert_eq!(event_log.iter_from(Seq(0)).map(|e| e.seq.0).collect::<Vec<_>>(), [3, 4, 5]);
+        assert_eq!(event_log.iter_from(Seq(5)).map(|e| e.seq.0).collect::<Vec<_>>(), [5]);
+        assert_eq!(event_log.iter_from(Seq(9)).count(), 0);
+        assert_eq!(event_log.marks().iter().map(|m| m.after.0).collect::<Vec<_>>(), [0, 5]);
+        assert_eq!((event_log.evicted_rows(), event_log.evicted_bytes()), (2, 20));
     }
 
     #[test]
     fn time_travel_hides_newer_events() {
-        let mut tape = Tape::new(Limits { max_rows: 3, max_bytes: 10_000 });
-        (1..=3).for_each(|seq| tape.push(event(seq, 10)));
-        tape.stand_at(Some(Seq(2)));
-        tape.push(event(4, 10));
+        let mut event_log = EventLog::new(Limits { max_rows: 3, max_bytes: 10_000 });
+        (1..=3).for_each(|seq| event_log.push(event(seq, 10)));
+        event_log.show_until(Some(Seq(2)));
+        event_log.push(event(4, 10));
         assert_eq!(
-            (tape.first_seq(), tape.last_seq(), tape.newest_seq(), tape.len()),
+            (event_log.first_seq(), event_log.last_seq(), event_log.newest_seq(), event_log.len()),
             (Some(Seq(2)), Seq(2), Seq(4), 1)
         );
-        assert_eq!((tape.len(), tape.kept_bytes()), (1, 3 * TEN));
-        assert_eq!((tape.get(Seq(3)), tape.whole(Seq(3)).map(|event| event.seq)), (None, Some(Seq(3))));
-        assert_eq!(tape.iter_from(Seq(0)).map(|e| e.seq.0).collect::<Vec<_>>(), [2]);
+        assert_eq!((event_log.len(), event_log.kept_bytes()), (1, 3 * TEN));
+        assert_eq!((event_log.get(Seq(3)), event_log.whole(Seq(3)).map(|event| event.seq)), (None, Some(Seq(3))));
+        assert_eq!(event_log.iter_from(Seq(0)).map(|e| e.seq.0).collect::<Vec<_>>(), [2]);
         // All visible events are evicted.
-        tape.push(event(5, 10));
+        event_log.push(event(5, 10));
         assert_eq!(
-            (tape.first_seq(), tape.first_kept(), tape.len(), tape.iter_from(Seq(0)).count()),
+            (event_log.first_seq(), event_log.first_retained(), event_log.len(), event_log.iter_from(Seq(0)).count()),
             (None, Some(Seq(3)), 0, 0)
         );
-        assert_eq!((tape.len(), tape.kept_bytes()), (0, 3 * TEN));
-        tape.stand_at(None);
+        assert_eq!((event_log.len(), event_log.kept_bytes()), (0, 3 * TEN));
+        event_log.show_until(None);
         assert_eq!(
-            (tape.first_seq(), tape.last_seq(), tape.len(), tape.kept_bytes()),
+            (event_log.first_seq(), event_log.last_seq(), event_log.len(), event_log.kept_bytes()),
             (Some(Seq(3)), Seq(5), 3, 3 * TEN)
         );
     }
 
     #[test]
     fn a_jump_in_positions_evicts_older_events() {
-        let mut tape = Tape::new(Limits::default());
+        let mut event_log = EventLog::new(Limits::default());
         for seq in [1, 2, u64::MAX - 1, u64::MAX, 7, 1 << 60, (1 << 60) + 1] {
-            tape.push(event(seq, 10));
-            tape.stand_at(Some(Seq(1)));
-            tape.stand_at(None);
-            assert_eq!(tape.last_seq(), Seq(seq));
+            event_log.push(event(seq, 10));
+            event_log.show_until(Some(Seq(1)));
+            event_log.show_until(None);
+            assert_eq!(event_log.last_seq(), Seq(seq));
         }
-        assert_eq!((tape.kept_rows(), tape.kept_bytes()), (2, 2 * TEN));
+        assert_eq!((event_log.retained_events(), event_log.kept_bytes()), (2, 2 * TEN));
     }
 
     #[test]
@@ -392,34 +392,34 @@ mod tests {
             let parts = [(SnapshotPart::State, Loaded::Json(state.to_string().into()))];
             ThreadSnapshot { at: jiff::Timestamp::UNIX_EPOCH, parts: parts.into() }.into_event(Seq(seq))
         };
-        let mut tape = Tape::new(Limits::default());
+        let mut event_log = EventLog::new(Limits::default());
         let entries = [snapshot(1, 5_000), snapshot(3, 5_010), snapshot(4, 5_020), snapshot(6, 5_020)];
-        tape.push(Record::Event(entries[0].clone()));
-        let one = tape.kept_bytes();
-        tape.push(event(2, 10));
-        tape.push(Record::Event(entries[1].clone()));
-        tape.push(Record::Event(entries[2].clone()));
-        tape.push(event(5, 10));
-        tape.push(Record::Event(entries[3].clone()));
-        assert!(tape.kept_bytes() < one + one / 10, "{} of {one}", tape.kept_bytes());
+        event_log.push(Record::Event(entries[0].clone()));
+        let one = event_log.kept_bytes();
+        event_log.push(event(2, 10));
+        event_log.push(Record::Event(entries[1].clone()));
+        event_log.push(Record::Event(entries[2].clone()));
+        event_log.push(event(5, 10));
+        event_log.push(Record::Event(entries[3].clone()));
+        assert!(event_log.kept_bytes() < one + one / 10, "{} of {one}", event_log.kept_bytes());
         for entry in &entries {
-            assert_eq!(tape.whole(entry.seq).as_ref(), Some(entry));
+            assert_eq!(event_log.whole(entry.seq).as_ref(), Some(entry));
         }
-        assert_eq!(tape.iter_from(Seq(0)).filter(Event::is_snapshot).collect::<Vec<_>>(), entries);
+        assert_eq!(event_log.iter_from(Seq(0)).filter(Event::is_snapshot).collect::<Vec<_>>(), entries);
         // Snapshots don't count as events of the stream.
-        assert_eq!([2, 5, 6].map(|seq| tape.number_of(Seq(seq)).0), [1, 2, 3]);
-        assert_eq!([1, 2, 3].map(|number| tape.position_of(EventNumber(number)).0), [2, 5, 7]);
-        assert_eq!([1, 2, 4, 9].map(|seq| tape.snapshots_until(Seq(seq))), [1, 1, 3, 4]);
+        assert_eq!([2, 5, 6].map(|seq| event_log.number_of(Seq(seq)).0), [1, 2, 3]);
+        assert_eq!([1, 2, 3].map(|number| event_log.position_of(EventNumber(number)).0), [2, 5, 7]);
+        assert_eq!([1, 2, 4, 9].map(|seq| event_log.snapshots_until(Seq(seq))), [1, 1, 3, 4]);
         // The oldest are evicted first, so the bases of all deltas are still present.
-        tape.shrink_by(one / 2);
-        assert_eq!(tape.whole(Seq(6)).as_ref(), Some(&entries[3]));
+        event_log.shrink_by(one / 2);
+        assert_eq!(event_log.whole(Seq(6)).as_ref(), Some(&entries[3]));
     }
 
     #[test]
     fn one_huge_event_stays() {
-        let mut tape = Tape::new(Limits { max_rows: 10, max_bytes: 1000 });
-        tape.push(event(1, 10));
-        tape.push(event(2, 5000));
-        assert_eq!((tape.first_seq(), tape.len()), (Some(Seq(2)), 1));
+        let mut event_log = EventLog::new(Limits { max_rows: 10, max_bytes: 1000 });
+        event_log.push(event(1, 10));
+        event_log.push(event(2, 5000));
+        assert_eq!((event_log.first_seq(), event_log.len()), (Some(Seq(2)), 1));
     }
 }
