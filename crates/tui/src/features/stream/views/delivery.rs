@@ -67,7 +67,7 @@ fn build(projections: &Projections, tape: &Tape, has_server: bool, mut report: R
     report.totals(ledger, tape);
     report.gaps(ledger, tape);
     if has_server && ledger.gaps > 0 {
-        let note = "Events in a gap can't be loaded again. Press d to see the thread's current state.";
+        let note = "Events in a gap can't be loaded again. Press d for the current state.";
         for row in wrap(note, report.width.saturating_sub(2)) {
             report.push(Line::of(Tone::Dim, &format!("  {row}")), None);
         }
