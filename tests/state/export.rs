@@ -301,7 +301,7 @@ fn gaps_suggest_showing_the_thread_state() {
     dash.open_thread();
     dash.capture("agent-messages-tuple");
     dash.keys("8");
-    let offer = "Press d to see the thread's current state.";
+    let offer = "Press d for the current state.";
     assert!(!dash.screen().contains(offer), "{}", dash.screen());
     let gap = Record::Gap { at: Timestamp::UNIX_EPOCH, why: "disconnected for 3s".into() };
     dash.items(vec![Item::Record(gap)]);
