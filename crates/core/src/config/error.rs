@@ -150,8 +150,15 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// Returns the candidates near a mistyped word, the nearest first: at most a third of its letters differ.
 pub fn nearest_few<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let limit = (word.chars().count() / 3).max(1);
-    let near = candidates.into_iter().map(|c| (distance(&word.to_lowercase(), &c.to_lowercase()), c));
-    let mut near: Vec<(usize, &str)> = near.filter(|(d, _)| *d <= limit).collect();
+    let word = word.to_lowercase();
+    let length = word.chars().count();
+    let near = candidates.into_iter().filter_map(|candidate| {
+        let other = candidate.to_lowercase();
+        // The edit distance is at least the difference in length. This skips pasted texts, whose distance takes long to compute.
+        let is_possible = other.chars().count().abs_diff(length) <= limit;
+        Some((is_possible.then(|| distance(&word, &other)).filter(|edits| *edits <= limit)?, candidate))
+    });
+    let mut near: Vec<(usize, &str)> = near.collect();
     near.sort_by_key(|(d, _)| *d);
     near.into_iter().map(|(_, c)| c).take(most).collect()
 }
@@ -187,6 +194,14 @@ mod tests {
         assert_eq!(error.to_string(), "c.toml:2:6: no\n  2 | kö = \"nein\"\n    |      ^^^^^^\n  say yes");
         assert_eq!(Place::of("", 0..9).column, 1);
         assert_eq!(Place::of("a\n", 2..2).line, 2);
+    }
+
+    #[test]
+    fn near_words_are_found_and_long_texts_are_not_compared() {
+        assert_eq!(nearest_few("Thme", ["theme", "thread", "the"], 2), ["theme", "the"]);
+        assert_eq!(nearest("thmee", ["theme"]), Some("theme"), "a swap");
+        assert_eq!(nearest("abc", ["xyz", "abcdefg"]), None);
+        assert_eq!(nearest(&"x".repeat(4_000_000), ["theme", "thread", "profile", "deployments"]), None);
     }
 
     #[test]

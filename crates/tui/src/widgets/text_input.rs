@@ -68,7 +68,7 @@ impl TextInput {
         let mut area = Box::new(TextArea::new(text.split('\n').map(str::to_string).collect()));
         area.set_max_histories(UNDO_STEPS);
         let mut input = TextInput { area, is_line: false, edits: 0, joined: BTreeSet::new() };
-        input.to_end();
+        input.go_to_end();
         input
     }
 
@@ -131,7 +131,7 @@ impl TextInput {
                 self.joined.insert(self.edits);
             }
         }
-        self.to_end();
+        self.go_to_end();
     }
 
     /// Handles a key that edits or moves the cursor. Ignores other keys.
@@ -221,7 +221,7 @@ impl TextInput {
         self.lines().get(self.area.cursor().0).map_or("", String::as_str)
     }
 
-    fn to_end(&mut self) {
+    fn go_to_end(&mut self) {
         self.area.move_cursor(CursorMove::Bottom);
         self.area.move_cursor(CursorMove::End);
     }
