@@ -7,7 +7,7 @@ use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::doctor::{Check, Fault};
 use runtail_api::{
-    ApiError, AuthWaited, Kind, Listing, Outcome, Place, PlanError, Revisions, Sent, ServerInfo, ServerKind,
+    ApiError, AuthWaited, Kind, Listing, Outcome, Place, PlanError, Revisions, SentRequest, ServerInfo, ServerKind,
 };
 use runtail_core::config::{Config, ConfigError};
 use runtail_core::model::{
@@ -300,7 +300,7 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
         Effect::ReadJournal => {
             let outcome = Outcome::NoAnswer(text.into());
             let place = error(text).at;
-            EffectResult::Journal(vec![Sent {
+            EffectResult::Journal(vec![SentRequest {
                 title: text.into(),
                 at,
                 place,

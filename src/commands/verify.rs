@@ -6,7 +6,7 @@ use crate::output;
 use clap::Args;
 use runtail_core::text;
 use runtail_stream::{
-    Chain, ChainCheck, Data, End, EventNumber, LineParser, Lines, ReadError, Record, Seq, evicted_before_recording,
+    Chain, ChainCheck, Data, End, EventNumber, LineParser, Lines, ReadError, Record, Seq, is_evicted_before_recording,
 };
 use std::path::PathBuf;
 
@@ -188,7 +188,8 @@ impl Audit {
                     // A recording that was started late reports the missing events as a gap.
                     Some(missing)
                         if gap.is_some_and(|why| {
-                            why == evicted_before_recording(
+                            is_evicted_before_recording(
+                                &why,
                                 EventNumber(last.next().0),
                                 EventNumber(event.seq.previous().0),
                             )

@@ -1,7 +1,7 @@
 //! What a thread is waiting for, and the command that answers it.
 
 use runtail_api::{AgentServer, ApiError, ServerKind};
-use runtail_core::model::{Question, Spot, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
+use runtail_core::model::{AnswerPart, Question, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus};
 use runtail_core::text;
 use serde_json::{Value, json};
 
@@ -86,7 +86,7 @@ impl Waiting {
             let problem = question.and_then(|question| question.check(answer).into_iter().next());
             if let Some((spot, rule)) = problem {
                 let place = match spot {
-                    Spot::Field(name) => format!("its field {}", text::clean(&name)),
+                    AnswerPart::Field(name) => format!("its field {}", text::clean(&name)),
                     _ => "it".into(),
                 };
                 return Err(format!("the answer to question {} is not valid: {place}: {rule}", text::clean(id)));

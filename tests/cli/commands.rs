@@ -218,7 +218,7 @@ async fn config_commands_show_and_create_the_configuration() {
 
 #[tokio::test]
 async fn limits_and_appearance_of_the_file_apply_to_a_url() {
-    let server = Server::start(|_| json(200, &format!(r#"[{{"thread_id": "{}"}}]"#, "t".repeat(3000)))).await;
+    let server = Server::start(|_| json(200, format!(r#"[{{"thread_id": "{}"}}]"#, "t".repeat(3000)))).await;
     let folder = tempfile::tempdir().unwrap();
     let list = ["--url", server.url.as_str(), "threads", "list"];
     assert_eq!(runtail(folder.path(), &list).await.code, 0, "no file is needed");

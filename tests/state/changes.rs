@@ -1,7 +1,7 @@
 //! Changes from the dashboard, with scripted and random keys: plans, previews, and that nothing is sent unconfirmed.
 
 use proptest::prelude::*;
-use runtail_api::{ApiError, Kind, Outcome, PlanError, Sent};
+use runtail_api::{ApiError, Kind, Outcome, PlanError, SentRequest};
 use runtail_core::model::{Consent, Intent, NewRevision, Note, PlainRequest, Preview, Target};
 use runtail_testkit::dash;
 use runtail_testkit::dash::{Dash, demo_like};
@@ -248,7 +248,7 @@ fn journal_lists_requests_and_copies_them_as_curl() {
     let mut dash = demo_like((100, 30));
     let effects = dash.keys(":journal<Enter>");
     assert_eq!(effects, [Effect::ReadJournal]);
-    let entry = |method: &str, outcome: Outcome| Sent {
+    let entry = |method: &str, outcome: Outcome| SentRequest {
         title: if method == "PATCH" { "Roll back invoice-agent".into() } else { String::new() },
         at: "2026-11-21T13:59:00Z".parse().unwrap(),
         place: runtail_api::Place {

@@ -7,7 +7,6 @@ mod config;
 mod config_edit;
 mod cursor_sync;
 mod deployments;
-mod dialects;
 mod differential;
 mod documents;
 #[path = "../../fuzz/entries/mod.rs"]
@@ -20,6 +19,7 @@ mod messages;
 mod messages_view;
 mod modes;
 mod modes_dialog;
+mod newer_format;
 mod overlap;
 mod palette;
 mod profiles;

@@ -39,15 +39,13 @@ fn files(folder: &str, ending: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// All source files, except in the folders that are left for later.
+/// All source files.
 fn sources() -> Vec<PathBuf> {
     let mut found = Vec::new();
     files("src", ".rs", &mut found);
     for entry in std::fs::read_dir("crates").expect("the crates").flatten() {
         files(&format!("{}/src", entry.path().display()), ".rs", &mut found);
     }
-    let later = section("later");
-    found.retain(|file| !later.iter().any(|folder| file.starts_with(folder)));
     found.sort();
     found
 }

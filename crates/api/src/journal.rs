@@ -14,11 +14,11 @@ const MOST: usize = 500;
 
 /// Write requests, oldest first, without secrets. Shared by all clones.
 #[derive(Debug, Clone, Default)]
-pub struct Journal(Arc<Mutex<VecDeque<Sent>>>);
+pub struct Journal(Arc<Mutex<VecDeque<SentRequest>>>);
 
 /// A write request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sent {
+pub struct SentRequest {
     /// Its purpose, such as `Roll back invoice-agent`; empty if only its path is known.
     pub title: String,
     /// When it was sent.
@@ -42,7 +42,7 @@ pub enum Outcome {
     NoAnswer(String),
 }
 
-impl Sent {
+impl SentRequest {
     /// Whether the server reported success.
     pub fn is_done(&self) -> bool {
         matches!(self.outcome, Outcome::Status(200..=299))
@@ -51,7 +51,7 @@ impl Sent {
 
 impl Journal {
     /// Returns the entries, oldest first.
-    pub fn entries(&self) -> Vec<Sent> {
+    pub fn entries(&self) -> Vec<SentRequest> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
@@ -59,11 +59,12 @@ impl Journal {
     pub(super) fn begin(&self, title: Option<&str>, place: &Place, request: PlainRequest) -> OpenEntry {
         let outcome = Outcome::NoAnswer("stopped waiting for the response".into());
         let title = title.map_or_else(|| meaning(place, &request), str::to_string);
-        let sent = Sent { title, at: Timestamp::now(), place: place.clone(), request, outcome, took: Duration::ZERO };
+        let sent =
+            SentRequest { title, at: Timestamp::now(), place: place.clone(), request, outcome, took: Duration::ZERO };
         OpenEntry { journal: self.clone(), began: Instant::now(), sent: Some(sent) }
     }
 
-    fn write(&self, sent: Sent) {
+    fn write(&self, sent: SentRequest) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if entries.len() == MOST {
             entries.pop_front();
@@ -76,7 +77,7 @@ impl Journal {
 pub(super) struct OpenEntry {
     journal: Journal,
     began: Instant,
-    sent: Option<Sent>,
+    sent: Option<SentRequest>,
 }
 
 impl OpenEntry {

@@ -36,7 +36,7 @@ pub use control_plane::{ControlPlane, DeploymentQuery, Listing, Revisions};
 pub use error::{ApiError, Kind, Place};
 pub use evidence::CardOf;
 pub use http::Http;
-pub use journal::{Journal, Outcome, Sent};
+pub use journal::{Journal, Outcome, SentRequest};
 pub use logs::{LogAsk, LogFilter, LogFollower, LogKind, LogPage, LogScope};
 pub use newest::{Newest, named_newest};
 pub use pages::Pages;

@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod clock;
 pub mod control;
+pub mod dialect;
 pub mod fault;
 pub mod ids;
 mod layer;
@@ -14,9 +15,10 @@ mod world;
 
 pub use agent::Agent;
 pub use control::ControlServer;
+pub use dialect::Dialect;
 pub use fault::{Request, Rule};
 pub use ids::Ids;
-pub use options::{Dialect, Interrupt, Logs, Options, Scenario, Wire};
+pub use options::{Interrupt, Logs, Options, Scenario, Wire};
 
 use layer::{Gate, Script};
 use std::io;

@@ -1,36 +1,10 @@
 //! What to simulate: the world, whose rules the servers follow, and how their streams look on the wire.
 
+use super::dialect::Dialect;
 use super::fault::Rule;
 use super::ids::Ids;
 use std::str::FromStr;
 use std::time::Duration;
-
-/// Whose rules the servers follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Dialect {
-    /// The Python agent server and the hosted control plane.
-    #[default]
-    Python,
-    /// Only what the written contract names: twelve endpoints, unique ids, repeated `stream_modes`.
-    Contract,
-    /// The JavaScript agent server (`langgraphjs dev`).
-    JavaScript,
-    Aegra,
-}
-
-impl FromStr for Dialect {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "python" => Ok(Dialect::Python),
-            "contract" => Ok(Dialect::Contract),
-            "javascript" | "js" => Ok(Dialect::JavaScript),
-            "aegra" => Ok(Dialect::Aegra),
-            other => Err(format!("unknown dialect '{other}' (known: python, contract, javascript, aegra)")),
-        }
-    }
-}
 
 /// What the simulated world contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

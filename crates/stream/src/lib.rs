@@ -13,7 +13,9 @@ pub use log::event::{Data, Event};
 pub use log::event_log::{EventLog, Limits, Mark};
 pub use log::hash_chain::{Chain, ChainCheck};
 pub use log::page::{LoaderFactory, PageOptions, follow_page};
-pub use log::record::{End, Head, Item, Outcome, Record, RunRecord, evicted_before_recording};
+pub use log::record::{
+    End, Head, Item, Outcome, Record, RunRecord, evicted_before_recording, is_evicted_before_recording,
+};
 pub use log::recorder::RecordingFile;
 pub use log::recording::{LineParser, write_record};
 pub use log::recording_reader::{Lines, ReadError, Reader};

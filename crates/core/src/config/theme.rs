@@ -84,7 +84,7 @@ const NAMES: [&str; 8] = ["black", "red", "green", "yellow", "blue", "magenta", 
 
 /// A style. Missing parts are the terminal's default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Look {
+pub struct StyleSpec {
     /// Foreground color.
     pub ink: Option<ColorSpec>,
     /// Background color.
@@ -100,11 +100,11 @@ pub struct Look {
 
 /// The style of every role.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Scheme([Look; Role::ALL.len()]);
+pub struct Scheme([StyleSpec; Role::ALL.len()]);
 
 impl Scheme {
     /// Returns the style of a role.
-    pub fn look(&self, role: Role) -> Look {
+    pub fn look(&self, role: Role) -> StyleSpec {
         self.0[role as usize]
     }
 }
@@ -114,7 +114,7 @@ impl Scheme {
 struct Written {
     name: String,
     inherits: Option<At<String>>,
-    looks: Vec<(Role, Look)>,
+    looks: Vec<(Role, StyleSpec)>,
 }
 
 /// All themes, by name.
@@ -252,7 +252,7 @@ impl Themes {
 }
 
 fn scheme(theme: &Written, from: Option<&Scheme>) -> Scheme {
-    let mut scheme = from.cloned().unwrap_or(Scheme([Look::default(); Role::ALL.len()]));
+    let mut scheme = from.cloned().unwrap_or(Scheme([StyleSpec::default(); Role::ALL.len()]));
     for (role, look) in &theme.looks {
         scheme.0[*role as usize] = *look;
     }
@@ -278,7 +278,7 @@ fn written(source: &Source<'_>, name: &str, value: &Node) -> Result<Written, Con
     Ok(theme)
 }
 
-fn look_of(source: &Source<'_>, value: &Node) -> Result<Look, ConfigError> {
+fn look_of(source: &Source<'_>, value: &Node) -> Result<StyleSpec, ConfigError> {
     let Content::Text(text) = &value.value else {
         return Err(mismatch(source, value, "a style such as \"bold cyan\""));
     };
@@ -295,8 +295,8 @@ fn look_of(source: &Source<'_>, value: &Node) -> Result<Look, ConfigError> {
 }
 
 /// Parses a style: `bold cyan`, `black on yellow`, `plain`. An error has the byte span of its word.
-fn parse(text: &str) -> Result<Look, (Range<usize>, String)> {
-    let mut look = Look::default();
+fn parse(text: &str) -> Result<StyleSpec, (Range<usize>, String)> {
+    let mut look = StyleSpec::default();
     let mut behind = None;
     let mut at = 0;
     for word in text.split(' ') {
@@ -377,7 +377,7 @@ impl fmt::Display for ColorSpec {
     }
 }
 
-impl fmt::Display for Look {
+impl fmt::Display for StyleSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ways = [
             (self.bold, "bold"),
@@ -404,7 +404,7 @@ mod tests {
         let themes = Themes::default();
         assert_eq!(themes.names().collect::<Vec<_>>(), ["terminal", "colour-blind", "high-contrast", "mono"]);
         for (name, scheme) in &themes.all {
-            let count = scheme.0.iter().filter(|look| **look != Look::default()).count();
+            let count = scheme.0.iter().filter(|look| **look != StyleSpec::default()).count();
             assert!(count >= 5, "{name} defines only {count} styles");
         }
         for role in Role::ALL {

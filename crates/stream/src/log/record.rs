@@ -127,10 +127,16 @@ impl End {
     }
 }
 
-/// Returns the reason for the gap in a recording that was started after these events were evicted. `verify` recognizes
-/// this text.
+/// Returns the reason for the gap in a recording that was started after these events were evicted.
 pub fn evicted_before_recording(first: EventNumber, last: EventNumber) -> String {
-    format!("events {first} to {last} were let go before they were recorded")
+    format!("events {first} to {last} were evicted before the recording began")
+}
+
+/// Returns whether the reason of a gap says that exactly these events were evicted before the recording began. Earlier
+/// versions wrote it in other words, and their recordings remain valid.
+pub fn is_evicted_before_recording(why: &str, first: EventNumber, last: EventNumber) -> bool {
+    why == evicted_before_recording(first, last)
+        || why == format!("events {first} to {last} were let go before they were recorded")
 }
 
 /// The outcome of a stream.

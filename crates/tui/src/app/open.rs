@@ -12,7 +12,7 @@ use crate::features::palette::Palette;
 use crate::features::profiles::view::ProfilesPage;
 use crate::features::resources::browse::{Browse, change_service};
 use crate::features::resources::sign_in::{self, SignIn};
-use crate::features::stream::modes::ModesDialog;
+use crate::features::stream::modes_dialog::ModesDialog;
 use crate::features::thread::actions::answer_by_status;
 use crate::features::thread::answer::AnswerCard;
 use crate::features::thread::why::WhyPage;

@@ -60,7 +60,7 @@ overlays! {
     Doctor(Paged<diagnostics::doctor::Doctor>);
     Answer(thread::answer::AnswerCard);
     Why(Paged<thread::why::WhyPage>);
-    Modes(stream::modes::ModesDialog);
+    Modes(stream::modes_dialog::ModesDialog);
     Command(palette::Palette);
     Profiles(profiles::view::ProfilesPage);
     Save(Paged<profiles::file::Save>);

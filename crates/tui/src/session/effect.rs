@@ -3,8 +3,8 @@
 use super::refs::{Applied, Described, RevisionRef, ServerRef, ThreadRef};
 use super::subscription::Epoch;
 use runtail_api::{
-    Acted, ApiError, CancelTarget, Choice, Listing, LoadedThread, PlanError, RunStart, Sent, ServerInfo, StartError,
-    ThreadIntent,
+    Acted, ApiError, CancelTarget, Choice, Listing, LoadedThread, PlanError, RunStart, SentRequest, ServerInfo,
+    StartError, ThreadIntent,
 };
 use runtail_core::config::{Config, ConfigError, Draft, Profile};
 use runtail_core::model::{
@@ -52,7 +52,7 @@ pub enum EffectResult {
     /// The current records of a thread, by the number of the request.
     ThreadLoaded(u64, Result<Box<LoadedThread>, ApiError>),
     /// The journal, oldest entry first.
-    Journal(Vec<Sent>),
+    Journal(Vec<SentRequest>),
     /// Whether a profile could be reached, by the number of the test.
     Tried(u64, Result<(), ApiError>),
     /// The draft of the configuration file.

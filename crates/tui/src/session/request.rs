@@ -7,7 +7,7 @@ use super::run::Origin;
 use super::subject::Subject;
 use super::thread::AnswerFrom;
 use crate::input::action::{Action, Context};
-use runtail_api::{ApiError, LogKind, Sent, ThreadIntent};
+use runtail_api::{ApiError, LogKind, SentRequest, ThreadIntent};
 use runtail_core::config::{Mouse, Profile, Timestamps};
 use runtail_core::model::{AuthAuthenticateRequest, Change, Collection, Intent, Service, StatusTime};
 use std::path::PathBuf;
@@ -140,7 +140,7 @@ pub enum Route {
     /// A list of resources of a profile; the text names their owner, if they have one.
     List(Collection, Arc<str>, String),
     /// An entry of the journal.
-    Entry(Box<Sent>),
+    Entry(Box<SentRequest>),
     /// A document to edit, with its initial text. An unfinished draft on the same subject is restored.
     Edit(Subject, String),
     /// The preview of a change on a profile's control plane.

@@ -2,7 +2,7 @@
 
 use super::area::Area;
 use super::line::{Line, Piece, Tone, wrap};
-use super::theme::Paint;
+use super::theme::ResolvedTheme;
 use ratatui::buffer::Buffer;
 use ratatui::style::{Modifier, Style};
 use runtail_core::text;
@@ -14,7 +14,7 @@ fn right_width(line: &Line) -> u16 {
 /// A buffer to draw into.
 pub struct Canvas<'a> {
     pub(crate) buffer: &'a mut Buffer,
-    pub(crate) theme: Paint<'a>,
+    pub(crate) theme: ResolvedTheme<'a>,
 }
 
 impl Canvas<'_> {

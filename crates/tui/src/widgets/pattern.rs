@@ -35,7 +35,7 @@ pub struct Source<'a> {
 
 /// The result of searching a piece of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum ScanResult {
     /// A match begins at this byte.
     Found(usize),
     /// No match.
@@ -98,7 +98,7 @@ impl Pattern {
 
     /// Searches concatenated texts from a byte on, for about `room` bytes, so that 50 MB can be searched in many short steps.
     /// Also returns how many bytes were read.
-    pub fn look(&self, sources: &[Source<'_>], from: usize, room: usize) -> (Look, usize) {
+    pub fn look(&self, sources: &[Source<'_>], from: usize, room: usize) -> (ScanResult, usize) {
         let mut read = 0;
         let mut base = 0;
         for source in sources {
@@ -109,15 +109,15 @@ impl Pattern {
                 let start = text::head(source.text, at.saturating_sub(OVERLAP)).len();
                 read += end - start;
                 if let Some(hit) = self.first_in(&source.text[start..end], source.is_json) {
-                    return (Look::Found(base + start + hit), read);
+                    return (ScanResult::Found(base + start + hit), read);
                 }
                 if end < length {
-                    return (Look::Further(base + end), read);
+                    return (ScanResult::Further(base + end), read);
                 }
             }
             base += length;
         }
-        (Look::Nothing, read)
+        (ScanResult::Nothing, read)
     }
 
     /// Returns where the first match in a text begins, in bytes of the text as received.
@@ -360,13 +360,13 @@ mod tests {
             let (look, read) = pattern.look(&sources, at, 10_000);
             assert!(read <= 10_000 + 2 * OVERLAP, "{read}");
             match look {
-                Look::Further(next) => at = next,
+                ScanResult::Further(next) => at = next,
                 look => break look,
             }
         };
-        assert_eq!(found, Look::Found(4 + 100_000));
+        assert_eq!(found, ScanResult::Found(4 + 100_000));
         assert!(steps > 8, "{steps}");
-        assert_eq!(pattern.look(&[], 0, 10).0, Look::Nothing);
+        assert_eq!(pattern.look(&[], 0, 10).0, ScanResult::Nothing);
     }
 
     proptest! {
@@ -381,7 +381,7 @@ mod tests {
             let mut steps = 0;
             let found = loop {
                 match pattern.look(&sources, at, room).0 {
-                    Look::Further(next) => {
+                    ScanResult::Further(next) => {
                         prop_assert!(next > at);
                         at = next;
                     }
@@ -391,10 +391,10 @@ mod tests {
                 prop_assert!(steps < 1000);
             };
             let mut base = 0;
-            let mut whole = Look::Nothing;
+            let mut whole = ScanResult::Nothing;
             for part in &parts {
                 if let Some(hit) = pattern.first_in(part, false) {
-                    whole = Look::Found(base + hit);
+                    whole = ScanResult::Found(base + hit);
                     break;
                 }
                 base += part.len();

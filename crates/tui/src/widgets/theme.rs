@@ -3,7 +3,7 @@
 use super::line::Tone;
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
-use runtail_core::config::theme::{ColorSpec, Look, Role, Scheme, Themes};
+use runtail_core::config::theme::{ColorSpec, Role, Scheme, StyleSpec, Themes};
 use runtail_core::model::Phase;
 
 /// The mark of production profiles and their deployments.
@@ -22,20 +22,20 @@ pub struct Theme {
 
 impl Theme {
     /// Returns the theme of that name for this terminal. Without colors it is always the colorless theme.
-    pub(crate) fn paint<'a>(&self, themes: &'a Themes, name: &str) -> Paint<'a> {
+    pub(crate) fn paint<'a>(&self, themes: &'a Themes, name: &str) -> ResolvedTheme<'a> {
         let scheme = if self.color { themes.or_terminal(name) } else { themes.without_colour() };
-        Paint { scheme, rgb: self.rgb }
+        ResolvedTheme { scheme, rgb: self.rgb }
     }
 }
 
 /// A theme resolved for a terminal.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Paint<'a> {
+pub(crate) struct ResolvedTheme<'a> {
     scheme: &'a Scheme,
     rgb: bool,
 }
 
-impl Paint<'_> {
+impl ResolvedTheme<'_> {
     /// Returns the style of a tone.
     pub fn style(&self, tone: Tone) -> Style {
         self.of(match tone {
@@ -63,7 +63,7 @@ impl Paint<'_> {
     }
 
     fn of(&self, role: Role) -> Style {
-        let Look { ink, ground, bold, dim, italic, underline, reverse } = self.scheme.look(role);
+        let StyleSpec { ink, ground, bold, dim, italic, underline, reverse } = self.scheme.look(role);
         let color = |ink: ColorSpec| match if self.rgb { ink } else { ink.numbered() } {
             ColorSpec::Named(n) => NAMED[usize::from(n % 16)],
             ColorSpec::Numbered(n) => Color::Indexed(n),

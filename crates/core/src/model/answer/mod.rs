@@ -52,7 +52,7 @@ pub enum Reply {
 
 /// What a problem is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Spot {
+pub enum AnswerPart {
     /// The whole answer.
     Answer,
     /// The action at this position.
@@ -69,7 +69,7 @@ pub struct Problem {
     /// The question's position among those that are open.
     pub question: usize,
     /// What of it.
-    pub spot: Spot,
+    pub spot: AnswerPart,
     /// What it must be: `must be at most 10`.
     pub rule: String,
 }
@@ -77,10 +77,10 @@ pub struct Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.spot {
-            Spot::Answer => f.write_str(&self.rule),
-            Spot::Action(at) => write!(f, "action {} {}", at + 1, self.rule),
-            Spot::Argument(at, name) => write!(f, "action {}, {name}: {}", at + 1, self.rule),
-            Spot::Field(name) => write!(f, "{name}: {}", self.rule),
+            AnswerPart::Answer => f.write_str(&self.rule),
+            AnswerPart::Action(at) => write!(f, "action {} {}", at + 1, self.rule),
+            AnswerPart::Argument(at, name) => write!(f, "action {}, {name}: {}", at + 1, self.rule),
+            AnswerPart::Field(name) => write!(f, "{name}: {}", self.rule),
         }
     }
 }
@@ -116,7 +116,7 @@ impl Question {
     ///
     /// # Errors
     /// Every rule that it breaks.
-    pub fn value_of(&self, reply: &Reply) -> Result<Value, Vec<(Spot, String)>> {
+    pub fn value_of(&self, reply: &Reply) -> Result<Value, Vec<(AnswerPart, String)>> {
         let value = match reply {
             Reply::Value(value) => value.clone(),
             Reply::Decisions(decisions) => self.decided(decisions)?,
@@ -125,13 +125,13 @@ impl Question {
         if problems.is_empty() { Ok(value) } else { Err(problems) }
     }
 
-    fn decided(&self, decisions: &[Option<Decision>]) -> Result<Value, Vec<(Spot, String)>> {
+    fn decided(&self, decisions: &[Option<Decision>]) -> Result<Value, Vec<(AnswerPart, String)>> {
         let actions = self.actions();
-        let missing: Vec<(Spot, String)> = (0..actions.len().max(decisions.len()))
+        let missing: Vec<(AnswerPart, String)> = (0..actions.len().max(decisions.len()))
             .filter_map(|at| match (actions.get(at), decisions.get(at)) {
                 (Some(_), Some(Some(_))) => None,
-                (None, _) => Some((Spot::Action(at), "does not exist".into())),
-                _ => Some((Spot::Action(at), "needs a decision".into())),
+                (None, _) => Some((AnswerPart::Action(at), "does not exist".into())),
+                _ => Some((AnswerPart::Action(at), "needs a decision".into())),
             })
             .collect();
         if !missing.is_empty() || actions.is_empty() {
@@ -145,10 +145,10 @@ impl Question {
     }
 
     /// Returns every rule that a value breaks as the answer to this question.
-    pub fn check(&self, value: &Value) -> Vec<(Spot, String)> {
+    pub fn check(&self, value: &Value) -> Vec<(AnswerPart, String)> {
         if value.is_null() {
             return vec![(
-                Spot::Answer,
+                AnswerPart::Answer,
                 "null can't be an answer: the run would fail and the question would be lost".into(),
             )];
         }
@@ -161,7 +161,11 @@ impl Question {
             // A schema that can't be used here is the server's to check: it asks again if an answer doesn't fit.
             let found = schema::violations(schema, value).unwrap_or_default();
             problems.extend(found.into_iter().map(|violation| {
-                let spot = if violation.path.is_empty() { Spot::Answer } else { Spot::Field(violation.path.join(".")) };
+                let spot = if violation.path.is_empty() {
+                    AnswerPart::Answer
+                } else {
+                    AnswerPart::Field(violation.path.join("."))
+                };
                 (spot, violation.rule)
             }));
         }
@@ -190,7 +194,7 @@ pub fn resume(questions: &[Question], replies: &[Option<Reply>]) -> Result<Resum
             }
         }
     }
-    let whole = |question: usize, rule: &str| Problem { question, spot: Spot::Answer, rule: rule.into() };
+    let whole = |question: usize, rule: &str| Problem { question, spot: AnswerPart::Answer, rule: rule.into() };
     if values.is_empty() && problems.is_empty() {
         problems.push(whole(0, "Nothing is answered yet."));
     }
@@ -251,8 +255,8 @@ fn inbox_answer(action: &Action, decision: &Decision) -> Value {
     }
 }
 
-fn check_approvals(actions: &[Action], value: &Value) -> Vec<(Spot, String)> {
-    let answer = |rule: &str| vec![(Spot::Answer, rule.to_string())];
+fn check_approvals(actions: &[Action], value: &Value) -> Vec<(AnswerPart, String)> {
+    let answer = |rule: &str| vec![(AnswerPart::Answer, rule.to_string())];
     let Some(decisions) = value.get("decisions").and_then(Value::as_array) else {
         return answer("must be {\"decisions\": […]} with one decision for each action");
     };
@@ -267,8 +271,8 @@ fn check_approvals(actions: &[Action], value: &Value) -> Vec<(Spot, String)> {
     each.flat_map(|(at, (action, decision))| check_decision(at, action, decision)).collect()
 }
 
-fn check_decision(at: usize, action: &Action, decision: &Value) -> Vec<(Spot, String)> {
-    let one = |rule: String| vec![(Spot::Action(at), rule)];
+fn check_decision(at: usize, action: &Action, decision: &Value) -> Vec<(AnswerPart, String)> {
+    let one = |rule: String| vec![(AnswerPart::Action(at), rule)];
     let kind = match checked_kind(action, &decision["type"], DecisionKind::word) {
         Ok(kind) => kind,
         Err(rule) => return one(rule),
@@ -287,12 +291,15 @@ fn check_decision(at: usize, action: &Action, decision: &Value) -> Vec<(Spot, St
     }
 }
 
-fn check_inbox(action: &Action, value: &Value) -> Vec<(Spot, String)> {
-    let one = |rule: String| vec![(Spot::Action(0), rule)];
+fn check_inbox(action: &Action, value: &Value) -> Vec<(AnswerPart, String)> {
+    let one = |rule: String| vec![(AnswerPart::Action(0), rule)];
     let response = match value.as_array().map(Vec::as_slice) {
         Some([response]) if response.is_object() => response,
         _ => {
-            return vec![(Spot::Answer, "must be a list of exactly one response: [{\"type\": …, \"args\": …}]".into())];
+            return vec![(
+                AnswerPart::Answer,
+                "must be a list of exactly one response: [{\"type\": …, \"args\": …}]".into(),
+            )];
         }
     };
     let word = |kind: DecisionKind| match kind {
@@ -323,15 +330,15 @@ fn checked_kind(action: &Action, kind: &Value, word: fn(DecisionKind) -> &'stati
     })
 }
 
-fn check_edit(at: usize, action: &Action, name: &Value, args: &Value) -> Vec<(Spot, String)> {
+fn check_edit(at: usize, action: &Action, name: &Value, args: &Value) -> Vec<(AnswerPart, String)> {
     if name.as_str().is_none_or(|name| name.trim().is_empty()) {
-        return vec![(Spot::Action(at), "needs the name of the edited action".into())];
+        return vec![(AnswerPart::Action(at), "needs the name of the edited action".into())];
     }
     if !args.is_object() {
-        return vec![(Spot::Action(at), "needs an object of arguments".into())];
+        return vec![(AnswerPart::Action(at), "needs an object of arguments".into())];
     }
     // Another tool has other arguments.
     let Some(schema) = action.args_schema.as_ref().filter(|_| *name == action.name) else { return Vec::new() };
     let found = schema::violations(schema, args).unwrap_or_default();
-    found.into_iter().map(|violation| (Spot::Argument(at, violation.path.join(".")), violation.rule)).collect()
+    found.into_iter().map(|violation| (AnswerPart::Argument(at, violation.path.join(".")), violation.rule)).collect()
 }

@@ -5,7 +5,7 @@ use crate::session::msg::{ServerRef, StreamTarget};
 use crate::session::run::{Origin, Warning, Where};
 use crate::widgets::text_input::{Problem, TextInput};
 use runtail_core::model::{Assistant, RunCreate};
-use runtail_stream::Target;
+use runtail_stream::{RUN_MODES, Target};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -23,18 +23,8 @@ pub enum Field {
 
 const FIELDS: [Field; 4] = [Field::Assistant, Field::Where, Field::Modes, Field::Input];
 
-/// The stream modes of the services, and whether each is initially chosen.
-const MODES: [(&str, bool); 9] = [
-    ("messages-tuple", true),
-    ("updates", true),
-    ("values", true),
-    ("custom", true),
-    ("tasks", false),
-    ("checkpoints", false),
-    ("debug", false),
-    ("events", false),
-    ("messages", false),
-];
+/// The stream modes that are initially chosen.
+const INITIAL_MODES: [&str; 4] = ["messages-tuple", "updates", "values", "custom"];
 
 /// A run being composed.
 #[derive(Debug, Clone)]
@@ -72,7 +62,7 @@ impl Composer {
         let Origin { thread, assistant: initial_assistant, place, warning } = from;
         let default = if thread.is_some() { Where::ThisThread } else { Where::NewThread };
         let place = place.unwrap_or(default);
-        let mut modes = MODES.to_vec();
+        let mut modes: Vec<(&str, bool)> = RUN_MODES.map(|mode| (mode, INITIAL_MODES.contains(&mode))).to_vec();
         modes.push(("subgraphs", true));
         let mut composer = Composer {
             server,

@@ -8,14 +8,14 @@ use crate::session::{Component, Cx, GUTTER, Page, Requests, Route};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::list::Picker;
-use runtail_api::{Outcome, Sent};
+use runtail_api::{Outcome, SentRequest};
 use runtail_core::text;
 
 /// The open journal.
 #[derive(Debug, Clone, Default)]
 pub struct JournalView {
     /// The entries, newest first; `None` while they are loaded.
-    pub entries: Option<Vec<Sent>>,
+    pub entries: Option<Vec<SentRequest>>,
     /// The selected entry.
     pub picker: Picker,
 }
@@ -28,14 +28,14 @@ impl JournalView {
     }
 
     /// Returns the selected entry.
-    pub fn selected(&self) -> Option<&Sent> {
+    pub fn selected(&self) -> Option<&SentRequest> {
         let at = self.picker.at(&self.ids())?;
         self.entries.as_ref()?.get(at)
     }
 }
 
 /// Summarizes the result of a request, with its tone.
-pub fn outcome(sent: &Sent) -> (Tone, String) {
+pub fn outcome(sent: &SentRequest) -> (Tone, String) {
     match &sent.outcome {
         Outcome::Status(status) if sent.is_done() => (Tone::Good, format!("● {status}")),
         Outcome::Status(status) => (Tone::Bad, format!("✗ {status}")),
@@ -44,7 +44,7 @@ pub fn outcome(sent: &Sent) -> (Tone, String) {
 }
 
 /// Returns all details of an entry as lines.
-fn entry_lines(sent: &Sent, width: usize) -> Vec<Line> {
+fn entry_lines(sent: &SentRequest, width: usize) -> Vec<Line> {
     let (tone, word) = outcome(sent);
     let mut lines = Vec::new();
     if !sent.title.is_empty() {
@@ -63,7 +63,7 @@ fn entry_lines(sent: &Sent, width: usize) -> Vec<Line> {
 
 impl JournalView {
     /// Applies the entries of the journal, oldest first.
-    pub fn on_read(&mut self, mut entries: Vec<Sent>) {
+    pub fn on_read(&mut self, mut entries: Vec<SentRequest>) {
         entries.reverse();
         self.entries = Some(entries);
     }
@@ -101,7 +101,7 @@ impl Component for JournalView {
 
 /// An entry of the journal.
 #[derive(Debug, Clone)]
-pub struct Entry(pub Box<Sent>);
+pub struct Entry(pub Box<SentRequest>);
 
 impl Page for Entry {
     fn context(&self) -> Context {

@@ -3,7 +3,7 @@
 pub mod export;
 pub mod find;
 mod layout;
-pub mod modes;
+pub mod modes_dialog;
 mod mouse;
 mod notes;
 pub(crate) mod record;
@@ -16,7 +16,7 @@ pub mod viewer;
 pub mod views;
 
 use export::Export;
-use modes::LastModes;
+use modes_dialog::LastModes;
 use record::Recording;
 use tabs::Streams;
 

@@ -1,7 +1,7 @@
 //! Actions of the stream viewer.
 
 use super::find::Typing;
-use super::modes::is_thread;
+use super::modes_dialog::is_thread;
 use super::tabs::MAX_TABS;
 use super::viewer::{ConnectionState, Landmark, View, Viewer};
 use super::{StreamState, view};

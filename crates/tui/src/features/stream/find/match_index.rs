@@ -1,7 +1,7 @@
 //! An index of the list entries that match. The list is scanned in short steps, from the user's position to the end and
 //! then back to the start, while it grows at the end and is trimmed at the front.
 
-use super::Look;
+use super::ScanResult;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ impl MatchIndex {
         &mut self,
         list: Range<u64>,
         budget: usize,
-        mut scan: impl FnMut(u64, usize, usize) -> (Look, usize),
+        mut scan: impl FnMut(u64, usize, usize) -> (ScanResult, usize),
     ) {
         self.list = list.start..list.end.max(list.start);
         let inside = |key: u64| key.clamp(self.list.start, self.list.end);
@@ -56,7 +56,7 @@ impl MatchIndex {
             remaining = remaining.saturating_sub(read + PER_ENTRY);
             self.partial = None;
             match result {
-                Look::Further(next) => self.partial = Some((key, next)),
+                ScanResult::Further(next) => self.partial = Some((key, next)),
                 result => self.record(key, result),
             }
             if remaining == 0 {
@@ -81,30 +81,32 @@ impl MatchIndex {
         (self.scanned.start > self.list.start).then(|| self.scanned.start - 1)
     }
 
-    fn record(&mut self, key: u64, result: Look) {
+    fn record(&mut self, key: u64, result: ScanResult) {
         let found = |at: usize| Found { key, at: u32::try_from(at).unwrap_or(u32::MAX) };
         if key == self.scanned.end {
             self.scanned.end += 1;
-            if let Look::Found(at) = result {
+            if let ScanResult::Found(at) = result {
                 self.found.push_back(found(at));
             }
         } else {
             self.scanned.start = key;
-            if let Look::Found(at) = result {
+            if let ScanResult::Found(at) = result {
                 self.found.push_front(found(at));
             }
         }
     }
 
     /// Replaces the result for an entry that changed, if it was already scanned.
-    pub fn update(&mut self, key: u64, result: Look) {
+    pub fn update(&mut self, key: u64, result: ScanResult) {
         if !self.scanned.contains(&key) {
             return;
         }
         match (self.found.binary_search_by_key(&key, |found| found.key), result) {
-            (Ok(i), Look::Found(at)) => self.found[i].at = u32::try_from(at).unwrap_or(u32::MAX),
+            (Ok(i), ScanResult::Found(at)) => self.found[i].at = u32::try_from(at).unwrap_or(u32::MAX),
             (Ok(i), _) => drop(self.found.remove(i)),
-            (Err(i), Look::Found(at)) => self.found.insert(i, Found { key, at: u32::try_from(at).unwrap_or(u32::MAX) }),
+            (Err(i), ScanResult::Found(at)) => {
+                self.found.insert(i, Found { key, at: u32::try_from(at).unwrap_or(u32::MAX) })
+            }
             (Err(_), _) => {}
         }
     }
@@ -188,7 +190,7 @@ mod tests {
         let mut advance = |index: &mut MatchIndex, list: Range<u64>| {
             index.advance(list, 1, |key, _, _| {
                 order.push(key);
-                (if key % 2 == 0 { Look::Found(key as usize) } else { Look::Nothing }, 0)
+                (if key % 2 == 0 { ScanResult::Found(key as usize) } else { ScanResult::Nothing }, 0)
             });
         };
         advance(&mut index, 2..7);
@@ -205,9 +207,9 @@ mod tests {
         assert_eq!((index.count(), index.first(), index.last()), (3, Some(2), Some(6)));
         assert_eq!((index.at_or_after(4), index.at_or_after(7), index.before(4)), (Some(4), None, Some(2)));
         assert_eq!((index.rank(6), index.match_offset(6), index.match_offset(5)), (2, Some(6), None));
-        index.update(7, Look::Found(1));
-        index.update(4, Look::Nothing);
-        index.update(99, Look::Found(0));
+        index.update(7, ScanResult::Found(1));
+        index.update(4, ScanResult::Nothing);
+        index.update(99, ScanResult::Found(0));
         assert_eq!((index.count(), index.last(), index.is_match(4)), (3, Some(7), false));
     }
 
@@ -221,7 +223,7 @@ mod tests {
             index.advance(1..3, 1 << 20, |_, from, budget| {
                 assert!(budget <= 1 << 20);
                 let next = from + budget.max(4096);
-                (if next >= SIZE { Look::Found(SIZE) } else { Look::Further(next) }, budget)
+                (if next >= SIZE { ScanResult::Found(SIZE) } else { ScanResult::Further(next) }, budget)
             });
         }
         assert!((100..=102).contains(&steps), "{steps}");
@@ -253,9 +255,9 @@ mod tests {
             let mut index = MatchIndex::from(from);
             let is_match = |key: u64, changed: &std::collections::HashSet<u64>| key.is_multiple_of(3) != changed.contains(&key);
             let scan = |key: u64, at: usize, changed: &std::collections::HashSet<u64>| match at < (key % 4) as usize {
-                true => Look::Further(at + 1),
-                false if is_match(key, changed) => Look::Found(key as usize),
-                false => Look::Nothing,
+                true => ScanResult::Further(at + 1),
+                false if is_match(key, changed) => ScanResult::Found(key as usize),
+                false => ScanResult::Nothing,
             };
             for step in steps {
                 match step {
@@ -269,7 +271,7 @@ mod tests {
                     }
                     Step::Change(key) => {
                         changed.insert(key);
-                        index.update(key, if is_match(key, &changed) { Look::Found(key as usize) } else { Look::Nothing });
+                        index.update(key, if is_match(key, &changed) { ScanResult::Found(key as usize) } else { ScanResult::Nothing });
                     }
                 }
             }

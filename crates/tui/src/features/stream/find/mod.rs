@@ -3,11 +3,12 @@
 mod filter;
 mod match_index;
 
+use crate::features::stream::viewer::VIEWS;
 use crate::widgets::scroll::Place;
 use runtail_stream::Seq;
 use std::collections::BTreeSet;
 
-pub use crate::widgets::pattern::{Look, Pattern, Source, light, unescaped};
+pub use crate::widgets::pattern::{Pattern, ScanResult, Source, light, unescaped};
 pub use filter::{FIELDS, StreamFilter, searchable_texts};
 pub use match_index::MatchIndex;
 
@@ -22,11 +23,11 @@ pub struct Find {
     pub pattern: Pattern,
     pub filter: StreamFilter,
     /// For each view, the entries that match the filter.
-    pub(crate) filtered: [Option<MatchIndex>; 8],
+    pub(crate) filtered: [Option<MatchIndex>; VIEWS.len()],
     /// For each view, the filtered entries that match the search.
-    pub(crate) hits: [Option<MatchIndex>; 8],
+    pub(crate) hits: [Option<MatchIndex>; VIEWS.len()],
     /// The newest event when each view was last scanned: messages that changed since are scanned again.
-    pub(crate) scanned_to: [Seq; 8],
+    pub(crate) scanned_to: [Seq; VIEWS.len()],
     /// Whether a shown view has entries left to scan.
     pub(crate) is_scanning: bool,
     /// The match to jump to once it is found.
@@ -56,7 +57,7 @@ pub(crate) enum Seek {
 #[derive(Debug, Clone)]
 pub(crate) struct SavedPosition {
     pub(crate) anchor: Option<Seq>,
-    pub(crate) places: [Place; 8],
+    pub(crate) places: [Place; VIEWS.len()],
 }
 
 impl Find {

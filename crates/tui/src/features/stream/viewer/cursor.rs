@@ -1,7 +1,7 @@
 //! The cursor shared by all views: an event. A view that is shown is scrolled to its line for that event, and moving in
 //! any view moves the cursor. While the viewer follows new events there is no cursor.
 
-use super::{View, Viewer};
+use super::{VIEWS, View, Viewer};
 use crate::features::stream::views;
 use crate::features::stream::views::message::Unanswered;
 use crate::widgets::line::Line;
@@ -26,7 +26,7 @@ impl Viewer {
     pub fn go_to(&mut self, seq: Seq) {
         let first = self.event_log.first_seq().unwrap_or_default();
         self.anchor = Some(seq.clamp(first, self.event_log.last_seq().max(first)));
-        self.synced_cursor = [None; 8];
+        self.synced_cursor = [None; VIEWS.len()];
     }
 
     /// Returns the first event of the run or message with this id, or the newest event with this id. Returns `None` if

@@ -1,8 +1,8 @@
 //! Search, filter, marks and jumps to landmarks in a viewer.
 
-use super::{View, Viewer};
+use super::{VIEWS, View, Viewer};
 use crate::features::stream::find::{
-    Find, Look, MatchIndex, Pattern, SavedPosition, Seek, Source, StreamFilter, Typing, light, searchable_texts,
+    Find, MatchIndex, Pattern, SavedPosition, ScanResult, Seek, Source, StreamFilter, Typing, light, searchable_texts,
     unescaped,
 };
 use crate::widgets::line::{Line, Tone};
@@ -63,7 +63,7 @@ impl Viewer {
         self.find.filtered = Default::default();
         self.find.hits = Default::default();
         self.restore();
-        self.synced_cursor = [None; 8];
+        self.synced_cursor = [None; VIEWS.len()];
     }
 
     /// Opens the input line.
@@ -84,7 +84,7 @@ impl Viewer {
     fn restore(&mut self) {
         if let Some((_, saved)) = &self.find.typing {
             (self.anchor, self.places) = (saved.anchor, saved.places);
-            self.synced_cursor = [None; 8];
+            self.synced_cursor = [None; VIEWS.len()];
         }
     }
 
@@ -182,7 +182,7 @@ impl Viewer {
                 let length = self.message(key).map_or(0, |message| searchable_texts(message).map(str::len).sum());
                 let from = usize::saturating_sub(length, RESCAN_BYTES);
                 let result = match (scan_key(key, from, usize::MAX).0, index.match_offset(key)) {
-                    (Look::Nothing, Some(at)) if from > 0 => Look::Found(at),
+                    (ScanResult::Nothing, Some(at)) if from > 0 => ScanResult::Found(at),
                     (result, _) => result,
                 };
                 index.update(key, result);
@@ -244,12 +244,12 @@ impl Viewer {
     }
 
     /// Returns whether an entry matches the filter, and the number of bytes read.
-    fn filter_entry(&self, view: View, key: u64) -> (Look, usize) {
+    fn filter_entry(&self, view: View, key: u64) -> (ScanResult, usize) {
         let filter = &self.find.filter;
         let cost = |event: &Event| if filter.reads_data() { event.data.text().len() } else { 0 };
         let (is_match, read) = match view {
             View::Messages => {
-                let Some(message) = self.message(key) else { return (Look::Nothing, 0) };
+                let Some(message) = self.message(key) else { return (ScanResult::Nothing, 0) };
                 let mut seqs = vec![message.first_seq, message.last_seq];
                 seqs.dedup();
                 let events: Vec<Event> = seqs.into_iter().filter_map(|seq| self.event_log.get(seq)).collect();
@@ -269,7 +269,7 @@ impl Viewer {
                 None => (false, 0),
             },
         };
-        (if is_match { Look::Found(0) } else { Look::Nothing }, read)
+        (if is_match { ScanResult::Found(0) } else { ScanResult::Nothing }, read)
     }
 
     /// Returns whether an entry is visible: there is no filter, or the entry matches it.
@@ -278,7 +278,7 @@ impl Viewer {
             return true;
         }
         let known = self.find.filtered[view as usize].as_ref().and_then(|index| index.known_result(key));
-        known.unwrap_or_else(|| matches!(self.filter_entry(view, key).0, Look::Found(_)))
+        known.unwrap_or_else(|| matches!(self.filter_entry(view, key).0, ScanResult::Found(_)))
     }
 
     /// Searches an entry that the filter accepts.
@@ -289,11 +289,13 @@ impl Viewer {
         key: u64,
         from: usize,
         room: usize,
-    ) -> (Look, usize) {
+    ) -> (ScanResult, usize) {
         if let Some(filtered) = filtered
-            && !filtered.known_result(key).unwrap_or_else(|| matches!(self.filter_entry(view, key).0, Look::Found(_)))
+            && !filtered
+                .known_result(key)
+                .unwrap_or_else(|| matches!(self.filter_entry(view, key).0, ScanResult::Found(_)))
         {
-            return (Look::Nothing, 0);
+            return (ScanResult::Nothing, 0);
         }
         let pattern = &self.find.pattern;
         let plain = |text| Source { text, is_json: false };
@@ -307,7 +309,7 @@ impl Viewer {
                 if call_message
                     .is_some_and(|call_message| filtered.is_none_or(|filtered| filtered.is_match(call_message)))
                 {
-                    return (Look::Nothing, 0);
+                    return (ScanResult::Nothing, 0);
                 }
                 let answers = message.tool_calls.iter().filter_map(|call| messages.answer(call));
                 let texts = std::iter::once(message).chain(answers).flat_map(searchable_texts);

@@ -1,7 +1,7 @@
 //! A stream on the screen: one event log, its projections, and eight views that share one cursor.
 
 mod cursor;
-mod display;
+mod display_options;
 mod export;
 mod find;
 pub mod head;
@@ -11,9 +11,9 @@ mod state;
 mod time_travel;
 
 use super::find::Find;
-use super::modes::StreamModes;
+use super::modes_dialog::StreamModes;
 use super::views;
-use super::views::blocks::Blocks;
+use super::views::messages::Blocks;
 use super::views::timeline_rows::TimelineRows;
 use crate::session::msg::{ServerRef, StreamTarget};
 use crate::widgets::diff_view::Comparison;
@@ -148,11 +148,11 @@ pub struct Viewer {
     /// The event under the cursor, in all views; `None` while following new events.
     anchor: Option<Seq>,
     /// The scroll position of each view.
-    places: [Place; 8],
+    places: [Place; VIEWS.len()],
     /// The cursor that each view was last scrolled to.
-    synced_cursor: [Option<Option<Seq>>; 8],
+    synced_cursor: [Option<Option<Seq>>; VIEWS.len()],
     /// The columns and lines of each view's window.
-    windows: [(usize, usize); 8],
+    windows: [(usize, usize); VIEWS.len()],
     blocks: Blocks,
     runs: UnseenRuns,
     delivery_rows: Vec<views::delivery::Row>,
@@ -222,9 +222,9 @@ impl Viewer {
             marked_state: None,
             marked_seq: None,
             anchor: None,
-            places: [Place::following(); 8],
-            synced_cursor: [None; 8],
-            windows: [(0, 0); 8],
+            places: [Place::following(); VIEWS.len()],
+            synced_cursor: [None; VIEWS.len()],
+            windows: [(0, 0); VIEWS.len()],
             blocks: Blocks::default(),
             runs: UnseenRuns::default(),
             delivery_rows: Vec::new(),

@@ -5,7 +5,7 @@ use super::{View, Viewer};
 use crate::features::stream::find::MatchIndex;
 use crate::features::stream::views;
 use crate::features::stream::views::Clock;
-use crate::features::stream::views::blocks::Shown;
+use crate::features::stream::views::messages::Shown;
 use crate::features::stream::views::raw::RawEvent;
 use crate::widgets::line::Line;
 use crate::widgets::scroll::{Flat, LinePos, ScrollList};

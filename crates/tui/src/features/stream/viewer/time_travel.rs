@@ -338,7 +338,7 @@ impl Viewer {
             self.reset_layout();
         }
         self.anchor = None;
-        self.synced_cursor = [None; 8];
+        self.synced_cursor = [None; VIEWS.len()];
         self.fold_step();
     }
 
@@ -521,8 +521,8 @@ impl Viewer {
             (self.state, self.snapshot, self.snapshot_seq) = (None, None, None);
         }
         self.anchor = None;
-        self.synced_cursor = [None; 8];
-        self.places = [Place::following(); 8];
+        self.synced_cursor = [None; VIEWS.len()];
+        self.places = [Place::following(); VIEWS.len()];
     }
 }
 

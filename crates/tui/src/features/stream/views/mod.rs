@@ -1,10 +1,10 @@
-//! The lines of each view, built from its projection; one file per view.
+//! The lines of each view, built from its projection, and the lines above and below them.
 
-pub mod blocks;
 pub mod custom;
 pub mod delivery;
 pub mod find;
 pub mod message;
+pub mod messages;
 pub mod raw;
 pub mod rules;
 pub mod runs;

@@ -1,7 +1,7 @@
 //! The draft of an answer to one question, and its conversion to a reply.
 
 use crate::widgets::text_input::TextInput;
-use runtail_core::model::{Action, Decision, DecisionKind, FieldKind, Form, FormField, Question, Reply, Spot};
+use runtail_core::model::{Action, AnswerPart, Decision, DecisionKind, FieldKind, Form, FormField, Question, Reply};
 use serde_json::{Map, Value, json};
 
 /// The draft of an answer to one question.
@@ -75,7 +75,7 @@ pub enum PlainKind {
     Json,
 }
 
-type Broken = Vec<(Spot, String)>;
+type Broken = Vec<(AnswerPart, String)>;
 
 impl QuestionDraft {
     /// Returns an empty draft. There is no default decision.
@@ -204,13 +204,13 @@ impl QuestionDraft {
                 if broken.is_empty() { Ok(Some(Reply::Decisions(decisions))) } else { Err(broken) }
             }
             Draft::Fields(form, fields) => {
-                let (entries, broken) = entries(form, fields, |name| Spot::Field(name.to_string()));
+                let (entries, broken) = entries(form, fields, |name| AnswerPart::Field(name.to_string()));
                 if broken.is_empty() {
                     return Ok(Some(Reply::Value(form.value(entries))));
                 }
                 // The other fields are checked too, so that all problems are reported at once.
                 let others = question.check(&form.value(entries)).into_iter();
-                let is_new = |(spot, _): &(Spot, String)| !broken.iter().any(|(known, _)| known == spot);
+                let is_new = |(spot, _): &(AnswerPart, String)| !broken.iter().any(|(known, _)| known == spot);
                 Err(others.filter(is_new).chain(broken.clone()).collect())
             }
         }
@@ -231,7 +231,7 @@ impl QuestionDraft {
                 json!({"decisions": each.collect::<Vec<_>>()})
             }
             Draft::Actions(_) => json!([{"type": "", "args": null}]),
-            Draft::Fields(form, fields) => form.value(entries(form, fields, |_| Spot::Answer).0),
+            Draft::Fields(form, fields) => form.value(entries(form, fields, |_| AnswerPart::Answer).0),
             Draft::Plain(_) => Value::Null,
         });
         serde_json::to_string_pretty(&value).unwrap_or_default()
@@ -264,10 +264,11 @@ impl ActionDraft {
             Some(DecisionKind::Reject) => Some(Decision::Reject(self.reason.text().trim().to_string())),
             Some(DecisionKind::Respond) => Some(Decision::Respond(self.response.text())),
             Some(DecisionKind::Edit) if !self.is_editable() => {
-                return Err(vec![(Spot::Action(at), "has arguments that can only be edited as JSON".into())]);
+                return Err(vec![(AnswerPart::Action(at), "has arguments that can only be edited as JSON".into())]);
             }
             Some(DecisionKind::Edit) => {
-                let (entries, broken) = entries(&self.form, &self.fields, |name| Spot::Argument(at, name.to_string()));
+                let (entries, broken) =
+                    entries(&self.form, &self.fields, |name| AnswerPart::Argument(at, name.to_string()));
                 if !broken.is_empty() {
                     return Err(broken);
                 }
@@ -328,17 +329,17 @@ fn read_json(text: &str) -> Result<Option<Reply>, Broken> {
         Ok(value) => Ok(Some(Reply::Value(value))),
         Err(error) => {
             let place = format!("line {}, column {}", error.line(), error.column());
-            Err(vec![(Spot::Answer, format!("Not valid JSON ({place}). Ctrl-T changes how it is sent."))])
+            Err(vec![(AnswerPart::Answer, format!("Not valid JSON ({place}). Ctrl-T changes how it is sent."))])
         }
     }
 }
 
 /// Returns the values of a form's fields, and their problems.
-fn entries(form: &Form, fields: &[FieldDraft], spot: impl Fn(&str) -> Spot) -> (Vec<Option<Value>>, Broken) {
+fn entries(form: &Form, fields: &[FieldDraft], spot: impl Fn(&str) -> AnswerPart) -> (Vec<Option<Value>>, Broken) {
     let mut broken = Vec::new();
     let values = form.fields.iter().zip(fields).map(|(field, draft)| {
         draft.value(field).unwrap_or_else(|rule| {
-            broken.push((if field.name.is_empty() { Spot::Answer } else { spot(&field.name) }, rule));
+            broken.push((if field.name.is_empty() { AnswerPart::Answer } else { spot(&field.name) }, rule));
             None
         })
     });

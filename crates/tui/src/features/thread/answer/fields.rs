@@ -7,7 +7,7 @@ use super::sentence;
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::text_area_view::{shown_line, skip_columns};
 use crate::widgets::text_input::TextInput;
-use runtail_core::model::{DecisionKind, FieldKind, FormField, Problem, Spot};
+use runtail_core::model::{AnswerPart, DecisionKind, FieldKind, FormField, Problem};
 use runtail_core::text;
 use serde_json::Value;
 
@@ -48,12 +48,14 @@ impl Question<'_> {
         }
     }
 
-    fn problem(&self, spot: &Spot) -> Option<&str> {
+    fn problem(&self, spot: &AnswerPart) -> Option<&str> {
         let is_it = |problem: &&Problem| {
             problem.question == self.question
                 && match (&problem.spot, spot) {
-                    (Spot::Field(path), Spot::Field(name)) => path == name || path.starts_with(&format!("{name}.")),
-                    (Spot::Argument(at, path), Spot::Argument(n, name)) => {
+                    (AnswerPart::Field(path), AnswerPart::Field(name)) => {
+                        path == name || path.starts_with(&format!("{name}."))
+                    }
+                    (AnswerPart::Argument(at, path), AnswerPart::Argument(n, name)) => {
                         at == n && (path == name || path.starts_with(&format!("{name}.")))
                     }
                     (known, wanted) => known == wanted,
@@ -65,19 +67,20 @@ impl Question<'_> {
     /// Adds the lines of a draft.
     pub(crate) fn draft(&self, out: &mut CardLines, draft: &QuestionDraft) {
         if let Some(json) = draft.json.as_ref().filter(|_| draft.as_json) {
-            let note = self.shown_problem(&Spot::Answer, draft.is_touched());
+            let note = self.shown_problem(&AnswerPart::Answer, draft.is_touched());
             return self.boxed(out, At::Json, json, note);
         }
         match &draft.draft {
             Draft::Plain(plain) => self.plain(out, plain, draft.is_touched()),
             Draft::Fields(form, fields) => {
                 for (n, (field, typed)) in form.fields.iter().zip(fields).enumerate() {
-                    let spot = if field.name.is_empty() { Spot::Answer } else { Spot::Field(field.name.clone()) };
+                    let spot =
+                        if field.name.is_empty() { AnswerPart::Answer } else { AnswerPart::Field(field.name.clone()) };
                     let problem = self.problem(&spot).filter(|_| self.shows_all || typed.was_left);
                     self.field(out, At::Field(n), "", field, (&typed.text, typed.choice), problem, None);
                 }
                 if let Some(problem) = self
-                    .problem(&Spot::Answer)
+                    .problem(&AnswerPart::Answer)
                     .filter(|_| self.shows_all && form.fields.iter().any(|field| !field.name.is_empty()))
                 {
                     out.lines.extend(self.problem_lines("  ", problem));
@@ -90,7 +93,7 @@ impl Question<'_> {
                     }
                     self.action(out, n, action);
                 }
-                if let Some(problem) = self.problem(&Spot::Answer).filter(|_| self.shows_all) {
+                if let Some(problem) = self.problem(&AnswerPart::Answer).filter(|_| self.shows_all) {
                     out.lines.extend(self.problem_lines("  ", problem));
                 }
             }
@@ -106,7 +109,7 @@ impl Question<'_> {
         lines.iter().enumerate().map(line).collect()
     }
 
-    fn shown_problem(&self, spot: &Spot, is_touched: bool) -> Option<String> {
+    fn shown_problem(&self, spot: &AnswerPart, is_touched: bool) -> Option<String> {
         self.problem(spot).filter(|_| self.shows_all || is_touched).map(sentence)
     }
 
@@ -122,7 +125,7 @@ impl Question<'_> {
         match plain.kind {
             PlainKind::Text => self.boxed(out, At::Text, &plain.text, None),
             PlainKind::Json => {
-                let problem = self.shown_problem(&Spot::Answer, is_touched);
+                let problem = self.shown_problem(&AnswerPart::Answer, is_touched);
                 self.boxed(out, At::Json, &plain.json, problem);
             }
             PlainKind::YesNo => {
@@ -169,7 +172,7 @@ impl Question<'_> {
                 if is_beside { Vec::new() } else { some_lines(description.trim(), self.width.saturating_sub(5)) };
             lines.extend(below.iter().map(|part| Line::of(Tone::Plain, &format!("     {part}"))));
         }
-        if let Some(problem) = self.problem(&Spot::Action(n)).filter(|_| self.shows_all) {
+        if let Some(problem) = self.problem(&AnswerPart::Action(n)).filter(|_| self.shows_all) {
             lines.extend(self.problem_lines("     ", &sentence(&format!("action {} {problem}", n + 1))));
         }
         self.add(out, At::Decision(n), lines);
@@ -193,7 +196,7 @@ impl Question<'_> {
         match draft.decision {
             Some(DecisionKind::Edit) if draft.is_editable() => {
                 for (i, (field, typed)) in draft.form.fields.iter().zip(&draft.fields).enumerate() {
-                    let problem = self.problem(&Spot::Argument(n, field.name.clone()));
+                    let problem = self.problem(&AnswerPart::Argument(n, field.name.clone()));
                     let problem = problem.filter(|_| self.shows_all || typed.was_left);
                     let changed = typed.is_changed(field).then(|| changed(field, typed));
                     let input = (&typed.text, typed.choice);

@@ -8,7 +8,7 @@ use crate::session::msg::Effect;
 use crate::session::{Cx, Requests};
 use crate::widgets::text_input::TextInput;
 use runtail_api::StartFailure;
-use runtail_core::model::{DecisionKind, FieldKind, Problem, Spot};
+use runtail_core::model::{AnswerPart, DecisionKind, FieldKind, Problem};
 
 /// An element that can have the focus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,12 +98,12 @@ impl AnswerCard {
         };
         let Some(draft) = self.drafts.get(problem.question) else { return };
         let at = match (&problem.spot, &draft.draft) {
-            (Spot::Action(at), _) => Some(At::Decision(*at)),
-            (Spot::Argument(at, name), Draft::Actions(actions)) => {
+            (AnswerPart::Action(at), _) => Some(At::Decision(*at)),
+            (AnswerPart::Argument(at, name), Draft::Actions(actions)) => {
                 let fields = actions.get(*at).map(|action| action.form.fields.as_slice()).unwrap_or_default();
                 fields.iter().position(|field| name.starts_with(&field.name)).map(|field| At::Argument(*at, field))
             }
-            (Spot::Field(path), Draft::Fields(form, _)) => {
+            (AnswerPart::Field(path), Draft::Fields(form, _)) => {
                 let name = path.split('.').next().unwrap_or_default();
                 form.fields.iter().position(|field| field.name == name).map(At::Field)
             }

@@ -1,6 +1,6 @@
 //! Display options of a stream: absolute, relative or delta times, and wrapped or truncated lines.
 
-use super::{View, Viewer};
+use super::{VIEWS, View, Viewer};
 use crate::features::stream::views::Clock;
 use crate::session::prefs::ViewPrefs;
 use crate::widgets::line::Line;
@@ -22,7 +22,7 @@ impl Viewer {
             self.wrap = prefs.wrap;
             self.blocks.wrap = prefs.wrap;
             // Keeps the event under the cursor visible.
-            self.synced_cursor = [None; 8];
+            self.synced_cursor = [None; VIEWS.len()];
         }
     }
 

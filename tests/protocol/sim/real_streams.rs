@@ -1,4 +1,4 @@
-//! The streams of the JavaScript server and of Aegra. Other responses of these servers are checked in `recorded_responses`.
+//! The streams of the JavaScript server and of Aegra. Other responses of these servers are checked in `real_requests`.
 
 use crate::sim::{Event, Live, World, events, names, world};
 use runtail_sim::{Options, Scenario};
