@@ -213,7 +213,7 @@ pub(super) struct Out {
 impl Out {
     /// Sends an event. Returns `false` if the loop has ended.
     pub(super) async fn send(&self, event: SubscriptionEvent) -> bool {
-        self.sender.send(Msg::Subscription { key: self.key.clone(), epoch: self.epoch, event: event }).await.is_ok()
+        self.sender.send(Msg::Subscription { key: self.key.clone(), epoch: self.epoch, event }).await.is_ok()
     }
 
     /// Waits until the loop has received everything that was sent. Returns `false` if the loop has ended.
