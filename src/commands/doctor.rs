@@ -80,7 +80,7 @@ pub(crate) fn environment_checks(globals: &Globals) -> Vec<Check> {
 
 fn here(globals: &Globals, found: &Result<Config, ConfigError>) -> Vec<Check> {
     let origin = match found {
-        _ if globals.demo => Origin::Unread("not read: --demo has its own"),
+        _ if globals.demo => Origin::Unread("not used with --demo"),
         _ if globals.url.is_some() => Origin::Unread("not read: --url was given"),
         Ok(config) => Origin::Found(config),
         Err(error) => Origin::Broken(error),

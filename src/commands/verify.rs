@@ -63,7 +63,7 @@ pub(crate) async fn run(options: &Options) -> Result<Exit, Failure> {
         (0, _) => "no hashes: only numbers, counts and the end were checked".to_string(),
         (_, None) => {
             format!(
-                "every line matches its hash, not compared with a noted seal; seal{unpacked} {}",
+                "every line matches its hash, not compared with an expected seal; seal{unpacked} {}",
                 audit.chain.seal_text()
             )
         }

@@ -162,7 +162,7 @@ pub(crate) async fn hint(
         }
         false => "ANSWER".into(),
     };
-    lines.push(format!("  To answer, with JSON for ANSWER: {}", command(&format!("--resume {answer}"))));
+    lines.push(format!("  To answer, replacing ANSWER with JSON: {}", command(&format!("--resume {answer}"))));
     lines
 }
 

@@ -343,7 +343,7 @@ fn trouble(item: &Item) -> Option<String> {
         Item::Retrying { attempt, wait, why, request, .. } => {
             let why = why.lines().next().unwrap_or_default();
             let place = if request.is_empty() { String::new() } else { format!(" · {request}") };
-            Some(format!("{why}; attempt {attempt} in {}{place}", text::duration(*wait)))
+            Some(format!("{why}; reconnecting in {} (attempt {attempt}){place}", text::duration(*wait)))
         }
         Item::Record(Record::Open { conn, resumed_after, .. }) => {
             // A thread that is followed by its runs opens one connection per run.

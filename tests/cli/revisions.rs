@@ -157,7 +157,7 @@ fn explain_shows_which_revision_serves_after_a_rollback() {
         let done = runtail(&server, &["revisions", "explain", "bot"]).expect(0);
         for part in [
             "one/bot r3 (main@ccccccc): DEPLOYED\n  Deployed, but not serving: an older revision is.\n",
-            &format!("  the serving revision is {active}, created "),
+            &format!("  The serving revision is {active}, created "),
             &format!("    source_revision_config.repo_commit_sha: {commit} → cccccccccc\n"),
             &format!(" revisions diff one/bot {active} r3\n"),
         ] {
@@ -177,7 +177,7 @@ fn explain_reports_parts_that_could_not_be_read() {
         done.stdout
     );
     let done = runtail(&server, &["revisions", "explain", "bot", "r5"]).expect(0);
-    assert!(done.stdout.contains("the build log could not be read: one: "), "{}", done.stdout);
+    assert!(done.stdout.contains("The build log could not be read: one: "), "{}", done.stdout);
     assert!(
         done.stdout.contains("changed since:\n    source_revision_config.repo_commit_sha: cccccccccc → eeeeeeeeee"),
         "{}",

@@ -228,7 +228,7 @@ async fn run_outcome_sets_the_exit_code() {
             asks,
             "interrupted",
             0,
-            "runtail: Waiting for input i: Go?\n  To answer, with JSON for ANSWER: runtail run ASSISTANT --thread t-1 \
+            "runtail: Waiting for input i: Go?\n  To answer, replacing ANSWER with JSON: runtail run ASSISTANT --thread t-1 \
              --resume '{\"i\": ANSWER}'\n",
         ),
         ("error", value!({"thread_id": "t-1", "status": "error", "error": "ValueError: boom"}), "error", 1, "boom"),
@@ -471,7 +471,7 @@ async fn recordings_are_replayed_and_verified() {
     for file in [&plain, &zipped] {
         let ended = runtail(folder.path(), &["verify", file]).await;
         let what = if file.ends_with(".gz") { "seal of the unpacked lines" } else { "seal" };
-        let checked = "every line matches its hash, not compared with a noted seal";
+        let checked = "every line matches its hash, not compared with an expected seal";
         let expected = format!("{file}: sound; 4 events, 0 gaps, success; {checked}; {what} ");
         assert!(
             ended.code == 0 && ended.out.starts_with(&expected) && ended.err.is_empty(),
@@ -943,7 +943,7 @@ async fn each_question_is_shown_with_the_command_that_answers_it() {
     let folder = configured(&server);
     let expected = "runtail: Waiting for input aaaa: {\"question\":\"Left?\"}\n\
                     runtail: Waiting for input bbbb: {\"question\":\"Right?\"}\n  \
-                    To answer, with JSON for ANSWER: runtail run agent --thread t-1 --resume \
+                    To answer, replacing ANSWER with JSON: runtail run agent --thread t-1 --resume \
                     '{\"aaaa\": ANSWER, \"bbbb\": ANSWER}'\n";
     // The assistant of a joined run is that of the thread.
     for args in [&["join", "t-1", RUN][..], &["run", "agent", "--thread", "t-1", "--input", "{}"]] {

@@ -103,7 +103,7 @@ fn wait_maps_every_status_to_an_exit_code() {
         );
         // The explanation is part of the row.
         assert_eq!(result["card"].is_null(), code == 0, "{word}");
-        assert_eq!(done.stderr.contains("what to do:"), code != 0, "{word}: {}", done.stderr);
+        assert_eq!(done.stderr.contains("What to do:"), code != 0, "{word}: {}", done.stderr);
     }
     // Any other status is waited on, including those that sound like success.
     let others = [

@@ -151,7 +151,7 @@ fn production_is_read_only_without_the_write_option() {
         term.keys(keys);
         term.wait_for("is read-only; nothing was sent");
         term.keys("!");
-        term.wait_for("MESSAGES");
+        term.wait_for("NOTICES");
         term.keys("\x1b");
         term.wait_until("the list again", |term| term.screen().contains("DEPLOYMENTS  3"));
     }

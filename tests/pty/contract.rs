@@ -101,7 +101,7 @@ fn thread_is_followed_by_id_and_its_modes_change() {
     term.keys("7");
     term.wait_for("state_update");
     term.keys("M");
-    term.wait_for("everything runs stream");
+    term.wait_for("all events of its runs");
     for choice in ["[x] run_modes", "[ ] lifecycle", "[x] state_update"] {
         term.wait_for(choice);
     }

@@ -209,7 +209,7 @@ fn panic_in_a_task_is_reported_and_the_dashboard_continues() {
     term.keys("\x1b[24~");
     term.wait_for("A background task failed");
     term.keys("!");
-    term.wait_for("MESSAGES");
+    term.wait_for("NOTICES");
     assert!(term.screen().contains("a test asked this task to panic"), "{}", term.screen());
     term.keys("\x1b");
     term.wait_for("DEPLOYMENTS");

@@ -249,7 +249,7 @@ fn failed_revision_is_explained_with_its_log() {
     term.keys("ge");
     term.wait_for("No solution found when resolving dependencies");
     // The frame may still be incomplete.
-    for part in ["what to do:", "the end of the build log", "runtail --config", "the last good revision"] {
+    for part in ["What to do:", "End of the build log", "runtail --config", "the last good revision"] {
         term.wait_for(part);
     }
     term.keys("b");

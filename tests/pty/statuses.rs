@@ -138,7 +138,7 @@ const CASES: &[Case] = &[
         record: "interrupted",
         badge: "◆ waiting for you ",
         runs: " paused · waiting for your answer",
-        explained: " stopped with a question and continues with the answer.",
+        explained: " stopped to ask a question. Answer it to continue.",
         word: "waiting for you",
     },
     Case {
@@ -277,7 +277,7 @@ const CASES: &[Case] = &[
 /// Opens the dashboard on a server and waits for its list of threads, or the message that it has none.
 fn open(server: &Server) -> Term {
     let term = Term::spawn(&["--url", &server.url], 140, 40);
-    term.wait_for(if server.kind == Contract { "can't list its threads" } else { "GRAPH, NOTES" });
+    term.wait_for(if server.kind == Contract { "can't list its threads" } else { "GRAPH, METADATA" });
     term
 }
 

@@ -169,7 +169,7 @@ fn failed_plans_are_explained() {
     for (error, word) in [
         (PlanError::Unfit("the revision is DEPLOYED already".into()), "DEPLOYED already"),
         (PlanError::Wrong(vec!["name: no".into(), "secrets: PORT is reserved".into()]), "PORT is reserved"),
-        (PlanError::Nothing("all is as it should be".into()), "There is nothing to do"),
+        (PlanError::Nothing("all is as it should be".into()), "No changes."),
         (PlanError::Asked(dash.error("prod-eu", Kind::NotFound)), "404"),
     ] {
         let effects = dash.keys("D");

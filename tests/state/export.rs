@@ -55,7 +55,7 @@ fn messages_are_exported_as_markdown_and_text() {
     let (path, file, _) = export(&mut dash, "md");
     assert!(path.to_string_lossy().starts_with("runtail-messages-01a1fbb5-"), "{path:?}");
     assert_eq!(path.extension().unwrap(), "md");
-    assert!(last_notice(&dash).starts_with("Wrote messages, 3 entries, "), "{}", last_notice(&dash));
+    assert!(last_notice(&dash).starts_with("Saved messages: 3 entries, "), "{}", last_notice(&dash));
     insta::assert_snapshot!("conversation_md", String::from_utf8(file).unwrap());
     let (path, file, _) = export(&mut dash, "own.txt");
     assert_eq!(path, PathBuf::from("own.txt"), "the extension selects the format");
@@ -220,7 +220,7 @@ fn large_exports_are_written_in_parts_while_events_arrive() {
     let text = String::from_utf8(file).unwrap();
     assert_eq!(text.lines().count(), 100_000, "the events that were there at the start");
     assert!(text.lines().last().unwrap().ends_with("{\"n\":100000}"));
-    assert!(last_notice(&dash).starts_with("Wrote raw, 100,000 entries"), "{}", last_notice(&dash));
+    assert!(last_notice(&dash).starts_with("Saved raw: 100,000 entries"), "{}", last_notice(&dash));
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn authenticate(dash: &mut Dash) -> u64 {
     dash.keys(":authenticate google<Enter>");
     assert!(dash.screen().contains("AUTHENTICATE"), "{}", dash.screen());
     assert_eq!(dash.typed_ahead("<ctrl-r><ctrl-s>"), [], "nothing is sent before its preview is shown");
-    assert!(dash.screen().contains("Nothing was sent yet"), "{}", dash.screen());
+    assert!(dash.screen().contains("Nothing has been sent"), "{}", dash.screen());
     assert_eq!(dash.keys("<Enter>"), [], "Enter sends nothing");
     let effects = dash.keys("<ctrl-s>");
     let [Effect::Authenticate(number, profile, request)] = effects.as_slice() else { panic!("{effects:?}") };

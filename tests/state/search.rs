@@ -261,7 +261,7 @@ fn invalid_regex_is_reported_and_searched_as_text() {
     dash.app.zoom = true;
     dash.keys("7/sunny(");
     let line = status_line(&mut dash);
-    assert!(line.contains("no hit") && line.contains("not a regex (unclosed group); searched as text"), "{line}");
+    assert!(line.contains("no hit") && line.contains("invalid regex (unclosed group); searched as text"), "{line}");
     dash.keys("<Backspace>");
     finish(&mut dash);
     assert!(!status_line(&mut dash).contains("not a regex"), "{}", status_line(&mut dash));

@@ -265,7 +265,7 @@ fn approve_all_opens_the_card_and_sends_nothing() {
     assert_eq!(answers, [&json!([{"type": "accept", "args": null}])]);
     let mut dash = page((140, 40), &waiting("question-hitl"));
     dash.keys("A");
-    assert_eq!(last_notice(&dash), "Not every action can be approved. Choose a decision for the rest.");
+    assert_eq!(last_notice(&dash), "Not every question can be approved. Answer the rest yourself.");
     assert!(started(&dash.keys("<ctrl-s>")).is_none());
 }
 
@@ -284,7 +284,7 @@ fn answer_key_without_a_question_suggests_other_actions() {
         ),
         (
             records("busy", "finished-state", json!([run("r1", "running")])),
-            "A run is running; no question is open. Press x to cancel it.",
+            "A run is active (running); no question is open. Press x to cancel it.",
         ),
         (
             records("busy", "finished-state", done()),
@@ -480,7 +480,7 @@ fn retry_after_the_recursion_limit_offers_a_higher_limit() {
 fn new_run_on_a_waiting_thread_warns_and_reuses_its_tab() {
     let mut dash = page((140, 40), &waiting("question"));
     dash.keys("n");
-    assert!(dash.screen().contains("The thread is waiting. A new run drops the open question; a answers it."));
+    assert!(dash.screen().contains("The thread is waiting. A new run discards the open question; a answers it."));
     dash.keys("hi");
     let (_, body) = started(&dash.keys("<ctrl-s>")).expect("a run");
     assert_eq!(body["input"]["messages"][0]["content"], "hi");
@@ -494,7 +494,7 @@ fn no_sentence_of_the_composer_is_cut_at_80_columns() {
     dash.keys("n<Backspace>");
     let screen = dash.screen();
     let said = screen.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in ["A new run drops the open question; a answers it.", "( ) stateless (not saved)", "✗ line 1, column"]
+    for part in ["A new run discards the open question; a answers it.", "( ) stateless (not saved)", "✗ line 1, column"]
     {
         assert!(said.contains(part), "{part}: {screen}");
     }

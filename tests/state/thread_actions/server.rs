@@ -261,7 +261,7 @@ async fn newest_input_is_rerun_and_its_absence_explained() {
     // A waiting thread would lose its question.
     let server = serve(&state("interrupted", "question", vec![run("r1", "success")])).await;
     let plan = server.agent().plan_on_thread(&again()).await.unwrap();
-    assert!(notes(&plan.preview).contains("A new input drops the open question."));
+    assert!(notes(&plan.preview).contains("A new input discards the open question."));
 }
 
 #[tokio::test]

@@ -132,12 +132,12 @@ impl ControlPlane {
         notes.push(match with_traces {
             true => Note::warning(format!("The tracing project {name} is deleted with all its traces.")),
             false => Note::fact(format!(
-                "The tracing project {name} and its traces are kept. As long as it exists, the name stays taken: a new \
+                "The tracing project {name} and its traces are kept. While the project exists, the name can't be used for a new \
                  deployment of that name is refused (409)."
             )),
         });
         notes.push(match force {
-            true => Note::fact("It is deleted permanently at once."),
+            true => Note::warning("Deletes the deployment permanently and immediately. This can't be undone."),
             false => Note::fact(
                 "The service deletes softly: for a while it can still be read, as AWAITING_DELETE and then \
                  AWAITING_FINAL_DELETE.",

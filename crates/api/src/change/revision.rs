@@ -32,7 +32,7 @@ impl ControlPlane {
             body: None,
             expect: &[200],
             changes: Vec::new(),
-            revision: NewRevision::Yes("deploys the source of this revision again".into()),
+            revision: NewRevision::Yes("the same source is deployed again".into()),
             notes,
             consent: Consent::Key,
             guard: Guard::Same { record: of_deployment(deployment), parts: vec!["/latest_revision_id".into()] },
@@ -67,7 +67,7 @@ impl ControlPlane {
         }
         notes.push(Note::warning("Secrets and resources are not rolled back; they belong to the deployment."));
         notes.push(Note::fact(
-            "This changes the deployment's own source. Redeploying that revision instead lets the service decide what it runs, \
+            "This changes the deployment's own source. To keep the deployment's source, redeploy that revision instead; the service \
              and keeps the deployment's source.",
         ));
         let mut body = Map::new();
@@ -116,10 +116,10 @@ impl ControlPlane {
         let mut notes = vec![Note::fact(format!(
             "It is {now}. An interrupted revision stays INTERRUPTED, and the next one in the queue continues."
         ))];
-        notes.push(Note::warning("The state after an interrupted rollout is undefined: redeploy afterwards."));
-        notes.push(Note::fact(
-            "If the server has no `interruption` call, `interrupt` is used: sources spell the path in both ways.",
+        notes.push(Note::warning(
+            "An interrupted rollout may leave the deployment in an undefined state. Redeploy afterwards.",
         ));
+        notes.push(Note::fact("If the server doesn't know /interruption, Runtail retries with /interrupt."));
         let at = of_revision(deployment, revision);
         Ok(self.plan_of(Draft {
             title: format!("Interrupt {} of {name}", text::short_id(revision)),
@@ -130,7 +130,7 @@ impl ControlPlane {
             body: None,
             expect: &[200, 202, 204],
             changes: Vec::new(),
-            revision: NewRevision::No("it interrupts a revision".into()),
+            revision: NewRevision::No("an existing revision is interrupted".into()),
             notes,
             consent: Consent::Key,
             guard: Guard::Unfinished { record: at },

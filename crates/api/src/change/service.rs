@@ -109,7 +109,7 @@ impl ControlPlane {
         let record = self.member(&of, slug).await?;
         let own = self.rows(&Collection::Tokens(Some(slug.to_string()))).await?;
         let notes = vec![Note::warning(format!(
-            "Authentication with it stops working, and agents may lose access that its tokens gave them; you have {} for it.",
+            "Agents can no longer authenticate with this provider. Access through its tokens may stop working; you have {}.",
             counted(own.len(), "token", "tokens")
         ))];
         Ok(deletion(&of, slug, record, &["v2", "auth", "providers", slug], "/provider_id", notes))

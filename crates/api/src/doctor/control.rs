@@ -253,6 +253,8 @@ async fn room(desk: &Reporter, http: &Http, base: &Url) {
         desk.probe(http, Probe::get(Service::Control, below(base, &["v2", "deployments", "free-count"], &[]))).await;
     let count = seen.json().ok().and_then(|answer| answer["count"].as_u64());
     let check = match count {
+        Some(0) => Check::good("free", "no free-tier deployments"),
+        Some(1) => Check::good("free", "1 free-tier deployment"),
         Some(count) => Check::good("free", format!("{count} free-tier deployments")),
         None => Check::skipped("free", "this server does not count free-tier deployments"),
     };

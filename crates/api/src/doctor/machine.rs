@@ -125,7 +125,7 @@ fn variables(origin: Origin<'_>, get: &impl Fn(&str) -> Option<String>) -> Vec<C
         _ => false,
     };
     let list =
-        if set.is_empty() { "no official variable is set".to_string() } else { format!("set: {}", set.join(", ")) };
+        if set.is_empty() { "no LANGSMITH_* variable is set".to_string() } else { format!("set: {}", set.join(", ")) };
     let why = if used || set.is_empty() { "" } else { "; used only if a profile names them" };
     let found = format!("{list}{why}");
     let ids = [get("LANGSMITH_WORKSPACE_ID"), get("LANGSMITH_TENANT_ID")];

@@ -125,7 +125,7 @@ async fn connect(desk: &Reporter, name: &'static str, target: &str, addresses: &
             biased;
             tried = tries.next() => match tried {
                 Some((_, Ok(stream))) => {
-                    desk.tell(Check::good(name, format!("to {target} in {} ms", began.elapsed().as_millis())));
+                    desk.tell(Check::good(name, format!("to {target} in {}ms", began.elapsed().as_millis())));
                     return Some(stream);
                 }
                 Some((address, Err(error))) => problems.push(format!("{}: {}", address.ip(), answered(&error))),
@@ -141,7 +141,9 @@ async fn connect(desk: &Reporter, name: &'static str, target: &str, addresses: &
     let mut check = Check::bad(Fault::Network, name, format!("no connection to {target}"));
     check.evidence = problems;
     desk.tell(match refused {
-        true => check.likely("nothing listens there").to_do("is the server running, and the port the right one?"),
+        true => {
+            check.likely("nothing listens there").to_do("check that the server is running and that the port is correct")
+        }
         false => check
             .likely("a firewall, or a network that this machine can't reach")
             .to_do("is a VPN, or a proxy in HTTPS_PROXY, needed?"),

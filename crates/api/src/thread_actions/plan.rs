@@ -90,7 +90,7 @@ impl AgentServer {
         let mut notes = Vec::new();
         match &status {
             ThreadStatus::Paused { .. } => {
-                notes.push(Note::fact("Breakpoints of the paused run stay set: it stops at the next one."));
+                notes.push(Note::fact("Breakpoints stay set: the run stops at the next one."));
             }
             ThreadStatus::Cancelled { .. } => notes.push(Note::warning(
                 "The cancelled nodes run again from their start, so their external effects happen twice.",
@@ -127,7 +127,7 @@ impl AgentServer {
         let loaded = self.load_thread(thread).await?;
         let status = loaded.status();
         if status.is_active() {
-            return Err(unfit("A run is active on this thread. Cancel it, or wait until it has ended."));
+            return Err(unfit("A run is active on this thread. Cancel it, or wait until it finishes."));
         }
         match status {
             ThreadStatus::Failed { .. } if loaded.keeps_rejected_answer() => self.plan_ask_again(thread, &loaded),
@@ -178,7 +178,9 @@ impl AgentServer {
             let limit = limit.unwrap_or(reached.saturating_mul(2)).max(1);
             body.extra.entry("config").or_insert_with(|| Value::Object(Default::default()))["recursion_limit"] =
                 limit.into();
-            notes.push(Note::fact(format!("It failed at its limit of {reached} steps; this run may take {limit}.")));
+            notes.push(Note::fact(format!(
+                "The last run reached its limit of {reached} steps; this run's limit is {limit}."
+            )));
             choice = Some(Choice::RecursionLimit(limit));
         }
         let title = format!("Retry thread {}", short_id(thread));
@@ -187,7 +189,7 @@ impl AgentServer {
 
     fn plan_rerun(&self, thread: &str, loaded: &LoadedThread, status: &ThreadStatus) -> Result<ThreadPlan, PlanError> {
         let Some(runs) = loaded.runs.as_deref().filter(|runs| !runs.is_empty()) else {
-            return Err(unfit("The thread has no run whose input could be run again. A new run starts one."));
+            return Err(unfit("This thread has no input to run again. A new run starts one."));
         };
         let mut why = String::new();
         for (back, run) in runs.iter().take(NAMED * 2).enumerate() {
@@ -219,7 +221,7 @@ impl AgentServer {
             n => format!("its {n} runs, its state"),
         };
         let mut notes = vec![Note::warning(format!(
-            "Deletes the thread with {count} and all its checkpoints. It can't be undone."
+            "Deletes the thread with {count} and all its checkpoints. This can't be undone."
         ))];
         match runs.iter().filter(|run| run.is_active()).count() {
             0 => {}
@@ -307,10 +309,10 @@ fn cancel_notes(target: &Run, others: usize, action: CancelAction, with_queue: b
         (true, CancelAction::Interrupt) => Note::fact("The run is queued and has not begun."),
         (true, CancelAction::Rollback) => Note::fact("The run is queued and has not begun: its record is deleted."),
         (false, CancelAction::Interrupt) => {
-            Note::fact("Finished steps are kept. The step that is under way is dropped; continuing runs it again.")
+            Note::fact("Finished steps are kept. The current step is discarded; continuing runs it again.")
         }
         (false, CancelAction::Rollback) => Note::warning(
-            "Deletes the run and its checkpoints: the thread's state is as it was before the run. It can't be undone.",
+            "Deletes the run and its checkpoints: the thread's state is as it was before the run. This can't be undone.",
         ),
     });
     if !is_queued {
@@ -376,7 +378,7 @@ fn rerun_notes(run: &RunFacts, back: usize, status: &ThreadStatus, omitted: &[St
     notes.push(Note::fact(format!("The input of {which} again, on the thread's state as it is now.")));
     notes.push(Note::warning("Models and tools are called again, so their external effects happen twice."));
     if matches!(status, ThreadStatus::Waiting { .. }) {
-        notes.push(Note::warning("The thread is waiting for an answer. A new input drops the open question."));
+        notes.push(Note::warning("The thread is waiting for an answer. A new input discards the open question."));
     }
     notes.extend(omitted_note(omitted));
     notes

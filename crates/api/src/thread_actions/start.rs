@@ -131,7 +131,7 @@ impl AgentServer {
                 return Ok(Started { run_id: run.run_id.clone(), was_found: true });
             }
         }
-        let hint = "it was sent once and may be running: look at the thread's runs before you do anything again";
+        let hint = "it was sent once and may be running; check the thread's runs before you retry";
         Err(StartError { failure: StartFailure::Unknown, error: ApiError { hint: Some(hint.into()), ..lost } })
     }
 }

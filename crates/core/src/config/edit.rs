@@ -231,14 +231,14 @@ pub fn profile_template(profile: Option<&Profile>) -> String {
 
 /// Returns a template with the usual settings.
 const TEMPLATE: &str = r#"[profiles.new]
-# Where: a region of the cloud ("us", "eu", "apac", "aws"), or the address of your own installation:
+# A LangSmith region ("us", "eu", "apac", "aws"), or the URL of a self-hosted instance:
 # url = "https://langsmith.example.com"
 region = "us"
-# The source of the key, which is never part of this file. Instead of a variable: api_key_file = "FILE" (chmod 600),
+# Where to read the API key from, never the key itself. Alternatives: api_key_file = "FILE" (chmod 600),
 # or api_key_command = ["pass", "show", "langsmith"].
 api_key_env = "LANGSMITH_API_KEY"
-# Only for a key of a whole organization:
+# Only for organization-scoped API keys:
 # workspace = "00000000-0000-4000-8000-000000000000"
-# Shown in large. One called PROD is read-only unless --write is given.
+# Shown in the header. A label containing PROD makes the profile read-only unless --write is given.
 # label = "PROD"
 "#;

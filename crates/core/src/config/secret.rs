@@ -193,7 +193,7 @@ impl fmt::Display for SecretSource {
             SecretSource::Command(words) => {
                 write!(f, "the output of the command {:?}", words.first().map_or("", |w| w))
             }
-            SecretSource::Given(_) => f.write_str("the given key"),
+            SecretSource::Given(_) => f.write_str("the built-in demo key"),
         }
     }
 }

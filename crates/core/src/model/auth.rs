@@ -79,7 +79,7 @@ impl AuthAuthenticateRequest {
              # token_id = \"…\"         # one token among several (a UUID)\n\
              # redirect_uri = \"…\"     # where the browser goes afterwards\n\
              # is_default = false       # whether the token becomes the default one\n\
-             # check_only = true        # only look, begin nothing (not in the published schema)\n\
+             # check_only = true        # only check for a token; don't start authentication (not in the published schema)\n\
              # use_agent_builder_public_oauth = true    # (not in the published schema)\n"
         )
     }

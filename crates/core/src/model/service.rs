@@ -188,7 +188,7 @@ impl Service {
                 )
             }
             Service::CreateProvider => "# An OAuth provider. Lines that start with # are not sent; the server's defaults apply.\n\
-                 provider_id = \"my-provider\"       # its slug, which identifies it; can never be changed\n\
+                 provider_id = \"my-provider\"       # its unique slug; can never be changed\n\
                  name = \"My provider\"\n\
                  client_id = \"…\"\n\
                  # client_secret = \"env:MY_PROVIDER_SECRET\"      # or file:PATH; never the secret itself\n\
@@ -200,7 +200,7 @@ impl Service {
                  # token_endpoint_auth_method = \"client_secret_post\"     # none, client_secret_basic, client_secret_post\n"
                 .into(),
             Service::DiscoverProvider => "# The OAuth provider of an MCP server, from its own metadata.\n\
-                 provider_id = \"my-mcp\"            # its slug, which identifies it; can never be changed\n\
+                 provider_id = \"my-mcp\"            # its unique slug; can never be changed\n\
                  name = \"My MCP server\"\n\
                  mcp_server_url = \"https://mcp.example/sse\"\n"
                 .into(),

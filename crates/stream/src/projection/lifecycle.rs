@@ -178,7 +178,11 @@ impl Lifecycle {
             }
             Item::Retrying { at, attempt, wait, why, request } => {
                 let place = if request.is_empty() { String::new() } else { format!(" · {request}") };
-                self.row(Some(*at), Retry, format!("{why}; attempt {attempt} in {}{place}", duration(*wait)));
+                self.row(
+                    Some(*at),
+                    Retry,
+                    format!("{why}; reconnecting in {} (attempt {attempt}){place}", duration(*wait)),
+                );
             }
             Item::Failed(error) => {
                 let at = self.rows.last().and_then(|row| row.at);

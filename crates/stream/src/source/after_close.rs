@@ -201,7 +201,7 @@ mod tests {
         // The connection delivered more events: try another one, after a wait.
         let (_, next) = state(Some(CLEAN_CLOSE)).on_close(later.clone());
         let more = Confirming { more: 1, ..CLEAN_CLOSE };
-        assert_eq!(next, NextStep::Confirm(Outcome::Success, None, more, Some("the stream was closed")));
+        assert_eq!(next, NextStep::Confirm(Outcome::Success, None, more, Some("connection closed")));
         let empty = CloseFacts { has_more: false, ..later.clone() };
         assert_eq!(state(Some(CLEAN_CLOSE)).on_close(empty), (None, END));
         // The end of a run that keeps sending events is accepted at some point.
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn an_active_run_is_resumed() {
         for run_state in [RunState::Active, RunState::Endless] {
-            assert_eq!(first(CloseFacts { run_state, ..success() }), (None, NextStep::Resume("the stream was closed")));
+            assert_eq!(first(CloseFacts { run_state, ..success() }), (None, NextStep::Resume("connection closed")));
         }
         let lost = CloseFacts { run_state: RunState::StatusUnsupported, closed: DisconnectReason::Idle, ..success() };
         assert_eq!(first(lost), (None, NextStep::Resume("heartbeats stopped")));

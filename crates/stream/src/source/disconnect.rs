@@ -38,9 +38,9 @@ impl DisconnectReason {
     /// Returns the reason for a reconnect, as shown to users.
     pub fn message(self) -> &'static str {
         match self {
-            DisconnectReason::Clean => "the stream was closed",
+            DisconnectReason::Clean => "connection closed",
             DisconnectReason::Truncated => "the stream ended in the middle of an event",
-            DisconnectReason::Reset => "the connection broke",
+            DisconnectReason::Reset => "connection lost",
             DisconnectReason::Timeout => "the server took too long",
             DisconnectReason::Idle => "heartbeats stopped",
             DisconnectReason::Ambiguous | DisconnectReason::Modes => "",

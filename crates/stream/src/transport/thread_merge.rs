@@ -326,7 +326,9 @@ impl ThreadMerger {
                     self.phase = MergePhase::Done
                 }
                 held => {
-                    self.report_gap("received events of an unlisted run; some of them may be missing".into());
+                    self.report_gap(
+                        "received events of a run that is not in the server's list; some may be missing".into(),
+                    );
                     held.into_iter().for_each(|block| self.deliver(block));
                 }
             }

@@ -58,8 +58,13 @@ pub async fn send(services: &Services, number: u64, profile: &str) -> Result<App
     let link = ["url", "redirect_url"].into_iter().find_map(|field| made.record[field].as_str());
     let link = link.filter(|_| plan.path.iter().any(|part| part == "forge-github"));
     let link = link.map(|link| format!(" Continue here:\n{link}")).unwrap_or_default();
-    let follow = if vanishing.is_some() { " Watching until it is deleted." } else { "" };
-    Ok(Applied { said: format!("{}: done.{complaint}{doubt}{follow}{link}", plan.preview.title), revision, vanishing })
+    let (outcome, follow) = match (&vanishing, &revision) {
+        (Some(_), _) => ("started", " You'll be notified when it is deleted."),
+        (None, Some(_)) => ("started", ""),
+        (None, None) => ("done", ""),
+    };
+    let said = format!("{}: {outcome}.{complaint}{doubt}{follow}{link}", plan.preview.title);
+    Ok(Applied { said, revision, vanishing })
 }
 
 /// Returns a deployment's current settings as a document to edit.

@@ -267,5 +267,7 @@ pub fn stops_polling(error: &ApiError) -> bool {
 
 /// Explains why nothing was sent for a read-only profile.
 pub fn read_only_text(profile: &str) -> String {
-    format!("{profile} is read-only; nothing was sent. Use `--write`, or set `read_only = false` for the profile.")
+    format!(
+        "{profile} is read-only; nothing was sent. The cause is --read-only, `read_only = true` in the profile, or a PROD label without --write."
+    )
 }

@@ -54,7 +54,7 @@ impl Pattern {
             Ok(regex) => Pattern { text: text.to_string(), regex: Some(regex), problem: None },
             Err(error) => {
                 let why = reason(&error);
-                Pattern { problem: Some(format!("not a regex ({why}); searched as text")), ..Pattern::plain(text) }
+                Pattern { problem: Some(format!("invalid regex ({why}); searched as text")), ..Pattern::plain(text) }
             }
         }
     }
@@ -292,10 +292,10 @@ mod tests {
     #[test]
     fn an_invalid_regex_is_searched_as_plain_text() {
         let pattern = Pattern::new("f(x");
-        assert_eq!(pattern.problem(), Some("not a regex (unclosed group); searched as text"));
+        assert_eq!(pattern.problem(), Some("invalid regex (unclosed group); searched as text"));
         assert_eq!(pattern.hits("F(X) f(x").collect::<Vec<_>>(), [0..3, 5..8]);
         let huge = Pattern::new(r"\w{1000}{1000}");
-        assert_eq!(huge.problem(), Some("not a regex (the regex is too large); searched as text"));
+        assert_eq!(huge.problem(), Some("invalid regex (the regex is too large); searched as text"));
         assert!(huge.is_in(r"a \w{1000}{1000} b"));
         let deep = Pattern::new(&"(".repeat(2_000));
         assert!(deep.problem().is_some() && deep.is_in(&"(".repeat(2_001)));

@@ -42,44 +42,46 @@ impl FailureCard {
         say(Part::Title, format!("{} {}{from}: {}", self.deployment, self.revision_id, self.status_word()));
         say(Part::Fact, format!("  {}", self.meaning));
         if let Some(message) = &self.message {
-            say(Part::Fact, format!("  the server says: {message}"));
+            say(Part::Fact, format!("  The server says: {message}"));
         }
         if let Some(times) = self.times.line() {
-            say(Part::Fact, format!("  time: {times}"));
+            say(Part::Fact, format!("  Time: {times}"));
         }
         if let Some(error) = &self.error {
-            say(Part::Heading, format!("  {}:", self.error_heading(error.line)));
+            say(Part::Heading, format!("  {}:", capital(&self.error_heading(error.line))));
             say(Part::Error, format!("    {}", error.text));
             error.more.iter().for_each(|line| say(Part::Error, format!("    {line}")));
         }
         if let Some(other) = &self.serves_instead {
             let changes = other.changes.iter().flatten();
             match other.heading() {
-                Ok(heading) => say(Part::Heading, format!("  {heading}:")),
-                Err(fact) => say(Part::Fact, format!("  {fact}")),
+                Ok(heading) => say(Part::Heading, format!("  {}:", capital(&heading))),
+                Err(fact) => say(Part::Fact, format!("  {}", capital(&fact))),
             }
             changes.for_each(|change| say(Part::Change, format!("    {}", change.line())));
         }
         match &self.last_good {
             _ if self.is_told_already() => {}
-            Some(good) if good.changes.is_empty() => say(Part::Fact, format!("  {}; {NO_CHANGE}", good.heading())),
+            Some(good) if good.changes.is_empty() => {
+                say(Part::Fact, format!("  {}; {NO_CHANGE}", capital(&good.heading())))
+            }
             Some(good) => {
-                say(Part::Heading, format!("  {}; changed since:", good.heading()));
+                say(Part::Heading, format!("  {}; changed since:", capital(&good.heading())));
                 good.changes.iter().for_each(|change| say(Part::Change, format!("    {}", change.line())));
             }
-            None => say(Part::Fact, format!("  {NO_GOOD}")),
+            None => say(Part::Fact, format!("  {}", capital(NO_GOOD))),
         }
         if let Some(log) = &self.log {
             match log.heading() {
                 Ok(heading) => {
-                    say(Part::Heading, format!("  {heading}:"));
+                    say(Part::Heading, format!("  {}:", capital(&heading)));
                     log.tail.iter().for_each(|line| say(Part::Log, format!("    {line}")));
                 }
-                Err(why) => say(Part::Fact, format!("  {why}")),
+                Err(why) => say(Part::Fact, format!("  {}", capital(&why))),
             }
         }
         if !self.next.is_empty() {
-            say(Part::Heading, "  what to do:".into());
+            say(Part::Heading, "  What to do:".into());
             for step in &self.next {
                 say(Part::Next, format!("    {}", step.text));
                 if let Some(command) = &step.command {
@@ -175,14 +177,14 @@ impl FailureCard {
     }
 }
 
-const NO_GOOD: &str = "no earlier revision is known to have been deployed";
+const NO_GOOD: &str = "no earlier successful revision is known";
 const NO_DIFFERENCE: &str = "no recorded differences (secrets and resources are not recorded)";
 const NO_CHANGE: &str = "no recorded changes since (secrets and resources are not recorded)";
 
 impl LastGood {
     fn heading(&self) -> String {
         let origin = origin(self.created_at, self.made_from.as_deref());
-        format!("last good revision: {}{origin}", self.id)
+        format!("last good revision before this one: {}{origin}", self.id)
     }
 }
 
@@ -216,7 +218,11 @@ impl LogEnd {
         match &self.unread {
             Some(why) => Err(format!("the {word} log could not be read: {why}")),
             None if self.tail.is_empty() => Err(format!("the {word} log is empty")),
-            None => Ok(format!("the end of the {word} log, {} lines", self.tail.len())),
+            None => Ok(format!(
+                "end of the {word} log ({} {})",
+                self.tail.len(),
+                if self.tail.len() == 1 { "line" } else { "lines" }
+            )),
         }
     }
 }

@@ -42,17 +42,17 @@ fn failed_build_card() {
     let expected = "\
 prod-us/bot r3 (main@ccccccc): BUILD_FAILED
   Build failed. No image was produced and nothing was deployed.
-  the server says: build exited with ***
-  time: 26s in total; log covers 20s
-  first error (build log, line 2 of 3):
+  The server says: build exited with ***
+  Time: 26s in total; log covers 20s
+  First error (build log, line 2 of 3):
     ERROR: No matching distribution found for ***
-  last good revision: r1, created 2026-11-20 10:10Z from main@aaaaaaa; changed since:
+  Last good revision before this one: r1, created 2026-11-20 10:10Z from main@aaaaaaa; changed since:
     source_revision_config.repo_commit_sha: aaaaaaaaa → ccccccccc
-  the end of the build log, 3 lines:
+  End of the build log (3 lines):
     pip install ***
     ERROR: No matching distribution found for ***
     ERROR: failed to solve: exit code: 1
-  what to do:
+  What to do:
     Check the package's name and version: the index has no match for this Python version
     Read the whole build log
       runtail logs prod-us/bot --build --revision r3
@@ -117,7 +117,7 @@ The server did not become ready and the rollout was aborted.
 ERROR: ```
 ````
 
-Last good revision: r1, created 2026-11-20 10:10Z from main@a\\|\\`\\<b\\>; changed since:
+Last good revision before this one: r1, created 2026-11-20 10:10Z from main@a\\|\\`\\<b\\>; changed since:
 
 - ``source_revision_config.repo_commit_sha: a|`<b> → b``
 
@@ -129,7 +129,7 @@ Last good revision: r1, created 2026-11-20 10:10Z from main@a\\|\\`\\<b\\>; chan
 - The newest deployed revision should still be serving traffic
 - Roll back to the last good revision: `runtail revisions rollback prod-us/bot r1`
 
-<details><summary>The end of the server log, 2 lines</summary>
+<details><summary>End of the server log (2 lines)</summary>
 
 ````text
 ERROR: ```
@@ -166,7 +166,7 @@ fn every_status_has_a_meaning_and_next_steps() {
             "Superseded",
             "See the newer revision, r4 (BUILDING) runtail revisions wait prod-us/bot --revision r4",
         ),
-        ("INTERRUPTED", "Interrupted by a user.", "Redeploy the same source"),
+        ("INTERRUPTED", "Interrupted before it finished.", "Redeploy the same source"),
         ("BUILDING", "Still in progress", "runtail revisions wait prod-us/bot --revision r2"),
         ("NOT_DEPLOYED_YET", "Unknown status", "runtail revisions wait"),
         ("", "reports no status", "runtail revisions wait"),
@@ -204,10 +204,10 @@ fn deployed_revision_that_is_not_serving_is_explained() {
     let expected = "\
 prod-us/bot r4 (main@ddddddd): DEPLOYED
   Deployed, but not serving: an older revision is.
-  time: 26s in total
-  the serving revision is r2, created 2026-11-20 10:20Z from main@bbbbbbb; differences of this one:
+  Time: 26s in total
+  The serving revision is r2, created 2026-11-20 10:20Z from main@bbbbbbb; differences of this one:
     source_revision_config.repo_commit_sha: bbbbbbbb → dddddddd
-  what to do:
+  What to do:
     See all differences from the serving revision
       runtail revisions diff prod-us/bot r2 r4
     Read the server log for why it was rolled back
@@ -227,28 +227,28 @@ prod-us/bot r4 (main@ddddddd): DEPLOYED
     let text = card_with(json!("r4"), &history, 2).text();
     for part in [
         "Deployed, but no longer serving: a newer revision is.\n",
-        "  the serving revision is r4, created 2026-11-20 10:40Z from main@ddddddd; its changes:\n    source_",
+        "  The serving revision is r4, created 2026-11-20 10:40Z from main@ddddddd; its changes:\n    source_",
         "bbbbbbbb → dddddddd\n",
         "      runtail revisions diff prod-us/bot r2 r4\n",
-        "  last good revision: r1,",
+        "  Last good revision before this one: r1,",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains("rolled back"), "{text}");
     let text = card_with(json!(null), &history, 2).text();
     assert!(text.contains("Deployed, but presumably no longer serving: a newer revision was deployed."), "{text}");
-    assert!(text.contains("the newest deployed revision (presumably serving) is r4,"), "{text}");
+    assert!(text.contains("The newest deployed revision (presumably serving) is r4,"), "{text}");
     // A serving revision without differences, and one without a record.
     let text = card_with(json!("r1"), &history, 2).text();
     assert!(
         text.contains(
-            "the serving revision is r1, created 2026-11-20 10:10Z from main@bbbbbbb; no recorded differences"
+            "The serving revision is r1, created 2026-11-20 10:10Z from main@bbbbbbb; no recorded differences"
         ),
         "{text}"
     );
     let text = card_with(json!("r0"), &history, 0).text();
     assert!(text.contains("Deployed, but not serving: another revision is.\n"), "{text}");
-    assert!(text.contains("  the serving revision is r0; its record could not be read\n"), "{text}");
+    assert!(text.contains("  The serving revision is r0; its record could not be read\n"), "{text}");
     // The serving revision, and one that was never deployed.
     for (at, status) in [(0, "DEPLOYED"), (1, "BUILD_FAILED")] {
         let card = card_with(json!("r4"), &history, at);
@@ -274,8 +274,8 @@ fn unknown_parts_are_reported() {
     assert_eq!(card.last_good, None);
     let text = card.text();
     for part in [
-        "no earlier revision is known to have been deployed",
-        "the server log could not be read: 404: no such route",
+        "No earlier successful revision is known",
+        "The server log could not be read: 404: no such route",
         "No revision is serving: the deployment is down",
         "Redeploy the same source if the cause",
     ] {
@@ -295,9 +295,9 @@ fn unknown_parts_are_reported() {
     };
     let text = FailureCard::new(&evidence).text();
     for part in [
-        "last good revision: r1, created 2026-11-20 10:10Z from main@same; no recorded changes",
-        "time: BUILDING ≥2m10s; 26s in total",
-        "the build log is empty",
+        "Last good revision before this one: r1, created 2026-11-20 10:10Z from main@same; no recorded changes",
+        "Time: BUILDING ≥2m10s; 26s in total",
+        "The build log is empty",
         "The previous revision is still serving traffic",
         "runtail --config c.toml logs '$(reboot)' --build",
     ] {

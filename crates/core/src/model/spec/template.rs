@@ -16,7 +16,7 @@ const SECRETS_OF_OURS: &str = "
 # replace_secrets = true
 ";
 const REVISION: &str = "
-# What is given here is always sent, and makes a new revision: the same branch may have moved on.
+# Uncommented lines are always sent and create a new revision, because the branch may have new commits.
 ";
 const SECRETS: &str = "
 # Secrets to add or to change, by reference only: \"env:VARIABLE\" or \"file:PATH\".
@@ -84,7 +84,7 @@ fn resources(spec: &Value, secrets: &Secrets) -> String {
     let lines: Vec<Option<String>> =
         set.iter().map(|(name, value)| line(name, value).filter(is_open).filter(|_| is_plain(name, value))).collect();
     let can_be_given = lines.iter().all(Option::is_some);
-    let mut out = "\n# They replace the whole set: a removed line is no longer set.\n".to_string();
+    let mut out = "\n# Resources replace the whole set: removing a line unsets it.\n".to_string();
     if !can_be_given {
         out = "\n# Some existing resources can't be shown here. Given resources replace all of them.\n".to_string();
     }

@@ -39,7 +39,7 @@ pub(super) fn compose(composer: &Composer, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
         let answer = cx.session.key("stream.answer");
         let text = match warning {
             Warning::WaitingForInput => {
-                format!("The thread is waiting. A new run drops the open question; {answer} answers it.")
+                format!("The thread is waiting. A new run discards the open question; {answer} answers it.")
             }
             Warning::MayWaitForInput => {
                 format!("The thread is interrupted. A new run drops an open question; {answer} answers it.")

@@ -212,9 +212,12 @@ impl Composer {
         };
         let value: Value = serde_json::from_str(&self.input.text()).map_err(|_| match &self.problem {
             Some(p) => {
-                format!("The input is not JSON: line {}, column {}: {}. Nothing was sent.", p.line, p.column, p.message)
+                format!(
+                    "The input is not valid JSON: line {}, column {}: {}. Nothing was sent.",
+                    p.line, p.column, p.message
+                )
             }
-            None => "The input is not JSON. Nothing was sent.".to_string(),
+            None => "The input is not valid JSON. Nothing was sent.".to_string(),
         })?;
         let modes = self.chosen_modes();
         if modes.is_empty() {

@@ -136,7 +136,7 @@ fn table(cx: &Cx<'_>, server: &Server, width: usize) -> (Line, Vec<Line>) {
                 line.push(tone, &format!("  {notes}"));
                 lines.push(line);
             }
-            format!("{:<STATE$} {:<14} {:>5}  {}", "STATUS", "THREAD", "AGE", "GRAPH, NOTES")
+            format!("{:<STATE$} {:<14} {:>5}  {}", "STATUS", "THREAD", "AGE", "GRAPH, METADATA")
         }
         Tab::Runs => {
             let thread = server.runs_of.as_deref().map(|thread| listed_status(cx, server, thread)).unwrap_or_default();

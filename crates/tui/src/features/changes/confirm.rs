@@ -123,18 +123,20 @@ impl Confirm {
         }
         match (&self.proposal, &self.choice) {
             (Proposal::Service(Intent::DeleteDeployment { delete_tracing_project: false, .. }), _) => {
-                Some(format!("{key} deletes the tracing project and its traces too"))
+                Some(format!("Tracing project and traces: keep ({key} to delete them too)"))
             }
             (Proposal::Service(Intent::DeleteDeployment { .. }), _) => {
-                Some(format!("{key} keeps the tracing project and its traces"))
+                Some(format!("Tracing project and traces: delete ({key} to keep them)"))
             }
             (_, Some(Choice::Queue { included: false, queued: 1 })) => {
-                Some(format!("{key} cancels the other active run too"))
+                Some(format!("Other active run: keep ({key} to cancel it too)"))
             }
             (_, Some(Choice::Queue { included: false, queued })) => {
-                Some(format!("{key} cancels the {queued} other active runs too"))
+                Some(format!("{queued} other active runs: keep ({key} to cancel them too)"))
             }
-            (_, Some(Choice::Queue { included: true, .. })) => Some(format!("{key} cancels only this run")),
+            (_, Some(Choice::Queue { included: true, .. })) => {
+                Some(format!("Other active runs: cancel ({key} to keep them)"))
+            }
             (_, Some(Choice::RecursionLimit(limit))) => {
                 let typed = if self.typed.is_empty() { limit.to_string() } else { self.typed.text() };
                 Some(format!("Steps allowed: [ {typed} ]   type another number, Enter shows the new request"))
@@ -162,7 +164,7 @@ impl Confirm {
                     PlanError::Asked(error) => {
                         (Tone::Bad, "Couldn't read the current state. Nothing was sent.", error.story())
                     }
-                    PlanError::Nothing(why) => (Tone::Plain, "There is nothing to do. Nothing was sent.", why.clone()),
+                    PlanError::Nothing(why) => (Tone::Plain, "No changes. Nothing was sent.", why.clone()),
                     other => (Tone::Bad, "Cannot continue. Nothing was sent.", other.to_string()),
                 };
                 lines.push(Line::of(tone, heading));

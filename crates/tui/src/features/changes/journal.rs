@@ -50,7 +50,10 @@ fn entry_lines(sent: &SentRequest, width: usize) -> Vec<Line> {
     if !sent.title.is_empty() {
         lines.push(Line::of(Tone::Strong, &sent.title));
     }
-    lines.push(Line::of(tone, &word).with(Tone::Dim, &format!("   {}   took {}", sent.at, text::duration(sent.took))));
+    lines.push(Line::of(tone, &word).with(
+        Tone::Dim,
+        &format!("   {}   took {}", sent.at.strftime("%Y-%m-%d %H:%M:%SZ"), text::duration(sent.took)),
+    ));
     if let Outcome::NoAnswer(why) = &sent.outcome {
         let text = format!("{why}. It is unknown whether it was applied: check before you send it again.");
         lines.extend(wrap(&text, width).iter().map(|part| Line::of(Tone::Plain, part)));

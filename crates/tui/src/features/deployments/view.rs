@@ -10,7 +10,7 @@ use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::theme::{PRODUCTION, deployment_badge, phase_glyph};
 use jiff::Timestamp;
-use runtail_api::Kind;
+use runtail_api::{ApiError, Kind};
 use runtail_core::model::{Phase, Revision};
 use runtail_core::text;
 
@@ -55,7 +55,10 @@ pub(super) fn deployments(d: &Deployments, cx: &Cx<'_>, canvas: &mut Canvas<'_>)
 fn summary(d: &Deployments, cx: &Cx<'_>) -> Line {
     let list = &d.list;
     let mut line = Line::new();
-    if list.filter().is_empty() {
+    let is_unread = |p: &ProfileState| p.loaded_at.is_none() && (p.is_first_load || p.error.is_some());
+    if list.rows.is_empty() && !cx.session.profiles.is_empty() && cx.session.profiles.iter().all(is_unread) {
+        // The number of deployments is unknown.
+    } else if list.filter().is_empty() {
         line.push(Tone::Dim, &text::count(list.rows.len() as u64));
     } else {
         line.push(Tone::Dim, &format!("{} of {}", text::count(list.len() as u64), text::count(list.rows.len() as u64)));
@@ -79,7 +82,7 @@ fn summary(d: &Deployments, cx: &Cx<'_>) -> Line {
         }
     }
     if !list.marked.is_empty() {
-        line.push(Tone::Accent, &format!("   + {}", list.marked.len()));
+        line.push(Tone::Accent, &format!("   {} marked", list.marked.len()));
     }
     if !list.filter().text().is_empty() {
         line.push(Tone::Accent, &format!("   /{}", list.filter().text()));
@@ -218,13 +221,20 @@ fn empty_state(d: &Deployments, cx: &Cx<'_>) -> (Tone, String) {
         return (
             Tone::Plain,
             format!(
-                "No match for “{filter}”.\n\nEsc clears the filter. A word matches any field, field:word one of {fields}; \
-                 !word excludes."
+                "No match for “{filter}”.\n\nPress Esc to clear the filter. word matches any field, field:word one of \
+                 {fields}; !word excludes."
             ),
         );
     }
-    if let Some(error) = cx.session.profiles.iter().find_map(|p| p.error.as_ref().or(p.partial.as_ref())) {
-        return (Tone::Bad, format!("{}\n\nPress r to retry, ! for all messages.", error.story()));
+    let errors: Vec<String> = cx
+        .session
+        .profiles
+        .iter()
+        .filter_map(|p| p.error.as_ref().or(p.partial.as_ref()))
+        .map(ApiError::story)
+        .collect();
+    if !errors.is_empty() {
+        return (Tone::Bad, format!("{}\n\nPress r to retry, ! for all notices.", errors.join("\n")));
     }
     if cx.session.profiles.iter().any(|p| p.control_plane && p.loaded_at.is_none()) {
         return (Tone::Dim, "Loading deployments…".into());

@@ -38,7 +38,7 @@ impl Page for Keys {
 
 impl Page for Messages {
     fn title(&self, _cx: &Cx<'_>) -> (&'static str, String) {
-        ("MESSAGES", String::new())
+        ("NOTICES", String::new())
     }
 
     /// Newest first.
@@ -55,7 +55,7 @@ impl Page for Messages {
             }
         }
         if lines.is_empty() {
-            lines.push(Line::of(Tone::Dim, "No messages yet."));
+            lines.push(Line::of(Tone::Dim, "No notices yet."));
         }
         lines
     }

@@ -56,13 +56,13 @@ fn missing(catalog: &Catalog, width: usize) -> Vec<Line> {
 fn needed(width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for (name, text) in [
-        ("where", "region = \"us\" (or eu, apac, aws); url = \"https://…\" for your own installation"),
+        ("server", "region = \"us\" (or eu, apac, aws); url = \"https://…\" for a self-hosted instance"),
         (
             "the key",
             "api_key_env = \"VARIABLE\", api_key_file = \"FILE\" that only you can read (chmod 600), or \
                      api_key_command = [\"pass\", \"show\", \"langsmith\"]; never the key itself",
         ),
-        ("workspace", "workspace = \"UUID\", only for keys of a whole organization"),
+        ("workspace", "workspace = \"UUID\", only for organization-scoped keys"),
     ] {
         field(&mut lines, Tone::Plain, name, text, width);
     }
@@ -81,10 +81,10 @@ fn label_of(catalog: &Catalog, choice: Choice) -> (&'static str, String) {
     match choice {
         Choice::Write => ("Write a profile", "checked, then used for this session".into()),
         Choice::Usual => {
-            let set = if catalog.origin.has_key { "" } else { ", which is not set" };
-            ("Region us, usual key", format!("the key in {KEY_VARIABLE}{set}"))
+            let set = if catalog.origin.has_key { "" } else { " (not set)" };
+            ("Use region us", format!("with {KEY_VARIABLE}{set}"))
         }
-        Choice::Quit => ("Quit", "`runtail --demo` needs no account".into()),
+        Choice::Quit => ("Quit", "to try it without an account: runtail --demo".into()),
     }
 }
 
@@ -101,7 +101,7 @@ fn outcome(catalog: &Catalog, width: usize) -> Vec<Line> {
             if !rest.is_empty() {
                 add(Tone::Plain, rest);
             }
-            add(Tone::Dim, "⏎ on the first line changes it, u uses it anyway, s writes it to the file.");
+            add(Tone::Dim, "Choose “Write a profile” to edit it, press u to use it anyway, s to save it.");
         }
         _ => add(Tone::Dim, "Nothing is written until you save. New config files are picked up automatically."),
     }

@@ -159,7 +159,7 @@ fn key(profile: &Profile) -> String {
         SecretSource::Env(name) => format!("${name}"),
         SecretSource::File(path) => path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
         SecretSource::Command(words) => format!("{} …", words.first().map_or("", |w| w)),
-        SecretSource::Given(_) => "given".into(),
+        SecretSource::Given(_) => "built-in".into(),
     };
     let all = [&profile.key, &profile.bearer].into_iter().flatten().map(short).collect::<Vec<_>>();
     if all.is_empty() { "none".into() } else { all.join(" + ") }

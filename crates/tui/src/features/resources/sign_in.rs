@@ -72,7 +72,7 @@ impl SignIn {
         let mut lines = Vec::new();
         let answer = match &self.stage {
             Stage::Ready => {
-                push_wrapped(&mut lines, Tone::Plain, "Starts an authentication. Nothing was sent yet.", width);
+                push_wrapped(&mut lines, Tone::Plain, "Starts the authentication. Nothing has been sent.", width);
                 let send = key("signin.send");
                 push_wrapped(&mut lines, Tone::Plain, &format!("Only {send} sends it (Enter doesn't)."), width);
                 lines.push(Line::new());

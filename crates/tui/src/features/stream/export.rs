@@ -170,7 +170,7 @@ impl StreamState {
         if export.finishing {
             let entries =
                 format!("{} {}", count(export.entries), if export.entries == 1 { "entry" } else { "entries" });
-            return Requests::info(format!("Wrote {name}, {entries}, {}, to {path}", bytes(size)));
+            return Requests::info(format!("Saved {name}: {entries}, {}, to {path}", bytes(size)));
         }
         let viewer = self.tabs.all().iter().find(|viewer| viewer.id == export.stream);
         let still_shows_it = |viewer: &&Viewer| viewer.event_log.last_seq() >= export.newest;

@@ -155,7 +155,7 @@ impl ModesDialog {
                 (false, false) => Tone::Dim,
             };
             line.push(tone, &format!("{name:NAME_WIDTH$}"));
-            line.push(Tone::Dim, if is_available { meaning(name) } else { "the run was not started with it" });
+            line.push(Tone::Dim, if is_available { meaning(name) } else { "not enabled when the run started" });
             lines.push(line);
         }
         lines.push(Line::new());
@@ -255,7 +255,7 @@ fn meaning(mode: &str) -> &'static str {
         "checkpoints" => "each checkpoint as it is saved",
         "debug" => "tasks and checkpoints with full details",
         "events" => "all LangChain events",
-        "run_modes" => "everything runs stream",
+        "run_modes" => "all events of its runs",
         "lifecycle" => "run start/end only",
         "state_update" => "manual state edits",
         _ => "",

@@ -259,7 +259,7 @@ impl StreamState {
             Action::SlideOn => viewer.slide(true),
             Action::Speed => {
                 let speed = viewer.next_speed();
-                return Some(Requests::info(format!("Playing at {}.", speed.word())));
+                return Some(Requests::info(format!("Speed: {}.", speed.word())));
             }
             _ => return None,
         }
@@ -351,7 +351,7 @@ impl StreamState {
                 out.notify(false, "Reading the run's events. Other readers won't receive them.");
                 out
             }
-            Action::TakeEvents => Requests::info("No run here is limited to one reader."),
+            Action::TakeEvents => Requests::info("No run on this thread is limited to one reader."),
             Action::NewRun => self.compose(),
             Action::Describe => match viewer.thread_id.clone() {
                 Some(thread) => Route::Record(Described::Thread(viewer.server.clone(), thread)).into(),

@@ -118,10 +118,10 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
             "No messages yet. Press 2 for updates, 3 for state, 7 for raw events."
         }
         View::Messages => "No messages yet.",
-        View::Updates => "No updates in this stream. They need the updates stream mode.",
+        View::Updates => "No updates yet.",
         View::State => "No state yet.",
         View::Timeline => "No node timings yet.",
-        View::Custom => "No custom events in this stream. They need the custom stream mode and a node that emits them.",
+        View::Custom => "No custom events yet. A node has to emit them.",
         View::Runs => "No runs yet.",
         View::Raw | View::Delivery => "No events yet.",
     };

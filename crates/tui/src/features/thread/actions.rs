@@ -30,7 +30,7 @@ pub fn answer_by_status(session: &Session, thread: ThreadRef, status: &ThreadSta
             format!("The thread's status is unknown ({why}), so it may not be waiting. Press {refresh} to reload it.")
         }
         ThreadStatus::Queued { .. } | ThreadStatus::Running { .. } => {
-            format!("A run is {}; no question is open. Press {cancel} to cancel it.", status.word())
+            format!("A run is active ({}); no question is open. Press {cancel} to cancel it.", status.word())
         }
         ThreadStatus::Failed { .. } if is_rejected => {
             format!("The graph rejected the answer, and the server keeps it. Press {again} to ask the question again.")

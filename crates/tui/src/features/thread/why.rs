@@ -7,8 +7,9 @@ use crate::session::{Cx, GUTTER, Page, Request, Requests, Session};
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::status::since;
 use jiff::Timestamp;
-use runtail_core::model::{Again, Question, RunFacts, ThreadStatus};
+use runtail_core::model::{Again, Question, RunFacts, ThreadError, ThreadStatus};
 use runtail_core::text;
+use runtail_stream::SnapshotPart;
 use runtail_stream::projection::RunOutcome;
 use std::time::Duration;
 
@@ -177,7 +178,7 @@ fn why(view: &ThreadView<'_>, session: &Session) -> Why {
                 story: format!("{name} is paused at a breakpoint {place} {}. Nothing failed.", nodes(next)),
                 actions: vec![
                     ("stream.answer", format!("continue: runs {}", nodes(next))),
-                    new_run(" with new input: drops the pause"),
+                    new_run(" with new input: abandons the paused run"),
                 ],
                 ..Why::default()
             }
@@ -275,9 +276,9 @@ fn waiting(questions: &[Question], name: &str) -> Why {
     let mut actions = vec![("stream.answer", "answer".to_string())];
     if questions.iter().all(Question::can_be_approved) {
         let all = if questions.len() > 1 { "approve all" } else { "approve" };
-        actions.push(("stream.approve", format!("{all}: opens the answer with every action approved")));
+        actions.push(("stream.approve", format!("{all}: opens the answer with approval selected")));
     }
-    actions.push(("stream.new_run", "new run with new input: drops the question".into()));
+    actions.push(("stream.new_run", "new run with new input: discards the question".into()));
     Why { story: format!("{name} stopped with {count} and continues with the answer."), actions, ..Why::default() }
 }
 
@@ -303,11 +304,12 @@ fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'static str, Stri
     evidence.extend(status.error().map(|error| ("error", error.to_string())));
     if let Some(thread) = known.thread() {
         let word = if thread.status.is_empty() { "not reported" } else { &thread.status };
-        let error = thread.error.as_ref().map(|error| format!(" · {}", error.text())).unwrap_or_default();
+        let error = thread.error.as_ref().map(ThreadError::text).filter(|text| status.error() != Some(text.as_str()));
+        let error = error.map(|text| format!(" · {text}")).unwrap_or_default();
         evidence.push(("status", format!("{word}{error}")));
     }
     if let Some(state) = known.state() {
-        let next = if state.next.is_empty() { "nothing".into() } else { state.next.join(", ") };
+        let next = if state.next.is_empty() { "none".into() } else { state.next.join(", ") };
         evidence.push(("next", next));
         let step = state.step.map(|step| format!("step {step}"));
         let written = state.created_at.map(|at| format!("saved {}", session.clock(at)));
@@ -326,7 +328,9 @@ fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'static str, Stri
     let active = known.runs().iter().filter(|run| !run.outcome.is_over()).count();
     let checked = known.loaded().map(|loaded| format!(" (checked {} ago)", since(now, loaded.at))).unwrap_or_default();
     let runs = if active == 1 { "run" } else { "runs" };
-    evidence.push(("active", format!("{active} {runs}{checked}")));
+    let is_unknown = known.missing().iter().any(|(part, _)| *part == SnapshotPart::Runs);
+    let active = if is_unknown && active == 0 { "unknown".into() } else { format!("{active} {runs}{checked}") };
+    evidence.push(("active", active));
     if let Some(at) = view.last_event_at {
         evidence.push(("events", format!("last event {} ago", since(now, at))));
     }

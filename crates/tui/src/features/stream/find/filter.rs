@@ -481,7 +481,7 @@ mod tests {
             ("seq:x", "seq:x: expected a number or a range such as 100-200; ignored"),
             ("is:green", "is:green: expected error, odd or heartbeat; ignored"),
             ("!path:a..b", "!path:a..b: expected a path such as messages[-1].content; ignored"),
-            ("!/(/", "/(/: not a regex (unclosed group); searched as text"),
+            ("!/(/", "/(/: invalid regex (unclosed group); searched as text"),
         ] {
             assert_eq!(matching(filter).len(), 6, "{filter}");
             assert_eq!(StreamFilter::new(filter).problems(), [problem.to_string()]);

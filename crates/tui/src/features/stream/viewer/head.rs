@@ -101,7 +101,7 @@ pub fn badge(status: &ThreadStatus, now: Timestamp) -> Line {
         ThreadStatus::Idle { ended, began } => {
             if let Some(ended) = ended {
                 let took = began.map(|began| ended.duration_since(began)).filter(|took| !took.is_negative());
-                let took = took.map(|took| format!(" in {}", runs::run_duration(took))).unwrap_or_default();
+                let took = took.map(|took| format!(", took {}", runs::run_duration(took))).unwrap_or_default();
                 more.push(format!("last run finished {} ago{took}", ago(now, *ended)));
             }
         }
@@ -463,7 +463,7 @@ mod tests {
             ),
             (
                 ThreadStatus::Idle { ended: at(2160), began: Timestamp::from_millisecond(1_794_997_838_300).ok() },
-                "● idle · last run finished 36m ago in 1.7s",
+                "● idle · last run finished 36m ago, took 1.7s",
             ),
             (ThreadStatus::Idle { ended: None, began: None }, "● idle"),
             (ThreadStatus::BusyWithoutRun { since: at(2460) }, "? busy 41m, no active run"),

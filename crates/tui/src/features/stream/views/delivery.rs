@@ -198,7 +198,7 @@ impl Report<'_> {
         let event = Line::of(Tone::Plain, &format!("  last event      {}", ago(delivery.last_event_at)));
         let mut heartbeat = Line::of(Tone::Plain, "  last heartbeat  ");
         match (delivery.heartbeats, delivery.heartbeat_interval()) {
-            (0, _) => heartbeat.push(Tone::Plain, "none: this server may not send any"),
+            (0, _) => heartbeat.push(Tone::Plain, "none seen"),
             (_, heartbeat_interval) => {
                 heartbeat.push(Tone::Plain, &ago(delivery.last_alive_at));
                 let every = heartbeat_interval

@@ -204,9 +204,9 @@ fn loaded_rule(status: &Status, at: Timestamp, width: usize, tz: &TimeZone) -> L
     if let Some(first) = unseen.next() {
         let never_stored = first.resumable == Some(false) && unseen.all(|run| run.resumable == Some(false));
         title.push_str(if never_stored {
-            "· the server doesn't keep the events of these runs "
+            "· events not kept by the server "
         } else {
-            "· the server no longer replays these runs "
+            "· events no longer available "
         });
     }
     filled(Line::of(Tone::Dim, &text::fit(&title, width)), width)

@@ -50,7 +50,7 @@ pub fn describe(run: &RunEntry, projections: &Projections) -> RunSummary {
             details.push("waiting for your answer".to_string());
             (StatusRole::Waiting, "paused".into())
         }
-        RunOutcome::WaitingForInput => (StatusRole::Good, format!("paused with a question{}", node("in"))),
+        RunOutcome::WaitingForInput => (StatusRole::Good, format!("paused to ask{}", node("in"))),
         RunOutcome::Paused => {
             (if is_newest { StatusRole::Waiting } else { StatusRole::Good }, format!("paused{}", node("before")))
         }

@@ -150,7 +150,7 @@ pub fn source(attempt: &Attempt) -> Line {
     let mut text = format!("source: {} · {clock}", modes.join(", "));
     let is_by_checkpoints = attempt.is_from_checkpoints() || attempt.is_filled();
     if !attempt.exact && !is_by_checkpoints {
-        text.push_str(" · start times are estimates (enable tasks mode for exact ones)");
+        text.push_str(" · estimated start times (enable tasks mode for exact ones)");
     }
     Line::of(Tone::Dim, &text)
 }

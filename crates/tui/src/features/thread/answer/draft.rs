@@ -329,7 +329,7 @@ fn read_json(text: &str) -> Result<Option<Reply>, Broken> {
         Ok(value) => Ok(Some(Reply::Value(value))),
         Err(error) => {
             let place = format!("line {}, column {}", error.line(), error.column());
-            Err(vec![(AnswerPart::Answer, format!("Not valid JSON ({place}). Ctrl-T changes how it is sent."))])
+            Err(vec![(AnswerPart::Answer, format!("Not valid JSON ({place}). ctrl-t changes how it is sent."))])
         }
     }
 }

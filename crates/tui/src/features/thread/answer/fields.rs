@@ -132,7 +132,7 @@ impl Question<'_> {
                 let mut line = self.mark(At::YesNo).with(Tone::Dim, "             ");
                 option(&mut line, plain.yes == Some(true), "yes");
                 option(&mut line, plain.yes == Some(false), "no");
-                line.push(Tone::Dim, "  y or n, Space changes it");
+                line.push(Tone::Dim, "  y or n, Space toggles");
                 self.add(out, At::YesNo, [line]);
             }
         }

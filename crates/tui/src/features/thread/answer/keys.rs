@@ -410,7 +410,7 @@ impl AnswerCard {
             Some(Action::EditOutside) if self.is_editable() => {
                 return match self.outside_text() {
                     Some(text) => Effect::EditOutside(text).into(),
-                    None => Requests::info("The editor opens for text fields; press Tab to go to one."),
+                    None => Requests::info("The editor opens for text fields only."),
                 };
             }
             Some(Action::PageUp) if key.text().is_none() => self.top = self.top.saturating_sub(height),

@@ -171,7 +171,7 @@ impl AnswerCard {
         let thread = text::short_id(&self.thread.id);
         let graph = self.graph.clone().unwrap_or_else(|| text::short_id(&body.assistant_id));
         let about = format!(
-            "  POST /threads/{thread}/runs · assistant {graph}, the thread's own · rejected if another run is active"
+            "  POST /threads/{thread}/runs · assistant {graph} (the thread's) · rejected if another run is active"
         );
         lines.extend(wrap(&about, width).iter().map(|line| Line::of(Tone::Dim, line)));
         let json = serde_json::to_string(&body).unwrap_or_default();

@@ -262,7 +262,7 @@ impl AnswerCard {
         };
         self.focus = self.first_stop();
         if is_short {
-            return Requests::info("Not every action can be approved. Choose a decision for the rest.");
+            return Requests::info("Not every question can be approved. Answer the rest yourself.");
         }
         match is_restored {
             true => {
