@@ -1,8 +1,8 @@
 //! The grammar of the command line.
 
 use crate::commands::{
-    assistants, auth, completions, config, deployments, doctor, integrations, join, listeners, logs, redact, replay,
-    revisions, run, runs, sim, tail, threads, verify,
+    answer, assistants, auth, completions, config, deployments, doctor, integrations, join, listeners, logs, redact,
+    replay, revisions, run, runs, sim, tail, threads, verify,
 };
 use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -206,6 +206,8 @@ pub enum Command {
     Runs(runs::Command),
     /// Start a run and stream it
     Run(run::Options),
+    /// Answer a question that a thread is waiting for
+    Answer(answer::Options),
     /// Stream an existing run, with its earlier events if the server replays them
     Join(join::Options),
     /// Follow everything that runs on a thread
@@ -242,6 +244,7 @@ impl Command {
         use Command::*;
         match self {
             Logs(_) | Run(_) | Join(_) | Tail(_) => true,
+            Answer(options) => options.waits(),
             Deployments(command) => command.waits(),
             Revisions(command) => command.waits(),
             _ => false,

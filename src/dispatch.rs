@@ -2,8 +2,8 @@
 
 use crate::args::{Args, Command};
 use crate::commands::{
-    assistants, auth, completions, config, dashboard, deployments, doctor, integrations, join, listeners, logs, man,
-    redact, replay, revisions, run, runs, sim, tail, threads, verify,
+    answer, assistants, auth, completions, config, dashboard, deployments, doctor, integrations, join, listeners, logs,
+    man, redact, replay, revisions, run, runs, sim, tail, threads, verify,
 };
 use crate::exit::{Exit, Failure};
 use crate::log;
@@ -69,6 +69,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Some(Command::Assistants(command)) => assistants::run(&globals, command).await,
         Some(Command::Runs(command)) => runs::run(&globals, command).await,
         Some(Command::Run(options)) => run::run(&globals, options).await,
+        Some(Command::Answer(options)) => answer::run(&globals, options).await,
         Some(Command::Join(options)) => join::run(&globals, options).await,
         Some(Command::Tail(options)) => tail::run(&globals, options).await,
         Some(Command::Sim(options)) => sim::run(options).await,

@@ -1,6 +1,8 @@
 //! One file per command. What several commands share is here too: `collections` and `services` (the small lists of the control
-//! plane), `change` (preview, confirmation, request), `wait` (following revisions) and `waiting` (a run that waits for input).
+//! plane), `change` (preview, confirmation, request; `change/threads` starts runs on threads), `wait` (following revisions) and
+//! `waiting` (a run that waits for input).
 
+pub(crate) mod answer;
 pub(crate) mod assistants;
 pub(crate) mod auth;
 pub(crate) mod cancel;

@@ -91,6 +91,32 @@ pub(crate) async fn play(
     print(playing, |sender| follow(link, options, sender), stop, is_endless).await
 }
 
+/// Follows a run to its end and prints only connection problems. Returns the exit code, and how the run ended.
+pub(crate) async fn wait(
+    playing: Playing<'_>,
+    link: impl Transport + 'static,
+    options: SourceOptions,
+) -> (Result<Exit, Failure>, Option<End>) {
+    let (sender, mut batches) = mpsc::channel(BATCHES);
+    let runtime = tokio::runtime::Handle::current();
+    let source = follow(link, options, sender);
+    let source = tokio::task::spawn_blocking(move || runtime.block_on(source));
+    let mut seen = Seen::default();
+    while let Some(items) = batches.recv().await {
+        for item in &items {
+            seen.note(item);
+            if let Some(line) = trouble(item) {
+                output::complain(&format!("runtail: {line}"));
+            }
+        }
+    }
+    if let Err(error) = source.await {
+        return (Err(Failure::new(Exit::Failed, format!("the stream failed: {error}"))), None);
+    }
+    let end = seen.end.clone();
+    (seen.exit(false, playing).await, end)
+}
+
 /// Prints what a source sends until it ends. `is_endless` means that the stream has no end of its own.
 pub(crate) async fn print<F: Future<Output = ()> + Send + 'static>(
     playing: Playing<'_>,

@@ -67,6 +67,7 @@ const WRITES: &[&str] = &[
     "-d bot runs cancel ID r --yes --action rollback --wait --timeout 10ms",
     "-d bot runs cancel ID --all --yes",
     "-d bot run ID --input {} --stateless",
+    "-d bot answer ID --approve",
 ];
 
 const PROVIDER: &str = "provider_id = \"new\"\nname = \"n\"\nclient_id = \"c\"\nclient_secret = \"env:CANARY_CLIENT\"\n\

@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 mod adversity;
+mod answer;
 mod attacks;
 mod budgets;
 mod canaries;

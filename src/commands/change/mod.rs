@@ -1,9 +1,10 @@
 //! Shared by all commands that change something: plan, preview, confirm, send once.
 
 mod deployments;
-mod fields;
+pub(crate) mod fields;
 mod preview;
 mod revisions;
+pub(crate) mod threads;
 
 pub use deployments::{Create, Delete, Update};
 pub use revisions::{Redeploy, Rollback, Stop};

@@ -93,8 +93,10 @@ impl AgentServer {
         let record = offered(record)?;
         let state = offered(state.map(|raw| raw.get().to_string()))?;
         let runs = offered(runs.map(|rows| list(&rows)))?;
-        let odd =
-            |error: serde_json::Error| self.refused_here(thread, format!("the server's record of the thread: {error}"));
+        let odd = |error: serde_json::Error| {
+            let detail = format!("the server's record of the thread: {error}");
+            ApiError { kind: Kind::Protocol, ..self.refused_here(thread, detail) }
+        };
         Ok(LoadedThread {
             thread: record.map(|json| ThreadFacts::read(&json)).transpose().map_err(odd)?,
             state: state.map(|json| StateFacts::read(&json)).transpose().map_err(odd)?,

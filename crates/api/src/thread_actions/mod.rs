@@ -1,6 +1,7 @@
 //! Actions on a thread of an agent server: an intent becomes a plan with a preview, and the plan is applied once if the thread
 //! has not changed (acting reference §1, design §7).
 
+mod answer;
 mod loaded;
 mod plan;
 mod start;
@@ -11,7 +12,7 @@ pub use loaded::LoadedThread;
 pub use start::{RunStart, StartError, StartFailure, StartGuard, Started};
 
 use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, Kind, PlanError};
-use runtail_core::model::Preview;
+use runtail_core::model::{GivenAnswer, Preview};
 use runtail_core::text::short_id;
 use std::time::Duration;
 
@@ -39,6 +40,13 @@ pub enum ThreadIntent {
         /// The number of steps allowed; none means as before, or more if that was what it failed of.
         recursion_limit: Option<u64>,
     },
+    /// Answers one of the thread's questions.
+    Answer {
+        thread: String,
+        /// The question's id; none means the only one.
+        interrupt: Option<String>,
+        answer: GivenAnswer,
+    },
     /// Deletes the thread.
     Delete { thread: String },
 }
@@ -49,6 +57,7 @@ impl ThreadIntent {
             ThreadIntent::Cancel { thread, .. }
             | ThreadIntent::Continue { thread }
             | ThreadIntent::Again { thread, .. }
+            | ThreadIntent::Answer { thread, .. }
             | ThreadIntent::Delete { thread } => thread,
         }
     }
@@ -63,6 +72,16 @@ pub struct ThreadPlan {
     /// What the person can still choose.
     pub choice: Option<Choice>,
     step: Step,
+}
+
+impl ThreadPlan {
+    /// Returns the run that it starts, if it starts one.
+    pub fn run_start(&self) -> Option<&RunStart> {
+        match &self.step {
+            Step::Start(start) => Some(start),
+            Step::Cancel { .. } | Step::Delete { .. } => None,
+        }
+    }
 }
 
 /// Something that a person can choose before a plan is carried out. Another choice is another plan.

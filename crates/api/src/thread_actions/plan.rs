@@ -28,6 +28,9 @@ impl AgentServer {
             }
             ThreadIntent::Continue { thread } => self.plan_continue(thread).await,
             ThreadIntent::Again { thread, recursion_limit } => self.plan_again(thread, *recursion_limit).await,
+            ThreadIntent::Answer { thread, interrupt, answer } => {
+                self.plan_answer(thread, interrupt.as_deref(), answer).await
+            }
             ThreadIntent::Delete { thread } => self.plan_delete_thread(thread).await,
         }
     }
@@ -257,11 +260,16 @@ impl AgentServer {
         notes: Vec<Note>,
         choice: Option<Choice>,
     ) -> Result<ThreadPlan, PlanError> {
-        let request = self.start_request(thread, &body)?;
-        let preview = Preview { title, request, ..self.shown(thread, notes) };
         let guard = StartGuard::Checkpoint(loaded.checkpoint().map(str::to_string));
         let start = RunStart { thread: thread.into(), body, guard };
-        Ok(ThreadPlan { preview, choice, step: Step::Start(Box::new(start)) })
+        Ok(ThreadPlan { choice, ..self.plan_run(title, start, notes)? })
+    }
+
+    /// Plans the start of a run.
+    pub(super) fn plan_run(&self, title: String, start: RunStart, notes: Vec<Note>) -> Result<ThreadPlan, PlanError> {
+        let request = self.start_request(&start.thread, &start.body)?;
+        let preview = Preview { title, request, ..self.shown(&start.thread, notes) };
+        Ok(ThreadPlan { preview, choice: None, step: Step::Start(Box::new(start)) })
     }
 
     /// The request that starts a run on a thread, as it can be shown.
@@ -384,7 +392,7 @@ fn rerun_notes(run: &RunFacts, back: usize, status: &ThreadStatus, omitted: &[St
     notes
 }
 
-fn omitted_note(omitted: &[String]) -> Option<Note> {
+pub(super) fn omitted_note(omitted: &[String]) -> Option<Note> {
     (!omitted.is_empty()).then(|| Note::warning(format!("Left out: {}.", text::clean(&omitted.join(", ")))))
 }
 
@@ -399,7 +407,7 @@ pub(super) fn reached_limit(error: &str) -> Option<u64> {
 }
 
 /// The assistant that the thread belongs to.
-fn assistant_of(loaded: &LoadedThread) -> Result<&str, PlanError> {
+pub(super) fn assistant_of(loaded: &LoadedThread) -> Result<&str, PlanError> {
     loaded.assistant().ok_or_else(|| {
         unfit("The thread does not say which assistant it belongs to, and a run of another one would hide its state.")
     })

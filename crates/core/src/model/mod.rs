@@ -27,7 +27,9 @@ mod thread;
 mod thread_facts;
 mod thread_status;
 
-pub use answer::{AnswerPart, Decision, Field as FormField, FieldKind, Form, Problem, Reply, Resume, resume};
+pub use answer::{
+    AnswerPart, Decision, Field as FormField, FieldKind, Form, GivenAnswer, Problem, Reply, Resume, resume,
+};
 pub use assistant::Assistant;
 pub use auth::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
 pub use collection::{Collection, Field, GithubApp};

@@ -2,11 +2,13 @@
 //! receives for a question, even one that the graph can't use (acting reference §1.1), so nothing that doesn't fit leaves.
 
 mod form;
+mod given;
 mod schema;
 #[cfg(test)]
 mod tests;
 
 pub use form::{Field, FieldKind, Form};
+pub use given::GivenAnswer;
 
 use super::question::{Action, DecisionKind, Dialect};
 use super::thread_facts::Question;

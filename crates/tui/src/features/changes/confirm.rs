@@ -82,6 +82,7 @@ impl Confirm {
             Proposal::Thread(_, ThreadIntent::Cancel { action: CancelAction::Rollback, .. }) => "Cancel and roll back",
             Proposal::Thread(_, ThreadIntent::Continue { .. }) => "Continue",
             Proposal::Thread(_, ThreadIntent::Again { .. }) => "Run again",
+            Proposal::Thread(_, ThreadIntent::Answer { .. }) => "Answer",
             Proposal::Thread(_, ThreadIntent::Delete { .. }) => "Delete",
         };
         verb.to_string()

@@ -1,0 +1,138 @@
+//! `answer T`: answers a question that a thread is waiting for.
+
+use crate::args::Globals;
+use crate::commands::change::fields::filled;
+use crate::commands::change::{Sending, threads};
+use crate::context::Context;
+use crate::exit::{Exit, Failure};
+use crate::input;
+use crate::output::placed;
+use crate::resolve;
+use crate::signals::Signals;
+use clap::Args;
+use runtail_api::{RunStart, StartGuard, ThreadIntent};
+use runtail_core::model::GivenAnswer;
+use runtail_stream::End;
+use serde_json::{Value, json};
+
+/// Options of `answer`.
+#[derive(Debug, Args)]
+#[command(after_long_help = NOTES)]
+pub struct Options {
+    /// The thread's id
+    #[arg(value_name = "T")]
+    thread: String,
+    /// The question's id; required if several are open
+    #[arg(long, value_name = "ID")]
+    interrupt: Option<String>,
+    #[command(flatten)]
+    given: Given,
+    /// Wait until the run that the answer starts has ended; exit codes as for `run`
+    #[arg(long, conflicts_with = "dry_run")]
+    wait: bool,
+    #[command(flatten)]
+    sending: Sending,
+}
+
+/// The answer.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Given {
+    /// Approve every action of the question, or answer yes
+    #[arg(long)]
+    approve: bool,
+    /// Reject every action of the question, or answer no
+    #[arg(long, value_name = "WHY", num_args = 0..=1)]
+    reject: Option<Option<String>>,
+    /// Approve the question's only action with these arguments, or with another action: {"name": …, "args": {…}}; @FILE reads
+    /// a file, - reads stdin
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    edit: Option<String>,
+    /// Answer with a text, or respond to the question's only action without running it
+    #[arg(long, value_name = "TEXT", value_parser = filled, allow_hyphen_values = true)]
+    text: Option<String>,
+    /// Answer with this value; @FILE and - as for --edit
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    json: Option<String>,
+}
+
+const NOTES: &str = "\
+The answer is checked before it is sent, because a server keeps the first answer to a question even if the graph can't use it: \
+one decision for each action, only decisions that the question allows, and a value that fits its schema. The question is read \
+again just before the answer is sent, and the answer is sent once.
+
+With the older agent-inbox questions, --approve accepts, --reject ignores, and --reject WHY and --text respond. Edited arguments \
+replace all arguments of the action.
+
+The result has `thread_id`, `run_id`, `interrupt_id` and `assistant_id`; with --wait also `outcome`, as at the end of a stream, and \
+`detail`.
+
+Exit codes: 0 sent · 1 the thread is not waiting, the question is no longer open, someone answered first, or the server refused \
+· 2 the answer doesn't fit the question, or --interrupt is missing · 3 not allowed, or read-only · 5 the reply was lost; with \
+--wait those of `run`.";
+
+impl Options {
+    /// Whether it waits for the result.
+    pub(crate) fn waits(&self) -> bool {
+        self.wait
+    }
+}
+
+impl Given {
+    async fn read(self) -> Result<GivenAnswer, Failure> {
+        Ok(match self {
+            Given { approve: true, .. } => GivenAnswer::Approve,
+            Given { reject: Some(why), .. } => GivenAnswer::Reject(why.filter(|why| !why.trim().is_empty())),
+            Given { edit: Some(edit), .. } => GivenAnswer::Edit(input::json("--edit", &edit).await?),
+            Given { text: Some(text), .. } => GivenAnswer::Text(text),
+            Given { json: Some(json), .. } => GivenAnswer::Json(input::json("--json", &json).await?),
+            _ => return Err(Failure::usage("an answer is needed, such as --approve or --text TEXT")),
+        })
+    }
+}
+
+pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+    let Options { thread, interrupt, given, wait, sending } = options;
+    let answer = given.read().await?;
+    let context = Context::load(globals)?;
+    let signals = wait.then(Signals::listen);
+    let work = async {
+        let (site, server) = resolve::agent_server(&context).await?;
+        let intent = ThreadIntent::Answer { thread: thread.clone(), interrupt, answer };
+        let started = threads::start(&context, &site, &server, &intent, &sending).await?;
+        Ok((site, server, started))
+    };
+    let (site, server, started) = match &signals {
+        Some(signals) => signals.unless_stopped(work).await?,
+        None => work.await?,
+    };
+    let Some(threads::StartedRun { plan, run_id }) = started else { return Ok(Exit::Done) };
+    let mut row = row(&thread, &run_id, plan.run_start());
+    let exit = match &signals {
+        Some(signals) => {
+            let (exit, end) = threads::follow(&context, signals, &server, &thread, &run_id).await;
+            add_end(&mut row, end);
+            exit
+        }
+        None => Ok(Exit::Done),
+    };
+    sending.output.one(&placed(&site.profile, row))?;
+    exit
+}
+
+fn row(thread: &str, run: &str, start: Option<&RunStart>) -> Value {
+    let interrupt = start.and_then(|start| match &start.guard {
+        StartGuard::Questions(asked) => asked.first()?.id.clone(),
+        _ => None,
+    });
+    let assistant = start.map(|start| start.body.assistant_id.as_str());
+    json!({"thread_id": thread, "run_id": run, "interrupt_id": interrupt, "assistant_id": assistant})
+}
+
+fn add_end(row: &mut Value, end: Option<End>) {
+    let outcome = end.as_ref().map_or("unknown", |end| end.outcome.as_str());
+    row["outcome"] = outcome.into();
+    if let Some(detail) = end.and_then(|end| end.detail) {
+        row["detail"] = detail.into();
+    }
+}

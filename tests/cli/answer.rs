@@ -1,0 +1,362 @@
+//! `answer` against servers with the questions of real ones, and against the simulator in each of its dialects.
+
+use runtail_sim::{Dialect, Options, Sim};
+use runtail_testkit::common::{Server, json as respond};
+use runtail_testkit::process::{Done, command, launch};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+
+const THREAD: &str = "01a1fbb5-0000-7000-8000-000000000001";
+const PARALLEL: [&str; 3] =
+    ["82ead35df0f92652067bc7998d627dab", "eed08126d2d10f0d44151e8941df6221", "a3ba9d181a495d6a2329028ba12fdbb8"];
+const HITL: &str = "6e408ca9f605450a1098a8a955ec2bc5";
+const INBOX: &str = "f5894b39d9f725e3e0f2bfa93ad75bf8";
+const SCHEMA: &str = "9cefa282e049f559983880b00cb1acf4";
+const PLAIN: &str = "74676f99b80c146053dbeb4fdcab82cf";
+
+/// How the server responds to the start of a run.
+#[derive(Clone, Copy)]
+enum Start {
+    Accepts,
+    Refuses(u16, &'static str),
+    /// It refuses, but starts the run.
+    LosesReply,
+}
+
+/// A server with one thread.
+struct World {
+    server: Server,
+    /// How many reads of the state still show the question; then the thread is idle.
+    open_for: Arc<Mutex<usize>>,
+}
+
+/// Starts a server whose thread is in a captured state.
+async fn serve(case: &str, start: Start) -> World {
+    let path = format!("{}/tests/fixtures/threads/{case}.json", env!("CARGO_MANIFEST_DIR"));
+    let mut case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    if case["thread"].is_null() {
+        case["thread"] = json!({"thread_id": THREAD, "status": "error", "metadata": {"assistant_id": "a"}});
+    }
+    let open_for = Arc::new(Mutex::new(usize::MAX));
+    let (left, runs) = (open_for.clone(), Mutex::new(vec![json!({"run_id": "r1", "status": "success"})]));
+    let server = Server::start(move |seen| {
+        let parts: Vec<&str> = seen.path.trim_matches('/').split('/').collect();
+        let mut runs = runs.lock().unwrap();
+        match (seen.method.as_str(), parts.as_slice()) {
+            ("GET", ["info"]) => respond(200, r#"{"langgraph_py_version":"1","version":"0.16.7"}"#),
+            ("GET", ["threads", THREAD]) => {
+                let open = *left.lock().unwrap() > 0;
+                let mut thread = case["thread"].clone();
+                if !open {
+                    (thread["status"], thread["interrupts"]) = (json!("idle"), json!({}));
+                }
+                respond(200, thread)
+            }
+            ("GET", ["threads", THREAD, "state"]) => {
+                let mut left = left.lock().unwrap();
+                let open = *left > 0;
+                *left = left.saturating_sub(1);
+                let done = json!({"values": {}, "next": [], "tasks": [], "metadata": {"source": "loop"}, "checkpoint": {"checkpoint_id": "c"}});
+                respond(200, if open { case["state"].clone() } else { done })
+            }
+            ("GET", ["threads", THREAD, "runs"]) => respond(200, json!(*runs)),
+            ("POST", ["threads", THREAD, "runs"]) => {
+                let new = json!({"run_id": "new", "status": "pending", "metadata": seen.json()["metadata"]});
+                match start {
+                    Start::Accepts => respond(200, new),
+                    Start::Refuses(status, body) => respond(status, body),
+                    Start::LosesReply => {
+                        runs.insert(0, new);
+                        respond(502, "bad gateway")
+                    }
+                }
+            }
+            _ => respond(404, r#"{"detail":"Not Found"}"#),
+        }
+    })
+    .await;
+    World { server, open_for }
+}
+
+impl World {
+    fn answer(&self, args: &[&str]) -> Done {
+        runtail(self.server.url.as_str(), &[&["answer", THREAD], args].concat())
+    }
+
+    /// Returns the bodies of the requests that start a run.
+    fn sent(&self) -> Vec<Value> {
+        self.server.seen().iter().filter(|seen| seen.method == "POST").map(|seen| seen.json()).collect()
+    }
+
+    /// Returns what was sent as `resume` by the only request.
+    #[track_caller]
+    fn resume(&self) -> Value {
+        let sent = self.sent();
+        assert_eq!(sent.len(), 1);
+        sent[0]["command"]["resume"].clone()
+    }
+}
+
+fn runtail(url: &str, args: &[&str]) -> Done {
+    launch(command(["--url", url].iter().chain(args)), "").wait()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_are_sent_in_the_question_s_dialect() {
+    let args = json!({"to": "a", "subject": "s", "body": "b"});
+    let (three, mail) = (
+        json!({"decisions": [{"type": "approve"}, {"type": "reject", "message": "no"}, {"type": "respond", "message": "Monday"}]}),
+        args.to_string(),
+    );
+    let three_text = three.to_string();
+    let edited = |name: &str| json!([{"type": "edit", "args": {"action": name, "args": args}}]);
+    let renamed = json!({"name": "draft_email", "args": args}).to_string();
+    for (case, id, given, expected) in [
+        ("question", PLAIN, vec!["--approve"], json!(true)),
+        ("question", PLAIN, vec!["--reject"], json!(false)),
+        ("question", PLAIN, vec!["--text", "-5 EUR at most"], json!("-5 EUR at most")),
+        ("question", PLAIN, vec!["--json", "[1, {\"a\": false}]"], json!([1, {"a": false}])),
+        ("question-hitl", HITL, vec!["--json", &three_text], three.clone()),
+        ("question-inbox", INBOX, vec!["--approve"], json!([{"type": "accept", "args": null}])),
+        ("question-inbox", INBOX, vec!["--reject"], json!([{"type": "ignore", "args": null}])),
+        ("question-inbox", INBOX, vec!["--reject", "too late"], json!([{"type": "response", "args": "too late"}])),
+        ("question-inbox", INBOX, vec!["--text", "Tuesday"], json!([{"type": "response", "args": "Tuesday"}])),
+        ("question-inbox", INBOX, vec!["--edit", &mail], edited("send_email")),
+        ("question-inbox", INBOX, vec!["--edit", &renamed], edited("draft_email")),
+        (
+            "question-with-schema",
+            SCHEMA,
+            vec!["--json", r#"{"approve": true, "score": 5}"#],
+            json!({"approve": true, "score": 5}),
+        ),
+    ] {
+        let world = serve(case, Start::Accepts).await;
+        let done = world.answer(&given).expect(0);
+        let sent = world.sent();
+        assert_eq!(sent.len(), 1, "{case} {given:?}");
+        assert_eq!(sent[0]["command"], json!({"resume": {id: expected}}), "{case} {given:?}");
+        assert_eq!(sent[0]["multitask_strategy"], "reject");
+        assert!(sent[0].get("input").is_none());
+        let row = done.json();
+        assert_eq!(
+            (&row["thread_id"], &row["run_id"], &row["interrupt_id"]),
+            (&json!(THREAD), &json!("new"), &json!(id))
+        );
+        assert_eq!(row["assistant_id"], sent[0]["assistant_id"]);
+        assert!(row["profile"].is_string() && row.get("region").is_some(), "{row}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_the_graph_would_reject_are_not_sent() {
+    for (case, given, says) in [
+        ("question-hitl", vec!["--approve"], "allows only respond"),
+        ("question-hitl", vec!["--reject", "no"], "allows only respond"),
+        ("question-hitl", vec!["--edit", "{}"], "3 actions"),
+        ("question-hitl", vec!["--text", "x"], "3 actions"),
+        ("question-hitl", vec!["--json", r#"{"decisions": [{"type": "approve"}]}"#], "must have 3 decisions"),
+        ("question-hitl", vec!["--json", "true"], "decisions"),
+        ("question-inbox", vec!["--json", r#"{"decisions": [{"type": "approve"}]}"#], "exactly one response"),
+        ("question-inbox", vec!["--edit", "[]"], "--edit takes the arguments as an object"),
+        ("question-with-schema", vec!["--approve"], "must fit the question's schema; use --json"),
+        ("question-with-schema", vec!["--json", r#"{"approve": "yes"}"#], "approve"),
+        ("question-with-schema", vec!["--json", r#"{"approve": true, "score": 9}"#], "score"),
+        ("question-with-schema", vec!["--text", "x"], "not valid"),
+        ("question", vec!["--edit", "{}"], "no action to edit"),
+        ("question", vec!["--reject", "why"], "takes no reason"),
+        ("question", vec!["--json", "null"], "null can't be an answer"),
+        ("question", vec!["--json", "{bad"], "--json is not JSON"),
+        ("question", vec!["--text", " "], "expected a text"),
+        ("question", vec![], "required"),
+        ("question", vec!["--approve", "--text", "x"], "cannot be used with"),
+        ("questions-parallel", vec!["--approve"], "3 questions are open; choose one with --interrupt ID"),
+    ] {
+        let world = serve(case, Start::Accepts).await;
+        let done = world.answer(&given).expect(2);
+        assert!(done.stderr.contains(says), "{case} {given:?}: {}", done.stderr);
+        assert!(done.stdout.is_empty() && world.sent().is_empty(), "{case} {given:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_that_only_the_state_shows_is_answered() {
+    let world = serve("copy-of-waiting", Start::Accepts).await;
+    let done = world.answer(&["--approve"]).expect(0);
+    let id = done.json()["interrupt_id"].as_str().unwrap().to_string();
+    assert_eq!(world.resume(), json!({ id: true }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_several_questions_is_chosen_by_its_id() {
+    let world = serve("questions-parallel", Start::Accepts).await;
+    let listed = world.answer(&["--text", "yes"]).expect(2).stderr;
+    assert!(PARALLEL.iter().all(|id| listed.contains(id)) && listed.contains("Keep green?"), "{listed}");
+    let done = world.answer(&["--interrupt", PARALLEL[1], "--text", "yes"]).expect(0);
+    assert!(done.stderr.contains("2 other questions stay open."), "{}", done.stderr);
+    assert_eq!(world.resume(), json!({PARALLEL[1]: "yes"}));
+    assert_eq!(done.json()["interrupt_id"], PARALLEL[1]);
+    let world = serve("questions-parallel", Start::Accepts).await;
+    let done = world.answer(&["--interrupt", PLAIN, "--text", "yes"]).expect(1);
+    assert!(done.stderr.contains("This question is no longer open."), "{}", done.stderr);
+    assert!(world.sent().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn dry_run_prints_the_request_and_sends_nothing() {
+    let world = serve("question", Start::Accepts).await;
+    let done = world.answer(&["--approve", "--dry-run", "--read-only"]).expect(0);
+    let preview = done.json();
+    assert_eq!(preview["kind"], "preview");
+    assert_eq!(preview["request"]["body"]["command"], json!({"resume": {PLAIN: true}}));
+    assert!(preview["request"]["url"].as_str().unwrap().ends_with(&format!("/threads/{THREAD}/runs")));
+    assert!(done.stderr.contains("dry run: nothing was sent") && world.sent().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn read_only_profiles_refuse_answers() {
+    let world = serve("question", Start::Accepts).await;
+    let done = world.answer(&["--approve", "--read-only"]).expect(3);
+    assert!(done.stderr.contains("nothing was changed") && done.stdout.is_empty(), "{}", done.stderr);
+    assert!(world.server.seen().iter().all(|seen| seen.method == "GET"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_comes_too_late_is_reported() {
+    let busy = r#"{"detail":"Thread is already running a task."}"#;
+    for (start, code, says) in [
+        (Start::Refuses(409, busy), 1, "Someone answered first."),
+        (Start::Refuses(422, busy), 1, "Someone answered first."),
+        (Start::Refuses(403, r#"{"detail":"no"}"#), 3, "The server refused"),
+        // It is not known what a proxy's error means.
+        (Start::Refuses(502, "bad gateway"), 5, "It is unknown whether the run was started"),
+    ] {
+        let world = serve("question", start).await;
+        let done = world.answer(&["--approve"]).expect(code);
+        assert!(done.stderr.contains(says) && done.stdout.is_empty(), "{}", done.stderr);
+        assert_eq!(world.sent().len(), 1, "an answer is sent once");
+    }
+    let world = serve("question", Start::LosesReply).await;
+    let done = world.answer(&["--approve"]).expect(0);
+    assert!(done.stderr.contains("the server's reply was lost, but the run was started"), "{}", done.stderr);
+    assert_eq!((world.sent().len(), &done.json()["run_id"]), (1, &json!("new")));
+    // Someone answers between the preview and the request.
+    let world = serve("question", Start::Accepts).await;
+    *world.open_for.lock().unwrap() = 1;
+    let done = world.answer(&["--approve"]).expect(1);
+    assert!(done.stderr.contains("This question is no longer open. Nothing was sent."), "{}", done.stderr);
+    assert!(world.sent().is_empty());
+    // Someone answered before.
+    let done = world.answer(&["--approve"]).expect(1);
+    assert!(done.stderr.contains("it is not waiting for an answer"), "{}", done.stderr);
+    assert!(world.sent().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_with_a_rejected_answer_is_not_answered_again() {
+    let world = serve("poisoned", Start::Accepts).await;
+    let done = world.answer(&["--approve"]).expect(1);
+    assert!(done.stderr.contains("The graph rejected an earlier answer"), "{}", done.stderr);
+    assert!(world.sent().is_empty());
+    let world = serve("cancelled", Start::Accepts).await;
+    let done = world.answer(&["--approve"]).expect(1);
+    assert!(done.stderr.contains("it is not waiting for an answer"), "{}", done.stderr);
+    assert!(world.sent().is_empty());
+}
+
+/// The simulator with one thread.
+struct Simulated {
+    _sim: Sim,
+    url: String,
+    http: reqwest::Client,
+}
+
+impl Simulated {
+    async fn start(dialect: Dialect) -> Simulated {
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let options = Options { speed: 1000.0, dialect, ..Options::default() };
+        let sim = Sim::start(options).await.expect("servers on loopback");
+        let http = reqwest::Client::builder().no_proxy().build().expect("a client");
+        let url = sim.agents()[0].url.trim_end_matches('/').to_string();
+        Simulated { _sim: sim, url, http }
+    }
+
+    async fn post(&self, path: &str, body: Value) -> String {
+        let request = self.http.post(format!("{}{path}", self.url)).header("content-type", "application/json");
+        request.body(body.to_string()).send().await.expect("a response").text().await.expect("a body")
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        self.http.get(format!("{}{path}", self.url)).send().await.expect("a response").json().await.expect("JSON")
+    }
+
+    /// Returns a thread on which a graph has stopped to ask.
+    async fn asked(&self, graph: &str, input: Value) -> String {
+        let thread: Value = serde_json::from_str(&self.post("/threads", json!({})).await).expect("JSON");
+        let thread = thread["thread_id"].as_str().expect("an id").to_owned();
+        let body = json!({"assistant_id": graph, "input": input, "stream_mode": ["values"]});
+        self.post(&format!("/threads/{thread}/runs/stream"), body).await;
+        thread
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_dialect_of_the_simulator_is_answered() {
+    for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
+        let sim = Simulated::start(dialect).await;
+        let approvals = r#"{"decisions": [{"type": "respond", "message": "sent by hand"}, {"type": "reject"}]}"#;
+        let message = json!({"messages": [{"role": "user", "content": "go"}]});
+        let mut cases = vec![
+            ("approval", json!({"amount": 5, "to": "Ana"}), vec!["--approve"], "paid"),
+            ("approval", json!({"amount": 5, "to": "Ana"}), vec!["--reject"], "put aside"),
+            ("clarify", message.clone(), vec!["--text", "A-20944"], "Order **A-20944** left"),
+            ("hitl", message.clone(), vec!["--approve"], "deleted /exports/2026-09.csv"),
+            ("hitl", message.clone(), vec!["--reject", "not now"], "not now"),
+            ("hitl", message.clone(), vec!["--json", approvals], "sent by hand"),
+        ];
+        // Only Python's questions have schemas.
+        if dialect == Dialect::Python {
+            cases.push(("schema", json!({}), vec!["--json", r#"{"approve": true, "score": 7}"#], "\"score\":7"));
+        }
+        for (graph, input, given, expected) in cases {
+            let thread = sim.asked(graph, input).await;
+            let done = runtail(&sim.url, &[&["answer", &thread, "--wait"], given.as_slice()].concat());
+            let done = done.expect(0);
+            let row = done.json();
+            assert_eq!(row["outcome"], "success", "{dialect:?} {graph} {given:?}: {row}\n{}", done.stderr);
+            let state = sim.get(&format!("/threads/{thread}/state")).await.to_string();
+            assert!(state.contains(expected), "{dialect:?} {graph} {given:?}: {state}");
+            if dialect != Dialect::Aegra {
+                let run = sim.get(&format!("/threads/{thread}/runs/{}", row["run_id"].as_str().unwrap())).await;
+                let resume = &run["kwargs"]["command"]["resume"];
+                assert!(resume.get(row["interrupt_id"].as_str().unwrap()).is_some(), "{run}");
+            }
+            // The question is answered.
+            runtail(&sim.url, &["answer", &thread, "--approve"]).expect(1);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_questions_are_answered_one_after_the_other() {
+    for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
+        let sim = Simulated::start(dialect).await;
+        let thread = sim.asked("two", json!({})).await;
+        let listed = runtail(&sim.url, &["answer", &thread, "--text", "yes"]).expect(2).stderr;
+        let ids: Vec<&str> = listed.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
+        assert_eq!(ids.len(), 2, "{dialect:?}: {listed}");
+        let first = runtail(&sim.url, &["answer", &thread, "--interrupt", ids[0], "--text", "yes", "--wait"]).expect(0);
+        assert_eq!(first.json()["outcome"], "interrupted", "{dialect:?}: {}", first.stderr);
+        let again = runtail(&sim.url, &["answer", &thread, "--interrupt", ids[0], "--text", "no"]).expect(1);
+        assert!(again.stderr.contains("no longer open"), "{dialect:?}: {}", again.stderr);
+        let rest = runtail(&sim.url, &["answer", &thread, "--text", "no", "--wait"]).expect(0);
+        assert_eq!(rest.json()["outcome"], "success", "{dialect:?}: {}", rest.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_shows_no_questions_is_not_answered() {
+    let sim = Simulated::start(Dialect::Contract).await;
+    let thread = sim.asked("approval", json!({"amount": 5, "to": "Ana"})).await;
+    let done = runtail(&sim.url, &["answer", &thread, "--approve"]).expect(1);
+    assert!(done.stderr.contains("the answer can't be checked") && done.stdout.is_empty(), "{}", done.stderr);
+}
