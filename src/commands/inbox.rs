@@ -4,7 +4,7 @@ use crate::args::Globals;
 use crate::commands::wait;
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
-use crate::output::{Column, Output, age, cell, color, column, complain, status_column};
+use crate::output::{Column, Format, Output, age, cell, color, column, complain, status_column};
 use crate::resolve;
 use clap::Args;
 use futures::future::join_all;
@@ -23,6 +23,8 @@ use url::Url;
 const MAX_SERVERS: usize = 8;
 /// Maximum number of deployments per profile; each costs up to four requests.
 const MAX_DEPLOYMENTS: usize = 1000;
+/// Maximum width of what a thread needs, in a table.
+const MAX_NEEDS: usize = 100;
 
 /// Options of `inbox`.
 #[derive(Debug, Args)]
@@ -54,6 +56,7 @@ struct Target {
 /// What was read, of one server or of all.
 #[derive(Default)]
 struct Found {
+    /// Each row with the time by its server's clock.
     rows: Vec<(InboxRow, Timestamp)>,
     failures: Vec<ApiError>,
     /// Notes for stderr: what is missing without a failure.
@@ -90,15 +93,12 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
 
 /// Prints the rows, then what is missing. The first failure sets the exit code.
 fn print(Found { rows, failures, notes }: Found, output: &Output) -> Result<Exit, Failure> {
-    let mut ages: HashMap<String, Timestamp> = HashMap::new();
-    let mut sorted = Vec::with_capacity(rows.len());
-    for (row, now) in rows {
-        ages.insert(row.profile.clone(), now);
-        sorted.push(row);
-    }
+    // The time by the clock of each profile's servers.
+    let clocks: HashMap<String, Timestamp> = rows.iter().map(|(row, now)| (row.profile.clone(), *now)).collect();
+    let mut sorted: Vec<InboxRow> = rows.into_iter().map(|(row, _)| row).collect();
     sort_inbox(&mut sorted);
-    if output.format() == crate::output::Format::Table {
-        let rows: Vec<Value> = sorted.iter().map(|row| table_row(row, ages.get(&row.profile))).collect();
+    if output.format() == Format::Table {
+        let rows: Vec<Value> = sorted.iter().map(|row| table_row(row, clocks.get(&row.profile))).collect();
         // Don't print an empty table above the errors.
         if !rows.is_empty() || failures.is_empty() {
             output.rows(&rows, &columns())?;
@@ -133,16 +133,17 @@ fn columns() -> Vec<Column> {
     vec![
         column("AGE", |row| cell(&row["age"])),
         status_column("STATE", state, |row| cell(&row["state"])),
-        column("DEPLOYMENT", |row| format!("{}/{}", cell(&row["profile"]), cell(&row["deployment"]))),
+        column("DEPLOYMENT", |row| match (cell(&row["profile"]), cell(&row["deployment"])) {
+            // A profile with one agent server may give it its own name.
+            (profile, deployment) if profile == deployment => profile,
+            (profile, deployment) => format!("{profile}/{deployment}"),
+        }),
         column("THREAD", |row| cell(&row["thread_id"])),
         column("GRAPH", |row| cell(&row["graph"])),
         column("CAUSE", |row| cell(&row["cause"])),
         column("NEEDS", |row| text::fit(&text::clean(&cell(&row["needs"])), MAX_NEEDS).into_owned()),
     ]
 }
-
-/// Maximum width of what a thread needs, in a table.
-const MAX_NEEDS: usize = 100;
 
 /// Returns the options that a suggested command begins with; empty, or starting with a space.
 fn base_options(globals: &Globals) -> String {

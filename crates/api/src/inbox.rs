@@ -48,7 +48,7 @@ impl AgentServer {
     pub async fn inbox(&self, failed_since: Duration) -> ServerInbox {
         let mut inbox = ServerInbox::default();
         let Some(waiting) = self.list_for_inbox("interrupted", true, &mut inbox).await else { return inbox };
-        // The rest of the server's threads can be asked for after its clock is known.
+        // By the server's clock, which its first response has shown.
         let now = Timestamp::now().saturating_add(self.http.skew()).unwrap_or(Timestamp::MAX);
         let cutoff = now.checked_sub(failed_since).unwrap_or(Timestamp::MIN);
         // Newest first, so that a limit cuts off the oldest failures.
@@ -111,7 +111,7 @@ impl AgentServer {
             }
         });
         let mut answers = stream::iter(asked.collect::<Vec<_>>()).buffer_unordered(MAX_CONCURRENCY);
-        // Reads of one server fail of one cause as a rule.
+        // The reads of one server usually fail for the same reason, so one failure is enough.
         let mut failure = None;
         while let Some((listed, status)) = answers.next().await {
             let status = status.unwrap_or_else(|error| {
