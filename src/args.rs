@@ -1,8 +1,8 @@
 //! The grammar of the command line.
 
 use crate::commands::{
-    answer, assistants, auth, completions, config, deployments, doctor, integrations, join, listeners, logs, redact,
-    replay, revisions, run, runs, sim, tail, threads, verify,
+    answer, assistants, auth, completions, config, deployments, doctor, inbox, integrations, join, listeners, logs,
+    redact, replay, revisions, run, runs, sim, tail, threads, verify,
 };
 use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -195,6 +195,8 @@ pub enum Command {
     /// OAuth providers, tokens and connections of agents
     #[command(subcommand)]
     Auth(auth::Command),
+    /// List what waits for a person or has failed, over all agent servers
+    Inbox(inbox::Options),
     /// Threads of an agent server
     #[command(subcommand)]
     Threads(threads::Command),

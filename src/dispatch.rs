@@ -2,8 +2,8 @@
 
 use crate::args::{Args, Command};
 use crate::commands::{
-    answer, assistants, auth, completions, config, dashboard, deployments, doctor, integrations, join, listeners, logs,
-    man, redact, replay, revisions, run, runs, sim, tail, threads, verify,
+    answer, assistants, auth, completions, config, dashboard, deployments, doctor, inbox, integrations, join,
+    listeners, logs, man, redact, replay, revisions, run, runs, sim, tail, threads, verify,
 };
 use crate::exit::{Exit, Failure};
 use crate::log;
@@ -65,6 +65,7 @@ async fn dispatch(args: Args) -> Result<Exit, Failure> {
         Some(Command::Integrations(command)) => integrations::run(&globals, command).await,
         Some(Command::Listeners(command)) => listeners::run(&globals, command).await,
         Some(Command::Auth(command)) => auth::run(&globals, command).await,
+        Some(Command::Inbox(options)) => inbox::run(&globals, options).await,
         Some(Command::Threads(command)) => threads::run(&globals, command).await,
         Some(Command::Assistants(command)) => assistants::run(&globals, command).await,
         Some(Command::Runs(command)) => runs::run(&globals, command).await,

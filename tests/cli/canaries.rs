@@ -30,6 +30,7 @@ const READS: &[&str] = &[
     "auth tokens list",
     "auth connections list agent-1",
     "auth wait ID --timeout 1s",
+    "inbox",
     "-d bot threads list",
     "-d bot assistants list",
     "doctor",

@@ -12,6 +12,7 @@ mod doctor;
 mod documents;
 mod hidden_keys;
 mod hostile;
+mod inbox;
 mod logs;
 mod redact;
 mod revisions;

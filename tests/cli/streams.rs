@@ -312,7 +312,7 @@ async fn stream_commands_report_refusals_and_unreachable_servers() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let ended = runtail(folder.path(), &["join", "t-1", RUN, "--url", &format!("http://127.0.0.1:{port}")]).await;
     assert_eq!(ended.code, 5, "{}", ended.err);
-    assert!(ended.err.contains("attempt 1 in") && ended.err.contains("connection refused"), "{}", ended.err);
+    assert!(ended.err.contains("(attempt 1)") && ended.err.contains("connection refused"), "{}", ended.err);
 }
 
 /// Starts a server whose stream never ends.

@@ -71,11 +71,13 @@ pub struct ThreadQuery {
     pub metadata: Option<Value>,
     /// Only these threads, if the server supports the field; empty means all.
     pub ids: Vec<String>,
+    /// Whether the rows that changed longest ago come first, if the server sorts.
+    pub oldest_first: bool,
 }
 
 impl Default for ThreadQuery {
     fn default() -> ThreadQuery {
-        ThreadQuery { limit: 50, offset: 0, status: None, metadata: None, ids: Vec::new() }
+        ThreadQuery { limit: 50, offset: 0, status: None, metadata: None, ids: Vec::new(), oldest_first: false }
     }
 }
 
@@ -367,7 +369,7 @@ impl AgentServer {
             let mut body = body.clone();
             if level < 2 {
                 body["sort_by"] = json!("updated_at");
-                body["sort_order"] = json!("desc");
+                body["sort_order"] = json!(if query.oldest_first { "asc" } else { "desc" });
             }
             if level < 1 {
                 body["select"] = json!(THREAD_FIELDS);

@@ -130,7 +130,7 @@ impl AgentServer {
         Ok(ThreadStatus::derive(records))
     }
 
-    async fn small_thread_record(&self, thread: &str) -> Result<String, ApiError> {
+    pub(crate) async fn small_thread_record(&self, thread: &str) -> Result<String, ApiError> {
         match self.thread_raw(thread, MAX_THREAD).await {
             Err(error) if matches!(error.kind, Kind::TooLarge(_)) => {
                 let query = ThreadQuery { ids: vec![thread.to_string()], limit: 1, ..ThreadQuery::default() };

@@ -10,6 +10,7 @@ mod curl;
 mod deployment;
 mod failure;
 mod first_error;
+mod inbox;
 mod intent;
 mod log;
 mod mask;
@@ -41,6 +42,7 @@ pub use failure::{
     Times,
 };
 pub use first_error::{FirstError, LogText, first_error};
+pub use inbox::{FailedRevision, InboxCause, InboxItem, InboxRow, InboxThread, shell_word, sort_inbox};
 pub use intent::Intent;
 pub use log::{LogLine, Severity};
 pub use mask::{MASK, Secrets, mask_record, mask_secrets, secret_texts};

@@ -269,9 +269,9 @@ fn why(view: &ThreadView<'_>, session: &Session) -> Why {
 }
 
 fn waiting(questions: &[Question], name: &str) -> Why {
-    let count = match questions.len() {
-        1 => "a question".to_string(),
-        n => format!("{n} questions"),
+    let story = match questions.len() {
+        1 => format!("{name} stopped to ask a question. Answer it to continue."),
+        n => format!("{name} stopped with {n} questions. Answer them to continue."),
     };
     let mut actions = vec![("stream.answer", "answer".to_string())];
     if questions.iter().all(Question::can_be_approved) {
@@ -279,7 +279,7 @@ fn waiting(questions: &[Question], name: &str) -> Why {
         actions.push(("stream.approve", format!("{all}: opens the answer with approval selected")));
     }
     actions.push(("stream.new_run", "new run with new input: discards the question".into()));
-    Why { story: format!("{name} stopped with {count} and continues with the answer."), actions, ..Why::default() }
+    Why { story, actions, ..Why::default() }
 }
 
 /// Returns whether the thread failed with an open question, which means that the graph rejected the answer (acting

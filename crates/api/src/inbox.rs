@@ -1,0 +1,190 @@
+//! Reads the inbox: the threads of an agent server that wait for a person or have failed, and the failed newest revisions of a
+//! control plane (acting reference §3).
+
+use super::control_plane::ControlPlane;
+use super::{AgentServer, ApiError, Kind, ThreadQuery};
+use futures::{StreamExt, stream};
+use jiff::{SignedDuration, Timestamp};
+use runtail_core::model::{
+    FailedRevision, InboxThread, Phase, RunFacts, ThreadFacts, ThreadRecords, ThreadStatus, parse_time,
+};
+use serde_json::Value;
+use std::time::Duration;
+
+/// Maximum number of threads to list per server and status: one page of most servers.
+const MAX_LISTED: usize = 1000;
+/// Maximum number of threads per server and status whose records are read, because the list doesn't say enough.
+const MAX_READ: usize = 200;
+/// Maximum number of threads to read concurrently.
+const MAX_CONCURRENCY: usize = 4;
+/// Runs of a busy thread that are read, and bytes of their list. Aegra may call a thread busy for one of its older runs.
+const RUNS: usize = 50;
+const MAX_RUNS: usize = 4 << 20;
+/// How long a busy thread may stay unchanged before its runs are read.
+const SILENT: SignedDuration = SignedDuration::from_secs(60);
+
+/// What one agent server has for the inbox.
+#[derive(Debug, Clone, Default)]
+pub struct ServerInbox {
+    /// Unsorted.
+    pub threads: Vec<InboxThread>,
+    /// Whether the server offers no search, so that its threads are unknown.
+    pub is_unlisted: bool,
+    /// What is incomplete because of a limit, each a sentence.
+    pub limits: Vec<String>,
+    /// Requests that failed. The rows that they would have given are missing, or have no cause.
+    pub failures: Vec<ApiError>,
+}
+
+/// A listed thread.
+struct Listed {
+    id: String,
+    facts: ThreadFacts,
+}
+
+impl AgentServer {
+    /// Returns the threads that wait for a person, have failed within `failed_since`, or are stuck: one request per status, and
+    /// one or two for each thread whose row doesn't say why it waits or failed.
+    pub async fn inbox(&self, failed_since: Duration) -> ServerInbox {
+        let mut inbox = ServerInbox::default();
+        let Some(waiting) = self.list_for_inbox("interrupted", true, &mut inbox).await else { return inbox };
+        // By the server's clock, which its first response has shown.
+        let now = Timestamp::now().saturating_add(self.http.skew()).unwrap_or(Timestamp::MAX);
+        let cutoff = now.checked_sub(failed_since).unwrap_or(Timestamp::MIN);
+        // Newest first, so that a limit cuts off the oldest failures.
+        let failed = self.list_for_inbox("error", false, &mut inbox).await.unwrap_or_default();
+        let busy = self.list_for_inbox("busy", true, &mut inbox).await.unwrap_or_default();
+        let is_recent = |listed: &Listed| listed.facts.updated_at.is_none_or(|at| at >= cutoff);
+        let is_silent = |listed: &Listed| listed.facts.updated_at.is_some_and(|at| now.duration_since(at) >= SILENT);
+        self.read_for_inbox(waiting, &mut inbox).await;
+        self.read_for_inbox(failed.into_iter().filter(is_recent).collect(), &mut inbox).await;
+        self.read_for_inbox(busy.into_iter().filter(is_silent).collect(), &mut inbox).await;
+        inbox
+    }
+
+    /// Lists the threads with a status; nothing if that failed.
+    async fn list_for_inbox(&self, status: &str, oldest_first: bool, inbox: &mut ServerInbox) -> Option<Vec<Listed>> {
+        let query =
+            ThreadQuery { limit: MAX_LISTED, status: Some(status.into()), oldest_first, ..ThreadQuery::default() };
+        let rows = match self.thread_rows(&query).await {
+            Ok(rows) => rows,
+            Err(error) if error.may_lack_call() => {
+                inbox.is_unlisted = true;
+                return None;
+            }
+            Err(error) => {
+                inbox.failures.push(error);
+                return None;
+            }
+        };
+        if rows.len() >= MAX_LISTED {
+            let which = if oldest_first { "" } else { "newest " };
+            inbox.limits.push(format!("only the {which}{MAX_LISTED} threads with the status {status} were read"));
+        }
+        let listed = rows.iter().filter_map(|row| {
+            let id = row["thread_id"].as_str().filter(|id| !id.is_empty())?.to_string();
+            Some(Listed { id, facts: ThreadFacts::read(&row.to_string()).ok()? })
+        });
+        // A server that ignores the filter lists all its threads.
+        Some(listed.filter(|listed| listed.facts.status == status).collect())
+    }
+
+    /// Adds the rows of listed threads, and reads what the list doesn't say.
+    async fn read_for_inbox(&self, listed: Vec<Listed>, inbox: &mut ServerInbox) {
+        let is_unclear = |listed: &&Listed| needs_read(&listed.facts);
+        let unread = listed.iter().filter(is_unclear).count().saturating_sub(MAX_READ);
+        if let Some(first) = listed.first().filter(|_| unread > 0) {
+            let status = &first.facts.status;
+            inbox.limits.push(format!("{unread} more threads with the status {status} were not read"));
+        }
+        let mut reads = 0;
+        let asked = listed.into_iter().map(|listed| {
+            let is_unclear = needs_read(&listed.facts);
+            reads += usize::from(is_unclear);
+            let may_read = is_unclear && reads <= MAX_READ;
+            async move {
+                let status = match may_read {
+                    true => self.status_for_inbox(&listed).await,
+                    false => Ok(of_list(&listed.facts)),
+                };
+                (listed, status)
+            }
+        });
+        let mut answers = stream::iter(asked.collect::<Vec<_>>()).buffer_unordered(MAX_CONCURRENCY);
+        // The reads of one server usually fail for the same reason, so one failure is enough.
+        let mut failure = None;
+        while let Some((listed, status)) = answers.next().await {
+            let status = status.unwrap_or_else(|error| {
+                failure.get_or_insert(error);
+                of_list(&listed.facts)
+            });
+            inbox.threads.extend(InboxThread::new(&listed.id, &listed.facts, &status));
+        }
+        inbox.failures.extend(failure);
+    }
+
+    async fn status_for_inbox(&self, Listed { id, facts }: &Listed) -> Result<ThreadStatus, ApiError> {
+        match facts.status.as_str() {
+            "busy" => {
+                let runs = self.runs_raw(id, RUNS, 0, MAX_RUNS).await?;
+                let runs: Vec<RunFacts> =
+                    runs.iter().filter_map(|run| RunFacts::read_all(&format!("[{run}]")).ok()).flatten().collect();
+                let records = ThreadRecords { thread: Some(facts), state: None, runs: Some(&runs) };
+                Ok(ThreadStatus::derive(records))
+            }
+            "error" => {
+                // A list never has the error.
+                let record = match self.small_thread_record(id).await {
+                    Ok(json) => ThreadFacts::read(&json).unwrap_or_else(|_| facts.clone()),
+                    Err(error) if error.may_lack_call() => facts.clone(),
+                    Err(error) => return Err(error),
+                };
+                match record.error {
+                    Some(_) => Ok(of_list(&record)),
+                    None => self.listed_status(id, &record).await,
+                }
+            }
+            _ => self.listed_status(id, facts).await,
+        }
+    }
+}
+
+/// Returns whether the row of a list doesn't say why a thread waits, failed or is busy.
+fn needs_read(facts: &ThreadFacts) -> bool {
+    match facts.status.as_str() {
+        "error" => facts.error.is_none(),
+        "busy" => true,
+        _ => facts.questions.is_empty(),
+    }
+}
+
+/// Returns the status as far as the thread's own record says it.
+fn of_list(facts: &ThreadFacts) -> ThreadStatus {
+    ThreadStatus::derive(ThreadRecords { thread: Some(facts), ..ThreadRecords::default() })
+}
+
+impl ControlPlane {
+    /// Returns the newest revision of a deployment if it failed. No request is made if the deployment's record says that its
+    /// newest revision serves.
+    ///
+    /// # Errors
+    /// See [`ApiError`]. A deployment that was deleted meanwhile has no failed revision.
+    pub async fn failed_newest(&self, record: &Value) -> Result<Option<FailedRevision>, ApiError> {
+        let serves = record["active_revision_id"].as_str().filter(|id| !id.is_empty());
+        if record["status"] == "AWAITING_DELETE" || serves.is_some_and(|id| record["latest_revision_id"] == id) {
+            return Ok(None);
+        }
+        let row = match self.newest_row(record).await {
+            Ok(newest) => newest.row.unwrap_or_default(),
+            Err(ApiError { kind: Kind::NotFound, .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let status = row["status"].as_str().unwrap_or_default();
+        let time = |field: &str| row[field].as_str().and_then(parse_time);
+        Ok((Phase::of(status) == Phase::Failed).then(|| FailedRevision {
+            revision_id: row["id"].as_str().unwrap_or_default().into(),
+            status: status.into(),
+            since: time("updated_at").or_else(|| time("created_at")),
+        }))
+    }
+}

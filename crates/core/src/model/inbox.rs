@@ -1,0 +1,307 @@
+//! The inbox: threads that wait for a person or have failed, and deployments whose newest revision failed.
+//!
+//! Everything here is pure, so that the command and the dashboard show the same rows in the same order.
+
+use super::thread_facts::{Question, ThreadFacts};
+use super::{Dialect, ThreadStatus, summary_of};
+use crate::text;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::cmp::Ordering;
+
+/// Maximum number of characters of an error in a row.
+const MAX_ERROR: usize = 400;
+
+/// Why a thread needs a person (acting reference §2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum InboxCause {
+    /// It asks.
+    Question,
+    /// It stopped at a breakpoint.
+    Breakpoint,
+    /// Its newest run was cancelled, and steps are left.
+    Cancelled,
+    /// Its state was edited, and steps are left.
+    Edited,
+    /// Its newest run failed.
+    Error,
+    /// The server calls it busy, and none of its runs is active.
+    Stuck,
+}
+
+impl InboxCause {
+    /// Returns the word in JSON rows and tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            InboxCause::Question => "question",
+            InboxCause::Breakpoint => "breakpoint",
+            InboxCause::Cancelled => "cancelled",
+            InboxCause::Edited => "edited",
+            InboxCause::Error => "error",
+            InboxCause::Stuck => "stuck",
+        }
+    }
+
+    /// Returns whether something failed, and does not merely wait.
+    fn is_failure(self) -> bool {
+        matches!(self, InboxCause::Error | InboxCause::Stuck)
+    }
+}
+
+/// A thread that waits for a person or has failed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct InboxThread {
+    pub thread_id: String,
+    /// The graph that ran on it first.
+    pub graph: Option<String>,
+    /// The assistant that ran on it first.
+    pub assistant_id: Option<String>,
+    /// The server's own word: `interrupted`, `error` or `busy`.
+    pub status: String,
+    /// Why it needs a person; none if the server's records don't say.
+    pub cause: Option<InboxCause>,
+    /// Since when.
+    pub since: Option<Timestamp>,
+    /// What it asks.
+    pub questions: Vec<Question>,
+    /// The first line of its error, or the nodes that run when it is continued.
+    pub detail: String,
+}
+
+impl InboxThread {
+    /// Makes the row of a thread; nothing if the thread no longer needs anyone.
+    pub fn new(thread_id: &str, facts: &ThreadFacts, status: &ThreadStatus) -> Option<InboxThread> {
+        let before = |next: &[String]| match next {
+            [] => String::new(),
+            nodes => format!("before {}", nodes.join(", ")),
+        };
+        let (cause, detail) = match status {
+            ThreadStatus::Waiting { .. } => (Some(InboxCause::Question), String::new()),
+            ThreadStatus::Paused { next, .. } => (Some(InboxCause::Breakpoint), before(next)),
+            ThreadStatus::Cancelled { next, .. } => (Some(InboxCause::Cancelled), before(next)),
+            ThreadStatus::Edited { next, .. } => (Some(InboxCause::Edited), before(next)),
+            ThreadStatus::Stopped { next, .. } => (None, before(next)),
+            ThreadStatus::Failed { error, .. } => (Some(InboxCause::Error), first_line(error)),
+            ThreadStatus::BusyWithoutRun { .. } => (Some(InboxCause::Stuck), "busy, but no run is active".into()),
+            ThreadStatus::Loading
+            | ThreadStatus::Unknown { .. }
+            | ThreadStatus::Queued { .. }
+            | ThreadStatus::Running { .. }
+            | ThreadStatus::Idle { .. }
+            | ThreadStatus::Deleted => return None,
+        };
+        Some(InboxThread {
+            thread_id: thread_id.into(),
+            graph: facts.graph_id.clone(),
+            assistant_id: facts.assistant_id.clone(),
+            status: facts.status.clone(),
+            cause,
+            since: status.time().or(facts.updated_at),
+            questions: status.questions().to_vec(),
+            detail,
+        })
+    }
+
+    /// Returns the command that answers the thread, continues it, or shows it. `options` select its server: ` -p p -d bot`.
+    ///
+    /// A command that continues what a person stopped is not suggested.
+    fn command(&self, options: &str) -> String {
+        let thread = shell_word(&self.thread_id);
+        match (self.cause, self.questions.first(), self.assistant_id.as_ref().or(self.graph.as_ref())) {
+            (Some(InboxCause::Question), Some(question), _) => {
+                let id = question.id.as_deref().map(|id| format!(" --interrupt {}", shell_word(id)));
+                format!("runtail{options} answer {thread}{} {}", id.unwrap_or_default(), answer_option(question))
+            }
+            (Some(InboxCause::Breakpoint | InboxCause::Edited), _, Some(assistant)) => {
+                format!("runtail{options} run {} --thread {thread} --input null", shell_word(assistant))
+            }
+            (Some(InboxCause::Stuck), ..) => format!("runtail{options} runs list {thread}"),
+            _ => format!("runtail{options} threads get {thread}"),
+        }
+    }
+}
+
+/// Returns the option of `answer` that fits a question, with a placeholder where the person has to decide.
+fn answer_option(question: &Question) -> &'static str {
+    match (question.dialect(), &question.response_schema) {
+        _ if question.can_be_approved() => "--approve",
+        (Dialect::Plain, None) => "--text TEXT",
+        _ => "--json JSON",
+    }
+}
+
+/// The newest revision of a deployment, which failed.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FailedRevision {
+    pub revision_id: String,
+    /// The server's word, `BUILD_FAILED`.
+    pub status: String,
+    /// When it failed: its last change.
+    pub since: Option<Timestamp>,
+}
+
+/// What a row of the inbox is about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum InboxItem {
+    Thread(InboxThread),
+    Revision(FailedRevision),
+}
+
+/// A row of the inbox.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InboxRow {
+    pub profile: String,
+    pub region: Option<String>,
+    /// The deployment, or the agent server of a profile without a control plane.
+    pub deployment: String,
+    pub item: InboxItem,
+    /// The command that answers or shows it, quoted for a shell.
+    pub command: String,
+}
+
+impl InboxRow {
+    /// Makes a row. `options` select its server in a command, and start with a space: ` -p p -d bot`.
+    pub fn thread(
+        profile: &str,
+        region: Option<&str>,
+        deployment: &str,
+        thread: InboxThread,
+        options: &str,
+    ) -> InboxRow {
+        let command = thread.command(options);
+        InboxRow {
+            profile: profile.into(),
+            region: region.map(String::from),
+            deployment: deployment.into(),
+            item: InboxItem::Thread(thread),
+            command,
+        }
+    }
+
+    /// Makes a row. `options` select its profile in a command, and start with a space; `deployment_word` is the deployment as
+    /// an argument: its name, or its id where the name is not unique.
+    pub fn revision(
+        profile: &str,
+        region: Option<&str>,
+        (deployment, deployment_word): (&str, &str),
+        revision: FailedRevision,
+        options: &str,
+    ) -> InboxRow {
+        let (word, id) = (shell_word(deployment_word), shell_word(&revision.revision_id));
+        InboxRow {
+            profile: profile.into(),
+            region: region.map(String::from),
+            deployment: deployment.into(),
+            command: format!("runtail{options} revisions explain {word} {id}"),
+            item: InboxItem::Revision(revision),
+        }
+    }
+
+    /// Returns since when it waits, or when it failed.
+    pub fn since(&self) -> Option<Timestamp> {
+        match &self.item {
+            InboxItem::Thread(thread) => thread.since,
+            InboxItem::Revision(revision) => revision.since,
+        }
+    }
+
+    /// Returns whether it failed, and does not merely wait.
+    pub fn is_failure(&self) -> bool {
+        match &self.item {
+            InboxItem::Thread(thread) => thread.cause.is_some_and(InboxCause::is_failure),
+            InboxItem::Revision(_) => true,
+        }
+    }
+
+    /// Returns its state in one or two words: `waiting`, `failed`, or the status of a revision.
+    pub fn state(&self) -> &str {
+        match &self.item {
+            InboxItem::Revision(revision) => &revision.status,
+            InboxItem::Thread(thread) => match thread.cause {
+                Some(InboxCause::Question) => "waiting",
+                Some(InboxCause::Breakpoint) => "paused",
+                Some(InboxCause::Cancelled) => "cancelled",
+                Some(InboxCause::Edited) => "state edited",
+                Some(InboxCause::Error) => "failed",
+                Some(InboxCause::Stuck) => "stuck",
+                None => "interrupted",
+            },
+        }
+    }
+
+    /// Returns what it needs, in one line: the question, the error, or the nodes that wait.
+    pub fn needs(&self) -> String {
+        match &self.item {
+            InboxItem::Thread(thread) if thread.questions.is_empty() => thread.detail.clone(),
+            InboxItem::Thread(thread) => summary_of(&thread.questions),
+            InboxItem::Revision(_) => String::new(),
+        }
+    }
+
+    /// Returns the row as other programs read it.
+    pub fn to_json(&self) -> Value {
+        let mut row = json!({
+            "kind": "thread", "profile": self.profile, "region": self.region, "deployment": self.deployment,
+            "thread_id": null, "revision_id": null, "graph": null, "assistant_id": null, "status": null, "cause": null,
+            "since": self.since().map(|since| since.to_string()), "question": null, "interrupts": [], "detail": null,
+            "command": self.command,
+        });
+        match &self.item {
+            InboxItem::Thread(thread) => {
+                row["thread_id"] = json!(thread.thread_id);
+                row["graph"] = json!(thread.graph);
+                row["assistant_id"] = json!(thread.assistant_id);
+                row["status"] = json!(thread.status);
+                row["cause"] = json!(thread.cause.map(InboxCause::word));
+                if !thread.questions.is_empty() {
+                    row["question"] = summary_of(&thread.questions).into();
+                }
+                let interrupt = |question: &Question| json!({"id": question.id, "value": question.value, "response_schema": question.response_schema});
+                row["interrupts"] = thread.questions.iter().map(interrupt).collect();
+                if !thread.detail.is_empty() {
+                    row["detail"] = thread.detail.as_str().into();
+                }
+            }
+            InboxItem::Revision(revision) => {
+                row["kind"] = "revision".into();
+                row["revision_id"] = json!(revision.revision_id);
+                row["status"] = json!(revision.status);
+                row["cause"] = InboxCause::Error.word().into();
+            }
+        }
+        row
+    }
+}
+
+/// Sorts rows: what waits first, then what failed, each oldest first. Rows without a time follow the others of their group.
+pub fn sort_inbox(rows: &mut [InboxRow]) {
+    let by_time = |a: Option<Timestamp>, b: Option<Timestamp>| match (a, b) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        (a, b) => b.is_some().cmp(&a.is_some()),
+    };
+    rows.sort_by(|a, b| match a.is_failure().cmp(&b.is_failure()) {
+        Ordering::Equal => by_time(a.since(), b.since())
+            .then_with(|| (&a.profile, &a.deployment, &a.command).cmp(&(&b.profile, &b.deployment, &b.command))),
+        other => other,
+    });
+}
+
+/// Quotes a word for a shell, without its control characters.
+pub fn shell_word(word: &str) -> String {
+    let word = text::clean(word);
+    let is_plain = !word.is_empty()
+        && !word.starts_with('-')
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:@".contains(c));
+    if is_plain { word.into_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+fn first_line(error: &str) -> String {
+    let line = error.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match line.char_indices().nth(MAX_ERROR) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

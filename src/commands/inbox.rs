@@ -1,0 +1,329 @@
+//! `inbox`: what waits for a person or has failed, over all agent servers of the chosen profiles.
+
+use crate::args::Globals;
+use crate::commands::wait;
+use crate::context::{Context, Site};
+use crate::exit::{Exit, Failure};
+use crate::output::{Column, Format, Output, age, cell, color, column, complain, status_column};
+use crate::resolve;
+use clap::Args;
+use futures::future::join_all;
+use futures::{StreamExt, stream};
+use jiff::Timestamp;
+use runtail_api::{AgentServer, ApiError, ControlPlane, DeploymentQuery, Kind, Listing, Retry, ServerInbox};
+use runtail_core::config::{self, Profile};
+use runtail_core::model::{Deployment, FailedRevision, InboxRow, shell_word, sort_inbox};
+use runtail_core::text;
+use serde_json::{Value, json};
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+use url::Url;
+
+/// Maximum number of agent servers of one profile to read concurrently.
+const MAX_SERVERS: usize = 8;
+/// Maximum number of deployments per profile; each costs up to four requests.
+const MAX_DEPLOYMENTS: usize = 1000;
+/// Maximum width of what a thread needs, in a table.
+const MAX_NEEDS: usize = 100;
+
+/// Options of `inbox`.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Only threads that failed within this time; what waits is always shown
+    #[arg(long, value_name = "DURATION", value_parser = wait::duration, default_value = "24h")]
+    failed_since: Duration,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// An agent server.
+struct Source {
+    /// Its name, or that of its deployment.
+    name: String,
+    /// The options that select it in a command; empty, or starting with a space.
+    options: String,
+    url: Url,
+}
+
+/// A deployment of a control plane.
+struct Target {
+    record: Value,
+    name: String,
+    /// The deployment as an argument: its name, or its id if the name is not unique.
+    word: String,
+}
+
+/// What was read, of one server or of all.
+#[derive(Default)]
+struct Found {
+    /// Each row with the time by its server's clock.
+    rows: Vec<(InboxRow, Timestamp)>,
+    failures: Vec<ApiError>,
+    /// Notes for stderr: what is missing without a failure.
+    notes: Vec<String>,
+}
+
+impl Found {
+    fn add(&mut self, other: Found) {
+        self.rows.extend(other.rows);
+        self.failures.extend(other.failures);
+        self.notes.extend(other.notes);
+    }
+}
+
+pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
+    let context = Context::load(globals)?;
+    let since = options.failed_since;
+    let mut found = Found::default();
+    match &globals.deployment {
+        Some(wanted) => found.add(one(&context, wanted, since).await?),
+        None => {
+            let has_servers = |profile: &Profile| profile.control_plane.is_some() || !profile.agent_servers.is_empty();
+            let profiles: Vec<Profile> = context.profiles.iter().filter(|p| has_servers(p)).cloned().collect();
+            if profiles.is_empty() {
+                return Err(Failure::usage("none of the chosen profiles has a control plane or an agent server"));
+            }
+            for answer in join_all(profiles.into_iter().map(|profile| of_profile(globals, profile, since))).await {
+                found.add(answer);
+            }
+        }
+    }
+    print(found, &options.output)
+}
+
+/// Prints the rows, then what is missing. The first failure sets the exit code.
+fn print(Found { rows, failures, notes }: Found, output: &Output) -> Result<Exit, Failure> {
+    // The time by the clock of each profile's servers.
+    let clocks: HashMap<String, Timestamp> = rows.iter().map(|(row, now)| (row.profile.clone(), *now)).collect();
+    let mut sorted: Vec<InboxRow> = rows.into_iter().map(|(row, _)| row).collect();
+    sort_inbox(&mut sorted);
+    if output.format() == Format::Table {
+        let rows: Vec<Value> = sorted.iter().map(|row| table_row(row, clocks.get(&row.profile))).collect();
+        // Don't print an empty table above the errors.
+        if !rows.is_empty() || failures.is_empty() {
+            output.rows(&rows, &columns())?;
+        }
+    } else {
+        output.rows(&sorted.iter().map(InboxRow::to_json).collect::<Vec<_>>(), &[])?;
+    }
+    for error in &failures {
+        Failure::from(error.clone()).report();
+    }
+    notes.iter().for_each(|note| complain(&format!("runtail: {note}")));
+    Ok(failures.first().map_or(Exit::Done, Exit::of))
+}
+
+/// Returns a row with the words that the table shows.
+fn table_row(row: &InboxRow, now: Option<&Timestamp>) -> Value {
+    let since = json!(row.since().map(|since| since.to_string()));
+    let mut shown = row.to_json();
+    shown["age"] = age(&since, now.copied().unwrap_or_else(Timestamp::now)).into();
+    shown["state"] = row.state().into();
+    shown["needs"] = row.needs().into();
+    shown
+}
+
+fn columns() -> Vec<Column> {
+    let state = |word: &str| match word {
+        "waiting" => color::of_thread("waiting for you"),
+        "stuck" => color::of_thread("failed"),
+        word if word.contains("FAILED") => color::of_revision(word),
+        word => color::of_thread(word),
+    };
+    vec![
+        column("AGE", |row| cell(&row["age"])),
+        status_column("STATE", state, |row| cell(&row["state"])),
+        column("DEPLOYMENT", |row| match (cell(&row["profile"]), cell(&row["deployment"])) {
+            // A profile with one agent server may give it its own name.
+            (profile, deployment) if profile == deployment => profile,
+            (profile, deployment) => format!("{profile}/{deployment}"),
+        }),
+        column("THREAD", |row| cell(&row["thread_id"])),
+        column("GRAPH", |row| cell(&row["graph"])),
+        column("CAUSE", |row| cell(&row["cause"])),
+        column("NEEDS", |row| text::fit(&text::clean(&cell(&row["needs"])), MAX_NEEDS).into_owned()),
+    ]
+}
+
+/// Returns the options that a suggested command begins with; empty, or starting with a space.
+fn base_options(globals: &Globals) -> String {
+    let mut words = String::new();
+    if globals.demo {
+        words.push_str(" --demo");
+    }
+    if let Some(file) = &globals.config {
+        words.push_str(&format!(" --config {}", shell_word(&file.to_string_lossy())));
+    }
+    words
+}
+
+/// Returns the options that select a server by its profile and name.
+fn server_options(globals: &Globals, profile: &str, name: &str) -> String {
+    match &globals.url {
+        Some(url) => format!("{} --url {}", base_options(globals), shell_word(url)),
+        None => format!("{} -p {} -d {}", base_options(globals), shell_word(profile), shell_word(name)),
+    }
+}
+
+/// Reads the agent server that `-d` names, and the newest revision if it is a deployment.
+async fn one(context: &Context, wanted: &str, since: Duration) -> Result<Found, Failure> {
+    let globals = &context.globals;
+    let (profiles, name) = resolve::narrowed(context, wanted);
+    let is_named = |p: &Profile| p.agent_servers.iter().any(|(server, _)| server == name);
+    if profiles.iter().any(is_named) || !context.profiles.iter().any(|p| p.control_plane.is_some()) {
+        let (site, server) = resolve::agent_server(context).await?;
+        let options = server_options(globals, &site.profile.name, name);
+        let mut found = Found::default();
+        found.add(of_inbox(&site, name, &options, server.inbox(since).await));
+        return Ok(found);
+    }
+    let deployment = resolve::deployment(context, wanted).await?;
+    let own = deployment.row["name"].as_str().unwrap_or(&deployment.id).to_string();
+    // The word that the user wrote is not ambiguous.
+    let target = Target { record: deployment.row, name: own, word: name.to_string() };
+    Ok(of_deployments(globals, &deployment.site, vec![target], Vec::new(), since).await)
+}
+
+async fn of_profile(globals: &Globals, profile: Profile, since: Duration) -> Found {
+    let site = match Site::open(profile).await {
+        Ok(site) => site,
+        Err(error) => return Found { failures: vec![error], ..Found::default() },
+    };
+    let mut found = Found::default();
+    let named = |(name, url): &(String, Url)| Source {
+        options: server_options(globals, &site.profile.name, name),
+        name: name.clone(),
+        url: url.clone(),
+    };
+    let sources: Vec<Source> = site.profile.agent_servers.iter().map(named).collect();
+    let mut targets = match &site.control {
+        Some(control) => targets(&site, control, &mut found).await,
+        None => Vec::new(),
+    };
+    if targets.len() > MAX_DEPLOYMENTS {
+        let (name, all) = (&site.profile.name, targets.len());
+        found.notes.push(format!("{name}: only {MAX_DEPLOYMENTS} of {all} deployments were read"));
+        targets.truncate(MAX_DEPLOYMENTS);
+    }
+    found.add(of_deployments(globals, &site, targets, sources, since).await);
+    found
+}
+
+/// Lists the deployments of a control plane, or the pinned ones if it has no list.
+async fn targets(site: &Site, control: &ControlPlane, found: &mut Found) -> Vec<Target> {
+    let pinned = &site.profile.deployments;
+    let mut listing = match control.deployment_rows(&DeploymentQuery::default()).await {
+        Ok(listing) => listing,
+        Err(error) if matches!(error.kind, Kind::NotFound | Kind::Status(405)) && !pinned.is_empty() => {
+            let rows = stream::iter(pinned).map(|id| control.deployment_row(id));
+            let mut rows = rows.buffered(ControlPlane::MAX_CONCURRENCY);
+            let mut listing = Listing { items: Vec::new(), incomplete: None };
+            while let Some(answer) = rows.next().await {
+                match answer {
+                    Ok(row) => listing.items.push(row),
+                    Err(error) => found.failures.push(error),
+                }
+            }
+            listing
+        }
+        Err(error) => {
+            found.failures.push(error);
+            return Vec::new();
+        }
+    };
+    found.failures.extend(site.keep_records(&mut listing.items, "deployment"));
+    found.failures.extend(listing.incomplete);
+    let mut times: HashMap<String, usize> = HashMap::new();
+    let name_of = |row: &Value| row["name"].as_str().unwrap_or_default().to_string();
+    listing.items.iter().for_each(|row| *times.entry(name_of(row)).or_default() += 1);
+    let is_taken = |name: &str| site.profile.agent_servers.iter().any(|(server, _)| server == name);
+    let target = |row: Value| {
+        let (id, name) = (row["id"].as_str().unwrap_or_default().to_string(), name_of(&row));
+        let is_unique = !name.is_empty() && times[&name] == 1 && !is_taken(&name);
+        Target {
+            word: if is_unique { name.clone() } else { id.clone() },
+            name: if name.is_empty() { id } else { name },
+            record: row,
+        }
+    };
+    listing.items.into_iter().map(target).collect()
+}
+
+/// Reads the newest revisions and the agent servers of deployments, and other agent servers of the profile.
+async fn of_deployments(
+    globals: &Globals,
+    site: &Site,
+    targets: Vec<Target>,
+    mut sources: Vec<Source>,
+    since: Duration,
+) -> Found {
+    let profile = &site.profile;
+    sources.extend(targets.iter().filter_map(|target| {
+        // A server that is being deleted doesn't wait for anyone.
+        let is_leaving = target.record["status"] == "AWAITING_DELETE";
+        let record = serde_json::from_value::<Deployment>(target.record.clone()).unwrap_or_default();
+        let url = record.agent_url().and_then(|url| Url::parse(url).ok())?;
+        // The simulator's records name servers that don't exist.
+        let exists = !profile.only_local || config::is_loopback(&url);
+        let options = server_options(globals, &profile.name, &target.word);
+        (exists && !is_leaving).then(|| Source { name: target.name.clone(), options, url })
+    }));
+    // Deployments may share a server.
+    let mut known = HashSet::new();
+    sources.retain(|source| known.insert(source.url.as_str().trim_end_matches('/').to_string()));
+    let (revisions, servers) = tokio::join!(failed_revisions(site, &targets), async {
+        let read = sources.iter().map(|source| async {
+            let server = AgentServer::new(site.http.clone(), source.url.clone()).retrying(Retry::PATIENT);
+            of_inbox(site, &source.name, &source.options, server.inbox(since).await)
+        });
+        stream::iter(read.collect::<Vec<_>>()).buffered(MAX_SERVERS).collect::<Vec<Found>>().await
+    });
+    let mut found = Found::default();
+    let (revisions, failures) = revisions;
+    found.failures.extend(failures);
+    let options = format!("{} -p {}", base_options(globals), shell_word(&profile.name));
+    for (target, revision) in revisions {
+        let (region, name) = (profile.region.as_deref(), (target.name.as_str(), target.word.as_str()));
+        found.rows.push((InboxRow::revision(&profile.name, region, name, revision, &options), site.server_time()));
+    }
+    servers.into_iter().for_each(|server| found.add(server));
+    found
+}
+
+/// Reads the newest revision of each deployment. After a failure that the others would share, the rest is not read.
+async fn failed_revisions<'t>(
+    site: &Site,
+    targets: &'t [Target],
+) -> (Vec<(&'t Target, FailedRevision)>, Vec<ApiError>) {
+    let (mut failed, mut failures) = (Vec::new(), Vec::new());
+    let Some(control) = &site.control else { return (failed, failures) };
+    let read = targets.iter().map(|target| async move { (target, control.failed_newest(&target.record).await) });
+    let mut answers = stream::iter(read.collect::<Vec<_>>()).buffered(ControlPlane::MAX_CONCURRENCY);
+    while let Some((target, answer)) = answers.next().await {
+        match answer {
+            Ok(Some(revision)) => failed.push((target, revision)),
+            Ok(None) => {}
+            Err(error) => {
+                let is_shared = matches!(error.kind, Kind::Unauthorized | Kind::Forbidden) || error.is_transient();
+                failures.push(error);
+                if is_shared {
+                    break;
+                }
+            }
+        }
+    }
+    (failed, failures)
+}
+
+/// Makes the rows and notes of one agent server.
+fn of_inbox(site: &Site, name: &str, options: &str, inbox: ServerInbox) -> Found {
+    let Profile { name: profile, region, .. } = &site.profile;
+    let now = site.server_time();
+    let row = |thread| (InboxRow::thread(profile, region.as_deref(), name, thread, options), now);
+    let title = format!("{profile}/{}", text::clean(name));
+    let mut notes: Vec<String> = inbox.limits.iter().map(|limit| format!("{title}: {limit}")).collect();
+    if inbox.is_unlisted {
+        notes.push(format!("{title}: this server can't list threads, so those that wait or failed are not shown"));
+    }
+    Found { rows: inbox.threads.into_iter().map(row).collect(), failures: inbox.failures, notes }
+}

@@ -1,0 +1,222 @@
+//! `inbox`: against the simulator in all its dialects, and against scripted servers for failures and limits.
+
+use axum::response::Response;
+use runtail_sim::{Options, Scenario, Sim};
+use runtail_testkit::common::{CANARY, Seen, Server, json};
+use serde_json::{Value, json as value};
+use std::path::Path;
+use std::process::Stdio;
+
+struct Ended {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Ended {
+    #[track_caller]
+    fn expect(self, code: i32) -> Ended {
+        assert_eq!(self.code, code, "\n--- stdout\n{}\n--- stderr\n{}", self.out, self.err);
+        self
+    }
+
+    fn rows(&self) -> Vec<Value> {
+        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
+    }
+}
+
+async fn runtail(folder: &Path, args: &[&str]) -> Ended {
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
+    command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUNTAIL_TEST_KEY", CANARY);
+    let output = command.stdin(Stdio::null()).args(args).output().await.unwrap();
+    let ended = Ended {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    };
+    assert!(!format!("{}{}", ended.out, ended.err).contains("canary"), "{}{}", ended.out, ended.err);
+    ended
+}
+
+fn configured(text: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("runtail")).unwrap();
+    std::fs::write(folder.path().join("runtail/config.toml"), text).unwrap();
+    folder
+}
+
+/// A profile with one agent server.
+fn agent_profile(name: &str, url: impl std::fmt::Display) -> String {
+    format!("[profiles.{name}]\nagent_server = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n")
+}
+
+fn causes(rows: &[Value]) -> Vec<&str> {
+    rows.iter().map(|row| row["cause"].as_str().unwrap_or("none")).collect()
+}
+
+/// A time so many seconds ago.
+fn ago(seconds: i64) -> String {
+    (jiff::Timestamp::now() - jiff::SignedDuration::from_secs(seconds)).to_string()
+}
+
+#[tokio::test]
+async fn demo_shows_every_cause_with_what_waits_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = runtail(folder.path(), &["--demo", "inbox", "-o", "jsonl"]).await.expect(0).rows();
+    let causes = causes(&rows);
+    for cause in ["question", "breakpoint", "cancelled", "error", "stuck"] {
+        assert!(causes.contains(&cause), "{cause}: {causes:?}");
+    }
+    let is_failure = |row: &Value| ["error", "stuck"].contains(&row["cause"].as_str().unwrap_or_default());
+    assert!(rows.is_sorted_by_key(is_failure), "{causes:?}");
+    for group in rows.chunk_by(|a, b| is_failure(a) == is_failure(b)) {
+        assert!(group.is_sorted_by_key(|row| row["since"].as_str().unwrap().to_string()), "{group:#?}");
+    }
+    for profile in ["prod-us", "prod-eu"] {
+        assert!(rows.iter().any(|row| row["profile"] == profile), "{profile}");
+    }
+    let failed: Vec<&Value> = rows.iter().filter(|row| row["kind"] == "revision").collect();
+    let statuses: Vec<&Value> = failed.iter().map(|row| &row["status"]).collect();
+    assert_eq!(statuses, ["DEPLOY_FAILED", "BUILD_FAILED"]);
+    let command = failed[1]["command"].as_str().unwrap();
+    assert!(command.starts_with("runtail --demo -p prod-us revisions explain invoice-agent "), "{command}");
+    let asks = rows.iter().find(|row| row["graph"] == "clarify").unwrap();
+    let (thread, interrupt) = (asks["thread_id"].as_str().unwrap(), asks["interrupts"][0]["id"].as_str().unwrap());
+    let command = asks["command"].as_str().unwrap();
+    assert!(command.ends_with(&format!(" answer {thread} --interrupt {interrupt} --text TEXT")), "{command}");
+    assert!(asks["question"].as_str().unwrap().starts_with("Which order do you mean"), "{asks}");
+
+    // A long-lived thread that failed more than an hour ago is left out, and revisions are not.
+    let recent = runtail(folder.path(), &["--demo", "-p", "prod-us", "inbox", "--failed-since", "2h"]).await.expect(0);
+    let recent = recent.rows();
+    let errors = |kind: &str| recent.iter().filter(|row| row["kind"] == kind && row["cause"] == "error").count();
+    assert_eq!((errors("thread"), errors("revision")), (1, 2), "{recent:#?}");
+
+    let table =
+        runtail(folder.path(), &["--demo", "-d", "prod-us/support-bot", "inbox", "-o", "table"]).await.expect(0);
+    let titles: Vec<&str> = table.out.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(titles, ["AGE", "STATE", "DEPLOYMENT", "THREAD", "GRAPH", "CAUSE", "NEEDS"]);
+    assert!(table.out.contains("prod-us/support-bot") && !table.out.contains("prod-eu/"), "{}", table.out);
+    assert!(table.out.contains("before release"), "{}", table.out);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_dialect_lists_its_waiting_and_failed_threads() {
+    for (scenario, error) in
+        [(Scenario::Empty, "ValueError: no"), (Scenario::JavaScript, "Error: no"), (Scenario::Aegra, "no")]
+    {
+        let sim = Sim::start(Options { scenario, ..Options::default() }).await.unwrap();
+        let folder = configured(&agent_profile("lab", &sim.agents()[0].url));
+        let run = async |graph: &str, input: &str, code: i32| {
+            runtail(folder.path(), &["run", graph, "--input", input]).await.expect(code);
+        };
+        run("approval", r#"{"amount": 5, "to": "x"}"#, 0).await;
+        run("broken", r#"{"error": "ValueError", "message": "no"}"#, 1).await;
+        let rows = runtail(folder.path(), &["inbox"]).await.expect(0).rows();
+        assert_eq!(causes(&rows), ["question", "error"], "{scenario:?}");
+        assert_eq!((&rows[0]["profile"], &rows[0]["status"]), (&value!("lab"), &value!("interrupted")));
+        assert_eq!(rows[0]["interrupts"][0]["value"]["question"], "Approve this payment?", "{scenario:?}");
+        let (thread, id) = (rows[0]["thread_id"].as_str().unwrap(), rows[0]["interrupts"][0]["id"].as_str().unwrap());
+        let name = rows[0]["deployment"].as_str().unwrap();
+        let expected = format!("runtail -p lab -d {name} answer {thread} --interrupt {id} --approve");
+        assert_eq!(rows[0]["command"], expected);
+        assert_eq!(rows[1]["detail"], error, "{scenario:?}");
+    }
+}
+
+#[tokio::test]
+async fn servers_without_a_search_are_named_and_do_not_fail() {
+    let sim = Sim::start(Options { scenario: Scenario::Contract, ..Options::default() }).await.unwrap();
+    let url = &sim.agents()[0].url;
+    let ended = runtail(tempfile::tempdir().unwrap().path(), &["--url", url, "inbox"]).await.expect(0);
+    assert_eq!(ended.out, "");
+    assert_eq!(ended.err.matches("can't list threads").count(), 1, "{}", ended.err);
+}
+
+/// A server whose search returns these threads, whatever the status that is asked for, and that has no other calls.
+async fn listing(threads: impl Fn(&Seen) -> Response + Send + Sync + 'static) -> Server {
+    Server::start(move |seen| match seen.path.as_str() {
+        "/threads/search" => threads(seen),
+        _ => json(404, r#"{"detail":"Not Found"}"#),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn one_request_per_status_without_values_and_local_filters() {
+    let server = listing(|seen| {
+        let key = seen.header("x-api-key").unwrap_or_default();
+        let asks = value!({"task": [{"id": "0a", "value": format!("Is {key} yours?\u{1b}[31m")}]});
+        let thread = |id: &str, status: &str, at: String| value!({"thread_id": id, "status": status, "updated_at": at});
+        let mut waiting = thread("w'; $(id)", "interrupted", ago(30));
+        waiting["interrupts"] = asks;
+        // The server ignores the filter by status.
+        json(
+            200,
+            value!([
+                thread("quiet", "idle", ago(50)),
+                thread("old", "error", ago(3 * 86400)),
+                thread("new", "error", ago(60)),
+                thread("works", "busy", ago(5)),
+                waiting,
+                thread("unclear", "interrupted", ago(90)),
+            ]),
+        )
+    })
+    .await;
+    let folder = configured(&agent_profile("lab", &server.url));
+    let ended = runtail(folder.path(), &["inbox"]).await.expect(0);
+    let rows = ended.rows();
+    let ids: Vec<&str> = rows.iter().map(|row| row["thread_id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["unclear", "w'; $(id)", "new"], "{}", ended.err);
+    assert_eq!(causes(&rows), ["none", "question", "error"]);
+    // A key that a question repeats is masked, and control characters are escaped.
+    assert!(ended.out.contains("Is *** yours?") && !ended.out.contains('\u{1b}'), "{}", ended.out);
+    let command = rows[1]["command"].as_str().unwrap();
+    assert!(command.contains(r" answer 'w'\''; $(id)' --interrupt 0a "), "{command}");
+    let searches: Vec<Value> =
+        server.seen().iter().filter(|seen| seen.path == "/threads/search").map(Seen::json).collect();
+    let statuses: Vec<&Value> = searches.iter().map(|body| &body["status"]).collect();
+    assert_eq!(statuses, ["interrupted", "error", "busy"]);
+    assert_eq!((&searches[0]["sort_order"], &searches[1]["sort_order"]), (&value!("asc"), &value!("desc")));
+    assert!(!searches[0]["select"].to_string().contains("values"), "{}", searches[0]);
+    let table = runtail(folder.path(), &["inbox", "-o", "table"]).await.expect(0);
+    assert!(!table.out.contains('\u{1b}') && table.out.contains("Is *** yours?"), "{}", table.out);
+}
+
+#[tokio::test]
+async fn failed_servers_do_not_hide_the_rows_of_others() {
+    let row = |id: &str| value!({"thread_id": id, "status": "interrupted", "updated_at": ago(60), "interrupts": {"t": [{"id": "0a", "value": "Which?"}]}});
+    let good = listing(move |_| json(200, value!([row("here")]))).await;
+    let denied = listing(|_| json(401, r#"{"detail":"who?"}"#)).await;
+    let text = agent_profile("denied", &denied.url) + &agent_profile("good", &good.url);
+    let folder = configured(&text);
+    let ended = runtail(folder.path(), &["inbox"]).await.expect(3);
+    assert_eq!(ended.rows().len(), 1, "{}", ended.out);
+    assert_eq!(ended.err.matches("runtail: denied: POST ").count(), 1, "{}", ended.err);
+    // The control plane of a region is down.
+    let down = "[profiles.down]\ncontrol_plane = \"http://127.0.0.1:1\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n";
+    let folder = configured(&(down.to_string() + &agent_profile("good", &good.url)));
+    let ended = runtail(folder.path(), &["inbox"]).await.expect(5);
+    assert_eq!(ended.rows()[0]["thread_id"], "here");
+    assert!(ended.err.starts_with("runtail: down: GET "), "{}", ended.err);
+    assert_eq!(runtail(folder.path(), &["-p", "down", "inbox", "-o", "table"]).await.expect(5).out, "");
+}
+
+#[tokio::test]
+async fn long_lists_are_cut_and_say_so() {
+    let server = listing(|seen| {
+        let (from, limit) = (seen.json()["offset"].as_u64().unwrap(), seen.json()["limit"].as_u64().unwrap());
+        let is_asked = seen.json()["status"] == "interrupted";
+        let ids = if is_asked { from..(from + limit).min(1500) } else { 0..0 };
+        let row = |n: u64| {
+            value!({"thread_id": format!("t{n}"), "status": "interrupted", "updated_at": ago(60), "interrupts": {"t": [{"id": "0a", "value": "Which?"}]}})
+        };
+        json(200, Value::Array(ids.map(row).collect()))
+    })
+    .await;
+    let folder = configured(&agent_profile("lab", &server.url));
+    let ended = runtail(folder.path(), &["inbox"]).await.expect(0);
+    assert_eq!(ended.rows().len(), 1000);
+    assert!(ended.err.contains("only the 1000 threads with the status interrupted were read"), "{}", ended.err);
+}
