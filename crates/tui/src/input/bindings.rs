@@ -78,7 +78,7 @@ pub const BINDINGS: &[Binding] = {
         bind("app.help", Global, &["?"], A::Help, "help", "Show the keys that work here"),
         bind("app.command", Global, &[":"], A::Command, "commands", "Command line: a command, name, id or address"),
         bind("app.back", Global, &["Esc"], A::Back, "back", "Go back one step; input is kept"),
-        bind("app.quit", Global, &["q"], A::Quit, "quit", "Go back; close a tab; quit from the deployments list"),
+        bind("app.quit", Global, &["q"], A::Quit, "quit", "Go back; close a tab; quit from deployments"),
         bind("app.quit_now", Global, &["ctrl-c"], A::QuitNow, "quit", "Quit at once; runs continue"),
         bind("app.next_pane", Global, &["Tab"], A::NextPane, "next pane", "Next or previous pane, or half of a split"),
         bind("app.prev_pane", Global, &["BackTab"], A::PrevPane, "Previous pane", ""),
