@@ -83,7 +83,7 @@ async fn demo_shows_every_cause_with_what_waits_first() {
     let asks = rows.iter().find(|row| row["graph"] == "clarify").unwrap();
     let (thread, interrupt) = (asks["thread_id"].as_str().unwrap(), asks["interrupts"][0]["id"].as_str().unwrap());
     let command = asks["command"].as_str().unwrap();
-    assert!(command.ends_with(&format!(" answer {thread} --interrupt {interrupt} --text TEXT")), "{command}");
+    assert!(command.ends_with(&format!(" answer {thread} --interrupt {interrupt} --text <TEXT>")), "{command}");
     assert!(asks["question"].as_str().unwrap().starts_with("Which order do you mean"), "{asks}");
 
     // A long-lived thread that failed more than an hour ago is left out, and revisions are not.

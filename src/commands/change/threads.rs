@@ -70,10 +70,10 @@ pub(crate) async fn follow(
     let source = SourceOptions { first_after: Some(START.into()), ..stream::source(context, signals, head) };
     let server = server.clone().retrying(Retry::NONE);
     // The run was started here, so no application is waiting for its events.
-    let link = JoinTransport::new(server.clone(), thread.into(), run.into(), Vec::new()).shared(true);
+    let transport = JoinTransport::new(server.clone(), thread.into(), run.into(), Vec::new()).shared(true);
     let output = StreamOutput::default();
     let playing = Playing { context, server, assistant: None, output: &output, signals };
-    stream::wait(playing, link, source).await
+    stream::wait(playing, transport, source).await
 }
 
 fn unplanned_run(error: PlanError) -> Failure {

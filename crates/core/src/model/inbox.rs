@@ -121,12 +121,13 @@ impl InboxThread {
     }
 }
 
-/// Returns the option of `answer` that fits a question, with a placeholder where the person has to decide.
+/// Returns the option of `answer` that fits a question. A placeholder stands where the person has to decide; a shell rejects it,
+/// so that a command that is run as it is sends nothing.
 fn answer_option(question: &Question) -> &'static str {
     match (question.dialect(), &question.response_schema) {
         _ if question.can_be_approved() => "--approve",
-        (Dialect::Plain, None) => "--text TEXT",
-        _ => "--json JSON",
+        (Dialect::Plain, None) => "--text <TEXT>",
+        _ => "--json <JSON>",
     }
 }
 

@@ -88,14 +88,14 @@ fn commands_fit_the_question_and_the_cause() {
     let answer = format!("runtail -p p -d bot answer {THREAD} --interrupt 0a");
     for (value, schema, option) in [
         (json!("Approve this payment?"), None, "--approve"),
-        (json!("Which city?"), None, "--text TEXT"),
-        (json!({"question": "Which city?", "n": 1}), None, "--text TEXT"),
-        (json!("Review"), Some(json!({"type": "object"})), "--json JSON"),
+        (json!("Which city?"), None, "--text <TEXT>"),
+        (json!({"question": "Which city?", "n": 1}), None, "--text <TEXT>"),
+        (json!("Review"), Some(json!({"type": "object"})), "--json <JSON>"),
         (
             json!({"action_requests": [{"name": "f", "args": {}}],
                    "review_configs": [{"action_name": "f", "allowed_decisions": ["reject"]}]}),
             None,
-            "--json JSON",
+            "--json <JSON>",
         ),
         (json!({"action_requests": [{"name": "f", "args": {}}]}), None, "--approve"),
     ] {
@@ -103,7 +103,7 @@ fn commands_fit_the_question_and_the_cause() {
     }
     let mut thread = asking(json!("Which city?"), None);
     thread.questions[0].id = None;
-    assert_eq!(command(&thread), format!("runtail -p p -d bot answer {THREAD} --text TEXT"));
+    assert_eq!(command(&thread), format!("runtail -p p -d bot answer {THREAD} --text <TEXT>"));
     thread.questions.clear();
     thread.assistant_id = Some("it's mine".into());
     thread.cause = Some(InboxCause::Breakpoint);
@@ -134,7 +134,7 @@ fn rows_have_the_documented_fields() {
     };
     let row = InboxRow::thread("p", Some("us"), "bot", thread, " -p p -d bot");
     let expected = format!(
-        r#"{{"kind":"thread","profile":"p","region":"us","deployment":"bot","thread_id":"{THREAD}","revision_id":null,"graph":null,"assistant_id":null,"status":"interrupted","cause":"question","since":"2026-11-21T10:00:00Z","question":"Really? yes","interrupts":[{{"id":"0a","value":"Really?\nyes","response_schema":null}}],"detail":null,"command":"runtail -p p -d bot answer {THREAD} --interrupt 0a --text TEXT"}}"#
+        r#"{{"kind":"thread","profile":"p","region":"us","deployment":"bot","thread_id":"{THREAD}","revision_id":null,"graph":null,"assistant_id":null,"status":"interrupted","cause":"question","since":"2026-11-21T10:00:00Z","question":"Really? yes","interrupts":[{{"id":"0a","value":"Really?\nyes","response_schema":null}}],"detail":null,"command":"runtail -p p -d bot answer {THREAD} --interrupt 0a --text <TEXT>"}}"#
     );
     assert_eq!(row.to_json().to_string(), expected);
     let revision =
