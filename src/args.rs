@@ -195,7 +195,7 @@ pub enum Command {
     /// OAuth providers, tokens and connections of agents
     #[command(subcommand)]
     Auth(auth::Command),
-    /// List what waits for a person or has failed, over all agent servers
+    /// List threads that wait for a person or have failed, over all agent servers
     Inbox(inbox::Options),
     /// Threads of an agent server
     #[command(subcommand)]

@@ -29,7 +29,7 @@ const MAX_NEEDS: usize = 100;
 /// Options of `inbox`.
 #[derive(Debug, Args)]
 pub struct Options {
-    /// Only threads that failed within this time; what waits is always shown
+    /// Only threads that failed within this time; waiting threads are always shown
     #[arg(long, value_name = "DURATION", value_parser = wait::duration, default_value = "24h")]
     failed_since: Duration,
     #[command(flatten)]
@@ -323,7 +323,7 @@ fn of_inbox(site: &Site, name: &str, options: &str, inbox: ServerInbox) -> Found
     let title = format!("{profile}/{}", text::clean(name));
     let mut notes: Vec<String> = inbox.limits.iter().map(|limit| format!("{title}: {limit}")).collect();
     if inbox.is_unlisted {
-        notes.push(format!("{title}: this server can't list threads, so those that wait or failed are not shown"));
+        notes.push(format!("{title}: this server can't list threads, so its waiting and failed threads are not shown"));
     }
     Found { rows: inbox.threads.into_iter().map(row).collect(), failures: inbox.failures, notes }
 }

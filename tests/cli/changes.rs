@@ -103,7 +103,7 @@ async fn deployments_create_reads_a_file() {
     assert!(done.stderr.ends_with("dry run: nothing was sent\n"), "{}", done.stderr);
     let table = world.run(&[&create[..], &["--dry-run", "-o", "table"]].concat()).expect(0).stdout;
     for part in [
-        "Create bot (one)\nThis creates a new revision: a new deployment starts with its first revision.\n! ",
+        "Create bot (one)\nCreates a new revision: a new deployment starts with its first revision.\n! ",
         "\"value\": \"***\"",
         "Request:\n  POST http://",
         "  x-api-key: $KEY\n",
@@ -196,7 +196,7 @@ async fn invalid_files_are_reported_by_line_before_any_request() {
     for (text, says) in [
         (
             GITHUB.replace("repo_url", "repo_ulr"),
-            "bot.toml:5:1: there is no field `repo_ulr` in [source_config]\n  5 | repo_ulr = ",
+            "bot.toml:5:1: unknown field `repo_ulr` in [source_config]\n  5 | repo_ulr = ",
         ),
         (GITHUB.replace("= true", "= \"yes\""), "bot.toml:7:17: expected true or false, found \"yes\""),
         (GITHUB.replace("\"env:TEST_OPENAI\"", "\"canary\""), "bot.toml:15:18: `OPENAI_API_KEY` needs a reference"),
@@ -253,7 +253,7 @@ async fn deployments_update_by_options() {
     assert_eq!(done.json()["source_config"]["build_on_push"], false);
     for part in [
         "  source_config.build_on_push: true → false\n",
-        "This creates no new revision: only build_on_push is sent",
+        "Creates no new revision: only build_on_push is sent",
         "nothing to wait for",
     ] {
         assert!(done.stderr.contains(part), "{part}\n{}", done.stderr);
@@ -322,7 +322,7 @@ async fn secret_options_are_references() {
     let resources =
         world.run(&["deployments", "update", text(&record, "id"), "--resource-spec", "{\"cpus\": 1}"]).expect(2);
     assert!(
-        resources.stderr.contains("--resource-spec:1:2: there is no field `cpus`\n")
+        resources.stderr.contains("--resource-spec:1:2: unknown field `cpus`\n")
             && resources.stderr.contains("did you mean `cpu`?"),
         "{}",
         resources.stderr

@@ -477,7 +477,7 @@ async fn auth_providers_take_their_secret_by_reference_only() {
     std::fs::write(&file, "name = \"Notion 2\"\nclient_secret = \"env:CLIENT_SECRET\"\nclient_idd = \"x\"\n").unwrap();
     let update = ["auth", "providers", "update", "notion", "-f", file.to_str().unwrap()];
     let ended = runtail(folder.path(), &update).await.expect(2);
-    assert!(ended.err.contains("provider.toml:3:1: there is no field `client_idd`"), "{}", ended.err);
+    assert!(ended.err.contains("provider.toml:3:1: unknown field `client_idd`"), "{}", ended.err);
     std::fs::write(&file, "name = \"Notion 2\"\nclient_secret = \"env:CLIENT_SECRET\"\n").unwrap();
     let dry = runtail(folder.path(), &[&update[..], &["--dry-run", "-o", "table"]].concat()).await.expect(0);
     for line in ["  name: Notion → Notion 2", "  client_secret: changed", "A client secret can't be read back"] {

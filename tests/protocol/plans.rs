@@ -205,7 +205,8 @@ async fn rollbacks_are_pinned_to_a_commit() {
     assert_eq!(lines, [format!("source_revision_config.repo_ref: hotfix → {commit}")]);
     let notes: String = plan.preview.notes.iter().map(|note| note.text.as_str()).collect();
     assert!(
-        notes.contains("a push to main builds nothing") && notes.contains("Secrets and resources are not rolled back"),
+        notes.contains("Pushes to main won't trigger builds")
+            && notes.contains("Secrets and resources are not rolled back"),
         "{notes}"
     );
     let done = control.apply(&plan).await.unwrap();

@@ -78,7 +78,7 @@ fn revision_is_redeployed_and_watched() {
     term.keys("\t");
     term.wait_for("serving");
     term.keys("R");
-    term.wait_for("creates a new revision");
+    term.wait_for("Creates a new revision");
     term.keys("\x13");
     term.wait_for("Watching revision");
     term.wait_for("after you started watching");
@@ -104,7 +104,7 @@ fn updates_are_edited_in_the_users_editor_and_previewed() {
     term.wait_for("NEW_ONE");
     term.keys("\x12");
     term.wait_for("secrets[NEW_ONE]: added");
-    term.wait_for("creates a new revision");
+    term.wait_for("Creates a new revision");
     assert!(server.writes().is_empty(), "nothing is sent before Ctrl-S");
     term.keys("\x13");
     term.wait_for("Watching revision");

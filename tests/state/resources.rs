@@ -244,7 +244,7 @@ fn authentication_requests_are_validated_and_refused_when_read_only() {
     let mut dash = demo_like((120, 30));
     dash.keys(":authenticate google<Enter><Down><Down><Home>scops = 3<Enter><ctrl-r>");
     let screen = dash.screen();
-    assert!(screen.contains("✗ line 3, column 1: there is no field `scops`"), "{screen}");
+    assert!(screen.contains("✗ line 3, column 1: unknown field `scops`"), "{screen}");
     let mut dash = demo_like((120, 30));
     dash.seal();
     assert_eq!(dash.keys(":authenticate google<Enter>"), []);
@@ -285,7 +285,7 @@ fn changes_are_edited_then_previewed() {
     // Creating starts with an example. A mistake is marked at its position, and nothing is planned.
     dash.keys("a<Down><Down><Home>x");
     assert_eq!(dash.keys("<ctrl-r>"), []);
-    assert!(dash.screen().contains("✗ line 3, column 1: there is no field `xcompute_id`"), "{}", dash.screen());
+    assert!(dash.screen().contains("✗ line 3, column 1: unknown field `xcompute_id`"), "{}", dash.screen());
     dash.keys("<Backspace>");
     assert_eq!(planned_change(&dash.keys("<ctrl-r>")).1, Service::CreateListener);
     dash.keys("<Esc><Esc>");

@@ -139,7 +139,7 @@ impl ControlPlane {
         notes.push(match force {
             true => Note::warning("Deletes the deployment permanently and immediately. This can't be undone."),
             false => Note::fact(
-                "The service deletes softly: for a while it can still be read, as AWAITING_DELETE and then \
+                "Deletion takes a while. Until then the deployment stays listed as AWAITING_DELETE, then as \
                  AWAITING_FINAL_DELETE.",
             ),
         });

@@ -167,7 +167,7 @@ fn pin(record: &Value, row: &Value) -> Result<Pinned, String> {
                     if record["source_config"]["build_on_push"] == true {
                         let name = text::clean(name.unwrap_or("its branch"));
                         notes.push(Note::warning(format!(
-                            "Until repo_ref names a branch again, a push to {name} builds nothing."
+                            "Pushes to {name} won't trigger builds until repo_ref is a branch again."
                         )));
                     }
                     commit

@@ -343,7 +343,7 @@ impl Reader<'_> {
 
     fn unknown(&self, at: &[String], key: &Key, fields: &'static [Field]) -> ConfigError {
         let shown = text::clean(&key.name);
-        let error = self.source.error(key.span.clone(), format!("there is no field `{shown}`{}", of(at)));
+        let error = self.source.error(key.span.clone(), format!("unknown field `{shown}`{}", of(at)));
         let names = fields.iter().flat_map(|field| [Some(field.name), field.also]).flatten();
         match nearest(&key.name, names) {
             Some(near) => error.hint(format!("did you mean `{near}`?")),
@@ -486,10 +486,10 @@ mod tests {
         for (text, message) in [
             (
                 "name = \"a\"\nsorce = \"github\"",
-                "d.toml:2:1: there is no field `sorce`\n  2 | sorce = ********\n    | ^^^^^\n  did you mean `source`?",
+                "d.toml:2:1: unknown field `sorce`\n  2 | sorce = ********\n    | ^^^^^\n  did you mean `source`?",
             ),
-            ("{\n \"name\": \"a\",\n \"zzz\": 1}", "d.toml:3:2: there is no field `zzz`"),
-            ("name = \"a\"\n[inner]\nlables = 1", "d.toml:3:1: there is no field `lables` in [inner]"),
+            ("{\n \"name\": \"a\",\n \"zzz\": 1}", "d.toml:3:2: unknown field `zzz`"),
+            ("name = \"a\"\n[inner]\nlables = 1", "d.toml:3:1: unknown field `lables` in [inner]"),
             ("push = true", "d.toml: the field `name` is missing"),
             (
                 "name = \"a\"\n[inner]\nenv = [{}]",

@@ -103,9 +103,9 @@ impl NewRevision {
     /// Returns the sentence; empty if revisions do not matter.
     pub fn sentence(&self) -> String {
         match self {
-            NewRevision::Yes(why) => format!("This creates a new revision: {why}."),
-            NewRevision::May(why) => format!("This may create a new revision: {why}."),
-            NewRevision::No(why) => format!("This creates no new revision: {why}."),
+            NewRevision::Yes(why) => format!("Creates a new revision: {why}."),
+            NewRevision::May(why) => format!("May create a new revision: {why}."),
+            NewRevision::No(why) => format!("Creates no new revision: {why}."),
             NewRevision::NotAsked => String::new(),
         }
     }

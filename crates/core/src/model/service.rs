@@ -173,7 +173,7 @@ impl Service {
                  compute_id = \"my-cluster\"         # your name for the cluster; can never be changed\n\
                  # version = \"…\"\n\n\
                  [compute_config]\n\
-                 k8s_namespaces = [\"default\"]      # the namespaces that it serves\n"
+                 k8s_namespaces = [\"default\"]      # namespaces it deploys to\n"
                 .into(),
             Service::UpdateListener(_) => {
                 let version = line("version", &record["version"], "\"…\"");
@@ -199,7 +199,7 @@ impl Service {
                  # provider_type = \"slack\"         # microsoft, salesforce, slack\n\
                  # token_endpoint_auth_method = \"client_secret_post\"     # none, client_secret_basic, client_secret_post\n"
                 .into(),
-            Service::DiscoverProvider => "# The OAuth provider of an MCP server, from its own metadata.\n\
+            Service::DiscoverProvider => "# Creates an OAuth provider from an MCP server's metadata.\n\
                  provider_id = \"my-mcp\"            # its unique slug; can never be changed\n\
                  name = \"My MCP server\"\n\
                  mcp_server_url = \"https://mcp.example/sse\"\n"
@@ -302,9 +302,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("there is no field `compute_idd`")
-                && error.contains("2 |")
-                && error.contains("`compute_id`?"),
+            error.contains("unknown field `compute_idd`") && error.contains("2 |") && error.contains("`compute_id`?"),
             "{error}"
         );
         let error = Service::CreateProvider.read("provider_id = \"p\"\n", None).unwrap_err().to_string();

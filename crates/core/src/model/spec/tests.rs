@@ -300,7 +300,7 @@ fn options_override_the_document() {
     spec.set_secret("A", SecretRef::Env("Y".into()));
     spec.set_resources("{\"cpu\": 2}", Path::new("--resource-spec")).unwrap();
     let error = spec.set_resources("{\"cpus\": 2}", Path::new("--resource-spec")).unwrap_err().to_string();
-    assert!(error.starts_with("--resource-spec:1:2: there is no field `cpus`"), "{error}");
+    assert!(error.starts_with("--resource-spec:1:2: unknown field `cpus`"), "{error}");
     let expected = json!({"source_config": {"build_on_push": false, "resource_spec": {"cpu": 2}},
                           "source_revision_config": {"repo_ref": "hotfix"}, "display_name": "Bot"});
     assert_eq!(Value::Object(spec.document.fields.clone()), expected);
