@@ -61,7 +61,7 @@ fn named_profiles(words: &[OsString]) -> usize {
     let grammar = Args::command();
     let Some(option) = grammar.get_arguments().find(|option| option.get_id() == PROFILES).cloned() else { return 0 };
     let option = option.global(false);
-    // An option that is not global is kept by each command that it stands behind.
+    // An option that is not global is parsed by the command that it follows.
     let grammar = with_option(grammar.mut_arg(PROFILES, |own| own.global(false)), &option);
     let Ok(matches) = grammar.try_get_matches_from(words) else { return 0 };
     let levels = std::iter::successors(Some(&matches), |level| level.subcommand().map(|(_, below)| below));

@@ -1,4 +1,4 @@
-//! `inbox`: what waits for a person or has failed, over all agent servers of the chosen profiles.
+//! `inbox`: threads that wait for a person or have failed, over all agent servers of the chosen profiles.
 
 use crate::args::Globals;
 use crate::commands::wait;
@@ -53,13 +53,13 @@ struct Target {
     word: String,
 }
 
-/// What was read, of one server or of all.
+/// The result of one server, or of all.
 #[derive(Default)]
 struct Found {
     /// Each row with the time by its server's clock.
     rows: Vec<(InboxRow, Timestamp)>,
     failures: Vec<ApiError>,
-    /// Notes for stderr: what is missing without a failure.
+    /// Notes for stderr about rows that are missing although no request failed.
     notes: Vec<String>,
 }
 
@@ -76,14 +76,14 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     let since = options.failed_since;
     let mut found = Found::default();
     match &globals.deployment {
-        Some(wanted) => found.add(one(&context, wanted, since).await?),
+        Some(wanted) => found.add(read_one(&context, wanted, since).await?),
         None => {
             let has_servers = |profile: &Profile| profile.control_plane.is_some() || !profile.agent_servers.is_empty();
             let profiles: Vec<Profile> = context.profiles.iter().filter(|p| has_servers(p)).cloned().collect();
             if profiles.is_empty() {
                 return Err(Failure::usage("none of the chosen profiles has a control plane or an agent server"));
             }
-            for answer in join_all(profiles.into_iter().map(|profile| of_profile(globals, profile, since))).await {
+            for answer in join_all(profiles.into_iter().map(|profile| read_profile(globals, profile, since))).await {
                 found.add(answer);
             }
         }
@@ -91,7 +91,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     print(found, &options.output)
 }
 
-/// Prints the rows, then what is missing. The first failure sets the exit code.
+/// Prints the rows, the failures and the notes. The first failure sets the exit code.
 fn print(Found { rows, failures, notes }: Found, output: &Output) -> Result<Exit, Failure> {
     // The time by the clock of each profile's servers.
     let clocks: HashMap<String, Timestamp> = rows.iter().map(|(row, now)| (row.profile.clone(), *now)).collect();
@@ -113,7 +113,7 @@ fn print(Found { rows, failures, notes }: Found, output: &Output) -> Result<Exit
     Ok(failures.first().map_or(Exit::Done, Exit::of))
 }
 
-/// Returns a row with the words that the table shows.
+/// Returns a row with the fields that only the table shows.
 fn table_row(row: &InboxRow, now: Option<&Timestamp>) -> Value {
     let since = json!(row.since().map(|since| since.to_string()));
     let mut shown = row.to_json();
@@ -166,7 +166,7 @@ fn server_options(globals: &Globals, profile: &str, name: &str) -> String {
 }
 
 /// Reads the agent server that `-d` names, and the newest revision if it is a deployment.
-async fn one(context: &Context, wanted: &str, since: Duration) -> Result<Found, Failure> {
+async fn read_one(context: &Context, wanted: &str, since: Duration) -> Result<Found, Failure> {
     let globals = &context.globals;
     let (profiles, name) = resolve::narrowed(context, wanted);
     let is_named = |p: &Profile| p.agent_servers.iter().any(|(server, _)| server == name);
@@ -174,17 +174,17 @@ async fn one(context: &Context, wanted: &str, since: Duration) -> Result<Found, 
         let (site, server) = resolve::agent_server(context).await?;
         let options = server_options(globals, &site.profile.name, name);
         let mut found = Found::default();
-        found.add(of_inbox(&site, name, &options, server.inbox(since).await));
+        found.add(rows_of(&site, name, &options, server.inbox(since).await));
         return Ok(found);
     }
     let deployment = resolve::deployment(context, wanted).await?;
     let own = deployment.row["name"].as_str().unwrap_or(&deployment.id).to_string();
     // The word that the user wrote is not ambiguous.
     let target = Target { record: deployment.row, name: own, word: name.to_string() };
-    Ok(of_deployments(globals, &deployment.site, vec![target], Vec::new(), since).await)
+    Ok(read_deployments(globals, &deployment.site, vec![target], Vec::new(), since).await)
 }
 
-async fn of_profile(globals: &Globals, profile: Profile, since: Duration) -> Found {
+async fn read_profile(globals: &Globals, profile: Profile, since: Duration) -> Found {
     let site = match Site::open(profile).await {
         Ok(site) => site,
         Err(error) => return Found { failures: vec![error], ..Found::default() },
@@ -205,7 +205,7 @@ async fn of_profile(globals: &Globals, profile: Profile, since: Duration) -> Fou
         found.notes.push(format!("{name}: only {MAX_DEPLOYMENTS} of {all} deployments were read"));
         targets.truncate(MAX_DEPLOYMENTS);
     }
-    found.add(of_deployments(globals, &site, targets, sources, since).await);
+    found.add(read_deployments(globals, &site, targets, sources, since).await);
     found
 }
 
@@ -250,7 +250,7 @@ async fn targets(site: &Site, control: &ControlPlane, found: &mut Found) -> Vec<
 }
 
 /// Reads the newest revisions and the agent servers of deployments, and other agent servers of the profile.
-async fn of_deployments(
+async fn read_deployments(
     globals: &Globals,
     site: &Site,
     targets: Vec<Target>,
@@ -274,7 +274,7 @@ async fn of_deployments(
     let (revisions, servers) = tokio::join!(failed_revisions(site, &targets), async {
         let read = sources.iter().map(|source| async {
             let server = AgentServer::new(site.http.clone(), source.url.clone()).retrying(Retry::PATIENT);
-            of_inbox(site, &source.name, &source.options, server.inbox(since).await)
+            rows_of(site, &source.name, &source.options, server.inbox(since).await)
         });
         stream::iter(read.collect::<Vec<_>>()).buffered(MAX_SERVERS).collect::<Vec<Found>>().await
     });
@@ -290,7 +290,7 @@ async fn of_deployments(
     found
 }
 
-/// Reads the newest revision of each deployment. After a failure that the others would share, the rest is not read.
+/// Reads the newest revision of each deployment. Stops after a failure that the other requests would share.
 async fn failed_revisions<'t>(
     site: &Site,
     targets: &'t [Target],
@@ -315,8 +315,8 @@ async fn failed_revisions<'t>(
     (failed, failures)
 }
 
-/// Makes the rows and notes of one agent server.
-fn of_inbox(site: &Site, name: &str, options: &str, inbox: ServerInbox) -> Found {
+/// Returns the rows and notes of one agent server.
+fn rows_of(site: &Site, name: &str, options: &str, inbox: ServerInbox) -> Found {
     let Profile { name: profile, region, .. } = &site.profile;
     let now = site.server_time();
     let row = |thread| (InboxRow::thread(profile, region.as_deref(), name, thread, options), now);

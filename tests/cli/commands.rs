@@ -1,21 +1,10 @@
 //! Commands as other programs see them: stdout, stderr and exit codes of the real binary.
 
+use crate::ended::{Ended, ended, write_config};
 use runtail_testkit::common::{CANARY, Server, json, response};
 use serde_json::{Value, json as value};
 use std::path::Path;
 use std::process::Stdio;
-
-struct Ended {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Ended {
-    fn lines(&self) -> Vec<Value> {
-        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
-    }
-}
 
 fn command(folder: &Path) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
@@ -25,26 +14,18 @@ fn command(folder: &Path) -> tokio::process::Command {
 }
 
 async fn runtail(folder: &Path, args: &[&str]) -> Ended {
-    let output = command(folder).args(args).output().await.unwrap();
-    let ended = Ended {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    };
-    assert!(!format!("{}{}", ended.out, ended.err).contains("canary"), "{}{}", ended.out, ended.err);
-    ended
+    let mut command = command(folder);
+    command.args(args);
+    ended(command).await
 }
 
 /// Creates a folder with a configuration of these profiles, each a control plane.
 fn configured(profiles: &[(&str, &Server)]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
     let mut text = String::new();
     for (name, server) in profiles {
         text += &format!("[profiles.{name}]\nurl = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n", server.url);
     }
-    std::fs::create_dir(folder.path().join("runtail")).unwrap();
-    std::fs::write(folder.path().join("runtail/config.toml"), text).unwrap();
-    folder
+    write_config(&text)
 }
 
 const A: &str = "11111111-1111-4111-8111-111111111111";
@@ -85,7 +66,7 @@ async fn deployments_of_all_profiles_are_listed() {
     let folder = configured(&[("one", &a), ("two", &b)]);
     let ended = runtail(folder.path(), &["deployments", "list"]).await;
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
-    let lines = ended.lines();
+    let lines = ended.rows();
     assert_eq!(lines.len(), 4);
     assert_eq!((&lines[0]["profile"], &lines[2]["profile"]), (&value!("one"), &value!("two")));
     // The order, nulls and unknown fields of the server are kept.
@@ -112,7 +93,7 @@ async fn a_failed_profile_does_not_hide_the_others() {
     let bad = Server::start(|_| json(401, r#"{"detail":"who?"}"#)).await;
     let folder = configured(&[("bad", &bad), ("good", &good)]);
     let ended = runtail(folder.path(), &["deployments", "list"]).await;
-    assert_eq!((ended.code, ended.lines().len()), (3, 2));
+    assert_eq!((ended.code, ended.rows().len()), (3, 2));
     assert!(ended.err.starts_with("runtail: bad: GET ") && ended.err.contains("401: who?"), "{}", ended.err);
     let ended = runtail(folder.path(), &["-p", "bad", "deployments", "list"]).await;
     assert_eq!((ended.code, ended.out.as_str()), (3, ""));
@@ -125,7 +106,7 @@ async fn deployments_are_found_by_id_name_and_profile() {
     for (wanted, id) in [(A, A), (B, B), ("two/shared", B), ("only-1", &format!("{A}-x")), (&format!("one/{A}"), A)] {
         let ended = runtail(folder.path(), &["deployments", "get", wanted]).await;
         assert_eq!(ended.code, 0, "{wanted}: {}", ended.err);
-        assert_eq!(ended.lines()[0]["id"], id, "{wanted}");
+        assert_eq!(ended.rows()[0]["id"], id, "{wanted}");
     }
     let ended = runtail(folder.path(), &["deployments", "get", "shared"]).await;
     assert_eq!(ended.code, 2);
@@ -141,7 +122,7 @@ async fn deployments_are_found_by_id_name_and_profile() {
         assert_eq!((ended.code, ended.err), (1, expected));
     }
     let ended = runtail(folder.path(), &["revisions", "list", "one/shared", "--limit", "2"]).await;
-    assert_eq!(ended.lines().iter().map(|r| r["id"].as_str().unwrap()).collect::<Vec<_>>(), ["r2", "r1"]);
+    assert_eq!(ended.rows().iter().map(|r| r["id"].as_str().unwrap()).collect::<Vec<_>>(), ["r2", "r1"]);
 }
 
 #[tokio::test]
@@ -158,7 +139,7 @@ async fn threads_and_assistants_are_listed() {
     let url = ["--url", server.url.as_str()];
     let with = |args: &[&'static str]| [&url[..], args].concat();
     let ended = runtail(folder.path(), &with(&["threads", "list", "--status", "interrupted"])).await;
-    assert_eq!((ended.code, ended.lines().len()), (0, 2), "{}", ended.err);
+    assert_eq!((ended.code, ended.rows().len()), (0, 2), "{}", ended.err);
     assert_eq!(server.seen()[0].json()["status"], "interrupted");
     let ended = runtail(folder.path(), &with(&["threads", "create", "--metadata", r#"{"owner":"ana"}"#])).await;
     assert_eq!(ended.out, "{\"thread_id\":\"t-1\",\"metadata\":{\"owner\":\"ana\"}}\n");
@@ -167,7 +148,7 @@ async fn threads_and_assistants_are_listed() {
     let ended = runtail(folder.path(), &with(&["threads", "get", "gone"])).await;
     assert_eq!(ended.code, 1);
     let ended = runtail(folder.path(), &with(&["assistants", "list"])).await;
-    assert_eq!(ended.lines()[0]["graph_id"], "big");
+    assert_eq!(ended.rows()[0]["graph_id"], "big");
     let asked = server.seen().len();
     let ended = runtail(folder.path(), &with(&["threads", "create", "--read-only"])).await;
     assert_eq!((ended.code, ended.err.as_str()), (3, "runtail: nothing was changed: --read-only was given\n"));

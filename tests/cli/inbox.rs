@@ -1,5 +1,6 @@
 //! `inbox`: against the simulator in all its dialects, and against scripted servers for failures and limits.
 
+use crate::ended::{Ended, ended, write_config};
 use axum::response::Response;
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::common::{CANARY, Seen, Server, json};
@@ -7,42 +8,11 @@ use serde_json::{Value, json as value};
 use std::path::Path;
 use std::process::Stdio;
 
-struct Ended {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Ended {
-    #[track_caller]
-    fn expect(self, code: i32) -> Ended {
-        assert_eq!(self.code, code, "\n--- stdout\n{}\n--- stderr\n{}", self.out, self.err);
-        self
-    }
-
-    fn rows(&self) -> Vec<Value> {
-        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
-    }
-}
-
 async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
     command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUNTAIL_TEST_KEY", CANARY);
-    let output = command.stdin(Stdio::null()).args(args).output().await.unwrap();
-    let ended = Ended {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    };
-    assert!(!format!("{}{}", ended.out, ended.err).contains("canary"), "{}{}", ended.out, ended.err);
-    ended
-}
-
-fn configured(text: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::create_dir(folder.path().join("runtail")).unwrap();
-    std::fs::write(folder.path().join("runtail/config.toml"), text).unwrap();
-    folder
+    command.stdin(Stdio::null()).args(args);
+    ended(command).await
 }
 
 /// A profile with one agent server.
@@ -60,7 +30,7 @@ fn ago(seconds: i64) -> String {
 }
 
 #[tokio::test]
-async fn demo_shows_every_cause_with_what_waits_first() {
+async fn demo_shows_every_cause_with_waiting_threads_first() {
     let folder = tempfile::tempdir().unwrap();
     let rows = runtail(folder.path(), &["--demo", "inbox", "-o", "jsonl"]).await.expect(0).rows();
     let causes = causes(&rows);
@@ -106,7 +76,7 @@ async fn every_dialect_lists_its_waiting_and_failed_threads() {
         [(Scenario::Empty, "ValueError: no"), (Scenario::JavaScript, "Error: no"), (Scenario::Aegra, "no")]
     {
         let sim = Sim::start(Options { scenario, ..Options::default() }).await.unwrap();
-        let folder = configured(&agent_profile("lab", &sim.agents()[0].url));
+        let folder = write_config(&agent_profile("lab", &sim.agents()[0].url));
         let run = async |graph: &str, input: &str, code: i32| {
             runtail(folder.path(), &["run", graph, "--input", input]).await.expect(code);
         };
@@ -133,7 +103,7 @@ async fn servers_without_a_search_are_named_and_do_not_fail() {
     assert_eq!(ended.err.matches("can't list threads").count(), 1, "{}", ended.err);
 }
 
-/// A server whose search returns these threads, whatever the status that is asked for, and that has no other calls.
+/// Starts a server whose search returns these threads for any status, and that has no other endpoints.
 async fn listing(threads: impl Fn(&Seen) -> Response + Send + Sync + 'static) -> Server {
     Server::start(move |seen| match seen.path.as_str() {
         "/threads/search" => threads(seen),
@@ -164,7 +134,7 @@ async fn one_request_per_status_without_values_and_local_filters() {
         )
     })
     .await;
-    let folder = configured(&agent_profile("lab", &server.url));
+    let folder = write_config(&agent_profile("lab", &server.url));
     let ended = runtail(folder.path(), &["inbox"]).await.expect(0);
     let rows = ended.rows();
     let ids: Vec<&str> = rows.iter().map(|row| row["thread_id"].as_str().unwrap()).collect();
@@ -190,13 +160,13 @@ async fn failed_servers_do_not_hide_the_rows_of_others() {
     let good = listing(move |_| json(200, value!([row("here")]))).await;
     let denied = listing(|_| json(401, r#"{"detail":"who?"}"#)).await;
     let text = agent_profile("denied", &denied.url) + &agent_profile("good", &good.url);
-    let folder = configured(&text);
+    let folder = write_config(&text);
     let ended = runtail(folder.path(), &["inbox"]).await.expect(3);
     assert_eq!(ended.rows().len(), 1, "{}", ended.out);
     assert_eq!(ended.err.matches("runtail: denied: POST ").count(), 1, "{}", ended.err);
     // The control plane of a region is down.
     let down = "[profiles.down]\ncontrol_plane = \"http://127.0.0.1:1\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n";
-    let folder = configured(&(down.to_string() + &agent_profile("good", &good.url)));
+    let folder = write_config(&(down.to_string() + &agent_profile("good", &good.url)));
     let ended = runtail(folder.path(), &["inbox"]).await.expect(5);
     assert_eq!(ended.rows()[0]["thread_id"], "here");
     assert!(ended.err.starts_with("runtail: down: GET "), "{}", ended.err);
@@ -215,7 +185,7 @@ async fn long_lists_are_cut_and_say_so() {
         json(200, Value::Array(ids.map(row).collect()))
     })
     .await;
-    let folder = configured(&agent_profile("lab", &server.url));
+    let folder = write_config(&agent_profile("lab", &server.url));
     let ended = runtail(folder.path(), &["inbox"]).await.expect(0);
     assert_eq!(ended.rows().len(), 1000);
     assert!(ended.err.contains("only the 1000 threads with the status interrupted were read"), "{}", ended.err);

@@ -1,5 +1,6 @@
 //! `runtail logs` as other programs see it: stdout, stderr, exit codes, and the requests.
 
+use crate::ended::{Ended, ended, write_config};
 use jiff::{SignedDuration, Timestamp};
 use runtail_sim::{Logs, Options, Rule, Scenario, Sim};
 use runtail_testkit::common::{CANARY, Seen, Server, json};
@@ -17,22 +18,6 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// 2026-11-21T10:00:00Z in milliseconds.
 const TEN: i64 = 1_795_255_200_000;
 
-struct Ended {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Ended {
-    fn rows(&self) -> Vec<Value> {
-        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
-    }
-
-    fn messages(&self) -> Vec<String> {
-        self.rows().iter().map(|row| row["message"].as_str().unwrap().to_string()).collect()
-    }
-}
-
 fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_runtail"));
     command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder);
@@ -42,24 +27,17 @@ fn command(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-async fn ended(mut command: Command) -> Ended {
-    let output = tokio::time::timeout(TIMEOUT, command.output()).await.expect("an end").unwrap();
-    let ended = Ended {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    };
-    assert!(!format!("{}{}", ended.out, ended.err).contains("canary"), "{}{}", ended.out, ended.err);
-    ended
-}
-
 async fn runtail(folder: &Path, args: &[&str]) -> Ended {
     ended(command(folder, args)).await
 }
 
+/// Returns the messages of the printed log lines.
+fn messages(ended: &Ended) -> Vec<String> {
+    ended.rows().iter().map(|row| row["message"].as_str().unwrap().to_string()).collect()
+}
+
 /// Creates a folder with a configuration of these control planes.
 fn configured(profiles: &[(&str, &str)]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
     let text: String = profiles
         .iter()
         .map(|(name, url)| {
@@ -67,9 +45,7 @@ fn configured(profiles: &[(&str, &str)]) -> tempfile::TempDir {
             format!("[profiles.{name}]\nurl = \"{url}\"\napi_key_env = \"{key}\"\n")
         })
         .collect();
-    std::fs::create_dir(folder.path().join("runtail")).unwrap();
-    std::fs::write(folder.path().join("runtail/config.toml"), text).unwrap();
-    folder
+    write_config(&text)
 }
 
 /// The log of one deployment, `bot`. Tests append to it.
@@ -260,7 +236,7 @@ async fn logs_options_limit_what_is_requested() {
     let (_, server) = log_of((0..250).map(line)).await;
     let folder = configured(&[("p", server.url.as_str())]);
     let numbers = |from: usize, by: usize| (from..250).step_by(by).map(|n| n.to_string()).collect::<Vec<_>>();
-    let messages = async |args: &[&str]| runtail(folder.path(), &[&["logs", "bot"], args].concat()).await.messages();
+    let messages = async |args: &[&str]| messages(&runtail(folder.path(), &[&["logs", "bot"], args].concat()).await);
     assert_eq!(messages(&[]).await, numbers(150, 1), "the default is a hundred lines");
     assert_eq!(messages(&["--tail", "all"]).await, numbers(0, 1), "three pages without a cursor");
     assert_eq!(messages(&["--tail", "3"]).await, numbers(247, 1));
@@ -321,7 +297,7 @@ async fn an_unreadable_log_does_not_stop_the_others() {
         ("refused", refused.url.as_str()),
     ]);
     let ended = runtail(folder.path(), &["logs", "vanished/gone", "good/bot"]).await;
-    assert_eq!((ended.code, ended.messages()), (1, vec!["here".to_string()]));
+    assert_eq!((ended.code, messages(&ended)), (1, vec!["here".to_string()]));
     assert!(ended.err.starts_with("runtail: vanished/gone: vanished: "), "{}", ended.err);
     assert!(ended.err.contains("404: Deployment ID d-9 not found."), "{}", ended.err);
     let ended = runtail(folder.path(), &["logs", "good/bot", "refused/gone"]).await;
@@ -400,7 +376,7 @@ async fn both_log_api_generations_work_with_and_without_ids() {
         let (sim, folder) = simulated(Logs { v1, v2, ids }, 100.0).await;
         let name = "amber-agent-0000";
         let build = runtail(folder.path(), &["logs", name, "--build"]).await;
-        let messages = build.messages();
+        let messages = messages(&build);
         assert_eq!((build.code, messages.last().map(String::as_str)), (0, Some("DONE")), "{}", build.err);
         assert!(messages[0].starts_with("Starting build of main"), "{messages:?}");
         assert_eq!(build.rows()[0].get("id").is_some(), ids);

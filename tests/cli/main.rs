@@ -10,6 +10,7 @@ mod changes;
 mod commands;
 mod doctor;
 mod documents;
+mod ended;
 mod hidden_keys;
 mod hostile;
 mod inbox;

@@ -1,6 +1,7 @@
 //! Integrations, listeners and the auth service on the command line: against the simulator, and against scripted servers for what
 //! the simulator never sends.
 
+use crate::ended::{Ended, ended, write_config};
 use runtail_sim::{Options, Scenario, Sim};
 use runtail_testkit::common;
 use runtail_testkit::common::{CANARY, Server, json};
@@ -8,25 +9,6 @@ use serde_json::{Value, json as value};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
-
-struct Ended {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Ended {
-    #[track_caller]
-    fn lines(&self) -> Vec<Value> {
-        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
-    }
-
-    #[track_caller]
-    fn expect(self, code: i32) -> Ended {
-        assert_eq!(self.code, code, "\n--- stdout\n{}\n--- stderr\n{}", self.out, self.err);
-        self
-    }
-}
 
 fn command(folder: &Path, args: &[&str]) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
@@ -38,22 +20,10 @@ fn command(folder: &Path, args: &[&str]) -> tokio::process::Command {
 
 /// Runs the binary and checks that its output contains no key, token or client secret.
 async fn runtail(folder: &Path, args: &[&str]) -> Ended {
-    let output = command(folder, args).output().await.unwrap();
-    let ended = Ended {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    };
+    let ended = ended(command(folder, args)).await;
     let all = format!("{}{}", ended.out, ended.err);
-    assert!(!all.contains("canary") && !all.contains("simulated-"), "{all}");
+    assert!(!all.contains("simulated-"), "{all}");
     ended
-}
-
-fn write_config(text: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::create_dir(folder.path().join("runtail")).unwrap();
-    std::fs::write(folder.path().join("runtail/config.toml"), text).unwrap();
-    folder
 }
 
 /// Creates a folder with a configuration of these profiles, each a control plane.
@@ -83,14 +53,14 @@ fn texts<'v>(rows: &'v [Value], field: &str) -> Vec<&'v str> {
 async fn integrations_and_their_repositories_are_listed() {
     let (sim, folder) = world(Options::demo()).await;
     let first = sim.regions()[0].name.clone();
-    let rows = runtail(folder.path(), &["integrations", "list"]).await.expect(0).lines();
+    let rows = runtail(folder.path(), &["integrations", "list"]).await.expect(0).rows();
     assert_eq!(rows.len(), 2 * sim.regions().len());
     assert_eq!((&rows[0]["profile"], &rows[0]["name"]), (&value!(first), &value!("acme")));
     let id = rows[0]["id"].as_str().unwrap().to_string();
     // Every region has this id, so the region is named.
     let of = format!("{first}/{id}");
-    let old = runtail(folder.path(), &["integrations", "repos", &of]).await.expect(0).lines();
-    let new = runtail(folder.path(), &["integrations", "repos", &of, "--v2"]).await.expect(0).lines();
+    let old = runtail(folder.path(), &["integrations", "repos", &of]).await.expect(0).rows();
+    let new = runtail(folder.path(), &["integrations", "repos", &of, "--v2"]).await.expect(0).rows();
     assert!(old.len() >= 2 && texts(&old, "profile").iter().all(|name| *name == first), "{old:?}");
     assert_eq!(texts(&old, "name"), texts(&new, "name"), "both calls return the same");
     let calls: Vec<String> = sim.requests().into_iter().map(|r| r.path).collect();
@@ -98,9 +68,9 @@ async fn integrations_and_their_repositories_are_listed() {
     let table = runtail(folder.path(), &["integrations", "repos", &of, "-o", "table"]).await.expect(0).out;
     let titles: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
     assert_eq!(titles, ["PROFILE", "REGION", "OWNER", "NAME", "BRANCH", "URL", "ID"]);
-    let forge = runtail(folder.path(), &["-p", &first, "integrations", "list", "--forge"]).await.expect(0).lines();
+    let forge = runtail(folder.path(), &["-p", &first, "integrations", "list", "--forge"]).await.expect(0).rows();
     let repos = ["integrations", "repos", forge[0]["id"].as_str().unwrap(), "--forge", "-p", &first];
-    assert!(!runtail(folder.path(), &repos).await.expect(0).lines().is_empty());
+    assert!(!runtail(folder.path(), &repos).await.expect(0).rows().is_empty());
     let gone = ["integrations", "repos", "00000000-0000-4000-8000-000000000000", "-p", &first];
     let ended = runtail(folder.path(), &gone).await.expect(1);
     assert!(ended.out.is_empty() && ended.err.contains("404"), "{}", ended.err);
@@ -110,12 +80,12 @@ async fn integrations_and_their_repositories_are_listed() {
 async fn listeners_are_listed_and_refusals_reported() {
     let (sim, folder) = world(Options::demo()).await;
     let first = sim.regions()[0].name.clone();
-    let rows = runtail(folder.path(), &["listeners", "list"]).await.expect(0).lines();
+    let rows = runtail(folder.path(), &["listeners", "list"]).await.expect(0).rows();
     assert_eq!(rows.len(), 2 * sim.regions().len());
     let table = runtail(folder.path(), &["listeners", "list", "-o", "table", "-p", &first]).await.expect(0).out;
     assert!(table.contains("k8s-prod  k8s   agents, batch  0.3.1    2026-11-01 09:00Z"), "{table}");
     let id = rows[0]["id"].as_str().unwrap();
-    let row = &runtail(folder.path(), &["listeners", "get", id]).await.expect(0).lines()[0];
+    let row = &runtail(folder.path(), &["listeners", "get", id]).await.expect(0).rows()[0];
     assert_eq!((&row["profile"], &row["compute_id"]), (&value!(first), &value!("k8s-prod")));
     // 404 for an unknown id and 422 for an invalid one: both mean that it does not exist.
     for wanted in ["00000000-0000-4000-8000-000000000000", "k8s-prod"] {
@@ -130,21 +100,21 @@ async fn listeners_are_listed_and_refusals_reported() {
 #[tokio::test]
 async fn auth_providers_tokens_and_connections_are_listed() {
     let (_sim, folder) = world(Options::default()).await;
-    let rows = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(0).lines();
+    let rows = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(0).rows();
     assert_eq!(texts(&rows, "provider_id"), ["github", "google", "slack", "linear"]);
-    let row = &runtail(folder.path(), &["auth", "providers", "get", "google"]).await.expect(0).lines()[0];
+    let row = &runtail(folder.path(), &["auth", "providers", "get", "google"]).await.expect(0).rows()[0];
     assert_eq!(row["uses_pkce"], true);
     let ended = runtail(folder.path(), &["auth", "providers", "get", "nobody"]).await.expect(1);
     assert!(ended.err.contains("'nobody' not found"), "{}", ended.err);
-    let rows = runtail(folder.path(), &["auth", "tokens", "list", "--provider", "github"]).await.expect(0).lines();
+    let rows = runtail(folder.path(), &["auth", "tokens", "list", "--provider", "github"]).await.expect(0).rows();
     assert_eq!((rows.len(), &rows[0]["provider_account_label"]), (1, &value!("octo-lea")));
     let all = runtail(folder.path(), &["auth", "tokens", "list", "-o", "table"]).await.expect(0).out;
     assert!(all.contains("repo, read:user") && all.contains("yes"), "{all}");
-    let rows = runtail(folder.path(), &["auth", "connections", "list", "support-bot"]).await.expect(0).lines();
+    let rows = runtail(folder.path(), &["auth", "connections", "list", "support-bot"]).await.expect(0).rows();
     assert_eq!(rows[0]["provider_id"], "github");
     for (asked, code) in [(&["github"][..], 0), (&["google"], 1), (&["--workspace-slack"], 1)] {
         let ended = runtail(folder.path(), &[&["auth", "tokens", "exists"], asked].concat()).await.expect(code);
-        assert_eq!(ended.lines()[0]["has_token"], code == 0);
+        assert_eq!(ended.rows()[0]["has_token"], code == 0);
     }
 }
 
@@ -185,14 +155,14 @@ async fn lists_with_offset_or_cursor_pages_are_read_to_the_end() {
     })
     .await;
     let folder = configured(&[("one", &server)]);
-    let rows = runtail(folder.path(), &["listeners", "list"]).await.expect(0).lines();
+    let rows = runtail(folder.path(), &["listeners", "list"]).await.expect(0).rows();
     assert_eq!((rows.len(), &rows[129]["novel"]), (130, &value!([129])), "unknown fields are kept");
-    let rows = runtail(folder.path(), &["integrations", "repos", "whole"]).await.expect(0).lines();
+    let rows = runtail(folder.path(), &["integrations", "repos", "whole"]).await.expect(0).rows();
     assert_eq!((rows.len(), &rows[29]["id"]), (30, &value!("r29")), "the newer call replaces the older one");
     let ended = runtail(folder.path(), &["integrations", "repos", "round", "--v2"]).await.expect(1);
-    assert!(ended.lines().len() == 1 && ended.err.contains("repeats its pages"), "{}", ended.err);
+    assert!(ended.rows().len() == 1 && ended.err.contains("repeats its pages"), "{}", ended.err);
     let ended = runtail(folder.path(), &["integrations", "repos", "torn", "--v2"]).await.expect(5);
-    assert_eq!(ended.lines().len(), 1, "rows before the failure are printed");
+    assert_eq!(ended.rows().len(), 1, "rows before the failure are printed");
     assert!(ended.err.contains("500: oh") && ended.err.contains("1 of the server's 2"), "{}", ended.err);
     let ended = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(1);
     assert!(ended.err.contains("may not support providers"), "{}", ended.err);
@@ -205,11 +175,11 @@ async fn a_failed_profile_does_not_hide_the_others() {
     let page = Server::start(|_| common::response(200, "text/html", "<html><title>Sign in</title>")).await;
     let folder = configured(&[("bad", &bad), ("good", &good), ("page", &page)]);
     let ended = runtail(folder.path(), &["auth", "providers", "list"]).await.expect(3);
-    assert_eq!(texts(&ended.lines(), "profile"), ["good"]);
+    assert_eq!(texts(&ended.rows(), "profile"), ["good"]);
     assert!(ended.err.contains("bad: GET") && ended.err.contains("HTML instead of JSON (“Sign in”)"), "{}", ended.err);
     let ended =
         runtail(folder.path(), &["auth", "providers", "get", "github", "-p", "bad", "-p", "good"]).await.expect(0);
-    assert_eq!(ended.lines()[0]["profile"], "good");
+    assert_eq!(ended.rows()[0]["profile"], "good");
 }
 
 #[tokio::test]
@@ -223,7 +193,7 @@ async fn authenticate_explains_every_status() {
     ] {
         let ended = runtail(folder.path(), &["auth", "authenticate", "--provider", provider, "--scope", "repo"]).await;
         let ended = ended.expect(code);
-        let row = &ended.lines()[0];
+        let row = &ended.rows()[0];
         assert_eq!(row["status"], word);
         assert_eq!(row["token"], if code == 0 { value!("***") } else { Value::Null });
         assert!(ended.err.starts_with(&format!("{word}: ")) && ended.err.contains(said), "{}", ended.err);
@@ -317,8 +287,8 @@ async fn auth_wait_ends_after_consent() {
     let link = visitor.await.unwrap();
     assert!(ended.err.contains(&format!("open this link to authorize:\n  {link}\n")), "{}", ended.err);
     assert!(ended.err.contains("completed: The connection is ready"), "{}", ended.err);
-    let row = &ended.lines()[0];
-    assert_eq!((ended.lines().len(), &row["status"], &row["token"]), (1, &value!("completed"), &value!("***")));
+    let row = &ended.rows()[0];
+    assert_eq!((ended.rows().len(), &row["status"], &row["token"]), (1, &value!("completed"), &value!("***")));
     assert_eq!(row["url"], link);
     let waits: Vec<_> = sim.requests().into_iter().filter(|r| r.path.contains("/v2/auth/wait/")).collect();
     assert!(waits.iter().all(|r| r.query == "timeout=30"), "{waits:?}");
@@ -362,7 +332,7 @@ async fn auth_wait_survives_temporary_errors_until_its_deadline() {
     .await;
     let folder = configured(&[("one", &server)]);
     let ended = runtail(folder.path(), &["auth", "wait", "a1"]).await.expect(0);
-    assert_eq!(ended.lines()[0]["status"], "completed");
+    assert_eq!(ended.rows()[0]["status"], "completed");
     assert!(ended.err.contains("still waiting") && ended.err.contains("busy"), "{}", ended.err);
     assert_eq!(server.seen().len(), 5);
     let ended = runtail(folder.path(), &["auth", "wait", "pending-for-ever", "--timeout", "1s"]).await.expect(4);
@@ -390,13 +360,13 @@ async fn listeners_are_created_updated_and_deleted() {
     let (sim, folder) = world(Options::default()).await;
     let create = ["listeners", "create", "--compute-id", "k8s-new", "--namespace", "a", "--namespace", "b"];
     let ended = runtail(folder.path(), &[&create[..], &["--dry-run"]].concat()).await.expect(0);
-    let shown = &ended.lines()[0];
+    let shown = &ended.rows()[0];
     let body =
         value!({"compute_type": "k8s", "compute_id": "k8s-new", "compute_config": {"k8s_namespaces": ["a", "b"]}});
     assert_eq!((&shown["request"]["method"], &shown["request"]["body"]), (&value!("POST"), &body));
     assert_eq!(writes(&sim), [""; 0]);
     let made = runtail(folder.path(), &create).await.expect(0);
-    let id = made.lines()[0]["id"].as_str().unwrap().to_string();
+    let id = made.rows()[0]["id"].as_str().unwrap().to_string();
     assert!(made.err.contains("done: Create the listener k8s-new"), "{}", made.err);
     let ended = runtail(folder.path(), &create).await.expect(1);
     assert!(ended.err.contains("the listener k8s-new already exists"), "{}", ended.err);
@@ -457,7 +427,7 @@ async fn auth_providers_take_their_secret_by_reference_only() {
         "--client-secret",
     ];
     let dry = runtail(folder.path(), &[&create[..], &["env:CLIENT_SECRET", "--dry-run"]].concat()).await.expect(0);
-    assert_eq!(dry.lines()[0]["request"]["body"]["client_secret"], "***");
+    assert_eq!(dry.rows()[0]["request"]["body"]["client_secret"], "***");
     // A literal secret, a missing file, and a file that others can read.
     let ended = runtail(folder.path(), &[&create[..], &["canary-as-an-argument"]].concat()).await.expect(2);
     assert!(ended.err.contains("env:VARIABLE"), "{}", ended.err);
@@ -470,7 +440,7 @@ async fn auth_providers_take_their_secret_by_reference_only() {
     assert!(ended.err.contains("can be read by others"), "{}", ended.err);
     assert_eq!(writes(&sim), [""; 0]);
     let made = runtail(folder.path(), &[&create[..], &["env:CLIENT_SECRET"]].concat()).await.expect(0);
-    assert_eq!((&made.lines()[0]["provider_id"], &made.lines()[0]["uses_pkce"]), (&value!("notion"), &value!(true)));
+    assert_eq!((&made.rows()[0]["provider_id"], &made.rows()[0]["uses_pkce"]), (&value!("notion"), &value!(true)));
     let ended = runtail(folder.path(), &[&create[..], &["env:CLIENT_SECRET"]].concat()).await.expect(1);
     assert!(ended.err.contains("the provider notion already exists"), "{}", ended.err);
     let file = folder.path().join("provider.toml");
@@ -484,7 +454,7 @@ async fn auth_providers_take_their_secret_by_reference_only() {
         assert!(dry.out.contains(line), "{line}: {}", dry.out);
     }
     let made = runtail(folder.path(), &update).await.expect(0);
-    assert_eq!(made.lines()[0]["name"], "Notion 2");
+    assert_eq!(made.rows()[0]["name"], "Notion 2");
     runtail(folder.path(), &[&update[..], &["--name", "x"]].concat()).await.expect(2);
     runtail(
         folder.path(),
@@ -511,13 +481,13 @@ async fn auth_providers_take_their_secret_by_reference_only() {
 #[tokio::test]
 async fn auth_tokens_are_labeled_and_linked_to_agents() {
     let (sim, folder) = world(Options::default()).await;
-    let rows = runtail(folder.path(), &["auth", "tokens", "list"]).await.expect(0).lines();
+    let rows = runtail(folder.path(), &["auth", "tokens", "list"]).await.expect(0).rows();
     let of = |provider: &str| {
         rows.iter().find(|row| row["provider_id"] == provider).unwrap()["id"].as_str().unwrap().to_string()
     };
     let (github, linear) = (of("github"), of("linear"));
     let made = runtail(folder.path(), &["auth", "tokens", "metadata", &github, "--label", "work"]).await.expect(0);
-    assert_eq!(made.lines()[0]["provider_account_label"], "work");
+    assert_eq!(made.rows()[0]["provider_account_label"], "work");
     runtail(folder.path(), &["auth", "tokens", "metadata", &github]).await.expect(2);
     let connect = ["auth", "connections", "create", "triage", "--token", &github];
     let dry = runtail(folder.path(), &[&connect[..], &["--dry-run", "-o", "table"]].concat()).await.expect(0);
@@ -529,12 +499,12 @@ async fn auth_tokens_are_labeled_and_linked_to_agents() {
     runtail(folder.path(), &connect).await.expect(0);
     let ended = runtail(folder.path(), &connect).await.expect(0);
     assert!(ended.err.contains("nothing to do: triage can already use this token"), "{}", ended.err);
-    let connection = runtail(folder.path(), &["auth", "connections", "list", "triage"]).await.expect(0).lines();
+    let connection = runtail(folder.path(), &["auth", "connections", "list", "triage"]).await.expect(0).rows();
     let connection = connection[0]["id"].as_str().unwrap();
     let delete = ["auth", "connections", "delete", "triage", connection];
     runtail(folder.path(), &delete).await.expect(2);
     runtail(folder.path(), &[&delete[..], &["--confirm", "work"]].concat()).await.expect(0);
-    assert!(runtail(folder.path(), &["auth", "connections", "list", "triage"]).await.expect(0).lines().is_empty());
+    assert!(runtail(folder.path(), &["auth", "connections", "list", "triage"]).await.expect(0).rows().is_empty());
     runtail(folder.path(), &["auth", "tokens", "delete", &linear, "--confirm", "lea"]).await.expect(0);
     runtail(folder.path(), &["auth", "tokens", "delete", &linear, "--confirm", "lea"]).await.expect(1);
     let ended =
@@ -545,7 +515,7 @@ async fn auth_tokens_are_labeled_and_linked_to_agents() {
         .expect(0);
     let ended = runtail(folder.path(), &["auth", "tokens", "delete", "--workspace-slack", "--confirm", "slack"]).await;
     assert!(ended.expect(0).err.contains("no one in this workspace has a Slack token"));
-    assert!(runtail(folder.path(), &["auth", "tokens", "list"]).await.expect(0).lines().is_empty());
+    assert!(runtail(folder.path(), &["auth", "tokens", "list"]).await.expect(0).rows().is_empty());
     let kinds: Vec<String> = writes(&sim).iter().map(|w| w.split(' ').next().unwrap().to_string()).collect();
     assert_eq!(kinds, ["PATCH", "POST", "DELETE", "DELETE", "DELETE"]);
 }
@@ -589,7 +559,7 @@ async fn forge_app_is_installed_by_link_and_selection() {
     let folder = configured(&[("one", &server)]);
     let forge = |words: &[&'static str]| [&["integrations", "forge"], words].concat();
     let ended = runtail(folder.path(), &forge(&["link"])).await.expect(0);
-    assert_eq!(ended.lines()[0]["url"], "https://github.com/apps/x");
+    assert_eq!(ended.rows()[0]["url"], "https://github.com/apps/x");
     runtail(folder.path(), &forge(&["session", "s1"])).await.expect(0);
     runtail(folder.path(), &forge(&["session", "s2"])).await.expect(1);
     runtail(folder.path(), &forge(&["select", "s1", "--attach", "7"])).await.expect(0);

@@ -1,5 +1,6 @@
 //! The stream commands as other programs see them: stdout, stderr, exit codes, recordings and requests.
 
+use crate::ended::{Ended, ended, write_config};
 use axum::body::Body;
 use axum::response::Response;
 use futures::StreamExt;
@@ -20,12 +21,6 @@ const EVENTS: &str = "event: metadata\ndata: {\"run_id\":\"r-1\",\"attempt\":1}\
                       event: novel\ndata: null\nid: 2-0\n\n\
                       event: custom\ndata: not\u{1b}[31m json\n\n";
 
-struct Ended {
-    code: i32,
-    out: String,
-    err: String,
-}
-
 fn command(folder: &Path, args: &[&str]) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
     command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUNTAIL_TEST_KEY", CANARY);
@@ -35,23 +30,12 @@ fn command(folder: &Path, args: &[&str]) -> tokio::process::Command {
 }
 
 async fn runtail(folder: &Path, args: &[&str]) -> Ended {
-    let output = tokio::time::timeout(Duration::from_secs(60), command(folder, args).output()).await.unwrap().unwrap();
-    let ended = Ended {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    };
-    assert!(!format!("{}{}", ended.out, ended.err).contains("canary"), "{}{}", ended.out, ended.err);
-    ended
+    ended(command(folder, args)).await
 }
 
 /// Creates a folder with a configuration of one profile with a key and this agent server.
 fn configured(server: &Server) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::create_dir(folder.path().join("runtail")).unwrap();
-    let text = format!("[profiles.p]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n", server.url);
-    std::fs::write(folder.path().join("runtail/config.toml"), text).unwrap();
-    folder
+    write_config(&format!("[profiles.p]\nagent_server = \"{}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n", server.url))
 }
 
 fn stream(body: impl Into<Body>) -> Response {

@@ -9,7 +9,8 @@ pub(super) use quirks::Quirks;
 pub use runs::CancelAction;
 
 use super::answer::Service;
-use super::http::{Answer, Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
+use super::http::{Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
+use super::response::Answer;
 use super::rows::{Received, Row};
 use super::{ApiError, EventStream, Kind, Retry};
 use reqwest::{Method, Url};

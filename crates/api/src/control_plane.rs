@@ -1,9 +1,10 @@
 //! The control plane: deployments and their revisions (contract §4, control-plane reference §2).
 
 use super::answer::Service;
-use super::http::{Answer, Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
+use super::http::{Call, Http, MAX_BODY, REQUEST_TIMEOUT, join};
 use super::logs::LogCalls;
 use super::pages::{List, PAGE, Pages};
+use super::response::Answer;
 use super::rows::Received;
 use super::{ApiError, Kind, Place, Retry};
 use reqwest::{Method, Url};

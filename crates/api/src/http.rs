@@ -6,7 +6,7 @@ use super::body::{MOST_UNPACKED, Unread, is_too_costly, read_body, read_head};
 use super::connections::Connections;
 use super::journal::{Journal, OpenEntry, Outcome};
 use super::keyless::SecretRedactor;
-use super::rows::Row;
+use super::response::{Answer, Head, clock_skew};
 use super::{ApiError, EventStream, Kind, Place, Retry, network, stream};
 use bytes::Bytes;
 use reqwest::header::{self, HeaderMap, HeaderValue};
@@ -15,7 +15,6 @@ use runtail_core::config::{self, Profile};
 use runtail_core::model::{KEY_PLACE, PlainRequest, Secrets, TOKEN_PLACE, secret_texts};
 use runtail_core::text;
 use secrecy::{ExposeSecret, SecretString};
-use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -30,15 +29,13 @@ const STREAM_HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// No limit besides `max_answer`, which applies to all calls.
 pub(super) const MAX_BODY: usize = usize::MAX;
 /// Maximum bytes of an error's body to read.
-const MAX_REFUSAL: usize = 64 << 10;
+pub(super) const MAX_REFUSAL: usize = 64 << 10;
 /// Time over which the requests that waited for a rate limit are spread.
 const QUIET_SPREAD: Duration = Duration::from_secs(1);
 /// The headers with credentials (contract §5).
 const API_KEY: &str = "x-api-key";
 const AUTHORIZATION: &str = "authorization";
 const WORKSPACE: &str = "x-tenant-id";
-/// Minimum clock offset to report, in seconds.
-const SKEW: i64 = 20;
 /// Minimum length, in bytes, of a secret to search for in messages.
 const MIN_SECRET: usize = 6;
 
@@ -86,30 +83,6 @@ pub(super) struct Call<'a> {
     pub timeout: Duration,
     /// Maximum size of the response, in bytes; a larger one is [`Kind::TooLarge`].
     pub max_body: usize,
-}
-
-/// The head of a response, success or error.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Head {
-    pub status: u16,
-    /// The server's clock offset in seconds, if it has a `Date`; 0 if it is small.
-    pub skew: Option<i64>,
-    /// Whether the content type is HTML.
-    pub is_html: bool,
-    /// Time from the request to the head.
-    pub took: Duration,
-}
-
-/// A successful response.
-pub(super) struct Answer {
-    headers: HeaderMap,
-    body: Bytes,
-    at: Place,
-    /// The keys, and the secrets that were sent, because any response may repeat them.
-    secrets: Secrets,
-    /// The keys that may stay in the response: those among the secrets of a control plane record, which are sent back
-    /// unchanged and never shown.
-    repeated: Option<Secrets>,
 }
 
 impl Http {
@@ -541,73 +514,6 @@ impl Http {
         let Inner { key, bearer, .. } = &*self.0;
         let keys = key.iter().chain(bearer).map(|key| key.expose_secret());
         Secrets::new(keys.chain(known.into_iter().flat_map(secret_texts)), MIN_SECRET)
-    }
-}
-
-/// Returns a server's clock offset in seconds, from its `Date` (RFC 9110 §6.6.1). A small difference is latency and rounding
-/// and counts as 0.
-fn clock_skew(headers: &HeaderMap, now: jiff::Timestamp) -> Option<i64> {
-    let date = headers.get(header::DATE)?.to_str().ok()?;
-    let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(date).ok()?;
-    let ahead = date.as_second() - now.as_second();
-    Some(if ahead.abs() < SKEW { 0 } else { ahead })
-}
-
-impl Answer {
-    /// Reads the body as JSON.
-    pub fn json<T: DeserializeOwned>(&self) -> Result<T, ApiError> {
-        let read = match &self.repeated {
-            None => text::depth::parse(&self.body),
-            Some(keys) => text::depth::parse::<Value>(&self.body).and_then(|mut value| {
-                keys.take_out(&mut value);
-                serde_json::from_value(value)
-            }),
-        };
-        read.map_err(|e| {
-            // Before it is truncated, as for an error.
-            let head = String::from_utf8_lossy(&self.body[..self.body.len().min(MAX_REFUSAL)]);
-            let head = self.secrets.scrub(&head);
-            answer::not_json(&self.headers, head.as_bytes(), &e, self.at.clone()).without(&self.secrets)
-        })
-    }
-
-    /// Parses the rows of a list, each as received: those of the field, which may be missing if there are none, or the plain
-    /// array of older installations.
-    pub fn rows(&self, field: &str) -> Result<Vec<Row>, ApiError> {
-        match self.body.trim_ascii_start().first() {
-            Some(b'{') => match self.json::<HashMap<String, Row>>()?.remove(field) {
-                None => Ok(Vec::new()),
-                Some(value) if value.get() == "null" => Ok(Vec::new()),
-                Some(rows) => {
-                    serde_json::from_str(rows.get()).map_err(|_| self.odd(&format!("`{field}` is not a list")))
-                }
-            },
-            Some(b'[') | None => self.json(),
-            Some(_) => self.json().and_then(|_: IgnoredAny| Err(self.odd("the response is not a list"))),
-        }
-    }
-
-    /// The same for responses that may be empty, which is null.
-    pub fn maybe_json(&self) -> Result<Value, ApiError> {
-        if self.body.is_empty() { Ok(Value::Null) } else { self.json() }
-    }
-
-    /// Whether a list continues after this page, if the server says so.
-    pub fn has_next_page(&self) -> bool {
-        self.headers.contains_key("x-pagination-next")
-    }
-
-    /// Returns the server's request id, if there is one, without secrets.
-    pub fn request_id(&self) -> Option<String> {
-        Some(self.secrets.scrub(&answer::request_id(&self.headers)?))
-    }
-
-    /// Returns the error of an unexpected response.
-    pub fn odd(&self, why: &str) -> ApiError {
-        let mut at = self.at.clone();
-        at.request_id = answer::request_id(&self.headers);
-        let detail = format!("unexpected response: {}", answer::line(why));
-        ApiError { kind: Kind::Protocol, at, detail, hint: None }.without(&self.secrets)
     }
 }
 

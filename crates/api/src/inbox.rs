@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Maximum number of threads to list per server and status: one page of most servers.
 const MAX_LISTED: usize = 1000;
-/// Maximum number of threads per server and status whose records are read, because the list doesn't say enough.
+/// Maximum number of threads per server and status whose records are read, because the list doesn't show why they wait or failed.
 const MAX_READ: usize = 200;
 /// Maximum number of threads to read concurrently.
 const MAX_CONCURRENCY: usize = 4;
@@ -23,16 +23,16 @@ const MAX_RUNS: usize = 4 << 20;
 /// How long a busy thread may stay unchanged before its runs are read.
 const SILENT: SignedDuration = SignedDuration::from_secs(60);
 
-/// What one agent server has for the inbox.
+/// The inbox of one agent server.
 #[derive(Debug, Clone, Default)]
 pub struct ServerInbox {
-    /// Unsorted.
+    /// The threads, unsorted.
     pub threads: Vec<InboxThread>,
     /// Whether the server offers no search, so that its threads are unknown.
     pub is_unlisted: bool,
-    /// What is incomplete because of a limit, each a sentence.
+    /// Sentences about rows that a limit left out.
     pub limits: Vec<String>,
-    /// Requests that failed. The rows that they would have given are missing, or have no cause.
+    /// Failed requests. Their rows are missing, or have no cause.
     pub failures: Vec<ApiError>,
 }
 
@@ -44,7 +44,7 @@ struct Listed {
 
 impl AgentServer {
     /// Returns the threads that wait for a person, have failed within `failed_since`, or are stuck: one request per status, and
-    /// one or two for each thread whose row doesn't say why it waits or failed.
+    /// one or two for each thread whose row doesn't show why it waits or failed.
     pub async fn inbox(&self, failed_since: Duration) -> ServerInbox {
         let mut inbox = ServerInbox::default();
         let Some(waiting) = self.list_for_inbox("interrupted", true, &mut inbox).await else { return inbox };
@@ -62,7 +62,7 @@ impl AgentServer {
         inbox
     }
 
-    /// Lists the threads with a status; nothing if that failed.
+    /// Lists the threads with a status. Returns `None` if that failed, which it records in `inbox`.
     async fn list_for_inbox(&self, status: &str, oldest_first: bool, inbox: &mut ServerInbox) -> Option<Vec<Listed>> {
         let query =
             ThreadQuery { limit: MAX_LISTED, status: Some(status.into()), oldest_first, ..ThreadQuery::default() };
@@ -89,7 +89,7 @@ impl AgentServer {
         Some(listed.filter(|listed| listed.facts.status == status).collect())
     }
 
-    /// Adds the rows of listed threads, and reads what the list doesn't say.
+    /// Adds the rows of listed threads. Reads the records of those whose cause the list doesn't show.
     async fn read_for_inbox(&self, listed: Vec<Listed>, inbox: &mut ServerInbox) {
         let is_unclear = |listed: &&Listed| needs_read(&listed.facts);
         let unread = listed.iter().filter(is_unclear).count().saturating_sub(MAX_READ);
@@ -98,25 +98,25 @@ impl AgentServer {
             inbox.limits.push(format!("{unread} more threads with the status {status} were not read"));
         }
         let mut reads = 0;
-        let asked = listed.into_iter().map(|listed| {
+        let statuses = listed.into_iter().map(|listed| {
             let is_unclear = needs_read(&listed.facts);
             reads += usize::from(is_unclear);
             let may_read = is_unclear && reads <= MAX_READ;
             async move {
                 let status = match may_read {
                     true => self.status_for_inbox(&listed).await,
-                    false => Ok(of_list(&listed.facts)),
+                    false => Ok(status_of_record(&listed.facts)),
                 };
                 (listed, status)
             }
         });
-        let mut answers = stream::iter(asked.collect::<Vec<_>>()).buffer_unordered(MAX_CONCURRENCY);
-        // The reads of one server usually fail for the same reason, so one failure is enough.
+        let mut answers = stream::iter(statuses.collect::<Vec<_>>()).buffer_unordered(MAX_CONCURRENCY);
+        // The reads of one server usually fail for the same reason, so only the first failure is reported.
         let mut failure = None;
         while let Some((listed, status)) = answers.next().await {
             let status = status.unwrap_or_else(|error| {
                 failure.get_or_insert(error);
-                of_list(&listed.facts)
+                status_of_record(&listed.facts)
             });
             inbox.threads.extend(InboxThread::new(&listed.id, &listed.facts, &status));
         }
@@ -133,14 +133,14 @@ impl AgentServer {
                 Ok(ThreadStatus::derive(records))
             }
             "error" => {
-                // A list never has the error.
+                // Lists of threads never contain errors.
                 let record = match self.small_thread_record(id).await {
                     Ok(json) => ThreadFacts::read(&json).unwrap_or_else(|_| facts.clone()),
                     Err(error) if error.may_lack_call() => facts.clone(),
                     Err(error) => return Err(error),
                 };
                 match record.error {
-                    Some(_) => Ok(of_list(&record)),
+                    Some(_) => Ok(status_of_record(&record)),
                     None => self.listed_status(id, &record).await,
                 }
             }
@@ -149,7 +149,7 @@ impl AgentServer {
     }
 }
 
-/// Returns whether the row of a list doesn't say why a thread waits, failed or is busy.
+/// Returns whether the row of a list doesn't show why a thread waits, failed or is busy.
 fn needs_read(facts: &ThreadFacts) -> bool {
     match facts.status.as_str() {
         "error" => facts.error.is_none(),
@@ -158,8 +158,8 @@ fn needs_read(facts: &ThreadFacts) -> bool {
     }
 }
 
-/// Returns the status as far as the thread's own record says it.
-fn of_list(facts: &ThreadFacts) -> ThreadStatus {
+/// Returns the status according to the thread's own record alone.
+fn status_of_record(facts: &ThreadFacts) -> ThreadStatus {
     ThreadStatus::derive(ThreadRecords { thread: Some(facts), ..ThreadRecords::default() })
 }
 

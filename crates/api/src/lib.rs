@@ -21,6 +21,7 @@ mod network;
 mod newest;
 mod pages;
 mod reach;
+mod response;
 mod retry;
 mod rows;
 mod stream;

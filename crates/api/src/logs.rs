@@ -1,9 +1,10 @@
 //! The log calls of the control plane in both their generations (control-plane reference §2 and §8), and following a log.
 
 use super::answer::Service;
-use super::http::{Answer, Call, MAX_BODY, REQUEST_TIMEOUT};
+use super::http::{Call, MAX_BODY, REQUEST_TIMEOUT};
 use super::log_tail::Tail;
 use super::newest::LOOKED_THROUGH;
+use super::response::Answer;
 use super::{ApiError, ControlPlane, Kind, Place};
 use jiff::Timestamp;
 use reqwest::{Method, Url};

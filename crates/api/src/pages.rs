@@ -1,7 +1,7 @@
 //! Lists that are paginated by limit and offset.
 
 use super::control_plane::ControlPlane;
-use super::http::Answer;
+use super::response::Answer;
 use super::rows::{Received, Row};
 use super::{ApiError, Listing};
 use futures::future::BoxFuture;

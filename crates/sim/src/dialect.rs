@@ -2,13 +2,13 @@
 
 use std::str::FromStr;
 
-/// Whose rules the servers follow.
+/// The kind of server to imitate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Dialect {
     /// The Python agent server and the hosted control plane.
     #[default]
     Python,
-    /// Only what the written contract names: twelve endpoints, unique ids, repeated `stream_modes`.
+    /// A server with only the calls of the written contract: twelve endpoints, unique ids, repeated `stream_modes`.
     Contract,
     /// The JavaScript agent server (`langgraphjs dev`).
     JavaScript,

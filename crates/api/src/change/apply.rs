@@ -1,7 +1,8 @@
 //! Applies a plan: sends it once if the target has not changed, and finds the resulting revision.
 
 use crate::answer::Service;
-use crate::http::{Answer, Call, MAX_BODY, REQUEST_TIMEOUT};
+use crate::http::{Call, MAX_BODY, REQUEST_TIMEOUT};
+use crate::response::Answer;
 use crate::{ApiError, ControlPlane, Kind, Place, Retry, named_newest};
 use reqwest::Method;
 use runtail_core::model::{Guard, NewRevision, Phase, Plan, Secrets, compare};

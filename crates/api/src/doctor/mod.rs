@@ -15,7 +15,8 @@ pub use machine::{Origin, machine};
 pub use regions::Refused;
 
 use super::answer::Service;
-use super::http::{Answer, Call, Head, MAX_BODY, REQUEST_TIMEOUT};
+use super::http::{Call, MAX_BODY, REQUEST_TIMEOUT};
+use super::response::{Answer, Head};
 use super::{ApiError, Http, Kind, Retry};
 use credentials::Credentials;
 use futures::StreamExt;

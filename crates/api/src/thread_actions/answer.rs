@@ -47,7 +47,7 @@ impl AgentServer {
         self.plan_run(format!("Answer thread {}", short_id(thread)), start, notes)
     }
 
-    /// What is uncertain about a valid answer.
+    /// Returns notes about what can't be checked in a valid answer.
     async fn doubts(&self, question: &Question, answer: &Resume) -> Result<Vec<Note>, PlanError> {
         let mut notes = Vec::new();
         if let Some(why) = question.unchecked_schema() {
@@ -65,7 +65,7 @@ impl AgentServer {
     }
 }
 
-/// Returns the positions of the questions that are answered: several only if they share an id, as on older servers.
+/// Returns the positions of the questions to answer: several only if they share an id, as on older servers.
 fn choose(questions: &[Question], wanted: Option<&str>, loaded: &LoadedThread) -> Result<Vec<usize>, PlanError> {
     let positions = |id: &str| -> Vec<usize> {
         let has_id = |(_, question): &(usize, &Question)| question.id.as_deref() == Some(id);
@@ -117,7 +117,7 @@ fn reasons(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(|problem| format!("the answer is not valid: {}", text::clean(&problem.to_string()))).collect()
 }
 
-/// Whether an answer approves some actions and rejects others.
+/// Returns whether an answer approves some actions and rejects others.
 fn mixes_decisions(answer: &Value) -> bool {
     let mixes = |value: &Value| {
         let decisions = value["decisions"].as_array().map(Vec::as_slice).unwrap_or_default();

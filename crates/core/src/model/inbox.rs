@@ -15,7 +15,7 @@ const MAX_ERROR: usize = 400;
 /// Why a thread needs a person (acting reference §2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InboxCause {
-    /// It asks.
+    /// It asks a question.
     Question,
     /// It stopped at a breakpoint.
     Breakpoint,
@@ -42,7 +42,7 @@ impl InboxCause {
         }
     }
 
-    /// Returns whether something failed, and does not merely wait.
+    /// Returns whether it is a failure, so that the thread doesn't merely wait.
     fn is_failure(self) -> bool {
         matches!(self, InboxCause::Error | InboxCause::Stuck)
     }
@@ -60,11 +60,11 @@ pub struct InboxThread {
     pub status: String,
     /// Why it needs a person; none if the server's records don't say.
     pub cause: Option<InboxCause>,
-    /// Since when.
+    /// When it began to wait, or failed.
     pub since: Option<Timestamp>,
-    /// What it asks.
+    /// Its open questions.
     pub questions: Vec<Question>,
-    /// The first line of its error, or the nodes that run when it is continued.
+    /// The first line of its error, or the nodes that run if it is continued.
     pub detail: String,
 }
 
@@ -104,7 +104,7 @@ impl InboxThread {
 
     /// Returns the command that answers the thread, continues it, or shows it. `options` select its server: ` -p p -d bot`.
     ///
-    /// A command that continues what a person stopped is not suggested.
+    /// A cancelled run is not continued, because a person stopped it.
     fn command(&self, options: &str) -> String {
         let thread = shell_word(&self.thread_id);
         match (self.cause, self.questions.first(), self.assistant_id.as_ref().or(self.graph.as_ref())) {
@@ -121,8 +121,8 @@ impl InboxThread {
     }
 }
 
-/// Returns the option of `answer` that fits a question. A placeholder stands where the person has to decide; a shell rejects it,
-/// so that a command that is run as it is sends nothing.
+/// Returns the option of `answer` that fits a question. Where the user has to write the answer, it is a placeholder that a shell
+/// rejects, so that running the command unchanged sends nothing.
 fn answer_option(question: &Question) -> &'static str {
     match (question.dialect(), &question.response_schema) {
         _ if question.can_be_approved() => "--approve",
@@ -141,7 +141,7 @@ pub struct FailedRevision {
     pub since: Option<Timestamp>,
 }
 
-/// What a row of the inbox is about.
+/// The subject of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InboxItem {
     Thread(InboxThread),
@@ -198,7 +198,7 @@ impl InboxRow {
         }
     }
 
-    /// Returns since when it waits, or when it failed.
+    /// Returns when it began to wait, or failed.
     pub fn since(&self) -> Option<Timestamp> {
         match &self.item {
             InboxItem::Thread(thread) => thread.since,
@@ -206,7 +206,7 @@ impl InboxRow {
         }
     }
 
-    /// Returns whether it failed, and does not merely wait.
+    /// Returns whether it failed, and doesn't merely wait.
     pub fn is_failure(&self) -> bool {
         match &self.item {
             InboxItem::Thread(thread) => thread.cause.is_some_and(InboxCause::is_failure),
@@ -230,7 +230,7 @@ impl InboxRow {
         }
     }
 
-    /// Returns what it needs, in one line: the question, the error, or the nodes that wait.
+    /// Returns the question, the error, or the next nodes, in one line.
     pub fn needs(&self) -> String {
         match &self.item {
             InboxItem::Thread(thread) if thread.questions.is_empty() => thread.detail.clone(),
@@ -239,7 +239,7 @@ impl InboxRow {
         }
     }
 
-    /// Returns the row as other programs read it.
+    /// Returns the row as JSON for other programs.
     pub fn to_json(&self) -> Value {
         let mut row = json!({
             "kind": "thread", "profile": self.profile, "region": self.region, "deployment": self.deployment,
@@ -274,7 +274,7 @@ impl InboxRow {
     }
 }
 
-/// Sorts rows: what waits first, then what failed, each oldest first. Rows without a time follow the others of their group.
+/// Sorts rows: waiting ones first, then failed ones, each oldest first. Rows without a time are last in their group.
 pub fn sort_inbox(rows: &mut [InboxRow]) {
     let by_time = |a: Option<Timestamp>, b: Option<Timestamp>| match (a, b) {
         (Some(a), Some(b)) => a.cmp(&b),

@@ -265,7 +265,7 @@ impl App {
                 if let (Described::Deployment(profile, id, _), Kind::NotFound) = (&what, &error.kind) {
                     self.deployments.list.mark_gone(&format!("{profile}/{id}"));
                 }
-                // What no list named may never have existed.
+                // An object that was never listed may never have existed.
                 let missing = match what {
                     Described::Deployment(..) | Described::Revision(_) => "was deleted",
                     Described::Thread(..) | Described::ForgeSession(..) => "was not found",

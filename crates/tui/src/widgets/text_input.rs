@@ -115,7 +115,7 @@ impl TextInput {
     /// Replaces the text and moves the cursor to its end. One undo restores the old text, with the cursor at the change.
     pub fn set_text(&mut self, text: &str) {
         let (old, new) = (self.text(), self.fitting(text));
-        // Only what differs is edited: an undo puts the cursor where it edits.
+        // Only the difference is edited, because an undo moves the cursor to its edit.
         let start = common_start(&old, &new);
         let end = common_end(&old[start..], &new[start..]);
         let (removed, inserted) = (start..old.len() - end, &new[start..new.len() - end]);
@@ -186,7 +186,7 @@ impl TextInput {
     /// Counts an edit of the area if it changed something.
     fn edit(&mut self, edit: impl FnOnce(&mut TextArea<'static>) -> bool) {
         if edit(&mut self.area) {
-            // What was undone can't be redone any more.
+            // Undone edits can no longer be redone.
             let edits = self.edits;
             self.joined.retain(|joined| *joined <= edits);
             self.edits += 1;
@@ -226,7 +226,7 @@ impl TextInput {
         self.area.move_cursor(CursorMove::End);
     }
 
-    /// Puts the cursor at a byte of the text.
+    /// Moves the cursor to a byte of the text.
     fn jump_to(&mut self, text: &str, byte: usize) {
         let before = &text[..byte];
         let row = before.matches('\n').count();
@@ -329,13 +329,13 @@ fn on_one_line(text: &str) -> String {
     }
 }
 
-/// The length of what two texts begin with, in bytes.
+/// Returns the length of the common prefix of two texts, in bytes.
 fn common_start(a: &str, b: &str) -> usize {
     let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     (0..=same).rev().find(|at| a.is_char_boundary(*at)).unwrap_or_default()
 }
 
-/// The length of what two texts end with, in bytes.
+/// Returns the length of the common suffix of two texts, in bytes.
 fn common_end(a: &str, b: &str) -> usize {
     let same = a.bytes().rev().zip(b.bytes().rev()).take_while(|(a, b)| a == b).count();
     (0..=same).rev().find(|len| a.is_char_boundary(a.len() - len)).unwrap_or_default()
@@ -435,7 +435,7 @@ mod tests {
         input.insert("\u{1b}[31mred\u{1b}[0m\r\n\tb\u{7}\u{9b}1mc\u{0}");
         input.key(Key::char('\u{1b}'));
         assert_eq!(input.text(), "red\n\tbc");
-        // Those of a document stay, because it would be changed otherwise.
+        // Those of a document are kept, because dropping them would change it.
         assert_eq!(TextInput::new("a\u{1b}[0m").text(), "a\u{1b}[0m");
     }
 

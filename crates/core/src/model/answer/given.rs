@@ -1,11 +1,11 @@
-//! Answers as the options of `runtail answer` give them. What such an answer is for a question depends on its dialect.
+//! Answers given by the options of `runtail answer`. The reply that they become depends on the question's dialect.
 
 use super::{Decision, Reply};
 use crate::model::question::{Action, DecisionKind, Dialect};
 use crate::model::thread_facts::Question;
 use serde_json::{Map, Value, json};
 
-/// An answer of a few words.
+/// An answer, before it is matched to a question.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GivenAnswer {
     /// Approves every action, or says yes.
@@ -21,10 +21,10 @@ pub enum GivenAnswer {
 }
 
 impl Question {
-    /// Returns the reply that an answer is for this question. [`Question::value_of`] checks it.
+    /// Converts an answer into a reply to this question. [`Question::value_of`] checks the reply.
     ///
     /// # Errors
-    /// The question takes no answer of this kind, and why.
+    /// Why the question can't be answered this way.
     pub fn reply_from(&self, given: &GivenAnswer) -> Result<Reply, String> {
         let actions = self.actions();
         match (given, actions.as_slice()) {

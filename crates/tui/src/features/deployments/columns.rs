@@ -96,7 +96,7 @@ pub fn layout(width: u16, tag: u16, profile: u16) -> Vec<Place> {
         room -= width + 1;
         chosen.push((column, width));
     }
-    // The rest goes to the names, and from some width on to the URL.
+    // The remaining width goes to the names, and in a wide pane to the URL.
     let url = room.saturating_sub(11);
     let (name, url) = if url >= 24 { (min_name + 10, Some(url)) } else { (min_name + room.min(10), None) };
     let order = [Column::Profile, Column::Region, Column::State, Column::Newest, Column::Live, Column::Type];

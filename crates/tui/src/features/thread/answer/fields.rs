@@ -355,7 +355,7 @@ fn option(line: &mut Line, chosen: bool, label: &str) {
     line.push(Tone::Plain, "   ");
 }
 
-/// Puts options behind the first line, and those without room there on lines below it.
+/// Adds options to the first line, and those without room there to lines below it.
 fn flow(first: Line, indent: usize, options: Vec<Line>, width: usize) -> Vec<Line> {
     let mut lines = vec![first];
     for option in options {

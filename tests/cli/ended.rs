@@ -1,0 +1,50 @@
+//! Runs a command to its end without blocking, so that servers of the same test can respond meanwhile.
+
+use serde_json::Value;
+use std::time::Duration;
+use tokio::process::Command;
+
+/// Maximum wait, long enough for a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The result of a command.
+pub struct Ended {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ended {
+    /// Checks the exit code, and shows all output if it differs.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Ended {
+        assert_eq!(self.code, code, "\n--- stdout\n{}\n--- stderr\n{}", self.out, self.err);
+        self
+    }
+
+    /// Parses each line of the output as JSON.
+    #[track_caller]
+    pub fn rows(&self) -> Vec<Value> {
+        self.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
+    }
+}
+
+/// Runs a command to its end, and checks that its output contains no key.
+pub async fn ended(mut command: Command) -> Ended {
+    let output = tokio::time::timeout(TIMEOUT, command.output()).await.expect("an end").unwrap();
+    let ended = Ended {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    };
+    assert!(!format!("{}{}", ended.out, ended.err).contains("canary"), "{}{}", ended.out, ended.err);
+    ended
+}
+
+/// Creates a folder with this configuration, to be used as the home of a command.
+pub fn write_config(text: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("runtail")).unwrap();
+    std::fs::write(folder.path().join("runtail/config.toml"), text).unwrap();
+    folder
+}
