@@ -276,7 +276,12 @@ async fn add_newest(site: &Site, rows: &mut [Value], format: Format) -> Unread {
 fn is_about_one_row(error: &ApiError) -> bool {
     let is_general = matches!(
         error.kind,
-        Kind::Unauthorized | Kind::RateLimited(_) | Kind::Network | Kind::Timeout | Kind::Server(502..=504)
+        Kind::Unauthorized
+            | Kind::RateLimited(_)
+            | Kind::NoConnection
+            | Kind::Network
+            | Kind::Timeout
+            | Kind::Server(502..=504)
     );
     !is_general
 }

@@ -104,13 +104,18 @@ fn broken(error: io::Error) -> Failure {
 /// number of the last line.
 async fn join(rules: &Rules, mut lines: Lines) -> Result<(Found, u64), Failure> {
     let (mut joined, mut parser) = (Joined::new(rules), LineParser::default());
+    let mut is_recording = false;
     while lines.advance().map_err(broken)? {
         if let Ok(Some(record)) = lines.parse(&mut parser) {
+            is_recording = true;
             joined.read(lines.number(), &record);
         }
         if lines.number().is_multiple_of(TURN) {
             tokio::task::yield_now().await;
         }
+    }
+    if !is_recording {
+        return Err(Failure::new(Exit::Failed, "this is not a recording: no line of it is a record"));
     }
     let found = joined.finish();
     if found.is_over_limit() {

@@ -60,7 +60,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
     let mut printer = Printer::new(&options.output, globals.ascii, recorder);
     let mut clock: Option<(Timestamp, Instant)> = None;
     let mut damaged = false;
-    let mut has_end = false;
+    let (mut has_end, mut is_recording) = (false, false);
     for (n, read) in reader.by_ref().enumerate() {
         let record = match read {
             Ok(record) => record,
@@ -71,6 +71,7 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
             }
             Err(error) => return Err(Failure::new(Exit::Failed, error.to_string())),
         };
+        is_recording = true;
         has_end |= matches!(record, Record::End(_));
         if let (Some(speed), Some(at)) = (options.speed, time(&record)) {
             let (first, began) = *clock.get_or_insert((at, Instant::now()));
@@ -89,6 +90,10 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
         if printer.is_closed() {
             break;
         }
+    }
+    if !is_recording {
+        let name = text::clean(&options.file.to_string_lossy()).into_owned();
+        return Err(Failure::new(Exit::Failed, format!("{name} is not a recording: no line of it is a record")));
     }
     let was_left = printer.is_closed();
     if reader.was_truncated() {

@@ -286,6 +286,23 @@ fn rapid_resizes_end_at_the_last_size() {
     assert_restored(&term);
 }
 
+#[test]
+fn a_key_that_arrives_with_a_resize_is_handled() {
+    let mut term = Term::spawn(&["--demo"], 120, 36);
+    term.wait_for("contract-rev");
+    term.keys("/");
+    for count in 1..=60 {
+        // Both are ready at the same moment, and nothing else follows that would wake the reader.
+        term.resize(if count % 2 == 0 { 120 } else { 121 }, 36);
+        term.keys("z");
+        let typed = format!("/{}", "z".repeat(count));
+        term.wait_until("the key", |term| term.screen().contains(&typed));
+    }
+    term.keys("\x03");
+    assert_eq!(term.exit_status().exit_code(), 0);
+    assert_restored(&term);
+}
+
 /// A file that never ends, like a small archive that unpacks to gigabytes. It contains no record.
 #[test]
 fn signals_end_commands_that_read_an_endless_recording() {

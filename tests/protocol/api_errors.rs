@@ -111,7 +111,7 @@ async fn failed_connections_are_explained() {
     let control = |url: &Url| ControlPlane::new(Http::new(&profile()).unwrap(), url.clone());
     let url = Url::parse(&format!("http://127.0.0.1:{port}")).unwrap();
     let error = control(&url).deployment("d").await.unwrap_err();
-    assert_eq!((error.kind, error.detail.as_str()), (Kind::Network, "connection refused"));
+    assert_eq!((error.kind, error.detail.as_str()), (Kind::NoConnection, "connection refused"));
     assert_eq!(error.hint.unwrap(), format!("nothing listens on 127.0.0.1:{port}; is the server running?"));
 
     let error = control(&raw(b"").await).deployment("d").await.unwrap_err();
@@ -131,7 +131,7 @@ async fn failed_connections_are_explained() {
     let plain = raw(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
     let https = Url::parse(&format!("https://127.0.0.1:{}", plain.port().unwrap())).unwrap();
     let error = control(&https).deployment("d").await.unwrap_err();
-    assert_eq!(error.kind, Kind::Network);
+    assert_eq!(error.kind, Kind::NoConnection);
     assert_eq!(error.hint.as_deref(), Some("https to a plain http port?"), "{error}");
 }
 
@@ -140,7 +140,7 @@ async fn unresolvable_names_are_explained() {
     let url = Url::parse("https://runtail-test.invalid").unwrap();
     let error = ControlPlane::new(Http::new(&profile()).unwrap(), url).deployment("d").await.unwrap_err();
     // With a proxy, the proxy resolves the name, and reports that it can't.
-    assert!(matches!(error.kind, Kind::Network | Kind::Timeout | Kind::Server(_)), "{error}");
+    assert!(matches!(error.kind, Kind::NoConnection | Kind::Server(_)), "{error}");
 }
 
 #[tokio::test]

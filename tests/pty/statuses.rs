@@ -172,7 +172,7 @@ const CASES: &[Case] = &[
         },
         record: "",
         badge: "? status unknown: the newest run",
-        runs: " ended · outcome not reported",
+        runs: " outcome unknown",
         explained: "Unknown status:",
         word: "",
     },

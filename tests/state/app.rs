@@ -8,7 +8,7 @@ use runtail_core::model::{RunFacts, StateFacts, ThreadFacts};
 use runtail_stream::{Item, Seq};
 use runtail_testkit::dash::{Dash, demo_like};
 use runtail_testkit::screen_checks as hostile;
-use runtail_tui::app::{Overlay, subscriptions};
+use runtail_tui::app::{Overlay, Pane, subscriptions};
 use runtail_tui::features::stream::tabs::MAX_TABS;
 use runtail_tui::features::stream::viewer::{VIEWS, View};
 use runtail_tui::input::action::{Action, Context};
@@ -173,8 +173,10 @@ fn check_invariants(dash: &mut Dash) {
         assert!(viewer.anchor().is_none_or(|at| at <= viewer.event_log.last_seq()), "{:?}", viewer.anchor());
     }
     // The raw view's cursor is on its anchor, or on the oldest event if the anchor was evicted.
+    // Only a pane that is shown is laid out.
     let is_seen = dash.app.overlays.is_empty()
         && !dash.app.frozen
+        && dash.app.focus == Pane::Stream
         && dash.app.session.size.0 >= 60
         && dash.app.session.size.1 >= 12;
     if let Some(viewer) = dash.app.viewer().filter(|viewer| is_seen && viewer.finding().filter.is_empty())

@@ -164,9 +164,9 @@ fn themes_are_previewed_while_typing() {
     dash.keys("<Esc>");
     assert_eq!(dash.app.session.prefs.theme(), "terminal", "Esc restores the theme");
     dash.keys(":theme <Down>");
-    assert_eq!(dash.app.session.prefs.theme(), "colour-blind");
+    assert_eq!(dash.app.session.prefs.theme(), "color-blind");
     dash.keys("<Enter>");
-    assert_eq!((dash.app.session.prefs.theme(), dash.app.overlays.len()), ("colour-blind", 0));
+    assert_eq!((dash.app.session.prefs.theme(), dash.app.overlays.len()), ("color-blind", 0));
     run_command(&mut dash, "mouse off");
     assert_eq!(dash.app.session.prefs.mouse, Mouse::Off);
 }

@@ -36,7 +36,7 @@ fn views(dash: &mut Dash) -> Vec<String> {
 
 /// Removes the differences between a live stream, which loads the outcome of a run, and a recording, which can't.
 fn normalized(views: Vec<String>) -> Vec<String> {
-    let same = |view: String| view.replace("loading the outcome", "outcome not reported").replace('─', "");
+    let same = |view: String| view.replace("ended · loading the outcome", "outcome unknown").replace('─', "");
     views.into_iter().map(same).collect()
 }
 

@@ -174,7 +174,7 @@ fn themes_change_only_colors() {
                 assert!(terminal_colors.contains(&cell.fg) && cell.bg == Color::Reset, "{name}, {position}: {cell:?}");
             }
             let expected = symbols(&buffer);
-            for theme in ["colour-blind", "high-contrast", "mono"] {
+            for theme in ["color-blind", "high-contrast", "mono"] {
                 dash.app.session.prefs.theme = theme.into();
                 let buffer = dash.buffer();
                 assert_eq!(symbols(&buffer), expected, "{name}, {position}, {theme}");
@@ -259,4 +259,43 @@ fn empty_streams_have_no_cursor_in_any_view() {
             assert_eq!(dash.app.viewer().unwrap().anchor(), None, "view {view}, key {keys}");
         }
     }
+}
+
+#[test]
+fn runs_without_events_are_listed_in_the_order_of_the_runs() {
+    let mut dash = demo_like((140, 40));
+    dash.open_thread();
+    let run = |n: u64, minute: u64| {
+        let at = format!("2026-11-21T13:{minute:02}:00Z");
+        serde_json::json!({"run_id": format!("01a1fc40-0000-7000-8000-00000000000{n}"), "status": "success",
+                           "created_at": at, "updated_at": at})
+    };
+    dash.items(vec![Item::Record(Record::Open { at: dash.now, conn: 1, status: 200, resumed_after: None })]);
+    dash.event("metadata", r#"{"run_id":"01a1fc40-0000-7000-8000-000000000002","attempt":1}"#);
+    dash.event("metadata", r#"{"run_id":"01a1fc40-0000-7000-8000-000000000002","status":"run_done"}"#);
+    let runs = [run(4, 40), run(3, 30), run(2, 20), run(1, 10)];
+    dash.snapshot(vec![(runtail_stream::SnapshotPart::Runs, serde_json::json!(runs))]);
+    dash.keys("5");
+    let listed = |dash: &mut Dash| {
+        let screen = dash.screen();
+        let rows = screen
+            .lines()
+            .filter_map(|line| line.split("● run ").nth(1).or(line.split("◐ run ").nth(1))?.chars().next());
+        rows.filter(char::is_ascii_digit).collect::<String>()
+    };
+    assert_eq!(listed(&mut dash), "12234", "{}", dash.screen());
+    // The cursor stays on its run while newer events arrive and the list grows.
+    dash.keys("gjjj");
+    let under_cursor = |dash: &mut Dash| {
+        let screen = dash.screen();
+        let line = screen.lines().find_map(|line| line.split("│ ▌").nth(1));
+        line.expect("a cursor").trim().to_string()
+    };
+    let before = under_cursor(&mut dash);
+    assert!(before.contains("run 2 finished"), "{before}");
+    dash.event("metadata", r#"{"run_id":"01a1fc40-0000-7000-8000-000000000005","attempt":1}"#);
+    let runs = [run(6, 50), run(4, 40), run(3, 30), run(2, 20), run(1, 10)];
+    dash.snapshot(vec![(runtail_stream::SnapshotPart::Runs, serde_json::json!(runs))]);
+    assert_eq!(under_cursor(&mut dash), before);
+    assert_eq!(listed(&mut dash), "1223456", "{}", dash.screen());
 }

@@ -36,7 +36,9 @@ pub enum Kind {
     Server(u16),
     /// An unexpected status.
     Status(u16),
-    /// A connection, DNS or TLS error.
+    /// No connection was made: refused, unreachable, a DNS or TLS error. Nothing was sent.
+    NoConnection,
+    /// The connection broke.
     Network,
     /// The server took too long.
     Timeout,
@@ -78,7 +80,7 @@ impl ApiError {
     pub fn is_transient(&self) -> bool {
         match self.kind {
             Kind::Server(code) => code != 501,
-            Kind::RateLimited(_) | Kind::Network | Kind::Timeout => true,
+            Kind::RateLimited(_) | Kind::NoConnection | Kind::Network | Kind::Timeout => true,
             _ => false,
         }
     }
@@ -97,6 +99,7 @@ impl ApiError {
             | Kind::Conflict
             | Kind::Invalid(_)
             | Kind::RateLimited(_)
+            | Kind::NoConnection
             | Kind::Refused
             | Kind::OneReader
             | Kind::NotOffered
@@ -192,7 +195,7 @@ impl ApiError {
             Kind::Invalid(_) => "invalid".into(),
             Kind::RateLimited(_) => "429".into(),
             Kind::Server(code) | Kind::Status(code) => code.to_string(),
-            Kind::Network => "no connection".into(),
+            Kind::NoConnection | Kind::Network => "no connection".into(),
             Kind::Timeout => "timeout".into(),
             Kind::Protocol => "unexpected response".into(),
             Kind::TooLarge(_) => "too large".into(),

@@ -8,6 +8,10 @@ use std::io;
 /// Returns the error of a failed request.
 pub(super) fn failure(error: &reqwest::Error, url: &Url, at: Place) -> ApiError {
     let (kind, detail, hint) = explain(error, url);
+    let kind = match kind {
+        Kind::Network | Kind::Timeout if error.is_connect() => Kind::NoConnection,
+        kind => kind,
+    };
     ApiError { kind, at, detail: answer::line(&detail), hint }
 }
 

@@ -32,7 +32,8 @@ impl Retry {
     /// Returns the delay before the next attempt, or nothing if there is none. `attempt` counts from 1; `dice` is a random
     /// number in 0..1.
     pub(super) fn wait(&self, error: &ApiError, attempt: u32, dice: f64) -> Option<Duration> {
-        let worth = matches!(error.kind, Kind::Network | Kind::RateLimited(_) | Kind::Server(502..=504));
+        let worth =
+            matches!(error.kind, Kind::NoConnection | Kind::Network | Kind::RateLimited(_) | Kind::Server(502..=504));
         if !worth || attempt >= self.attempts {
             return None;
         }
@@ -64,7 +65,14 @@ mod tests {
     #[test]
     fn temporary_errors_are_retried() {
         let retry = Retry::PATIENT;
-        for kind in [Kind::Network, Kind::RateLimited(None), Kind::Server(502), Kind::Server(503), Kind::Server(504)] {
+        for kind in [
+            Kind::NoConnection,
+            Kind::Network,
+            Kind::RateLimited(None),
+            Kind::Server(502),
+            Kind::Server(503),
+            Kind::Server(504),
+        ] {
             assert!(retry.wait(&error(kind.clone()), 1, 0.5).is_some(), "{kind:?}");
             assert!(retry.wait(&error(kind.clone()), 4, 0.5).is_none(), "{kind:?}");
             assert!(Retry::NONE.wait(&error(kind), 1, 0.5).is_none());

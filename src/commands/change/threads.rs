@@ -93,6 +93,7 @@ fn not_started(failed: StartError, context: &Context, thread: &str) -> Failure {
         StartFailure::Changed => (Exit::Failed, "The thread changed. Nothing was sent.".into()),
         StartFailure::Busy => (Exit::Failed, "Someone answered first. The server refused this answer.".into()),
         StartFailure::Unchecked => (Exit::of(&error), "The thread couldn't be checked again. Nothing was sent.".into()),
+        StartFailure::Unreachable => (Exit::of(&error), "The server couldn't be reached. Nothing was sent.".into()),
         StartFailure::Refused => (Exit::of(&error), "The server refused the run.".into()),
         StartFailure::NotOffered => (Exit::Failed, "This server can't start runs in the background.".into()),
         StartFailure::Unknown => {

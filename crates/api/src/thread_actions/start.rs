@@ -63,6 +63,8 @@ pub enum StartFailure {
     Unchecked,
     /// Another run is active: the server refused this one.
     Busy,
+    /// The server could not be reached. Nothing was sent.
+    Unreachable,
     /// The server refused, for another reason.
     Refused,
     /// The server has no call for runs in the background.
@@ -107,6 +109,7 @@ impl AgentServer {
     async fn kind_of_refusal(&self, error: &ApiError) -> StartFailure {
         match error.kind {
             Kind::Conflict => StartFailure::Busy,
+            Kind::NoConnection => StartFailure::Unreachable,
             // JavaScript says so with 422.
             Kind::Invalid(_) if error.detail.contains("already running") => StartFailure::Busy,
             Kind::NotFound => match self.info().await {

@@ -255,7 +255,7 @@ impl Profile {
         self.sealed = if read_only {
             Some("--read-only was given".into())
         } else if self.read_only {
-            Some(format!("the profile \"{}\" is read-only", self.name))
+            Some(format!("the profile \"{}\" has `read_only = true`", self.name))
         } else if self.is_production() && !write {
             let label = self.label.as_deref().unwrap_or_default();
             Some(format!(

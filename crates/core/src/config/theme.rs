@@ -132,7 +132,7 @@ pub const MONO: &str = "mono";
 
 const FILES: [(&str, &str); 4] = [
     (TERMINAL, include_str!("../../../../assets/themes/terminal.toml")),
-    ("colour-blind", include_str!("../../../../assets/themes/colour-blind.toml")),
+    ("color-blind", include_str!("../../../../assets/themes/color-blind.toml")),
     ("high-contrast", include_str!("../../../../assets/themes/high-contrast.toml")),
     (MONO, include_str!("../../../../assets/themes/mono.toml")),
 ];
@@ -162,6 +162,8 @@ impl Default for Themes {
 impl Themes {
     /// Returns the theme with this name.
     pub fn get(&self, name: &str) -> Option<&Scheme> {
+        // The theme's old name.
+        let name = if name == "colour-blind" { "color-blind" } else { name };
         self.all.iter().find(|(known, _)| known == name).map(|(_, scheme)| scheme)
     }
 
@@ -171,7 +173,7 @@ impl Themes {
     }
 
     /// Returns the styles without colors.
-    pub fn without_colour(&self) -> &Scheme {
+    pub fn without_color(&self) -> &Scheme {
         self.or_terminal(MONO)
     }
 
@@ -402,13 +404,13 @@ mod tests {
     #[test]
     fn built_in_themes_are_valid() {
         let themes = Themes::default();
-        assert_eq!(themes.names().collect::<Vec<_>>(), ["terminal", "colour-blind", "high-contrast", "mono"]);
+        assert_eq!(themes.names().collect::<Vec<_>>(), ["terminal", "color-blind", "high-contrast", "mono"]);
         for (name, scheme) in &themes.all {
             let count = scheme.0.iter().filter(|look| **look != StyleSpec::default()).count();
             assert!(count >= 5, "{name} defines only {count} styles");
         }
         for role in Role::ALL {
-            let look = themes.without_colour().look(*role);
+            let look = themes.without_color().look(*role);
             assert!(look.ink.is_none() && look.ground.is_none(), "{} has a color in mono", role.name());
         }
     }
@@ -416,7 +418,7 @@ mod tests {
     #[test]
     fn color_blind_theme_has_distinguishable_states() {
         let themes = Themes::default();
-        let scheme = themes.or_terminal("colour-blind");
+        let scheme = themes.or_terminal("color-blind");
         let blue = |role| match scheme.look(role).ink {
             Some(ColorSpec::Numbered(n)) => i32::from(rgb_of(n)[2]),
             other => panic!("{other:?} may look like anything"),

@@ -391,7 +391,9 @@ mod tests {
     #[test]
     fn only_a_definite_error_is_a_refusal() {
         let error = |kind| ApiError { kind, ..refused("x") };
-        for kind in [Kind::Conflict, Kind::Invalid(vec![]), Kind::RateLimited(None), Kind::Status(400)] {
+        for kind in
+            [Kind::Conflict, Kind::Invalid(vec![]), Kind::RateLimited(None), Kind::Status(400), Kind::NoConnection]
+        {
             assert!(error(kind).is_refusal());
         }
         for kind in [Kind::Server(502), Kind::Network, Kind::Timeout, Kind::Protocol, Kind::Status(408)] {

@@ -25,10 +25,17 @@ pub fn hints(app: &App) -> Hints {
             let can_act = !app.is_read_only(&viewer.server.profile);
             stream_hints(viewer, &app.session.keymap, can_act, ascii)
         }
-        (context, _) => match app.agent.hints().filter(|_| context == Context::Server) {
-            Some(ids) => app.session.keymap.hints_of(ids, ascii),
-            None => app.session.keymap.hints(context, ascii),
-        },
+        (context, _) => {
+            let ids = match context {
+                Context::Server => app.agent.hints(),
+                Context::Deployments | Context::Revisions => app.deployments.hints(context),
+                _ => None,
+            };
+            match ids {
+                Some(ids) => app.session.keymap.hints_of(ids, ascii),
+                None => app.session.keymap.hints(context, ascii),
+            }
+        }
     }
 }
 

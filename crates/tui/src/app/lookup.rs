@@ -139,9 +139,9 @@ impl Lookup for App {
         Some(ThreadView {
             server: &viewer.server,
             thread_id: viewer.thread_id.as_deref(),
-            status: viewer.shown_status(),
-            badge: viewer.badge(self.session.now),
-            records: &viewer.projections.status,
+            status: viewer.thread_status(),
+            badge: viewer.present_badge(self.session.now),
+            records: &viewer.present().status,
             again: viewer.again(),
             is_recording: viewer.is_recording(),
             last_event_at: viewer.delivery_log().last_event_at,

@@ -20,7 +20,7 @@ use crate::session::msg::{Described, Effect, LogRef, ServerRef, StreamTarget, Th
 use crate::session::run::Origin;
 use crate::session::subject::Subject;
 use crate::session::thread::AnswerFrom;
-use crate::session::{Lookup, Paged, Requests, Route, read_only_text};
+use crate::session::{Lookup, Paged, Requests, Route};
 use runtail_api::LogKind;
 use runtail_core::model::Collection;
 use runtail_core::text::clean;
@@ -133,7 +133,8 @@ impl App {
     pub fn open_stream(&mut self, target: StreamTarget) {
         let Some(server) = self.open_server_ref() else { return };
         if target.is_write() && self.is_read_only(&server.profile) {
-            return self.notify(true, read_only_text(&server.profile));
+            let text = self.session.read_only_text(&server.profile);
+            return self.notify(true, text);
         }
         self.show_stream(server, target);
     }
@@ -248,7 +249,8 @@ impl App {
     /// Plans a change and opens its preview. For a read-only profile it only shows a notice.
     fn confirm(&mut self, profile: Arc<str>, proposal: Proposal) -> Vec<Effect> {
         if self.is_read_only(&profile) {
-            self.notify(true, read_only_text(&profile));
+            let text = self.session.read_only_text(&profile);
+            self.notify(true, text);
             return Vec::new();
         }
         let confirm = Confirm::new(self.session.next_change.take(), profile, proposal);
@@ -273,7 +275,8 @@ impl App {
         };
         let profile = card.thread.server.profile.clone();
         if self.is_read_only(&profile) {
-            self.notify(true, read_only_text(&profile));
+            let text = self.session.read_only_text(&profile);
+            self.notify(true, text);
             return Vec::new();
         }
         let number = card.number;

@@ -6,7 +6,6 @@ use crate::features::changes::confirm::Proposal;
 use crate::features::stream::viewer::{Cancelling, Viewer};
 use crate::features::thread::actions::answer_by_status;
 use crate::session::msg::{Effect, StreamTarget, ThreadRef};
-use crate::session::read_only_text;
 use runtail_api::{
     Acted, ApiError, CancelAction, CancelState, CancelTarget, Kind, LoadedThread, RunStart, StartError, StartFailure,
     StartGuard, Started, ThreadIntent,
@@ -219,6 +218,7 @@ impl App {
             StartFailure::NotOpen | StartFailure::Changed => "The thread changed since the preview. Nothing was sent.",
             StartFailure::Unchecked => "Couldn't read the thread right before sending. Nothing was sent.",
             StartFailure::Busy => "Another run is active on this thread, so the server refused this one.",
+            StartFailure::Unreachable => "The server couldn't be reached. Nothing was sent.",
             StartFailure::Refused => "The server refused. Nothing was done.",
             StartFailure::NotOffered => "This server can't start runs in the background.",
             StartFailure::Unknown => "It's unknown whether the run started: the server's reply was lost.",
@@ -252,7 +252,7 @@ impl App {
     /// Starts a run on a thread in the background, and shows the thread's page.
     pub(crate) fn start_in_background(&mut self, thread: ThreadRef, body: RunCreate) -> Vec<Effect> {
         if self.is_read_only(&thread.server.profile) {
-            let text = read_only_text(&thread.server.profile);
+            let text = self.session.read_only_text(&thread.server.profile);
             self.notify(true, text);
             return Vec::new();
         }

@@ -376,7 +376,7 @@ pub const BINDINGS: &[Binding] = {
         bind("logs.follow", Logs, &["End", "G"], A::Follow, "follow", "Follow new lines; moving up pauses"),
         bind("logs.filter", Logs, &["/"], A::Filter, "filter", "Filter lines: text, level:error, !not"),
         bind("logs.level", Logs, &["v"], A::Level, "level", "Minimum level"),
-        bind("logs.window", Logs, &["t"], A::Window, "time", "Time range"),
+        bind("logs.window", Logs, &["t"], A::Window, "time range", "Time range"),
         bind("logs.build", Logs, &["b"], A::BuildLog, "build log", "Switch to the build log"),
         bind("logs.server", Logs, &["l"], A::ServerLog, "server log", "Switch to the server log"),
         bind("card.build_log", Card, &["b"], A::BuildLog, "build log", "Follow its build log"),

@@ -40,12 +40,13 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
             return;
         }
     };
-    let (mut seen, mut damaged, mut ended) = (End::default(), 0_u64, false);
+    let (mut seen, mut damaged, mut ended, mut is_recording) = (End::default(), 0_u64, false, false);
     let mut renumbering = Renumbering::default();
     let (mut batch, mut bytes) = (Vec::new(), 0);
     for read in reader.by_ref() {
         match read {
             Ok(mut record) => {
+                is_recording = true;
                 if let Record::Event(event) = &mut record {
                     bytes += event.data.text().len();
                     if event.is_snapshot() {
@@ -76,6 +77,10 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
             }
         }
     }
+    if !is_recording {
+        let _ = out.blocking_send(vec![failed(file, "no line of the file is a record")]);
+        return;
+    }
     if damaged > 0 {
         let lines = if damaged == 1 { "line is not a record and was" } else { "lines are not records and were" };
         let why = format!("{damaged} {lines} skipped; `runtail verify` lists them");
@@ -89,7 +94,7 @@ fn read(file: &Path, out: &Sender<Vec<Item>>) {
         let why = if reader.was_truncated() {
             "ends in the middle of a line"
         } else {
-            "has no end: it was truncated, or is still being written"
+            "has no end record: it was cut off, or is still being written"
         };
         seen.detail = Some(format!("the recording {why}"));
         batch.push(Item::Record(Record::End(seen)));

@@ -149,6 +149,13 @@ impl Session {
         self.profile(profile).is_none_or(|profile| profile.read_only)
     }
 
+    /// Explains why nothing was sent for a read-only profile.
+    pub fn read_only_text(&self, profile: &str) -> String {
+        let why = self.profile(profile).and_then(|profile| profile.sealed.as_deref());
+        let why = why.map(|why| format!(" Cause: {}.", runtail_core::text::clean(why))).unwrap_or_default();
+        format!("{profile} is read-only; nothing was sent.{why}")
+    }
+
     /// Returns whether a profile's control plane may be polled. After its key was rejected, it is not polled until a refresh.
     pub fn may_poll(&self, profile: &str) -> bool {
         self.profile(profile).is_some_and(|profile| profile.control_plane && !profile.halted)
@@ -263,11 +270,4 @@ impl Ids {
 /// Returns whether an error stops polling until the user refreshes.
 pub fn stops_polling(error: &ApiError) -> bool {
     matches!(error.kind, Kind::Unauthorized | Kind::Forbidden | Kind::Refused)
-}
-
-/// Explains why nothing was sent for a read-only profile.
-pub fn read_only_text(profile: &str) -> String {
-    format!(
-        "{profile} is read-only; nothing was sent. The cause is --read-only, `read_only = true` in the profile, or a PROD label without --write."
-    )
 }

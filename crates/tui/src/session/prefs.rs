@@ -61,9 +61,9 @@ mod tests {
         let mut prefs = ViewPrefs::default();
         prefs.configure(&read("[ui]\ntheme = \"mono\"\nwrap = true\n"));
         assert_eq!((prefs.theme.as_str(), prefs.wrap), ("mono", true));
-        prefs.theme = "colour-blind".into();
+        prefs.theme = "color-blind".into();
         prefs.configure(&read("[ui]\ntheme = \"mono\"\nmouse = \"off\"\n"));
-        assert_eq!((prefs.theme.as_str(), prefs.mouse, prefs.wrap), ("colour-blind", Mouse::Off, false));
+        assert_eq!((prefs.theme.as_str(), prefs.mouse, prefs.wrap), ("color-blind", Mouse::Off, false));
         prefs.configure(&read("[ui]\ntheme = \"own\"\n[themes.own]\n"));
         assert_eq!(prefs.theme, "own");
         // The theme was removed from the file, so the configured one is used.

@@ -18,6 +18,8 @@ pub struct ProfileState {
     pub label: Option<String>,
     /// Whether it is read-only.
     pub read_only: bool,
+    /// Why it is read-only.
+    pub sealed: Option<String>,
     /// Whether its label says production.
     pub production: bool,
     /// Whether it has a control plane.
@@ -52,6 +54,7 @@ impl ProfileState {
             region: profile.region.clone(),
             label: profile.label.clone(),
             read_only: profile.is_read_only(),
+            sealed: profile.sealed.clone(),
             production: profile.is_production(),
             control_plane: profile.control_plane.is_some(),
             generation,

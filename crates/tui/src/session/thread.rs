@@ -13,7 +13,7 @@ pub struct ThreadView<'a> {
     pub server: &'a ServerRef,
     /// Its id, if known.
     pub thread_id: Option<&'a str>,
-    /// Its status, at the point in time that is shown.
+    /// Its status now, also during time travel, because actions act on the thread as it is now.
     pub status: &'a ThreadStatus,
     /// The status in a few words.
     pub badge: Line,

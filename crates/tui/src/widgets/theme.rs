@@ -23,7 +23,7 @@ pub struct Theme {
 impl Theme {
     /// Returns the theme of that name for this terminal. Without colors it is always the colorless theme.
     pub(crate) fn paint<'a>(&self, themes: &'a Themes, name: &str) -> ResolvedTheme<'a> {
-        let scheme = if self.color { themes.or_terminal(name) } else { themes.without_colour() };
+        let scheme = if self.color { themes.or_terminal(name) } else { themes.without_color() };
         ResolvedTheme { scheme, rgb: self.rgb }
     }
 }
@@ -117,7 +117,7 @@ pub fn phase_glyph(phase: Phase) -> (&'static str, Tone) {
 pub fn deployment_badge(status: Option<&str>) -> (&'static str, Tone, String) {
     match status {
         Some("READY") => ("●", Tone::Good, "ready".into()),
-        Some("AWAITING_DATABASE") => ("◌", Tone::Moving, "waiting".into()),
+        Some("AWAITING_DATABASE") => ("◌", Tone::Moving, "pending".into()),
         Some("AWAITING_DELETE" | "AWAITING_FINAL_DELETE") => ("◐", Tone::Moving, "deleting".into()),
         Some("UNUSED") => ("■", Tone::Dim, "unused".into()),
         Some(other) => ("?", Tone::Moving, other.to_string()),

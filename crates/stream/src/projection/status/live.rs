@@ -287,7 +287,7 @@ impl Live {
                 let why = "the newest run ended before the stream was opened, and this server doesn't say how";
                 ThreadStatus::Unknown { why: why.into() }
             }
-            _ if is_recorded => ThreadStatus::Unknown { why: "the recording doesn't say how the run ended".into() },
+            _ if is_recorded => ThreadStatus::Unknown { why: "the recording stops before the run's end".into() },
             _ => ThreadStatus::Unknown { why: "the run ended; asking the server how".into() },
         }
     }

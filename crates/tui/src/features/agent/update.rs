@@ -9,7 +9,7 @@ use crate::session::msg::{
     Described, Effect, ServerRef, StreamTarget, Subscription, SubscriptionId, SubscriptionKind, ThreadRef, WantedStatus,
 };
 use crate::session::run::{Origin, Warning, Where, act_on_thread};
-use crate::session::{Component, Cx, Request, Requests, Route, Session, read_only_text};
+use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use runtail_core::model::ThreadStatus;
@@ -46,7 +46,7 @@ impl Agent {
     pub fn composer(&mut self, session: &Session, from: Origin) -> Result<(Composer, Requests), Requests> {
         let Some(server) = &self.server else { return Err(Requests::none()) };
         if session.is_read_only(&server.server.profile) {
-            return Err(Requests::error(read_only_text(&server.server.profile)));
+            return Err(Requests::error(session.read_only_text(&server.server.profile)));
         }
         let known: &[_] = server.assistants.value.as_deref().unwrap_or(&[]);
         let is_chosen = from.assistant.is_some();
@@ -247,7 +247,19 @@ impl Component for Agent {
     }
 
     fn hints(&self) -> Option<&'static [&'static str]> {
-        match self.server.as_ref()?.tab {
+        let server = self.server.as_ref()?;
+        if server.shown_ids().is_empty() {
+            return Some(match server.tab {
+                Tab::Threads => {
+                    &["server.new_run", "server.assistants", "app.refresh", "app.back", "app.command", "app.help"]
+                }
+                Tab::Runs => {
+                    &["server.new_run", "server.threads", "app.refresh", "app.back", "app.command", "app.help"]
+                }
+                Tab::Assistants => &["server.threads", "app.refresh", "app.back", "app.command", "app.help"],
+            });
+        }
+        match server.tab {
             Tab::Assistants => Some(&[
                 "server.open",
                 "server.describe",

@@ -5,7 +5,7 @@ use super::view;
 use crate::input::action::{Action, Context};
 use crate::input::key::{Code, Key};
 use crate::session::msg::{Effect, ServerRef, ThreadRef};
-use crate::session::{Component, Cx, HELD_KEY, Request, Requests, read_only_text};
+use crate::session::{Component, Cx, HELD_KEY, Request, Requests};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
@@ -267,7 +267,7 @@ impl Confirm {
         let forget = Effect::Forget(self.number);
         if cx.session.is_read_only(&self.profile) {
             let mut out = Requests::from(Request::Close).and(forget);
-            out.notify(true, read_only_text(&self.profile));
+            out.notify(true, cx.session.read_only_text(&self.profile));
             return out;
         }
         *self = Confirm::new(cx.session.next_change.take(), self.profile.clone(), proposal);
@@ -344,7 +344,7 @@ impl Confirm {
         }
         // The profile can become read-only while the dialog is open.
         if cx.session.is_read_only(&self.profile) {
-            return Requests::error(read_only_text(&self.profile));
+            return Requests::error(cx.session.read_only_text(&self.profile));
         }
         if let Stage::Ready(preview) = std::mem::replace(&mut self.stage, Stage::Planning) {
             self.stage = Stage::Sending(preview);

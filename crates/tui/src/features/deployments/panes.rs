@@ -6,7 +6,7 @@ use super::{Deployments, revisions_view, view};
 use crate::input::action::{Action, Context};
 use crate::session::msg::{Described, LogRef, RevisionRef};
 use crate::session::subject::Subject;
-use crate::session::{Component, Cx, Requests, Route, Session, read_only_text};
+use crate::session::{Component, Cx, Requests, Route, Session};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use runtail_api::LogKind;
@@ -64,6 +64,29 @@ impl Deployments {
         let has_control = |name: &str| session.profile(name).is_some_and(|p| p.control_plane);
         let selected = self.list.selected().map(|row| row.profile_name.clone()).filter(|name| has_control(name));
         selected.or_else(|| session.profiles.iter().find(|p| p.control_plane).map(|p| p.name.clone()))
+    }
+
+    /// Returns the actions that work where there is nothing to select, or no deployment; `None` where the usual ones work.
+    pub fn hints(&self, context: Context) -> Option<&'static [&'static str]> {
+        match (self.list.selected(), context) {
+            (_, Context::Revisions) if self.revision_ids().is_empty() => {
+                Some(&["app.back", "app.refresh", "app.command", "app.help"])
+            }
+            (_, Context::Revisions) => None,
+            (None, _) if self.list.filter().is_empty() => {
+                Some(&["deployments.create", "app.profiles", "app.refresh", "app.command", "app.help"])
+            }
+            (None, _) => Some(&["deployments.filter", "app.profiles", "app.refresh", "app.command", "app.help"]),
+            (Some(row), _) if row.deployment.is_none() => Some(&[
+                "deployments.open",
+                "deployments.new_run",
+                "deployments.filter",
+                "deployments.sort",
+                "app.command",
+                "app.help",
+            ]),
+            _ => None,
+        }
     }
 
     fn revision_ref(row: &Row, revision: &str) -> Option<RevisionRef> {
@@ -200,7 +223,7 @@ impl Deployments {
             return Requests::error("No profile has a control plane to create a deployment on.");
         };
         if session.is_read_only(&profile) {
-            return Requests::error(read_only_text(&profile));
+            return Requests::error(session.read_only_text(&profile));
         }
         Route::Edit(Subject::CreateDeployment { profile }, DeploymentSpec::EXAMPLE.to_string()).into()
     }
@@ -209,7 +232,7 @@ impl Deployments {
     fn update(&self, session: &Session) -> OrNotice<Requests> {
         let (row, profile, id) = self.chosen_deployment()?;
         if session.is_read_only(&profile) {
-            return Err(Requests::error(read_only_text(&profile)));
+            return Err(Requests::error(session.read_only_text(&profile)));
         }
         Ok(Route::DeploymentDocument(profile, id.into(), row.name.clone()).into())
     }

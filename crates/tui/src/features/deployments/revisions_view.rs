@@ -77,10 +77,16 @@ fn next_poll(history: &History, cx: &Cx<'_>, halted: bool) -> String {
                     let old =
                         history.loaded_at.and_then(|t| Duration::try_from(cx.session.now - t).ok()).map(text::age);
                     let old = old.map(|age| format!("{age} old · ")).unwrap_or_default();
-                    format!("{old}{} · retry in {}", error.badge(), text::age(wait))
+                    let when = if wait.as_secs() == 0 {
+                        "retrying…".into()
+                    } else {
+                        format!("retry in {}", text::age(wait))
+                    };
+                    format!("{old}{} · {when}", error.badge())
                 }
                 None if is_final => "idle".into(),
-                None => format!("next poll {}", text::age(wait)),
+                None if wait.as_secs() == 0 => "polling…".into(),
+                None => format!("next poll in {}", text::age(wait)),
             }
         }
         (_, None) => String::new(),

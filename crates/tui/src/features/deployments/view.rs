@@ -180,13 +180,15 @@ fn server_cell(cx: &Cx<'_>, row: &Row, column: Column) -> Cell {
         Column::State => {
             let info = row.server(&cx.session.profiles).and_then(|server| cx.lookup.server_info(&server));
             match info.map(|i| (&i.error, &i.value)) {
-                Some((Some(error), _)) if matches!(error.kind, Kind::Network) => Cell::state("✗", Tone::Bad, "down"),
+                Some((Some(error), _)) if matches!(error.kind, Kind::NoConnection | Kind::Network) => {
+                    Cell::state("✗", Tone::Bad, "down")
+                }
                 Some((Some(error), _)) => Cell::state("✗", Tone::Bad, error.badge()),
                 Some((None, Some(_))) => Cell::state("●", Tone::Good, "up"),
                 _ => Cell::state("◐", Tone::Moving, "checking"),
             }
         }
-        Column::Newest => Cell::of(Tone::Dim, "agent server"),
+        Column::Newest => Cell::of(Tone::Dim, "-"),
         Column::Url => Cell::of(Tone::Dim, row.url.as_deref().unwrap_or("-")),
         _ => Cell::of(Tone::Dim, ""),
     }

@@ -39,6 +39,9 @@ impl Component for FirstRun {
                 Request::DefineProfile(text).into()
             }
             (Action::Open, Some(Choice::Quit)) => Request::Quit.into(),
+            (Action::Anyway | Action::Save, _) if typed().is_none() => {
+                Requests::info("There is no profile yet. Choose “Write a profile” first.")
+            }
             (Action::Anyway, _) => typed().map(|name| ProfileRequest::UseAnyway(name).into()).unwrap_or_default(),
             (Action::Save, _) => ProfileRequest::DraftFile.into(),
             _ => Requests::none(),

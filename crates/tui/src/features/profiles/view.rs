@@ -76,7 +76,7 @@ fn draw(page: &ProfilesPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
     canvas.line(head.x + used + 3, head.y, head.w.saturating_sub(used + 3), &about);
     let columns = Columns::of(cx, area.w);
     let row = |texts: [&str; 7]| columns.line(texts.map(|text| (Tone::Dim, text.to_string())));
-    let headers = ["", "NAME", "LABEL", "WHERE", "KEY", "WRITING", "STATE"];
+    let headers = ["", "NAME", "LABEL", "SERVER", "KEY", "WRITING", "STATE"];
     canvas.line(area.x, area.y, area.w, &row(headers));
     let catalog = &cx.session.catalog;
     let rows = rows(cx);

@@ -6,7 +6,7 @@ use crate::input::action::{Action, Context};
 use crate::session::loaded::Loaded;
 use crate::session::msg::Effect;
 use crate::session::subject::Subject;
-use crate::session::{Component, Cx, Request, Requests, Route, Session, read_only_text};
+use crate::session::{Component, Cx, Request, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::list::Picker;
 use jiff::Timestamp;
@@ -297,7 +297,7 @@ pub fn change_service(
         return Route::Change(profile, Box::new(Intent::Service(Box::new(change)))).into();
     }
     if session.is_read_only(&profile) {
-        return Requests::error(read_only_text(&profile));
+        return Requests::error(session.read_only_text(&profile));
     }
     let text = what.template(record);
     let name = name.unwrap_or(what.target()).into();

@@ -5,7 +5,7 @@ use super::view;
 use crate::input::action::{Action, Context};
 use crate::session::msg::{Effect, Epoch, Subscription, SubscriptionId, SubscriptionKind};
 use crate::session::subject::Subject;
-use crate::session::{Component, Cx, GUTTER, Request, Requests, Route, Session, read_only_text};
+use crate::session::{Component, Cx, GUTTER, Request, Requests, Route, Session};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::scroll::{Flat, Place};
@@ -183,7 +183,7 @@ fn field(lines: &mut Vec<Line>, name: &str, value: &str, width: usize, tone: Ton
 /// Opens the editor for an authentication with a provider. With an empty slug the user enters the provider.
 pub fn begin(session: &Session, profile: Arc<str>, provider: &str) -> Requests {
     if session.is_read_only(&profile) {
-        return Requests::error(read_only_text(&profile));
+        return Requests::error(session.read_only_text(&profile));
     }
     let subject = Subject::Authenticate { profile, provider: provider.into() };
     Route::Edit(subject, AuthAuthenticateRequest::example(provider)).into()
@@ -202,7 +202,7 @@ impl SignIn {
         }
         // The profile can become read-only after the page opened.
         if cx.session.is_read_only(&self.profile) {
-            return Requests::error(read_only_text(&self.profile));
+            return Requests::error(cx.session.read_only_text(&self.profile));
         }
         if !matches!(self.stage, Stage::Ready) {
             return Requests::none();

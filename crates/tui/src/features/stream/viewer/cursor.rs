@@ -83,8 +83,9 @@ impl Viewer {
             match view {
                 View::Messages => {
                     let unanswered = self.unanswered(open);
+                    let today = self.today();
                     let place = &mut self.places[view as usize];
-                    self.blocks.prepare(&self.projections, unanswered, width, &self.tz, place);
+                    self.blocks.prepare(&self.projections, unanswered, width, (&self.tz, today), place);
                 }
                 View::Timeline => {
                     let place = &mut self.places[view as usize];

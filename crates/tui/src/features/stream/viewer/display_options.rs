@@ -31,10 +31,20 @@ impl Viewer {
         let Some(seq) = self.entry_seq(view, key) else { return Clock::Since(None) };
         let at = |key: u64| self.event_log.time(self.entry_seq(view, key)?);
         match self.timestamps {
-            Timestamps::Absolute => Clock::Wall(&self.tz),
+            Timestamps::Absolute => self.wall_clock(),
             Timestamps::Relative => Clock::Since(self.projections.metrics.run_at(seq).and_then(|run| run.start())),
             Timestamps::Delta => Clock::Since(key.checked_sub(1).and_then(at)),
         }
+    }
+
+    /// Returns the clock for times of day.
+    pub(crate) fn wall_clock(&self) -> Clock<'_> {
+        Clock::Wall(&self.tz, self.today())
+    }
+
+    /// Returns today's date in the user's time zone.
+    pub(crate) fn today(&self) -> jiff::civil::Date {
+        self.now.to_zoned(self.tz.clone()).date()
     }
 
     /// Returns whether a view wraps long lines.

@@ -206,15 +206,22 @@ impl Viewer {
         self.thread_id.is_some() || self.thread_status() != &ThreadStatus::Loading
     }
 
-    /// Returns the badge of the thread.
+    /// Returns the badge of the thread at the shown event. During time travel its ages are those at that event.
     pub fn badge(&self, now: Timestamp) -> Line {
-        let status = self.shown_status();
+        let Some(past) = self.playhead() else { return self.present_badge(now) };
+        badge(&self.with_step(self.shown_status()), past.time.unwrap_or(now))
+    }
+
+    /// Returns the badge of the thread as it is now, also during time travel.
+    pub fn present_badge(&self, now: Timestamp) -> Line {
+        let status = self.thread_status();
         match self.cancelling.as_ref().filter(|_| status.is_active()) {
             Some(cancelling) => {
                 let asked = since(now, cancelling.since);
                 let events = if cancelling.sends_events { ", still sending events" } else { "" };
                 Line::of(Tone::Moving, "◐ ").with(Tone::Plain, &format!("cancelling, asked {asked} ago{events}"))
             }
+            None if self.playhead().is_some() => badge(status, now),
             None => badge(&self.with_step(status), now),
         }
     }

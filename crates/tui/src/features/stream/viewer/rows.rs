@@ -4,7 +4,6 @@ use super::runs::RunsRow;
 use super::{View, Viewer};
 use crate::features::stream::find::MatchIndex;
 use crate::features::stream::views;
-use crate::features::stream::views::Clock;
 use crate::features::stream::views::messages::Shown;
 use crate::features::stream::views::raw::RawEvent;
 use crate::widgets::line::Line;
@@ -156,7 +155,7 @@ impl Viewer {
                 .map(|row| views::updates::line(row, self.event_log.get(row.seq).as_ref(), width, &clock)),
             View::Timeline => self.bars.line(p, key, width),
             View::Runs => self.runs_row(key).map(|row| match row {
-                RunsRow::Run(run) => views::runs::record_line(run, p, &Clock::Wall(&self.tz)),
+                RunsRow::Run(run) => views::runs::record_line(run, p, &self.wall_clock()),
                 RunsRow::Event(row) => views::runs::line(row, p, width, &clock),
             }),
             View::Custom => row_at(p.custom.rows(), key).map(|row| {

@@ -1,4 +1,5 @@
-//! The entries of the Runs view: runs that ended before the stream began, lifecycle events, and queued runs.
+//! The entries of the Runs view: lifecycle events, and between them the runs without an event in the stream, in the order of
+//! the thread's runs.
 
 use super::{View, Viewer};
 use crate::widgets::scroll::Flat;
@@ -8,17 +9,56 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
-/// The key of the first lifecycle event. The runs before it have smaller keys.
-const FIRST_EVENT_KEY: u64 = 1 << 20;
+/// The smallest key.
+const FIRST_KEY: u64 = 1 << 20;
 
-/// Runs without any event in the stream.
+/// Runs without any event in the stream, and their places among the lifecycle events.
 #[derive(Debug, Default)]
 pub(crate) struct UnseenRuns {
-    /// Indexes of the ended runs in the list of runs.
-    before: Vec<usize>,
-    /// Indexes of the other runs.
+    /// Ended runs: the number of the event that each is in front of, and its index in the list of runs. Sorted.
+    placed: Vec<(u64, usize)>,
+    /// Indexes of the other runs, which follow all events.
     after: Vec<usize>,
-    revision: Option<u64>,
+    /// The revision of the runs, and the number of evicted events.
+    inputs: Option<(u64, u64)>,
+}
+
+impl UnseenRuns {
+    /// Returns how many runs are placed in front of an event or an earlier one.
+    fn up_to(&self, event: u64) -> u64 {
+        self.placed.partition_point(|(at, _)| *at <= event) as u64
+    }
+
+    /// Returns the key of an event.
+    fn key_of_event(&self, event: u64) -> u64 {
+        FIRST_KEY + event + self.up_to(event)
+    }
+
+    /// Returns the event at a key or after it, and how many entries before the event the key is.
+    fn anchor(&self, key: u64) -> (u64, u64) {
+        let offset = key.saturating_sub(FIRST_KEY);
+        match self.placed_at(offset) {
+            Ok(nth) => {
+                let (event, _) = self.placed[nth];
+                (event, self.up_to(event) - nth as u64)
+            }
+            Err(before) => (offset - before as u64, 0),
+        }
+    }
+
+    /// Returns the index of the placed run at an offset, else how many placed runs are before it.
+    fn placed_at(&self, offset: u64) -> Result<usize, usize> {
+        // Their offsets ascend, because they are sorted.
+        let (mut before, mut end) = (0, self.placed.len());
+        while before < end {
+            let middle = before.midpoint(end);
+            if self.placed[middle].0 + (middle as u64) < offset { before = middle + 1 } else { end = middle }
+        }
+        match self.placed.get(before) {
+            Some((at, _)) if *at + before as u64 == offset => Ok(before),
+            _ => Err(before),
+        }
+    }
 }
 
 /// An entry of the Runs view.
@@ -30,41 +70,71 @@ pub(crate) enum RunsRow<'a> {
 impl Viewer {
     /// Updates the entries from the thread's runs.
     pub(crate) fn prepare_runs(&mut self) {
-        let status = &self.projections.status;
-        if self.runs.revision.replace(status.revision()) == Some(status.revision()) {
+        let evicted = self.projections.lifecycle.rows().evicted();
+        let inputs = (self.projections.status.revision(), evicted);
+        if self.runs.inputs.replace(inputs) == Some(inputs) {
             return;
         }
-        let unseen = status.runs().iter().enumerate().filter(|(_, run)| run.first_seq.is_none());
-        let (before, after): (Vec<_>, Vec<_>) = unseen.partition(|(_, run)| run.outcome.is_over());
-        let indexes = |runs: Vec<(usize, &RunEntry)>| runs.into_iter().map(|(i, _)| i).collect::<Vec<usize>>();
-        let more = before.len() as i64 - self.runs.before.len() as i64;
-        (self.runs.before, self.runs.after) = (indexes(before), indexes(after));
-        // Keeps the positions of the first entries.
+        let (placed, after) = self.place_unseen_runs(evicted);
         let place = &mut self.places[View::Runs as usize];
+        let old = std::mem::take(&mut self.runs.placed);
+        let anchors = UnseenRuns { placed: old, ..UnseenRuns::default() };
+        (self.runs.placed, self.runs.after) = (placed, after);
+        // Keeps the position among the events.
         for spot in [&mut place.cursor, &mut place.top] {
-            if spot.key < FIRST_EVENT_KEY && spot.key > 0 {
-                spot.key = spot.key.saturating_add_signed(-more);
+            if spot.key >= FIRST_KEY {
+                let (event, before) = anchors.anchor(spot.key);
+                spot.key = self.runs.key_of_event(event).saturating_sub(before);
             }
         }
     }
 
+    /// Returns the ended runs without events, each in front of the first event of the next run that has some, and the others.
+    fn place_unseen_runs(&self, evicted: u64) -> (Vec<(u64, usize)>, Vec<usize>) {
+        let (runs, rows) = (self.projections.status.runs(), self.projections.lifecycle.rows());
+        let before = |seq: Seq| evicted + rows.partition_point(|row| row.seq < seq) as u64;
+        let first_seen = runs.iter().position(|run| run.first_seq.is_some());
+        let (mut placed, mut after) = (Vec::new(), Vec::new());
+        // The event in front of which the next unseen run is placed, from the newest run to the oldest.
+        let mut next = None;
+        for (index, run) in runs.iter().enumerate().rev() {
+            match run.first_seq {
+                Some(seq) => next = Some(before(seq)),
+                None if !run.outcome.is_over() => after.push(index),
+                // Nothing that the stream shows is older.
+                None if first_seen.is_none_or(|first| index < first) => placed.push((0, index)),
+                None => {
+                    let last_seen = || runs[..index].iter().rev().find_map(|run| run.first_seq.map(|_| run.end_seq));
+                    let after_last = || last_seen().flatten().map(|end| before(end.next()));
+                    let at = next.or_else(after_last).unwrap_or(evicted + rows.len() as u64);
+                    placed.push((at, index));
+                }
+            }
+        }
+        // The oldest entries are evicted with their neighbors.
+        placed.retain(|(at, _)| *at >= evicted);
+        placed.reverse();
+        placed.sort_by_key(|(at, _)| *at);
+        after.reverse();
+        (placed, after)
+    }
+
     pub(crate) fn runs_keys(&self) -> Flat {
         let rows = self.projections.lifecycle.rows();
-        let first = match rows.evicted() {
-            0 => FIRST_EVENT_KEY - self.runs.before.len() as u64,
-            evicted => FIRST_EVENT_KEY + evicted,
-        };
-        Flat { first, end: FIRST_EVENT_KEY + rows.evicted() + (rows.len() + self.runs.after.len()) as u64 }
+        let first = FIRST_KEY + rows.evicted();
+        let entries = rows.len() + self.runs.placed.len() + self.runs.after.len();
+        Flat { first, end: first + entries as u64 }
     }
 
     pub(crate) fn runs_row(&self, key: u64) -> Option<RunsRow<'_>> {
         let (runs, rows) = (self.projections.status.runs(), self.projections.lifecycle.rows());
         let run = |at: Option<&usize>| runs.get(*at?).map(RunsRow::Run);
-        let Some(at) = key.checked_sub(FIRST_EVENT_KEY) else {
-            let from_end = usize::try_from(FIRST_EVENT_KEY - key).ok()?;
-            return run(self.runs.before.get(self.runs.before.len().checked_sub(from_end)?));
+        let offset = key.checked_sub(FIRST_KEY)?;
+        let event = match self.runs.placed_at(offset) {
+            Ok(nth) => return run(self.runs.placed.get(nth).map(|(_, run)| run)),
+            Err(before) => offset - before as u64,
         };
-        let at = usize::try_from(at.checked_sub(rows.evicted())?).ok()?;
+        let at = usize::try_from(event.checked_sub(rows.evicted())?).ok()?;
         match rows.get(at) {
             Some(row) => Some(RunsRow::Event(row)),
             None => run(self.runs.after.get(at.checked_sub(rows.len())?)),
@@ -74,8 +144,10 @@ impl Viewer {
     /// Returns the key of the last lifecycle event up to an event.
     pub(crate) fn runs_key_of(&self, seq: Seq) -> u64 {
         let rows = self.projections.lifecycle.rows();
-        let after = rows.partition_point(|row| row.seq <= seq) as u64;
-        (FIRST_EVENT_KEY + rows.evicted() + after).saturating_sub(1).max(self.runs_keys().first)
+        match rows.partition_point(|row| row.seq <= seq) as u64 {
+            0 => self.runs_keys().first,
+            after => self.runs.key_of_event(rows.evicted() + after - 1),
+        }
     }
 
     /// Returns the event of an entry. A run without events has the snapshot with its record.

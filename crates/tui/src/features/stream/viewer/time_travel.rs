@@ -87,6 +87,8 @@ pub struct Playhead {
     pub span: (Seq, Seq),
     pub playing: bool,
     pub speed: Speed,
+    /// Whether the newest event is the end of a recording.
+    pub is_recording: bool,
 }
 
 /// A saved state of the projections, as of an event.
@@ -260,7 +262,16 @@ impl Viewer {
         let span = self.span();
         let [number, oldest, newest] = [at, span.0, span.1].map(|seq| self.event_log.events_until(seq));
         let numbers = (number, oldest, newest);
-        Some(Playhead { at, time, numbers, target, span, playing, speed: self.past.speed })
+        Some(Playhead {
+            at,
+            time,
+            numbers,
+            target,
+            span,
+            playing,
+            speed: self.past.speed,
+            is_recording: self.is_recording(),
+        })
     }
 
     /// Returns whether the next step has work: folding or playback.

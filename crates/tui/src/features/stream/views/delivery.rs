@@ -134,11 +134,22 @@ impl Report<'_> {
         self.push(line, seq);
     }
 
+    /// Returns a time of day, or the date of another day.
+    fn clock(&self, at: impl Into<Option<Timestamp>>) -> String {
+        let at = at.into();
+        let is_today =
+            |at: &Timestamp| self.now.to_zoned(self.tz.clone()).date() == at.to_zoned(self.tz.clone()).date();
+        match at.filter(|at| !is_today(at)) {
+            Some(at) => at.to_zoned(self.tz.clone()).strftime("%d %b").to_string(),
+            None => clock(at, self.tz),
+        }
+    }
+
     fn ago(&self, at: Timestamp) -> String {
         // In a closed stream an age would count forever.
         match self.open {
             true => text::duration(Duration::try_from(self.now.duration_since(at)).unwrap_or_default()),
-            false => clock(at, self.tz),
+            false => self.clock(at),
         }
     }
 
@@ -177,7 +188,7 @@ impl Report<'_> {
         let from = all.len().saturating_sub(self.listed);
         self.omitted(all.evicted() + from as u64);
         for gap in &all[from..] {
-            let mut line = Line::of(Tone::Dim, &format!("  {}  ", clock(gap.at, self.tz)));
+            let mut line = Line::of(Tone::Dim, &format!("  {}  ", self.clock(gap.at)));
             match gap.after {
                 Seq::START => line.push(Tone::Plain, "before the first event"),
                 after => line.push(Tone::Plain, &format!("after event {}", text::count(event_log.number_of(after).0))),
@@ -270,7 +281,7 @@ impl Report<'_> {
                 (None, false) => UNKNOWN.to_string(),
                 (closed, _) => span(closed.unwrap_or(self.now).duration_since(connection.opened)),
             };
-            let opened = clock(connection.opened, self.tz);
+            let opened = self.clock(connection.opened);
             let numbers = [opened, lasted, connection.status.to_string(), text::count(connection.events)];
             self.numbers(Line::of(Tone::Plain, &format!("  {}", connection.conn)), &numbers, None);
             let Some(Row { line, .. }) = self.rows.last_mut() else { continue };
@@ -314,7 +325,7 @@ impl Report<'_> {
             let took = recorded.or_else(|| run.took(self.now).filter(|_| self.open || !run.is_open()));
             let began = entry.and_then(|entry| entry.began).or(run.start());
             let numbers = [
-                clock(began, self.tz),
+                self.clock(began),
                 took.map_or_else(|| UNKNOWN.into(), super::runs::run_duration),
                 wait(run.waited()),
                 wait(run.to_first_event()),

@@ -8,6 +8,7 @@ use super::rules::{RuleTimes, RunRules};
 use crate::widgets::line::{Line, Piece, Tone};
 use crate::widgets::markdown::Measure;
 use crate::widgets::scroll::{LinePos, Place, ScrollList};
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use runtail_core::config::Timestamps;
 use runtail_stream::Seq;
@@ -102,6 +103,7 @@ pub struct Blocks {
     saved_positions: [Option<(LinePos, LogicalPosition)>; 2],
     unanswered: Unanswered,
     tz: TimeZone,
+    today: Date,
     rules: RunRules,
 }
 
@@ -116,6 +118,7 @@ impl Default for Blocks {
             saved_positions: [None; 2],
             unanswered: Unanswered::default(),
             tz: TimeZone::UTC,
+            today: Date::ZERO,
             rules: RunRules::default(),
         }
     }
@@ -128,11 +131,14 @@ impl Blocks {
         projections: &Projections,
         unanswered: Unanswered,
         width: usize,
-        tz: &TimeZone,
+        (tz, today): (&TimeZone, Date),
         place: &mut Place,
     ) {
         let measure = Measure { width, wrap: self.wrap };
         (self.unanswered, self.tz) = (unanswered, tz.clone());
+        if std::mem::replace(&mut self.today, today) != today {
+            self.cached.get_mut().clear();
+        }
         self.rules.prepare(projections);
         let near = |key: u64| key.abs_diff(place.top.key).min(key.abs_diff(place.cursor.key)) <= MAX_CACHED as u64 / 4;
         if self.cached.get_mut().len() > MAX_CACHED {
@@ -164,7 +170,7 @@ impl Blocks {
     /// Returns the clock of a message: since its run began, or since the previous message.
     fn clock<'a>(&'a self, projections: &Projections, key: u64, message: &Message) -> Clock<'a> {
         match self.timestamps {
-            Timestamps::Absolute => Clock::Wall(&self.tz),
+            Timestamps::Absolute => Clock::Wall(&self.tz, self.today),
             Timestamps::Relative => {
                 Clock::Since(projections.metrics.run_at(message.first_seq).and_then(|run| run.start()))
             }
@@ -227,7 +233,7 @@ impl Blocks {
 
     /// Returns the rules in front of a message.
     fn rule_lines(&self, projections: &Projections, key: u64) -> Vec<(Line, Seq)> {
-        let times = RuleTimes { timestamps: self.timestamps, tz: &self.tz };
+        let times = RuleTimes { timestamps: self.timestamps, tz: &self.tz, today: self.today };
         self.rules.lines(key, projections, self.measure.width, &times)
     }
 

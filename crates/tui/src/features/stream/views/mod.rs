@@ -15,12 +15,13 @@ pub mod timeline_rows;
 pub mod updates;
 
 use crate::widgets::line::{Line, Tone};
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::text;
 use std::sync::Arc;
 
-/// Formats times in eight columns.
+/// Formats times, in eight columns unless they have a date.
 pub trait TimeFormat {
     fn format(&self, at: Timestamp) -> String;
 }
@@ -35,8 +36,8 @@ impl TimeFormat for TimeZone {
 /// How the times of a stream's entries are shown.
 #[derive(Debug, Clone, Copy)]
 pub enum Clock<'a> {
-    /// As time of day.
-    Wall(&'a TimeZone),
+    /// As time of day, with the date if it is not today.
+    Wall(&'a TimeZone, Date),
     /// Relative to another time; empty if there is none.
     Since(Option<Timestamp>),
 }
@@ -44,7 +45,11 @@ pub enum Clock<'a> {
 impl TimeFormat for Clock<'_> {
     fn format(&self, at: Timestamp) -> String {
         match self {
-            Clock::Wall(tz) => tz.format(at),
+            Clock::Wall(tz, today) => {
+                let at = at.to_zoned((*tz).clone());
+                let is_today = at.date() == *today;
+                at.strftime(if is_today { "%H:%M:%S" } else { "%d %b %H:%M" }).to_string()
+            }
             Clock::Since(Some(since)) => format!("{:>8}", offset(at.duration_since(*since))),
             Clock::Since(None) => " ".repeat(8),
         }
@@ -63,7 +68,7 @@ fn offset(by: SignedDuration) -> String {
     }
 }
 
-/// Formats a time in eight columns, or a dash if it is unknown.
+/// Formats a time, or a dash in eight columns if it is unknown.
 pub fn clock(at: impl Into<Option<Timestamp>>, times: &impl TimeFormat) -> String {
     at.into().map_or_else(|| format!("{UNKNOWN:>8}"), |at| times.format(at))
 }
@@ -95,6 +100,8 @@ mod tests {
         }
         assert_eq!(offset(ms(-40)), "-40ms");
         let at = Timestamp::from_second(90_000_000).unwrap();
+        let on = |day: i8| Clock::Wall(&TimeZone::UTC, jiff::civil::date(1972, 11, day)).format(at);
+        assert_eq!((on(7).as_str(), on(8).as_str()), ("16:00:00", "07 Nov 16:00"));
         for since in [None, Some(at), Some(Timestamp::UNIX_EPOCH), Some(at - ms(1))] {
             assert_eq!(Clock::Since(since).format(at).len(), 8, "{since:?}");
         }

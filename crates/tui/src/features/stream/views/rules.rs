@@ -7,6 +7,7 @@ use super::{Clock, clock};
 use crate::widgets::line::{Line, Tone};
 use crate::widgets::status::tones;
 use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use runtail_core::config::Timestamps;
 use runtail_core::text;
@@ -194,6 +195,7 @@ pub struct RuleTimes<'a> {
     pub timestamps: Timestamps,
     /// The user's time zone.
     pub tz: &'a TimeZone,
+    pub today: Date,
 }
 
 fn loaded_rule(status: &Status, at: Timestamp, width: usize, tz: &TimeZone) -> Line {
@@ -214,7 +216,7 @@ fn loaded_rule(status: &Status, at: Timestamp, width: usize, tz: &TimeZone) -> L
 
 fn run_rule(run: &RunEntry, projections: &Projections, width: usize, times: &RuleTimes<'_>) -> Line {
     let times = match times.timestamps {
-        Timestamps::Absolute => Clock::Wall(times.tz),
+        Timestamps::Absolute => Clock::Wall(times.tz, times.today),
         Timestamps::Relative | Timestamps::Delta => Clock::Since(run.began),
     };
     let at = clock(run.ended, &times);

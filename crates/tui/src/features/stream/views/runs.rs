@@ -59,9 +59,8 @@ pub fn describe(run: &RunEntry, projections: &Projections) -> RunSummary {
         RunOutcome::Cancelled => (StatusRole::Ended, "cancelled".into()),
         RunOutcome::Deleted => (StatusRole::Ended, "rolled back or deleted".into()),
         RunOutcome::Unknown => {
-            let is_loading = status.awaits_outcome(run);
-            details.push(if is_loading { "loading the outcome" } else { "outcome not reported" }.into());
-            (StatusRole::Unknown, "ended".into())
+            let word = if status.awaits_outcome(run) { "ended · loading the outcome" } else { "outcome unknown" };
+            (StatusRole::Unknown, word.into())
         }
     };
     details.extend(run.error.as_deref().map(kind_of).filter(|kind| !kind.is_empty()));
@@ -217,9 +216,13 @@ pub fn run_numbers(run: &RunMetrics, until: Option<Timestamp>) -> Vec<String> {
     numbers
 }
 
-/// Formats the duration of a run; short ones to the millisecond.
+/// Formats the duration of a run: below 100 ms to the millisecond, below a minute to a tenth of a second.
 pub fn run_duration(took: SignedDuration) -> String {
-    if took < SignedDuration::from_millis(100) { precise(took) } else { span(took) }
+    match took.as_millis() {
+        ..100 => precise(took),
+        100..59_950 => format!("{:.1}s", took.as_secs_f64()),
+        _ => span(took),
+    }
 }
 
 pub fn span(span: SignedDuration) -> String {

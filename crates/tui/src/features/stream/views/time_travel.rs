@@ -26,7 +26,7 @@ pub fn slider(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> O
 }
 
 fn layout(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> (Line, Option<Range<usize>>) {
-    let Playhead { at, time, numbers, target, span: (oldest, newest), playing, speed } = *playhead;
+    let Playhead { at, time, numbers, target, span: (oldest, newest), playing, speed, is_recording } = *playhead;
     // The width of the text before the slider, and of the slider, is constant, so the slider stays under the mouse
     // pointer.
     let mut line = Line::of(Tone::Moving, "PAST ");
@@ -46,8 +46,17 @@ fn layout(playhead: &Playhead, columns: usize, times: &impl TimeFormat) -> (Line
         (_, false) if speed == Speed::One => "paused".to_string(),
         (_, false) => format!("paused, {}", speed.word()),
     };
-    let playing_hints = ["Space pause  S speed  G live", "Space pause  G live", "G live"];
-    let paused_hints = [", . step  < > jump  Space play  S speed  G live", "Space play  G live", "G live"];
+    let (playing_hints, paused_hints) = if is_recording {
+        (
+            ["Space pause  S speed  G end", "Space pause  G end", "G end"],
+            [", . step  < > jump  Space play  S speed  G end", "Space play  G end", "G end"],
+        )
+    } else {
+        (
+            ["Space pause  S speed  G live", "Space pause  G live", "G live"],
+            [", . step  < > jump  Space play  S speed  G live", "Space play  G live", "G live"],
+        )
+    };
     let room = columns.saturating_sub(line.width() + STATUS_WIDTH + 4);
     let beside = |hints: &str| room.saturating_sub(width(hints) + 2);
     // The key that returns to the present comes first, then the slider, then the other keys.
@@ -90,6 +99,7 @@ mod tests {
                 span: (Seq::START, Seq(1000)),
                 playing: false,
                 speed: Speed::One,
+                is_recording: false,
             };
             let line = line(&playhead, columns, &TimeZone::UTC);
             let right: usize = line.right.iter().map(|piece| width(&piece.text)).sum();

@@ -136,8 +136,7 @@ fn streamed_outcome(attempt: &Attempt) -> (StatusRole, String, Vec<String>) {
 pub fn source(attempt: &Attempt) -> Line {
     let modes: Vec<&str> = attempt.sources().map(|source| source.word()).collect();
     if modes.is_empty() {
-        let how = "Start the run with the tasks mode to get them.";
-        return Line::of(Tone::Dim, &format!("No node or model timings for this run. {how}"));
+        return Line::of(Tone::Dim, "No timings for this run. Start it with the tasks mode to get them.");
     }
     let clock = match attempt.clock {
         Clock::Server if attempt.is_filled() => "server clock (checkpoints)",
@@ -147,12 +146,13 @@ pub fn source(attempt: &Attempt) -> Line {
         Clock::Arrival if attempt.is_start_arrival_timed() => "client clock",
         Clock::Arrival => "client clock, joined after the start",
     };
-    let mut text = format!("source: {} · {clock}", modes.join(", "));
     let is_by_checkpoints = attempt.is_from_checkpoints() || attempt.is_filled();
-    if !attempt.exact && !is_by_checkpoints {
-        text.push_str(" · estimated start times (enable tasks mode for exact ones)");
-    }
-    Line::of(Tone::Dim, &text)
+    // First, because a narrow screen cuts the end.
+    let estimated = match !attempt.exact && !is_by_checkpoints {
+        true => "start times are estimates; tasks mode gives exact ones · ",
+        false => "",
+    };
+    Line::of(Tone::Dim, &format!("{estimated}source: {} · {clock}", modes.join(", ")))
 }
 
 /// Returns the axis of an attempt, with as many labels as fit.

@@ -16,7 +16,7 @@ use super::{Threads, answer_view};
 use crate::input::action::{Action, Context};
 use crate::input::key::Key;
 use crate::session::msg::{Effect, ThreadRef};
-use crate::session::{Component, Cx, HELD_KEY, Request, Requests, Session, read_only_text};
+use crate::session::{Component, Cx, HELD_KEY, Request, Requests, Session};
 use crate::widgets::canvas::Canvas;
 use jiff::Timestamp;
 use runtail_api::{ApiError, LoadedThread, RunStart, ServerKind, StartError, StartFailure, StartGuard};
@@ -313,7 +313,7 @@ impl AnswerCard {
         };
         // The profile can become read-only while the card is open.
         if cx.session.is_read_only(&self.thread.server.profile) {
-            return Requests::error(read_only_text(&self.thread.server.profile));
+            return Requests::error(cx.session.read_only_text(&self.thread.server.profile));
         }
         self.stage = AnswerStage::Sending;
         let asked = resume.answered().iter().map(|at| self.questions[*at].clone()).collect();
@@ -409,6 +409,7 @@ fn meaning(failure: StartFailure) -> &'static str {
         StartFailure::Unchecked => {
             "Couldn't check that the question is still open. Nothing was sent; your draft is kept."
         }
+        StartFailure::Unreachable => "The server couldn't be reached. Nothing was sent; your draft is kept.",
         StartFailure::Refused => "The server refused the answer. Your draft is kept.",
         StartFailure::NotOffered => "This server can't start runs in the background. Your draft is kept.",
         StartFailure::Unknown => {
