@@ -187,15 +187,15 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             }
         }
         SubscriptionId::Newest(_) => {
-            let deployment = sub.wish.newest.first()?.deployment.clone();
+            let deployment = sub.params.newest.first()?.deployment.clone();
             let revision = if well { Ok(read(text)) } else { Err(error(text)) };
             SubscriptionEvent::Newest { deployment, revision }
         }
         SubscriptionId::Watch(_) => {
             SubscriptionEvent::Watched(if well { Ok(read(text)) } else { Err(error(text)) }, next)
         }
-        SubscriptionId::Vanish(..) => {
-            SubscriptionEvent::Vanishing(if well { Ok(read(text)) } else { Err(error(text)) }, next)
+        SubscriptionId::Deletion(..) => {
+            SubscriptionEvent::Deleting(if well { Ok(read(text)) } else { Err(error(text)) }, next)
         }
         SubscriptionId::Log(..) => {
             let lines =
@@ -211,7 +211,7 @@ pub fn answer(sub: &Subscription, text: &str, well: bool, seq: u64, at: Timestam
             SubscriptionEvent::Threads(if well { Ok(vec![read(text)]) } else { Err(error(text)) })
         }
         SubscriptionId::ThreadStatuses(_) => {
-            let of = sub.wish.statuses.first()?.clone();
+            let of = sub.params.statuses.first()?.clone();
             let error = text.to_string();
             let status = ThreadStatus::Failed { at: Some(at), error, nodes: vec![text.into()], timed_out: false };
             SubscriptionEvent::ThreadStatus { of, status: if well { Ok(status) } else { Err(self::error(text)) } }
@@ -294,7 +294,7 @@ pub fn done(effect: &Effect, text: &str, well: bool, at: Timestamp) -> Option<Ef
         Effect::Plan(number, ..) if well => EffectResult::Planned(*number, Ok(Box::new(preview(text)))),
         Effect::Plan(number, ..) => EffectResult::Planned(*number, Err(PlanError::Wrong(vec![text.into()]))),
         Effect::Send(number, _) => {
-            let made = Applied { said: text.into(), revision: None, vanishing: None };
+            let made = Applied { said: text.into(), revision: None, deleting: None };
             EffectResult::Sent(*number, if well { Ok(made) } else { Err(fail()) })
         }
         Effect::ReadJournal => {

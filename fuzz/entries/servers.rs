@@ -157,7 +157,7 @@ impl Clients {
                 SubscriptionEvent::Deployments { result, is_truncated: false, skew: self.control.skew(), next }
             }
             (SubscriptionId::Newest(_), _) => {
-                let deployment = sub.wish.newest.first()?.deployment.clone();
+                let deployment = sub.params.newest.first()?.deployment.clone();
                 SubscriptionEvent::Newest { revision: self.control.revision(&deployment, "r").await, deployment }
             }
             (SubscriptionId::Watch(of), _) => {
@@ -176,7 +176,7 @@ impl Clients {
                 SubscriptionEvent::Threads(self.agent.threads(&ThreadQuery::default()).await)
             }
             (SubscriptionId::ThreadStatuses(_), _) => {
-                let of = sub.wish.statuses.first()?.clone();
+                let of = sub.params.statuses.first()?.clone();
                 let status = self.agent.listed_status(&of.thread, &of.facts).await;
                 SubscriptionEvent::ThreadStatus { of, status }
             }

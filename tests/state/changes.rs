@@ -195,7 +195,7 @@ fn new_revision_of_a_change_is_watched() {
         deployment: row.deployment.as_ref().unwrap().id.as_str().into(),
         revision: "made-1".into(),
     };
-    let made = Applied { said: "Redeploy support-bot: done.".into(), revision: Some(of.clone()), vanishing: None };
+    let made = Applied { said: "Redeploy support-bot: done.".into(), revision: Some(of.clone()), deleting: None };
     dash.done(EffectResult::Sent(number, Ok(made)));
     assert!(dash.app.overlays.is_empty());
     assert!(dash.app.deployments.watches.contains_key(&of));
@@ -212,16 +212,16 @@ fn deletion_is_tracked_until_finished() {
     let made = Applied {
         said: "Delete: done.".into(),
         revision: None,
-        vanishing: Some((key.0.clone(), key.1.clone(), row.name)),
+        deleting: Some((key.0.clone(), key.1.clone(), row.name)),
     };
     dash.done(EffectResult::Sent(9, Ok(made)));
-    let is = |k: &SubscriptionId| *k == SubscriptionId::Vanish(key.0.clone(), key.1.clone());
+    let is = |k: &SubscriptionId| *k == SubscriptionId::Deletion(key.0.clone(), key.1.clone());
     let record = serde_json::from_value(json!({"id": id, "status": "AWAITING_FINAL_DELETE"})).unwrap();
     let next = NextPoll::At(dash.app.session.now);
-    dash.answer(is, SubscriptionEvent::Vanishing(Ok(record), next));
+    dash.answer(is, SubscriptionEvent::Deleting(Ok(record), next));
     assert!(dash.screen().contains("deleting"), "{}", dash.screen());
     let error = dash.error(&key.0, Kind::NotFound);
-    dash.answer(is, SubscriptionEvent::Vanishing(Err(error), NextPoll::Stopped));
+    dash.answer(is, SubscriptionEvent::Deleting(Err(error), NextPoll::Stopped));
     assert!(dash.screen().contains("is deleted"), "{}", dash.screen());
     assert!(!subscriptions(&dash.app).iter().any(|s| is(&s.key)));
 }

@@ -46,7 +46,7 @@ fn newest(dash: &mut Dash, deployment: &str, revision: &str, status: &str) {
 
 fn wanted(dash: &Dash) -> Vec<WantedRevision> {
     let sub = subscriptions(&dash.app).into_iter().find(|s| newest_of(US)(&s.key)).unwrap();
-    sub.wish.newest.to_vec()
+    sub.params.newest.to_vec()
 }
 
 fn shown(dash: &Dash, deployment: &str) -> Option<(String, String)> {

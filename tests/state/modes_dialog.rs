@@ -14,7 +14,7 @@ use std::sync::Arc;
 fn source_modes(dash: &Dash) -> Vec<String> {
     let subs = subscriptions(&dash.app);
     let stream = subs.iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_))).expect("a stream");
-    stream.wish.modes.clone()
+    stream.params.modes.clone()
 }
 
 /// Joins a run that was started with these modes.

@@ -555,7 +555,7 @@ proptest! {
                 }
                 Step::Press(which, keys) => {
                     simulation.dash.app.open_profiles();
-                    selection(&mut simulation.dash.app).wish(NAMES[which].into());
+                    selection(&mut simulation.dash.app).prefer(NAMES[which].into());
                     simulation.dash.app.relayout();
                     let effects = simulation.dash.keys(keys);
                     simulation.run(effects);

@@ -248,7 +248,7 @@ fn stream_pauses_for_a_slow_disk() {
     run_command(&mut dash, "record x");
     let is_held = |dash: &Dash| {
         let subs = subscriptions(&dash.app);
-        subs.into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_))).unwrap().wish.hold
+        subs.into_iter().find(|sub| matches!(sub.key, SubscriptionId::Stream(_))).unwrap().params.hold
     };
     assert!(!is_held(&dash));
     let items = (4..20_000).map(|seq| event(&dash, seq)).collect();

@@ -366,7 +366,7 @@ fn lists_reload_after_a_change() {
     let made = runtail_tui::session::msg::Applied {
         said: "Delete the listener k8s-prod: done.".into(),
         revision: None,
-        vanishing: None,
+        deleting: None,
     };
     let again = browse_number(&dash.done(EffectResult::Sent(number, Ok(made))));
     assert!(dash.screen().contains("loading…"), "{}", dash.screen());

@@ -542,12 +542,15 @@ fn gap_reasons(items: &[Item]) -> Vec<&str> {
     items.iter().filter_map(why).collect()
 }
 
+/// Whether a gap's reason has the length of seven rate limits of 20 s, or more where a random delay is longer.
+fn is_outage(why: &str) -> bool {
+    why.starts_with("disconnected for 2m") || why.starts_with("disconnected for 3m")
+}
+
 #[test]
 fn gaps_report_the_length_of_the_outage() {
     let reset_after = |text| Ok((vec![(0, text), (0, "RESET")], Tail::End));
     let outage = || (0..7).map(|_| Err(failure(Kind::RateLimited(Some(Duration::from_secs(20))))));
-    // Seven times 20 s, or more where a random delay is longer.
-    let is_outage = |why: &str| why.starts_with("disconnected for 2m") || why.starts_with("disconnected for 3m");
     // Longer than the server's replay window: the server continues with newer events.
     let mut connections = vec![reset_after(EVENT_1)];
     connections.extend(outage());
@@ -568,10 +571,7 @@ fn gaps_report_the_length_of_the_outage() {
     connections.extend(outage());
     connections.push(Ok((vec![(0, without_id)], Tail::End)));
     let items = collect(script(connections, vec![RunState::Active, done()]), SourceOptions::default());
-    assert!(
-        gap_reasons(&items)[0].starts_with("disconnected for 2m") && gap_reasons(&items)[0].contains("no ids"),
-        "{items:?}"
-    );
+    assert!(is_outage(gap_reasons(&items)[0]) && gap_reasons(&items)[0].contains("no ids"), "{items:?}");
     assert_eq!(gaps(&items), 1);
 }
 
@@ -919,10 +919,7 @@ fn outage_without_evidence_of_a_replay_is_a_gap() {
     let mut transport = script(connections, vec![RunState::Endless, RunState::Endless]);
     transport.endless = true;
     let items = collect(transport, SourceOptions::default());
-    assert!(
-        gap_reasons(&items)[0].starts_with("disconnected for 2m") && gap_reasons(&items)[0].contains("nothing shows"),
-        "{items:?}"
-    );
+    assert!(is_outage(gap_reasons(&items)[0]) && gap_reasons(&items)[0].contains("nothing shows"), "{items:?}");
 }
 
 #[test]

@@ -201,7 +201,7 @@ impl App {
             1 => closed.push("a watch".into()),
             n => closed.push(format!("{n} watches")),
         }
-        self.deployments.vanishing.retain(|(profile, _), _| keeps_target(profile));
+        self.deployments.deleting.retain(|(profile, _), _| keeps_target(profile));
         self.agent.infos.retain(|server, _| keeps_target(&server.profile));
         self.deployments
             .histories

@@ -30,8 +30,8 @@ impl App {
                 }
                 self.deployments.on_watched(&self.session, &of, result, next)
             }
-            (SubscriptionId::Vanish(profile, id), SubscriptionEvent::Vanishing(result, next)) => {
-                self.deployments.on_vanishing((profile, id), result, next)
+            (SubscriptionId::Deletion(profile, id), SubscriptionEvent::Deleting(result, next)) => {
+                self.deployments.on_deletion((profile, id), result, next)
             }
             (SubscriptionId::Log(number, source), SubscriptionEvent::Lines { lines, incomplete }) => {
                 let Some(logs) = self.logs.as_mut().filter(|l| l.number == number) else { return Vec::new() };

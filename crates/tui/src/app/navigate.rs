@@ -237,9 +237,9 @@ impl App {
         if !self.deployments.list.all_shown().any(|shown| shown.id == row) {
             self.deployments.list.set_filter("");
         }
-        self.deployments.list.picker.wish(row);
+        self.deployments.list.picker.prefer(row);
         if let Some(revision) = revision {
-            self.deployments.revision_picker.wish(revision);
+            self.deployments.revision_picker.prefer(revision);
         }
         effects
     }
@@ -297,7 +297,7 @@ impl App {
         server.show(Tab::Assistants);
         server.filter.clear();
         if !id.is_empty() {
-            server.assistant_picker.wish(id.to_string());
+            server.assistant_picker.prefer(id.to_string());
         }
         self.stream.tabs.hide();
         self.logs = None;

@@ -96,8 +96,8 @@ impl App {
             }
             None => made.said,
         };
-        if let Some((profile, id, name)) = made.vanishing {
-            self.deployments.vanishing.insert((profile, id), name);
+        if let Some((profile, id, name)) = made.deleting {
+            self.deployments.deleting.insert((profile, id), name);
         }
         self.notify(false, message);
         self.session.restart_polls();

@@ -48,7 +48,7 @@ impl App {
             Request::LeaveStream(thread) => {
                 // Select the thread in the list that is shown again.
                 if let (Some(server), Some(thread)) = (&mut self.agent.server, thread) {
-                    server.thread_picker.wish(thread);
+                    server.thread_picker.prefer(thread);
                 }
                 // No server is open, so there is no list behind the stream.
                 if self.agent.server.is_none() {

@@ -55,5 +55,5 @@ fn logs_and_jobs(app: &App, out: &mut Vec<Subscription>) {
             SubscriptionKind::Job(job.task.clone()),
         ));
     }
-    out[from..].iter_mut().for_each(|sub| sub.wish.pace = app.session.pace(false));
+    out[from..].iter_mut().for_each(|sub| sub.params.pace = app.session.pace(false));
 }

@@ -63,7 +63,7 @@ impl App {
         self.set_filter(&before);
         self.with_stream(|stream, _| crate::session::Component::end_typing(stream, false));
         if let Some(selected) = selected.filter(|_| self.focus == Pane::Deployments) {
-            self.deployments.list.picker.wish(selected);
+            self.deployments.list.picker.prefer(selected);
         }
     }
 

@@ -53,18 +53,18 @@ pub async fn send(services: &Services, number: u64, profile: &str) -> Result<App
     });
     let doubt = made.doubt.map(|doubt| format!(" {doubt}.")).unwrap_or_default();
     let target = plan.preview.target.as_ref().filter(|target| target.kind == "deployment" && plan.method == "DELETE");
-    let vanishing = target.map(|target| (profile.into(), target.id.as_str().into(), target.name.clone()));
+    let deleting = target.map(|target| (profile.into(), target.id.as_str().into(), target.name.clone()));
     // The response to these requests contains a link where the user continues.
     let link = ["url", "redirect_url"].into_iter().find_map(|field| made.record[field].as_str());
     let link = link.filter(|_| plan.path.iter().any(|part| part == "forge-github"));
     let link = link.map(|link| format!(" Continue here:\n{link}")).unwrap_or_default();
-    let (outcome, follow) = match (&vanishing, &revision) {
+    let (outcome, follow) = match (&deleting, &revision) {
         (Some(_), _) => ("started", " You'll be notified when it is deleted."),
         (None, Some(_)) => ("started", ""),
         (None, None) => ("done", ""),
     };
     let said = format!("{}: {outcome}.{complaint}{doubt}{follow}{link}", plan.preview.title);
-    Ok(Applied { said, revision, vanishing })
+    Ok(Applied { said, revision, deleting })
 }
 
 /// Returns a deployment's current settings as a document to edit.

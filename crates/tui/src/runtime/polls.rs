@@ -299,7 +299,7 @@ async fn read_revisions(services: &Services, profile: &str, id: &str, limit: usi
 
 /// Polls a deployment that is being deleted until the server no longer finds it. Deletion is soft: the record stays readable
 /// for a while (control-plane reference §4).
-pub async fn vanish(services: &Services, profile: &str, id: &str, mut params: ParamsReceiver, out: &Out) {
+pub async fn deletion(services: &Services, profile: &str, id: &str, mut params: ParamsReceiver, out: &Out) {
     let mut timeout = PollTimeout { limit: services.poll.timeout, in_progress_since: None };
     let mut schedule = PollSchedule::new();
     loop {
@@ -321,7 +321,7 @@ pub async fn vanish(services: &Services, profile: &str, id: &str, mut params: Pa
             true => NextPoll::At(schedule.due_at(interval(Pace::Fast))),
             false => NextPoll::Stopped,
         };
-        if !out.send(SubscriptionEvent::Vanishing(result, next)).await || !matches!(next, NextPoll::At(_)) {
+        if !out.send(SubscriptionEvent::Deleting(result, next)).await || !matches!(next, NextPoll::At(_)) {
             return;
         }
         schedule.wait(&mut params, interval).await;

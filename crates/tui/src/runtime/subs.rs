@@ -104,9 +104,9 @@ impl Runner {
             match required.iter().find(matches) {
                 Some(sub) => {
                     running.params.send_if_modified(|params| {
-                        let changed = *params != sub.wish;
+                        let changed = *params != sub.params;
                         if changed {
-                            *params = sub.wish.clone();
+                            *params = sub.params.clone();
                         }
                         changed
                     });
@@ -120,7 +120,7 @@ impl Runner {
         });
         for sub in required {
             if !self.running.contains_key(&sub.key) {
-                let (params, receiver) = watch::channel(sub.wish.clone());
+                let (params, receiver) = watch::channel(sub.params.clone());
                 let task = self.start(sub.clone(), receiver);
                 self.running.insert(sub.key.clone(), Running { epoch: sub.epoch, limit: sub.limit, task, params });
             }
@@ -139,7 +139,9 @@ impl Runner {
                 (SubscriptionId::Revisions(profile, id), _) => {
                     polls::revisions(services, &profile, &id, sub.limit, params, &out).await
                 }
-                (SubscriptionId::Vanish(profile, id), _) => polls::vanish(services, &profile, &id, params, &out).await,
+                (SubscriptionId::Deletion(profile, id), _) => {
+                    polls::deletion(services, &profile, &id, params, &out).await
+                }
                 (SubscriptionId::Watch(of), _) => polls::watch(services, &of, params, &out).await,
                 (SubscriptionId::Log(..), SubscriptionKind::Log(profile, scope, filter)) => {
                     polls::log(services, (&profile, scope, filter), params, &out).await

@@ -30,7 +30,7 @@ pub struct Catalog {
     /// The configuration file and the options that apply to it.
     pub origin: Origin,
     /// The profiles of the file in its order, then those added in this session.
-    pub all: Vec<Known>,
+    pub all: Vec<ProfileEntry>,
     /// The profiles in use, with the definitions in use, in the order of the session's profiles.
     pub(crate) in_use: Vec<Profile>,
     /// The names of the profiles that the configuration or the command line selects.
@@ -42,12 +42,12 @@ pub struct Catalog {
     /// The selection on the profiles page.
     pub picker: Picker,
     /// Number of the newest test.
-    pub(crate) trials: u64,
+    pub(crate) newest_test: u64,
 }
 
 /// A profile with its definitions.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct ProfileEntry {
     /// The newest definition. A profile in use keeps its previous one until a test has reached this one.
     pub profile: Profile,
     /// The definition in the file, and its text there.
@@ -55,22 +55,22 @@ pub struct Known {
     /// The text edited in this session, if it is not saved to the file.
     pub typed: Option<Arc<str>>,
     /// The test that is running.
-    pub trial: Option<Trial>,
+    pub running_test: Option<ProfileTest>,
     /// The last finished test of this definition: what was to follow, and the result.
-    pub tried: Option<(Then, Result<Timestamp, ApiError>)>,
+    pub last_test: Option<(AfterTest, Result<Timestamp, ApiError>)>,
 }
 
 /// A running test of whether a profile's servers can be reached.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Trial {
+pub struct ProfileTest {
     pub(crate) number: u64,
     /// What follows if they can.
-    pub then: Then,
+    pub then: AfterTest,
 }
 
 /// What follows after a profile was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Then {
+pub enum AfterTest {
     /// Nothing: the user only wanted to test it.
     Nothing,
     /// It is used beside the others, and its new definition replaces the previous one.
@@ -79,21 +79,21 @@ pub enum Then {
     Switch,
 }
 
-impl Known {
-    pub(crate) fn of(profile: Profile) -> Known {
-        Known { profile, filed: None, typed: None, trial: None, tried: None }
+impl ProfileEntry {
+    pub(crate) fn of(profile: Profile) -> ProfileEntry {
+        ProfileEntry { profile, filed: None, typed: None, running_test: None, last_test: None }
     }
 
     /// Replaces the definition. Tests of the previous one are dropped.
     pub(crate) fn define(&mut self, profile: Profile) {
         if self.profile != profile {
-            (self.profile, self.trial, self.tried) = (profile, None, None);
+            (self.profile, self.running_test, self.last_test) = (profile, None, None);
         }
     }
 
     /// Returns whether it is being tested and will be used if the test succeeds.
     pub fn will_be_used(&self) -> bool {
-        self.trial.is_some_and(|trial| trial.then != Then::Nothing)
+        self.running_test.is_some_and(|test| test.then != AfterTest::Nothing)
     }
 }
 
@@ -101,7 +101,7 @@ impl Catalog {
     /// Creates a catalog without a file, in which every profile is in use.
     pub fn of(profiles: &[Profile]) -> Catalog {
         Catalog {
-            all: profiles.iter().cloned().map(Known::of).collect(),
+            all: profiles.iter().cloned().map(ProfileEntry::of).collect(),
             in_use: profiles.to_vec(),
             chosen: profiles.iter().map(|p| p.name.clone()).collect(),
             ..Catalog::default()
@@ -109,11 +109,11 @@ impl Catalog {
     }
 
     /// Returns a profile by its name.
-    pub fn known(&self, name: &str) -> Option<&Known> {
+    pub fn known(&self, name: &str) -> Option<&ProfileEntry> {
         self.all.iter().find(|known| known.profile.name == name)
     }
 
-    pub(crate) fn known_mut(&mut self, name: &str) -> Option<&mut Known> {
+    pub(crate) fn known_mut(&mut self, name: &str) -> Option<&mut ProfileEntry> {
         self.all.iter_mut().find(|known| known.profile.name == name)
     }
 
@@ -128,7 +128,7 @@ impl Catalog {
     }
 
     /// Returns whether a profile in use has a newer definition that is not used yet.
-    pub fn is_pending(&self, known: &Known) -> bool {
+    pub fn is_pending(&self, known: &ProfileEntry) -> bool {
         self.used(&known.profile.name).is_some_and(|used| *used != known.profile)
     }
 
@@ -147,7 +147,7 @@ impl Catalog {
         let mut before = std::mem::take(&mut self.all);
         for profile in &config.profiles {
             let old = before.iter().position(|known| known.profile.name == profile.name).map(|at| before.remove(at));
-            let mut known = old.unwrap_or_else(|| Known::of(profile.clone()));
+            let mut known = old.unwrap_or_else(|| ProfileEntry::of(profile.clone()));
             if known.typed.is_none() || known.profile == *profile {
                 known.typed = None;
                 known.define(profile.clone());
@@ -157,7 +157,7 @@ impl Catalog {
             self.all.push(known);
         }
         let typed = before.into_iter().filter(|known| known.typed.is_some());
-        self.all.extend(typed.map(|known| Known { filed: None, ..known }));
+        self.all.extend(typed.map(|known| ProfileEntry { filed: None, ..known }));
         self.chosen = config.chosen(&self.origin.names);
         self.poll = config.poll.clone();
     }

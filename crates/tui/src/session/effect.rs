@@ -72,7 +72,7 @@ impl EffectResult {
             EffectResult::Card(of, _) => Some(&of.profile),
             EffectResult::Written(profile, ..) => Some(profile),
             EffectResult::Sent(_, Ok(Applied { revision: Some(of), .. })) => Some(&of.profile),
-            EffectResult::Sent(_, Ok(Applied { vanishing: Some((profile, ..)), .. })) => Some(profile),
+            EffectResult::Sent(_, Ok(Applied { deleting: Some((profile, ..)), .. })) => Some(profile),
             EffectResult::CancelFollowed(thread, _) => Some(&thread.server.profile),
             EffectResult::PlannedAction(..) | EffectResult::Acted(..) | EffectResult::ThreadLoaded(..) => None,
             EffectResult::Browsed(..)

@@ -32,7 +32,7 @@ pub struct Applied {
     /// The revision that the change created, if any.
     pub revision: Option<RevisionRef>,
     /// The deployment that the change deletes, if any: its profile, id and name.
-    pub vanishing: Option<(Arc<str>, Arc<str>, String)>,
+    pub deleting: Option<(Arc<str>, Arc<str>, String)>,
 }
 
 /// A revision of a deployment of a profile.

@@ -1,6 +1,6 @@
 //! The requests of features to the application.
 
-use super::catalog::Then;
+use super::catalog::AfterTest;
 use super::destination::Destination;
 use super::msg::{Described, Effect, LogRef, RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use super::run::Origin;
@@ -109,7 +109,7 @@ pub enum ProfileRequest {
     /// Use it beside the others once a test has reached it, or stop using it.
     ToggleUse(String),
     /// Test whether its servers can be reached, and what follows if they can.
-    Try(String, Then),
+    Try(String, AfterTest),
     /// Test it, and use its newest definition if that is not in use yet.
     Test(String),
     /// Use it although its servers could not be reached.

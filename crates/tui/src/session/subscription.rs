@@ -37,7 +37,7 @@ pub enum SubscriptionEvent {
     /// A watched revision.
     Watched(Result<Revision, ApiError>, NextPoll),
     /// A deployment that is being deleted.
-    Vanishing(Result<Deployment, ApiError>, NextPoll),
+    Deleting(Result<Deployment, ApiError>, NextPoll),
     /// New lines of a log.
     Lines {
         /** The new lines, oldest first. */
@@ -103,7 +103,7 @@ pub enum SubscriptionId {
     /// A watched revision.
     Watch(RevisionRef),
     /// A deployment of a profile that is being deleted, until it is gone.
-    Vanish(Arc<str>, Arc<str>),
+    Deletion(Arc<str>, Arc<str>),
     /// A log: the number of its view in this session, and its index in the view.
     Log(u64, usize),
     /// The revisions of a deployment of a profile.
@@ -136,13 +136,13 @@ pub struct Subscription {
     /// Its fixed inputs.
     pub what: SubscriptionKind,
     /// Its parameters, which can change while it runs.
-    pub wish: SubscriptionParams,
+    pub params: SubscriptionParams,
 }
 
 impl Subscription {
     /// Creates a subscription at the usual pace.
     pub fn new(key: SubscriptionId, epoch: Epoch, what: SubscriptionKind) -> Subscription {
-        Subscription { key, epoch, limit: 0, what, wish: SubscriptionParams::default() }
+        Subscription { key, epoch, limit: 0, what, params: SubscriptionParams::default() }
     }
 
     /// Sets the number of rows to request.

@@ -34,7 +34,7 @@ impl Picker {
     }
 
     /// Selects a row that may not be listed yet.
-    pub fn wish(&mut self, id: String) {
+    pub fn prefer(&mut self, id: String) {
         self.pending = Some(id);
     }
 

@@ -87,9 +87,9 @@ impl Agent {
     pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
         for sub in subscriptions {
             if matches!(sub.key, SubscriptionId::ThreadStatuses(_)) {
-                sub.wish.statuses = self.wanted_statuses(cx.area);
+                sub.params.statuses = self.wanted_statuses(cx.area);
             }
-            sub.wish.pace = cx.session.pace(false);
+            sub.params.pace = cx.session.pace(false);
         }
     }
 

@@ -33,7 +33,7 @@ pub struct Deployments {
     /// The watched revisions.
     pub watches: BTreeMap<RevisionRef, Watch>,
     /// The names of deployments that are being deleted, polled until they no longer exist.
-    pub vanishing: BTreeMap<(Arc<str>, Arc<str>), String>,
+    pub deleting: BTreeMap<(Arc<str>, Arc<str>), String>,
     /// The revision marked for a comparison.
     pub compared: Option<RevisionRef>,
 }

@@ -36,8 +36,8 @@ impl Deployments {
         for of in self.watches.keys().filter(|of| session.may_poll(&of.profile)) {
             need(SubscriptionId::Watch(of.clone()), session.epoch_of(&of.profile), 0);
         }
-        for (profile, id) in self.vanishing.keys().filter(|(profile, _)| session.may_poll(profile)) {
-            need(SubscriptionId::Vanish(profile.clone(), id.clone()), session.epoch_of(profile), 0);
+        for (profile, id) in self.deleting.keys().filter(|(profile, _)| session.may_poll(profile)) {
+            need(SubscriptionId::Deletion(profile.clone(), id.clone()), session.epoch_of(profile), 0);
         }
     }
 
@@ -50,15 +50,15 @@ impl Deployments {
                 // A push creates a new revision that only the list reports, but the list is not polled faster than configured.
                 SubscriptionId::Deployments(profile) => {
                     let is_moving = number(profile).is_some_and(|n| newest[n].iter().any(|w| w.moving));
-                    sub.wish.pace = cx.session.pace(is_moving).min(Pace::Usual);
+                    sub.params.pace = cx.session.pace(is_moving).min(Pace::Usual);
                 }
                 SubscriptionId::Newest(profile) => {
-                    sub.wish.newest = number(profile).map(|n| newest[n].as_slice().into()).unwrap_or_default();
-                    sub.wish.pace = cx.session.pace(true);
+                    sub.params.newest = number(profile).map(|n| newest[n].as_slice().into()).unwrap_or_default();
+                    sub.params.pace = cx.session.pace(true);
                 }
                 // A notification is urgent even while the window has no focus.
-                SubscriptionId::Watch(_) | SubscriptionId::Vanish(..) => sub.wish.pace = Pace::Fast,
-                SubscriptionId::Revisions(..) => sub.wish.pace = cx.session.pace(false),
+                SubscriptionId::Watch(_) | SubscriptionId::Deletion(..) => sub.params.pace = Pace::Fast,
+                SubscriptionId::Revisions(..) => sub.params.pace = cx.session.pace(false),
                 _ => {}
             }
         }

@@ -128,14 +128,14 @@ impl Deployments {
     }
 
     /// Applies the newest record of a deployment that is being deleted.
-    pub fn on_vanishing(
+    pub fn on_deletion(
         &mut self,
         key: (Arc<str>, Arc<str>),
         result: Result<Deployment, ApiError>,
         next: NextPoll,
     ) -> Requests {
         let mut out = Requests::none();
-        let Some(name) = self.vanishing.get(&key).cloned() else { return out };
+        let Some(name) = self.deleting.get(&key).cloned() else { return out };
         let row = format!("{}/{}", key.0, key.1);
         let end = match result {
             Ok(deployment) => {
@@ -154,7 +154,7 @@ impl Deployments {
             }
         };
         if let Some((bad, how)) = end {
-            self.vanishing.remove(&key);
+            self.deleting.remove(&key);
             out.notify(bad, format!("{name} {how}"));
         }
         out

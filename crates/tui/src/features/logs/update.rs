@@ -143,7 +143,7 @@ impl Component for LogView {
             let what = SubscriptionKind::Log(source.profile.clone(), source.scope.clone(), filter);
             let mut log = Subscription::new(SubscriptionId::Log(self.number, n), Epoch::default(), what);
             // A log hidden by another pane is polled slowly.
-            log.wish.pace = if cx.is_shown { cx.session.pace(false) } else { Pace::Slow };
+            log.params.pace = if cx.is_shown { cx.session.pace(false) } else { Pace::Slow };
             out.push(log);
         }
     }

@@ -1,7 +1,7 @@
 //! The commands of the palette.
 
 use crate::input::keymap::{Binding, binding};
-use crate::session::catalog::Then;
+use crate::session::catalog::AfterTest;
 use crate::session::destination::{ArgumentKind, Destination, Pane};
 use crate::session::msg::Described;
 use crate::session::request::{Pref, ProfileRequest, StreamCommand};
@@ -100,7 +100,7 @@ pub const COMMANDS: &[Command] = &[
         name if cx.session.catalog.known(name).is_none() => {
             Requests::error(format!("There is no profile {}.", runtail_core::text::clean(name)))
         }
-        name => ProfileRequest::Try(name.into(), Then::Switch).into(),
+        name => ProfileRequest::Try(name.into(), AfterTest::Switch).into(),
     }),
     command("thread", ArgumentKind::Thread, "Open a thread by id", |_, id| go_to(Destination::Thread(id.into()))),
     command("run", ArgumentKind::Run, "Join a run of the open thread", |_, id| go_to(Destination::Run(id.into()))),

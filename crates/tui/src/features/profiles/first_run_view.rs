@@ -92,7 +92,7 @@ fn label_of(catalog: &Catalog, choice: Choice) -> (&'static str, String) {
 fn outcome(catalog: &Catalog, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut add = |tone, text: &str| lines.extend(wrap(text, width).iter().map(|text| Line::of(tone, text)));
-    match catalog.first_typed().map(|known| (known, &known.trial, &known.tried)) {
+    match catalog.first_typed().map(|known| (known, &known.running_test, &known.last_test)) {
         Some((known, Some(_), _)) => add(Tone::Moving, &format!("◐ checking {}…", known.profile.name)),
         Some((_, None, Some((_, Err(error))))) => {
             let story = ApiError::story(error);

@@ -1,6 +1,6 @@
 //! Using, trying, defining and saving profiles.
 
-use crate::session::catalog::{Catalog, Known, Origin, Then, Trial};
+use crate::session::catalog::{AfterTest, Catalog, Origin, ProfileEntry, ProfileTest};
 use crate::session::msg::Effect;
 use crate::session::request::ProfileRequest;
 use crate::session::subject::Subject;
@@ -27,11 +27,11 @@ impl Catalog {
     fn toggle_use(&mut self, name: &str) -> Requests {
         let Some(known) = self.known_mut(name) else { return Requests::none() };
         if known.will_be_used() {
-            known.trial = None;
+            known.running_test = None;
             return Requests::info(format!("Check of {name} cancelled; nothing changed."));
         }
         if self.used(name).is_none() {
-            return self.try_profile(name, Then::Use);
+            return self.try_profile(name, AfterTest::Use);
         }
         let others: Vec<Profile> = self.in_use.iter().filter(|p| p.name != name).cloned().collect();
         if others.is_empty() {
@@ -42,37 +42,37 @@ impl Catalog {
     }
 
     /// Tests whether a profile's servers are reachable with its keys. Changes nothing until they respond.
-    pub fn try_profile(&mut self, name: &str, then: Then) -> Requests {
-        self.trials += 1;
-        let number = self.trials;
+    pub fn try_profile(&mut self, name: &str, then: AfterTest) -> Requests {
+        self.newest_test += 1;
+        let number = self.newest_test;
         let Some(known) = self.known_mut(name) else { return Requests::none() };
-        (known.trial, known.tried) = (Some(Trial { number, then }), None);
+        (known.running_test, known.last_test) = (Some(ProfileTest { number, then }), None);
         Effect::Try(number, Box::new(known.profile.clone())).into()
     }
 
     /// Tests a profile. If its newest definition is not used yet, a successful test activates it.
     fn test_profile(&mut self, name: &str) -> Requests {
         let pending = self.known(name).is_some_and(|known| self.is_pending(known));
-        self.try_profile(name, if pending { Then::Use } else { Then::Nothing })
+        self.try_profile(name, if pending { AfterTest::Use } else { AfterTest::Nothing })
     }
 
     /// Applies the result of a trial.
     pub fn on_tested(&mut self, number: u64, result: Result<(), ApiError>, at: Timestamp) -> Requests {
-        let ours = |known: &&mut Known| known.trial.is_some_and(|trial| trial.number == number);
+        let ours = |known: &&mut ProfileEntry| known.running_test.is_some_and(|test| test.number == number);
         let Some(known) = self.all.iter_mut().find(ours) else { return Requests::none() };
-        let Some(Trial { then, .. }) = known.trial.take() else { return Requests::none() };
+        let Some(ProfileTest { then, .. }) = known.running_test.take() else { return Requests::none() };
         let name = known.profile.name.clone();
-        known.tried = Some((then, result.clone().map(|()| at)));
+        known.last_test = Some((then, result.clone().map(|()| at)));
         match (result, then) {
-            (Ok(()), Then::Nothing) => Requests::info(format!("{name} is reachable.")),
-            (Ok(()), then) => match self.profiles_with(&name, then == Then::Switch) {
+            (Ok(()), AfterTest::Nothing) => Requests::info(format!("{name} is reachable.")),
+            (Ok(()), then) => match self.profiles_with(&name, then == AfterTest::Switch) {
                 Some(list) if self.in_use != list => Request::UseProfiles(list).into(),
                 _ => Requests::info(format!("{name} is reachable and in use.")),
             },
             (Err(error), then) => {
                 let stays = match (then, self.used(&name).is_some()) {
-                    (Then::Nothing, _) => String::new(),
-                    (Then::Switch, false) => "\n  Not switched. On the profiles page, u uses it anyway.".into(),
+                    (AfterTest::Nothing, _) => String::new(),
+                    (AfterTest::Switch, false) => "\n  Not switched. On the profiles page, u uses it anyway.".into(),
                     (_, false) => format!("\n  {name} is not used. On the profiles page, u uses it anyway."),
                     (_, true) => {
                         format!("\n  {name} is unchanged. On the profiles page, u uses the new definition.")
@@ -85,9 +85,9 @@ impl Catalog {
 
     /// Uses a profile although its servers couldn't be reached.
     fn use_anyway(&mut self, name: &str) -> Requests {
-        match self.known(name).and_then(|known| known.tried.as_ref()) {
+        match self.known(name).and_then(|known| known.last_test.as_ref()) {
             Some((then, Err(_))) => {
-                let list = self.profiles_with(name, *then == Then::Switch);
+                let list = self.profiles_with(name, *then == AfterTest::Switch);
                 list.map(|list| Request::UseProfiles(list).into()).unwrap_or_default()
             }
             _ => Requests::info("A profile can be used without a check only after a failed check."),
@@ -121,8 +121,8 @@ impl Catalog {
         }
         let mut out: Requests = Request::UseProfiles(list).into();
         for name in to_try {
-            if !self.known(&name).is_some_and(Known::will_be_used) {
-                out.extend(self.try_profile(&name, Then::Use));
+            if !self.known(&name).is_some_and(ProfileEntry::will_be_used) {
+                out.extend(self.try_profile(&name, AfterTest::Use));
             }
         }
         out
@@ -146,19 +146,19 @@ impl Catalog {
             profile.key = Some(given);
         }
         if self.known(&name).is_none() {
-            self.all.push(Known::of(profile.clone()));
+            self.all.push(ProfileEntry::of(profile.clone()));
         }
         if let Some(known) = self.known_mut(&name) {
             known.define(profile);
             let is_filed = known.filed.as_ref().is_some_and(|(filed, _)| *filed == known.profile);
             known.typed = (!is_filed).then(|| text.into());
         }
-        self.picker.wish(name.clone());
+        self.picker.prefer(name.clone());
         if self.used(&name).is_some() {
             return Ok(self.redefine(self.in_use.clone()));
         }
         // If no profile is used yet, there is none to keep.
-        let then = if self.in_use.is_empty() { Then::Use } else { Then::Nothing };
+        let then = if self.in_use.is_empty() { AfterTest::Use } else { AfterTest::Nothing };
         Ok(self.try_profile(&name, then))
     }
 
@@ -176,7 +176,7 @@ impl Catalog {
     /// Returns the text for editing a profile, or the template of a new one.
     pub fn text_of(&self, name: Option<&str>) -> String {
         let known = name.and_then(|name| self.known(name));
-        let filed = |known: &Known| known.filed.as_ref().and_then(|(_, table)| table.clone());
+        let filed = |known: &ProfileEntry| known.filed.as_ref().and_then(|(_, table)| table.clone());
         match known.and_then(|known| known.typed.clone().or_else(|| filed(known))) {
             Some(text) => text.to_string(),
             None => profile_template(known.map(|known| &known.profile)),
@@ -209,7 +209,7 @@ impl Catalog {
     }
 
     /// Returns the newest unsaved profile.
-    pub fn first_typed(&self) -> Option<&Known> {
+    pub fn first_typed(&self) -> Option<&ProfileEntry> {
         self.all.iter().rfind(|known| known.typed.is_some())
     }
 }

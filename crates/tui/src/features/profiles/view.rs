@@ -1,7 +1,7 @@
 //! The page of all profiles: their use, servers, keys and states.
 
 use crate::input::action::{Action, Context};
-use crate::session::catalog::{Known, Then};
+use crate::session::catalog::{AfterTest, ProfileEntry};
 use crate::session::request::ProfileRequest;
 use crate::session::{Component, Cx, Requests};
 use crate::widgets::area::Area;
@@ -20,7 +20,7 @@ pub struct ProfilesPage {
 }
 
 impl ProfilesPage {
-    fn selected<'a>(&self, cx: &Cx<'a>) -> Option<&'a Known> {
+    fn selected<'a>(&self, cx: &Cx<'a>) -> Option<&'a ProfileEntry> {
         cx.session.catalog.known(self.picker.selected.as_deref()?)
     }
 }
@@ -34,7 +34,7 @@ impl Component for ProfilesPage {
         let Some(name) = self.selected(cx).map(|known| known.profile.name.clone()) else { return Requests::none() };
         let request = match action {
             Action::Mark => ProfileRequest::ToggleUse(name),
-            Action::Open => ProfileRequest::Try(name, Then::Switch),
+            Action::Open => ProfileRequest::Try(name, AfterTest::Switch),
             Action::Test => ProfileRequest::Test(name),
             Action::Anyway => ProfileRequest::UseAnyway(name),
             Action::Add => ProfileRequest::Edit(None),
@@ -109,11 +109,11 @@ struct Columns([usize; 7]);
 
 impl Columns {
     fn of(cx: &Cx<'_>, width: u16) -> Columns {
-        let widest = |text: fn(&Known) -> String, least: usize, most: usize| {
+        let widest = |text: fn(&ProfileEntry) -> String, least: usize, most: usize| {
             let all = cx.session.catalog.all.iter().map(|known| text::width(&text::clean(&text(known))));
             all.max().unwrap_or(0).clamp(least, most)
         };
-        let label = |known: &Known| label(&known.profile);
+        let label = |known: &ProfileEntry| label(&known.profile);
         let labels = if cx.session.catalog.all.iter().any(|known| known.profile.label.is_some()) { 5 } else { 0 };
         let is_wide = width >= 110;
         Columns([
@@ -165,7 +165,7 @@ fn key(profile: &Profile) -> String {
     if all.is_empty() { "none".into() } else { all.join(" + ") }
 }
 
-fn cells(cx: &Cx<'_>, known: &Known) -> [(Tone, String); 7] {
+fn cells(cx: &Cx<'_>, known: &ProfileEntry) -> [(Tone, String); 7] {
     let profile = &known.profile;
     let used = cx.session.catalog.used(&profile.name);
     let sealed = used.unwrap_or(profile).is_read_only();
@@ -182,12 +182,12 @@ fn cells(cx: &Cx<'_>, known: &Known) -> [(Tone, String); 7] {
 }
 
 /// Returns the state of a profile in a few words.
-fn state(cx: &Cx<'_>, known: &Known) -> (Tone, String) {
+fn state(cx: &Cx<'_>, known: &ProfileEntry) -> (Tone, String) {
     let pending = cx.session.catalog.is_pending(known);
-    match (&known.trial, &known.tried) {
+    match (&known.running_test, &known.last_test) {
         (Some(_), _) => return (Tone::Moving, "◐ checking…".into()),
         (None, Some((then, Err(error)))) => {
-            let hint = if *then == Then::Nothing { "" } else { ", u uses it anyway" };
+            let hint = if *then == AfterTest::Nothing { "" } else { ", u uses it anyway" };
             return (Tone::Bad, format!("✗ {}{hint}", error.badge()));
         }
         _ if pending => return (Tone::Moving, "◌ changed, t checks it".into()),
@@ -203,7 +203,7 @@ fn state(cx: &Cx<'_>, known: &Known) -> (Tone, String) {
             };
             (health.tone, format!("{}{word}{}", health.mark, health.age))
         }
-        None if matches!(known.tried, Some((_, Ok(_)))) => (Tone::Good, "● reachable".into()),
+        None if matches!(known.last_test, Some((_, Ok(_)))) => (Tone::Good, "● reachable".into()),
         None => (Tone::Dim, "not used".into()),
     }
 }
@@ -248,9 +248,9 @@ fn details(page: &ProfilesPage, cx: &Cx<'_>, width: usize) -> Vec<Line> {
         (Some(_), None) => field("defined", "edited here for this session".into()),
         _ => {}
     }
-    if let Some((_, Err(error))) = &known.tried {
+    if let Some((_, Err(error))) = &known.last_test {
         field("checked", error.story());
-    } else if cx.session.catalog.is_pending(known) && known.trial.is_none() {
+    } else if cx.session.catalog.is_pending(known) && known.running_test.is_none() {
         field("checked", "not in use yet; the previous definition applies".into());
     }
     lines

@@ -155,14 +155,14 @@ impl StreamState {
     /// Fills in the parameters that change while the streams are read.
     pub fn fill(&self, cx: &Cx<'_>, subscriptions: &mut [Subscription]) {
         for sub in subscriptions {
-            sub.wish.pace = cx.session.pace(false);
+            sub.params.pace = cx.session.pace(false);
             let SubscriptionId::Stream(id) = &sub.key else { continue };
             let Some(viewer) = self.tabs.all().iter().find(|viewer| viewer.id == *id) else { continue };
-            sub.wish.hold = self.is_behind(viewer);
-            sub.wish.is_shared = viewer.is_shared;
-            sub.wish.own_runs = viewer.own_runs.clone();
-            sub.wish.refreshes = viewer.refreshes;
-            sub.wish.modes = viewer.modes.wanted.clone();
+            sub.params.hold = self.is_behind(viewer);
+            sub.params.is_shared = viewer.is_shared;
+            sub.params.own_runs = viewer.own_runs.clone();
+            sub.params.refreshes = viewer.refreshes;
+            sub.params.modes = viewer.modes.wanted.clone();
         }
     }
 
