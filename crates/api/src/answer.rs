@@ -190,7 +190,7 @@ fn not_accepted(about: About) -> String {
     let text = match about.shown {
         Shown::Nothing => {
             "no key was sent: set api_key_env, api_key_file or api_key_command in the profile, or a token with \
-             bearer_env, bearer_file or bearer_command"
+             bearer_env, bearer_file or bearer_command; --url sends none"
         }
         Shown::Key if control => "the key was rejected: is it revoked, or from another region?",
         Shown::Key => "the key was rejected: is it revoked, or from another workspace?",
