@@ -6,6 +6,7 @@ use runtail_tui::features::stream::find::StreamFilter;
 use runtail_tui::input::action::Context;
 use runtail_tui::input::key::Key;
 use runtail_tui::input::keymap::{BINDINGS, Binding, Keymap};
+use runtail_tui::session::Lookup;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,7 @@ const VIEWS: &str = include_str!("../../docs/views.md");
 const KEYS: &str = include_str!("../../docs/keys.md");
 const ARCHITECTURE: &str = include_str!("../../docs/architecture.md");
 const INTERNALS: &str = include_str!("../../docs/internals.md");
+const CONTRIBUTING: &str = include_str!("../../CONTRIBUTING.md");
 
 /// A row of a table: its section heading, its first cell and the other cells.
 struct Row {
@@ -150,6 +152,8 @@ fn keys_page_lists_every_action_with_its_keys() {
 
 #[test]
 fn documented_commands_exist() {
+    let dash = runtail_testkit::dash::demo_like((80, 24));
+    let screens = dash.app.screens();
     for (name, document) in documents() {
         for text in code(&document) {
             let Some(command) =
@@ -158,7 +162,8 @@ fn documented_commands_exist() {
                 continue;
             };
             let command = command.split(' ').next().unwrap_or_default();
-            assert!(COMMANDS.iter().any(|known| known.name == command), "{name} names :{command}");
+            let is_screen = screens.iter().any(|(screen, _)| *screen == command);
+            assert!(is_screen || COMMANDS.iter().any(|known| known.name == command), "{name} names :{command}");
         }
     }
 }
@@ -189,16 +194,18 @@ fn example_configuration_has_the_default_keys() {
 #[test]
 fn files_named_in_the_documents_exist() {
     let mut files = Vec::new();
-    for folder in ["src", "crates", "tests", "docs", "assets"] {
+    for folder in ["src", "crates", "tests", "docs", "assets", "benches", ".ci"] {
         list(Path::new(folder), &mut files);
     }
     let short: Vec<PathBuf> = files.iter().map(|file| file.iter().filter(|part| *part != "src").collect()).collect();
     files.extend(short);
-    for name in code(ARCHITECTURE).into_iter().chain(code(INTERNALS)) {
-        let is_path =
-            !name.contains([' ', '*', '(']) && (name.ends_with(".rs") || name.contains('/')) && !name.starts_with('/');
+    for name in code(ARCHITECTURE).into_iter().chain(code(INTERNALS)).chain(code(CONTRIBUTING)) {
+        let is_path = !name.contains([' ', '*', '(', '='])
+            && !name.contains("NAME")
+            && (name.ends_with(".rs") || name.contains('/'))
+            && !name.starts_with('/');
         let wanted = name.trim_end_matches('/');
-        // `stream/log/event_log.rs` is crates/stream/src/log/tape.rs.
+        // `stream/log/event_log.rs` is crates/stream/src/log/event_log.rs.
         let exists = |file: &PathBuf| file.ends_with(wanted) || file.with_extension("").ends_with(wanted);
         assert!(!is_path || files.iter().any(exists), "{name} does not exist");
     }

@@ -182,6 +182,6 @@ mod tests {
         assert_eq!(titles(60), ["NAME", "REGION", "STATE", "NEWEST REVISION"]);
         assert_eq!(titles(80), ["NAME", "REGION", "STATE", "NEWEST REVISION", "LIVE", "AGE"]);
         // The last column of the enum.
-        assert_eq!(titles(160).len(), Column::Url as usize + 1);
+        assert_eq!(titles(220).len(), Column::Url as usize + 1, "{:?}", titles(220));
     }
 }
