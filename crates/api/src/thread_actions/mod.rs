@@ -14,6 +14,7 @@ pub use start::{RunStart, StartError, StartFailure, StartGuard, Started};
 use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, Kind, PlanError};
 use runtail_core::model::{GivenAnswer, Preview};
 use runtail_core::text::short_id;
+use serde_json::Value;
 use std::time::Duration;
 
 /// How long a deletion waits until the thread's runs have stopped.
@@ -47,8 +48,48 @@ pub enum ThreadIntent {
         interrupt: Option<String>,
         answer: GivenAnswer,
     },
+    /// Runs again from a checkpoint. A new branch of the history begins there.
+    Fork {
+        thread: String,
+        /// The checkpoint's id; none means the newest.
+        checkpoint: Option<String>,
+        change: ForkChange,
+    },
+    /// Edits the state, without a run.
+    EditState { thread: String, edit: StateEdit },
+    /// Runs the input of a run again.
+    Rerun { thread: String, run: String },
+    /// Makes a thread idle that is busy although none of its runs is active (acting reference §2).
+    Release { thread: String },
+    /// Ends a thread that waits, so that nothing more runs (acting reference §1.8).
+    End { thread: String },
+    /// Runs the thread's own assistant from its newest checkpoint, because a run of another assistant hides its state (acting
+    /// reference §1.4).
+    RestoreAssistant { thread: String },
     /// Deletes the thread.
     Delete { thread: String },
+}
+
+/// How a fork differs from what ran before.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ForkChange {
+    /// The nodes of the checkpoint run again.
+    Nothing,
+    /// The graph begins with this input, on the checkpoint's state.
+    Input(Value),
+    /// The checkpoint's state is edited first.
+    Edit(StateEdit),
+}
+
+/// An edit of a thread's state. The reducers of the graph apply it on the server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateEdit {
+    /// The checkpoint to edit; none means the newest. In a fork, it is the fork's.
+    pub checkpoint: Option<String>,
+    /// The keys to write.
+    pub values: Value,
+    /// The node in whose name it writes, which decides what runs next; none means the node that wrote last.
+    pub as_node: Option<String>,
 }
 
 impl ThreadIntent {
@@ -58,6 +99,12 @@ impl ThreadIntent {
             | ThreadIntent::Continue { thread }
             | ThreadIntent::Again { thread, .. }
             | ThreadIntent::Answer { thread, .. }
+            | ThreadIntent::Fork { thread, .. }
+            | ThreadIntent::EditState { thread, .. }
+            | ThreadIntent::Rerun { thread, .. }
+            | ThreadIntent::Release { thread }
+            | ThreadIntent::End { thread }
+            | ThreadIntent::RestoreAssistant { thread }
             | ThreadIntent::Delete { thread } => thread,
         }
     }

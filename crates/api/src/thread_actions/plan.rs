@@ -32,6 +32,12 @@ impl AgentServer {
                 self.plan_answer(thread, interrupt.as_deref(), answer).await
             }
             ThreadIntent::Delete { thread } => self.plan_delete_thread(thread).await,
+            ThreadIntent::Fork { .. }
+            | ThreadIntent::EditState { .. }
+            | ThreadIntent::Rerun { .. }
+            | ThreadIntent::Release { .. }
+            | ThreadIntent::End { .. }
+            | ThreadIntent::RestoreAssistant { .. } => Err(unfit("SEAM: not there yet")),
         }
     }
 

@@ -84,6 +84,12 @@ impl Confirm {
             Proposal::Thread(_, ThreadIntent::Again { .. }) => "Run again",
             Proposal::Thread(_, ThreadIntent::Answer { .. }) => "Answer",
             Proposal::Thread(_, ThreadIntent::Delete { .. }) => "Delete",
+            Proposal::Thread(_, ThreadIntent::Fork { .. }) => "Run",
+            Proposal::Thread(_, ThreadIntent::EditState { .. }) => "Edit",
+            Proposal::Thread(_, ThreadIntent::Rerun { .. }) => "Run again",
+            Proposal::Thread(_, ThreadIntent::Release { .. }) => "Release",
+            Proposal::Thread(_, ThreadIntent::End { .. }) => "End",
+            Proposal::Thread(_, ThreadIntent::RestoreAssistant { .. }) => "Run",
         };
         verb.to_string()
     }
