@@ -221,6 +221,16 @@ pub fn duration(d: std::time::Duration) -> String {
     }
 }
 
+/// Returns when something happens that follows after a time: `now`, or `in 4s`.
+pub fn soon(wait: std::time::Duration) -> String {
+    match duration(wait) {
+        shown if shown.trim_start_matches(['0', '.']).starts_with(|c: char| c.is_ascii_digit()) => {
+            format!("in {shown}")
+        }
+        _ => "now".into(),
+    }
+}
+
 /// The age of something, coarser than [`duration`]: whole units only, so that a settled screen does not change.
 pub fn age(d: std::time::Duration) -> String {
     let s = d.as_secs();
