@@ -218,6 +218,7 @@ impl App {
         let sentence = match failed.failure {
             StartFailure::NotOpen | StartFailure::Changed => "The thread changed since the preview. Nothing was sent.",
             StartFailure::Unchecked => "Couldn't read the thread right before sending. Nothing was sent.",
+            StartFailure::Answered => "Someone answered first, so the server refused this run.",
             StartFailure::Busy => "Another run is active on this thread, so the server refused this one.",
             StartFailure::Refused => "The server refused. Nothing was done.",
             StartFailure::NotOffered => "This server can't start runs in the background.",

@@ -404,7 +404,10 @@ fn sentence(rule: &str) -> String {
 fn meaning(failure: StartFailure) -> &'static str {
     match failure {
         StartFailure::NotOpen => "This question is no longer open. Nothing was sent; your draft is kept.",
-        StartFailure::Busy => "Someone answered first. Your draft is kept.",
+        StartFailure::Answered => "Someone answered first. Your draft is kept.",
+        StartFailure::Busy => {
+            "Another run is active on the thread, so the server refused the answer. Your draft is kept."
+        }
         StartFailure::Changed => "The thread changed. Nothing was sent; your draft is kept.",
         StartFailure::Unchecked => {
             "Couldn't check that the question is still open. Nothing was sent; your draft is kept."
