@@ -75,11 +75,11 @@ replace all arguments of the action.
 The result has `thread_id`, `run_id`, `interrupt_id` and `assistant_id`; with --wait also `outcome`, as at the end of a stream, and \
 `detail`.
 
-JSON is sent exactly as written: a key that occurs twice, and a number that would be rounded, are errors.
+JSON is sent without loss: a key that occurs twice, and a number that would be rounded, are errors.
 
 With --rules, all waiting threads of the chosen profiles are answered whose actions are all matched by a rule ([[answer]] in the \
-configuration). The others are left alone. Each answer is previewed, checked again just before it is sent, and sent once. Each \
-row has `thread_id`, `result` (`started`, `planned` with --dry-run, `skipped` or `failed`), `decisions`, `run_id` and `detail`.
+configuration). The others are skipped. Each answer is previewed, checked again just before it is sent, and sent once. Each \
+row has `thread_id`, `result` (`started`, `planned` with --dry-run, `skipped`, `failed` or `unknown`), `decisions`, `run_id` and `detail`.
 
 Exit codes: 0 sent · 1 the thread is not waiting, the question is not open, someone answered first, another run is active, or the \
 server refused · 2 the answer doesn't fit the question, --interrupt is missing, or not confirmed · 3 not allowed, or read-only \

@@ -33,7 +33,7 @@ struct Waiting {
 enum Outcome {
     /// It is answered, if the user agrees.
     Planned(Box<RuledPlan>),
-    /// It is left alone, for this reason.
+    /// It is skipped, for this reason.
     Skipped(String),
     Failed(Failure),
 }
@@ -137,7 +137,7 @@ pub(crate) async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Resul
     Ok(exit)
 }
 
-/// Previews all answers on stderr, and names the threads that are left alone. Returns the number of answers.
+/// Previews all answers on stderr, and names the threads that are skipped. Returns the number of answers.
 fn tell(waiting: &[Waiting], outcomes: &[Outcome]) -> usize {
     let mut count = 0;
     for (waiting, outcome) in waiting.iter().zip(outcomes) {
@@ -147,14 +147,14 @@ fn tell(waiting: &[Waiting], outcomes: &[Outcome]) -> usize {
                 let title = format!("{count}. Answer {}", waiting.title());
                 preview::tell(&runtail_core::model::Preview { title, target: None, ..ruled.plan.preview.clone() });
             }
-            Outcome::Skipped(why) => complain(&format!("left alone: {}: {}", waiting.title(), text::clean(why))),
+            Outcome::Skipped(why) => complain(&format!("skipped: {}: {}", waiting.title(), text::clean(why))),
             Outcome::Failed(failure) => complain(&format!("runtail: {}: {}", waiting.title(), failure.message)),
         }
     }
     complain(&match (waiting.len(), count) {
         (0, _) => "no thread is waiting for an answer".to_string(),
         (_, 0) => "the rules match no waiting thread; nothing is sent".into(),
-        (all, n) => format!("{}, one request each; {} left alone", answers(n), all - n),
+        (all, n) => format!("{}, one request each; {} skipped", answers(n), all - n),
     });
     count
 }

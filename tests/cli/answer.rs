@@ -291,7 +291,7 @@ async fn only_json_answers_a_format_that_is_not_understood() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_question_that_changed_meanwhile_is_named_so() {
+async fn a_failed_thread_is_not_waiting() {
     let world = serve("failed", Start::Accepts).await;
     let done = world.answer(&["--approve"]).expect(1);
     assert!(done.stderr.contains("The thread has failed; it is not waiting for an answer."), "{}", done.stderr);

@@ -114,8 +114,8 @@ async fn threads_whose_actions_all_match_are_answered_once() {
     assert_eq!(sent[0].0, "/threads/both/runs");
     assert_eq!(sent[0].1[format!("{:032x}", 0)], json!({"decisions": [reject, {"type": "approve"}]}));
     assert_eq!(sent[1].1[format!("{:032x}", 4)], json!({"decisions": [{"type": "approve"}]}));
-    assert!(ended.err.contains("2 answers, one request each; 3 left alone"), "{}", ended.err);
-    assert!(ended.err.contains("left alone: lab part: no rule matches the action pay"), "{}", ended.err);
+    assert!(ended.err.contains("2 answers, one request each; 3 skipped"), "{}", ended.err);
+    assert!(ended.err.contains("skipped: lab part: no rule matches the action pay"), "{}", ended.err);
     let preview = "- reject delete_file(n=1) (\u{201c}by hand\u{201d}), by the rule action:delete_*";
     assert!(ended.err.contains(preview), "{}", ended.err);
     // Nothing that the rules match is left.

@@ -417,6 +417,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn a_short_wait_is_now() {
+        let soon = |millis| soon(std::time::Duration::from_millis(millis));
+        assert_eq!((soon(0), soon(20)), ("now".into(), "now".into()));
+        assert_eq!((soon(100), soon(4000), soon(60_000)), ("in 0.1s".into(), "in 4s".into(), "in 1m00s".into()));
+    }
+
+    #[test]
     fn heads_and_tails_are_cut_between_characters() {
         assert_eq!((head("aé日", 2), head("aé日", 3), head("aé", 9), head("", 1)), ("a", "aé", "aé", ""));
         assert_eq!((tail("日éa", 2), tail("日éa", 3), tail("éa", 9), tail("", 1)), ("a", "éa", "éa", ""));

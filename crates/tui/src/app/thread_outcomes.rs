@@ -222,7 +222,7 @@ impl App {
             StartFailure::Busy => "Another run is active on this thread, so the server refused this one.",
             StartFailure::Refused => "The server refused. Nothing was done.",
             StartFailure::NotOffered => "This server can't start runs in the background.",
-            StartFailure::Unknown => "It's unknown whether the run started: the server's reply was lost.",
+            StartFailure::Unknown => "It's unknown whether the run started: the server failed, or its reply was lost.",
         };
         self.fail_confirm(number, with_sentence(sentence, failed.error))
     }

@@ -415,8 +415,8 @@ fn meaning(failure: StartFailure) -> &'static str {
         StartFailure::Refused => "The server refused the answer. Your draft is kept.",
         StartFailure::NotOffered => "This server can't start runs in the background. Your draft is kept.",
         StartFailure::Unknown => {
-            "It's unknown whether the answer was received: the server's reply was lost. Look at the thread's runs before you \
-             do anything again."
+            "It's unknown whether the answer was received: the server failed, or its reply was lost. Look at the thread's \
+             runs before you do anything again."
         }
     }
 }
