@@ -6,6 +6,7 @@ use crate::commands::{
 };
 use clap::error::ErrorKind;
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
+use runtail_core::model::shell_option;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -135,10 +136,7 @@ impl Globals {
     /// Returns the options that select the same server, for a suggested command: empty, or starting with a space.
     pub fn where_to(&self) -> String {
         let mut words = String::new();
-        let mut option = |name: &str, value: &str| {
-            let quoted = value.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:".contains(c));
-            words.push_str(&if quoted { format!(" {name} {value}") } else { format!(" {name} '{value}'") });
-        };
+        let mut option = |name: &str, value: &str| words.push_str(&shell_option(&format!(" {name}"), value));
         if let Some(file) = &self.config {
             option("--config", &file.to_string_lossy());
         }

@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use runtail_core::config::files;
+use runtail_core::exact_json::{self, Unreadable};
 use runtail_core::text;
 use serde_json::Value;
 use std::io::Read;
@@ -68,18 +69,29 @@ fn parse(title: &str, bytes: &[u8]) -> Result<Value, Failure> {
     if json.trim().is_empty() {
         return Err(Failure::usage(format!("{title} is empty; expected JSON such as {{\"messages\": []}}")));
     }
-    serde_json::from_str(json).map_err(|e| {
-        let (line, column) = (e.line(), e.column());
-        let what = e.to_string();
-        let what = what.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&what);
-        // serde_json counts a line's end as the start of the next line; show it at the end of its line.
-        let (line, column) = match (line, column) {
-            (2.., 0) => (line - 1, json.split('\n').nth(line - 2).unwrap_or_default().len() + 1),
-            place => place,
-        };
-        let shown = place(json, line, column);
-        Failure::usage(format!("{title} is not JSON: {what}, at line {line} column {column}\n{shown}"))
+    exact_json::parse(json).map_err(|unreadable| match unreadable {
+        Unreadable::Invalid(error) => invalid(&title, json, &error),
+        Unreadable::Inexact(inexact) => {
+            let before = &json[..inexact.offset.min(json.len())];
+            let line = before.matches('\n').count() + 1;
+            let column = before.len() - before.rfind('\n').map_or(0, |at| at + 1) + 1;
+            let shown = place(json, line, column);
+            Failure::usage(format!("{title}: {inexact}, at line {line} column {column}\n{shown}"))
+        }
     })
+}
+
+fn invalid(title: &str, json: &str, error: &serde_json::Error) -> Failure {
+    let (line, column) = (error.line(), error.column());
+    let what = error.to_string();
+    let what = what.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&what);
+    // serde_json counts a line's end as the start of the next line; show it at the end of its line.
+    let (line, column) = match (line, column) {
+        (2.., 0) => (line - 1, json.split('\n').nth(line - 2).unwrap_or_default().len() + 1),
+        place => place,
+    };
+    let shown = place(json, line, column);
+    Failure::usage(format!("{title} is not JSON: {what}, at line {line} column {column}\n{shown}"))
 }
 
 /// Returns the line with a caret below the position. `column` counts bytes from 1, as serde_json does.
@@ -116,6 +128,19 @@ mod tests {
         let long = format!("[{}x]", "1, ".repeat(400));
         assert!(message(&long).lines().all(|line| text::width(line) < 110), "{}", message(&long));
         assert!(parse("x", b"\"\xff\"").unwrap_err().message.contains("from byte 2 on"));
+    }
+
+    #[test]
+    fn values_that_would_change_are_refused_with_their_place() {
+        assert_eq!(
+            message("{\"a\": {\n \"to\": 1, \"to\": 2}}"),
+            "--input: the key \"to\" occurs twice, in a, at line 2 column 11\n   \"to\": 1, \"to\": 2}}\n            ^"
+        );
+        assert!(
+            message("[1e-400]")
+                .starts_with("--input: the number 1e-400 can't be sent exactly: it would become 0.0, in 0, ")
+        );
+        assert!(message("[1e400]").contains("is not JSON: number out of range"));
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! `answer T`: answers a question that a thread is waiting for.
 
 use crate::args::Globals;
+use crate::commands::answer_rules;
 use crate::commands::change::fields::filled;
 use crate::commands::change::{Sending, threads};
+use crate::consent::Yes;
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::input;
@@ -20,18 +22,21 @@ use serde_json::{Value, json};
 #[command(after_long_help = NOTES)]
 pub struct Options {
     /// The thread's id
-    #[arg(value_name = "T")]
-    thread: String,
+    #[arg(value_name = "T", required_unless_present = "rules", conflicts_with = "rules")]
+    thread: Option<String>,
     /// The question's id; required if several are open
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with = "rules")]
     interrupt: Option<String>,
     #[command(flatten)]
     given: Given,
     /// Wait until the run that the answer starts has ended; exit codes as for `run`
-    #[arg(long, conflicts_with = "dry_run")]
+    #[arg(long, conflicts_with_all = ["dry_run", "rules"])]
     wait: bool,
     #[command(flatten)]
     sending: Sending,
+    /// With --rules: skip the confirmation; required without a terminal
+    #[arg(long)]
+    yes: bool,
 }
 
 /// The answer.
@@ -54,6 +59,9 @@ struct Given {
     /// Answer with this value; @FILE and - as for --edit
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     json: Option<String>,
+    /// Answer all waiting threads that the rules of the configuration decide about
+    #[arg(long)]
+    rules: bool,
 }
 
 const NOTES: &str = "\
@@ -67,9 +75,16 @@ replace all arguments of the action.
 The result has `thread_id`, `run_id`, `interrupt_id` and `assistant_id`; with --wait also `outcome`, as at the end of a stream, and \
 `detail`.
 
-Exit codes: 0 sent · 1 the thread is not waiting, the question is no longer open, someone answered first, or the server refused \
-· 2 the answer doesn't fit the question, or --interrupt is missing · 3 not allowed, or read-only · 5 the reply was lost; with \
---wait those of `run`.";
+JSON is sent without loss: a key that occurs twice, and a number that would be rounded, are errors.
+
+With --rules, all waiting threads of the chosen profiles are answered whose actions are all matched by a rule ([[answer]] in the \
+configuration). The others are skipped. Each answer is previewed, checked again just before it is sent, and sent once. Each \
+row has `thread_id`, `result` (`started`, `planned` with --dry-run, `skipped`, `failed` or `unknown`), `decisions`, `run_id` and `detail`.
+
+Exit codes: 0 sent · 1 the thread is not waiting, the question is not open, someone answered first, another run is active, or the \
+server refused · 2 the answer doesn't fit the question, --interrupt is missing, or not confirmed · 3 not allowed, or read-only \
+· 5 the server can't be reached, is limiting requests (429) or failed; if it is unknown whether the run started, the message \
+says how to check; with --wait those of `run`.";
 
 impl Options {
     /// Whether it waits for the result.
@@ -92,7 +107,14 @@ impl Given {
 }
 
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
-    let Options { thread, interrupt, given, wait, sending } = options;
+    let Options { thread, interrupt, given, wait, sending, yes } = options;
+    // clap drops `requires` where an option that conflicts with the required one is given.
+    if yes && !given.rules {
+        return Err(Failure::usage("--yes belongs to --rules; other answers are not asked about"));
+    }
+    let Some(thread) = thread.filter(|_| !given.rules) else {
+        return answer_rules::run(globals, &sending, Yes { yes }).await;
+    };
     let answer = given.read().await?;
     let context = Context::load(globals)?;
     let signals = wait.then(Signals::listen);

@@ -4,15 +4,15 @@ use crate::args::Globals;
 use crate::commands::wait;
 use crate::context::{Context, Site};
 use crate::exit::{Exit, Failure};
-use crate::output::{Column, Format, Output, age, cell, color, column, complain, status_column};
+use crate::output::{Column, Format, Output, age, cell, color, column, complain, status_column, width};
 use crate::resolve;
 use clap::Args;
 use futures::future::join_all;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use runtail_api::{AgentServer, ApiError, ControlPlane, DeploymentQuery, Kind, Listing, Retry, ServerInbox};
+use runtail_api::{AgentServer, ApiError, ControlPlane, DeploymentQuery, Kind, Listing, Place, Retry, ServerInbox};
 use runtail_core::config::{self, Profile};
-use runtail_core::model::{Deployment, FailedRevision, InboxRow, shell_word, sort_inbox};
+use runtail_core::model::{Deployment, FailedRevision, InboxRow, shell_option, sort_inbox};
 use runtail_core::text;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
@@ -53,14 +53,24 @@ struct Target {
     word: String,
 }
 
+/// A row, with what is needed to act on it.
+pub(super) struct Entry {
+    pub row: InboxRow,
+    /// The time by its server's clock.
+    now: Timestamp,
+    /// The options that select its server in a command; empty, or starting with a space.
+    pub options: String,
+    /// The agent server of a thread, and its profile.
+    pub server: Option<(Site, AgentServer)>,
+}
+
 /// The result of one server, or of all.
 #[derive(Default)]
-struct Found {
-    /// Each row with the time by its server's clock.
-    rows: Vec<(InboxRow, Timestamp)>,
-    failures: Vec<ApiError>,
+pub(super) struct Found {
+    pub rows: Vec<Entry>,
+    pub failures: Vec<ApiError>,
     /// Notes for stderr about rows that are missing although no request failed.
-    notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 impl Found {
@@ -73,35 +83,39 @@ impl Found {
 
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
-    let since = options.failed_since;
-    let mut found = Found::default();
-    match &globals.deployment {
-        Some(wanted) => found.add(read_one(&context, wanted, since).await?),
-        None => {
-            let has_servers = |profile: &Profile| profile.control_plane.is_some() || !profile.agent_servers.is_empty();
-            let profiles: Vec<Profile> = context.profiles.iter().filter(|p| has_servers(p)).cloned().collect();
-            if profiles.is_empty() {
-                return Err(Failure::usage("none of the chosen profiles has a control plane or an agent server"));
-            }
-            for answer in join_all(profiles.into_iter().map(|profile| read_profile(globals, profile, since))).await {
-                found.add(answer);
-            }
-        }
-    }
+    let found = collect(&context, options.failed_since).await?;
     print(found, &options.output)
+}
+
+/// Reads the inbox of all agent servers that the arguments choose.
+pub(super) async fn collect(context: &Context, since: Duration) -> Result<Found, Failure> {
+    let globals = &context.globals;
+    if let Some(wanted) = &globals.deployment {
+        return read_one(context, wanted, since).await;
+    }
+    let has_servers = |profile: &Profile| profile.control_plane.is_some() || !profile.agent_servers.is_empty();
+    let profiles: Vec<Profile> = context.profiles.iter().filter(|p| has_servers(p)).cloned().collect();
+    if profiles.is_empty() {
+        return Err(Failure::usage("none of the chosen profiles has a control plane or an agent server"));
+    }
+    let mut found = Found::default();
+    for answer in join_all(profiles.into_iter().map(|profile| read_profile(globals, profile, since))).await {
+        found.add(answer);
+    }
+    Ok(found)
 }
 
 /// Prints the rows, the failures and the notes. The first failure sets the exit code.
 fn print(Found { rows, failures, notes }: Found, output: &Output) -> Result<Exit, Failure> {
     // The time by the clock of each profile's servers.
-    let clocks: HashMap<String, Timestamp> = rows.iter().map(|(row, now)| (row.profile.clone(), *now)).collect();
-    let mut sorted: Vec<InboxRow> = rows.into_iter().map(|(row, _)| row).collect();
+    let clocks: HashMap<String, Timestamp> = rows.iter().map(|entry| (entry.row.profile.clone(), entry.now)).collect();
+    let mut sorted: Vec<InboxRow> = rows.into_iter().map(|entry| entry.row).collect();
     sort_inbox(&mut sorted);
     if output.format() == Format::Table {
         let rows: Vec<Value> = sorted.iter().map(|row| table_row(row, clocks.get(&row.profile))).collect();
         // Don't print an empty table above the errors.
         if !rows.is_empty() || failures.is_empty() {
-            output.rows(&rows, &columns())?;
+            output.rows_with_commands(&rows, &columns())?;
         }
     } else {
         output.rows(&sorted.iter().map(InboxRow::to_json).collect::<Vec<_>>(), &[])?;
@@ -133,12 +147,12 @@ fn columns() -> Vec<Column> {
     vec![
         column("AGE", |row| cell(&row["age"])),
         status_column("STATE", state, |row| cell(&row["state"])),
-        column("DEPLOYMENT", |row| match (cell(&row["profile"]), cell(&row["deployment"])) {
-            // A profile with one agent server may give it its own name.
-            (profile, deployment) if profile == deployment => profile,
-            (profile, deployment) => format!("{profile}/{deployment}"),
+        column("DEPLOYMENT", |row| title(&cell(&row["profile"]), &cell(&row["deployment"]))),
+        // On a terminal the command below has the whole id.
+        column("THREAD", |row| match (cell(&row["thread_id"]), width().is_some()) {
+            (id, true) => text::short_id(&id).to_string(),
+            (id, false) => id,
         }),
-        column("THREAD", |row| cell(&row["thread_id"])),
         column("GRAPH", |row| cell(&row["graph"])),
         column("CAUSE", |row| cell(&row["cause"])),
         column("NEEDS", |row| text::fit(&text::clean(&cell(&row["needs"])), MAX_NEEDS).into_owned()),
@@ -152,7 +166,7 @@ fn base_options(globals: &Globals) -> String {
         words.push_str(" --demo");
     }
     if let Some(file) = &globals.config {
-        words.push_str(&format!(" --config {}", shell_word(&file.to_string_lossy())));
+        words.push_str(&shell_option(" --config", &file.to_string_lossy()));
     }
     words
 }
@@ -160,8 +174,8 @@ fn base_options(globals: &Globals) -> String {
 /// Returns the options that select a server by its profile and name.
 fn server_options(globals: &Globals, profile: &str, name: &str) -> String {
     match &globals.url {
-        Some(url) => format!("{} --url {}", base_options(globals), shell_word(url)),
-        None => format!("{} -p {} -d {}", base_options(globals), shell_word(profile), shell_word(name)),
+        Some(url) => format!("{}{}", base_options(globals), shell_option(" --url", url)),
+        None => format!("{}{}{}", base_options(globals), shell_option(" -p", profile), shell_option(" -d", name)),
     }
 }
 
@@ -173,9 +187,8 @@ async fn read_one(context: &Context, wanted: &str, since: Duration) -> Result<Fo
     if profiles.iter().any(is_named) || !context.profiles.iter().any(|p| p.control_plane.is_some()) {
         let (site, server) = resolve::agent_server(context).await?;
         let options = server_options(globals, &site.profile.name, name);
-        let mut found = Found::default();
-        found.add(rows_of(&site, name, &options, server.inbox(since).await));
-        return Ok(found);
+        let inbox = server.inbox(since).await;
+        return Ok(rows_of(&site, name, &options, &server, inbox));
     }
     let deployment = resolve::deployment(context, wanted).await?;
     let own = deployment.row["name"].as_str().unwrap_or(&deployment.id).to_string();
@@ -274,17 +287,19 @@ async fn read_deployments(
     let (revisions, servers) = tokio::join!(failed_revisions(site, &targets), async {
         let read = sources.iter().map(|source| async {
             let server = AgentServer::new(site.http.clone(), source.url.clone()).retrying(Retry::PATIENT);
-            rows_of(site, &source.name, &source.options, server.inbox(since).await)
+            let inbox = server.inbox(since).await;
+            rows_of(site, &source.name, &source.options, &server, inbox)
         });
         stream::iter(read.collect::<Vec<_>>()).buffered(MAX_SERVERS).collect::<Vec<Found>>().await
     });
     let mut found = Found::default();
     let (revisions, failures) = revisions;
     found.failures.extend(failures);
-    let options = format!("{} -p {}", base_options(globals), shell_word(&profile.name));
+    let options = format!("{}{}", base_options(globals), shell_option(" -p", &profile.name));
     for (target, revision) in revisions {
         let (region, name) = (profile.region.as_deref(), (target.name.as_str(), target.word.as_str()));
-        found.rows.push((InboxRow::revision(&profile.name, region, name, revision, &options), site.server_time()));
+        let row = InboxRow::revision(&profile.name, region, name, revision, &options);
+        found.rows.push(Entry { row, now: site.server_time(), options: options.clone(), server: None });
     }
     servers.into_iter().for_each(|server| found.add(server));
     found
@@ -315,15 +330,32 @@ async fn failed_revisions<'t>(
     (failed, failures)
 }
 
-/// Returns the rows and notes of one agent server.
-fn rows_of(site: &Site, name: &str, options: &str, inbox: ServerInbox) -> Found {
+/// Returns the rows, failures and notes of one agent server.
+fn rows_of(site: &Site, name: &str, options: &str, server: &AgentServer, inbox: ServerInbox) -> Found {
     let Profile { name: profile, region, .. } = &site.profile;
     let now = site.server_time();
-    let row = |thread| (InboxRow::thread(profile, region.as_deref(), name, thread, options), now);
-    let title = format!("{profile}/{}", text::clean(name));
-    let mut notes: Vec<String> = inbox.limits.iter().map(|limit| format!("{title}: {limit}")).collect();
+    let entry = |thread| Entry {
+        row: InboxRow::thread(profile, region.as_deref(), name, thread, options),
+        now,
+        options: options.into(),
+        server: Some((site.clone(), server.clone())),
+    };
+    let title = title(profile, name);
+    let notes = inbox.limits.iter().map(|limit| format!("{title}: {limit}")).collect();
+    let mut failures = inbox.failures;
     if inbox.is_unlisted {
-        notes.push(format!("{title}: this server can't list threads, so its waiting and failed threads are not shown"));
+        let detail = "not offered by this server: it can't list threads, so its waiting and failed threads are unknown";
+        failures.push(ApiError { kind: Kind::NotOffered, at: Place::default(), detail: detail.into(), hint: None });
     }
-    Found { rows: inbox.threads.into_iter().map(row).collect(), failures: inbox.failures, notes }
+    // A profile may have many servers.
+    failures.iter_mut().for_each(|error| error.at.profile.clone_from(&title));
+    Found { rows: inbox.threads.into_iter().map(entry).collect(), failures, notes }
+}
+
+/// PROFILE/DEPLOYMENT; a profile with one agent server may give it its own name.
+pub(super) fn title(profile: &str, deployment: &str) -> String {
+    match profile == deployment {
+        true => text::clean(profile).into_owned(),
+        false => format!("{}/{}", text::clean(profile), text::clean(deployment)),
+    }
 }

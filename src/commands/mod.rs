@@ -3,6 +3,7 @@
 //! `waiting` (a run that waits for input).
 
 pub(crate) mod answer;
+mod answer_rules;
 pub(crate) mod assistants;
 pub(crate) mod auth;
 pub(crate) mod cancel;

@@ -117,17 +117,37 @@ impl Waiting {
     }
 }
 
-/// Returns the message for a run that waits for input: each question with its id, and the command that answers it.
-/// `assistant` is the one that the user named, `detail` what the stream knew.
+/// The command that a hint suggests for a question.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Suggested<'a> {
+    /// `answer`, one for each question.
+    Answer,
+    /// `run --resume`, with the assistant that the user named.
+    Resume(Option<&'a str>),
+}
+
+/// Returns the message for a run that waits for input: each question with its id, and the command that answers it. `detail` is
+/// what the stream knew.
 pub(crate) async fn hint(
     server: &AgentServer,
     thread: &str,
-    assistant: Option<&str>,
+    suggested: Suggested<'_>,
     detail: Option<&str>,
     where_to: &str,
 ) -> Vec<String> {
+    if let Suggested::Answer = suggested
+        && let Ok(loaded) = server.load_thread(thread).await
+        && let questions = loaded.answerable()
+        && !questions.is_empty()
+    {
+        return questions.iter().flat_map(|question| answered_by(question, thread, where_to)).collect();
+    }
     let waiting = Waiting::of(server, thread).await.ok();
-    let assistant = match (assistant, &waiting) {
+    let named = match suggested {
+        Suggested::Answer => None,
+        Suggested::Resume(assistant) => assistant,
+    };
+    let assistant = match (named, &waiting) {
         (Some(named), _) => Some(named.to_string()),
         (None, Some(waiting)) => waiting.assistant(server).await,
         (None, None) => None,
@@ -164,6 +184,11 @@ pub(crate) async fn hint(
     };
     lines.push(format!("  To answer, replacing ANSWER with JSON: {}", command(&format!("--resume {answer}"))));
     lines
+}
+
+/// Returns a question and the command that answers it.
+fn answered_by(question: &Question, thread: &str, where_to: &str) -> [String; 2] {
+    [asked(question), format!("  To answer: {}", question.answer_command(where_to, thread))]
 }
 
 /// Formats a question with its id, shortened.

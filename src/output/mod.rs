@@ -15,6 +15,9 @@ use serde_json::{Map, Value};
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
+/// Minimum width of the last column of a table that fits a terminal.
+const MIN_LAST: usize = 20;
+
 /// How rows are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -73,6 +76,16 @@ impl Output {
             Format::Jsonl => rows.iter().map(|row| format!("{row}\n")).collect(),
         };
         self.print(&printed)
+    }
+
+    /// Prints rows of a list whose rows have a `command`: the table has it below each row, and fits a terminal.
+    pub(crate) fn rows_with_commands(&self, rows: &[Value], columns: &[Column]) -> Result<(), Failure> {
+        if self.format() != Format::Table {
+            return self.rows(rows, columns);
+        }
+        let is_colored = color::is_on();
+        let commands: Vec<String> = rows.iter().map(|row| text::clean(&cell(&row["command"])).into_owned()).collect();
+        self.print(&with_commands(&fitted(rows, columns, is_colored, width()), &commands, is_colored))
     }
 
     /// Prints one object; as a table, one field per line, nested ones as JSON.
@@ -158,11 +171,41 @@ pub fn print(data: &str, is_json: bool) -> Result<(), Failure> {
     }
 }
 
+/// Returns the width of the terminal that stdout is, if it is one.
+pub(crate) fn width() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns)).filter(|columns| *columns > 0)
+}
+
 fn table(rows: &[Value], columns: &[Column], is_colored: bool) -> String {
-    let cells: Vec<Vec<String>> = rows
+    fitted(rows, columns, is_colored, None)
+}
+
+/// Inserts the commands below the rows of a table.
+fn with_commands(table: &str, commands: &[String], is_colored: bool) -> String {
+    let mut lines = table.lines();
+    let mut out: String = lines.next().map(|titles| format!("{titles}\n")).unwrap_or_default();
+    for (line, command) in lines.zip(commands) {
+        let command = if is_colored { Role::Dim.paint(command) } else { command.clone() };
+        out.push_str(&format!("{line}\n  {command}\n"));
+    }
+    out
+}
+
+/// Formats a table whose last column is shortened so that the lines fit a width, down to a minimum.
+fn fitted(rows: &[Value], columns: &[Column], is_colored: bool, width: Option<usize>) -> String {
+    let mut cells: Vec<Vec<String>> = rows
         .iter()
         .map(|row| columns.iter().map(|column| text::clean(&(column.cell)(row)).into_owned()).collect())
         .collect();
+    if let (Some(width), Some(last)) = (width, columns.len().checked_sub(1)) {
+        let longest = |i: usize| cells.iter().map(|row| text::width(&row[i])).chain([columns[i].title.len()]).max();
+        let before: usize = (0..last).filter_map(longest).map(|longest| longest + 2).sum();
+        let room = width.saturating_sub(before).max(MIN_LAST);
+        cells.iter_mut().for_each(|row| row[last] = text::fit(&row[last], room).into_owned());
+    }
     let widths: Vec<usize> = (0..columns.len())
         .map(|i| cells.iter().map(|row| text::width(&row[i])).chain([columns[i].title.len()]).max().unwrap_or(0))
         .collect();
@@ -213,6 +256,20 @@ mod tests {
         let columns = [column("NAME", |row| cell(&row["name"])), column("N", |row| cell(&row["n"]))];
         assert_eq!(table(&rows, &columns, false), "NAME  N\n日本  1\na⏎b\n");
         assert_eq!(fields(&json!({"id": "x", "longer": {"a": [1]}}), false), "id      x\nlonger  {\"a\":[1]}\n");
+    }
+
+    #[test]
+    fn last_column_fits_the_width_and_commands_follow_their_rows() {
+        let rows = [json!({"name": "a", "text": "x".repeat(90)}), json!({"name": "bcd", "text": "y"})];
+        let columns = [column("NAME", |row| cell(&row["name"])), column("TEXT", |row| cell(&row["text"]))];
+        let wide = fitted(&rows, &columns, false, Some(40));
+        assert!(wide.lines().all(|line| text::width(line) <= 40) && wide.contains(&"x".repeat(30)), "{wide}");
+        // The last column keeps a minimum.
+        assert!(fitted(&rows, &columns, false, Some(10)).contains(&"x".repeat(19)));
+        let commands = ["run a".to_string(), "run b".to_string()];
+        let shown = with_commands(&fitted(&rows, &columns, false, Some(30)), &commands, false);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!((lines[2], lines[3], lines[4], lines.len()), ("  run a", "bcd   y", "  run b", 5));
     }
 
     #[test]

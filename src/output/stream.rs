@@ -2,7 +2,7 @@
 //! connection errors on stderr, and turns the outcome into the exit code.
 
 use crate::args::Globals;
-use crate::commands::waiting;
+use crate::commands::waiting::{self, Suggested};
 use crate::context::Context;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, color, stream_text::Teller};
@@ -114,6 +114,7 @@ pub(crate) async fn wait(
         return (Err(Failure::new(Exit::Failed, format!("the stream failed: {error}"))), None);
     }
     let end = seen.end.clone();
+    seen.suggests_answer = true;
     (seen.exit(false, playing).await, end)
 }
 
@@ -369,7 +370,7 @@ fn trouble(item: &Item) -> Option<String> {
         Item::Retrying { attempt, wait, why, request, .. } => {
             let why = why.lines().next().unwrap_or_default();
             let place = if request.is_empty() { String::new() } else { format!(" · {request}") };
-            Some(format!("{why}; reconnecting in {} (attempt {attempt}){place}", text::duration(*wait)))
+            Some(format!("{why}; reconnecting {} (attempt {attempt}){place}", text::soon(*wait)))
         }
         Item::Record(Record::Open { conn, resumed_after, .. }) => {
             // A thread that is followed by its runs opens one connection per run.
@@ -391,6 +392,8 @@ struct Seen {
     run: Option<String>,
     failed: Option<ApiError>,
     end: Option<End>,
+    /// Whether a question is followed by the commands that answer it, and not by one that resumes the thread.
+    suggests_answer: bool,
 }
 
 impl Seen {
@@ -441,7 +444,11 @@ impl Seen {
                     return Ok(Exit::Done);
                 };
                 let where_to = globals.where_to();
-                let hint = waiting::hint(&server, thread, assistant, end.detail.as_deref(), &where_to);
+                let suggested = match self.suggests_answer {
+                    true => Suggested::Answer,
+                    false => Suggested::Resume(assistant),
+                };
+                let hint = waiting::hint(&server, thread, suggested, end.detail.as_deref(), &where_to);
                 // The outcome is known, so a signal may end the wait for the hint.
                 if let Ok(lines) = signals.unless_stopped(async { Ok(hint.await) }).await {
                     lines.iter().for_each(|line| output::complain(line));

@@ -14,11 +14,15 @@ const INBOX: &str = "f5894b39d9f725e3e0f2bfa93ad75bf8";
 const SCHEMA: &str = "9cefa282e049f559983880b00cb1acf4";
 const PLAIN: &str = "74676f99b80c146053dbeb4fdcab82cf";
 
+const BUSY: &str = r#"{"detail":"Thread is already running a task."}"#;
+
 /// How the server responds to the start of a run.
 #[derive(Clone, Copy)]
 enum Start {
     Accepts,
     Refuses(u16, &'static str),
+    /// It refuses, because someone has just answered.
+    Overtaken,
     /// It refuses, but starts the run.
     LosesReply,
 }
@@ -32,13 +36,33 @@ struct World {
 
 /// Starts a server whose thread is in a captured state.
 async fn serve(case: &str, start: Start) -> World {
+    serve_case(captured(case), start).await
+}
+
+/// Returns the captured records of a thread.
+fn captured(case: &str) -> Value {
     let path = format!("{}/tests/fixtures/threads/{case}.json", env!("CARGO_MANIFEST_DIR"));
-    let mut case: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Returns the captured plain question with other tasks.
+fn with_questions(interrupts: &[Value]) -> Value {
+    let mut case = captured("question");
+    let task = |(at, interrupt): (usize, &Value)| json!({"id": format!("task-{at}"), "name": "ask", "result": null, "error": null, "interrupts": [interrupt]});
+    case["state"]["tasks"] = interrupts.iter().enumerate().map(task).collect();
+    case["state"]["interrupts"] = json!(interrupts);
+    case["thread"]["interrupts"] = json!({"task": interrupts});
+    case
+}
+
+/// Starts a server whose thread has these records; `runs` and `history` are optional.
+async fn serve_case(mut case: Value, start: Start) -> World {
     if case["thread"].is_null() {
         case["thread"] = json!({"thread_id": THREAD, "status": "error", "metadata": {"assistant_id": "a"}});
     }
     let open_for = Arc::new(Mutex::new(usize::MAX));
-    let (left, runs) = (open_for.clone(), Mutex::new(vec![json!({"run_id": "r1", "status": "success"})]));
+    let runs = case["runs"].as_array().cloned().unwrap_or(vec![json!({"run_id": "r1", "status": "success"})]);
+    let (left, runs) = (open_for.clone(), Mutex::new(runs));
     let server = Server::start(move |seen| {
         let parts: Vec<&str> = seen.path.trim_matches('/').split('/').collect();
         let mut runs = runs.lock().unwrap();
@@ -60,11 +84,17 @@ async fn serve(case: &str, start: Start) -> World {
                 respond(200, if open { case["state"].clone() } else { done })
             }
             ("GET", ["threads", THREAD, "runs"]) => respond(200, json!(*runs)),
+            ("GET", ["threads", THREAD, "history"]) if case["history"].is_array() => respond(200, case["history"].clone()),
             ("POST", ["threads", THREAD, "runs"]) => {
                 let new = json!({"run_id": "new", "status": "pending", "metadata": seen.json()["metadata"]});
                 match start {
                     Start::Accepts => respond(200, new),
                     Start::Refuses(status, body) => respond(status, body),
+                    Start::Overtaken => {
+                        let kwargs = json!({"command": {"resume": {PLAIN: true}}});
+                        runs.insert(0, json!({"run_id": "r2", "status": "running", "kwargs": kwargs}));
+                        respond(409, BUSY)
+                    }
                     Start::LosesReply => {
                         runs.insert(0, new);
                         respond(502, "bad gateway")
@@ -166,6 +196,13 @@ async fn answers_that_the_graph_would_reject_are_not_sent() {
         ("question", vec!["--reject", "why"], "takes no reason"),
         ("question", vec!["--json", "null"], "null can't be an answer"),
         ("question", vec!["--json", "{bad"], "--json is not JSON"),
+        (
+            "question",
+            vec!["--json", r#"{"a": {"to": 1, "to": 2}}"#],
+            "--json: the key \"to\" occurs twice, in a, at line 1",
+        ),
+        ("question", vec!["--json", "[12345678901234567890123]"], "can't be sent exactly: it would become 1.23456"),
+        ("question-inbox", vec!["--edit", r#"{"to": "a", "to": "b"}"#], "--edit: the key \"to\" occurs twice"),
         ("question", vec!["--text", " "], "expected a text"),
         ("question", vec![], "required"),
         ("question", vec!["--approve", "--text", "x"], "cannot be used with"),
@@ -197,8 +234,67 @@ async fn one_of_several_questions_is_chosen_by_its_id() {
     assert_eq!(done.json()["interrupt_id"], PARALLEL[1]);
     let world = serve("questions-parallel", Start::Accepts).await;
     let done = world.answer(&["--interrupt", PLAIN, "--text", "yes"]).expect(1);
-    assert!(done.stderr.contains("This question is no longer open."), "{}", done.stderr);
+    assert!(done.stderr.contains("No open question has this id"), "{}", done.stderr);
     assert!(world.sent().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answered_questions_are_told_from_ids_that_never_existed() {
+    let run = |resume: Value| json!([{"run_id": "r", "status": "success", "kwargs": {"command": {"resume": resume}}}]);
+    let asked = json!([{"tasks": [{"id": "x", "name": "ask", "interrupts": [{"id": PLAIN, "value": "?"}]}]}]);
+    for (runs, history, says) in [
+        (run(json!({PLAIN: true})), json!([]), "This question is no longer open: it was answered."),
+        (run(Value::Null), asked, "This question is no longer open. Open questions:"),
+        (run(Value::Null), json!([]), "The thread never asked a question with this id."),
+        (run(Value::Null), Value::Null, "whether it is no longer open or never existed is unknown"),
+    ] {
+        let mut case = captured("questions-parallel");
+        (case["runs"], case["history"]) = (runs, history);
+        let world = serve_case(case, Start::Accepts).await;
+        let done = world.answer(&["--interrupt", PLAIN, "--text", "yes"]).expect(1);
+        assert!(done.stderr.contains(says) && done.stderr.contains("Keep green?"), "{}", done.stderr);
+        assert!(world.sent().is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_that_share_an_id_are_answered_together_only_by_their_id() {
+    let ask = |text: &str| json!({"id": PLAIN, "value": text});
+    let case = with_questions(&[ask("Delete a?"), ask("Delete b?")]);
+    let world = serve_case(case.clone(), Start::Accepts).await;
+    let done = world.answer(&["--approve"]).expect(2);
+    let says = "2 open questions share one id, so the server gives them all the same answer";
+    assert!(done.stderr.contains(says) && done.stderr.contains("Delete b?"), "{}", done.stderr);
+    assert!(world.sent().is_empty());
+    let done = world.answer(&["--interrupt", PLAIN, "--approve"]).expect(0);
+    assert!(done.stderr.contains("! 2 open questions share this id"), "{}", done.stderr);
+    assert_eq!(world.resume(), json!({PLAIN: true}));
+    // One answer can't fit both.
+    let hitl = json!({"id": PLAIN, "value": {"action_requests": [{"name": "f", "args": {}}]}});
+    let world = serve_case(with_questions(&[ask("Delete a?"), hitl]), Start::Accepts).await;
+    let done = world.answer(&["--interrupt", PLAIN, "--approve"]).expect(2);
+    assert!(done.stderr.contains("both need the same answer") && world.sent().is_empty(), "{}", done.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_json_answers_a_format_that_is_not_understood() {
+    let old = json!({"action_request": {"action": "f", "args": {}}, "config": {"allow_accept": true}});
+    let case = with_questions(&[json!({"id": PLAIN, "value": [old, old]})]);
+    let world = serve_case(case, Start::Accepts).await;
+    for given in [&["--approve"][..], &["--text", "yes"], &["--reject"]] {
+        let done = world.answer(given).expect(2);
+        assert!(done.stderr.contains("it is a list of 2 requests"), "{given:?}: {}", done.stderr);
+    }
+    assert!(world.sent().is_empty());
+    world.answer(&["--json", "[1, 2]"]).expect(0);
+    assert_eq!(world.resume(), json!({PLAIN: [1, 2]}));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_thread_is_not_waiting() {
+    let world = serve("failed", Start::Accepts).await;
+    let done = world.answer(&["--approve"]).expect(1);
+    assert!(done.stderr.contains("The thread has failed; it is not waiting for an answer."), "{}", done.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -209,6 +305,7 @@ async fn dry_run_prints_the_request_and_sends_nothing() {
     assert_eq!(preview["kind"], "preview");
     assert_eq!(preview["request"]["body"]["command"], json!({"resume": {PLAIN: true}}));
     assert!(preview["request"]["url"].as_str().unwrap().ends_with(&format!("/threads/{THREAD}/runs")));
+    assert!(preview["request"]["body"]["metadata"]["runtail"].is_string(), "the request is complete: {preview}");
     assert!(done.stderr.contains("dry run: nothing was sent") && world.sent().is_empty());
 }
 
@@ -222,13 +319,19 @@ async fn read_only_profiles_refuse_answers() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_comes_too_late_is_reported() {
-    let busy = r#"{"detail":"Thread is already running a task."}"#;
     for (start, code, says) in [
-        (Start::Refuses(409, busy), 1, "Someone answered first."),
-        (Start::Refuses(422, busy), 1, "Someone answered first."),
+        (Start::Refuses(409, BUSY), 1, "Another run is active on the thread."),
+        (Start::Refuses(422, BUSY), 1, "Another run is active on the thread."),
+        (Start::Overtaken, 1, "Someone answered first."),
         (Start::Refuses(403, r#"{"detail":"no"}"#), 3, "The server refused"),
+        (Start::Refuses(429, r#"{"detail":"slow down"}"#), 5, "The server refused"),
         // It is not known what a proxy's error means.
         (Start::Refuses(502, "bad gateway"), 5, "It is unknown whether the run was started"),
+        (
+            Start::Refuses(500, "boom"),
+            5,
+            "The server failed (500). It is unknown whether the run was started: `runtail --url ",
+        ),
     ] {
         let world = serve("question", start).await;
         let done = world.answer(&["--approve"]).expect(code);
@@ -237,7 +340,11 @@ async fn an_answer_that_comes_too_late_is_reported() {
     }
     let world = serve("question", Start::LosesReply).await;
     let done = world.answer(&["--approve"]).expect(0);
-    assert!(done.stderr.contains("the server's reply was lost, but the run was started"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("the server's reply was lost or an error, but the run was started"),
+        "{}",
+        done.stderr
+    );
     assert_eq!((world.sent().len(), &done.json()["run_id"]), (1, &json!("new")));
     // Someone answers between the preview and the request.
     let world = serve("question", Start::Accepts).await;
@@ -346,6 +453,10 @@ async fn two_questions_are_answered_one_after_the_other() {
         assert_eq!(ids.len(), 2, "{dialect:?}: {listed}");
         let first = runtail(&sim.url, &["answer", &thread, "--interrupt", ids[0], "--text", "yes", "--wait"]).expect(0);
         assert_eq!(first.json()["outcome"], "interrupted", "{dialect:?}: {}", first.stderr);
+        assert!(first.stderr.contains("started: Answer thread"), "{}", first.stderr);
+        let command =
+            format!("  To answer: runtail --url {} answer {thread} --interrupt {} --text <TEXT>", sim.url, ids[1]);
+        assert!(first.stderr.contains(&command) && !first.stderr.contains("--resume"), "{dialect:?}: {}", first.stderr);
         let again = runtail(&sim.url, &["answer", &thread, "--interrupt", ids[0], "--text", "no"]).expect(1);
         assert!(again.stderr.contains("no longer open"), "{dialect:?}: {}", again.stderr);
         let rest = runtail(&sim.url, &["answer", &thread, "--text", "no", "--wait"]).expect(0);

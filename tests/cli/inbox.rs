@@ -88,19 +88,28 @@ async fn every_dialect_lists_its_waiting_and_failed_threads() {
         assert_eq!(rows[0]["interrupts"][0]["value"]["question"], "Approve this payment?", "{scenario:?}");
         let (thread, id) = (rows[0]["thread_id"].as_str().unwrap(), rows[0]["interrupts"][0]["id"].as_str().unwrap());
         let name = rows[0]["deployment"].as_str().unwrap();
-        let expected = format!("runtail -p lab -d {name} answer {thread} --interrupt {id} --approve");
+        let expected =
+            format!("runtail -p lab -d {name} answer {thread} --interrupt {id} <--approve|--reject|--text TEXT>");
         assert_eq!(rows[0]["command"], expected);
         assert_eq!(rows[1]["detail"], error, "{scenario:?}");
     }
 }
 
 #[tokio::test]
-async fn servers_without_a_search_are_named_and_do_not_fail() {
+async fn servers_without_a_search_are_named_and_fail() {
     let sim = Sim::start(Options { scenario: Scenario::Contract, ..Options::default() }).await.unwrap();
     let url = &sim.agents()[0].url;
-    let ended = runtail(tempfile::tempdir().unwrap().path(), &["--url", url, "inbox"]).await.expect(0);
+    let ended = runtail(tempfile::tempdir().unwrap().path(), &["--url", url, "inbox"]).await.expect(1);
     assert_eq!(ended.out, "");
-    assert_eq!(ended.err.matches("can't list threads").count(), 1, "{}", ended.err);
+    assert_eq!(ended.err.matches("not offered by this server: it can't list threads").count(), 1, "{}", ended.err);
+    // The rows of other servers are printed, and the server is named by profile and deployment.
+    let row =
+        value!({"thread_id": "t", "status": "interrupted", "interrupts": {"t": [{"id": "0a", "value": "Which?"}]}});
+    let good = listing(move |_| json(200, value!([row]))).await;
+    let text = format!("[profiles.lab]\nagent_server = {{ old = \"{url}\", good = \"{}\" }}\n", good.url);
+    let ended = runtail(write_config(&text).path(), &["inbox"]).await.expect(1);
+    assert_eq!(ended.rows()[0]["deployment"], "good", "{}", ended.err);
+    assert!(ended.err.starts_with("runtail: lab/old: not offered by this server"), "{}", ended.err);
 }
 
 /// Starts a server whose search returns these threads for any status, and that has no other endpoints.
@@ -152,6 +161,52 @@ async fn one_request_per_status_without_values_and_local_filters() {
     assert!(!searches[0]["select"].to_string().contains("values"), "{}", searches[0]);
     let table = runtail(folder.path(), &["inbox", "-o", "table"]).await.expect(0);
     assert!(!table.out.contains('\u{1b}') && table.out.contains("Is *** yours?"), "{}", table.out);
+}
+
+#[tokio::test]
+async fn rows_that_are_not_records_are_skipped_and_counted() {
+    let row =
+        value!({"thread_id": "t", "status": "interrupted", "interrupts": {"t": [{"id": "0a", "value": "Which?"}]}});
+    let server = listing(move |_| json(200, value!([null, row, 7]))).await;
+    let ended = runtail(write_config(&agent_profile("lab", &server.url)).path(), &["inbox"]).await.expect(0);
+    assert_eq!(ended.rows()[0]["thread_id"], "t");
+    let says = "lab: 2 rows that are not records were skipped in the list of threads with the status interrupted";
+    assert!(ended.err.contains(says), "{}", ended.err);
+}
+
+#[tokio::test]
+async fn questions_that_are_answered_in_the_state_are_not_listed() {
+    let ask = |id: &str, text: &str| value!({"id": id, "value": text});
+    let state =
+        |tasks: Value| value!({"values": {}, "next": ["a"], "tasks": tasks, "checkpoint": {"checkpoint_id": "c"}});
+    let task = |name: &str, asks: Value, result: Value| value!({"id": name, "name": name, "interrupts": asks, "result": result});
+    let open =
+        state(value!([task("a", value!([ask("0a", "Left?")]), Value::Null), task("b", value!([]), value!({"x": 1}))]));
+    let server = Server::start(move |seen| match seen.path.as_str() {
+        "/threads/search" => {
+            let asks = value!({"a": [ask("0a", "Left?")], "b": [ask("0b", "Right?")]});
+            json(200, value!([{"thread_id": "t", "status": "interrupted", "updated_at": ago(60), "interrupts": asks}]))
+        }
+        "/threads/t/state" => json(200, open.clone()),
+        _ => json(404, r#"{"detail":"Not Found"}"#),
+    })
+    .await;
+    let ended = runtail(write_config(&agent_profile("lab", &server.url)).path(), &["inbox"]).await.expect(0);
+    let rows = ended.rows();
+    let asks = rows[0]["interrupts"].as_array().unwrap();
+    assert_eq!((asks.len(), &asks[0]["id"]), (1, &value!("0a")), "{}", ended.err);
+    assert_eq!(rows[0]["question"], "Left?");
+}
+
+#[tokio::test]
+async fn the_table_has_the_command_below_each_row() {
+    let row =
+        value!({"thread_id": "t", "status": "interrupted", "interrupts": {"t": [{"id": "0a", "value": "Which?"}]}});
+    let server = listing(move |_| json(200, value!([row]))).await;
+    let folder = write_config(&agent_profile("lab", &server.url));
+    let out = runtail(folder.path(), &["inbox", "-o", "table"]).await.expect(0).out;
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!((lines.len(), lines[2]), (3, "  runtail -p lab -d lab answer t --interrupt 0a --text <TEXT>"), "{out}");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 
 mod adversity;
 mod answer;
+mod answer_rules;
 mod attacks;
 mod budgets;
 mod canaries;

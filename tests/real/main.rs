@@ -1,5 +1,6 @@
 //! Against real agent servers: `tests/real/serve -- cargo test --test real -- --ignored` (see README.md).
 
+mod answers;
 mod dashboard;
 mod official;
 mod python;

@@ -44,7 +44,7 @@ fn assistants_are_listed() {
     let mut names: Vec<_> = all.as_array().expect("a list").iter().map(|one| server::text(one, "graph_id")).collect();
     names.sort();
     let graphs = [
-        "agent", "approval", "bare", "broken", "fanout", "firehose", "hitl", "odd", "rich", "schema", "several",
+        "agent", "approval", "ask", "bare", "broken", "fanout", "firehose", "hitl", "odd", "rich", "schema", "several",
         "slow", "two",
     ];
     assert_eq!(names, graphs);

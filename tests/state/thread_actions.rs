@@ -218,7 +218,8 @@ fn answer_drafts_survive_closing_and_rejections() {
     dash.keys("a");
     assert!(dash.screen().contains("approved") && last_notice(&dash).contains("Restored your earlier draft"));
     for (failure, message) in [
-        (StartFailure::Busy, "Someone answered first. Your draft is kept."),
+        (StartFailure::Answered, "Someone answered first. Your draft is kept."),
+        (StartFailure::Busy, "Another run is active on the thread, so the server refused the answer."),
         (StartFailure::NotOpen, "This question is no longer open."),
         (StartFailure::Refused, "The server refused the answer."),
     ] {

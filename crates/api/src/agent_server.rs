@@ -169,6 +169,11 @@ impl AgentServer {
         self.pages(List::Threads(query), identity).await
     }
 
+    /// Like [`AgentServer::thread_rows`], without rows that are not records; also returns how many of those there were.
+    pub(crate) async fn thread_records(&self, query: &ThreadQuery) -> Result<(Vec<Value>, usize), ApiError> {
+        self.pages_and_odd(List::Threads(query), identity, true).await
+    }
+
     /// Returns a thread.
     pub async fn thread(&self, id: &str) -> Result<Thread, ApiError> {
         self.get(&["threads", id], &[]).await?.json()
@@ -394,11 +399,21 @@ impl AgentServer {
     /// Reads a paginated list by limit and offset, and keeps `kept` of each row. If a page size is rejected, a smaller one is
     /// tried and remembered.
     async fn pages<T: DeserializeOwned>(&self, list: List<'_>, kept: impl Fn(T) -> T) -> Result<Vec<T>, ApiError> {
+        Ok(self.pages_and_odd(list, kept, false).await?.0)
+    }
+
+    /// The same with the number of rows that are not records, which are skipped or an error.
+    async fn pages_and_odd<T: DeserializeOwned>(
+        &self,
+        list: List<'_>,
+        kept: impl Fn(T) -> T,
+        skips_odd: bool,
+    ) -> Result<(Vec<T>, usize), ApiError> {
         let (limit, offset) = match list {
             List::Assistants { limit, offset } => (limit, offset),
             List::Threads(query) => (query.limit, query.offset),
         };
-        let mut rows = Vec::new();
+        let (mut rows, mut odd) = (Vec::new(), 0);
         let mut received = Received::default();
         let mut read = 0;
         while read < limit {
@@ -412,6 +427,10 @@ impl AgentServer {
             read += page.len();
             let is_last = page.is_empty() || (page.len() < wanted && !answer.has_next_page());
             for row in received.new_of(page) {
+                if !row.get().starts_with('{') && skips_odd {
+                    odd += 1;
+                    continue;
+                }
                 if !row.get().starts_with('{') {
                     return Err(answer.odd(&format!("a row is not a record: {}", text::fit(row.get(), 40))));
                 }
@@ -428,7 +447,7 @@ impl AgentServer {
                 return Err(error);
             }
         }
-        Ok(rows)
+        Ok((rows, odd))
     }
 
     async fn page(&self, list: List<'_>, (limit, offset): (usize, usize)) -> Result<Answer, ApiError> {

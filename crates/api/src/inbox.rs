@@ -6,7 +6,7 @@ use super::{AgentServer, ApiError, Kind, ThreadQuery};
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
 use runtail_core::model::{
-    FailedRevision, InboxThread, Phase, RunFacts, ThreadFacts, ThreadRecords, ThreadStatus, parse_time,
+    FailedRevision, InboxThread, Phase, RunFacts, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus, parse_time,
 };
 use serde_json::Value;
 use std::time::Duration;
@@ -20,6 +20,8 @@ const MAX_CONCURRENCY: usize = 4;
 /// Runs of a busy thread that are read, and bytes of their list. Aegra may call a thread busy for one of its older runs.
 const RUNS: usize = 50;
 const MAX_RUNS: usize = 4 << 20;
+/// Maximum size in bytes of a state that is read for a row.
+const MAX_STATE: usize = 4 << 20;
 /// How long a busy thread may stay unchanged before its runs are read.
 const SILENT: SignedDuration = SignedDuration::from_secs(60);
 
@@ -66,8 +68,14 @@ impl AgentServer {
     async fn list_for_inbox(&self, status: &str, oldest_first: bool, inbox: &mut ServerInbox) -> Option<Vec<Listed>> {
         let query =
             ThreadQuery { limit: MAX_LISTED, status: Some(status.into()), oldest_first, ..ThreadQuery::default() };
-        let rows = match self.thread_rows(&query).await {
-            Ok(rows) => rows,
+        let rows = match self.thread_records(&query).await {
+            Ok((rows, 0)) => rows,
+            Ok((rows, odd)) => {
+                let what = if odd == 1 { "1 row that is not a record was" } else { "rows that are not records were" };
+                let count = if odd == 1 { String::new() } else { format!("{odd} ") };
+                inbox.limits.push(format!("{count}{what} skipped in the list of threads with the status {status}"));
+                rows
+            }
             Err(error) if error.may_lack_call() => {
                 inbox.is_unlisted = true;
                 return None;
@@ -90,16 +98,25 @@ impl AgentServer {
     }
 
     /// Adds the rows of listed threads. Reads the records of those whose cause the list doesn't show.
-    async fn read_for_inbox(&self, listed: Vec<Listed>, inbox: &mut ServerInbox) {
-        let is_unclear = |listed: &&Listed| needs_read(&listed.facts);
-        let unread = listed.iter().filter(is_unclear).count().saturating_sub(MAX_READ);
+    async fn read_for_inbox(&self, mut listed: Vec<Listed>, inbox: &mut ServerInbox) {
+        // Rows that don't show the cause are read first, because the others are usable without.
+        listed.sort_by_key(|listed| !shows_no_cause(&listed.facts));
+        let unclear = listed.iter().filter(|listed| shows_no_cause(&listed.facts)).count();
+        let doubtful = listed.iter().filter(|listed| may_be_stale(&listed.facts)).count();
+        let unread = unclear.saturating_sub(MAX_READ);
+        let unchecked = (unclear + doubtful).saturating_sub(MAX_READ) - unread;
         if let Some(first) = listed.first().filter(|_| unread > 0) {
             let status = &first.facts.status;
             inbox.limits.push(format!("{unread} more threads with the status {status} were not read"));
         }
+        if unchecked > 0 {
+            inbox.limits.push(format!(
+                "{unchecked} threads with several questions were not read; some of their questions may be answered already"
+            ));
+        }
         let mut reads = 0;
         let statuses = listed.into_iter().map(|listed| {
-            let is_unclear = needs_read(&listed.facts);
+            let is_unclear = shows_no_cause(&listed.facts) || may_be_stale(&listed.facts);
             reads += usize::from(is_unclear);
             let may_read = is_unclear && reads <= MAX_READ;
             async move {
@@ -126,9 +143,7 @@ impl AgentServer {
     async fn status_for_inbox(&self, Listed { id, facts }: &Listed) -> Result<ThreadStatus, ApiError> {
         match facts.status.as_str() {
             "busy" => {
-                let runs = self.runs_raw(id, RUNS, 0, MAX_RUNS).await?;
-                let runs: Vec<RunFacts> =
-                    runs.iter().filter_map(|run| RunFacts::read_all(&format!("[{run}]")).ok()).flatten().collect();
+                let runs = self.runs_for_inbox(id).await?;
                 let records = ThreadRecords { thread: Some(facts), state: None, runs: Some(&runs) };
                 Ok(ThreadStatus::derive(records))
             }
@@ -144,13 +159,40 @@ impl AgentServer {
                     None => self.listed_status(id, &record).await,
                 }
             }
+            _ if may_be_stale(facts) => self.checked_questions(id, facts).await,
             _ => self.listed_status(id, facts).await,
         }
     }
+
+    /// Returns the status of a thread whose row lists several questions, by its state too.
+    async fn checked_questions(&self, id: &str, facts: &ThreadFacts) -> Result<ThreadStatus, ApiError> {
+        let state = match self.thread_state_raw(id, MAX_STATE).await {
+            Ok(state) => StateFacts::read(state.get()).ok(),
+            Err(error) if error.may_lack_call() || matches!(error.kind, Kind::TooLarge(_)) => None,
+            Err(error) => return Err(error),
+        };
+        // JavaScript's states keep answered questions, and its rows may list one of them again.
+        let runs = match state.as_ref().is_some_and(|state| state.pending().len() > state.next.len()) {
+            true => Some(self.runs_for_inbox(id).await?),
+            false => None,
+        };
+        Ok(ThreadStatus::derive(ThreadRecords { thread: Some(facts), state: state.as_ref(), runs: runs.as_deref() }))
+    }
+
+    async fn runs_for_inbox(&self, id: &str) -> Result<Vec<RunFacts>, ApiError> {
+        let runs = self.runs_raw(id, RUNS, 0, MAX_RUNS).await?;
+        Ok(runs.iter().filter_map(|run| RunFacts::read_all(&format!("[{run}]")).ok()).flatten().collect())
+    }
+}
+
+/// Returns whether the questions of a row may be answered already. After a run that answered nothing, a row lists answered
+/// questions beside the open ones again, so it lists several (acting reference §1.5).
+fn may_be_stale(facts: &ThreadFacts) -> bool {
+    facts.status == "interrupted" && facts.questions.len() > 1
 }
 
 /// Returns whether the row of a list doesn't show why a thread waits, failed or is busy.
-fn needs_read(facts: &ThreadFacts) -> bool {
+fn shows_no_cause(facts: &ThreadFacts) -> bool {
     match facts.status.as_str() {
         "error" => facts.error.is_none(),
         "busy" => true,

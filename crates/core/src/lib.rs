@@ -2,5 +2,6 @@
 
 pub mod backoff;
 pub mod config;
+pub mod exact_json;
 pub mod model;
 pub mod text;

@@ -221,6 +221,16 @@ pub fn duration(d: std::time::Duration) -> String {
     }
 }
 
+/// Returns when something happens that follows after a time: `now`, or `in 4s`.
+pub fn soon(wait: std::time::Duration) -> String {
+    match duration(wait) {
+        shown if shown.trim_start_matches(['0', '.']).starts_with(|c: char| c.is_ascii_digit()) => {
+            format!("in {shown}")
+        }
+        _ => "now".into(),
+    }
+}
+
 /// The age of something, coarser than [`duration`]: whole units only, so that a settled screen does not change.
 pub fn age(d: std::time::Duration) -> String {
     let s = d.as_secs();
@@ -405,6 +415,13 @@ fn skip_string(chars: &mut Chars<'_>) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_short_wait_is_now() {
+        let soon = |millis| soon(std::time::Duration::from_millis(millis));
+        assert_eq!((soon(0), soon(20)), ("now".into(), "now".into()));
+        assert_eq!((soon(100), soon(4000), soon(60_000)), ("in 0.1s".into(), "in 4s".into(), "in 1m00s".into()));
+    }
 
     #[test]
     fn heads_and_tails_are_cut_between_characters() {

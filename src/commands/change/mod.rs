@@ -2,7 +2,7 @@
 
 mod deployments;
 pub(crate) mod fields;
-mod preview;
+pub(crate) mod preview;
 mod revisions;
 pub(crate) mod threads;
 

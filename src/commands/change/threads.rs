@@ -7,7 +7,7 @@ use crate::output::complain;
 use crate::output::stream::{self, Playing, StreamOutput};
 use crate::signals::Signals;
 use runtail_api::{Acted, AgentServer, PlanError, Retry, StartError, StartFailure, Started, ThreadIntent, ThreadPlan};
-use runtail_core::text;
+use runtail_core::model::shell_word;
 use runtail_stream::{End, Head, JoinTransport, SourceOptions};
 
 /// The id before a run's first event.
@@ -43,13 +43,13 @@ pub(crate) async fn start(
     match server.act_on_thread(&plan).await {
         Ok(Acted::Started(Started { run_id, was_found })) => {
             if was_found {
-                complain("warning: the server's reply was lost, but the run was started");
+                complain("warning: the server's reply was lost or an error, but the run was started");
             }
-            complain(&format!("done: {}", plan.preview.title));
+            complain(&format!("started: {}", plan.preview.title));
             Ok(Some(StartedRun { plan, run_id }))
         }
         Ok(_) => Err(Failure::new(Exit::Failed, "this action starts no run")),
-        Err(failed) => Err(not_started(failed, context, intent.thread())),
+        Err(failed) => Err(not_started(failed, &context.globals.where_to(), intent.thread())),
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) async fn follow(
     stream::wait(playing, transport, source).await
 }
 
-fn unplanned_run(error: PlanError) -> Failure {
+pub(crate) fn unplanned_run(error: PlanError) -> Failure {
     match error {
         PlanError::Unfit(why) | PlanError::Nothing(why) => {
             Failure::new(Exit::Failed, format!("nothing was sent\n  {why}"))
@@ -85,21 +85,27 @@ fn unplanned_run(error: PlanError) -> Failure {
     }
 }
 
-/// Returns the message for a run that was not started, or is not known to be.
-fn not_started(failed: StartError, context: &Context, thread: &str) -> Failure {
+/// Returns the message for a run that was not started, or is not known to be. `options` select the server in a command.
+pub(crate) fn not_started(failed: StartError, options: &str, thread: &str) -> Failure {
     let StartError { failure, error } = failed;
     let (exit, what) = match failure {
         StartFailure::NotOpen => (Exit::Failed, "This question is no longer open. Nothing was sent.".to_string()),
         StartFailure::Changed => (Exit::Failed, "The thread changed. Nothing was sent.".into()),
-        StartFailure::Busy => (Exit::Failed, "Someone answered first. The server refused this answer.".into()),
+        StartFailure::Answered => (Exit::Failed, "Someone answered first. The server refused this answer.".into()),
+        StartFailure::Busy => {
+            (Exit::Failed, "Another run is active on the thread. The server refused this run.".into())
+        }
         StartFailure::Unchecked => (Exit::of(&error), "The thread couldn't be checked again. Nothing was sent.".into()),
         StartFailure::Unreachable => (Exit::of(&error), "The server couldn't be reached. Nothing was sent.".into()),
         StartFailure::Refused => (Exit::of(&error), "The server refused the run.".into()),
         StartFailure::NotOffered => (Exit::Failed, "This server can't start runs in the background.".into()),
         StartFailure::Unknown => {
-            let (options, thread) = (context.globals.where_to(), text::clean(thread));
-            let check = format!("`runtail{options} runs list {thread}` shows whether it was started");
-            (Exit::Network, format!("The server's reply was lost. It is unknown whether the run was started: {check}."))
+            let check = format!("`runtail{options} runs list {}` shows whether it was started", shell_word(thread));
+            let why = match error.status() {
+                Some(status) => format!("The server failed ({status})."),
+                None => "The server's reply was lost.".into(),
+            };
+            (Exit::Network, format!("{why} It is unknown whether the run was started: {check}."))
         }
     };
     Failure::new(exit, format!("{what}\n  {error}"))

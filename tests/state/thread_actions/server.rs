@@ -4,7 +4,7 @@ use super::{THREAD, fixture, run};
 use runtail_api::{
     Acted, CancelAction, CancelState, Choice, PlanError, RunStart, StartFailure, StartGuard, ThreadIntent,
 };
-use runtail_core::model::{Consent, Question, Reply, RunCreate, resume};
+use runtail_core::model::{Consent, GivenAnswer, Question, Reply, RunCreate, resume};
 use runtail_testkit::common::{Server, json as respond};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -302,6 +302,14 @@ async fn answers_are_checked_before_sending_and_sent_once() {
     let id = start.body.command.as_ref().unwrap()["resume"].as_object().unwrap().keys().next().unwrap().clone();
     assert_eq!(sent["command"]["resume"], json!({ id: "yes" }));
     assert!(sent["metadata"]["runtail"].is_string(), "metadata to find the run again");
+    // What a plan previews is exactly what is sent.
+    let other = serve(&self::state("interrupted", "question", vec![run("r", "success")])).await;
+    let answer = GivenAnswer::Text("yes".into());
+    let intent = ThreadIntent::Answer { thread: THREAD.into(), interrupt: None, answer };
+    let plan = other.agent().plan_on_thread(&intent).await.unwrap();
+    other.agent().act_on_thread(&plan).await.unwrap();
+    let request = other.seen().into_iter().find(|seen| seen.method == "POST").unwrap().json();
+    assert_eq!(plan.preview.request.body, Some(request));
     // A second answer is too late: nothing is sent.
     let failed = agent.start_on_thread(&start).await.unwrap_err();
     assert_eq!(failed.failure, StartFailure::NotOpen);

@@ -2,14 +2,18 @@
 //! the graph can't use (acting reference §1.1), so only a valid answer to an open question becomes a plan.
 
 use super::plan::{assistant_of, omitted_note};
-use super::{LoadedThread, RunStart, StartGuard, ThreadPlan, unfit};
+use super::start::was_answered;
+use super::{LoadedThread, RunStart, StartGuard, ThreadPlan, sentence_of, unfit};
 use crate::{AgentServer, PlanError, ServerKind};
-use runtail_core::model::{GivenAnswer, Note, Problem, Question, Reply, Rerun, Resume, resume};
+use runtail_core::model::{GivenAnswer, Note, Problem, Question, Reply, Rerun, Resume, StateFacts, resume};
 use runtail_core::text::{self, short_id};
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 /// Columns of a question in a list.
 const MAX_SUMMARY: usize = 60;
+/// Checkpoints in which a question that is not open is looked for, and bytes of their list.
+const HISTORY: usize = 50;
+const MAX_HISTORY: usize = 16 << 20;
 
 impl AgentServer {
     pub(super) async fn plan_answer(
@@ -26,7 +30,14 @@ impl AgentServer {
             ));
         }
         let questions = loaded.answerable();
-        let chosen = choose(&questions, interrupt, &loaded)?;
+        let chosen = match interrupt {
+            Some(id)
+                if !questions.is_empty() && questions.iter().all(|question| question.id.as_deref() != Some(id)) =>
+            {
+                return Err(unfit(self.unknown_question(thread, id, &loaded, &questions).await));
+            }
+            _ => choose(&questions, interrupt, &loaded)?,
+        };
         let mut replies: Vec<Option<Reply>> = vec![None; questions.len()];
         for at in &chosen {
             replies[*at] = Some(questions[*at].reply_from(answer).map_err(|why| PlanError::Wrong(vec![why]))?);
@@ -35,6 +46,14 @@ impl AgentServer {
         let Rerun { body, omitted } = loaded.next_run(assistant_of(&loaded)?);
         let asked: Vec<Question> = chosen.iter().map(|at| questions[*at].clone()).collect();
         let mut notes = vec![Note::fact(format!("Question: {}", text::clean(&asked[0].summary())))];
+        if asked.len() > 1 {
+            let others: Vec<String> = asked[1..].iter().map(summary_of_one).collect();
+            notes.push(Note::warning(format!(
+                "{} open questions share this id, and the server gives them all this one answer. Also answered: {}",
+                asked.len(),
+                others.join(" · ")
+            )));
+        }
         match questions.len() - asked.len() {
             0 => {}
             1 => notes.push(Note::fact("1 other question stays open.")),
@@ -47,8 +66,34 @@ impl AgentServer {
         self.plan_run(format!("Answer thread {}", short_id(thread)), start, notes)
     }
 
+    /// Returns why there is no open question with an id: whether it was answered, as far as the records show.
+    async fn unknown_question(&self, thread: &str, id: &str, loaded: &LoadedThread, open: &[Question]) -> String {
+        let open = list(open);
+        if was_answered(loaded, Some(id)) {
+            return format!("This question is no longer open: it was answered. Open questions:{open}");
+        }
+        let history = self.thread_history_raw(thread, HISTORY, None, MAX_HISTORY).await;
+        let states: Option<Vec<StateFacts>> =
+            history.ok().map(|states| states.iter().filter_map(|state| StateFacts::read(state.get()).ok()).collect());
+        let asks = |state: &StateFacts| {
+            let of_tasks = state.tasks.iter().flat_map(|task| &task.questions);
+            of_tasks.chain(&state.questions).any(|question| question.id.as_deref() == Some(id))
+        };
+        match states {
+            Some(states) if states.iter().any(asks) => {
+                format!("This question is no longer open. Open questions:{open}")
+            }
+            Some(states) if states.len() < HISTORY && loaded.runs.is_some() => {
+                format!("The thread never asked a question with this id. Open questions:{open}")
+            }
+            _ => format!(
+                "No open question has this id; whether it is no longer open or never existed is unknown. Open questions:{open}"
+            ),
+        }
+    }
+
     /// Returns notes about what can't be checked in a valid answer.
-    async fn doubts(&self, question: &Question, answer: &Resume) -> Result<Vec<Note>, PlanError> {
+    pub(super) async fn doubts(&self, question: &Question, answer: &Resume) -> Result<Vec<Note>, PlanError> {
         let mut notes = Vec::new();
         if let Some(why) = question.unchecked_schema() {
             let why = text::clean(&why).into_owned();
@@ -56,41 +101,47 @@ impl AgentServer {
                 "The question's schema can't be checked here, but the server does: {why}."
             )));
         }
-        if mixes_decisions(answer.value()) && self.info().await?.kind == ServerKind::JavaScript {
-            notes.push(Note::warning(
-                "JavaScript servers may drop the approved actions of an answer that rejects others.",
-            ));
+        let (is_mixed, large) = (mixes_decisions(answer.value()), large_integer(answer.value()));
+        if (is_mixed || large.is_some()) && self.info().await?.kind == ServerKind::JavaScript {
+            if is_mixed {
+                notes.push(Note::warning(
+                    "JavaScript servers may drop the approved actions of an answer that rejects others.",
+                ));
+            }
+            notes.extend(large.map(|number| {
+                Note::warning(format!("JavaScript servers round integers beyond 9007199254740991, such as {number}."))
+            }));
         }
         Ok(notes)
     }
 }
 
-/// Returns the positions of the questions to answer: several only if they share an id, as on older servers.
+/// Returns the positions of the questions to answer: several only if they share the id that was named, as on older servers.
 fn choose(questions: &[Question], wanted: Option<&str>, loaded: &LoadedThread) -> Result<Vec<usize>, PlanError> {
     let positions = |id: &str| -> Vec<usize> {
         let has_id = |(_, question): &(usize, &Question)| question.id.as_deref() == Some(id);
         questions.iter().enumerate().filter(has_id).map(|(at, _)| at).collect()
     };
     match (wanted, questions) {
-        (_, []) => Err(not_waiting(loaded, wanted.is_some())),
+        (_, []) => Err(not_waiting(loaded, wanted)),
         (None, [_]) => Ok(vec![0]),
         (None, [first, ..]) => {
-            let twins = first.id.as_deref().map(positions).unwrap_or_default();
-            if twins.len() == questions.len() {
-                return Ok(twins);
-            }
-            let why =
-                format!("{} questions are open; choose one with --interrupt ID:{}", questions.len(), list(questions));
+            let shares_one_id = first.id.is_some() && questions.iter().all(|question| question.id == first.id);
+            let (count, list) = (questions.len(), list(questions));
+            let why = match shares_one_id {
+                true => format!(
+                    "{count} open questions share one id, so the server gives them all the same answer; to send one answer to \
+                     all of them, name the id with --interrupt ID:{list}"
+                ),
+                false => format!("{count} questions are open; choose one with --interrupt ID:{list}"),
+            };
             Err(PlanError::Wrong(vec![why]))
         }
-        (Some(id), _) => match positions(id).as_slice() {
-            [] => Err(unfit(format!("This question is no longer open. Open questions:{}", list(questions)))),
-            found => Ok(found.to_vec()),
-        },
+        (Some(id), _) => Ok(positions(id)),
     }
 }
 
-fn not_waiting(loaded: &LoadedThread, is_named: bool) -> PlanError {
+pub(super) fn not_waiting(loaded: &LoadedThread, named: Option<&str>) -> PlanError {
     let status = loaded.status();
     if loaded.keeps_rejected_answer() {
         return unfit(
@@ -98,11 +149,19 @@ fn not_waiting(loaded: &LoadedThread, is_named: bool) -> PlanError {
              again from the dashboard (it asks the question again), then answer it.",
         );
     }
-    let is_named = if is_named { "This question is no longer open. " } else { "" };
+    let named = match named {
+        Some(id) if was_answered(loaded, Some(id)) => "This question is no longer open: it was answered. ",
+        Some(_) => "No open question has this id. ",
+        None => "",
+    };
     match status.is_active() {
-        true => unfit(format!("{is_named}A run is active on the thread; it is not waiting for an answer.")),
-        false => unfit(format!("{is_named}The thread is {}; it is not waiting for an answer.", status.word())),
+        true => unfit(format!("{named}A run is active on the thread; it is not waiting for an answer.")),
+        false => unfit(format!("{named}{}; it is not waiting for an answer.", sentence_of(&status))),
     }
+}
+
+fn summary_of_one(question: &Question) -> String {
+    text::fit(&text::clean(&question.summary()), MAX_SUMMARY).into_owned()
 }
 
 fn list(questions: &[Question]) -> String {
@@ -113,7 +172,7 @@ fn list(questions: &[Question]) -> String {
     questions.iter().map(line).collect()
 }
 
-fn reasons(problems: &[Problem]) -> Vec<String> {
+pub(super) fn reasons(problems: &[Problem]) -> Vec<String> {
     problems.iter().map(|problem| format!("the answer is not valid: {}", text::clean(&problem.to_string()))).collect()
 }
 
@@ -126,4 +185,18 @@ fn mixes_decisions(answer: &Value) -> bool {
         has(["approve", "edit"]) && has(["reject", "respond"])
     };
     mixes(answer) || answer.as_object().is_some_and(|by_id| by_id.values().any(mixes))
+}
+
+/// Returns the first integer that a floating-point number can't hold exactly.
+fn large_integer(value: &Value) -> Option<&Number> {
+    const LARGEST: u64 = (1 << 53) - 1;
+    match value {
+        Value::Number(number) => {
+            let size = number.as_u64().or(number.as_i64().map(i64::unsigned_abs));
+            Some(number).filter(|_| size.is_some_and(|size| size > LARGEST))
+        }
+        Value::Array(items) => items.iter().find_map(large_integer),
+        Value::Object(fields) => fields.values().find_map(large_integer),
+        _ => None,
+    }
 }

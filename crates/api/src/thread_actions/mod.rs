@@ -2,17 +2,19 @@
 //! has not changed (acting reference §1, design §7).
 
 mod answer;
+mod by_rules;
 mod loaded;
 mod plan;
 mod start;
 #[cfg(test)]
 mod tests;
 
+pub use by_rules::{RuledPlan, RuledQuestion};
 pub use loaded::LoadedThread;
 pub use start::{RunStart, StartError, StartFailure, StartGuard, Started};
 
 use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, Kind, PlanError};
-use runtail_core::model::{GivenAnswer, Preview};
+use runtail_core::model::{GivenAnswer, Preview, ThreadStatus};
 use runtail_core::text::short_id;
 use serde_json::Value;
 use std::time::Duration;
@@ -211,6 +213,25 @@ impl AgentServer {
                 Err(StartError { failure: StartFailure::Unknown, error: ApiError { hint, ..error } })
             }
         }
+    }
+}
+
+/// Returns a status as the beginning of a sentence: `The thread has failed`.
+fn sentence_of(status: &ThreadStatus) -> String {
+    match status {
+        ThreadStatus::Failed { timed_out: true, .. } => "The thread's newest run timed out".into(),
+        ThreadStatus::Failed { .. } => "The thread has failed".into(),
+        ThreadStatus::Unknown { .. } | ThreadStatus::Loading => "The thread's status is unknown".into(),
+        ThreadStatus::Edited { .. } => "The thread's state was edited".into(),
+        ThreadStatus::Cancelled { .. } => "The thread's newest run was cancelled".into(),
+        ThreadStatus::Deleted => "The thread was deleted".into(),
+        ThreadStatus::BusyWithoutRun { .. } => "The thread is busy without an active run".into(),
+        ThreadStatus::Queued { .. }
+        | ThreadStatus::Running { .. }
+        | ThreadStatus::Waiting { .. }
+        | ThreadStatus::Paused { .. }
+        | ThreadStatus::Stopped { .. }
+        | ThreadStatus::Idle { .. } => format!("The thread is {}", status.word()),
     }
 }
 

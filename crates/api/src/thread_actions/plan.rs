@@ -114,7 +114,7 @@ impl AgentServer {
                 return Err(unfit("The thread is waiting for an answer, so answer it instead."));
             }
             status if status.is_active() => return Err(unfit("A run is active on this thread.")),
-            status => return Err(unfit(format!("The thread is {}: there is nothing to continue.", status.word()))),
+            status => return Err(unfit(format!("{}: there is nothing to continue.", super::sentence_of(status)))),
         }
         if loaded.next().is_empty() {
             return Err(unfit("No node is left to run: a new run starts the graph again."));
@@ -273,6 +273,7 @@ impl AgentServer {
 
     /// Plans the start of a run.
     pub(super) fn plan_run(&self, title: String, start: RunStart, notes: Vec<Note>) -> Result<ThreadPlan, PlanError> {
+        let start = RunStart { body: super::start::marked(start.body), ..start };
         let request = self.start_request(&start.thread, &start.body)?;
         let preview = Preview { title, request, ..self.shown(&start.thread, notes) };
         Ok(ThreadPlan { preview, choice: None, step: Step::Start(Box::new(start)) })

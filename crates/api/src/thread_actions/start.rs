@@ -2,7 +2,7 @@
 
 use super::LoadedThread;
 use crate::{AgentServer, ApiError, Kind, ServerKind};
-use runtail_core::model::{Question, RunCreate, RunFacts, ThreadStatus};
+use runtail_core::model::{Question, RunCreate, RunFacts, ThreadStatus, is_id_map};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -61,6 +61,8 @@ pub enum StartFailure {
     Changed,
     /// The thread could not be looked at. Nothing was sent.
     Unchecked,
+    /// The server refused, and by now the question is answered.
+    Answered,
     /// Another run is active: the server refused this one.
     Busy,
     /// The server could not be reached. Nothing was sent.
@@ -89,20 +91,22 @@ impl AgentServer {
                 return Err(StartError { failure, error });
             }
         }
-        let mark = uuid::Uuid::new_v4().to_string();
-        let mut body = start.body.clone();
-        match &mut body.metadata {
-            Some(Value::Object(notes)) => drop(notes.insert(MARK.into(), json!(mark))),
-            other => *other = Some(json!({ MARK: mark })),
-        }
+        let body = marked(start.body.clone());
+        let mark = mark_of(&body).unwrap_or_default();
         match self.create_run(&start.thread, &body).await {
             Ok(run) if !run.run_id.is_empty() => Ok(Started { run_id: run.run_id, was_found: false }),
             Ok(_) => {
-                self.find_started(start, &mark, self.refused_here(&start.thread, "the answer has no run id".into()))
+                self.find_started(start, mark, self.refused_here(&start.thread, "the answer has no run id".into()))
                     .await
             }
-            Err(error) if error.is_refusal() => Err(StartError { failure: self.kind_of_refusal(&error).await, error }),
-            Err(error) => self.find_started(start, &mark, error).await,
+            Err(error) if error.is_refusal() => {
+                let failure = match self.kind_of_refusal(&error).await {
+                    StartFailure::Busy if self.is_answered(start).await => StartFailure::Answered,
+                    failure => failure,
+                };
+                Err(StartError { failure, error })
+            }
+            Err(error) => self.find_started(start, mark, error).await,
         }
     }
 
@@ -118,6 +122,15 @@ impl AgentServer {
             },
             _ if error.may_lack_call() => StartFailure::NotOffered,
             _ => StartFailure::Refused,
+        }
+    }
+
+    /// Returns whether the questions that a refused run was to answer are answered by now. What can't be read doesn't show it.
+    async fn is_answered(&self, start: &RunStart) -> bool {
+        let StartGuard::Questions(asked) = &start.guard else { return false };
+        match self.load_thread(&start.thread).await {
+            Ok(loaded) => asked.iter().any(|question| was_answered(&loaded, question.id.as_deref())),
+            Err(_) => false,
         }
     }
 
@@ -137,6 +150,39 @@ impl AgentServer {
         let hint = "it was sent once and may be running; check the thread's runs before you retry";
         Err(StartError { failure: StartFailure::Unknown, error: ApiError { hint: Some(hint.into()), ..lost } })
     }
+}
+
+/// Adds the mark by which a run is found again to its request, unless it has one: a preview shows it.
+pub(super) fn marked(mut body: RunCreate) -> RunCreate {
+    if mark_of(&body).is_none() {
+        let mark = json!(uuid::Uuid::new_v4().to_string());
+        match &mut body.metadata {
+            Some(Value::Object(notes)) => drop(notes.insert(MARK.into(), mark)),
+            other => *other = Some(json!({ MARK: mark })),
+        }
+    }
+    body
+}
+
+fn mark_of(body: &RunCreate) -> Option<&str> {
+    body.metadata.as_ref()?.get(MARK)?.as_str()
+}
+
+/// Returns whether the records show that a question was answered: it is not open, and a run has an answer for its id, or the
+/// newest run has an answer without an id.
+pub(super) fn was_answered(loaded: &LoadedThread, id: Option<&str>) -> bool {
+    if loaded.answerable().iter().any(|question| question.id.as_deref() == id) {
+        return false;
+    }
+    let runs = loaded.runs.as_deref().unwrap_or_default();
+    runs.iter().enumerate().any(|(at, run)| {
+        let kwargs: Value = run.kwargs.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        match (&kwargs["command"]["resume"], id) {
+            (Value::Null, _) => false,
+            (resume, Some(id)) if resume.get(id).is_some() => true,
+            (resume, _) => at == 0 && !is_id_map(resume),
+        }
+    })
 }
 
 /// Why a run must not be started any more.
@@ -163,9 +209,13 @@ pub(super) fn refusal(guard: &StartGuard, loaded: &LoadedThread) -> Option<(Star
                 return None;
             }
             let why = match loaded.status() {
-                status @ (ThreadStatus::Running { .. } | ThreadStatus::Queued { .. }) => {
-                    format!("the thread is {}: someone answered", status.word())
+                _ if asked.iter().any(|question| was_answered(loaded, question.id.as_deref())) => {
+                    "someone answered it".to_string()
                 }
+                ThreadStatus::Running { .. } | ThreadStatus::Queued { .. } => {
+                    "another run is active on the thread".into()
+                }
+                ThreadStatus::Waiting { .. } => "the thread asks another question by now".into(),
                 status => format!("the thread's status has changed: {}", status.word()),
             };
             Some((StartFailure::NotOpen, format!("{why}; nothing was sent")))

@@ -43,6 +43,22 @@ fn answers_to_closed_questions_are_refused() {
 }
 
 #[test]
+fn refusals_say_what_changed() {
+    let why = |now: &LoadedThread| {
+        let guard = StartGuard::Questions(vec![loaded("question").answerable()[0].clone()]);
+        refusal(&guard, now).map(|(_, why)| why).unwrap_or_default()
+    };
+    assert_eq!(why(&loaded("question-hitl")), "the thread asks another question by now; nothing was sent");
+    assert_eq!(why(&loaded("failed")), "the thread's status has changed: failed; nothing was sent");
+    assert_eq!(why(&with_run(loaded("question"), "running")), "another run is active on the thread; nothing was sent");
+    let id = loaded("question").answerable()[0].id.clone().unwrap();
+    let mut answered = loaded("question");
+    let run = serde_json::json!([{"run_id": "r", "status": "running", "kwargs": {"command": {"resume": {id: true}}}}]);
+    answered.runs = Some(RunFacts::read_all(&run.to_string()).unwrap());
+    assert_eq!(why(&answered), "someone answered it; nothing was sent");
+}
+
+#[test]
 fn rejected_answers_are_distinguished_from_open_questions() {
     let mut poisoned = with_run(loaded("poisoned"), "error");
     assert!(poisoned.keeps_rejected_answer() && poisoned.answerable().is_empty());

@@ -1,5 +1,6 @@
 //! Configuration: profiles, limits, key bindings; its location and its defaults.
 
+mod answer;
 mod base;
 mod document;
 pub mod edit;
@@ -25,6 +26,7 @@ pub use store::{DiffLine, Draft, private_folder};
 pub use units::{duration as parse_duration, size as parse_size};
 pub use watch::Watch;
 
+use crate::model::AnswerRule;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,6 +54,8 @@ pub struct Config {
     pub ui: Ui,
     /// All themes.
     pub themes: theme::Themes,
+    /// Rules that answer questions in bulk, the first that matches counts.
+    pub answer_rules: Vec<AnswerRule>,
     /// Keys by the name of the action.
     pub keys: BTreeMap<String, Vec<String>>,
     /// Warnings with their positions, one line each.
@@ -473,7 +477,9 @@ mod tests {
         let lines = || Config::EXAMPLE.lines().map(|line| line.trim_start_matches("#: ").trim_start_matches("# "));
         for name in keys {
             let (set, table) = (format!("{name} = "), format!("[{name}"));
-            let has_line = lines().any(|line| line.starts_with(&set) || line.starts_with(&table));
+            let list = format!("[{table}");
+            let starts = |line: &str| [&set, &table, &list].iter().any(|start| line.starts_with(*start));
+            let has_line = lines().any(starts);
             let is_mentioned = name.starts_with("bearer_") && Config::EXAMPLE.contains(name);
             assert!(has_line || is_mentioned, "the example does not contain {name}");
         }

@@ -63,6 +63,9 @@ fn read<'s>(source: &'s Source<'s>, document: &Node) -> Result<Config, ConfigErr
     if let Some(table) = root.table("ui")? {
         config.ui = ui(source, table, &config.themes)?;
     }
+    if let Some(rules) = root.raw("answer") {
+        config.answer_rules = super::answer::rules(source, rules)?;
+    }
     if let Some(table) = root.table("keys")? {
         keys(source, "", &table, &mut config.keys)?;
     }

@@ -3,7 +3,7 @@
 //! Everything here is pure, so that the command and the dashboard show the same rows in the same order.
 
 use super::thread_facts::{Question, ThreadFacts};
-use super::{Dialect, ThreadStatus, summary_of};
+use super::{DecisionKind, ThreadStatus, summary_of};
 use crate::text;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -106,28 +106,60 @@ impl InboxThread {
     ///
     /// A cancelled run is not continued, because a person stopped it.
     fn command(&self, options: &str) -> String {
-        let thread = shell_word(&self.thread_id);
+        let (words, end) = argument(&self.thread_id);
         match (self.cause, self.questions.first(), self.assistant_id.as_ref().or(self.graph.as_ref())) {
-            (Some(InboxCause::Question), Some(question), _) => {
-                let id = question.id.as_deref().map(|id| format!(" --interrupt {}", shell_word(id)));
-                format!("runtail{options} answer {thread}{} {}", id.unwrap_or_default(), answer_option(question))
-            }
+            (Some(InboxCause::Question), Some(question), _) => question.answer_command(options, &self.thread_id),
             (Some(InboxCause::Breakpoint | InboxCause::Edited), _, Some(assistant)) => {
-                format!("runtail{options} run {} --thread {thread} --input null", shell_word(assistant))
+                let (assistant, last) = argument(assistant);
+                let thread = shell_option(" --thread", &self.thread_id);
+                format!("runtail{options} run{assistant}{thread} --input null{last}")
             }
-            (Some(InboxCause::Stuck), ..) => format!("runtail{options} runs list {thread}"),
-            _ => format!("runtail{options} threads get {thread}"),
+            (Some(InboxCause::Stuck), ..) => format!("runtail{options} runs list{words}{end}"),
+            _ => format!("runtail{options} threads get{words}{end}"),
         }
     }
 }
 
-/// Returns the option of `answer` that fits a question. Where the user has to write the answer, it is a placeholder that a shell
-/// rejects, so that running the command unchanged sends nothing.
-fn answer_option(question: &Question) -> &'static str {
-    match (question.dialect(), &question.response_schema) {
-        _ if question.can_be_approved() => "--approve",
-        (Dialect::Plain, None) => "--text <TEXT>",
-        _ => "--json <JSON>",
+impl Question {
+    /// Returns the command that answers this question, with everything but the decision: the decision is a placeholder that a
+    /// shell rejects, so that running the command unchanged sends nothing.
+    pub fn answer_command(&self, options: &str, thread: &str) -> String {
+        let (words, end) = argument(thread);
+        let id = self.id.as_deref().map(|id| shell_option(" --interrupt", id)).unwrap_or_default();
+        format!("runtail{options} answer{words}{id} {}{end}", self.placeholder())
+    }
+
+    /// Returns the options of `answer` that fit, in angle brackets.
+    fn placeholder(&self) -> String {
+        let actions = self.actions();
+        let all_allow = |kind: DecisionKind| actions.iter().all(|action| action.allowed.contains(&kind));
+        if !actions.is_empty() {
+            let mut options: Vec<&str> = Vec::new();
+            options.extend(all_allow(DecisionKind::Approve).then_some("--approve"));
+            options.extend((all_allow(DecisionKind::Reject) || all_allow(DecisionKind::Ignore)).then_some("--reject"));
+            return match (options.as_slice(), actions.as_slice()) {
+                ([], [_]) if all_allow(DecisionKind::Respond) => "--text <TEXT>".into(),
+                ([], _) => "--json <JSON>".into(),
+                (options, _) => format!("<{}>", options.join("|")),
+            };
+        }
+        match (self.unsupported(), &self.response_schema, self.is_yes_or_no()) {
+            (None, Some(_), true) => "<--approve|--reject>".into(),
+            (Some(_), ..) | (None, Some(_), false) => "--json <JSON>".into(),
+            // It only looks like a yes-or-no question.
+            (None, None, true) => "<--approve|--reject|--text TEXT>".into(),
+            (None, None, false) => "--text <TEXT>".into(),
+        }
+    }
+}
+
+/// Returns a positional argument for a shell, to be written behind the command and at its end: behind `--` if it could be taken
+/// for an option.
+fn argument(word: &str) -> (String, String) {
+    let quoted = shell_word(word);
+    match text::clean(word).starts_with('-') {
+        false => (format!(" {quoted}"), String::new()),
+        true => (String::new(), format!(" -- {quoted}")),
     }
 }
 
@@ -188,12 +220,14 @@ impl InboxRow {
         revision: FailedRevision,
         options: &str,
     ) -> InboxRow {
-        let (word, id) = (shell_word(deployment_word), shell_word(&revision.revision_id));
+        let ((word, end), id) = (argument(deployment_word), shell_word(&revision.revision_id));
+        // Behind `--`, both arguments keep their order.
+        let words = if end.is_empty() { format!("{word} {id}") } else { format!("{end} {id}") };
         InboxRow {
             profile: profile.into(),
             region: region.map(String::from),
             deployment: deployment.into(),
-            command: format!("runtail{options} revisions explain {word} {id}"),
+            command: format!("runtail{options} revisions explain{words}"),
             item: InboxItem::Revision(revision),
         }
     }
@@ -294,6 +328,13 @@ pub fn shell_word(word: &str) -> String {
         && !word.starts_with('-')
         && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:@".contains(c));
     if is_plain { word.into_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+/// Returns an option with its value for a shell: ` -p` or ` --profile`, with the space before it. A value that could be taken for
+/// an option is joined by an equals sign.
+pub fn shell_option(name: &str, value: &str) -> String {
+    let separator = if text::clean(value).starts_with('-') { '=' } else { ' ' };
+    format!("{name}{separator}{}", shell_word(value))
 }
 
 fn first_line(error: &str) -> String {

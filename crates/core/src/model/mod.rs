@@ -29,7 +29,8 @@ mod thread_facts;
 mod thread_status;
 
 pub use answer::{
-    AnswerPart, Decision, Field as FormField, FieldKind, Form, GivenAnswer, Problem, Reply, Resume, resume,
+    AnswerPart, AnswerRule, Decision, Field as FormField, FieldKind, Form, GivenAnswer, Problem, Reply, Resume,
+    RulePart, RulePlace, Ruled, RuledAction, is_id_map, resume,
 };
 pub use assistant::Assistant;
 pub use auth::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
@@ -42,7 +43,7 @@ pub use failure::{
     Times,
 };
 pub use first_error::{FirstError, LogText, first_error};
-pub use inbox::{FailedRevision, InboxCause, InboxItem, InboxRow, InboxThread, shell_word, sort_inbox};
+pub use inbox::{FailedRevision, InboxCause, InboxItem, InboxRow, InboxThread, shell_option, shell_word, sort_inbox};
 pub use intent::Intent;
 pub use log::{LogLine, Severity};
 pub use mask::{MASK, Secrets, mask_record, mask_secrets, secret_texts};

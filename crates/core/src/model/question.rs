@@ -1,5 +1,6 @@
 //! Questions of a graph, in all dialects (acting reference §3).
 
+use super::answer::Form;
 use super::thread_facts::Question;
 use serde_json::{Map, Value};
 use std::fmt::Write;
@@ -92,6 +93,8 @@ pub enum Dialect {
     Approvals(Vec<Action>),
     /// The older inbox: one action, and a list of one as the answer.
     Inbox(Action),
+    /// A format that is recognized but not understood, for this reason: only its author knows which JSON answers it.
+    Unsupported(String),
     /// Anything else: any JSON answers it.
     Plain,
 }
@@ -99,10 +102,19 @@ pub enum Dialect {
 impl Question {
     /// Returns the dialect that it is asked in.
     pub fn dialect(&self) -> Dialect {
-        approvals(&self.value)
-            .map(Dialect::Approvals)
-            .or_else(|| inbox(&self.value).map(Dialect::Inbox))
-            .unwrap_or(Dialect::Plain)
+        let known = match approvals(&self.value) {
+            None => inbox(&self.value).map(|action| action.map(Dialect::Inbox)),
+            actions => actions.map(|actions| actions.map(Dialect::Approvals)),
+        };
+        known.map_or(Dialect::Plain, |known| known.unwrap_or_else(Dialect::Unsupported))
+    }
+
+    /// Returns why its format is not understood, if so. Only JSON can answer it then.
+    pub fn unsupported(&self) -> Option<String> {
+        match self.dialect() {
+            Dialect::Unsupported(why) => Some(why),
+            _ => None,
+        }
     }
 
     /// Returns what is asked on one line.
@@ -119,7 +131,7 @@ impl Question {
                 Some(description) => format!("{} · {description}", action.call()),
                 None => action.call(),
             },
-            Dialect::Plain => plain(&self.value),
+            Dialect::Unsupported(_) | Dialect::Plain => plain(&self.value),
         };
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         match line.char_indices().nth(MAX_SUMMARY) {
@@ -133,7 +145,7 @@ impl Question {
         match self.dialect() {
             Dialect::Approvals(actions) => actions,
             Dialect::Inbox(action) => vec![action],
-            Dialect::Plain => Vec::new(),
+            Dialect::Unsupported(_) | Dialect::Plain => Vec::new(),
         }
     }
 
@@ -148,7 +160,7 @@ impl Question {
     /// Returns whether a yes or a no seems to be what it asks for.
     pub fn is_yes_or_no(&self) -> bool {
         if let Some(schema) = &self.response_schema {
-            return schema["type"] == "boolean";
+            return Form::of_schema(schema).is_some_and(|form| form.is_yes_or_no());
         }
         let text = text_of(&self.value).unwrap_or_default().trim_end().to_lowercase();
         let begins = [
@@ -168,25 +180,37 @@ pub fn summary_of(questions: &[Question]) -> String {
     }
 }
 
-fn approvals(value: &Value) -> Option<Vec<Action>> {
-    let requests = value.get("action_requests")?.as_array().filter(|requests| !requests.is_empty())?;
+/// Returns the actions of a question of the middleware, or why they are not understood; `None` for another format.
+fn approvals(value: &Value) -> Option<Result<Vec<Action>, String>> {
+    let requests = value.get("action_requests")?;
+    let Some(requests) = requests.as_array() else { return Some(Err("its action_requests are not a list".into())) };
+    if requests.is_empty() {
+        return Some(Err("its action_requests are empty".into()));
+    }
     let configs = value.get("review_configs").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    requests.iter().enumerate().map(|(at, request)| approval(request, configs, at)).collect()
+    Some(requests.iter().enumerate().map(|(at, request)| approval(request, configs, at)).collect())
 }
 
-fn approval(request: &Value, configs: &[Value], at: usize) -> Option<Action> {
-    let action = action(request, "name", "args")?;
+fn approval(request: &Value, configs: &[Value], at: usize) -> Result<Action, String> {
+    let action = action(request, "name", "args").ok_or_else(|| format!("action request {} has no name", at + 1))?;
     // Each request has its config at the same position: one name may appear twice.
     let is_its = |config: &&Value| config.get("action_name").is_none_or(|name| *name == action.name);
     let config = configs.get(at).filter(is_its);
     let config = config.or_else(|| configs.iter().find(|c| c.get("action_name").is_some_and(|n| *n == action.name)));
+    if config.is_none() && !configs.is_empty() {
+        return Err(format!("none of its review_configs is for action {} ({})", at + 1, short_name(&action.name)));
+    }
     let allowed = match config.and_then(|config| config.get("allowed_decisions")).and_then(Value::as_array) {
         Some(words) => words.iter().filter_map(|word| decision_kind(word.as_str()?)).collect(),
         // The middleware's own default.
         None => vec![DecisionKind::Approve, DecisionKind::Edit, DecisionKind::Reject],
     };
     let args_schema = config.and_then(|config| config.get("args_schema")).filter(|schema| schema.is_object()).cloned();
-    Some(Action { allowed, args_schema, ..action })
+    Ok(Action { allowed, args_schema, ..action })
+}
+
+fn short_name(name: &str) -> &str {
+    crate::text::head(name, MAX_ARGUMENT)
 }
 
 fn decision_kind(word: &str) -> Option<DecisionKind> {
@@ -194,8 +218,9 @@ fn decision_kind(word: &str) -> Option<DecisionKind> {
     [Approve, Edit, Reject, Respond].into_iter().find(|kind| kind.word() == word)
 }
 
-/// A list of one, an object, or a text that holds either.
-fn inbox(value: &Value) -> Option<Action> {
+/// Returns the action of a question of the older inbox (a list of one, an object, or a text that holds either), or why it is
+/// not understood; `None` for another format.
+fn inbox(value: &Value) -> Option<Result<Action, String>> {
     let parsed;
     let value = match value {
         Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
@@ -204,17 +229,30 @@ fn inbox(value: &Value) -> Option<Action> {
         }
         other => other,
     };
+    let is_request = |request: &Value| request.get("action_request").is_some_and(Value::is_object);
     let request = match value {
         Value::Array(list) => match list.as_slice() {
             [one] => one,
-            // Several requests in one question: how they are answered is not defined.
+            several if several.iter().any(is_request) => {
+                return Some(Err(format!(
+                    "it is a list of {} requests, and the known answer is for one",
+                    several.len()
+                )));
+            }
             _ => return None,
         },
         other => other,
     };
-    let config = request.get("config").filter(|config| config.is_object())?;
+    if !is_request(request) {
+        return None;
+    }
+    let Some(config) = request.get("config").filter(|config| config.is_object()) else {
+        return Some(Err("its request has no config, which says what is allowed".into()));
+    };
+    let Some(action) = action(&request["action_request"], "action", "args") else {
+        return Some(Err("its action_request has no action".into()));
+    };
     let description = request.get("description").and_then(Value::as_str).map(str::to_string);
-    let action = action(request.get("action_request")?, "action", "args")?;
     let flags = [
         ("allow_accept", DecisionKind::Approve),
         ("allow_edit", DecisionKind::Edit),
@@ -222,7 +260,7 @@ fn inbox(value: &Value) -> Option<Action> {
         ("allow_respond", DecisionKind::Respond),
     ];
     let allowed = flags.into_iter().filter(|(flag, _)| config[*flag] == true).map(|(_, kind)| kind).collect();
-    Some(Action { description: action.description.or(description), allowed, ..action })
+    Some(Ok(Action { description: action.description.or(description), allowed, ..action }))
 }
 
 fn action(request: &Value, name: &str, args: &str) -> Option<Action> {
@@ -340,6 +378,36 @@ mod tests {
     }
 
     #[test]
+    fn unsupported_formats_are_not_taken_for_plain_questions() {
+        let why = |value: Value| Question { value, ..Question::default() }.unsupported();
+        let old = json!({"action_request": {"action": "f", "args": {}}, "config": {"allow_accept": true}});
+        let request = json!({"name": "f", "args": {}});
+        let config = |name: &str| json!({"action_name": name, "allowed_decisions": ["approve"]});
+        for (value, expected) in [
+            (json!([old, old]), "it is a list of 2 requests, and the known answer is for one"),
+            (json!(json!([old, old]).to_string()), "it is a list of 2 requests, and the known answer is for one"),
+            (json!({"action_request": {"action": "f"}}), "its request has no config, which says what is allowed"),
+            (json!([{"action_request": {"args": {}}, "config": {}}]), "its action_request has no action"),
+            (json!({"action_requests": []}), "its action_requests are empty"),
+            (json!({"action_requests": {}}), "its action_requests are not a list"),
+            (json!({"action_requests": [{"args": {}}]}), "action request 1 has no name"),
+            (
+                json!({"action_requests": [request], "review_configs": [config("g")]}),
+                "none of its review_configs is for action 1 (f)",
+            ),
+        ] {
+            let question = Question { value: value.clone(), ..Question::default() };
+            assert_eq!(why(value).as_deref(), Some(expected));
+            assert!(question.actions().is_empty() && !question.can_be_approved() && !question.is_yes_or_no());
+        }
+        // A config at another position is found by its name.
+        let two = json!({"action_requests": [request, {"name": "g"}], "review_configs": [config("g"), config("f")]});
+        for value in [json!([old]), old, json!([1, 2]), json!([]), json!({"x": 1}), two] {
+            assert_eq!(why(value.clone()), None, "{value}");
+        }
+    }
+
+    #[test]
     fn yes_or_no_questions_are_detected() {
         let is_yes_or_no = |value: Value| Question { value, ..Question::default() }.is_yes_or_no();
         assert!(is_yes_or_no(json!("Approve this payment?")) && is_yes_or_no(json!({"question": "Send it?"})));
@@ -348,5 +416,14 @@ mod tests {
         );
         let schema = Question { response_schema: Some(json!({"type": "boolean"})), ..Question::default() };
         assert!(schema.is_yes_or_no());
+        // pydantic writes an optional or a named boolean like this.
+        for schema in [
+            json!({"anyOf": [{"type": "boolean"}, {"type": "null"}]}),
+            json!({"$ref": "#/$defs/Go", "$defs": {"Go": {"type": "boolean"}}}),
+        ] {
+            assert!(Question { response_schema: Some(schema), ..Question::default() }.is_yes_or_no());
+        }
+        let schema = Some(json!({"properties": {"go": {"type": "boolean"}}}));
+        assert!(!Question { response_schema: schema, ..Question::default() }.is_yes_or_no());
     }
 }

@@ -157,6 +157,21 @@ impl RunFacts {
     pub fn is_failed(&self) -> bool {
         matches!(self.status.as_str(), "error" | "failed" | "timeout")
     }
+
+    /// Returns whether it answered the question with this id, and ended well.
+    pub fn has_answered(&self, id: &str) -> bool {
+        #[derive(Deserialize)]
+        struct Kwargs {
+            command: Option<Command>,
+        }
+        #[derive(Deserialize)]
+        struct Command {
+            resume: BTreeMap<String, IgnoredAny>,
+        }
+        let kwargs = || serde_json::from_str::<Kwargs>(self.kwargs.as_deref()?).ok();
+        self.status == "success"
+            && kwargs().and_then(|kwargs| kwargs.command).is_some_and(|c| c.resume.contains_key(id))
+    }
 }
 
 impl ThreadFacts {

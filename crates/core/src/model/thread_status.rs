@@ -20,7 +20,7 @@ impl<'a> ThreadRecords<'a> {
     /// Returns the questions that the thread's tasks ask, whatever the thread's status: a thread on which an answer failed
     /// still lists its question.
     pub fn questions(&self) -> Vec<Question> {
-        pending_questions(self.thread, self.state)
+        pending_questions(*self)
     }
 
     /// Returns the questions that an answer is accepted for. After a failure only those with a schema are: for others the
@@ -244,7 +244,7 @@ impl ThreadStatus {
         if status == "error" || (failed_run.is_some() && status != "interrupted" && !is_edited) {
             return failed(thread, state, newest);
         }
-        let questions = pending_questions(thread, state);
+        let questions = pending_questions(records);
         if !questions.is_empty() {
             let since = state.and_then(|state| state.created_at).or(changed);
             return ThreadStatus::Waiting { since, questions };
@@ -430,13 +430,25 @@ fn failed(thread: Option<&ThreadFacts>, state: Option<&StateFacts>, newest: Opti
 /// The questions that are open. The state's tasks are the truth on Python, where the thread's list may be old; JavaScript
 /// keeps answered ones in the state and has the thread's list right; after an error, on a copy of a thread and on Aegra
 /// the thread lists none though the state asks. So a question counts if both list it, else if the state does.
-fn pending_questions(thread: Option<&ThreadFacts>, state: Option<&StateFacts>) -> Vec<Question> {
+///
+/// After the second of three answers, JavaScript's thread lists the first question again. Then more tasks ask than are left to
+/// run, and only the runs show which questions are answered.
+fn pending_questions(ThreadRecords { thread, state, runs }: ThreadRecords<'_>) -> Vec<Question> {
     let listed: &[Question] = thread.map(|thread| thread.questions.as_slice()).unwrap_or_default();
     let Some(state) = state else { return listed.to_vec() };
     let asked = state.pending();
     let both: Vec<Question> =
         asked.iter().filter(|q| q.id.is_some() && listed.iter().any(|l| l.id == q.id)).cloned().collect();
-    if both.is_empty() { asked } else { both }
+    let is_contradictory = asked.len() > state.next.len();
+    let open = if both.is_empty() { asked } else { both };
+    if !is_contradictory {
+        return open;
+    }
+    let is_answered = |question: &Question| {
+        question.id.as_deref().is_some_and(|id| runs.unwrap_or_default().iter().any(|run| run.has_answered(id)))
+    };
+    let unanswered: Vec<Question> = open.iter().filter(|question| !is_answered(question)).cloned().collect();
+    if unanswered.is_empty() { open } else { unanswered }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::summary::summary;
 use crate::protocol::{Interrupt, Items, Payload};
 use crate::{Interner, Item, Namespace, Record, RunRecord, Seq, error_text};
 use jiff::Timestamp;
-use runtail_core::text::{duration, short_id};
+use runtail_core::text::{self, short_id};
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -181,7 +181,7 @@ impl Lifecycle {
                 self.row(
                     Some(*at),
                     Retry,
-                    format!("{why}; reconnecting in {} (attempt {attempt}){place}", duration(*wait)),
+                    format!("{why}; reconnecting {} (attempt {attempt}){place}", text::soon(*wait)),
                 );
             }
             Item::Failed(error) => {

@@ -217,11 +217,12 @@ impl App {
         let sentence = match failed.failure {
             StartFailure::NotOpen | StartFailure::Changed => "The thread changed since the preview. Nothing was sent.",
             StartFailure::Unchecked => "Couldn't read the thread right before sending. Nothing was sent.",
+            StartFailure::Answered => "Someone answered first, so the server refused this run.",
             StartFailure::Busy => "Another run is active on this thread, so the server refused this one.",
             StartFailure::Unreachable => "The server couldn't be reached. Nothing was sent.",
             StartFailure::Refused => "The server refused. Nothing was done.",
             StartFailure::NotOffered => "This server can't start runs in the background.",
-            StartFailure::Unknown => "It's unknown whether the run started: the server's reply was lost.",
+            StartFailure::Unknown => "It's unknown whether the run started: the server failed, or its reply was lost.",
         };
         self.fail_confirm(number, with_sentence(sentence, failed.error))
     }

@@ -1,5 +1,6 @@
 //! A form for an answer: the fields that a JSON schema, or the arguments of an action, consist of.
 
+use crate::exact_json::{self, Unreadable};
 use serde_json::{Map, Value};
 
 /// Fields of a form. A schema with more is answered as JSON.
@@ -82,6 +83,11 @@ impl Form {
         // A default that the call left out is the tool's business.
         let others = others.map(|field| Field { initial: None, ..field.clone() });
         Form { title: None, fields: of_args.chain(others).take(MAX_FIELDS).collect() }
+    }
+
+    /// Returns whether it asks for one boolean and nothing else.
+    pub fn is_yes_or_no(&self) -> bool {
+        matches!(self.fields.as_slice(), [field] if field.name.is_empty() && field.kind == FieldKind::Boolean)
     }
 
     /// Whether all arguments have a field.
@@ -175,17 +181,22 @@ impl Field {
             FieldKind::Text if typed.is_empty() && !self.initial.as_ref().is_some_and(Value::is_string) => Ok(None),
             FieldKind::Text => Ok(Some(Value::String(typed.to_string()))),
             _ if trimmed.is_empty() => Ok(None),
-            FieldKind::Integer => match serde_json::from_str::<Value>(trimmed) {
+            FieldKind::Integer => match exact_json::parse(trimmed) {
                 Ok(value) if value.is_i64() || value.is_u64() => Ok(Some(value)),
+                Err(Unreadable::Inexact(inexact)) => Err(inexact.to_string()),
                 _ => Err("must be an integer".into()),
             },
-            FieldKind::Number => match serde_json::from_str::<Value>(trimmed) {
+            FieldKind::Number => match exact_json::parse(trimmed) {
                 Ok(value) if value.is_number() => Ok(Some(value)),
+                Err(Unreadable::Inexact(inexact)) => Err(inexact.to_string()),
                 _ => Err("must be a number".into()),
             },
-            FieldKind::Json | FieldKind::Boolean | FieldKind::Choice(_) => match serde_json::from_str(trimmed) {
+            FieldKind::Json | FieldKind::Boolean | FieldKind::Choice(_) => match exact_json::parse(trimmed) {
                 Ok(value) => Ok(Some(value)),
-                Err(error) => Err(format!("must be JSON (line {}, column {})", error.line(), error.column())),
+                Err(Unreadable::Inexact(inexact)) => Err(inexact.to_string()),
+                Err(Unreadable::Invalid(error)) => {
+                    Err(format!("must be JSON (line {}, column {})", error.line(), error.column()))
+                }
             },
         }
     }
@@ -343,6 +354,13 @@ mod tests {
             (FieldKind::Integer, "1.5", Err("must be an integer".to_string())),
             (FieldKind::Integer, "true", Err("must be an integer".to_string())),
             (FieldKind::Number, "1e2", Ok(Some(json!(1e2)))),
+            (
+                FieldKind::Number,
+                "0.12345678901234567890",
+                Err("the number 0.12345678901234567890 can't be sent exactly: it would become 0.12345678901234568"
+                    .into()),
+            ),
+            (FieldKind::Json, r#"{"a":1,"a":2}"#, Err("the key \"a\" occurs twice".into())),
             (FieldKind::Number, "ten", Err("must be a number".to_string())),
             (FieldKind::Text, "12", Ok(Some(json!("12")))),
             (FieldKind::Text, "", Ok(None)),

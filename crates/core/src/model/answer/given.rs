@@ -26,13 +26,21 @@ impl Question {
     /// # Errors
     /// Why the question can't be answered this way.
     pub fn reply_from(&self, given: &GivenAnswer) -> Result<Reply, String> {
+        if let Some(why) = self.unsupported().filter(|_| !matches!(given, GivenAnswer::Json(_))) {
+            return Err(format!("the question's format is not understood ({why}), so only --json can answer it"));
+        }
         let actions = self.actions();
         match (given, actions.as_slice()) {
             (GivenAnswer::Json(value), _) => Ok(Reply::Value(value.clone())),
+            (GivenAnswer::Text(_), []) if self.response_schema.is_some() && self.is_yes_or_no() => {
+                Err("the question takes yes or no; use --approve or --reject".into())
+            }
             (GivenAnswer::Text(text), []) => Ok(Reply::Value(text.as_str().into())),
             (GivenAnswer::Text(text), [_]) => Ok(decided(vec![Decision::Respond(text.clone())])),
             (GivenAnswer::Edit(edited), [action]) => self.edit(action, edited),
-            (GivenAnswer::Edit(_), []) => Err("the question has no action to edit; use --text or --json".into()),
+            (GivenAnswer::Edit(_), []) => {
+                Err(format!("the question has no action to edit; use {}", self.fitting_options()))
+            }
             (GivenAnswer::Text(_) | GivenAnswer::Edit(_), several) => Err(format!(
                 "the question has {} actions; use --json '{{\"decisions\": […]}}' with one decision for each",
                 several.len()
@@ -40,9 +48,10 @@ impl Question {
             (GivenAnswer::Approve | GivenAnswer::Reject(None), []) if self.is_yes_or_no() => {
                 Ok(Reply::Value(Value::Bool(*given == GivenAnswer::Approve)))
             }
-            (GivenAnswer::Reject(Some(_)), []) if self.is_yes_or_no() => {
-                Err("a yes-or-no question takes no reason; use --reject alone, --text or --json".into())
-            }
+            (GivenAnswer::Reject(Some(_)), []) if self.is_yes_or_no() => Err(match self.response_schema {
+                Some(_) => "a yes-or-no question takes no reason; use --reject alone".into(),
+                None => "a yes-or-no question takes no reason; use --reject alone, --text or --json".into(),
+            }),
             (GivenAnswer::Approve | GivenAnswer::Reject(_), []) if self.response_schema.is_some() => {
                 Err("the answer must fit the question's schema; use --json".into())
             }
@@ -57,8 +66,18 @@ impl Question {
         }
     }
 
+    /// Returns the options that can answer a question without actions.
+    fn fitting_options(&self) -> &'static str {
+        match (self.is_yes_or_no(), &self.response_schema) {
+            (true, Some(_)) => "--approve or --reject",
+            (true, None) => "--approve, --reject, --text or --json",
+            (false, Some(_)) => "--json",
+            (false, None) => "--text or --json",
+        }
+    }
+
     /// The older inbox has no rejection: without a reason the action is ignored, and a reason is the response.
-    fn rejection(&self, action: &Action, why: Option<&str>) -> Result<Decision, String> {
+    pub(super) fn rejection(&self, action: &Action, why: Option<&str>) -> Result<Decision, String> {
         if !matches!(self.dialect(), Dialect::Inbox(_)) {
             return Ok(Decision::Reject(why.unwrap_or_default().into()));
         }
@@ -102,7 +121,7 @@ fn edited_action<'a>(action: &'a Action, edited: &'a Value) -> Result<(&'a str, 
     match (is_whole, &edited["name"], &edited["args"]) {
         (false, ..) => Ok((&action.name, fields)),
         (true, Value::String(name), Value::Object(args)) => Ok((name, args)),
-        (true, ..) => Err("--edit: \"name\" must be a text and \"args\" an object".into()),
+        (true, ..) => Err("--edit: \"name\" must be text and \"args\" an object".into()),
     }
 }
 
@@ -160,6 +179,30 @@ mod tests {
         assert!(sent(inbox(&["allow_ignore"]), &Reject(Some("w".into()))).unwrap_err().contains("no reason"));
         assert!(sent(inbox(&["allow_respond"]), &Reject(None)).unwrap_err().contains("--reject WHY"));
         assert!(sent(inbox(&["allow_accept"]), &Reject(None)).unwrap_err().contains("allows only accept"));
+    }
+
+    #[test]
+    fn only_json_answers_a_format_that_is_not_understood() {
+        let two = json!([{"action_request": {"action": "a"}, "config": {}}, {"action_request": {"action": "b"}, "config": {}}]);
+        for given in [Approve, Reject(None), Text("x".into()), Edit(json!({}))] {
+            let why = sent(two.clone(), &given).unwrap_err();
+            assert!(why.contains("a list of 2 requests") && why.ends_with("only --json can answer it"), "{why}");
+        }
+        assert_eq!(sent(two, &Json(json!([1, 2]))), Ok(json!([1, 2])));
+        assert!(sent(json!({"action_requests": []}), &Text("x".into())).is_err());
+    }
+
+    #[test]
+    fn hints_fit_the_schema() {
+        let hint = |schema: Value, given: &GivenAnswer| {
+            let question = Question { response_schema: Some(schema), value: json!("Go?"), ..Question::default() };
+            question.reply_from(given).unwrap_err()
+        };
+        let boolean = || json!({"type": "boolean"});
+        assert!(hint(boolean(), &Text("yes".into())).ends_with("use --approve or --reject"));
+        assert!(hint(boolean(), &Edit(json!({}))).ends_with("use --approve or --reject"));
+        assert!(hint(boolean(), &Reject(Some("w".into()))).ends_with("use --reject alone"));
+        assert!(hint(json!({"type": "object"}), &Edit(json!({}))).ends_with("use --json"));
     }
 
     #[test]

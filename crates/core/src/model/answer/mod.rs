@@ -3,12 +3,14 @@
 
 mod form;
 mod given;
+mod rules;
 mod schema;
 #[cfg(test)]
 mod tests;
 
 pub use form::{Field, FieldKind, Form};
 pub use given::GivenAnswer;
+pub use rules::{AnswerRule, RulePart, RulePlace, Ruled, RuledAction};
 
 use super::question::{Action, DecisionKind, Dialect};
 use super::thread_facts::Question;
@@ -157,7 +159,7 @@ impl Question {
         let mut problems = match self.dialect() {
             Dialect::Approvals(actions) => check_approvals(&actions, value),
             Dialect::Inbox(action) => check_inbox(&action, value),
-            Dialect::Plain => Vec::new(),
+            Dialect::Unsupported(_) | Dialect::Plain => Vec::new(),
         };
         if let Some(schema) = &self.response_schema {
             // A schema that can't be used here is the server's to check: it asks again if an answer doesn't fit.
@@ -231,8 +233,8 @@ pub fn resume(questions: &[Question], replies: &[Option<Reply>]) -> Result<Resum
     Ok(Resume { value, answered })
 }
 
-/// Whether a server would take a value for a map of answers by id.
-fn is_id_map(value: &Value) -> bool {
+/// Returns whether a server would take a value for a map of answers by id.
+pub fn is_id_map(value: &Value) -> bool {
     let is_id = |key: &String| key.len() == 32 && key.bytes().all(|b| b.is_ascii_hexdigit());
     value.as_object().is_some_and(|fields| !fields.is_empty() && fields.keys().all(is_id))
 }
@@ -285,7 +287,7 @@ fn check_decision(at: usize, action: &Action, decision: &Value) -> Vec<(AnswerPa
             let edited = &decision["edited_action"];
             check_edit(at, action, &edited["name"], &edited["args"])
         }
-        DecisionKind::Reject if !message.is_null() && !message.is_string() => one("needs a text as its reason".into()),
+        DecisionKind::Reject if !message.is_null() && !message.is_string() => one("needs text as its reason".into()),
         DecisionKind::Respond if message.as_str().is_none_or(|text| text.trim().is_empty()) => {
             one("needs the text of the response".into())
         }

@@ -107,7 +107,7 @@ fn rule(kind: &ValidationErrorKind) -> Option<String> {
 
 fn type_word(one: JsonType) -> &'static str {
     match one {
-        JsonType::String => "a text",
+        JsonType::String => "text",
         JsonType::Integer => "an integer",
         JsonType::Number => "a number",
         JsonType::Boolean => "yes or no (true or false)",
@@ -165,7 +165,7 @@ mod tests {
             (json!({"approve": true, "color": "blue"}), vec!["color must be one of red, amber"]),
             (json!({"approve": true, "note": "x"}), vec!["note must have at least 3 characters"]),
             (json!({"approve": true, "tags": []}), vec!["tags must have at least 1 entry"]),
-            (json!({"approve": true, "tags": ["a", 1]}), vec!["tags.1 must be a text"]),
+            (json!({"approve": true, "tags": ["a", 1]}), vec!["tags.1 must be text"]),
             (json!({"approve": true, "code": "a"}), vec!["code must match the pattern ^[A-Z]+$"]),
             (json!({"approve": true, "extra": 1}), vec!["extra is not a field of this form"]),
             (json!([]), vec![" must be an object"]),

@@ -84,7 +84,7 @@ fn invalid_decisions_are_refused() {
         ),
         (
             json!({"decisions": [{"type": "approve"}, {"type": "reject", "message": 7}, {"type": "respond", "message": "x"}]}),
-            "action 2 needs a text as its reason",
+            "action 2 needs text as its reason",
         ),
     ] {
         assert_eq!(answer(&open, &[Some(Reply::Value(typed))]), Err(vec![expected.to_string()]));

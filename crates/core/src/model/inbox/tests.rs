@@ -87,7 +87,8 @@ fn commands_fit_the_question_and_the_cause() {
     let command = |thread: &InboxThread| thread.command(" -p p -d bot");
     let answer = format!("runtail -p p -d bot answer {THREAD} --interrupt 0a");
     for (value, schema, option) in [
-        (json!("Approve this payment?"), None, "--approve"),
+        (json!("Approve this payment?"), None, "<--approve|--reject|--text TEXT>"),
+        (json!("Go"), Some(json!({"type": "boolean"})), "<--approve|--reject>"),
         (json!("Which city?"), None, "--text <TEXT>"),
         (json!({"question": "Which city?", "n": 1}), None, "--text <TEXT>"),
         (json!("Review"), Some(json!({"type": "object"})), "--json <JSON>"),
@@ -95,9 +96,16 @@ fn commands_fit_the_question_and_the_cause() {
             json!({"action_requests": [{"name": "f", "args": {}}],
                    "review_configs": [{"action_name": "f", "allowed_decisions": ["reject"]}]}),
             None,
-            "--json <JSON>",
+            "<--reject>",
         ),
-        (json!({"action_requests": [{"name": "f", "args": {}}]}), None, "--approve"),
+        (
+            json!({"action_requests": [{"name": "f", "args": {}}],
+                   "review_configs": [{"action_name": "f", "allowed_decisions": ["respond"]}]}),
+            None,
+            "--text <TEXT>",
+        ),
+        (json!({"action_requests": [{"name": "f", "args": {}}]}), None, "<--approve|--reject>"),
+        (json!({"action_requests": []}), None, "--json <JSON>"),
     ] {
         assert_eq!(command(&asking(value, schema)), format!("{answer} {option}"));
     }
@@ -114,6 +122,51 @@ fn commands_fit_the_question_and_the_cause() {
         thread.cause = cause;
         assert_eq!(command(&thread), format!("runtail -p p -d bot threads get {THREAD}"));
     }
+}
+
+#[test]
+fn a_shell_rejects_every_command_that_answers() {
+    let reject = |command: &str| {
+        let script = format!("runtail() {{ echo sent \"$@\"; }}\n{command}\necho next");
+        let output = std::process::Command::new("sh").arg("-c").arg(script).output().unwrap();
+        assert!(!output.status.success() && output.stdout.is_empty(), "{command}: {output:?}");
+    };
+    let hitl = |words: &[&str]| {
+        json!({"action_requests": [{"name": "f", "args": {}}],
+               "review_configs": [{"action_name": "f", "allowed_decisions": words}]})
+    };
+    for (value, schema) in [
+        (json!("Approve this payment?"), None),
+        (json!("Which city?"), None),
+        (json!("Go"), Some(json!({"type": "boolean"}))),
+        (hitl(&["approve", "reject"]), None),
+        (hitl(&["approve"]), None),
+        (hitl(&["respond"]), None),
+        (json!({"action_requests": []}), None),
+    ] {
+        reject(&asking(value, schema).command(" -p p -d bot"));
+    }
+}
+
+#[test]
+fn names_that_look_like_options_are_not_taken_for_options() {
+    assert_eq!((shell_option(" -p", "-x y"), shell_option(" -p", "x")), (" -p='-x y'".into(), " -p x".into()));
+    let mut thread = InboxThread { thread_id: "-t".into(), ..asking(json!("Which city?"), None) };
+    thread.questions[0].id = Some("-i".into());
+    assert_eq!(thread.command(" -d bot"), "runtail -d bot answer --interrupt='-i' --text <TEXT> -- '-t'");
+    thread.cause = Some(InboxCause::Error);
+    assert_eq!(thread.command(" -d bot"), "runtail -d bot threads get -- '-t'");
+    thread.cause = Some(InboxCause::Breakpoint);
+    thread.graph = Some("-g".into());
+    assert_eq!(thread.command(""), "runtail run --thread='-t' --input null -- '-g'");
+    let row = InboxRow::revision(
+        "p",
+        None,
+        ("-d", "-d"),
+        FailedRevision { revision_id: "r".into(), ..FailedRevision::default() },
+        "",
+    );
+    assert_eq!(row.command, "runtail revisions explain -- '-d' r");
 }
 
 #[test]

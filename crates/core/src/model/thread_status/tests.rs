@@ -113,6 +113,27 @@ fn only_open_questions_are_pending() {
 }
 
 #[test]
+fn runs_show_which_questions_a_javascript_server_lists_again() {
+    // As @langchain/langgraph-api 1.5.1 reports a thread on which two of three questions were answered.
+    let ask = |id: &str| json!({"id": id, "value": id});
+    let task = |id: &str| json!({"id": id, "name": "ask", "interrupts": [ask(id)], "result": null});
+    let thread = json!({"status": "interrupted", "interrupts": {"1": [ask("left")], "2": [ask("middle")]}});
+    let mut state = state("loop", &["ask"]);
+    state["tasks"] = json!([task("left"), task("middle"), task("right")]);
+    let answering = |run: &str, id: &str, status: &str| json!({"run_id": run, "status": status, "kwargs": {"command": {"resume": {id: 1}}}});
+    let open = |runs: Value| {
+        let status = Case::of(thread.clone(), state.clone(), runs).status();
+        let ids: Vec<String> = status.questions().iter().filter_map(|question| question.id.clone()).collect();
+        ids.join(" ")
+    };
+    assert_eq!(open(json!([answering("b", "right", "success"), answering("a", "middle", "success")])), "left");
+    // A failed run has answered nothing, and a run without an answer says nothing.
+    assert_eq!(open(json!([answering("a", "middle", "error")])), "left middle");
+    assert_eq!(open(json!([{"run_id": "a", "status": "success", "kwargs": {"command": null}}])), "left middle");
+    assert_eq!(open(Value::Null), "left middle");
+}
+
+#[test]
 fn failures_name_their_cause_and_nodes() {
     let ThreadStatus::Failed { error, nodes, timed_out, .. } = Case::captured("failed").status() else { panic!() };
     assert_eq!((error.as_str(), nodes, timed_out), ("ValueError: n must not be 0", vec!["maybe".to_string()], false));

@@ -1,6 +1,7 @@
 //! The draft of an answer to one question, and its conversion to a reply.
 
 use crate::widgets::text_input::TextInput;
+use runtail_core::exact_json::{self, Unreadable};
 use runtail_core::model::{Action, AnswerPart, Decision, DecisionKind, FieldKind, Form, FormField, Question, Reply};
 use serde_json::{Map, Value, json};
 
@@ -57,7 +58,7 @@ pub struct FieldDraft {
 pub struct PlainDraft {
     /// The type that it is sent as.
     pub kind: PlainKind,
-    /// Whether only JSON is allowed, because the question's schema can't be shown as a form.
+    /// Whether only JSON is allowed, because the question's schema can't be shown as a form or its format is not understood.
     pub only_json: bool,
     pub text: TextInput,
     pub yes: Option<bool>,
@@ -87,7 +88,7 @@ impl QuestionDraft {
             let fields = form.fields.iter().map(FieldDraft::of).collect();
             Draft::Fields(form, fields)
         } else {
-            let only_json = question.response_schema.is_some();
+            let only_json = question.response_schema.is_some() || question.unsupported().is_some();
             Draft::Plain(PlainDraft {
                 kind: if only_json { PlainKind::Json } else { PlainKind::Text },
                 only_json,
@@ -325,9 +326,10 @@ fn read_json(text: &str) -> Result<Option<Reply>, Broken> {
     if text.trim().is_empty() {
         return Ok(None);
     }
-    match serde_json::from_str(text) {
+    match exact_json::parse(text) {
         Ok(value) => Ok(Some(Reply::Value(value))),
-        Err(error) => {
+        Err(Unreadable::Inexact(inexact)) => Err(vec![(AnswerPart::Answer, inexact.to_string())]),
+        Err(Unreadable::Invalid(error)) => {
             let place = format!("line {}, column {}", error.line(), error.column());
             Err(vec![(AnswerPart::Answer, format!("Not valid JSON ({place}). ctrl-t changes how it is sent."))])
         }

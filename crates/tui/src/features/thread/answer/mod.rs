@@ -404,7 +404,10 @@ fn sentence(rule: &str) -> String {
 fn meaning(failure: StartFailure) -> &'static str {
     match failure {
         StartFailure::NotOpen => "This question is no longer open. Nothing was sent; your draft is kept.",
-        StartFailure::Busy => "Someone answered first. Your draft is kept.",
+        StartFailure::Answered => "Someone answered first. Your draft is kept.",
+        StartFailure::Busy => {
+            "Another run is active on the thread, so the server refused the answer. Your draft is kept."
+        }
         StartFailure::Changed => "The thread changed. Nothing was sent; your draft is kept.",
         StartFailure::Unchecked => {
             "Couldn't check that the question is still open. Nothing was sent; your draft is kept."
@@ -413,8 +416,8 @@ fn meaning(failure: StartFailure) -> &'static str {
         StartFailure::Refused => "The server refused the answer. Your draft is kept.",
         StartFailure::NotOffered => "This server can't start runs in the background. Your draft is kept.",
         StartFailure::Unknown => {
-            "It's unknown whether the answer was received: the server's reply was lost. Look at the thread's runs before you \
-             do anything again."
+            "It's unknown whether the answer was received: the server failed, or its reply was lost. Look at the thread's \
+             runs before you do anything again."
         }
     }
 }

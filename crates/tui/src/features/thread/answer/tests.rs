@@ -209,9 +209,12 @@ fn a_refused_answer_keeps_the_draft() {
     press(&mut card, "x");
     assert_eq!(only(sent(&card)), json!("approved"), "nothing is typed while it is sent");
     let error = ApiError { kind: Kind::Conflict, at: Place::default(), detail: "busy".into(), hint: None };
-    card.refused(StartError { failure: StartFailure::Busy, error });
-    let text: Vec<String> = card.lines(100).lines.iter().map(Line::text).collect();
-    assert_eq!(text[0], "Someone answered first. Your draft is kept.");
+    card.refused(StartError { failure: StartFailure::Busy, error: error.clone() });
+    let first = |card: &AnswerCard| card.lines(100).lines.first().map(Line::text);
+    let expected = "Another run is active on the thread, so the server refused the answer. Your draft is kept.";
+    assert_eq!(first(&card).as_deref(), Some(expected));
+    card.refused(StartError { failure: StartFailure::Answered, error });
+    assert_eq!(first(&card).as_deref(), Some("Someone answered first. Your draft is kept."));
     press(&mut card, "!");
     assert_eq!((card.stage.clone(), only(sent(&card))), (AnswerStage::Editing, json!("approved!")));
 }

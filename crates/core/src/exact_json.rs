@@ -1,0 +1,215 @@
+//! JSON that a person gives, read without loss. A parser drops all but the last of equal keys and rounds long numbers; sent like
+//! that, a request would differ from what was written.
+
+use crate::text;
+use serde_json::{Number, Value};
+use std::collections::HashSet;
+use std::fmt;
+
+/// Maximum number of characters of a key or number in a message.
+const MAX_SHOWN: usize = 40;
+
+/// Why a text can't be sent exactly as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inexact {
+    /// Where in the value, from the outside in: `decisions.0.args`; empty for the value itself.
+    pub path: String,
+    /// Offset in the text, in bytes.
+    pub offset: usize,
+    /// The problem: `the key "to" occurs twice`.
+    pub why: String,
+}
+
+impl fmt::Display for Inexact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)?;
+        if self.path.is_empty() { Ok(()) } else { write!(f, ", in {}", self.path) }
+    }
+}
+
+/// Why a text was not read.
+#[derive(Debug)]
+pub enum Unreadable {
+    /// It is not JSON.
+    Invalid(serde_json::Error),
+    /// It would change.
+    Inexact(Inexact),
+}
+
+/// Parses JSON if the value is exactly what the text says.
+///
+/// # Errors
+/// See [`Unreadable`].
+pub fn parse(json: &str) -> Result<Value, Unreadable> {
+    let value = serde_json::from_str(json).map_err(Unreadable::Invalid)?;
+    match first_loss(json) {
+        None => Ok(value),
+        Some(inexact) => Err(Unreadable::Inexact(inexact)),
+    }
+}
+
+/// An object or a list that is open at some point of a text.
+enum Level {
+    Object { keys: HashSet<String>, key: String, in_value: bool },
+    List(usize),
+}
+
+/// Returns the first duplicate key or inexact number of a valid JSON text.
+fn first_loss(json: &str) -> Option<Inexact> {
+    let bytes = json.as_bytes();
+    let mut levels: Vec<Level> = Vec::new();
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let start = at;
+        at += 1;
+        match byte {
+            b'"' => {
+                at = (start + 1 + text::string_end(bytes.get(start + 1..)?) + 1).min(bytes.len());
+                let Some(Level::Object { keys, key, in_value: false }) = levels.last_mut() else { continue };
+                *key = serde_json::from_str(&json[start..at]).ok()?;
+                if !keys.insert(key.clone()) {
+                    let why = format!("the key {} occurs twice", shown(&json[start..at]));
+                    levels.pop();
+                    return Some(Inexact { path: path(&levels), offset: start, why });
+                }
+            }
+            b'{' => levels.push(Level::Object { keys: HashSet::new(), key: String::new(), in_value: false }),
+            b'[' => levels.push(Level::List(0)),
+            b'}' | b']' => drop(levels.pop()),
+            b':' => set_in_value(&mut levels, true),
+            b',' => match levels.last_mut() {
+                Some(Level::List(index)) => *index += 1,
+                _ => set_in_value(&mut levels, false),
+            },
+            b'-' | b'0'..=b'9' => {
+                let is_number = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
+                at = start + bytes[start..].iter().take_while(is_number).count();
+                if let Some(why) = loss_of(&json[start..at]) {
+                    return Some(Inexact { path: path(&levels), offset: start, why });
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn set_in_value(levels: &mut [Level], now: bool) {
+    if let Some(Level::Object { in_value, .. }) = levels.last_mut() {
+        *in_value = now;
+    }
+}
+
+fn path(levels: &[Level]) -> String {
+    let step = |level: &Level| match level {
+        Level::Object { key, .. } => shown(key),
+        Level::List(index) => index.to_string(),
+    };
+    levels.iter().map(step).collect::<Vec<_>>().join(".")
+}
+
+fn shown(text: &str) -> String {
+    text::fit(&text::clean(text), MAX_SHOWN).into_owned()
+}
+
+/// Returns how a number would change, if it would.
+fn loss_of(written: &str) -> Option<String> {
+    let sent: Number = serde_json::from_str(written).ok()?;
+    let is_integer = !written.contains(['.', 'e', 'E']);
+    let stays = decimal(written).is_some_and(|own| Some(own) == decimal(&sent.to_string()));
+    if stays && (!is_integer || sent.is_i64() || sent.is_u64()) {
+        return None;
+    }
+    Some(format!("the number {} can't be sent exactly: it would become {sent}", shown(written)))
+}
+
+/// Returns the sign, the significant digits and the exponent of a number; `None` if the exponent is too large to compare.
+fn decimal(number: &str) -> Option<(bool, String, i64)> {
+    let (is_negative, number) = match number.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, number),
+    };
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let digits = digits.trim_start_matches('0');
+    let significant = digits.trim_end_matches('0');
+    if significant.is_empty() {
+        return Some((is_negative, String::new(), 0));
+    }
+    let exponent: i64 = exponent.parse().ok()?;
+    let places = i64::try_from(digits.len() - significant.len()).ok()? - i64::try_from(fraction.len()).ok()?;
+    Some((is_negative, significant.to_string(), exponent.checked_add(places)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn problem(json: &str) -> Option<String> {
+        match parse(json) {
+            Ok(_) => None,
+            Err(Unreadable::Inexact(inexact)) => Some(inexact.to_string()),
+            Err(Unreadable::Invalid(error)) => Some(format!("invalid: {error}")),
+        }
+    }
+
+    #[test]
+    fn duplicate_keys_are_refused_with_their_path() {
+        for (json, expected) in [
+            (r#"{"a": 1, "a": 2}"#, "the key \"a\" occurs twice"),
+            (r#"{"a": [0, {"to": 1, "x": {"to": 3}, "to": 2}]}"#, "the key \"to\" occurs twice, in a.1"),
+            // Both spellings are one key.
+            (r#"{"é": 1, "\u00e9": 2}"#, "the key \"\\u00e9\" occurs twice"),
+        ] {
+            assert_eq!(problem(json).as_deref(), Some(expected), "{json}");
+        }
+        assert_eq!(problem(r#"{"a": {"a": "a"}, "b": ["a", {"a": "\"a\":"}]}"#), None);
+    }
+
+    #[test]
+    fn numbers_that_would_change_are_refused() {
+        for (written, sent) in [
+            ("12345678901234567890123", "1.2345678901234568e+22"),
+            ("-9223372036854775809", "-9.223372036854776e+18"),
+            ("3.14159265358979323846", "3.141592653589793"),
+            ("1e-999", "0.0"),
+            ("-0", "-0.0"),
+        ] {
+            let expected = format!("the number {written} can't be sent exactly: it would become {sent}, in args.n");
+            assert_eq!(problem(&format!(r#"{{"args": {{"n": {written}}}}}"#)), Some(expected));
+        }
+        assert!(problem("1e999").unwrap().starts_with("invalid: number out of range"));
+        for written in [
+            "0",
+            "-1",
+            "1.0",
+            "1.50",
+            "1e2",
+            "100E-2",
+            "0.1",
+            "49.99",
+            "0e5",
+            "18446744073709551615",
+            "-9223372036854775808",
+            "1e22",
+        ] {
+            assert_eq!(problem(written), None, "{written}");
+        }
+    }
+
+    proptest! {
+        /// Any value that a program writes is read back unchanged.
+        #[test]
+        fn written_values_are_accepted(n in any::<i64>(), m in any::<u64>(), text in "\\PC{0,20}", key in "\\PC{1,8}") {
+            let value = serde_json::json!({ key: [n, m, text, {"n": n}] });
+            prop_assert_eq!(parse(&value.to_string()).ok(), Some(value));
+        }
+
+        #[test]
+        fn random_text_never_panics(text in "[\\[\\]{}\",:0-9eE.+\\-\\\\u a-f]{0,60}") {
+            let _ = parse(&text);
+        }
+    }
+}

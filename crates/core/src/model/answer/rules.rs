@@ -1,0 +1,284 @@
+//! Rules that answer questions in bulk (`[[answer]]` in the configuration). A question is answered only if a rule matches every
+//! action that it asks about.
+
+use super::{Decision, Reply};
+use crate::model::thread_facts::Question;
+
+/// A rule: which actions it matches, and the decision about them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerRule {
+    /// `match` as written in the configuration.
+    pub text: String,
+    action: String,
+    graph: Option<String>,
+    profile: Option<String>,
+    decision: RuleDecision,
+}
+
+/// The decision of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RuleDecision {
+    Approve,
+    /// The text says why, and is sent with the rejection.
+    Reject(Option<String>),
+}
+
+/// The part of a rule that is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RulePart {
+    Match,
+    Decision,
+    Message,
+}
+
+/// Where a question is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct RulePlace<'a> {
+    pub profile: &'a str,
+    /// The thread's graph, if it is known.
+    pub graph: Option<&'a str>,
+}
+
+/// A question that the rules answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ruled {
+    pub reply: Reply,
+    /// One for each action, in their order.
+    pub decisions: Vec<RuledAction>,
+}
+
+/// What the rules decide about an action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuledAction {
+    /// The action as a call on one line.
+    pub call: String,
+    /// The decision that is sent: `approve`, `reject`, or with older questions `ignore` or `respond`.
+    pub decision: &'static str,
+    /// The text that is sent with it.
+    pub message: Option<String>,
+    /// `match` of the rule.
+    pub rule: String,
+}
+
+impl AnswerRule {
+    /// Parses a rule: `action:GLOB`, and optionally `graph:GLOB` and `profile:GLOB`, separated by spaces. In a glob `*` stands for
+    /// any characters and `?` for one.
+    ///
+    /// # Errors
+    /// The part that is wrong, and why.
+    pub fn parse(matches: &str, decision: &str, message: Option<&str>) -> Result<AnswerRule, (RulePart, String)> {
+        let (mut action, mut graph, mut profile) = (None, None, None);
+        let wrong = |why: String| (RulePart::Match, why);
+        for term in matches.split_whitespace() {
+            let slot = match term.split_once(':') {
+                Some(("action", _)) => &mut action,
+                Some(("graph", _)) => &mut graph,
+                Some(("profile", _)) => &mut profile,
+                _ => {
+                    let shown = crate::text::clean(term);
+                    return Err(wrong(format!("expected action:GLOB, graph:GLOB or profile:GLOB, found \"{shown}\"")));
+                }
+            };
+            let (name, glob) = term.split_once(':').unwrap_or_default();
+            if glob.is_empty() {
+                return Err(wrong(format!("{name}: needs a name or a pattern, such as {name}:read_*")));
+            }
+            if slot.replace(glob.to_string()).is_some() {
+                return Err(wrong(format!("{name}: is given twice; a second [[answer]] is another rule")));
+            }
+        }
+        let Some(action) = action else {
+            return Err(wrong("action:GLOB is missing, for example action:read_*".into()));
+        };
+        let decision = match (decision, message) {
+            ("approve", None) => RuleDecision::Approve,
+            ("approve", Some(_)) => {
+                return Err((RulePart::Message, "only a rejection has a message".into()));
+            }
+            ("reject", message) => RuleDecision::Reject(message.map(str::to_string)),
+            _ => return Err((RulePart::Decision, "expected \"approve\" or \"reject\"".into())),
+        };
+        let text = matches.split_whitespace().collect::<Vec<_>>().join(" ");
+        Ok(AnswerRule { text, action, graph, profile, decision })
+    }
+
+    fn matches(&self, action: &str, place: RulePlace<'_>) -> bool {
+        let fits = |glob: &Option<String>, name: Option<&str>| match glob {
+            None => true,
+            Some(glob) => name.is_some_and(|name| is_match(glob, name)),
+        };
+        is_match(&self.action, action) && fits(&self.graph, place.graph) && fits(&self.profile, Some(place.profile))
+    }
+}
+
+impl Question {
+    /// Returns the decisions of the rules about this question; the first matching rule counts for each action. The reply is still
+    /// to be checked by [`Question::value_of`].
+    ///
+    /// # Errors
+    /// Why the rules don't answer it.
+    pub fn decided_by(&self, rules: &[AnswerRule], place: RulePlace<'_>) -> Result<Ruled, String> {
+        if let Some(why) = self.unsupported() {
+            return Err(format!("its format is not understood: {why}"));
+        }
+        let actions = self.actions();
+        if actions.is_empty() {
+            return Err("it doesn't ask about actions".into());
+        }
+        let (mut decisions, mut ruled) = (Vec::new(), Vec::new());
+        for action in &actions {
+            let Some(rule) = rules.iter().find(|rule| rule.matches(&action.name, place)) else {
+                return Err(format!("no rule matches the action {}", crate::text::head(&action.name, 80)));
+            };
+            let decision = match &rule.decision {
+                RuleDecision::Approve => Decision::Approve,
+                RuleDecision::Reject(why) => self.rejection(action, why.as_deref())?,
+            };
+            let message = match &decision {
+                Decision::Reject(text) | Decision::Respond(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+                _ => None,
+            };
+            let (call, rule) = (action.call(), rule.text.clone());
+            ruled.push(RuledAction { call, decision: decision.kind().word(), message, rule });
+            decisions.push(Some(decision));
+        }
+        let reply = Reply::Decisions(decisions);
+        match self.value_of(&reply) {
+            Ok(_) => Ok(Ruled { reply, decisions: ruled }),
+            Err(broken) => {
+                let (spot, rule) = broken.into_iter().next().unwrap_or((super::AnswerPart::Answer, String::new()));
+                Err(super::Problem { question: 0, spot, rule }.to_string())
+            }
+        }
+    }
+}
+
+/// Returns whether a name matches a pattern with `*` and `?`, in time proportional to their product.
+fn is_match(glob: &str, name: &str) -> bool {
+    let (glob, name): (Vec<char>, Vec<char>) = (glob.chars().collect(), name.chars().collect());
+    let (mut g, mut n) = (0, 0);
+    // The last star, and the position in the name up to which it matches so far.
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match glob.get(g) {
+            Some('*') => {
+                star = Some((g, n));
+                g += 1;
+            }
+            Some(c) if *c == '?' || *c == name[n] => (g, n) = (g + 1, n + 1),
+            _ => match star {
+                Some((at, matched)) => {
+                    star = Some((at, matched + 1));
+                    (g, n) = (at + 1, matched + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    glob[g..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn rule(matches: &str, decision: &str, message: Option<&str>) -> AnswerRule {
+        AnswerRule::parse(matches, decision, message).unwrap()
+    }
+
+    fn asking(actions: &[(&str, &[&str])]) -> Question {
+        let requests: Vec<Value> = actions.iter().map(|(name, _)| json!({"name": name, "args": {"n": 1}})).collect();
+        let configs: Vec<Value> =
+            actions.iter().map(|(name, words)| json!({"action_name": name, "allowed_decisions": words})).collect();
+        let value = json!({"action_requests": requests, "review_configs": configs});
+        Question { value, ..Question::default() }
+    }
+
+    const HERE: RulePlace<'_> = RulePlace { profile: "prod-us", graph: Some("support") };
+
+    #[test]
+    fn every_action_needs_a_rule_and_the_first_match_counts() {
+        let rules = [
+            rule("action:read_secret", "reject", Some("never")),
+            rule("action:read_*", "approve", None),
+            rule("action:delete_?", "reject", None),
+        ];
+        let all: &[&str] = &["approve", "reject"];
+        let ruled =
+            asking(&[("read_file", all), ("read_secret", all), ("delete_x", all)]).decided_by(&rules, HERE).unwrap();
+        let words: Vec<_> =
+            ruled.decisions.iter().map(|d| (d.decision, d.message.as_deref(), d.rule.as_str())).collect();
+        assert_eq!(
+            words,
+            [
+                ("approve", None, "action:read_*"),
+                ("reject", Some("never"), "action:read_secret"),
+                ("reject", None, "action:delete_?")
+            ]
+        );
+        let no = |question: Question| question.decided_by(&rules, HERE).unwrap_err();
+        assert_eq!(no(asking(&[("read_file", all), ("send", all)])), "no rule matches the action send");
+        assert_eq!(no(asking(&[("read_file", &["reject"])])), "action 1 (read_file) allows only reject");
+        assert_eq!(no(Question { value: json!("Approve?"), ..Question::default() }), "it doesn't ask about actions");
+        assert!(no(asking(&[])).starts_with("its format is not understood: "));
+    }
+
+    #[test]
+    fn rejections_use_the_words_of_older_questions() {
+        let old = |flag: &str| Question {
+            value: json!({"action_request": {"action": "f", "args": {}}, "config": {flag: true}}),
+            ..Question::default()
+        };
+        let word = |flag: &str, why: Option<&str>| {
+            let ruled = old(flag).decided_by(&[rule("action:f", "reject", why)], HERE)?;
+            Ok(ruled.decisions[0].decision)
+        };
+        assert_eq!(word("allow_ignore", None), Ok("ignore"));
+        assert_eq!(word("allow_respond", Some("why")), Ok("respond"));
+        assert!(word("allow_accept", None).is_err_and(|why: String| why.contains("allows only accept")));
+    }
+
+    #[test]
+    fn graph_and_profile_narrow_a_rule() {
+        let question = asking(&[("f", &["approve"])]);
+        let answers =
+            |matches: &str, place: RulePlace<'_>| question.decided_by(&[rule(matches, "approve", None)], place).is_ok();
+        assert!(answers("action:f graph:supp* profile:prod-*", HERE) && !answers("action:f graph:support-*", HERE));
+        assert!(!answers("action:f profile:*-eu", HERE));
+        // A rule for a graph needs to know the graph.
+        assert!(!answers("action:f graph:*", RulePlace { graph: None, ..HERE }));
+    }
+
+    #[test]
+    fn invalid_rules_are_explained() {
+        let why = |matches: &str, decision: &str, message: Option<&str>| {
+            AnswerRule::parse(matches, decision, message).unwrap_err()
+        };
+        assert_eq!(why("read_*", "approve", None).0, RulePart::Match);
+        assert!(why("graph:x", "approve", None).1.starts_with("action:GLOB is missing"));
+        assert!(why("action:a action:b", "approve", None).1.contains("given twice"));
+        assert!(why("action:", "approve", None).1.contains("needs a name or a pattern"));
+        assert_eq!(why("action:a", "edit", None).0, RulePart::Decision);
+        assert_eq!(why("action:a", "approve", Some("x")).0, RulePart::Message);
+    }
+
+    #[test]
+    fn globs_match_whole_names() {
+        for (glob, name, expected) in [
+            ("*", "", true),
+            ("read_*", "read_", true),
+            ("read_*", "xread_a", false),
+            ("*_file*", "read_my_file_now", true),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("*a*b", "xaxbxb", true),
+            ("é?", "é日", true),
+            ("Read", "read", false),
+        ] {
+            assert_eq!(is_match(glob, name), expected, "{glob} {name}");
+        }
+        // No exponential time.
+        assert!(!is_match(&"*a".repeat(50), &"a".repeat(2000).replace('a', "b")));
+    }
+}

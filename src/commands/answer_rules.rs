@@ -1,0 +1,222 @@
+//! `answer --rules`: answers all waiting threads about which the rules of the configuration decide.
+
+use super::inbox::{self, Entry, Found};
+use crate::args::Globals;
+use crate::commands::change::{Sending, preview, threads};
+use crate::consent::{self, Yes};
+use crate::context::{Context, Site};
+use crate::exit::{Exit, Failure};
+use crate::output::{Column, Format, cell, column, complain, placed};
+use futures::{StreamExt, stream};
+use runtail_api::{Acted, AgentServer, PlanError, RuledPlan, StartFailure, Started};
+use runtail_core::model::{AnswerRule, InboxCause, InboxItem, InboxThread, RulePlace};
+use runtail_core::text;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Maximum number of threads to answer at once.
+const MAX_THREADS: usize = 200;
+/// Maximum number of threads to read concurrently.
+const MAX_CONCURRENCY: usize = 4;
+
+/// A waiting thread.
+struct Waiting {
+    thread: InboxThread,
+    site: Site,
+    server: AgentServer,
+    deployment: String,
+    /// The options that select its server in a command.
+    options: String,
+}
+
+/// What becomes of a waiting thread.
+enum Outcome {
+    /// It is answered, if the user agrees.
+    Planned(Box<RuledPlan>),
+    /// It is skipped, for this reason.
+    Skipped(String),
+    Failed(Failure),
+}
+
+impl Waiting {
+    fn of(entry: Entry) -> Option<Waiting> {
+        let Entry { row, options, server, .. } = entry;
+        let (InboxItem::Thread(thread), Some((site, server))) = (row.item, server) else { return None };
+        let is_question = thread.cause == Some(InboxCause::Question);
+        is_question.then(|| Waiting { thread, site, server, deployment: row.deployment, options })
+    }
+
+    /// Plans the answer. A thread about which the rules don't decide costs no request.
+    async fn plan(&self, rules: &[AnswerRule]) -> Outcome {
+        let profile = self.site.profile.name.as_str();
+        let place = RulePlace { profile, graph: self.thread.graph.as_deref() };
+        for question in &self.thread.questions {
+            if let Err(why) = question.decided_by(rules, place) {
+                return Outcome::Skipped(why);
+            }
+        }
+        match self.server.plan_by_rules(&self.thread.thread_id, rules, profile).await {
+            Ok(plan) => Outcome::Planned(Box::new(plan)),
+            Err(PlanError::Unfit(why)) => Outcome::Skipped(why),
+            Err(error) => Outcome::Failed(threads::unplanned_run(error)),
+        }
+    }
+
+    /// PROFILE/DEPLOYMENT and the thread's id.
+    fn title(&self) -> String {
+        let server = inbox::title(&self.site.profile.name, &self.deployment);
+        format!("{server} {}", text::clean(&self.thread.thread_id))
+    }
+
+    fn row(&self, result: &str, detail: Option<&str>) -> Value {
+        json!({
+            "deployment": self.deployment, "thread_id": self.thread.thread_id, "graph": self.thread.graph, "result": result,
+            "run_id": null, "decisions": [], "detail": detail,
+        })
+    }
+
+    fn planned_row(&self, plan: &RuledPlan, result: &str) -> Value {
+        let mut row = self.row(result, None);
+        let decisions = plan.questions.iter().flat_map(|asked| {
+            asked.decisions.iter().map(|decided| {
+                json!({
+                    "interrupt_id": asked.question.id, "action": decided.call, "decision": decided.decision,
+                    "message": decided.message, "rule": decided.rule,
+                })
+            })
+        });
+        row["decisions"] = decisions.collect();
+        row
+    }
+}
+
+pub(crate) async fn run(globals: &Globals, sending: &Sending, yes: Yes) -> Result<Exit, Failure> {
+    let context = Context::load(globals)?;
+    let rules = context.config.answer_rules.as_slice();
+    if rules.is_empty() {
+        return Err(Failure::usage(
+            "the configuration has no rules that answer questions\n  add one, for example:\n  [[answer]]\n  match = \
+             \"action:read_*\"\n  decision = \"approve\"",
+        ));
+    }
+    if !sending.dry_run && context.profiles.iter().all(|profile| profile.sealed.is_some()) {
+        context.profiles.iter().try_for_each(|profile| context.check_write(profile))?;
+    }
+    let Found { rows, failures, notes } = inbox::collect(&context, Duration::ZERO).await?;
+    for error in &failures {
+        Failure::from(error.clone()).report();
+    }
+    notes.iter().for_each(|note| complain(&format!("runtail: {note}")));
+    let mut exit = failures.first().map_or(Exit::Done, Exit::of);
+    let mut waiting: Vec<Waiting> = rows.into_iter().filter_map(Waiting::of).collect();
+    if waiting.len() > MAX_THREADS {
+        complain(&format!(
+            "runtail: only {MAX_THREADS} of {} waiting threads were read; run this again",
+            waiting.len()
+        ));
+        waiting.truncate(MAX_THREADS);
+    }
+    let plans = waiting.iter().map(|waiting| waiting.plan(rules)).collect::<Vec<_>>();
+    let outcomes: Vec<Outcome> = stream::iter(plans).buffered(MAX_CONCURRENCY).collect().await;
+    let count = tell(&waiting, &outcomes);
+    if !sending.dry_run && count > 0 {
+        consent::yes(&format!("Send {}", answers(count)), yes).await?;
+    }
+    let mut printed = Vec::new();
+    for (waiting, outcome) in waiting.iter().zip(outcomes) {
+        let (row, failed) = finish(&context, waiting, outcome, sending).await;
+        if let Some(failed) = failed {
+            exit = if exit == Exit::Done { failed } else { exit };
+        }
+        printed.push(placed(&waiting.site.profile, row));
+    }
+    sending.output.rows(&printed, &columns(sending.output.format()))?;
+    if sending.dry_run {
+        complain("dry run: nothing was sent");
+    }
+    Ok(exit)
+}
+
+/// Previews all answers on stderr, and names the threads that are skipped. Returns the number of answers.
+fn tell(waiting: &[Waiting], outcomes: &[Outcome]) -> usize {
+    let mut count = 0;
+    for (waiting, outcome) in waiting.iter().zip(outcomes) {
+        match outcome {
+            Outcome::Planned(ruled) => {
+                count += 1;
+                let title = format!("{count}. Answer {}", waiting.title());
+                preview::tell(&runtail_core::model::Preview { title, target: None, ..ruled.plan.preview.clone() });
+            }
+            Outcome::Skipped(why) => complain(&format!("skipped: {}: {}", waiting.title(), text::clean(why))),
+            Outcome::Failed(failure) => complain(&format!("runtail: {}: {}", waiting.title(), failure.message)),
+        }
+    }
+    complain(&match (waiting.len(), count) {
+        (0, _) => "no thread is waiting for an answer".to_string(),
+        (_, 0) => "the rules match no waiting thread; nothing is sent".into(),
+        (all, n) => format!("{}, one request each; {} skipped", answers(n), all - n),
+    });
+    count
+}
+
+fn answers(count: usize) -> String {
+    if count == 1 { "1 answer".into() } else { format!("{count} answers") }
+}
+
+/// Sends a planned answer once, unless this is a dry run. Returns the row of the result, and the exit code of a failure.
+async fn finish(context: &Context, waiting: &Waiting, outcome: Outcome, sending: &Sending) -> (Value, Option<Exit>) {
+    let ruled = match outcome {
+        Outcome::Skipped(why) => return (waiting.row("skipped", Some(&why)), None),
+        Outcome::Failed(failure) => return (waiting.row("failed", Some(&failure.message)), Some(failure.exit)),
+        Outcome::Planned(ruled) => ruled,
+    };
+    if sending.dry_run {
+        let mut row = waiting.planned_row(&ruled, "planned");
+        let request = &ruled.plan.preview.request;
+        row["request"] = json!({"method": request.method, "url": request.url, "body": request.body});
+        return (row, None);
+    }
+    let failure = match context.check_write(&waiting.site.profile) {
+        Err(failure) => failure,
+        Ok(()) => match waiting.server.act_on_thread(&ruled.plan).await {
+            Ok(Acted::Started(Started { run_id, .. })) => {
+                complain(&format!("started: Answer {}", waiting.title()));
+                let mut row = waiting.planned_row(&ruled, "started");
+                row["run_id"] = run_id.into();
+                return (row, None);
+            }
+            Ok(_) => Failure::new(Exit::Failed, "this action starts no run"),
+            Err(failed) => {
+                let is_unknown = failed.failure == StartFailure::Unknown;
+                let failure = threads::not_started(failed, &waiting.options, &waiting.thread.thread_id);
+                complain(&format!("runtail: {}: {}", waiting.title(), failure.message));
+                let mut row = waiting.planned_row(&ruled, if is_unknown { "unknown" } else { "failed" });
+                row["detail"] = failure.message.into();
+                return (row, Some(failure.exit));
+            }
+        },
+    };
+    complain(&format!("runtail: {}: {}", waiting.title(), failure.message));
+    (waiting.row("failed", Some(&failure.message)), Some(failure.exit))
+}
+
+fn columns(format: Format) -> Vec<Column> {
+    if format != Format::Table {
+        return Vec::new();
+    }
+    let decisions = |row: &Value| {
+        let words = row["decisions"].as_array().into_iter().flatten();
+        words
+            .map(|decided| format!("{} {}", cell(&decided["decision"]), cell(&decided["action"])))
+            .collect::<Vec<_>>()
+            .join(" · ")
+    };
+    vec![
+        column("RESULT", |row| cell(&row["result"])),
+        column("DEPLOYMENT", |row| inbox::title(&cell(&row["profile"]), &cell(&row["deployment"]))),
+        column("THREAD", |row| cell(&row["thread_id"])),
+        column("RUN", |row| cell(&row["run_id"])),
+        column("DECISIONS", decisions),
+        column("DETAIL", |row| cell(&row["detail"])),
+    ]
+}

@@ -1,0 +1,196 @@
+//! `answer --rules`: against the simulator, and against scripted servers for what must not be sent.
+
+use crate::ended::{Ended, ended, write_config};
+use runtail_sim::{Dialect, Options, Sim};
+use runtail_testkit::common::{CANARY, Server, json as respond};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Stdio;
+
+const RULES: &str = "[[answer]]\nmatch = \"action:delete_*\"\ndecision = \"reject\"\nmessage = \"by hand\"\n\
+                     [[answer]]\nmatch = \"action:send_*\"\ndecision = \"approve\"\n";
+
+async fn runtail(folder: &Path, args: &[&str]) -> Ended {
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_runtail"));
+    command.env_clear().env("HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUNTAIL_TEST_KEY", CANARY);
+    command.stdin(Stdio::null()).args(args);
+    ended(command).await
+}
+
+fn profile(name: &str, url: impl std::fmt::Display) -> String {
+    format!("[profiles.{name}]\nagent_server = \"{url}\"\napi_key_env = \"RUNTAIL_TEST_KEY\"\n")
+}
+
+/// A server whose threads ask these questions, one each, and that accepts each answer once.
+async fn asking(questions: &[(&'static str, Value)]) -> Server {
+    let questions: Vec<(&str, Value)> = questions.to_vec();
+    let answered = std::sync::Mutex::new(Vec::<String>::new());
+    Server::start(move |seen| {
+        let parts: Vec<&str> = seen.path.trim_matches('/').split('/').collect();
+        let mut answered = answered.lock().unwrap();
+        let interrupt = |id: &str| {
+            let (at, (_, value)) = questions.iter().enumerate().find(|(_, (own, _))| *own == id)?;
+            Some(json!({"id": format!("{at:032x}"), "value": value}))
+        };
+        let thread = |id: &str, answered: &[String]| {
+            let open = !answered.iter().any(|own| own == id);
+            let (status, asks) =
+                if open { ("interrupted", json!({"t": [interrupt(id)]})) } else { ("idle", json!({})) };
+            json!({"thread_id": id, "status": status, "interrupts": asks, "updated_at": "2026-11-21T10:00:00Z",
+                   "metadata": {"assistant_id": "a-1", "graph_id": "support"}})
+        };
+        match (seen.method.as_str(), parts.as_slice()) {
+            ("GET", ["info"]) => respond(200, r#"{"langgraph_py_version":"1","version":"0.16.7"}"#),
+            ("POST", ["threads", "search"]) if seen.json()["status"] == "interrupted" => {
+                let rows = questions.iter().map(|(id, _)| thread(id, &answered));
+                respond(200, Value::Array(rows.filter(|row| row["status"] == "interrupted").collect()))
+            }
+            ("POST", ["threads", "search"]) => respond(200, "[]"),
+            ("GET", ["threads", id]) => respond(200, thread(id, &answered)),
+            ("GET", ["threads", id, "state"]) => {
+                let open = !answered.iter().any(|own| own == id);
+                let task = json!({"id": "t", "name": "ask", "result": null, "interrupts": [interrupt(id)]});
+                let tasks = if open { json!([task]) } else { json!([]) };
+                respond(200, json!({"values": {}, "next": [], "tasks": tasks, "checkpoint": {"checkpoint_id": "c"}}))
+            }
+            ("GET", ["threads", _, "runs"]) => respond(200, "[]"),
+            ("POST", ["threads", id, "runs"]) => {
+                answered.push(id.to_string());
+                respond(200, json!({"run_id": format!("run-of-{id}"), "status": "pending"}))
+            }
+            _ => respond(404, r#"{"detail":"Not Found"}"#),
+        }
+    })
+    .await
+}
+
+fn hitl(names: &[&str]) -> Value {
+    let requests: Vec<Value> = names.iter().map(|name| json!({"name": name, "args": {"n": 1}})).collect();
+    json!({"action_requests": requests})
+}
+
+/// The paths and resumes of the runs that were started.
+fn sent(server: &Server) -> Vec<(String, Value)> {
+    let seen = server.seen();
+    let starts = seen.iter().filter(|seen| seen.method == "POST" && seen.path.ends_with("/runs"));
+    starts.map(|seen| (seen.path.clone(), seen.json()["command"]["resume"].clone())).collect()
+}
+
+fn results(rows: &[Value]) -> Vec<(&str, &str)> {
+    rows.iter().map(|row| (row["thread_id"].as_str().unwrap(), row["result"].as_str().unwrap())).collect()
+}
+
+async fn mixed() -> Server {
+    asking(&[
+        ("both", hitl(&["delete_file", "send_email"])),
+        ("part", hitl(&["send_email", "pay"])),
+        ("text", json!("Which city?")),
+        ("odd", json!({"action_requests": []})),
+        ("one", hitl(&["send_sms"])),
+    ])
+    .await
+}
+
+#[tokio::test]
+async fn threads_whose_actions_all_match_are_answered_once() {
+    let server = mixed().await;
+    let folder = write_config(&(profile("lab", &server.url) + RULES));
+    let ended = runtail(folder.path(), &["answer", "--rules", "--yes"]).await.expect(0);
+    let rows = ended.rows();
+    let expected =
+        [("both", "started"), ("part", "skipped"), ("text", "skipped"), ("odd", "skipped"), ("one", "started")];
+    let mut found = results(&rows);
+    found.sort_by_key(|(id, _)| expected.iter().position(|(own, _)| own == id));
+    assert_eq!(found, expected);
+    let row = |id: &str| rows.iter().find(|row| row["thread_id"] == id).unwrap();
+    assert_eq!(row("part")["detail"], "no rule matches the action pay");
+    assert_eq!(row("text")["detail"], "it doesn't ask about actions");
+    assert_eq!(row("both")["run_id"], "run-of-both");
+    assert_eq!(row("both")["decisions"][0]["rule"], "action:delete_*");
+    let mut sent = sent(&server);
+    sent.sort_by(|a, b| a.0.cmp(&b.0));
+    let reject = json!({"type": "reject", "message": "by hand"});
+    assert_eq!(sent.len(), 2);
+    assert_eq!(sent[0].0, "/threads/both/runs");
+    assert_eq!(sent[0].1[format!("{:032x}", 0)], json!({"decisions": [reject, {"type": "approve"}]}));
+    assert_eq!(sent[1].1[format!("{:032x}", 4)], json!({"decisions": [{"type": "approve"}]}));
+    assert!(ended.err.contains("2 answers, one request each; 3 skipped"), "{}", ended.err);
+    assert!(ended.err.contains("skipped: lab part: no rule matches the action pay"), "{}", ended.err);
+    let preview = "- reject delete_file(n=1) (\u{201c}by hand\u{201d}), by the rule action:delete_*";
+    assert!(ended.err.contains(preview), "{}", ended.err);
+    // Nothing that the rules match is left.
+    let again = runtail(folder.path(), &["answer", "--rules", "--yes"]).await.expect(0);
+    assert!(again.err.contains("the rules match no waiting thread; nothing is sent"), "{}", again.err);
+}
+
+#[tokio::test]
+async fn nothing_is_sent_without_consent_and_under_read_only() {
+    let server = mixed().await;
+    let folder = write_config(&(profile("lab", &server.url) + RULES));
+    let ended = runtail(folder.path(), &["answer", "--rules"]).await.expect(2);
+    assert!(ended.err.contains("Send 2 answers: not confirmed") && ended.out.is_empty(), "{}", ended.err);
+    let ended = runtail(folder.path(), &["answer", "--rules", "--yes", "--read-only"]).await.expect(3);
+    assert!(ended.err.contains("nothing was changed"), "{}", ended.err);
+    let ended = runtail(folder.path(), &["answer", "--rules", "--dry-run", "--read-only"]).await.expect(0);
+    let rows = ended.rows();
+    let planned: Vec<&Value> = rows.iter().filter(|row| row["result"] == "planned").collect();
+    assert_eq!(planned.len(), 2);
+    assert!(planned[0]["request"]["body"]["metadata"]["runtail"].is_string(), "{}", planned[0]);
+    assert_eq!(planned[0]["request"]["body"]["multitask_strategy"], "reject");
+    assert!(ended.err.contains("dry run: nothing was sent"), "{}", ended.err);
+    assert_eq!(sent(&server), []);
+    // A read-only profile beside others is refused, and the others are answered.
+    let other = asking(&[("free", hitl(&["send_x"]))]).await;
+    let sealed = profile("sealed", &server.url) + "read_only = true\n";
+    let folder = write_config(&(sealed + &profile("open", &other.url) + RULES));
+    let ended = runtail(folder.path(), &["answer", "--rules", "--yes"]).await.expect(3);
+    let rows = ended.rows();
+    let failed = rows.iter().filter(|row| row["result"] == "failed");
+    assert!(failed.clone().count() == 2 && failed.clone().all(|row| row["profile"] == "sealed"), "{}", ended.out);
+    assert_eq!((sent(&server).len(), sent(&other).len()), (0, 1));
+}
+
+#[tokio::test]
+async fn rules_and_other_answers_exclude_each_other() {
+    let folder = write_config(&profile("lab", "http://127.0.0.1:1"));
+    for (args, says) in [
+        (&["answer", "--rules"][..], "no rules that answer questions"),
+        (&["answer", "--rules", "--approve"], "cannot be used with"),
+        (&["answer", "T", "--rules"], "cannot be used with"),
+        (&["answer", "--rules", "--wait"], "cannot be used with"),
+        (&["answer", "--approve"], "required"),
+        (&["answer", "T", "--approve", "--yes"], "--yes belongs to --rules"),
+    ] {
+        let ended = runtail(folder.path(), args).await.expect(2);
+        assert!(ended.err.contains(says), "{args:?}: {}", ended.err);
+    }
+    let bad = write_config(
+        &(profile("lab", "http://127.0.0.1:1") + "[[answer]]\nmatch = \"read_*\"\ndecision = \"approve\"\n"),
+    );
+    let ended = runtail(bad.path(), &["answer", "--rules"]).await.expect(2);
+    assert!(ended.err.contains("expected action:GLOB"), "{}", ended.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_dialect_of_the_simulator_is_answered_by_rules() {
+    let message = r#"{"messages": [{"role": "user", "content": "go"}]}"#;
+    for dialect in [Dialect::Python, Dialect::JavaScript, Dialect::Aegra] {
+        let sim = Sim::start(Options { speed: 1000.0, dialect, ..Options::default() }).await.unwrap();
+        let url = sim.agents()[0].url.trim_end_matches('/').to_string();
+        let folder = write_config(&(profile("lab", &url) + RULES));
+        runtail(folder.path(), &["-d", "lab", "run", "hitl", "--input", message]).await.expect(0);
+        runtail(folder.path(), &["-d", "lab", "run", "approval", "--input", r#"{"amount": 5, "to": "x"}"#])
+            .await
+            .expect(0);
+        let ended = runtail(folder.path(), &["-d", "lab", "answer", "--rules", "--yes"]).await.expect(0);
+        let rows = ended.rows();
+        let started: Vec<&Value> =
+            rows.iter().filter(|row| row["graph"] == "hitl" && row["result"] == "started").collect();
+        assert_eq!(started.len(), 1, "{dialect:?}: {}\n{}", ended.out, ended.err);
+        assert!(rows.iter().filter(|row| row["graph"] == "approval").all(|row| row["result"] == "skipped"));
+        let (thread, run) = (started[0]["thread_id"].as_str().unwrap(), started[0]["run_id"].as_str().unwrap());
+        runtail(folder.path(), &["-d", "lab", "join", thread, run, "--shared"]).await.expect(0);
+        let state = runtail(folder.path(), &["-d", "lab", "threads", "state", thread]).await.expect(0).out;
+        assert!(state.contains("by hand") && !state.contains("deleted /exports"), "{dialect:?}: {state}");
+    }
+}

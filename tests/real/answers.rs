@@ -1,0 +1,341 @@
+//! `inbox`, `answer` and `answer --rules` against all real agent servers: what is listed, what the graph receives, and what the
+//! server's own records say before and after.
+//!
+//! Ignored without the servers: `tests/real/serve -- cargo test --test real answers -- --ignored`.
+
+use runtail_testkit::process::{Done, command, launch};
+use runtail_testkit::server::{self, all_urls};
+use serde_json::{Value, json};
+
+#[track_caller]
+fn runtail(url: &str, args: &[&str]) -> Done {
+    launch(command(args.iter().copied().chain(["--url", url])), "").wait()
+}
+
+#[track_caller]
+fn read(url: &str, args: &[&str]) -> Value {
+    runtail(url, &[args, &["-o", "json"]].concat()).expect(0).json()
+}
+
+/// A thread whose graph has asked these payloads.
+struct Asked<'a> {
+    url: &'a str,
+    thread: String,
+}
+
+impl Asked<'_> {
+    #[track_caller]
+    fn new<'a>(url: &'a str, graph: &str, input: &Value) -> Asked<'a> {
+        let thread = server::text(&read(url, &["threads", "create"]), "thread_id");
+        let done = runtail(url, &["run", graph, "--thread", &thread, "--input", &input.to_string()]).expect(0);
+        let end = done.json_lines().pop().expect("an end");
+        assert_eq!(end["outcome"], "interrupted", "{url}: {end}\n{}", done.stderr);
+        Asked { url, thread }
+    }
+
+    #[track_caller]
+    fn payloads<'a>(url: &'a str, payloads: &[Value]) -> Asked<'a> {
+        Asked::new(url, "ask", &json!({"asks": payloads}))
+    }
+
+    /// Its row in the inbox, if it has one.
+    #[track_caller]
+    fn row(&self) -> Option<Value> {
+        let rows = read(self.url, &["inbox"]);
+        rows.as_array().expect("a list").iter().find(|row| row["thread_id"] == self.thread.as_str()).cloned()
+    }
+
+    /// The ids of the questions that the inbox lists.
+    #[track_caller]
+    fn ids(&self) -> Vec<String> {
+        let row = self.row().unwrap_or_else(|| panic!("{} is not in the inbox", self.thread));
+        row["interrupts"].as_array().expect("a list").iter().map(|asked| server::text(asked, "id")).collect()
+    }
+
+    #[track_caller]
+    fn answer(&self, args: &[&str]) -> Done {
+        runtail(self.url, &[&["answer", &self.thread], args].concat())
+    }
+
+    #[track_caller]
+    fn runs(&self) -> Vec<Value> {
+        read(self.url, &["runs", "list", &self.thread]).as_array().expect("a list").clone()
+    }
+
+    #[track_caller]
+    fn status(&self) -> String {
+        server::text(&read(self.url, &["threads", "get", &self.thread]), "status")
+    }
+
+    #[track_caller]
+    fn values(&self) -> Value {
+        read(self.url, &["threads", "state", &self.thread])["values"].clone()
+    }
+
+    /// What the graph received, in the order of the payloads.
+    #[track_caller]
+    fn received(&self) -> Vec<Value> {
+        let mut answers = self.values()["answers"].as_array().cloned().unwrap_or_default();
+        answers.sort_by_key(|answer| answer["at"].as_u64());
+        answers.iter().map(|answer| answer["answer"].clone()).collect()
+    }
+}
+
+fn hitl(actions: &[(&str, &[&str])]) -> Value {
+    let requests: Vec<Value> = actions.iter().map(|(name, _)| json!({"name": name, "args": {"to": "ann"}})).collect();
+    let configs: Vec<Value> =
+        actions.iter().map(|(name, allowed)| json!({"action_name": name, "allowed_decisions": allowed})).collect();
+    json!({"action_requests": requests, "review_configs": configs})
+}
+
+fn inbox_request(name: &str) -> Value {
+    let config = json!({"allow_accept": true, "allow_edit": true, "allow_ignore": true, "allow_respond": true});
+    json!({"action_request": {"action": name, "args": {"to": "ann"}}, "config": config, "description": "Send it?"})
+}
+
+#[test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
+fn each_kind_of_answer_reaches_the_graph_once() {
+    let two = || hitl(&[("send", &["approve", "edit", "reject"]), ("pay", &["approve", "reject"])]);
+    let one = || hitl(&[("send", &["approve", "edit", "reject", "respond"])]);
+    let approve = json!({"type": "approve"});
+    let no = json!({"type": "reject", "message": "no"});
+    let edited = json!({"type": "edit", "edited_action": {"name": "send", "args": {"to": "bob"}}});
+    let old = || json!([inbox_request("send")]);
+    let schema_like = json!({"question": "Which city?", "n": 1});
+    let mixed = json!({"decisions": [approve, no]}).to_string();
+    let cases = [
+        (two(), "<--approve|--reject>", vec!["--approve"], json!({"decisions": [approve, approve]})),
+        (two(), "<--approve|--reject>", vec!["--reject", "no"], json!({"decisions": [no, no]})),
+        (two(), "<--approve|--reject>", vec!["--json", &mixed], json!({"decisions": [approve, no]})),
+        (one(), "<--approve|--reject>", vec!["--edit", r#"{"to": "bob"}"#], json!({"decisions": [edited]})),
+        (
+            hitl(&[("ask_user", &["respond"])]),
+            "--text <TEXT>",
+            vec!["--text", "Monday"],
+            json!({"decisions": [{"type": "respond", "message": "Monday"}]}),
+        ),
+        (old(), "<--approve|--reject>", vec!["--approve"], json!([{"type": "accept", "args": null}])),
+        (old(), "<--approve|--reject>", vec!["--reject"], json!([{"type": "ignore", "args": null}])),
+        (old(), "<--approve|--reject>", vec!["--text", "later"], json!([{"type": "response", "args": "later"}])),
+        (
+            json!(old().to_string()),
+            "<--approve|--reject>",
+            vec!["--edit", r#"{"to": "bob"}"#],
+            json!([{"type": "edit", "args": {"action": "send", "args": {"to": "bob"}}}]),
+        ),
+        (json!("Approve it?"), "<--approve|--reject|--text TEXT>", vec!["--approve"], json!(true)),
+        (json!("Approve it?"), "<--approve|--reject|--text TEXT>", vec!["--reject"], json!(false)),
+        (schema_like, "--text <TEXT>", vec!["--text", "-5 °C in Kraków"], json!("-5 °C in Kraków")),
+        (
+            json!([inbox_request("a"), inbox_request("b")]),
+            "--json <JSON>",
+            vec!["--json", "[1, {\"a\": false}, 0.1, 9007199254740991]"],
+            json!([1, {"a": false}, 0.1, 9007199254740991u64]),
+        ),
+    ];
+    for url in all_urls() {
+        for (payload, placeholder, given, expected) in &cases {
+            let what = format!("{url} {payload} {given:?}");
+            let asked = Asked::payloads(&url, std::slice::from_ref(payload));
+            let row = asked.row().unwrap_or_else(|| panic!("not in the inbox: {what}"));
+            assert_eq!((&row["cause"], &row["interrupts"][0]["value"]), (&json!("question"), payload), "{what}");
+            let id = server::text(&row["interrupts"][0], "id");
+            let command = format!("runtail --url {url} answer {} --interrupt {id} {placeholder}", asked.thread);
+            assert_eq!(row["command"], command, "{what}");
+            let before = (asked.status(), asked.runs().len());
+            assert_eq!(before, ("interrupted".to_string(), 1), "{what}");
+
+            let preview = asked.answer(&[given.as_slice(), &["--dry-run"]].concat()).expect(0).json();
+            assert_eq!(preview["request"]["body"]["command"]["resume"][&id], *expected, "{what}");
+            assert_eq!((asked.status(), asked.runs().len()), before, "a dry run sends nothing: {what}");
+
+            let done = asked.answer(&[given.as_slice(), &["--wait"]].concat()).expect(0);
+            let result = done.json();
+            assert_eq!((&result["outcome"], &result["interrupt_id"]), (&json!("success"), &json!(id)), "{what}");
+            assert_eq!(asked.received(), std::slice::from_ref(expected), "{what}");
+            let runs = asked.runs();
+            assert_eq!((asked.status(), runs.len()), ("idle".to_string(), 2), "{what}");
+            assert!(runs.iter().any(|run| run["run_id"] == result["run_id"]), "{what}");
+            assert_eq!(asked.row(), None, "{what}");
+            // The question is closed: nothing more is sent.
+            let late = asked.answer(&["--interrupt", &id, "--json", "1"]).expect(1);
+            assert!(late.stderr.contains("is not waiting for an answer"), "{what}: {}", late.stderr);
+            assert_eq!(asked.runs().len(), 2, "{what}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
+fn answers_that_do_not_fit_are_refused_and_the_question_stays() {
+    for url in all_urls() {
+        let asked = Asked::payloads(&url, &[hitl(&[("send", &["approve"]), ("pay", &["reject"])])]);
+        for given in [
+            &["--approve"][..],
+            &["--reject"],
+            &["--text", "x"],
+            &["--json", r#"{"decisions": [{"type": "approve"}]}"#],
+            &["--json", "null"],
+            &["--json", r#"{"decisions": [], "decisions": []}"#],
+            &["--json", "[12345678901234567890123]"],
+        ] {
+            let done = asked.answer(given).expect(2);
+            assert!(done.stdout.is_empty(), "{url} {given:?}: {}", done.stdout);
+        }
+        asked.answer(&["--interrupt", "0123456789abcdef0123456789abcdef", "--approve"]).expect(1);
+        asked.answer(&["--approve", "--read-only"]).expect(3);
+        assert_eq!((asked.status(), asked.runs().len()), ("interrupted".to_string(), 1), "{url}");
+        let good = r#"{"decisions": [{"type": "approve"}, {"type": "reject"}]}"#;
+        asked.answer(&["--json", good, "--wait"]).expect(0);
+        assert_eq!(asked.received().len(), 1, "{url}");
+        // Python keeps any integer, and JavaScript rounds.
+        let asked = Asked::payloads(&url, &[json!("How many?")]);
+        let preview = asked.answer(&["--json", "18446744073709551615", "--dry-run"]).expect(0);
+        let is_javascript = std::env::var("RUNTAIL_JS_URL").is_ok_and(|other| other.trim_end_matches('/') == url);
+        assert_eq!(preview.stdout.contains("JavaScript servers round integers"), is_javascript, "{}", preview.stdout);
+        if !is_javascript {
+            asked.answer(&["--json", "18446744073709551615", "--wait"]).expect(0);
+            assert_eq!(asked.received(), [json!(u64::MAX)], "{url}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
+fn several_questions_are_answered_one_by_one() {
+    for url in all_urls() {
+        let asked = Asked::payloads(&url, &[json!("Left?"), json!("Middle?"), json!("Right?")]);
+        let row = asked.row().expect("a row");
+        let id = |text: &str| {
+            let asks = row["interrupts"].as_array().expect("a list");
+            server::text(asks.iter().find(|asked| asked["value"] == text).expect("the question"), "id")
+        };
+        let listed = asked.answer(&["--text", "x"]).expect(2);
+        assert!(listed.stderr.contains("3 questions are open"), "{url}: {}", listed.stderr);
+        let first = asked.answer(&["--interrupt", &id("Middle?"), "--text", "m", "--wait"]).expect(0);
+        assert_eq!(first.json()["outcome"], "interrupted", "{url}: {}", first.stderr);
+        let next = format!(
+            "  To answer: runtail --url {url} answer {} --interrupt {} --text <TEXT>",
+            asked.thread,
+            id("Left?")
+        );
+        assert!(first.stderr.contains(&next), "{url}: {}", first.stderr);
+        let mut open = asked.ids();
+        open.sort();
+        let mut expected = [id("Left?"), id("Right?")];
+        expected.sort();
+        assert_eq!(open, expected, "{url}");
+        let again = asked.answer(&["--interrupt", &id("Middle?"), "--text", "again"]).expect(1);
+        assert!(again.stderr.contains("no longer open"), "{url}: {}", again.stderr);
+        asked.answer(&["--interrupt", &id("Right?"), "--text", "r", "--wait"]).expect(0);
+        let last = asked.answer(&["--text", "l", "--wait"]).expect(0);
+        assert_eq!(last.json()["outcome"], "success", "{url}: {}", last.stderr);
+        assert_eq!(asked.received(), [json!("l"), json!("m"), json!("r")], "{url}");
+    }
+}
+
+#[test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
+fn of_two_answers_at_once_one_is_sent_or_refused() {
+    for url in all_urls() {
+        let asked = Asked::payloads(&url, &[json!("Which?")]);
+        let send = |text: &'static str| {
+            let (url, thread) = (url.clone(), asked.thread.clone());
+            std::thread::spawn(move || runtail(&url, &["answer", &thread, "--text", text, "--wait"]))
+        };
+        let both = [send("one"), send("two")].map(|thread| thread.join().expect("an end"));
+        let mut codes = both.each_ref().map(|done| done.code);
+        codes.sort();
+        assert_eq!(codes, [Some(0), Some(1)], "{url}: {both:?}");
+        let received = asked.received();
+        assert!(received == [json!("one")] || received == [json!("two")], "{url}: {received:?}");
+        assert_eq!(asked.runs().len(), 2, "{url}: the second answer started no run");
+    }
+}
+
+#[test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
+fn answered_questions_that_the_threads_row_lists_again_are_not_shown() {
+    // Only Python's rows list answered questions again.
+    let url = server::url();
+    let asked = Asked::payloads(&url, &[json!("Left?"), json!("Right?"), json!("Up?")]);
+    let answered = asked.ids()[0].clone();
+    asked.answer(&["--interrupt", &answered, "--text", "x", "--wait"]).expect(0);
+    let body = json!({"assistant_id": "ask", "command": {"resume": {"0123456789abcdef0123456789abcdef": 1}}});
+    let run = server::text(&server::post(&format!("/threads/{}/runs", asked.thread), &body), "run_id");
+    assert_eq!(server::run_end(&asked.thread, &run), "success");
+    let listed = server::get(&format!("/threads/{}", asked.thread))["interrupts"].to_string();
+    assert!(listed.contains(&answered), "the server's row is stale: {listed}");
+    let open = asked.ids();
+    assert!(open.len() == 2 && !open.contains(&answered), "{open:?}");
+    asked.answer(&["--interrupt", &answered, "--text", "again"]).expect(1);
+    assert_eq!(asked.received(), [json!("x")], "only the first answer counts");
+}
+
+#[test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
+fn middleware_and_schema_questions_are_answered() {
+    let url = server::url();
+    let asked = Asked::new(&url, "hitl", &json!({}));
+    asked.answer(&["--edit", "{}"]).expect(2);
+    asked.answer(&["--approve", "--wait"]).expect(0);
+    let decisions = asked.values()["decisions"].clone();
+    assert_eq!(decisions, json!([{"type": "approve"}, {"type": "approve"}]));
+    let asked = Asked::new(&url, "schema", &json!({}));
+    let row = asked.row().expect("a row");
+    assert!(row["interrupts"][0]["response_schema"].is_object(), "{row}");
+    assert!(row["command"].as_str().is_some_and(|command| command.ends_with("--json <JSON>")), "{row}");
+    asked.answer(&["--approve"]).expect(2);
+    assert_eq!((asked.status(), asked.runs().len()), ("interrupted".to_string(), 1));
+}
+
+#[test]
+#[ignore = "needs the real servers: tests/real/serve -- cargo test --test real answers -- --ignored"]
+fn rules_answer_what_they_match_and_nothing_else() {
+    let all: &[&str] = &["approve", "reject"];
+    for url in all_urls() {
+        let mark = format!("x{}", uuid_like());
+        let (read_a, pay) = (format!("read_{mark}"), format!("pay_{mark}"));
+        let matched = Asked::payloads(&url, &[hitl(&[(&read_a, all), (&pay, all)]), hitl(&[(&read_a, all)])]);
+        let partly = Asked::payloads(&url, &[hitl(&[(&read_a, all), ("other", all)])]);
+        let text = Asked::payloads(&url, &[json!("Approve it?")]);
+        let file = std::env::temp_dir().join(format!("runtail-rules-{mark}.toml"));
+        let rules = format!(
+            "[profiles.lab]\nagent_server = \"{url}\"\n\
+             [[answer]]\nmatch = \"action:read_{mark}\"\ndecision = \"approve\"\n\
+             [[answer]]\nmatch = \"action:pay_{mark} graph:a*k\"\ndecision = \"reject\"\nmessage = \"ask me\"\n"
+        );
+        std::fs::write(&file, rules).expect("a file");
+        let with_rules = |args: &[&str]| {
+            let config = file.to_string_lossy().into_owned();
+            launch(command(["answer", "--rules", "--config", &config].iter().chain(args)), "").wait()
+        };
+        let counts = || [&matched, &partly, &text].map(|asked| asked.runs().len());
+        with_rules(&[]).expect(2);
+        with_rules(&["--yes", "--read-only"]).expect(3);
+        let planned = with_rules(&["--dry-run"]).expect(0);
+        assert_eq!(counts(), [1, 1, 1], "{url}: nothing was sent: {}", planned.stderr);
+        let done = with_rules(&["--yes"]).expect(0);
+        assert_eq!(counts(), [2, 1, 1], "{url}: {}", done.stderr);
+        let rows = done.json_lines();
+        let row = |asked: &Asked<'_>| {
+            rows.iter().find(|row| row["thread_id"] == asked.thread.as_str()).cloned().expect("a row")
+        };
+        let results = [&matched, &partly, &text].map(|asked| server::text(&row(asked), "result"));
+        assert_eq!(results, ["started", "skipped", "skipped"], "{url}");
+        runtail(&url, &["join", &matched.thread, &server::text(&row(&matched), "run_id"), "--shared"]).expect(0);
+        let approve = json!({"type": "approve"});
+        let expected =
+            [json!({"decisions": [approve, {"type": "reject", "message": "ask me"}]}), json!({"decisions": [approve]})];
+        assert_eq!(matched.received(), expected, "{url}");
+        assert_eq!([partly.status(), text.status()], ["interrupted", "interrupted"], "{url}");
+        let _ = std::fs::remove_file(&file);
+    }
+}
+
+/// A word that no other test uses.
+fn uuid_like() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time");
+    format!("{:x}", now.as_nanos())
+}
