@@ -10,8 +10,10 @@ use clap::Args;
 use futures::future::join_all;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use runtail_api::{AgentServer, ApiError, ControlPlane, DeploymentQuery, Kind, Listing, Retry, ServerInbox};
-use runtail_core::config::{self, Profile};
+use runtail_api::{
+    AgentServer, ApiError, ControlPlane, DeploymentQuery, InboxMemory, Kind, Listing, Retry, ServerInbox,
+};
+use runtail_core::config::{self, Profile, Stuck};
 use runtail_core::model::{Deployment, FailedRevision, InboxRow, shell_word, sort_inbox};
 use runtail_core::text;
 use serde_json::{Value, json};
@@ -53,6 +55,19 @@ struct Target {
     word: String,
 }
 
+/// The limits of what is listed.
+#[derive(Clone, Copy)]
+struct Since<'a> {
+    failed: Duration,
+    stuck: &'a Stuck,
+}
+
+impl Since<'_> {
+    async fn read(self, server: &AgentServer) -> ServerInbox {
+        server.poll_inbox(self.failed, self.stuck, &mut InboxMemory::default()).await
+    }
+}
+
 /// The result of one server, or of all.
 #[derive(Default)]
 struct Found {
@@ -73,7 +88,7 @@ impl Found {
 
 pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Failure> {
     let context = Context::load(globals)?;
-    let since = options.failed_since;
+    let since = Since { failed: options.failed_since, stuck: &context.config.stuck };
     let mut found = Found::default();
     match &globals.deployment {
         Some(wanted) => found.add(read_one(&context, wanted, since).await?),
@@ -166,7 +181,7 @@ fn server_options(globals: &Globals, profile: &str, name: &str) -> String {
 }
 
 /// Reads the agent server that `-d` names, and the newest revision if it is a deployment.
-async fn read_one(context: &Context, wanted: &str, since: Duration) -> Result<Found, Failure> {
+async fn read_one(context: &Context, wanted: &str, since: Since<'_>) -> Result<Found, Failure> {
     let globals = &context.globals;
     let (profiles, name) = resolve::narrowed(context, wanted);
     let is_named = |p: &Profile| p.agent_servers.iter().any(|(server, _)| server == name);
@@ -174,7 +189,7 @@ async fn read_one(context: &Context, wanted: &str, since: Duration) -> Result<Fo
         let (site, server) = resolve::agent_server(context).await?;
         let options = server_options(globals, &site.profile.name, name);
         let mut found = Found::default();
-        found.add(rows_of(&site, name, &options, server.inbox(since).await));
+        found.add(rows_of(&site, name, &options, since.read(&server).await));
         return Ok(found);
     }
     let deployment = resolve::deployment(context, wanted).await?;
@@ -184,7 +199,7 @@ async fn read_one(context: &Context, wanted: &str, since: Duration) -> Result<Fo
     Ok(read_deployments(globals, &deployment.site, vec![target], Vec::new(), since).await)
 }
 
-async fn read_profile(globals: &Globals, profile: Profile, since: Duration) -> Found {
+async fn read_profile(globals: &Globals, profile: Profile, since: Since<'_>) -> Found {
     let site = match Site::open(profile).await {
         Ok(site) => site,
         Err(error) => return Found { failures: vec![error], ..Found::default() },
@@ -255,7 +270,7 @@ async fn read_deployments(
     site: &Site,
     targets: Vec<Target>,
     mut sources: Vec<Source>,
-    since: Duration,
+    since: Since<'_>,
 ) -> Found {
     let profile = &site.profile;
     sources.extend(targets.iter().filter_map(|target| {
@@ -274,7 +289,7 @@ async fn read_deployments(
     let (revisions, servers) = tokio::join!(failed_revisions(site, &targets), async {
         let read = sources.iter().map(|source| async {
             let server = AgentServer::new(site.http.clone(), source.url.clone()).retrying(Retry::PATIENT);
-            rows_of(site, &source.name, &source.options, server.inbox(since).await)
+            rows_of(site, &source.name, &source.options, since.read(&server).await)
         });
         stream::iter(read.collect::<Vec<_>>()).buffered(MAX_SERVERS).collect::<Vec<Found>>().await
     });

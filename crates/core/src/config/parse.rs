@@ -63,6 +63,12 @@ fn read<'s>(source: &'s Source<'s>, document: &Node) -> Result<Config, ConfigErr
     if let Some(table) = root.table("ui")? {
         config.ui = ui(source, table, &config.themes)?;
     }
+    if let Some(rules) = root.raw("notify") {
+        config.notify = super::notify::rules(source, rules)?;
+    }
+    if let Some(table) = root.table("stuck")? {
+        config.stuck = super::notify::stuck(source, table)?;
+    }
     if let Some(table) = root.table("keys")? {
         keys(source, "", &table, &mut config.keys)?;
     }
