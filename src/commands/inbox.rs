@@ -10,8 +10,10 @@ use clap::Args;
 use futures::future::join_all;
 use futures::{StreamExt, stream};
 use jiff::Timestamp;
-use runtail_api::{AgentServer, ApiError, ControlPlane, DeploymentQuery, Kind, Listing, Place, Retry, ServerInbox};
-use runtail_core::config::{self, Profile};
+use runtail_api::{
+    AgentServer, ApiError, ControlPlane, DeploymentQuery, InboxMemory, Kind, Listing, Place, Retry, ServerInbox,
+};
+use runtail_core::config::{self, Profile, Stuck};
 use runtail_core::model::{Deployment, FailedRevision, InboxRow, shell_option, sort_inbox};
 use runtail_core::text;
 use serde_json::{Value, json};
@@ -64,6 +66,19 @@ pub(super) struct Entry {
     pub server: Option<(Site, AgentServer)>,
 }
 
+/// The limits of what is listed.
+#[derive(Clone, Copy)]
+struct Since<'a> {
+    failed: Duration,
+    stuck: &'a Stuck,
+}
+
+impl Since<'_> {
+    async fn read(self, server: &AgentServer) -> ServerInbox {
+        server.poll_inbox(self.failed, self.stuck, &mut InboxMemory::default()).await
+    }
+}
+
 /// The result of one server, or of all.
 #[derive(Default)]
 pub(super) struct Found {
@@ -88,8 +103,9 @@ pub(crate) async fn run(globals: &Globals, options: Options) -> Result<Exit, Fai
 }
 
 /// Reads the inbox of all agent servers that the arguments choose.
-pub(super) async fn collect(context: &Context, since: Duration) -> Result<Found, Failure> {
+pub(super) async fn collect(context: &Context, failed_since: Duration) -> Result<Found, Failure> {
     let globals = &context.globals;
+    let since = Since { failed: failed_since, stuck: &context.config.stuck };
     if let Some(wanted) = &globals.deployment {
         return read_one(context, wanted, since).await;
     }
@@ -180,14 +196,14 @@ fn server_options(globals: &Globals, profile: &str, name: &str) -> String {
 }
 
 /// Reads the agent server that `-d` names, and the newest revision if it is a deployment.
-async fn read_one(context: &Context, wanted: &str, since: Duration) -> Result<Found, Failure> {
+async fn read_one(context: &Context, wanted: &str, since: Since<'_>) -> Result<Found, Failure> {
     let globals = &context.globals;
     let (profiles, name) = resolve::narrowed(context, wanted);
     let is_named = |p: &Profile| p.agent_servers.iter().any(|(server, _)| server == name);
     if profiles.iter().any(is_named) || !context.profiles.iter().any(|p| p.control_plane.is_some()) {
         let (site, server) = resolve::agent_server(context).await?;
         let options = server_options(globals, &site.profile.name, name);
-        let inbox = server.inbox(since).await;
+        let inbox = since.read(&server).await;
         return Ok(rows_of(&site, name, &options, &server, inbox));
     }
     let deployment = resolve::deployment(context, wanted).await?;
@@ -197,7 +213,7 @@ async fn read_one(context: &Context, wanted: &str, since: Duration) -> Result<Fo
     Ok(read_deployments(globals, &deployment.site, vec![target], Vec::new(), since).await)
 }
 
-async fn read_profile(globals: &Globals, profile: Profile, since: Duration) -> Found {
+async fn read_profile(globals: &Globals, profile: Profile, since: Since<'_>) -> Found {
     let site = match Site::open(profile).await {
         Ok(site) => site,
         Err(error) => return Found { failures: vec![error], ..Found::default() },
@@ -268,7 +284,7 @@ async fn read_deployments(
     site: &Site,
     targets: Vec<Target>,
     mut sources: Vec<Source>,
-    since: Duration,
+    since: Since<'_>,
 ) -> Found {
     let profile = &site.profile;
     sources.extend(targets.iter().filter_map(|target| {
@@ -287,7 +303,7 @@ async fn read_deployments(
     let (revisions, servers) = tokio::join!(failed_revisions(site, &targets), async {
         let read = sources.iter().map(|source| async {
             let server = AgentServer::new(site.http.clone(), source.url.clone()).retrying(Retry::PATIENT);
-            let inbox = server.inbox(since).await;
+            let inbox = since.read(&server).await;
             rows_of(site, &source.name, &source.options, &server, inbox)
         });
         stream::iter(read.collect::<Vec<_>>()).buffered(MAX_SERVERS).collect::<Vec<Found>>().await

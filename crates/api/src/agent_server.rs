@@ -24,7 +24,8 @@ use std::sync::Arc;
 
 /// The fields of a thread in a list: all but its values, which may be megabytes each. All servers with `select` accept
 /// these; `error` is not one of them.
-const THREAD_FIELDS: [&str; 6] = ["thread_id", "created_at", "updated_at", "metadata", "status", "interrupts"];
+const THREAD_FIELDS: [&str; 7] =
+    ["thread_id", "created_at", "updated_at", "state_updated_at", "metadata", "status", "interrupts"];
 
 /// A client of an agent server, with the keys of one profile.
 #[derive(Debug, Clone)]

@@ -5,11 +5,14 @@ use super::control_plane::ControlPlane;
 use super::{AgentServer, ApiError, Kind, ThreadQuery};
 use futures::{StreamExt, stream};
 use jiff::{SignedDuration, Timestamp};
+use runtail_core::config::Stuck;
 use runtail_core::model::{
-    FailedRevision, InboxThread, Phase, RunFacts, StateFacts, ThreadFacts, ThreadRecords, ThreadStatus, parse_time,
+    Activity, FailedRevision, InboxThread, Phase, RunFacts, SilenceSource, StateFacts, ThreadFacts, ThreadRecords,
+    ThreadStatus, parse_time, stuck_signs,
 };
 use serde_json::Value;
-use std::time::Duration;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 /// Maximum number of threads to list per server and status: one page of most servers.
 const MAX_LISTED: usize = 1000;
@@ -22,8 +25,8 @@ const RUNS: usize = 50;
 const MAX_RUNS: usize = 4 << 20;
 /// Maximum size in bytes of a state that is read for a row.
 const MAX_STATE: usize = 4 << 20;
-/// How long a busy thread may stay unchanged before its runs are read.
-const SILENT: SignedDuration = SignedDuration::from_secs(60);
+/// How long the row of a busy thread is remembered: its runs change while its record stays the same.
+const BUSY_REMEMBERED: Duration = Duration::from_secs(60);
 
 /// The inbox of one agent server.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +41,28 @@ pub struct ServerInbox {
     pub failures: Vec<ApiError>,
 }
 
+/// The rows of the last reads of a server, so that a poll doesn't read the records of unchanged threads again.
+#[derive(Debug, Default)]
+pub struct InboxMemory(HashMap<String, Remembered>);
+
+/// The result of reading a thread.
+#[derive(Debug)]
+struct Remembered {
+    /// Its listed facts at that time.
+    facts: ThreadFacts,
+    row: Option<InboxThread>,
+    at: Instant,
+}
+
+impl InboxMemory {
+    /// Returns the row of a thread that has not changed since it was read; `None` if it has to be read.
+    fn row(&self, listed: &Listed) -> Option<Option<InboxThread>> {
+        let known = self.0.get(&listed.id).filter(|known| known.facts == listed.facts)?;
+        let is_fresh = listed.facts.status != "busy" || known.at.elapsed() < BUSY_REMEMBERED;
+        is_fresh.then(|| known.row.clone())
+    }
+}
+
 /// A listed thread.
 struct Listed {
     id: String,
@@ -48,6 +73,11 @@ impl AgentServer {
     /// Returns the threads that wait for a person, have failed within `failed_since`, or are stuck: one request per status, and
     /// one or two for each thread whose row doesn't show why it waits or failed.
     pub async fn inbox(&self, failed_since: Duration) -> ServerInbox {
+        self.poll_inbox(failed_since, &Stuck::default(), &mut InboxMemory::default()).await
+    }
+
+    /// Does the same with these thresholds for stuck runs. `memory` is that of the previous poll of this server.
+    pub async fn poll_inbox(&self, failed_since: Duration, stuck: &Stuck, memory: &mut InboxMemory) -> ServerInbox {
         let mut inbox = ServerInbox::default();
         let Some(waiting) = self.list_for_inbox("interrupted", true, &mut inbox).await else { return inbox };
         // By the server's clock, which its first response has shown.
@@ -57,10 +87,16 @@ impl AgentServer {
         let failed = self.list_for_inbox("error", false, &mut inbox).await.unwrap_or_default();
         let busy = self.list_for_inbox("busy", true, &mut inbox).await.unwrap_or_default();
         let is_recent = |listed: &Listed| listed.facts.updated_at.is_none_or(|at| at >= cutoff);
-        let is_silent = |listed: &Listed| listed.facts.updated_at.is_some_and(|at| now.duration_since(at) >= SILENT);
-        self.read_for_inbox(waiting, &mut inbox).await;
-        self.read_for_inbox(failed.into_iter().filter(is_recent).collect(), &mut inbox).await;
-        self.read_for_inbox(busy.into_iter().filter(is_silent).collect(), &mut inbox).await;
+        let patience = SignedDuration::try_from(stuck.pending.min(stuck.silent)).unwrap_or(SignedDuration::MAX);
+        let is_silent = |listed: &Listed| listed.facts.updated_at.is_some_and(|at| now.duration_since(at) >= patience);
+        let mut listed = waiting;
+        listed.extend(failed.into_iter().filter(is_recent));
+        listed.extend(busy.into_iter().filter(is_silent));
+        memory.0.retain(|id, _| listed.iter().any(|listed| listed.id == *id));
+        for status in ["interrupted", "error", "busy"] {
+            let of_status = listed.extract_if(.., |listed| listed.facts.status == status).collect();
+            self.read_for_inbox(of_status, (stuck, now), memory, &mut inbox).await;
+        }
         inbox
     }
 
@@ -98,55 +134,89 @@ impl AgentServer {
     }
 
     /// Adds the rows of listed threads. Reads the records of those whose cause the list doesn't show.
-    async fn read_for_inbox(&self, mut listed: Vec<Listed>, inbox: &mut ServerInbox) {
+    async fn read_for_inbox(
+        &self,
+        listed: Vec<Listed>,
+        (stuck, now): (&Stuck, Timestamp),
+        memory: &mut InboxMemory,
+        inbox: &mut ServerInbox,
+    ) {
+        let (mut unclear, mut clear) = (Vec::new(), Vec::new());
+        for listed in listed {
+            match memory.row(&listed).filter(|_| needs_read(&listed.facts)) {
+                Some(row) => inbox.threads.extend(row),
+                None if needs_read(&listed.facts) => unclear.push(listed),
+                None => clear.push(listed),
+            }
+        }
         // Rows that don't show the cause are read first, because the others are usable without.
-        listed.sort_by_key(|listed| !shows_no_cause(&listed.facts));
-        let unclear = listed.iter().filter(|listed| shows_no_cause(&listed.facts)).count();
-        let doubtful = listed.iter().filter(|listed| may_be_stale(&listed.facts)).count();
-        let unread = unclear.saturating_sub(MAX_READ);
-        let unchecked = (unclear + doubtful).saturating_sub(MAX_READ) - unread;
-        if let Some(first) = listed.first().filter(|_| unread > 0) {
+        unclear.sort_by_key(|listed| !shows_no_cause(&listed.facts));
+        let left: Vec<Listed> = unclear.drain(unclear.len().min(MAX_READ)..).collect();
+        let unread = left.iter().filter(|listed| shows_no_cause(&listed.facts)).count();
+        if let Some(first) = left.first().filter(|_| unread > 0) {
             let status = &first.facts.status;
             inbox.limits.push(format!("{unread} more threads with the status {status} were not read"));
         }
-        if unchecked > 0 {
+        if left.len() > unread {
             inbox.limits.push(format!(
-                "{unchecked} threads with several questions were not read; some of their questions may be answered already"
+                "{} threads with several questions were not read; some of their questions may be answered already",
+                left.len() - unread
             ));
         }
-        let mut reads = 0;
-        let statuses = listed.into_iter().map(|listed| {
-            let is_unclear = shows_no_cause(&listed.facts) || may_be_stale(&listed.facts);
-            reads += usize::from(is_unclear);
-            let may_read = is_unclear && reads <= MAX_READ;
-            async move {
-                let status = match may_read {
-                    true => self.status_for_inbox(&listed).await,
-                    false => Ok(status_of_record(&listed.facts)),
-                };
-                (listed, status)
-            }
+        clear.extend(left);
+        let of_record = |listed: &Listed| InboxThread::new(&listed.id, &listed.facts, &status_of_record(&listed.facts));
+        inbox.threads.extend(clear.iter().filter_map(of_record));
+        let reads = unclear.into_iter().map(|listed| async move {
+            let row = self.row_for_inbox(&listed, stuck, now).await;
+            (listed, row)
         });
-        let mut answers = stream::iter(statuses.collect::<Vec<_>>()).buffer_unordered(MAX_CONCURRENCY);
+        let mut answers = stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(MAX_CONCURRENCY);
         // The reads of one server usually fail for the same reason, so only the first failure is reported.
         let mut failure = None;
-        while let Some((listed, status)) = answers.next().await {
-            let status = status.unwrap_or_else(|error| {
-                failure.get_or_insert(error);
-                status_of_record(&listed.facts)
-            });
-            inbox.threads.extend(InboxThread::new(&listed.id, &listed.facts, &status));
+        while let Some((listed, row)) = answers.next().await {
+            match row {
+                Ok(row) => {
+                    inbox.threads.extend(row.clone());
+                    let (facts, at) = (listed.facts, Instant::now());
+                    memory.0.insert(listed.id, Remembered { facts, row, at });
+                }
+                Err(error) => {
+                    failure.get_or_insert(error);
+                    inbox.threads.extend(of_record(&listed));
+                }
+            }
         }
         inbox.failures.extend(failure);
     }
 
+    /// Reads the records of a thread. Returns its row if it needs a person.
+    async fn row_for_inbox(
+        &self,
+        listed: &Listed,
+        stuck: &Stuck,
+        now: Timestamp,
+    ) -> Result<Option<InboxThread>, ApiError> {
+        let Listed { id, facts } = listed;
+        if facts.status != "busy" {
+            let status = self.status_for_inbox(listed).await?;
+            return Ok(InboxThread::new(id, facts, &status));
+        }
+        let runs = self.runs_for_inbox(id).await?;
+        let status = ThreadStatus::derive(ThreadRecords { thread: Some(facts), state: None, runs: Some(&runs) });
+        let of_runs = runs.iter().filter(|run| run.is_active()).filter_map(|run| run.updated_at.max(run.created_at));
+        let last = of_runs.chain(facts.updated_at).chain(facts.state_updated_at).max();
+        let activity = Activity {
+            status: &status,
+            runs: Some(&runs),
+            attempt: None,
+            last: last.map(|at| (at, SilenceSource::Records)),
+        };
+        let signs = stuck_signs(activity, stuck, now);
+        Ok(signs.first().map(|sign| InboxThread::stuck(id, facts, sign)))
+    }
+
     async fn status_for_inbox(&self, Listed { id, facts }: &Listed) -> Result<ThreadStatus, ApiError> {
         match facts.status.as_str() {
-            "busy" => {
-                let runs = self.runs_for_inbox(id).await?;
-                let records = ThreadRecords { thread: Some(facts), state: None, runs: Some(&runs) };
-                Ok(ThreadStatus::derive(records))
-            }
             "error" => {
                 // Lists of threads never contain errors.
                 let record = match self.small_thread_record(id).await {
@@ -189,6 +259,11 @@ impl AgentServer {
 /// questions beside the open ones again, so it lists several (acting reference §1.5).
 fn may_be_stale(facts: &ThreadFacts) -> bool {
     facts.status == "interrupted" && facts.questions.len() > 1
+}
+
+/// Returns whether a thread's records are read, because its row doesn't show enough.
+fn needs_read(facts: &ThreadFacts) -> bool {
+    shows_no_cause(facts) || may_be_stale(facts)
 }
 
 /// Returns whether the row of a list doesn't show why a thread waits, failed or is busy.

@@ -38,7 +38,7 @@ pub use control_plane::{ControlPlane, DeploymentQuery, Listing, Revisions};
 pub use error::{ApiError, Kind, Place};
 pub use evidence::CardOf;
 pub use http::Http;
-pub use inbox::ServerInbox;
+pub use inbox::{InboxMemory, ServerInbox};
 pub use journal::{Journal, Outcome, SentRequest};
 pub use logs::{LogAsk, LogFilter, LogFollower, LogKind, LogPage, LogScope};
 pub use newest::{Newest, named_newest};

@@ -8,6 +8,7 @@ mod env;
 mod error;
 pub mod files;
 mod node;
+mod notify;
 mod parse;
 mod secret;
 mod store;
@@ -21,6 +22,7 @@ pub use base::{
 };
 pub use document::{Document, Field, Form, Format};
 pub use error::{ConfigError, Place};
+pub use notify::{NotifyPlace, NotifyRule, NotifyWhen, Stuck};
 pub use secret::{SecretError, SecretRef, SecretSource};
 pub use store::{DiffLine, Draft, private_folder};
 pub use units::{duration as parse_duration, size as parse_size};
@@ -56,6 +58,10 @@ pub struct Config {
     pub themes: theme::Themes,
     /// Rules that answer questions in bulk, the first that matches counts.
     pub answer_rules: Vec<AnswerRule>,
+    /// What to notify about; empty for the usual events.
+    pub notify: Vec<NotifyRule>,
+    /// When a run counts as stuck.
+    pub stuck: Stuck,
     /// Keys by the name of the action.
     pub keys: BTreeMap<String, Vec<String>>,
     /// Warnings with their positions, one line each.
@@ -112,7 +118,7 @@ pub struct Ui {
     pub timestamps: Timestamps,
     /// Whether long lines in a stream are wrapped.
     pub wrap: bool,
-    /// How to notify when a watched revision finishes.
+    /// How to notify in the terminal.
     pub notify: Notify,
 }
 

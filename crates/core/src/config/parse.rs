@@ -66,6 +66,12 @@ fn read<'s>(source: &'s Source<'s>, document: &Node) -> Result<Config, ConfigErr
     if let Some(rules) = root.raw("answer") {
         config.answer_rules = super::answer::rules(source, rules)?;
     }
+    if let Some(rules) = root.raw("notify") {
+        config.notify = super::notify::rules(source, rules)?;
+    }
+    if let Some(table) = root.table("stuck")? {
+        config.stuck = super::notify::stuck(source, table)?;
+    }
     if let Some(table) = root.table("keys")? {
         keys(source, "", &table, &mut config.keys)?;
     }

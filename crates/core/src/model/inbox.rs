@@ -3,7 +3,7 @@
 //! Everything here is pure, so that the command and the dashboard show the same rows in the same order.
 
 use super::thread_facts::{Question, ThreadFacts};
-use super::{DecisionKind, ThreadStatus, summary_of};
+use super::{DecisionKind, StuckSign, ThreadStatus, summary_of};
 use crate::text;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -64,8 +64,10 @@ pub struct InboxThread {
     pub since: Option<Timestamp>,
     /// Its open questions.
     pub questions: Vec<Question>,
-    /// The first line of its error, or the nodes that run if it is continued.
+    /// The first line of its error, the nodes that run if it is continued, or the evidence that it is stuck.
     pub detail: String,
+    /// The person it belongs to, by its metadata.
+    pub owner: Option<String>,
 }
 
 impl InboxThread {
@@ -99,7 +101,23 @@ impl InboxThread {
             since: status.time().or(facts.updated_at),
             questions: status.questions().to_vec(),
             detail,
+            owner: facts.owner.clone(),
         })
+    }
+
+    /// Makes the row of a thread whose run is stuck.
+    pub fn stuck(thread_id: &str, facts: &ThreadFacts, sign: &StuckSign) -> InboxThread {
+        InboxThread {
+            thread_id: thread_id.into(),
+            graph: facts.graph_id.clone(),
+            assistant_id: facts.assistant_id.clone(),
+            status: facts.status.clone(),
+            cause: Some(InboxCause::Stuck),
+            since: sign.since().or(facts.updated_at),
+            questions: Vec::new(),
+            detail: sign.evidence(),
+            owner: facts.owner.clone(),
+        }
     }
 
     /// Returns the command that answers the thread, continues it, or shows it. `options` select its server: ` -p p -d bot`.
@@ -310,15 +328,20 @@ impl InboxRow {
 
 /// Sorts rows: waiting ones first, then failed ones, each oldest first. Rows without a time are last in their group.
 pub fn sort_inbox(rows: &mut [InboxRow]) {
+    rows.sort_by(compare_inbox);
+}
+
+/// Compares two rows in the order of the inbox.
+pub fn compare_inbox(a: &InboxRow, b: &InboxRow) -> Ordering {
     let by_time = |a: Option<Timestamp>, b: Option<Timestamp>| match (a, b) {
         (Some(a), Some(b)) => a.cmp(&b),
         (a, b) => b.is_some().cmp(&a.is_some()),
     };
-    rows.sort_by(|a, b| match a.is_failure().cmp(&b.is_failure()) {
+    match a.is_failure().cmp(&b.is_failure()) {
         Ordering::Equal => by_time(a.since(), b.since())
             .then_with(|| (&a.profile, &a.deployment, &a.command).cmp(&(&b.profile, &b.deployment, &b.command))),
         other => other,
-    });
+    }
 }
 
 /// Quotes a word for a shell, without its control characters.

@@ -24,6 +24,7 @@ mod role;
 mod run;
 mod service;
 mod spec;
+mod stuck;
 mod thread;
 mod thread_facts;
 mod thread_status;
@@ -43,7 +44,9 @@ pub use failure::{
     Times,
 };
 pub use first_error::{FirstError, LogText, first_error};
-pub use inbox::{FailedRevision, InboxCause, InboxItem, InboxRow, InboxThread, shell_option, shell_word, sort_inbox};
+pub use inbox::{
+    FailedRevision, InboxCause, InboxItem, InboxRow, InboxThread, compare_inbox, shell_option, shell_word, sort_inbox,
+};
 pub use intent::Intent;
 pub use log::{LogLine, Severity};
 pub use mask::{MASK, Secrets, mask_record, mask_secrets, secret_texts};
@@ -55,6 +58,7 @@ pub use role::{RevisionRole, Roles};
 pub use run::{Run, RunCreate};
 pub use service::{Service, ServiceChange};
 pub use spec::{DeploymentSpec, Fetched, Installation};
+pub use stuck::{Activity, SilenceSource, StuckSign, stuck_signs};
 pub use thread::{Interrupt, Thread};
 pub use thread_facts::{Question, RunFacts, StateFacts, TaskFacts, ThreadError, ThreadFacts};
 pub use thread_status::{Again, StatusRole, ThreadRecords, ThreadStatus};

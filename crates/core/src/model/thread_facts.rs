@@ -31,6 +31,10 @@ pub struct ThreadFacts {
     pub assistant_id: Option<String>,
     /// The graph that ran on it first, from its metadata.
     pub graph_id: Option<String>,
+    /// The person it belongs to: `owner` or `user` in its metadata.
+    pub owner: Option<String>,
+    /// When its state last changed, where the server says so.
+    pub state_updated_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -89,6 +93,8 @@ pub struct StateFacts {
     pub checkpoint_id: Option<String>,
     /// The checkpoint before it.
     pub parent_id: Option<String>,
+    /// The attempt of the run that wrote it, from 1.
+    pub attempt: Option<u64>,
 }
 
 /// A task of a step that is not finished.
@@ -135,6 +141,8 @@ pub struct RunFacts {
     pub kwargs: Option<String>,
     /// Its input, as JSON, where the record has it outside of `kwargs`: Aegra's does.
     pub input: Option<String>,
+    /// The number of its current attempt, from 1, where the record says so.
+    pub attempt: Option<u64>,
 }
 
 impl RunFacts {
@@ -202,6 +210,8 @@ impl ThreadFacts {
             #[serde(default, borrow)]
             updated_at: Field<'a>,
             #[serde(default, borrow)]
+            state_updated_at: Field<'a>,
+            #[serde(default, borrow)]
             metadata: Field<'a>,
             #[serde(default, borrow)]
             error: Field<'a>,
@@ -221,6 +231,8 @@ impl ThreadFacts {
             lists_questions: row.interrupts.0.is_some(),
             assistant_id: note("assistant_id"),
             graph_id: note("graph_id"),
+            owner: note("owner").or_else(|| note("user")),
+            state_updated_at: row.state_updated_at.time(),
         })
     }
 }
@@ -305,6 +317,15 @@ struct Written<'a> {
     step: Field<'a>,
     #[serde(default, borrow)]
     run_id: Field<'a>,
+    #[serde(default, borrow)]
+    run_attempt: Field<'a>,
+}
+
+/// A config, or the part of a run that holds its metadata.
+#[derive(Deserialize, Default)]
+struct Noted<'a> {
+    #[serde(default, borrow)]
+    metadata: Field<'a>,
 }
 
 impl From<StateRow<'_>> for StateFacts {
@@ -324,6 +345,7 @@ impl From<StateRow<'_>> for StateFacts {
             created_at: row.created_at.time(),
             checkpoint_id: id(&row.checkpoint).or_else(|| row.checkpoint_id.text()),
             parent_id: id(&row.parent_checkpoint),
+            attempt: written.run_attempt.get(),
         }
     }
 }
@@ -375,6 +397,8 @@ impl RunFacts {
             #[serde(default, borrow)]
             error_message: Field<'a>,
             #[serde(default, borrow)]
+            metadata: Field<'a>,
+            #[serde(default, borrow)]
             kwargs: Field<'a>,
             #[serde(default, borrow)]
             input: Field<'a>,
@@ -389,10 +413,18 @@ impl RunFacts {
             interrupt_before: Field<'a>,
             #[serde(default, borrow)]
             interrupt_after: Field<'a>,
+            #[serde(default, borrow)]
+            config: Field<'a>,
         }
         let row: Row<'_> = object(json)?;
         let kwargs: Kwargs<'_> = row.kwargs.0.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
         let json = |field: &Field<'_>| field.0.map(|raw| raw.get().to_string());
+        let attempt = |metadata: &Field<'_>| {
+            let noted = metadata.0.and_then(|raw| serde_json::from_str::<Written<'_>>(raw.get()).ok());
+            noted.unwrap_or_default().run_attempt.get()
+        };
+        let config: Noted<'_> =
+            kwargs.config.0.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
         Ok(RunFacts {
             run_id: row.run_id.text().unwrap_or_default(),
             assistant_id: row.assistant_id.text().unwrap_or_default(),
@@ -405,6 +437,7 @@ impl RunFacts {
             interrupt_after: kwargs.interrupt_after.names(),
             kwargs: json(&row.kwargs),
             input: json(&row.input),
+            attempt: attempt(&row.metadata).or_else(|| attempt(&config.metadata)),
         })
     }
 

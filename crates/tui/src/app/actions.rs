@@ -25,6 +25,7 @@ impl App {
             Action::Notices if !matches!(self.overlays.last(), Some(Overlay::Messages(_))) => {
                 self.overlays.push(Paged::new(Messages).into());
             }
+            Action::Inbox => self.open_inbox(),
             Action::Help | Action::Notices => {}
             Action::Profiles => self.open_profiles(),
             Action::NextPane if self.overlays.is_empty() => self.next_pane(true),
@@ -53,7 +54,10 @@ impl App {
             Action::Top => self.jump_to_edge(context, true),
             Action::Bottom | Action::Follow => self.jump_to_edge(context, false),
             Action::Refresh if !matches!(context, Context::Journal | Context::Browse) => return self.refresh(),
-            Action::Filter if self.overlays.is_empty() || matches!(context, Context::Inspector | Context::Browse) => {
+            Action::Filter
+                if self.overlays.is_empty()
+                    || matches!(context, Context::Inspector | Context::Browse | Context::Inbox) =>
+            {
                 self.begin_typing()
             }
             _ => {

@@ -8,11 +8,15 @@ use crate::session::profile::{Health, ProfileState};
 use crate::widgets::area::Area;
 use crate::widgets::canvas::Canvas;
 use crate::widgets::line::{Line, Tone};
+use crate::widgets::status::tones;
 use crate::widgets::text_input::TextInput;
 use crate::widgets::theme::PRODUCTION;
 use runtail_api::ApiError;
 use runtail_core::text;
 use std::time::Duration;
+
+/// Width from which the counters of the inbox are in words.
+const WIDE_COUNTERS: u16 = 100;
 
 /// Draws the first line: profile names and labels on the left, each profile's health on the right. If space is short, it
 /// hides the names, then counts the healthy profiles instead of listing them, then hides the ages, and finally shows only
@@ -26,6 +30,17 @@ pub fn header(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     }
     choices.push((false, health_list(&health, count_well, false)));
     choices.push((false, health_counts(&health)));
+    let (long, short) = (counters(app, true), counters(app, false));
+    if !short.right.is_empty() {
+        // What needs a person stays longer than names and ages: first in words, then as numbers.
+        let with = |counters: &Line, (names, health): &(bool, Line)| {
+            let mut line = counters.clone();
+            line.right.extend(health.right.iter().cloned());
+            (*names, line)
+        };
+        let in_words = choices.iter().filter(|_| area.w >= WIDE_COUNTERS).map(|choice| with(&long, choice));
+        choices = in_words.chain(choices.iter().map(|choice| with(&short, choice))).collect();
+    }
     let width = |line: &Line| line.right.iter().map(|p| text::width(&p.text)).sum::<usize>();
     let fits = |(names, right): &(bool, Line)| location(app, *names).width() + width(right) + 3 <= area.w as usize;
     let at = choices.iter().position(fits).unwrap_or(choices.len() - 1);
@@ -36,6 +51,27 @@ pub fn header(app: &App, canvas: &mut Canvas<'_>, area: Area) {
         line = line.right(Tone::Plain, " ");
     }
     canvas.line_for_right(area.x, area.y, area.w, &line);
+}
+
+/// Returns what waits and what failed, by the rows of the inbox; empty while that is unknown and for zeros.
+fn counters(app: &App, in_words: bool) -> Line {
+    let (waiting, failed) = app.inbox.counts().unwrap_or_default();
+    let mut line = Line::new();
+    for (count, glyph, word, tone) in
+        [(waiting, "◆", "waiting", Tone::Waiting), (failed, "✗", "failed", Tone::Bad)].into_iter().filter(|c| c.0 > 0)
+    {
+        let gap = match (line.right.is_empty(), in_words) {
+            (true, _) => "",
+            (false, true) => "   ",
+            (false, false) => "  ",
+        };
+        let text = if in_words { format!("{gap}{glyph} {count} {word}") } else { format!("{gap}{glyph} {count}") };
+        line = line.right(tone, &text);
+    }
+    if !line.right.is_empty() {
+        line = line.right(Tone::Plain, "    ");
+    }
+    line
 }
 
 /// Returns the left part of the header: profiles, labels, profiles being checked, open streams and watches.
@@ -178,10 +214,20 @@ pub fn footer(app: &App, canvas: &mut Canvas<'_>, area: Area) {
     if let Some(notice) = app.notice() {
         let first = notice.text.lines().next().unwrap_or("");
         let more = notice.text.lines().count() > 1 || text::width(first) + 18 > area.w as usize;
-        line.push(if notice.error { Tone::Bad } else { Tone::Accent }, if notice.error { "✗ " } else { "· " });
-        let room = (area.w as usize).saturating_sub(if more { 18 } else { 4 });
+        match notice.news {
+            Some(role) => line.push(tones(role).0, &format!("{} ", role.glyph())),
+            None => {
+                line.push(if notice.error { Tone::Bad } else { Tone::Accent }, if notice.error { "✗ " } else { "· " })
+            }
+        }
+        let has_hint = more || notice.news.is_some();
+        let room = (area.w as usize).saturating_sub(if has_hint { 18 } else { 4 });
         line.push(Tone::Plain, &text::fit(&text::clean(first), room));
-        let hint = if more { "! details " } else { "" };
+        let hint = match (notice.news, more) {
+            (Some(_), _) => "! open ",
+            (None, true) => "! details ",
+            (None, false) => "",
+        };
         canvas.line(area.x, area.y, area.w, &line.right(Tone::Dim, hint));
         return;
     }

@@ -16,7 +16,19 @@ impl App {
     /// Applies an event of a subscription.
     pub(super) fn on_event(&mut self, key: SubscriptionId, event: SubscriptionEvent) -> Vec<Effect> {
         let at = self.session.now;
+        let listed = match (&key, &event) {
+            (SubscriptionId::Newest(profile), SubscriptionEvent::Newest { deployment, .. }) => {
+                Some(format!("{profile}/{deployment}"))
+            }
+            _ => None,
+        };
+        let newest = listed.as_deref().and_then(|row| row.split_once('/')).map(|(_, deployment)| deployment);
+        let (of_list, is_watched) = (key.clone(), self.is_watched(&key, newest));
+        let mut effects = Vec::new();
         let requests = match (key, event) {
+            (SubscriptionId::Inbox(_), SubscriptionEvent::Inbox { server, began, result }) => {
+                return self.on_inbox(&server, began, result);
+            }
             (SubscriptionId::Deployments(profile), event) => self.on_list_event(&profile, event),
             (SubscriptionId::Newest(profile), SubscriptionEvent::Newest { deployment, revision }) => {
                 self.deployments.on_newest(&profile, &deployment, revision)
@@ -27,6 +39,9 @@ impl App {
             (SubscriptionId::Watch(of), SubscriptionEvent::Watched(result, next)) => {
                 if let Err(error) = &result {
                     self.report_error(error);
+                }
+                if let Ok(revision) = &result {
+                    effects.extend(self.on_rollout(&of, revision));
                 }
                 self.deployments.on_watched(&self.session, &of, result, next)
             }
@@ -63,6 +78,7 @@ impl App {
                 if let Some(viewer) = self.stream.tabs.get_mut(id) {
                     viewer.take(items);
                     let refusal = viewer.modes.refusal();
+                    effects.extend(self.inbox_after_page(id));
                     let max_total = self.session.settings.event_log.max_bytes.saturating_mul(TOTAL_LOGS);
                     self.stream.tabs.limit_memory(usize::try_from(max_total).unwrap_or(usize::MAX));
                     refusal.map(|why| Requests::error(format!("The modes are unchanged: {why}."))).unwrap_or_default()
@@ -76,7 +92,12 @@ impl App {
             }
             _ => Requests::none(),
         };
-        self.apply(requests)
+        effects.extend(self.apply(requests));
+        effects.extend(match listed {
+            Some(row) => self.inbox_after_newest(&row, is_watched),
+            None => self.inbox_after_list(&of_list, is_watched),
+        });
+        effects
     }
 
     fn on_list_event(&mut self, profile: &Arc<str>, event: SubscriptionEvent) -> Requests {
@@ -243,6 +264,10 @@ impl App {
                 Requests::none()
             }
             EffectResult::Drafted(Err(error)) => Requests::error(format!("{error}\n  Nothing was written.")),
+            EffectResult::HookFailed(why) => {
+                self.on_hook_failed(why);
+                Requests::none()
+            }
             EffectResult::Saved(result) => self.session.catalog.on_saved(result),
         };
         self.apply(requests)

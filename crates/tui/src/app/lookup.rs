@@ -140,11 +140,12 @@ impl Lookup for App {
             server: &viewer.server,
             thread_id: viewer.thread_id.as_deref(),
             status: viewer.thread_status(),
-            badge: viewer.present_badge(self.session.now),
+            badge: viewer.full_present_badge(&self.session),
             records: &viewer.present().status,
             again: viewer.again(),
             is_recording: viewer.is_recording(),
             last_event_at: viewer.delivery_log().last_event_at,
+            stuck: viewer.stuck(&self.session),
         })
     }
 

@@ -8,6 +8,7 @@ mod dispatch;
 pub mod draw;
 mod events;
 pub mod hints;
+mod inbox;
 pub mod layout;
 mod lookup;
 mod mouse;
@@ -35,6 +36,7 @@ use crate::features::changes::Changes;
 use crate::features::deployments::Deployments;
 use crate::features::deployments::list::DeploymentList;
 use crate::features::deployments::revisions::History;
+use crate::features::inbox::Inbox;
 use crate::features::logs::state::LogView;
 use crate::features::palette::PaletteState;
 use crate::features::stream::StreamState;
@@ -73,6 +75,12 @@ pub struct App {
     pub changes: Changes,
     /// The search for an id.
     pub palette: PaletteState,
+    /// What waits for a person, and what failed.
+    pub inbox: Inbox,
+    /// When the dashboard started.
+    started_at: Timestamp,
+    /// The last reported failure of a notification program.
+    hook_failure: Option<String>,
     /// The open overlays, bottom first.
     pub overlays: Vec<Overlay>,
     /// The top overlay, once a frame has shown it: the number of overlays, and its kind.
@@ -111,6 +119,9 @@ impl App {
             thread: Threads::default(),
             changes: Changes::default(),
             palette: PaletteState::default(),
+            inbox: Inbox::default(),
+            started_at: now,
+            hook_failure: None,
             overlays: Vec::new(),
             seen_overlay: None,
             notice_place: None,
@@ -134,6 +145,7 @@ impl App {
         {
             effects = app.open_server(only.clone());
         }
+        app.sync_inbox();
         app.relayout();
         (app, effects)
     }

@@ -93,6 +93,12 @@ impl App {
                     return self.open(Route::Why);
                 }
             }
+            Route::Thread(thread) => {
+                let mut effects = self.leave_overlays();
+                effects.extend(self.open_behind(thread.server.clone()));
+                self.show_thread_page(&thread);
+                return effects;
+            }
             Route::Modes(stream) => {
                 if let Some(view) = self.modes(stream) {
                     self.push(ModesDialog::new(stream, &view));

@@ -67,4 +67,5 @@ overlays! {
     FirstRun(profiles::first_run::FirstRun);
     Browse(resources::browse::Browse);
     SignIn(resources::sign_in::SignIn);
+    Inbox(inbox::InboxPage);
 }

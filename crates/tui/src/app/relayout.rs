@@ -15,6 +15,7 @@ impl App {
         if self.logs.is_none() {
             self.with_pane(Context::Stream, |stream, cx| stream.relayout(cx));
         }
+        self.refresh_inbox_page();
         self.with_top(|top, cx| top.relayout(cx));
         self.number_jobs();
         self.forget_covered_overlay();

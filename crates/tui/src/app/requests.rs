@@ -144,6 +144,7 @@ impl App {
             Overlay::Compose(composer) => self.agent.draft = Some(*composer),
             Overlay::Edit(editor) => self.changes.keep(*editor),
             Overlay::Answer(card) => self.thread.keep(&card),
+            Overlay::Inbox(page) => self.inbox.closed_page = Some(*page),
             Overlay::Profiles(page) => self.session.catalog.picker = page.picker,
             _ => {}
         }

@@ -19,6 +19,10 @@ pub fn subscriptions(app: &App) -> Vec<Subscription> {
     let from = out.len();
     app.stream.subscriptions(&stream, out);
     app.stream.fill(&stream, &mut out[from..]);
+    let (from, cx) = (out.len(), app.overlay_cx(false));
+    app.inbox.subscriptions(&cx, out);
+    let is_page_open = matches!(app.overlays.last(), Some(super::Overlay::Inbox(_)));
+    app.inbox.fill(&cx, is_page_open, &mut out[from..]);
     subscriptions
 }
 
@@ -29,6 +33,7 @@ pub(super) fn is_needed(app: &App, key: &SubscriptionId, epoch: Epoch) -> bool {
     server_lists(app, &mut needed);
     logs_and_jobs(app, &mut needed);
     app.stream.subscriptions(&app.pane_cx(Pane::Stream), &mut needed);
+    app.inbox.subscriptions(&app.overlay_cx(false), &mut needed);
     needed.iter().any(|s| s.key == *key && s.epoch == epoch)
 }
 

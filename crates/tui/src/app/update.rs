@@ -46,7 +46,9 @@ fn route(app: &mut App, at: jiff::Timestamp, msg: Msg) -> Vec<Effect> {
         Msg::Drag { x, .. } => drag(app, x),
         Msg::Tick => {
             let requests = app.with_top(|top, cx| top.on_tick(cx)).unwrap_or_default();
-            app.apply(requests)
+            let mut effects = app.apply(requests);
+            effects.extend(app.check_stuck());
+            effects
         }
         Msg::Focus(is_focused) => {
             app.session.window_focused = is_focused;

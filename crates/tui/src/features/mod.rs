@@ -6,6 +6,7 @@ pub mod changes;
 pub mod deployments;
 pub mod diagnostics;
 pub mod help;
+pub mod inbox;
 pub mod inspector;
 pub mod logs;
 pub mod palette;

@@ -49,6 +49,8 @@ pub enum Context {
     Save,
     /// The first-run screen, shown while nothing is configured.
     FirstRun,
+    /// The threads that wait for a person, and what failed.
+    Inbox,
 }
 
 impl Context {
@@ -79,6 +81,7 @@ impl Context {
             Context::SignIn => "Authentication",
             Context::Save => "Confirming a configuration change",
             Context::FirstRun => "First run",
+            Context::Inbox => "Inbox",
         }
     }
 }
@@ -203,6 +206,7 @@ pub enum Action {
     Wrap,
     Timestamps,
     Freeze,
+    Inbox,
 }
 
 impl Action {

@@ -7,13 +7,14 @@ use crate::widgets::line::{Line, Tone, wrap};
 use crate::widgets::text_input;
 
 /// The contexts with keys of their own, in the order of the help screen.
-const CONTEXTS: [Context; 22] = {
+const CONTEXTS: [Context; 23] = {
     use Context::*;
     [
         Deployments,
         Revisions,
         Server,
         Stream,
+        Inbox,
         Logs,
         Why,
         Answer,

@@ -111,6 +111,7 @@ pub async fn perform(services: &Services, effect: Effect) -> Option<EffectResult
             let why = super::open_link(&link).await.err()?;
             EffectResult::LinkNotOpened(link, why)
         }
+        Effect::Hook(hook) => EffectResult::HookFailed(super::hooks::run(*hook).await.err()?),
         Effect::EditOutside(_) | Effect::Alert(..) | Effect::Copy(_) | Effect::Suspend | Effect::Redraw => return None,
         Effect::DraftFile(path, typed) => {
             let drafted = blocking(move || Draft::new(&path, typed).map(Box::new)).await;

@@ -11,6 +11,8 @@ mod external_editor;
 mod fatal;
 mod find;
 mod frames;
+mod hooks;
+mod inbox_polls;
 mod input;
 mod link;
 mod poll_schedule;

@@ -89,7 +89,7 @@ impl PollSchedule {
 
     /// Returns when the next request is due. After a response, the poll waits at least half of the pause, which limits the
     /// load on a slow server. The first failures are retried quickly, because most are temporary; later ones more slowly.
-    fn due(&self, pause: Duration) -> Instant {
+    pub(super) fn due(&self, pause: Duration) -> Instant {
         let pause = match self.failures {
             0 => pause,
             failures @ 1..=FAST_RETRIES => Backoff { base: MIN_PAUSE * 2, cap: pause }.bound(failures),

@@ -152,6 +152,9 @@ impl Runner {
                 (SubscriptionId::ThreadStatuses(server), _) => {
                     super::statuses::thread_statuses(services, &server, params, &out).await
                 }
+                (SubscriptionId::Inbox(profile), _) => {
+                    super::inbox_polls::inbox(services, &profile, params, &out).await
+                }
                 (SubscriptionId::Runs(server, thread), _) => {
                     polls::runs(services, &server, &thread, sub.limit, params, &out).await
                 }

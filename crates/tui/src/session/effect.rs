@@ -59,6 +59,8 @@ pub enum EffectResult {
     Drafted(Result<Box<Draft>, ConfigError>),
     /// The draft that was written to the configuration file, or why writing failed.
     Saved(Result<Box<Draft>, ConfigError>),
+    /// The program of a notification failed, and why.
+    HookFailed(String),
 }
 
 impl EffectResult {
@@ -82,7 +84,7 @@ impl EffectResult {
             EffectResult::Planned(..) | EffectResult::Sent(..) | EffectResult::Journal(_) | EffectResult::Tried(..) => {
                 None
             }
-            EffectResult::Drafted(_) | EffectResult::Saved(_) => None,
+            EffectResult::Drafted(_) | EffectResult::Saved(_) | EffectResult::HookFailed(_) => None,
         }
     }
 }
@@ -132,6 +134,8 @@ pub enum Effect {
     OpenLink(String),
     /// Alert the user with a title and a line, by the bell or a desktop notification as configured (no result).
     Alert(String, String),
+    /// Run the program of a notification rule (a result only if that fails).
+    Hook(Box<Hook>),
     /// Copy a text to the clipboard with OSC 52 (no result).
     Copy(String),
     /// Suspend to the shell (no result).
@@ -148,6 +152,17 @@ pub enum Effect {
     DraftFile(PathBuf, Vec<Arc<str>>),
     /// Write the draft to the configuration file.
     SaveFile(Box<Draft>),
+}
+
+/// A program that is told about an event.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hook {
+    /// The program and its arguments. No shell is involved.
+    pub command: Vec<String>,
+    /// The event as JSON, for its standard input.
+    pub event: String,
+    /// Environment variables that hold keys, which it doesn't get.
+    pub hidden: Vec<String>,
 }
 
 /// A place to look up an id.

@@ -31,6 +31,7 @@ use prefs::ViewPrefs;
 use profile::ProfileState;
 use runtail_api::{ApiError, Kind};
 use runtail_core::config::EventLogLimits;
+use runtail_core::model::StatusRole;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -71,6 +72,8 @@ pub struct Notification {
     pub error: bool,
     /// The text. The footer shows only the first line.
     pub text: String,
+    /// The glyph of news from elsewhere; `None` for an answer to a key.
+    pub news: Option<StatusRole>,
 }
 
 /// The state that belongs to no feature.
@@ -192,8 +195,17 @@ impl Session {
 
     /// Shows a notice.
     pub fn notify(&mut self, error: bool, text: impl Into<String>) {
+        self.add_notice(error, text.into(), None);
+    }
+
+    /// Shows news from elsewhere, with its glyph.
+    pub fn toast(&mut self, role: StatusRole, text: impl Into<String>) {
+        self.add_notice(false, text.into(), Some(role));
+    }
+
+    fn add_notice(&mut self, error: bool, text: String, news: Option<StatusRole>) {
         self.notified += 1;
-        self.notices.push(Notification { at: self.now, error, text: text.into() });
+        self.notices.push(Notification { at: self.now, error, text, news });
         if self.notices.len() > MAX_NOTICES {
             self.notices.remove(0);
         }

@@ -2,7 +2,7 @@
 //! the session.
 
 use runtail_core::config::theme::Themes;
-use runtail_core::config::{Config, Mouse, Timestamps, Ui};
+use runtail_core::config::{Config, Mouse, NotifyRule, Stuck, Timestamps, Ui};
 
 /// The user's view preferences.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +21,10 @@ pub struct ViewPrefs {
     pub timestamps: Timestamps,
     /// Wrap long lines in streams.
     pub wrap: bool,
+    /// What to notify about; empty for the usual events.
+    pub notify: Vec<NotifyRule>,
+    /// When a run counts as stuck.
+    pub stuck: Stuck,
     /// The last loaded `[ui]`.
     configured: Option<Ui>,
 }
@@ -36,6 +40,7 @@ impl ViewPrefs {
         let before = self.configured.replace(config.ui.clone());
         let changed = |of: fn(&Ui) -> String| before.as_ref().is_none_or(|ui| of(ui) != of(&config.ui));
         self.themes = config.themes.clone();
+        (self.notify, self.stuck) = (config.notify.clone(), config.stuck.clone());
         if changed(|ui| ui.theme.clone()) || self.themes.get(&self.theme).is_none() {
             self.theme = config.ui.theme.clone();
         }

@@ -195,6 +195,8 @@ pub enum Route {
     Why,
     /// The same for a thread that may not be open: it is opened first.
     WhyThread(ThreadRef),
+    /// The page of a thread.
+    Thread(ThreadRef),
     /// The modes of a stream, by its number.
     Modes(u64),
     /// The composer of a new run on this server. The default assistant is the one listed for its thread.

@@ -4,7 +4,8 @@ use super::refs::{RevisionRef, ServerRef, StreamTarget};
 use crate::widgets::jobs::{JobProgress, JobSpec};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::doctor::Check;
-use runtail_api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, Revisions};
+use runtail_api::{ApiError, AuthWaited, Listing, LogFilter, LogScope, Revisions, ServerInbox};
+use runtail_core::config::Stuck;
 use runtail_core::model::{Deployment, LogLine, Revision, Run, Thread, ThreadFacts, ThreadStatus};
 use runtail_stream::Item;
 use std::sync::Arc;
@@ -66,6 +67,13 @@ pub enum SubscriptionEvent {
     Checked(Option<Box<Check>>),
     /// The progress of a background job.
     Worked(JobProgress),
+    /// The threads of an agent server that wait for a person, have failed or are stuck.
+    Inbox {
+        server: ServerRef,
+        /** When the first request was sent, by our clock. */
+        began: Timestamp,
+        result: Result<ServerInbox, ApiError>,
+    },
 }
 
 /// When a poll sends its next request.
@@ -122,6 +130,8 @@ pub enum SubscriptionId {
     Doctor(u64),
     /// A background job, by its number in this session.
     Job(u64),
+    /// The inboxes of a profile's agent servers.
+    Inbox(Arc<str>),
 }
 
 /// A background task that runs while the state needs it.
@@ -189,6 +199,10 @@ pub struct SubscriptionParams {
     pub own_runs: Vec<String>,
     /// Incremented to request a new snapshot of the thread.
     pub refreshes: u64,
+    /// The agent servers whose inboxes to read.
+    pub servers: Arc<[ServerRef]>,
+    /// When a run counts as stuck.
+    pub stuck: Stuck,
 }
 
 /// How often to poll.

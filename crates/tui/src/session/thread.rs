@@ -4,7 +4,7 @@ use super::msg::{ServerRef, StreamTarget, ThreadRef};
 use crate::widgets::line::Line;
 use jiff::Timestamp;
 use runtail_api::LoadedThread;
-use runtail_core::model::{Again, Question, ThreadStatus};
+use runtail_core::model::{Again, Question, StuckSign, ThreadStatus};
 use runtail_stream::RunStreamOptions;
 use runtail_stream::projection::Status;
 
@@ -25,6 +25,8 @@ pub struct ThreadView<'a> {
     pub is_recording: bool,
     /// When the newest event was received.
     pub last_event_at: Option<Timestamp>,
+    /// The evidence that its run is stuck.
+    pub stuck: Vec<StuckSign>,
 }
 
 /// An open stream and its modes.

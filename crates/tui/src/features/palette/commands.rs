@@ -111,6 +111,7 @@ pub const COMMANDS: &[Command] = &[
     command("stream", ArgumentKind::Stream, "Go to one of the open streams", |_, tab| {
         go_to(Destination::Tab(tab.into()))
     }),
+    action("inbox", "app.inbox"),
     change("create", "Create a deployment", "deployments.create"),
     change("update", "Change the selected deployment", "deployments.update"),
     change("delete", "Delete the selected deployment", "deployments.delete"),
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn commands_name_existing_rows_of_the_action_table() {
         let of_table = COMMANDS.iter().filter(|command| !matches!(command.run, Run::Call(_)));
-        assert_eq!(of_table.clone().count(), 12);
+        assert_eq!(of_table.clone().count(), 13);
         of_table.for_each(|command| assert!(command.row().is_some(), "{}", command.name));
         COMMANDS.iter().for_each(|command| assert!(!command.help().is_empty(), "{}", command.name));
     }

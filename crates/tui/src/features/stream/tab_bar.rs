@@ -76,7 +76,7 @@ pub fn glyph(viewer: &Viewer) -> (&'static str, Tone) {
 /// Returns the breadcrumb and the thread's status, with the newest run at the right.
 pub fn breadcrumb_line(cx: &Cx<'_>, viewer: &Viewer, width: u16) -> Line {
     let badge = match viewer.has_thread() {
-        true => viewer.badge(cx.session.now),
+        true => viewer.full_badge(cx.session),
         false => Line::new(),
     };
     let full = breadcrumb(cx, viewer, true);

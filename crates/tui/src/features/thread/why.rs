@@ -301,6 +301,7 @@ fn evidence(view: &ThreadView<'_>, session: &Session) -> Vec<(&'static str, Stri
         let place = question.node.as_deref().map(|node| format!(" · asked by {node}")).unwrap_or_default();
         evidence.push(("question", format!("{}{place}", question.summary())));
     }
+    evidence.extend(view.stuck.iter().map(|sign| ("stuck", sign.evidence())));
     evidence.extend(status.error().map(|error| ("error", error.to_string())));
     if let Some(thread) = known.thread() {
         let word = if thread.status.is_empty() { "not reported" } else { &thread.status };

@@ -8,6 +8,7 @@ pub mod head;
 mod rows;
 mod runs;
 mod state;
+mod stuck;
 mod time_travel;
 
 use super::find::Find;

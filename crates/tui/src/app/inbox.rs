@@ -1,0 +1,370 @@
+//! Connects the inbox to what feeds it (lists, polls, open pages) and to notifications.
+
+use super::{App, Overlay};
+use crate::features::deployments::list::Row;
+use crate::features::inbox::{FailedDeployment, InboxPage, News, PageStatus};
+use crate::session::msg::{Effect, Hook, RevisionRef, ServerRef, SubscriptionId};
+use jiff::Timestamp;
+use runtail_api::{ApiError, ServerInbox};
+use runtail_core::config::{NotifyWhen, SecretSource, is_loopback};
+use runtail_core::model::{FailedRevision, InboxItem, Phase, Revision, StatusRole};
+use runtail_core::text;
+
+/// Maximum number of programs that one batch of events starts.
+const MAX_HOOKS: usize = 20;
+
+impl App {
+    /// Opens the inbox, with the selection that it had.
+    pub(super) fn open_inbox(&mut self) {
+        if self.overlays.iter().any(|overlay| matches!(overlay, Overlay::Inbox(_))) {
+            return;
+        }
+        let listing = self.inbox.listing().clone();
+        let page = match self.inbox.closed_page.take() {
+            Some(page) => page.reopened(listing),
+            None => InboxPage::new(listing),
+        };
+        self.overlays.push(page.into());
+    }
+
+    /// Passes the newest rows to the open page.
+    pub(super) fn refresh_inbox_page(&mut self) {
+        for overlay in &mut self.overlays {
+            if let Overlay::Inbox(page) = overlay {
+                page.update_listing(self.inbox.listing());
+            }
+        }
+    }
+
+    /// Tells the inbox which servers there are, and which newest revisions failed.
+    pub(super) fn sync_inbox(&mut self) {
+        let rows = &self.deployments.list.rows;
+        let profiles = self.session.profiles.iter().enumerate().map(|(number, state)| {
+            let of_profile = rows.iter().filter(|row| row.profile == number && is_kept(row));
+            let servers = of_profile.filter_map(|row| row.server(&self.session.profiles));
+            let unknown = match (state.control_plane, state.loaded_at, &state.error) {
+                (false, ..) | (true, Some(_), _) => None,
+                (true, None, Some(error)) => Some(Some(error.badge())),
+                (true, None, None) => Some(None),
+            };
+            crate::features::inbox::ProfileServers {
+                profile: state.name.clone(),
+                region: state.tag().to_string(),
+                servers: servers.filter(|server| self.server_exists(server)).collect(),
+                unknown,
+            }
+        });
+        let profiles = profiles.collect();
+        self.inbox.retain_revisions(|id| self.deployments.list.row(id).is_some_and(is_kept));
+        let failed: Vec<(String, Option<FailedDeployment>)> =
+            rows.iter().filter(|row| row.deployment.is_some()).map(|row| (row.id.clone(), failed_of(row))).collect();
+        for (row, failed) in failed {
+            self.inbox.set_revision(&row, failed);
+        }
+        self.inbox.set_servers(profiles);
+    }
+
+    /// Returns whether a server can exist: most servers of simulated deployments don't.
+    fn server_exists(&self, server: &ServerRef) -> bool {
+        !self.session.settings.demo || url::Url::parse(&server.url).is_ok_and(|url| is_loopback(&url))
+    }
+
+    /// Updates the inbox after an event of the lists. `is_watched`: whether the user watched the revision, who is notified by
+    /// another way then.
+    pub(super) fn inbox_after_list(&mut self, key: &SubscriptionId, is_watched: bool) -> Vec<Effect> {
+        let row = match key {
+            SubscriptionId::Newest(_) => return Vec::new(),
+            SubscriptionId::Revisions(profile, deployment) => format!("{profile}/{deployment}"),
+            SubscriptionId::Watch(of) => format!("{}/{}", of.profile, of.deployment),
+            SubscriptionId::Deployments(_) => {
+                self.sync_inbox();
+                return Vec::new();
+            }
+            _ => return Vec::new(),
+        };
+        self.inbox_after_newest(&row, is_watched)
+    }
+
+    /// Updates the inbox after the newest revision of a row was read.
+    pub(super) fn inbox_after_newest(&mut self, row: &str, is_watched: bool) -> Vec<Effect> {
+        let Some(failed) = self.deployments.list.row(row).map(failed_of) else { return Vec::new() };
+        if !self.inbox.set_revision(row, failed.clone()) {
+            return Vec::new();
+        }
+        self.inbox.relist();
+        let Some(failed) = failed.filter(|_| !is_watched) else { return Vec::new() };
+        // Revisions that failed before the dashboard started are no news.
+        let skew = self.session.profile(&failed.profile).map(|state| state.skew).unwrap_or_default();
+        let started = self.started_at.saturating_add(skew).unwrap_or(self.started_at);
+        if failed.revision.since.is_none_or(|since| since < started) {
+            return Vec::new();
+        }
+        let news = self.inbox.revision_failed(row, &failed);
+        self.publish(vec![news])
+    }
+
+    /// Returns whether a revision of this deployment is watched.
+    pub(super) fn is_watched(&self, key: &SubscriptionId, deployment: Option<&str>) -> bool {
+        match key {
+            SubscriptionId::Watch(_) => true,
+            SubscriptionId::Newest(profile) => {
+                self.deployments.watches.keys().any(|of| of.profile == *profile && deployment == Some(&*of.deployment))
+            }
+            SubscriptionId::Revisions(profile, id) => {
+                self.deployments.watches.keys().any(|of| of.profile == *profile && of.deployment == *id)
+            }
+            _ => false,
+        }
+    }
+
+    /// Runs the programs of rollout rules, because a watched revision is final. The bell and the notice have their own way.
+    pub(super) fn on_rollout(&mut self, of: &RevisionRef, revision: &Revision) -> Vec<Effect> {
+        if !revision.phase().is_final() {
+            return Vec::new();
+        }
+        let key = format!("{}/{}", of.profile, of.deployment);
+        let name = self.deployments.list.row(&key).map_or(of.deployment.to_string(), |row| row.name.clone());
+        let region = self.session.profile(&of.profile).map(|state| state.tag().to_string());
+        let failed = FailedDeployment {
+            profile: of.profile.clone(),
+            region,
+            deployment: of.deployment.to_string(),
+            name,
+            revision: facts_of(revision),
+        };
+        let news = News { when: NotifyWhen::Rollout, ..self.inbox.revision_failed(&key, &failed) };
+        self.hooks(std::slice::from_ref(&news))
+    }
+
+    /// Applies the answer of a server's inbox.
+    pub(super) fn on_inbox(
+        &mut self,
+        server: &ServerRef,
+        began: Timestamp,
+        result: Result<ServerInbox, ApiError>,
+    ) -> Vec<Effect> {
+        let open: Vec<u64> = self.stream.tabs.all().iter().map(|viewer| viewer.id).collect();
+        self.inbox.retain_pages(|stream| open.contains(&stream));
+        let mut news = self.inbox.on_read(server, (began, self.session.now), result);
+        // Open pages know more than a list: copies that wait, and what happened since.
+        for stream in open {
+            news.extend(self.page_news(stream, true));
+        }
+        news.extend(self.stuck_news());
+        self.publish(news)
+    }
+
+    /// Applies the status of an open page after its stream sent something.
+    pub(super) fn inbox_after_page(&mut self, stream: u64) -> Vec<Effect> {
+        let news: Vec<News> = self.page_news(stream, false).into_iter().collect();
+        self.publish(news)
+    }
+
+    fn page_news(&mut self, stream: u64, again: bool) -> Option<News> {
+        let (session, inbox) = (&self.session, &mut self.inbox);
+        let viewer = self.stream.tabs.all().iter().find(|viewer| viewer.id == stream)?;
+        if !again && !inbox.page_changed(stream, viewer.thread_status()) {
+            return None;
+        }
+        let page = page_of(viewer, session)?;
+        let at = session.now;
+        if again {
+            inbox.reapply_page(&page);
+            return None;
+        }
+        inbox.on_page(page, at)
+    }
+
+    /// Returns the runs on open pages that are newly stuck.
+    fn stuck_news(&mut self) -> Vec<News> {
+        let (session, inbox) = (&self.session, &mut self.inbox);
+        let mut news = Vec::new();
+        for viewer in self.stream.tabs.all() {
+            if let Some(sign) = viewer.stuck(session).first()
+                && let Some(page) = page_of(viewer, session)
+            {
+                news.extend(inbox.on_stuck_page(&page, sign, session.now));
+            }
+        }
+        news
+    }
+
+    /// Notifies about runs on open pages that are newly stuck.
+    pub(super) fn check_stuck(&mut self) -> Vec<Effect> {
+        let news = self.stuck_news();
+        self.publish(news)
+    }
+
+    /// Notifies about events, by the rules of the configuration: a notice, the bell or a desktop notification, and programs.
+    pub(super) fn publish(&mut self, news: Vec<News>) -> Vec<Effect> {
+        if news.is_empty() {
+            return Vec::new();
+        }
+        let rules = &self.session.prefs.notify;
+        let is_wanted = |news: &&News| match rules.is_empty() {
+            true => news.when.is_default(),
+            false => rules.iter().any(|rule| rule.applies(news.when, news.place())),
+        };
+        let told: Vec<&News> = news.iter().filter(is_wanted).filter(|news| !self.is_in_view(news)).collect();
+        let message = match told.as_slice() {
+            [] => None,
+            [one] => Some((role_of(one.when), sentence(one))),
+            several => Some((role_of(several[0].when), summary(several))),
+        };
+        let mut effects = Vec::new();
+        if let Some((role, said)) = message {
+            effects.push(Effect::Alert("Runtail".into(), said.clone()));
+            self.session.toast(role, said);
+        }
+        effects.extend(self.hooks(&news));
+        effects
+    }
+
+    /// Returns whether the user is looking at the thread.
+    fn is_in_view(&self, news: &News) -> bool {
+        let Some(thread) = &news.thread else { return false };
+        let is_visible = self.session.window_focused && self.overlays.is_empty() && self.logs.is_none() && !self.frozen;
+        is_visible && self.viewer().is_some_and(|viewer| viewer.is_of(thread))
+    }
+
+    /// Returns the programs of the rules that apply to events.
+    fn hooks(&mut self, news: &[News]) -> Vec<Effect> {
+        let now = self.session.now;
+        let rules = self.session.prefs.notify.iter().filter(|rule| !rule.command.is_empty());
+        let wanted: Vec<(&News, &Vec<String>)> = rules
+            .flat_map(|rule| {
+                let applies = |news: &&News| rule.applies(news.when, news.place());
+                news.iter().filter(applies).map(|news| (news, &rule.command))
+            })
+            .collect();
+        let left_out = wanted.len().saturating_sub(MAX_HOOKS);
+        let hidden: Vec<String> = if wanted.is_empty() { Vec::new() } else { self.key_variables() };
+        let effects = wanted.iter().take(MAX_HOOKS).map(|(news, command)| {
+            let event = format!("{}\n", news.to_json(now));
+            Effect::Hook(Box::new(Hook { command: command.to_vec(), event, hidden: hidden.clone() }))
+        });
+        let effects = effects.collect();
+        if left_out > 0 {
+            let text = format!("{left_out} more events at once: no notification program was started for them.");
+            self.notify(false, text);
+        }
+        effects
+    }
+
+    /// Returns the environment variables that hold the keys of all profiles.
+    fn key_variables(&self) -> Vec<String> {
+        let known = self.session.catalog.all.iter().map(|known| &known.profile).chain(self.session.catalog.in_use());
+        let of_source = |source: &Option<SecretSource>| match source {
+            Some(SecretSource::Env(name)) => Some(name.clone()),
+            _ => None,
+        };
+        known.flat_map(|profile| [of_source(&profile.key), of_source(&profile.bearer)]).flatten().collect()
+    }
+
+    /// Reports that a notification program failed, once for the same reason.
+    pub(super) fn on_hook_failed(&mut self, why: String) {
+        if self.hook_failure.as_ref() != Some(&why) {
+            self.notify(true, why.clone());
+            self.hook_failure = Some(why);
+        }
+    }
+}
+
+/// Returns whether the inbox covers a row of the deployments list.
+fn is_kept(row: &Row) -> bool {
+    let status = row.deployment.as_ref().and_then(|deployment| deployment.status.as_deref());
+    !row.gone
+        && !status.is_some_and(|status| status.starts_with("AWAITING_DELETE") || status == "AWAITING_FINAL_DELETE")
+}
+
+/// Returns the failed newest revision of a row.
+fn failed_of(row: &Row) -> Option<FailedDeployment> {
+    let revision = row.newest.as_ref().filter(|revision| revision.phase() == Phase::Failed && is_kept(row))?;
+    Some(FailedDeployment {
+        profile: row.profile_name.clone(),
+        region: Some(row.tag.to_string()).filter(|tag| !tag.is_empty()),
+        deployment: row.deployment.as_ref()?.id.clone(),
+        name: row.name.clone(),
+        revision: facts_of(revision),
+    })
+}
+
+fn facts_of(revision: &Revision) -> FailedRevision {
+    FailedRevision {
+        revision_id: revision.id.clone(),
+        status: revision.status.clone(),
+        since: revision.updated_at.or(revision.created_at),
+    }
+}
+
+/// Returns the status of an open page of a thread.
+fn page_of<'a>(
+    viewer: &'a crate::features::stream::viewer::Viewer,
+    session: &'a crate::session::Session,
+) -> Option<PageStatus<'a>> {
+    let id = viewer.thread_id.clone().filter(|_| !viewer.is_recording() && viewer.is_open())?;
+    Some(PageStatus {
+        stream: viewer.id,
+        thread: crate::session::msg::ThreadRef { server: viewer.server.clone(), id },
+        facts: viewer.loaded_thread().thread.unwrap_or_default(),
+        status: viewer.thread_status(),
+        region: session.profile(&viewer.server.profile).map(|state| state.tag()),
+    })
+}
+
+fn role_of(when: NotifyWhen) -> StatusRole {
+    match when {
+        NotifyWhen::Waiting => StatusRole::Waiting,
+        NotifyWhen::Failed => StatusRole::Failed,
+        NotifyWhen::Finished | NotifyWhen::Rollout => StatusRole::Good,
+        NotifyWhen::Stuck => StatusRole::Unknown,
+    }
+}
+
+/// Returns an event in one line: `eu › support-bot › approval 8c21 waits for you: Approve this payment?`
+fn sentence(news: &News) -> String {
+    let row = &news.row;
+    let tag = row.region.as_deref().unwrap_or(&row.profile);
+    let place =
+        if row.profile == row.deployment { row.profile.clone() } else { format!("{tag} › {}", row.deployment) };
+    let said = row.needs();
+    let with = |words: &str| match said.is_empty() {
+        true => words.to_string(),
+        false => format!("{words}: {said}"),
+    };
+    let name = match &row.item {
+        InboxItem::Thread(thread) => {
+            let graph = thread.graph.as_deref().unwrap_or("thread");
+            format!("{place} › {graph} {}", text::short_id(&thread.thread_id))
+        }
+        InboxItem::Revision(revision) => format!("{place} {}", text::short_id(&revision.revision_id)),
+    };
+    let how = match (news.when, &row.item) {
+        (NotifyWhen::Waiting, _) if row.state() == "paused" => with("paused at a breakpoint"),
+        (NotifyWhen::Waiting, _) => with("waits for you"),
+        (NotifyWhen::Failed | NotifyWhen::Rollout, InboxItem::Revision(revision)) => format!("is {}", revision.status),
+        (NotifyWhen::Failed, _) => with("failed"),
+        (NotifyWhen::Stuck, _) => with("is stuck"),
+        (NotifyWhen::Finished | NotifyWhen::Rollout, _) => "finished".into(),
+    };
+    format!("{name} {how}")
+}
+
+/// Counts several events: `3 threads wait for you, 1 failed`.
+fn summary(news: &[&News]) -> String {
+    let words: [(NotifyWhen, &str, &str); 4] = [
+        (NotifyWhen::Waiting, "waits for you", "wait for you"),
+        (NotifyWhen::Failed, "failed", "failed"),
+        (NotifyWhen::Stuck, "is stuck", "are stuck"),
+        (NotifyWhen::Finished, "finished", "finished"),
+    ];
+    let parts = words.iter().filter_map(|(when, one, more)| match news.iter().filter(|n| n.when == *when).count() {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        n => Some(format!("{n} {more}")),
+    });
+    let parts: Vec<String> = parts.collect();
+    let places: std::collections::BTreeSet<&str> = news.iter().map(|news| news.row.deployment.as_str()).collect();
+    let places: Vec<&str> = places.into_iter().take(3).collect();
+    format!("{}: {}", places.join(", "), parts.join(", "))
+}

@@ -1,0 +1,164 @@
+//! The details of the selected row: the whole question or error, and the keys that help.
+
+use super::state::{Row, Target};
+use super::table;
+use crate::session::Session;
+use crate::widgets::line::{Line, Tone, wrap};
+use runtail_core::model::{InboxCause, InboxItem, InboxThread, Question};
+use runtail_core::text;
+use serde_json::Value;
+
+/// Bytes of a value that are shown.
+const MAX_VALUE: usize = 2 << 10;
+/// Fields of a question that are shown.
+const MAX_FIELDS: usize = 12;
+
+/// Returns the title: server, graph and id.
+pub fn title(row: &Row) -> String {
+    match &row.target {
+        Target::Thread(_) => format!("{} › {}", table::place(row), table::thread(row)),
+        Target::Revision(of, _) => format!("{} › {}", table::place(row), text::short_id(&of.revision)),
+    }
+}
+
+/// Returns the lines for a size. The last one has the keys.
+pub fn lines(row: &Row, session: &Session, width: usize, height: usize) -> Vec<Line> {
+    let (glyph, word, tone) = table::state(row);
+    let age = table::age(row, session);
+    let mut lines = Vec::new();
+    let mut head = |said: &str, right: String| {
+        let rows = wrap(said, width.saturating_sub(2 + text::width(&right) + 2).max(20));
+        for (n, part) in rows.iter().enumerate() {
+            let line = match n {
+                0 => Line::of(tone, &format!("{glyph} ")).with(Tone::Strong, part).right(Tone::Dim, &right),
+                _ => Line::of(Tone::Plain, "  ").with(Tone::Strong, part),
+            };
+            lines.push(line);
+        }
+    };
+    match &row.row.item {
+        InboxItem::Revision(revision) => {
+            head(&format!("The newest revision is {word}"), format!("changed {age} ago"));
+            let id = Line::of(Tone::Dim, "  revision ").with(Tone::Plain, &text::short_id(&revision.revision_id));
+            lines.push(id);
+        }
+        InboxItem::Thread(thread) => {
+            let (first, rest) = match thread.questions.split_first() {
+                Some((first, rest)) => (first.summary(), rest),
+                None => (table::needs(row), &[][..]),
+            };
+            head(&first, about(thread, &age));
+            if let Some(question) = thread.questions.first() {
+                push_fields(&mut lines, question, width);
+            }
+            for question in rest {
+                lines.push(Line::of(tone, "◆ ").with(Tone::Strong, &question.summary()));
+                push_fields(&mut lines, question, width);
+            }
+        }
+    }
+    if let Some(at) = row.as_of {
+        let said = format!("  The server didn't answer since; this was true at {}.", session.clock(at));
+        lines.push(Line::of(Tone::Dim, &said));
+    }
+    let room = height.saturating_sub(1);
+    if lines.len() > room {
+        lines.truncate(room.saturating_sub(1));
+        lines.push(Line::of(Tone::Dim, "  … open the thread for the rest"));
+        lines.truncate(room);
+    }
+    lines.push(keys(row, session));
+    lines
+}
+
+/// Returns when it was asked or failed, by whom, and where.
+fn about(thread: &InboxThread, age: &str) -> String {
+    let verb = match thread.cause {
+        Some(InboxCause::Question) => "asked",
+        Some(InboxCause::Error) => "failed",
+        Some(InboxCause::Cancelled) => "cancelled",
+        Some(InboxCause::Edited) => "edited",
+        Some(InboxCause::Breakpoint) => "paused",
+        Some(InboxCause::Stuck) => "since",
+        None => "changed",
+    };
+    let mut parts = vec![match (verb, age) {
+        (_, "?") => "time unknown".to_string(),
+        ("since", age) => format!("since {age}"),
+        (verb, age) => format!("{verb} {age} ago"),
+    }];
+    let node = thread.questions.first().and_then(|question| question.node.as_deref());
+    parts.extend(node.map(|node| format!("by node {node}")));
+    parts.extend(thread.owner.as_ref().map(|owner| format!("for {owner}")));
+    parts.join(" · ")
+}
+
+/// Adds what a question contains besides its first line: the arguments of actions, or its other fields.
+fn push_fields(lines: &mut Vec<Line>, question: &Question, width: usize) {
+    let actions = question.actions();
+    let of_value;
+    let groups: Vec<(Option<&str>, &Value)> = match actions.is_empty() {
+        false => actions.iter().map(|action| (Some(action.name.as_str()), &action.args)).collect(),
+        true => {
+            of_value = &question.value;
+            vec![(None, of_value)]
+        }
+    };
+    for (name, value) in groups {
+        if let Some(name) = name {
+            lines.push(Line::of(Tone::Plain, "  ").with(Tone::Plain, name));
+        }
+        match value {
+            Value::Object(fields) => {
+                for (key, value) in fields.iter().take(MAX_FIELDS) {
+                    let said = match value {
+                        Value::String(text) => text.clone(),
+                        other => other.to_string(),
+                    };
+                    let label = text::fit(&text::clean(key), 16).into_owned();
+                    let rows = wrap(text::head(&said, MAX_VALUE), width.saturating_sub(22).max(10));
+                    for (n, part) in rows.iter().enumerate() {
+                        let label = if n == 0 { label.as_str() } else { "" };
+                        let fill = " ".repeat(18usize.saturating_sub(text::width(label)));
+                        lines.push(Line::of(Tone::Dim, &format!("    {label}{fill}")).with(Tone::Plain, part));
+                    }
+                }
+            }
+            // The first line of a text is its summary.
+            Value::String(said) if name.is_none() => {
+                let more: Vec<&str> = said.lines().skip(1).filter(|line| !line.trim().is_empty()).collect();
+                let rows = wrap(text::head(&more.join("\n"), MAX_VALUE), width.saturating_sub(2).max(10));
+                let rows = rows.iter().filter(|_| !more.is_empty());
+                lines.extend(rows.map(|part| Line::of(Tone::Plain, &format!("  {part}"))));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns the keys that work on the row.
+fn keys(row: &Row, session: &Session) -> Line {
+    let mut ids: Vec<(&str, &str)> = Vec::new();
+    match &row.row.item {
+        InboxItem::Thread(thread) => {
+            let can_write = !session.is_read_only(&row.row.profile);
+            if can_write && !thread.questions.is_empty() {
+                ids.push(("inbox.answer", "answer"));
+                if thread.questions.iter().all(Question::can_be_approved) {
+                    let all = if thread.questions.len() > 1 { "approve all" } else { "approve" };
+                    ids.push(("inbox.approve", all));
+                }
+            }
+            ids.extend([("inbox.open", "open the thread"), ("inbox.explain", "explain"), ("inbox.details", "details")]);
+        }
+        InboxItem::Revision(_) => ids.extend([("inbox.explain", "explain"), ("inbox.details", "details")]),
+    }
+    let mut line = Line::new();
+    for (id, label) in ids {
+        let key = session.keymap.hints_of([&id], session.settings.ascii).pop().map(|(key, _)| key);
+        let Some(key) = key else { continue };
+        let gap = if line.left.is_empty() { "" } else { "   " };
+        line = line.with(Tone::Plain, gap).with(Tone::Accent, &key).with(Tone::Dim, &format!(" {label}"));
+    }
+    line
+}

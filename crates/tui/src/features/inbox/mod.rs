@@ -1,0 +1,17 @@
+//! The inbox: threads that wait for a person or have failed, over all agent servers, and deployments whose newest revision
+//! failed. [`Inbox`] is what is known, [`InboxPage`] shows it.
+
+mod detail;
+mod news;
+mod page;
+mod state;
+mod subscription;
+mod table;
+mod view;
+
+pub use news::{News, PageStatus};
+pub use page::InboxPage;
+pub use state::{FailedDeployment, Inbox, Listing, ProfileServers, Row, Target};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! The page of the inbox: its selection, filter and keys.
+
+use super::state::{Listing, Row, Target};
+use super::view;
+use crate::input::action::{Action, Context};
+use crate::session::msg::Described;
+use crate::session::thread::AnswerFrom;
+use crate::session::{Component, Cx, Requests, Route};
+use crate::widgets::canvas::Canvas;
+use crate::widgets::list::Picker;
+use jiff::Timestamp;
+use runtail_core::model::InboxItem;
+use runtail_core::text;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The page.
+#[derive(Debug, Clone, Default)]
+pub struct InboxPage {
+    listing: Arc<Listing>,
+    /// The keys of the rows, as shown.
+    order: Vec<String>,
+    pub(super) picker: Picker,
+    pub(super) filter: String,
+    /// Whether the user moved the cursor. Until then the first row is selected, whichever server answers first.
+    is_touched: bool,
+}
+
+impl InboxPage {
+    /// Creates a page of these rows.
+    pub fn new(listing: Arc<Listing>) -> InboxPage {
+        let mut page = InboxPage::default();
+        page.set_listing(listing);
+        page
+    }
+
+    /// Shows these rows, sorted. The selection stays on its row.
+    pub fn reopened(mut self, listing: Arc<Listing>) -> InboxPage {
+        self.order.clear();
+        self.set_listing(listing);
+        self
+    }
+
+    /// Applies new rows. New ones join at the end of their group, so that no row moves under the user's eyes.
+    pub fn set_listing(&mut self, listing: Arc<Listing>) {
+        let before: HashMap<&str, usize> = self.order.iter().enumerate().map(|(n, key)| (key.as_str(), n)).collect();
+        let mut rows: Vec<(bool, usize, &str)> = listing
+            .rows
+            .iter()
+            .map(|row| {
+                let at = before.get(row.key.as_str()).copied().filter(|_| self.is_touched);
+                (row.row.is_failure(), at.unwrap_or(usize::MAX), row.key.as_str())
+            })
+            .collect();
+        // Stable: rows that are new keep the order of the inbox.
+        rows.sort_by_key(|(is_failure, at, _)| (*is_failure, *at));
+        self.order = rows.into_iter().map(|(.., key)| key.to_string()).collect();
+        self.listing = listing;
+    }
+
+    /// Applies the newest rows, if they are not shown yet.
+    pub fn update_listing(&mut self, newest: &Arc<Listing>) {
+        if !Arc::ptr_eq(&self.listing, newest) {
+            self.set_listing(newest.clone());
+        }
+    }
+
+    /// Returns the rows and their completeness.
+    pub(super) fn listing(&self) -> &Listing {
+        &self.listing
+    }
+
+    /// Returns the rows that match the filter, as shown.
+    pub(super) fn shown(&self) -> Vec<&Row> {
+        let by_key: HashMap<&str, &Row> = self.listing.rows.iter().map(|row| (row.key.as_str(), row)).collect();
+        let filter = self.filter.to_lowercase();
+        let fits = |row: &&Row| {
+            let inner = &row.row;
+            let of_thread = match &inner.item {
+                InboxItem::Thread(thread) => {
+                    [Some(thread.thread_id.as_str()), thread.graph.as_deref(), thread.owner.as_deref()]
+                }
+                InboxItem::Revision(revision) => [Some(revision.revision_id.as_str()), None, None],
+            };
+            let texts =
+                [inner.profile.as_str(), &inner.deployment, inner.state(), inner.region.as_deref().unwrap_or("")];
+            filter.is_empty()
+                || texts.into_iter().chain(of_thread.into_iter().flatten()).any(|t| t.to_lowercase().contains(&filter))
+                || inner.needs().to_lowercase().contains(&filter)
+        };
+        self.order.iter().filter_map(|key| by_key.get(key.as_str()).copied()).filter(fits).collect()
+    }
+
+    /// Notes that the user moved the cursor.
+    #[cfg(test)]
+    pub(super) fn touch(&mut self) {
+        self.is_touched = true;
+    }
+
+    fn ids(&self) -> Vec<String> {
+        self.shown().into_iter().map(|row| row.key.clone()).collect()
+    }
+
+    /// Returns the selected row.
+    pub(super) fn selected(&self) -> Option<&Row> {
+        let key = self.picker.selected.as_ref()?;
+        self.shown().into_iter().find(|row| row.key == *key)
+    }
+
+    fn open(row: &Row, action: Action) -> Requests {
+        match (&row.target, action) {
+            (Target::Thread(thread), Action::Open | Action::Right) => Route::Thread(thread.clone()).into(),
+            (Target::Thread(thread), Action::Explain) => Route::WhyThread(thread.clone()).into(),
+            (Target::Thread(thread), Action::Answer | Action::Approve) => {
+                Route::Answer(AnswerFrom::Server(thread.clone()), action == Action::Approve).into()
+            }
+            (Target::Thread(thread), Action::Describe) => {
+                Route::Record(Described::Thread(thread.server.clone(), thread.id.clone())).into()
+            }
+            (Target::Revision(of, address), Action::Open | Action::Right | Action::Explain) => Route::Explanation {
+                of: of.clone(),
+                name: row.row.deployment.clone(),
+                address: address.clone(),
+                times: Vec::new(),
+            }
+            .into(),
+            (Target::Revision(of, _), Action::Describe) => Route::Record(Described::Revision(of.clone())).into(),
+            (Target::Revision(..), Action::Answer | Action::Approve) => {
+                Requests::info("A failed revision has no question to answer. Press e to explain it.")
+            }
+            _ => Requests::none(),
+        }
+    }
+}
+
+impl Component for InboxPage {
+    fn context(&self) -> Context {
+        Context::Inbox
+    }
+
+    fn action(&mut self, _cx: &Cx<'_>, action: Action) -> Requests {
+        self.selected().map(|row| InboxPage::open(row, action)).unwrap_or_default()
+    }
+
+    fn step(&mut self, cx: &Cx<'_>, lines: isize, _whole_window: bool) {
+        self.is_touched = true;
+        let ids = self.ids();
+        self.picker.step(&ids, view::rows_height(cx.session.size), lines);
+    }
+
+    fn copied(&mut self) -> Option<String> {
+        match &self.selected()?.target {
+            Target::Thread(thread) => Some(thread.id.clone()),
+            Target::Revision(of, _) => Some(of.revision.to_string()),
+        }
+    }
+
+    fn back(&mut self, _quit: bool) -> Option<Requests> {
+        let is_filtered = !std::mem::take(&mut self.filter).is_empty();
+        is_filtered.then(Requests::none)
+    }
+
+    fn filter(&self) -> Option<&str> {
+        Some(&self.filter)
+    }
+
+    fn set_filter(&mut self, text: &str) {
+        self.filter = text.to_string();
+    }
+
+    fn hints(&self) -> Option<&'static [&'static str]> {
+        let has_questions = self.selected().is_some_and(|row| match &row.row.item {
+            InboxItem::Thread(thread) => !thread.questions.is_empty(),
+            InboxItem::Revision(_) => false,
+        });
+        match (self.selected().is_some(), has_questions) {
+            (_, true) => Some(&[
+                "inbox.answer",
+                "inbox.open",
+                "inbox.explain",
+                "inbox.filter",
+                "app.back",
+                "app.command",
+                "app.help",
+            ]),
+            (true, false) => Some(&[
+                "inbox.open",
+                "inbox.explain",
+                "inbox.details",
+                "inbox.filter",
+                "app.back",
+                "app.command",
+                "app.help",
+            ]),
+            (false, _) => Some(&["app.refresh", "app.back", "app.command", "app.help"]),
+        }
+    }
+
+    fn relayout(&mut self, cx: &Cx<'_>) {
+        let ids = self.ids();
+        if !self.is_touched {
+            self.picker.selected = None;
+            self.picker.select(&ids, view::rows_height(cx.session.size), 0);
+        }
+        self.picker.clamp(&ids, view::rows_height(cx.session.size));
+    }
+
+    /// Returns the time until an age changes.
+    fn next_tick(&self, cx: &Cx<'_>) -> Option<Duration> {
+        let until = |since: Timestamp, profile: &str| {
+            let age = Duration::try_from(cx.session.server_time(profile).duration_since(since)).unwrap_or_default();
+            let unit = text::age_unit(age);
+            unit.saturating_sub(Duration::from_secs(age.as_secs() % unit.as_secs())).max(Duration::from_secs(1))
+        };
+        self.listing.rows.iter().filter_map(|row| Some(until(row.row.since()?, &row.row.profile))).min()
+    }
+
+    fn view(&self, cx: &Cx<'_>, canvas: &mut Canvas<'_>) -> Option<(u16, u16)> {
+        view::inbox(self, cx, canvas);
+        None
+    }
+}

@@ -1,0 +1,348 @@
+//! What is known of the inbox: the newest answer of each agent server, and the failed newest revisions.
+
+use super::news::Known;
+use super::page::InboxPage;
+use crate::session::msg::{RevisionRef, ServerRef, ThreadRef};
+use jiff::Timestamp;
+use runtail_api::{ApiError, Kind, ServerInbox};
+use runtail_core::model::{FailedRevision, InboxRow, InboxThread, ThreadFacts, ThreadStatus, compare_inbox};
+use runtail_core::text::clean;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Maximum number of agent servers per profile whose inboxes are read.
+pub const MAX_SERVERS: usize = 200;
+
+/// What a row leads to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Target {
+    Thread(ThreadRef),
+    /// A revision, and its deployment as `PROFILE/NAME` for the command line.
+    Revision(RevisionRef, String),
+}
+
+/// A row of the inbox.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Identifies it over all servers.
+    pub key: String,
+    pub row: InboxRow,
+    pub target: Target,
+    /// The time of the server's last complete answer, if a later request failed.
+    pub as_of: Option<Timestamp>,
+}
+
+/// The rows and their completeness, as the page shows them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Listing {
+    /// The rows in the order of the inbox.
+    pub rows: Vec<Row>,
+    /// Servers that have not answered yet.
+    pub asking: Vec<String>,
+    /// Servers that answered.
+    pub checked: Vec<String>,
+    /// Servers whose last answer was an error or incomplete, with the reason.
+    pub failed: Vec<(String, String)>,
+    /// Servers that can't list threads.
+    pub unlisted: Vec<String>,
+    /// Sentences about rows that a limit left out.
+    pub limits: Vec<String>,
+}
+
+impl Listing {
+    /// Returns the numbers of waiting and of failed rows.
+    pub fn counts(&self) -> (usize, usize) {
+        let failed = self.rows.iter().filter(|row| row.row.is_failure()).count();
+        (self.rows.len() - failed, failed)
+    }
+}
+
+/// A deployment whose newest revision failed.
+#[derive(Debug, Clone)]
+pub struct FailedDeployment {
+    pub profile: Arc<str>,
+    pub region: Option<String>,
+    /// The deployment's id.
+    pub deployment: String,
+    pub name: String,
+    pub revision: FailedRevision,
+}
+
+/// The newest answer of a server.
+#[derive(Debug, Default)]
+pub(super) struct ServerRead {
+    /// Its rows; those of an earlier answer if the newest one was an error.
+    threads: Vec<InboxThread>,
+    /// The rows of `threads` that the newest answer did not confirm.
+    stale: Vec<String>,
+    /// When it last answered completely.
+    pub complete_at: Option<Timestamp>,
+    /// Why the newest answer was incomplete.
+    failure: Option<ApiError>,
+    is_unlisted: bool,
+    limits: Vec<String>,
+}
+
+/// The state of the inbox.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    /// The agent servers of each profile in use.
+    servers: BTreeMap<Arc<str>, Arc<[ServerRef]>>,
+    /// The number of servers per profile that are not read because there are too many.
+    skipped: BTreeMap<Arc<str>, usize>,
+    /// Regions of profiles, as the rows show them.
+    regions: BTreeMap<Arc<str>, String>,
+    /// Profiles whose list of deployments is not known: `None` while it is loaded, else why.
+    unknown_lists: BTreeMap<Arc<str>, Option<String>>,
+    pub(super) reads: BTreeMap<ServerRef, ServerRead>,
+    /// The failed newest revisions, by the id of their deployment's row.
+    revisions: BTreeMap<String, FailedDeployment>,
+    /// The waiting and failed threads that are known, so that each is notified about once.
+    pub(super) known: HashMap<String, Known>,
+    /// The last status of each open page, by the number of its stream.
+    pub(super) pages: HashMap<u64, super::news::PageState>,
+    listing: Arc<Listing>,
+    /// The page with its selection, kept while it is closed.
+    pub closed_page: Option<InboxPage>,
+}
+
+/// A profile for [`Inbox::set_servers`].
+pub struct ProfileServers {
+    pub profile: Arc<str>,
+    pub region: String,
+    pub servers: Vec<ServerRef>,
+    /// Whether its list of deployments is still unknown: `None` if it is known, else why, if it failed.
+    pub unknown: Option<Option<String>>,
+}
+
+impl Inbox {
+    /// Sets the agent servers of all profiles in use. Forgets the answers of others.
+    pub fn set_servers(&mut self, profiles: Vec<ProfileServers>) {
+        (self.servers, self.skipped, self.regions, self.unknown_lists) = Default::default();
+        for ProfileServers { profile, region, mut servers, unknown } in profiles {
+            // Deployments may share a server.
+            servers.sort_by(|a, b| address(a).cmp(address(b)).then_with(|| a.name.cmp(&b.name)));
+            servers.dedup_by(|a, b| address(a) == address(b));
+            servers.sort();
+            if let Some(skipped) = servers.len().checked_sub(MAX_SERVERS).filter(|skipped| *skipped > 0) {
+                self.skipped.insert(profile.clone(), skipped);
+                servers.truncate(MAX_SERVERS);
+            }
+            self.regions.insert(profile.clone(), region);
+            if let Some(why) = unknown {
+                self.unknown_lists.insert(profile.clone(), why);
+            }
+            self.servers.insert(profile, servers.into());
+        }
+        let servers = &self.servers;
+        let is_used = |server: &ServerRef| servers.get(&server.profile).is_some_and(|all| all.contains(server));
+        self.reads.retain(|server, _| is_used(server));
+        self.known.retain(|_, known| known.server.as_ref().is_none_or(is_used));
+        self.revisions.retain(|_, failed| servers.contains_key(&failed.profile));
+        self.relist();
+    }
+
+    /// Returns the servers of a profile.
+    pub fn servers(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<[ServerRef]>)> {
+        self.servers.iter()
+    }
+
+    /// Returns whether a server can't list threads, so that only open pages show their status.
+    pub fn is_unlisted(&self, server: &ServerRef) -> bool {
+        self.read_of(server).is_some_and(|(_, read)| read.is_unlisted)
+    }
+
+    /// Returns the answer of a server, which may be known by another name.
+    fn read_of(&self, server: &ServerRef) -> Option<(&ServerRef, &ServerRead)> {
+        let same = |known: &&ServerRef| known.profile == server.profile && address(known) == address(server);
+        self.reads.iter().find(|(known, _)| same(known))
+    }
+
+    /// Sets or removes the failed newest revision of a deployment, by the id of its row. Returns whether that changed anything.
+    pub fn set_revision(&mut self, row: &str, failed: Option<FailedDeployment>) -> bool {
+        let id = |failed: &FailedDeployment| (failed.revision.revision_id.clone(), failed.revision.status.clone());
+        if self.revisions.get(row).map(id) == failed.as_ref().map(id) {
+            return false;
+        }
+        match failed {
+            Some(failed) => drop(self.revisions.insert(row.into(), failed)),
+            None => drop(self.revisions.remove(row)),
+        }
+        true
+    }
+
+    /// Removes the revisions of deployments that are no longer listed.
+    pub fn retain_revisions(&mut self, is_listed: impl Fn(&str) -> bool) {
+        self.revisions.retain(|row, _| is_listed(row));
+    }
+
+    /// Stores the answer of a server. Rows that a failed request could not confirm are kept, and marked.
+    pub(super) fn store(&mut self, server: &ServerRef, at: Timestamp, result: Result<ServerInbox, ApiError>) {
+        let read = self.reads.entry(server.clone()).or_default();
+        let answer = result.unwrap_or_else(|error| ServerInbox { failures: vec![error], ..ServerInbox::default() });
+        let ServerInbox { mut threads, is_unlisted, limits, failures } = answer;
+        read.failure = failures.into_iter().next();
+        read.is_unlisted = is_unlisted;
+        read.stale.clear();
+        if is_unlisted {
+            // Its rows come from open pages.
+            read.complete_at = Some(at);
+        } else if read.failure.is_none() {
+            (read.complete_at, read.limits) = (Some(at), limits);
+            read.threads = threads;
+        } else {
+            let is_new = |known: &InboxThread| !threads.iter().any(|thread| thread.thread_id == known.thread_id);
+            let kept: Vec<InboxThread> = read.threads.drain(..).filter(is_new).collect();
+            read.stale = kept.iter().map(|thread| thread.thread_id.clone()).collect();
+            threads.extend(kept);
+            (read.threads, read.limits) = (threads, limits);
+        }
+        self.relist();
+    }
+
+    /// Applies the status of a thread on its open page, which is newer than the last poll.
+    pub(super) fn apply_page(&mut self, thread: &ThreadRef, facts: &ThreadFacts, status: &ThreadStatus) {
+        let Some(server) = self.read_of(&thread.server).map(|(server, _)| server.clone()) else { return };
+        let Some(read) = self.reads.get_mut(&server) else { return };
+        let row = InboxThread::new(&thread.id, facts, status);
+        let at = read.threads.iter().position(|known| known.thread_id == thread.id);
+        match (at, row) {
+            // The list knows the owner and the graph, too.
+            (Some(at), Some(row)) => {
+                let known = &mut read.threads[at];
+                let (graph, owner) = (known.graph.take().or(row.graph), known.owner.take().or(row.owner));
+                let assistant_id = known.assistant_id.take().or(row.assistant_id);
+                *known = InboxThread { graph, owner, assistant_id, ..row };
+            }
+            (None, Some(row)) => read.threads.push(row),
+            (Some(at), None) => drop(read.threads.remove(at)),
+            (None, None) => return,
+        }
+        self.relist();
+    }
+
+    /// Returns the rows.
+    pub fn listing(&self) -> &Arc<Listing> {
+        &self.listing
+    }
+
+    /// Returns the numbers of waiting and failed rows; `None` while a server has not answered yet.
+    pub fn counts(&self) -> Option<(usize, usize)> {
+        let is_known = self.listing.asking.is_empty() && !self.servers.is_empty();
+        is_known.then(|| self.listing.counts())
+    }
+
+    /// Computes the rows again.
+    pub fn relist(&mut self) {
+        let mut listing = Listing::default();
+        let region = |profile: &Arc<str>| self.regions.get(profile).cloned();
+        for (profile, why) in &self.unknown_lists {
+            match why {
+                None => listing.asking.push(clean(profile).into_owned()),
+                Some(why) => listing.failed.push((clean(profile).into_owned(), why.clone())),
+            }
+        }
+        for (profile, number) in &self.skipped {
+            let name = clean(profile);
+            listing.limits.push(format!("{name}: {number} more agent servers are not checked (limit {MAX_SERVERS})"));
+        }
+        // A profile whose servers all have the same state is named once.
+        for (profile, servers) in self.servers.iter().filter(|(_, servers)| !servers.is_empty()) {
+            let states: Vec<(&ServerRef, State)> =
+                servers.iter().map(|server| (server, self.state_of(server))).collect();
+            let first = &states[0].1;
+            let is_uniform = states.iter().all(|(_, state)| state == first);
+            let named: Vec<(String, &State)> = match is_uniform {
+                true => vec![(clean(profile).into_owned(), first)],
+                false => states.iter().map(|(server, state)| (server_title(server), state)).collect(),
+            };
+            for (name, state) in named {
+                match state {
+                    State::Asking => listing.asking.push(name),
+                    State::Checked => listing.checked.push(name),
+                    State::Unlisted => listing.unlisted.push(name),
+                    State::Failed(why) => listing.failed.push((name, why.clone())),
+                }
+            }
+        }
+        for (server, read) in &self.reads {
+            let title = server_title(server);
+            listing.limits.extend(read.limits.iter().map(|limit| format!("{title}: {limit}")));
+            for thread in &read.threads {
+                let is_stale = read.stale.contains(&thread.thread_id);
+                let target = ThreadRef { server: server.clone(), id: thread.thread_id.clone() };
+                let region = region(&server.profile);
+                listing.rows.push(Row {
+                    key: thread_key(&target),
+                    row: InboxRow::thread(&server.profile, region.as_deref(), &server.name, thread.clone(), ""),
+                    target: Target::Thread(target),
+                    as_of: read.complete_at.filter(|_| is_stale),
+                });
+            }
+        }
+        listing.rows.extend(self.revisions.iter().map(|(key, failed)| {
+            let region = region(&failed.profile).or_else(|| failed.region.clone());
+            failed_row(key, failed, region.as_deref())
+        }));
+        listing.rows.sort_by(|a, b| compare_inbox(&a.row, &b.row));
+        self.listing = Arc::new(listing);
+    }
+
+    fn state_of(&self, server: &ServerRef) -> State {
+        match self.reads.get(server) {
+            None => match self.unknown_lists.get(&server.profile) {
+                Some(Some(why)) => State::Failed(why.clone()),
+                _ => State::Asking,
+            },
+            Some(ServerRead { failure: Some(error), .. }) => State::Failed(match &error.kind {
+                Kind::Unauthorized => "401".into(),
+                _ => error.badge(),
+            }),
+            Some(ServerRead { is_unlisted: true, .. }) => State::Unlisted,
+            Some(_) => State::Checked,
+        }
+    }
+}
+
+/// Returns the row of a failed revision.
+pub(super) fn failed_row(key: &str, failed: &FailedDeployment, region: Option<&str>) -> Row {
+    let of = RevisionRef {
+        profile: failed.profile.clone(),
+        deployment: failed.deployment.as_str().into(),
+        revision: failed.revision.revision_id.as_str().into(),
+    };
+    let (name, address) = (failed.name.as_str(), format!("{}/{}", failed.profile, failed.name));
+    Row {
+        key: format!("revision {key}"),
+        row: InboxRow::revision(&failed.profile, region, (name, name), failed.revision.clone(), ""),
+        target: Target::Revision(of, address),
+        as_of: None,
+    }
+}
+
+/// The state of a server in the inbox.
+#[derive(Debug, Clone, PartialEq)]
+enum State {
+    Asking,
+    Checked,
+    Unlisted,
+    Failed(String),
+}
+
+/// Returns the address of a server without what makes no difference.
+fn address(server: &ServerRef) -> &str {
+    server.url.trim_end_matches('/')
+}
+
+/// Returns the key of a thread, which doesn't depend on the name of its server.
+pub(super) fn thread_key(thread: &ThreadRef) -> String {
+    format!("thread {} {} {}", thread.server.profile, address(&thread.server), thread.id)
+}
+
+/// Returns `lab`, or `eu › support-bot` for one of several servers.
+fn server_title(server: &ServerRef) -> String {
+    match server.profile == server.name {
+        true => clean(&server.profile).into_owned(),
+        false => format!("{} › {}", clean(&server.profile), clean(&server.name)),
+    }
+}

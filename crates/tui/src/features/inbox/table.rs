@@ -1,0 +1,149 @@
+//! The cells of the inbox's rows.
+
+use super::state::{Row, Target};
+use crate::session::Session;
+use crate::widgets::line::{Line, Tone};
+use runtail_core::model::{InboxCause, InboxItem};
+use runtail_core::text;
+use std::time::Duration;
+
+/// Width from which the person that a thread belongs to is shown.
+const WIDE: usize = 110;
+
+/// The widths of the columns, without the gaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Columns {
+    pub age: usize,
+    pub state: usize,
+    pub deployment: usize,
+    pub thread: usize,
+    pub needs: usize,
+    /// 0 if it is not shown.
+    pub person: usize,
+}
+
+impl Columns {
+    /// Lays out the columns for a width.
+    pub fn new(width: usize) -> Columns {
+        let (state, deployment, thread, person) = match width {
+            WIDE.. => (19, 22, 18, 17),
+            75.. => (16, 16, 14, 0),
+            _ => (13, 13, 9, 0),
+        };
+        let columns = if person > 0 { 6 } else { 5 };
+        let used = 4 + state + deployment + thread + person + 2 * (columns - 1);
+        Columns { age: 4, state, deployment, thread, needs: width.saturating_sub(used), person }
+    }
+
+    /// Returns the titles.
+    pub fn head(self) -> Line {
+        let mut line = Line::new();
+        let titles = [
+            ("AGE", self.age),
+            ("STATE", self.state),
+            ("DEPLOYMENT", self.deployment),
+            ("THREAD", self.thread),
+            ("WHAT IT NEEDS", self.needs),
+            ("FOR", self.person),
+        ];
+        for (title, width) in titles {
+            cell(&mut line, Tone::Dim, title, width);
+        }
+        line
+    }
+}
+
+/// Adds a cell, cut or filled to its width.
+fn cell(line: &mut Line, tone: Tone, said: &str, width: usize) {
+    if width == 0 {
+        return;
+    }
+    if !line.left.is_empty() {
+        line.push(Tone::Plain, "  ");
+    }
+    let said = text::clean(text::head(said, 4 << 10));
+    let fitted = text::fit(&said, width);
+    line.push(tone, &fitted);
+    line.push(Tone::Plain, &" ".repeat(width.saturating_sub(text::width(&fitted))));
+}
+
+/// Returns the glyph and the words of a row's state, and its tone.
+pub fn state(row: &Row) -> (&'static str, String, Tone) {
+    let word = row.row.state().to_string();
+    match &row.row.item {
+        InboxItem::Revision(_) => ("✗", word, Tone::Bad),
+        InboxItem::Thread(thread) => match thread.cause {
+            Some(InboxCause::Question) | None => ("◆", word, Tone::Waiting),
+            Some(InboxCause::Breakpoint) => ("◆", "paused before".into(), Tone::Waiting),
+            Some(InboxCause::Cancelled | InboxCause::Edited) => ("■", word, Tone::Dim),
+            Some(InboxCause::Error) => ("✗", word, Tone::Bad),
+            Some(InboxCause::Stuck) => ("?", word, Tone::Bad),
+        },
+    }
+}
+
+/// Returns `eu › support-bot`, or one name if both are the same.
+pub fn place(row: &Row) -> String {
+    let tag = row.row.region.as_deref().unwrap_or(&row.row.profile);
+    match row.row.profile == row.row.deployment {
+        true => row.row.profile.clone(),
+        false => format!("{tag} › {}", row.row.deployment),
+    }
+}
+
+/// Returns the graph and the end of the thread's id; `-` for a revision.
+pub fn thread(row: &Row) -> String {
+    match (&row.row.item, &row.target) {
+        (InboxItem::Thread(thread), Target::Thread(of)) => {
+            let id: Vec<char> = of.id.chars().collect();
+            let last: String = id[id.len().saturating_sub(4)..].iter().collect();
+            format!("{} {last}", thread.graph.as_deref().unwrap_or("thread"))
+        }
+        _ => "-".into(),
+    }
+}
+
+/// Returns what a row needs, in one line.
+pub fn needs(row: &Row) -> String {
+    let InboxItem::Thread(thread) = &row.row.item else { return "The newest revision failed".into() };
+    let said = row.row.needs();
+    match (thread.cause, said.is_empty()) {
+        (Some(InboxCause::Breakpoint), false) => format!("Breakpoint {said}"),
+        (Some(InboxCause::Breakpoint), true) => "Breakpoint".into(),
+        (Some(InboxCause::Cancelled), false) => format!("Cancelled {said}"),
+        (Some(InboxCause::Cancelled), true) => "Cancelled".into(),
+        (Some(InboxCause::Edited), false) => format!("Edited, not continued {said}"),
+        (Some(InboxCause::Edited), true) => "Edited, not continued".into(),
+        (Some(InboxCause::Error), true) => "The server doesn't say why".into(),
+        (None, false) => format!("Interrupted {said}; the cause is not known"),
+        (None, true) => "Interrupted; the cause is not known".into(),
+        (_, _) => said,
+    }
+}
+
+/// Returns the age of a row.
+pub fn age(row: &Row, session: &Session) -> String {
+    let now = session.server_time(&row.row.profile);
+    let age = |since| text::age(Duration::try_from(now.duration_since(since)).unwrap_or_default());
+    row.row.since().map_or_else(|| "?".into(), age)
+}
+
+/// Returns a row as a line.
+pub fn line(row: &Row, columns: Columns, session: &Session, is_selected: bool) -> Line {
+    let (glyph, word, tone) = state(row);
+    let is_stale = row.as_of.is_some();
+    let of = |tone| if is_stale { Tone::Dim } else { tone };
+    let owner = match &row.row.item {
+        InboxItem::Thread(thread) => thread.owner.as_deref().unwrap_or_default(),
+        InboxItem::Revision(_) => "",
+    };
+    let as_of = row.as_of.map(|at| format!("(as of {}) ", session.clock(at))).unwrap_or_default();
+    let mut line = Line::new();
+    cell(&mut line, Tone::Dim, &format!("{:>4}", age(row, session)), columns.age);
+    cell(&mut line, of(tone), &format!("{glyph} {word}"), columns.state);
+    cell(&mut line, Tone::Dim, &place(row), columns.deployment);
+    cell(&mut line, if is_selected { Tone::Strong } else { Tone::Dim }, &thread(row), columns.thread);
+    cell(&mut line, of(Tone::Plain), &format!("{as_of}{}", needs(row)), columns.needs);
+    cell(&mut line, Tone::Dim, owner, columns.person);
+    line
+}

@@ -1,0 +1,191 @@
+//! Draws the inbox: the rows, and the selected one in full below them.
+
+use super::page::InboxPage;
+use super::state::Listing;
+use super::{detail, table};
+use crate::session::Cx;
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::{Line, Tone};
+use runtail_core::text;
+
+/// Minimum size for frames around the two parts.
+const FRAMED: (u16, u16) = (100, 20);
+/// Columns of the selection mark and the gap after it.
+const MARK: u16 = 3;
+
+/// The areas of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layout {
+    is_framed: bool,
+    /// The rows with their headings and their frame or title.
+    list: Area,
+    /// The rows.
+    rows: Area,
+    /// The details with their frame or title.
+    detail: Area,
+    /// The lines of the details.
+    lines: Area,
+}
+
+/// Lays out the page.
+pub fn layout((w, h): (u16, u16)) -> Layout {
+    let is_framed = w >= FRAMED.0 && h >= FRAMED.1;
+    if is_framed {
+        // The frames replace the rules below the header and above the footer.
+        let body = Area { x: 0, y: 1, w, h: h.saturating_sub(2) };
+        let below = (body.h / 3).clamp(7, 13);
+        let list = Area { h: body.h - below, ..body };
+        let detail = Area { y: body.y + list.h, h: below, ..body };
+        let rows = Area { x: 1, y: list.y + 2, w: w - 2, h: list.h.saturating_sub(3) };
+        let lines = Area { x: 2, y: detail.y + 1, w: w - 4, h: detail.h - 2 };
+        return Layout { is_framed, list, rows, detail, lines };
+    }
+    let body = Area { x: 0, y: 2, w, h: h.saturating_sub(4) };
+    // A title line, the headings, the rows, a title line, the details.
+    let below = (body.h / 3).clamp(2, 8);
+    let list = Area { h: body.h.saturating_sub(below + 1), ..body };
+    let detail = Area { y: body.y + list.h, h: below + 1, ..body };
+    let rows = Area { x: 0, y: list.y + 2, w, h: list.h.saturating_sub(2) };
+    let lines = Area { x: 1, y: detail.y + 1, w: w.saturating_sub(2), h: below };
+    Layout { is_framed, list, rows, detail, lines }
+}
+
+#[cfg(test)]
+impl Layout {
+    /// Returns whether each part has room and nothing overlaps.
+    pub(super) fn fits(&self, w: u16, h: u16) -> bool {
+        let end = |area: Area| area.y + area.h;
+        let is_inside = |area: Area| area.x + area.w <= w && end(area) < h && area.h > 0;
+        [self.rows, self.detail, self.lines].into_iter().all(is_inside)
+            && self.rows.h >= 2
+            && end(self.rows) <= self.detail.y
+            && end(self.lines) <= end(self.detail)
+            && end(self.detail) <= h - 1
+    }
+}
+
+/// Returns the number of rows that fit.
+pub fn rows_height(size: (u16, u16)) -> usize {
+    layout(size).rows.h.into()
+}
+
+/// Draws the page.
+pub(super) fn inbox(page: &InboxPage, cx: &Cx<'_>, canvas: &mut Canvas<'_>) {
+    let layout = layout(cx.session.size);
+    let listing = page.listing();
+    let (title, aside) = head(page, listing);
+    if layout.is_framed {
+        canvas.frame(layout.list, &title, &aside, "");
+    } else {
+        let mut line = Line::of(Tone::Focus, &title);
+        line.right = aside.left;
+        canvas.line_for_right(layout.list.x + 1, layout.list.y, layout.list.w.saturating_sub(2), &line);
+    }
+    let shown = page.shown();
+    if shown.is_empty() {
+        let (tone, said) = empty_state(page, listing);
+        let area = Area { y: layout.rows.y.saturating_sub(1), h: layout.rows.h + 1, ..layout.rows };
+        canvas.words(area, tone, &said);
+    } else {
+        let width = usize::from(layout.rows.w.saturating_sub(MARK + 1));
+        let columns = table::Columns::new(width);
+        canvas.line(layout.rows.x + MARK, layout.rows.y - 1, width as u16, &columns.head());
+        for (n, at) in page.picker.window(shown.len(), layout.rows.h.into()).into_iter().enumerate() {
+            let Some(row) = shown.get(at) else { continue };
+            let is_selected = page.picker.selected.as_deref() == Some(&row.key);
+            let y = layout.rows.y + n as u16;
+            canvas.line(layout.rows.x + MARK, y, width as u16, &table::line(row, columns, cx.session, is_selected));
+            if is_selected {
+                let style = canvas.theme.style(Tone::Accent);
+                canvas.text(layout.rows.x + 1, y, 1, "▌", style);
+            }
+        }
+    }
+    let selected = page.selected();
+    let title = selected.map(detail::title).unwrap_or_default();
+    if layout.is_framed {
+        canvas.frame(layout.detail, &text::clean(&title), &Line::new(), "");
+    } else {
+        let style = canvas.theme.style(Tone::Dim);
+        let rule = "─".repeat(layout.detail.w.into());
+        canvas.text(layout.detail.x, layout.detail.y, layout.detail.w, &rule, style);
+        if !title.is_empty() {
+            let room = layout.detail.w.saturating_sub(6);
+            let title = format!(" {} ", text::fit(&text::clean(&title), room.saturating_sub(2).into()));
+            canvas.text(layout.detail.x + 2, layout.detail.y, room, &title, canvas.theme.style(Tone::Strong));
+        }
+    }
+    if let Some(row) = selected {
+        let area = layout.lines;
+        let lines = detail::lines(row, cx.session, area.w.into(), area.h.into());
+        for (n, line) in lines.iter().take(area.h.into()).enumerate() {
+            canvas.line(area.x, area.y + n as u16, area.w, line);
+        }
+    }
+}
+
+/// Returns the title, and what was not checked.
+fn head(page: &InboxPage, listing: &Listing) -> (String, Line) {
+    let (waiting, failed) = listing.counts();
+    let mut title = match (waiting, failed) {
+        (0, 0) => "Inbox".to_string(),
+        _ => format!("Inbox · all servers · {waiting} waiting, {failed} failed · waiting first, then oldest"),
+    };
+    if !page.filter.is_empty() {
+        title = format!("Inbox · /{} · {} of {}", text::clean(&page.filter), page.shown().len(), waiting + failed);
+    }
+    if !listing.asking.is_empty() {
+        title.push_str(&format!(" · asking {}…", names(&listing.asking)));
+    }
+    let mut aside = Line::new();
+    match listing.failed.as_slice() {
+        [] => {}
+        [(name, why)] => aside.push(Tone::Bad, &format!("{name}: not checked ({why})")),
+        several => aside.push(Tone::Bad, &format!("{} servers not checked", several.len())),
+    }
+    if !listing.unlisted.is_empty() {
+        let gap = if aside.left.is_empty() { "" } else { " · " };
+        aside.push(Tone::Dim, &format!("{gap}{}: open threads only", names(&listing.unlisted)));
+    }
+    if let Some(limit) = listing.limits.first().filter(|_| aside.left.is_empty()) {
+        aside.push(Tone::Dim, limit);
+    }
+    (title, aside)
+}
+
+/// Returns up to three names and the number of the others.
+fn names(all: &[String]) -> String {
+    let named = all.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if all.len() > 3 { format!("{named} and {} more", all.len() - 3) } else { named }
+}
+
+/// Returns the text in place of rows.
+fn empty_state(page: &InboxPage, listing: &Listing) -> (Tone, String) {
+    if !page.filter.is_empty() && !listing.rows.is_empty() {
+        return (
+            Tone::Plain,
+            format!("No match for “{}”.\n\nPress Esc to clear the filter.", text::clean(&page.filter)),
+        );
+    }
+    let mut parts = Vec::new();
+    if !listing.checked.is_empty() {
+        parts.push(format!("Nothing is waiting for you on {}.", names(&listing.checked)));
+    }
+    if !listing.asking.is_empty() {
+        parts.push(format!("Asking {}…", names(&listing.asking)));
+    }
+    parts.extend(listing.failed.iter().take(8).map(|(name, why)| format!("{name} wasn't checked ({why}).")));
+    if listing.failed.len() > 8 {
+        parts.push(format!("{} more servers weren't checked.", listing.failed.len() - 8));
+    }
+    if !listing.unlisted.is_empty() {
+        let which = names(&listing.unlisted);
+        parts.push(format!("{which} can't list threads: only threads that are open here are watched."));
+    }
+    parts.extend(listing.limits.iter().take(4).map(|limit| format!("{limit}.")));
+    if parts.is_empty() {
+        parts.push("No agent server is known yet.".into());
+    }
+    (Tone::Plain, parts.join("\n\n"))
+}

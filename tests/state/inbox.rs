@@ -1,0 +1,481 @@
+//! The inbox: its page, the counters in the header, notifications, and stuck runs.
+
+use runtail_api::{Kind, LoadedThread, ServerInbox};
+use runtail_core::model::{InboxCause, InboxThread, Question};
+use runtail_stream::SnapshotPart;
+use runtail_testkit::dash::{Dash, demo_like};
+use runtail_tui::app::{Overlay, subscriptions};
+use runtail_tui::session::msg::{Effect, EffectResult, Epoch, Msg, Pace, ServerRef, SubscriptionEvent, SubscriptionId};
+use serde_json::{Value, json};
+
+const SERVERS: &str = "\
+[profiles.eu]\nagent_server = { support-bot = \"http://127.0.0.1:2001\" }\napi_key_env = \"EU_KEY\"\n\
+[profiles.us]\nagent_server = { invoice-agent = \"http://127.0.0.1:2002\", triage = \"http://127.0.0.1:2003\" }\n\
+[profiles.lab]\nagent_server = \"http://127.0.0.1:2004\"\n";
+
+const APPROVAL: &str = "01a1fbb6-05bd-7362-97d9-fb3f813b8c21";
+
+fn dash(size: (u16, u16)) -> Dash {
+    Dash::new(SERVERS, size)
+}
+
+fn server(profile: &str, name: &str, port: u16) -> ServerRef {
+    ServerRef { profile: profile.into(), name: name.into(), url: format!("http://127.0.0.1:{port}/").into() }
+}
+
+fn support() -> ServerRef {
+    server("eu", "support-bot", 2001)
+}
+
+/// Sends the answer of a server.
+fn answer(dash: &mut Dash, server: &ServerRef, result: Result<ServerInbox, Kind>) -> Vec<Effect> {
+    let profile = server.profile.clone();
+    let error = |kind| {
+        let mut error = dash.error(&profile, kind);
+        error.at.path = "/threads/search".into();
+        error
+    };
+    let event = SubscriptionEvent::Inbox { server: server.clone(), began: dash.now, result: result.map_err(error) };
+    let id = SubscriptionId::Inbox(profile.clone());
+    let sub = subscriptions(&dash.app).into_iter().find(|sub| sub.key == id).expect("the inbox is polled");
+    dash.feed(Msg::Subscription { key: sub.key, epoch: sub.epoch, event })
+}
+
+fn listed(threads: Vec<InboxThread>) -> Result<ServerInbox, Kind> {
+    Ok(ServerInbox { threads, ..ServerInbox::default() })
+}
+
+fn thread(dash: &Dash, id: &str, graph: &str, minutes: i64, cause: Option<InboxCause>) -> InboxThread {
+    InboxThread {
+        thread_id: id.into(),
+        graph: Some(graph.into()),
+        assistant_id: Some(graph.into()),
+        status: "interrupted".into(),
+        cause,
+        since: Some(dash.now - jiff::SignedDuration::from_mins(minutes)),
+        ..InboxThread::default()
+    }
+}
+
+fn question(id: &str, value: Value) -> Question {
+    Question { id: Some(id.into()), value, ..Question::default() }
+}
+
+fn approval(dash: &Dash) -> InboxThread {
+    let value = json!({"question": "Approve this payment?", "amount": "1,250 EUR", "to": "Hoffmann & Söhne GmbH"});
+    InboxThread {
+        questions: vec![question("q1", value)],
+        owner: Some("ana@acme.example".into()),
+        ..thread(dash, APPROVAL, "approval", 36, Some(InboxCause::Question))
+    }
+}
+
+fn refund(dash: &Dash) -> InboxThread {
+    let value = json!({
+        "action_requests": [
+            {"name": "send_refund", "args": {"customer": "c_8841", "amount": 49.0}},
+            {"name": "send_email", "args": {"to": "j.dupont@acme.example", "body": "Dear Ms Dupont"}},
+        ],
+        "review_configs": [
+            {"action_name": "send_refund", "allowed_decisions": ["approve", "reject"]},
+            {"action_name": "send_email", "allowed_decisions": ["approve", "edit", "reject"]},
+        ],
+    });
+    InboxThread {
+        questions: vec![question("q2", value)],
+        owner: Some("j.dupont".into()),
+        ..thread(dash, "01a1fbb5-173d-77d7-b93d-09bf6dcc9775", "support", 6, Some(InboxCause::Question))
+    }
+}
+
+/// An inbox in which every kind of row occurs, one server has failed, and all have answered.
+fn full(size: (u16, u16)) -> Dash {
+    let mut dash = dash(size);
+    let rows = vec![refund(&dash), approval(&dash)];
+    answer(&mut dash, &support(), listed(rows));
+    let detail = |text: &str, row: InboxThread| InboxThread { detail: text.into(), ..row };
+    let rows = vec![
+        detail(
+            "before write_ledger",
+            thread(&dash, "01a1fbb5-0000-7000-8000-00000000051f", "extract", 4, Some(InboxCause::Breakpoint)),
+        ),
+        detail(
+            "before book",
+            thread(&dash, "01a1fbb5-0000-7000-8000-0000000000c1", "extract", 9, Some(InboxCause::Cancelled)),
+        ),
+        detail(
+            "ConnectTimeout: POST https://erp.acme.example/refunds: no answer after 30s",
+            thread(&dash, "01a1fbb5-0000-7000-8000-00000000fa11", "extract", 180, Some(InboxCause::Error)),
+        ),
+        detail(
+            "running, but its records have not changed for 41m (events were not read)",
+            thread(&dash, "01a1fbb5-0000-7000-8000-0000000057cc", "extract", 41, Some(InboxCause::Stuck)),
+        ),
+    ];
+    answer(&mut dash, &server("us", "invoice-agent", 2002), listed(rows));
+    answer(&mut dash, &server("us", "triage", 2003), listed(Vec::new()));
+    answer(&mut dash, &server("lab", "lab", 2004), Err(Kind::Unauthorized));
+    dash
+}
+
+#[test]
+fn rows_are_shown_with_the_selected_one_in_full() {
+    for (name, size) in [("inbox_140x40", (140, 40)), ("inbox_80x24", (80, 24)), ("inbox_60x12", (60, 12))] {
+        let mut dash = full(size);
+        dash.keys("i");
+        insta::assert_snapshot!(name, dash.screen());
+    }
+    let mut dash = full((140, 40));
+    dash.ascii = true;
+    dash.app.session.settings.ascii = true;
+    dash.keys("i<Down>");
+    let screen = dash.screen();
+    assert!(screen.is_ascii() || screen.contains("Söhne"), "{screen}");
+    insta::assert_snapshot!("inbox_ascii", screen);
+}
+
+#[test]
+fn an_empty_inbox_says_what_was_and_was_not_checked() {
+    let mut dash = dash((140, 40));
+    dash.keys("i");
+    insta::assert_snapshot!("inbox_loading", dash.screen());
+    answer(&mut dash, &support(), listed(Vec::new()));
+    answer(&mut dash, &server("us", "invoice-agent", 2002), listed(Vec::new()));
+    let unlisted = ServerInbox { is_unlisted: true, ..ServerInbox::default() };
+    answer(&mut dash, &server("us", "triage", 2003), Ok(unlisted));
+    answer(&mut dash, &server("lab", "lab", 2004), Err(Kind::Unauthorized));
+    insta::assert_snapshot!("inbox_empty", dash.screen());
+}
+
+#[test]
+fn rows_of_a_server_that_fails_later_stay_with_their_time() {
+    let mut dash = full((140, 40));
+    dash.pass(120);
+    answer(&mut dash, &support(), Err(Kind::Server(503)));
+    dash.keys("i");
+    let screen = dash.screen();
+    assert!(screen.contains("(as of 14:00:00) Approve this payment?"), "{screen}");
+    assert!(screen.contains("2 servers not checked"), "{screen}");
+    assert!(screen.lines().next().unwrap().contains("◆ 4 waiting   ✗ 2 failed"), "{screen}");
+}
+
+#[test]
+fn counters_are_hidden_while_unknown_and_at_zero() {
+    let mut dash = dash((140, 40));
+    let row = approval(&dash);
+    answer(&mut dash, &support(), listed(vec![row]));
+    let header = |dash: &mut Dash| dash.screen().lines().next().unwrap().to_string();
+    assert!(!header(&mut dash).contains('◆'), "{}", header(&mut dash));
+    for (name, port) in [("invoice-agent", 2002), ("triage", 2003)] {
+        answer(&mut dash, &server("us", name, port), listed(Vec::new()));
+    }
+    answer(&mut dash, &server("lab", "lab", 2004), Err(Kind::Server(500)));
+    let words = header(&mut dash);
+    assert!(words.contains("◆ 1 waiting") && !words.contains("failed"), "{words}");
+    dash.resize(80, 24);
+    let numbers = header(&mut dash);
+    assert!(numbers.contains("◆ 1 ") && !numbers.contains("waiting"), "{numbers}");
+    answer(&mut dash, &support(), listed(Vec::new()));
+    assert!(!header(&mut dash).contains('◆'), "{}", header(&mut dash));
+}
+
+#[test]
+fn three_keys_from_a_notification_to_a_sent_answer() {
+    let mut dash = dash((140, 40));
+    answer(&mut dash, &support(), listed(Vec::new()));
+    dash.later(30_000);
+    let row = InboxThread { since: Some(dash.now), ..approval(&dash) };
+    let effects = answer(&mut dash, &support(), listed(vec![row]));
+    assert!(matches!(effects.as_slice(), [Effect::Alert(..)]), "{effects:?}");
+    assert!(
+        dash.screen().contains("◆ eu › support-bot › approval 01a1…8c21 waits for you: Approve this payment?"),
+        "{}",
+        dash.screen()
+    );
+
+    assert!(dash.keys("i").is_empty());
+    let effects = dash.keys("A");
+    let [Effect::LoadThread(number, thread)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!((thread.id.as_str(), &thread.server), (APPROVAL, &support()));
+    let number = *number;
+    // Nothing is sent before the question was read again.
+    let state = json!({"values": {}, "next": ["approve"], "created_at": dash.now, "metadata": {"source": "loop"},
+        "tasks": [{"id": "t", "name": "approve", "interrupts": [
+            {"id": "q1", "value": {"question": "Approve this payment?", "amount": "1,250 EUR"}}]}]});
+    let record = json!({"status": "interrupted", "metadata": {"graph_id": "approval", "assistant_id": "approval"},
+        "interrupts": {"t": [{"id": "q1", "value": {"question": "Approve this payment?"}}]}});
+    let loaded = LoadedThread {
+        thread: Some(runtail_core::model::ThreadFacts::read(&record.to_string()).unwrap()),
+        state: Some(runtail_core::model::StateFacts::read(&state.to_string()).unwrap()),
+        runs: Some(Vec::new()),
+    };
+    dash.done(EffectResult::ThreadLoaded(number, Ok(Box::new(loaded))));
+    dash.screen();
+    let effects = dash.keys("<ctrl-s>");
+    let sends = effects.iter().any(|effect| matches!(effect, Effect::LoadThread(..) | Effect::StartRun(..)));
+    assert!(sends, "ctrl-s sends, or reads the thread once more before: {effects:?}");
+    assert!(matches!(dash.app.overlays.first(), Some(Overlay::Inbox(_))), "the inbox stays open below");
+}
+
+#[test]
+fn keys_open_explain_and_show_the_record() {
+    let mut dash = full((140, 40));
+    dash.keys("i");
+    let effects = dash.keys("d");
+    assert!(matches!(effects.as_slice(), [Effect::Describe(_)]), "{effects:?}");
+    dash.keys("e");
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Why(_))), "{}", dash.screen());
+    dash.keys("<Esc>");
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))), "{}", dash.screen());
+    dash.keys("<Down><Enter>");
+    let viewer = dash.app.viewer().expect("the thread is open");
+    assert_eq!(
+        (viewer.thread_id.as_deref(), &*viewer.server.name),
+        (Some("01a1fbb5-0000-7000-8000-0000000000c1"), "invoice-agent")
+    );
+    assert!(dash.app.overlays.is_empty());
+    // The inbox opens again on the same row, from the stream and by command.
+    dash.keys("i");
+    assert!(dash.screen().contains("us › invoice-agent › extract 00c1"), "{}", dash.screen());
+    dash.keys("<Esc>:inbox<Enter>");
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))), "{}", dash.screen());
+    // A read-only profile explains, and sends nothing.
+    dash.seal();
+    assert!(dash.keys("a").is_empty());
+    assert!(dash.screen().contains("read-only"), "{}", dash.screen());
+}
+
+#[test]
+fn the_filter_shows_some_rows_and_esc_shows_all() {
+    let mut dash = full((140, 40));
+    dash.keys("i/dupont<Enter>");
+    let screen = dash.screen();
+    assert!(
+        screen.contains("1 of 6") && screen.contains("support 9775") && !screen.contains("approval 8c21"),
+        "{screen}"
+    );
+    dash.keys("<Esc>");
+    assert!(dash.screen().contains("approval 8c21"), "{}", dash.screen());
+    assert!(matches!(dash.app.overlays.last(), Some(Overlay::Inbox(_))));
+}
+
+#[test]
+fn the_cursor_stays_on_its_row_when_rows_join() {
+    let mut dash = full((140, 40));
+    dash.keys("i<Down>");
+    assert!(dash.screen().contains("╭ us › invoice-agent › extract 00c1"), "{}", dash.screen());
+    let older = InboxThread { since: Some(dash.now - jiff::SignedDuration::from_hours(9)), ..approval(&dash) };
+    let row = InboxThread { thread_id: "01a1fbb5-0000-7000-8000-00000000abcd".into(), ..older };
+    answer(&mut dash, &server("us", "triage", 2003), listed(vec![row]));
+    let screen = dash.screen();
+    assert!(screen.contains("╭ us › invoice-agent › extract 00c1"), "{screen}");
+    let place = |needle: &str| screen.lines().position(|line| line.contains(needle)).unwrap();
+    assert!(place("approval abcd") > place("extract 051f") && place("approval abcd") < place("✗ failed"), "{screen}");
+}
+
+#[test]
+fn answers_of_an_earlier_epoch_are_dropped() {
+    let mut dash = dash((140, 40));
+    let row = approval(&dash);
+    let event = SubscriptionEvent::Inbox {
+        server: support(),
+        began: dash.now,
+        result: Ok(ServerInbox { threads: vec![row], ..ServerInbox::default() }),
+    };
+    let key = SubscriptionId::Inbox("eu".into());
+    let epoch = dash.app.session.epoch;
+    dash.keys("r");
+    dash.feed(Msg::Subscription { key, epoch, event });
+    assert_eq!(dash.app.inbox.listing().rows, []);
+    assert_ne!(epoch, dash.app.session.epoch);
+    let _ = Epoch::default();
+}
+
+#[test]
+fn each_profile_has_one_poll_which_a_rejected_key_stops() {
+    let polled = |dash: &Dash| -> Vec<(String, usize, Pace)> {
+        let subs = subscriptions(&dash.app).into_iter().filter_map(|sub| match sub.key {
+            SubscriptionId::Inbox(profile) => Some((profile.to_string(), sub.params.servers.len(), sub.params.pace)),
+            _ => None,
+        });
+        subs.collect()
+    };
+    let mut dash = dash((140, 40));
+    let expected = [("eu", 1), ("lab", 1), ("us", 2)].map(|(name, n)| (name.to_string(), n, Pace::Usual));
+    assert_eq!(polled(&dash), expected);
+    dash.feed(Msg::Focus(false));
+    assert_eq!(polled(&dash), expected, "a notification matters most without focus");
+    dash.feed(Msg::Focus(true));
+    dash.keys("i");
+    assert!(polled(&dash).iter().all(|(.., pace)| *pace == Pace::Fast));
+    dash.keys("<Esc>F");
+    assert!(polled(&dash).iter().all(|(.., pace)| *pace == Pace::Slow));
+    // A control plane's servers are those of its deployments.
+    let mut dash = demo_like((140, 40));
+    assert_eq!(
+        polled(&dash).iter().map(|(name, n, _)| (name.as_str(), *n)).collect::<Vec<_>>(),
+        [("prod-eu", 2), ("prod-us", 3)]
+    );
+    dash.refuse("prod-us");
+    assert_eq!(polled(&dash).len(), 1);
+}
+
+#[test]
+fn failed_newest_revisions_are_rows_and_explained() {
+    let mut dash = demo_like((140, 40));
+    dash.keys("i");
+    let screen = dash.screen();
+    assert!(screen.contains("✗ BUILD_FAILED") && screen.contains("us › invoice-agent"), "{screen}");
+    let effects = dash.keys("e");
+    assert!(
+        matches!(effects.as_slice(), [Effect::Explain(of, address, _)] if &*of.deployment == "d3" && address == "prod-us/invoice-agent"),
+        "{effects:?}"
+    );
+    dash.keys("<Esc>a");
+    assert!(dash.screen().contains("has no question to answer"), "{}", dash.screen());
+    // It was deployed again.
+    let revision =
+        serde_json::from_value(json!({"id": "d3-r2", "status": "DEPLOYED", "created_at": dash.now})).unwrap();
+    let list = json!([{"id": "d3", "name": "invoice-agent", "latest_revision_id": "d3-r2"}]);
+    let us = |key: &SubscriptionId| *key == SubscriptionId::Deployments("prod-us".into());
+    dash.answer(us, runtail_testkit::dash::listed(serde_json::from_value(list).unwrap()));
+    let newest = SubscriptionEvent::Newest { deployment: "d3".into(), revision: Ok(revision) };
+    dash.answer(|key| *key == SubscriptionId::Newest("prod-us".into()), newest);
+    assert_eq!(dash.app.inbox.listing().rows, []);
+}
+
+#[test]
+fn a_revision_that_fails_now_is_news_and_an_older_one_is_not() {
+    let mut dash = demo_like((140, 40));
+    assert!(!dash.screen().contains("is BUILD_FAILED"), "{}", dash.screen());
+    dash.later(5_000);
+    let failed = serde_json::from_value(
+        json!({"id": "d4-r", "status": "DEPLOY_FAILED", "created_at": dash.now, "updated_at": dash.now}),
+    );
+    let newest = SubscriptionEvent::Newest { deployment: "d4".into(), revision: Ok(failed.unwrap()) };
+    dash.answer(|key| *key == SubscriptionId::Newest("prod-us".into()), newest);
+    let screen = dash.screen();
+    assert!(screen.contains("✗ us › triage d4-r is DEPLOY_FAILED") && screen.contains("! open"), "{screen}");
+}
+
+#[test]
+fn rules_choose_events_and_programs_get_them_without_keys() {
+    let rules = "[[notify]]\nwhen = \"failed\"\nmatch = \"graph:extract\"\ncommand = [\"notify-me\", \"-x\"]\n";
+    let mut dash = Dash::new(&format!("{SERVERS}{rules}"), (140, 40));
+    answer(&mut dash, &support(), listed(Vec::new()));
+    let row = approval(&dash);
+    assert_eq!(answer(&mut dash, &support(), listed(vec![row.clone()])), [], "no rule is about waiting threads");
+    let error = InboxThread {
+        detail: "ValueError: no".into(),
+        ..thread(&dash, "01a1-f", "extract", 0, Some(InboxCause::Error))
+    };
+    let other = InboxThread { graph: Some("other".into()), thread_id: "01a1-g".into(), ..error.clone() };
+    let effects = answer(&mut dash, &support(), listed(vec![row, error, other]));
+    let [Effect::Alert(_, said), Effect::Hook(hook)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert!(said.ends_with("failed: ValueError: no"), "{said}");
+    assert_eq!(
+        (hook.command.join(" "), hook.hidden.as_slice()),
+        ("notify-me -x".to_string(), &["EU_KEY".to_string(), "EU_KEY".to_string()][..])
+    );
+    let event: Value = serde_json::from_str(&hook.event).unwrap();
+    let fields = ["when", "profile", "deployment", "graph", "thread_id", "cause", "detail"]
+        .map(|field| event[field].as_str().unwrap());
+    assert_eq!(fields, ["failed", "eu", "support-bot", "extract", "01a1-f", "error", "ValueError: no"]);
+    assert!(hook.event.ends_with('\n') && event.get("interrupts").is_none() && event.get("command").is_none());
+    // A program that fails is reported once.
+    for _ in 0..2 {
+        dash.done(EffectResult::HookFailed("The notification program notify-me failed: exit status: 1".into()));
+    }
+    let failures = dash.app.session.notices.iter().filter(|notice| notice.text.contains("notify-me"));
+    assert_eq!(failures.count(), 1);
+}
+
+#[test]
+fn many_events_make_one_notice_and_a_limited_number_of_programs() {
+    let rules = "[[notify]]\nwhen = \"waiting\"\ncommand = [\"x\"]\n";
+    let mut dash = Dash::new(&format!("{SERVERS}{rules}"), (140, 40));
+    answer(&mut dash, &support(), listed(Vec::new()));
+    let rows = (0..50).map(|n| InboxThread { thread_id: format!("t{n}"), ..approval(&dash) }).collect();
+    let effects = answer(&mut dash, &support(), listed(rows));
+    assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::Alert(..))).count(), 1);
+    assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::Hook(_))).count(), 20);
+    assert!(dash.app.session.notices.iter().any(|notice| notice.text == "support-bot: 50 wait for you"));
+}
+
+/// Opens the thread `9775` of the local server and loads its records.
+fn page(records: Vec<(SnapshotPart, Value)>) -> Dash {
+    let mut dash = Dash::new("[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n", (140, 40));
+    dash.threads();
+    dash.keys("<Enter>");
+    dash.items(vec![runtail_stream::Item::Record(runtail_stream::Record::Open {
+        at: dash.now,
+        conn: 1,
+        status: 200,
+        resumed_after: None,
+    })]);
+    dash.snapshot(records);
+    dash
+}
+
+fn active_run(dash_now: &str, status: &str) -> Vec<(SnapshotPart, Value)> {
+    let run = json!({"run_id": "01a1fbb5-1743-72b0-bac9-4236eccc288a", "status": status, "created_at": dash_now, "updated_at": dash_now});
+    let thread = json!({"status": "busy", "metadata": {"graph_id": "agent"}, "updated_at": dash_now});
+    vec![(SnapshotPart::Thread, thread), (SnapshotPart::Runs, json!([run]))]
+}
+
+#[test]
+fn a_stuck_run_has_a_badge_and_its_evidence_on_the_card() {
+    let mut dash = page(active_run("2026-11-21T14:00:00Z", "pending"));
+    dash.pass(60);
+    assert!(!dash.screen().contains("stuck"), "{}", dash.screen());
+    dash.pass(1);
+    assert!(dash.screen().contains("◌ queued 1m1s · stuck: pending for 1m"), "{}", dash.screen());
+    dash.keys("e");
+    assert!(
+        dash.screen().contains("stuck    run 01a1…288a has been pending for 1m; no run of this thread is ahead of it"),
+        "{}",
+        dash.screen()
+    );
+
+    let mut dash = page(active_run("2026-11-21T14:00:00Z", "running"));
+    dash.pass(300);
+    dash.heartbeat();
+    assert!(!dash.screen().contains("stuck"), "{}", dash.screen());
+    dash.pass(1);
+    assert!(dash.screen().contains("stuck: no event for 5m"), "heartbeats are no events:\n{}", dash.screen());
+    dash.event("updates", "{}");
+    assert!(!dash.screen().contains("stuck"), "{}", dash.screen());
+}
+
+#[test]
+fn thresholds_of_the_configuration_apply() {
+    let toml = "[profiles.local]\nagent_server = \"http://127.0.0.1:2024\"\n[stuck]\npending = \"10s\"\n[[notify]]\nwhen = \"stuck\"\n";
+    let mut dash = Dash::new(toml, (140, 40));
+    dash.threads();
+    dash.keys("<Enter>");
+    dash.snapshot(active_run("2026-11-21T14:00:00Z", "pending"));
+    // Nobody is looking at it.
+    dash.feed(Msg::Focus(false));
+    dash.now += jiff::SignedDuration::from_secs(11);
+    let effects = dash.feed(Msg::Tick);
+    let [Effect::Alert(_, said)] = effects.as_slice() else { panic!("{effects:?}") };
+    assert!(said.contains("is stuck: run 01a1…288a has been pending for 11s"), "{said}");
+    assert_eq!(dash.feed(Msg::Tick), [], "once");
+}
+
+#[test]
+fn threads_on_open_pages_are_rows_where_the_server_cannot_search() {
+    let mut dash = page(active_run("2026-11-21T14:00:00Z", "running"));
+    let local = server("local", "local", 2024);
+    answer(&mut dash, &local, Ok(ServerInbox { is_unlisted: true, ..ServerInbox::default() }));
+    assert_eq!(dash.app.inbox.listing().rows, []);
+    let thread = json!({"status": "interrupted", "metadata": {"graph_id": "agent"}, "updated_at": "2026-11-21T14:00:30Z",
+        "interrupts": {"t": [{"id": "i1", "value": {"question": "send 5 EUR?"}}]}});
+    dash.feed(Msg::Focus(false));
+    dash.snapshot(vec![(SnapshotPart::Thread, thread), (SnapshotPart::Runs, json!([]))]);
+    assert_eq!(dash.app.inbox.counts(), Some((1, 0)));
+    assert!(dash.app.session.notices.iter().any(|notice| notice.text.ends_with("waits for you: send 5 EUR?")));
+    dash.keys("i");
+    let screen = dash.screen();
+    assert!(screen.contains("send 5 EUR?") && screen.contains("local: open threads only"), "{screen}");
+}
