@@ -1,6 +1,7 @@
 //! Subscriptions: the background tasks that the state needs, and their events.
 
-use super::refs::{RevisionRef, ServerRef, StreamTarget};
+use super::checkpoints::{CheckpointPage, CheckpointState, HistoryRequest};
+use super::refs::{RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use crate::widgets::jobs::{JobProgress, JobSpec};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::doctor::Check;
@@ -66,6 +67,10 @@ pub enum SubscriptionEvent {
     Checked(Option<Box<Check>>),
     /// The progress of a background job.
     Worked(JobProgress),
+    /// A page of a thread's history.
+    Checkpoints(Result<CheckpointPage, ApiError>),
+    /// The state at a checkpoint; `None` if the server doesn't have that checkpoint.
+    CheckpointState(Result<Option<Arc<CheckpointState>>, ApiError>),
 }
 
 /// When a poll sends its next request.
@@ -122,6 +127,8 @@ pub enum SubscriptionId {
     Doctor(u64),
     /// A background job, by its number in this session.
     Job(u64),
+    /// A request for a thread's history or for the state at a checkpoint, by its number in this session.
+    History(u64),
 }
 
 /// A background task that runs while the state needs it.
@@ -168,6 +175,8 @@ pub enum SubscriptionKind {
     Profiles(Vec<Arc<str>>),
     /// A background job.
     Job(JobSpec),
+    /// A part of a thread's history.
+    History(ThreadRef, HistoryRequest),
 }
 
 /// The parameters of a running subscription. A change reaches the task without a restart.

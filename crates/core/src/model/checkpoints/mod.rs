@@ -1,11 +1,13 @@
 //! The checkpoints of a thread, from its history (acting reference §5): facts without values, their tree, and its drawing.
 
+mod edit;
 mod graph;
 #[cfg(test)]
 mod tests;
 mod tree;
 mod wrote;
 
+pub use edit::{StateProblem, changed_values, state_document};
 pub use graph::{Cell as GraphCell, GraphRow};
 pub use tree::{CheckpointTree, Parent, Standing};
 

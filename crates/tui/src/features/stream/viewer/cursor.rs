@@ -47,7 +47,7 @@ impl Viewer {
     /// arrivals and has none.
     pub fn unseen(&self) -> u64 {
         match self.view() {
-            View::Delivery => 0,
+            View::Delivery | View::History => 0,
             view => self.place(view).unseen(&self.rows(view)),
         }
     }
@@ -130,6 +130,9 @@ impl Viewer {
             self.sync_state();
             return;
         }
+        if view == View::History {
+            return;
+        }
         let moved = self.synced_cursor[view as usize] != Some(self.anchor);
         self.synced_cursor[view as usize] = Some(self.anchor);
         let target = self.anchor.filter(|_| moved).map(|seq| self.spot_of(view, seq));
@@ -169,6 +172,9 @@ impl Viewer {
 
     /// Moves the cursor of the focused view to a line of its window.
     pub fn point_at(&mut self, line: usize) {
+        if self.view() == View::History {
+            return self.history.point_at(line);
+        }
         if self.view() == View::State {
             return self.move_in_state(|place, rows, height| {
                 let spot = scroll::window(&rows, place.top, height).nth(line);
@@ -187,6 +193,9 @@ impl Viewer {
 
     /// Moves by lines: the cursor only, or the cursor together with the window.
     pub fn step(&mut self, lines: isize, whole_window: bool) {
+        if self.view() == View::History {
+            return self.history.step(lines);
+        }
         if self.view() == View::State {
             return self.move_in_state(|place, rows, height| match whole_window {
                 true => place.page(&rows, height, lines),
@@ -215,6 +224,9 @@ impl Viewer {
 
     /// Moves to the first line.
     pub fn to_start(&mut self) {
+        if self.view() == View::History {
+            return self.history.to_edge(true);
+        }
         if self.view() == View::State {
             return self.move_in_state(|place, rows, height| place.to_start(&rows, height));
         }
@@ -228,6 +240,7 @@ impl Viewer {
         }
         let view = self.view();
         match view {
+            View::History => self.history.to_edge(false),
             View::State => {
                 self.set_anchor(view, None);
                 self.sync_state();
@@ -239,6 +252,9 @@ impl Viewer {
 
     /// Returns the number of lines on a page of the focused view.
     pub fn height(&self) -> usize {
+        if self.view() == View::History {
+            return self.history.height();
+        }
         self.windows[self.view() as usize].1
     }
 
