@@ -4,6 +4,7 @@
 mod answer;
 mod assistant;
 mod auth;
+mod checkpoints;
 mod collection;
 mod compare;
 mod curl;
@@ -35,6 +36,10 @@ pub use answer::{
 };
 pub use assistant::Assistant;
 pub use auth::{AuthAnswer, AuthAuthenticateRequest, AuthStatus};
+pub use checkpoints::{
+    Checkpoint, CheckpointTask, CheckpointTree, GraphCell, GraphRow, Parent, Standing, StateProblem, changed_values,
+    state_document,
+};
 pub use collection::{Collection, Field, GithubApp};
 pub use compare::{Change, compare, without_natural};
 pub use curl::{KEY_PLACE, PlainRequest, TOKEN_PLACE};

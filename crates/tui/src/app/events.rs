@@ -87,6 +87,7 @@ impl App {
                 }
             }
             (SubscriptionId::Job(number), SubscriptionEvent::Worked(part)) => self.on_job(number, &part),
+            (SubscriptionId::History(number), event) => self.stream.on_history(number, event),
             (SubscriptionId::Doctor(number), SubscriptionEvent::Checked(check)) => {
                 self.on_check(number, check.as_deref())
             }
@@ -169,6 +170,10 @@ impl App {
             }
             Some(SubscriptionId::Doctor(number)) => self.on_check(number, None),
             Some(SubscriptionId::Job(number)) => self.on_job(number, &JobProgress::Failed),
+            Some(SubscriptionId::History(number)) => {
+                self.stream.on_history_panic(number, text);
+                Requests::none()
+            }
             _ => Requests::none(),
         };
         let effects = self.apply(requests);

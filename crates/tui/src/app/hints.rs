@@ -63,6 +63,14 @@ fn stream_hints(viewer: &Viewer, keymap: &Keymap, can_act: bool, ascii: bool) ->
             ids.extend([("stream.open", None), ("stream.as_received", Some(label))]);
         }
         View::Delivery => ids.push(("stream.export", None)),
+        View::History => {
+            ids.clear();
+            if can_act && !viewer.is_recording() {
+                ids.extend([("stream.again", Some("run again from here")), ("stream.edit_state", None)]);
+            }
+            ids.push(("stream.play", Some("set A")));
+            ids.push(("stream.open", Some(viewer.history.open_label())));
+        }
         View::Messages | View::Updates | View::Runs => ids.push(("stream.open", None)),
     }
     // The keys of an active search or filter are more useful than all but the first of the others.
@@ -76,7 +84,7 @@ fn stream_hints(viewer: &Viewer, keymap: &Keymap, can_act: bool, ascii: bool) ->
     if is_filtering {
         ids.push(("app.back", Some("clear")));
     }
-    if !viewer.follows() {
+    if !viewer.follows() && view != View::History {
         ids.push(("stream.follow", None));
     }
     if !(is_searching && in_tree) {

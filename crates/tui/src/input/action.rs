@@ -152,6 +152,7 @@ pub enum Action {
     View6,
     View7,
     View8,
+    View0,
     Split,
     NextStream,
     PrevStream,
@@ -171,6 +172,8 @@ pub enum Action {
     Modes,
     FoldAll,
     UnfoldAll,
+    /// Hide what is unremarkable, or show it again.
+    Collapse,
     Start,
     NextField,
     PrevField,

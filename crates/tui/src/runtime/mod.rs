@@ -4,6 +4,7 @@ mod actions;
 mod browse;
 mod buffered_backend;
 mod changes;
+mod checkpoints;
 mod dashboard;
 mod effects;
 mod export;

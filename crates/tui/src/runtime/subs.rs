@@ -166,12 +166,16 @@ impl Runner {
                 }
                 (SubscriptionId::Doctor(_), SubscriptionKind::Profiles(all)) => doctor(services, &all, &out).await,
                 (SubscriptionId::Job(_), SubscriptionKind::Job(task)) => work(task, &out).await,
+                (SubscriptionId::History(_), SubscriptionKind::History(thread, request)) => {
+                    super::checkpoints::load(services, &thread, request, &out).await
+                }
                 (
                     SubscriptionId::Log(..)
                     | SubscriptionId::Stream(_)
                     | SubscriptionId::Wait(_)
                     | SubscriptionId::Doctor(_)
-                    | SubscriptionId::Job(_),
+                    | SubscriptionId::Job(_)
+                    | SubscriptionId::History(_),
                     _,
                 ) => {}
             }

@@ -2,6 +2,7 @@
 //! [`Request`]s, and the messages, effects and subscriptions that features exchange with the runtime.
 
 pub mod catalog;
+pub mod checkpoints;
 pub mod component;
 pub mod destination;
 pub mod effect;

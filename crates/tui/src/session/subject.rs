@@ -1,5 +1,6 @@
 //! The subject of an edited document.
 
+use super::refs::ThreadRef;
 use runtail_core::model::Service;
 use std::sync::Arc;
 
@@ -29,6 +30,18 @@ pub enum Subject {
         /** The change. */
         what: Service,
         /** The display name of the resource. */
+        name: Arc<str>,
+    },
+    /// The state of a thread at a checkpoint.
+    State {
+        thread: ThreadRef,
+        /** The checkpoint's id. */
+        checkpoint: Arc<str>,
+        /** Whether it is the newest one. An edit of another one begins a branch. */
+        is_head: bool,
+        /** The values as received. */
+        original: Arc<str>,
+        /** The display name of the checkpoint. */
         name: Arc<str>,
     },
 }

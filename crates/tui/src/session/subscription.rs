@@ -1,6 +1,7 @@
 //! Subscriptions: the background tasks that the state needs, and their events.
 
-use super::refs::{RevisionRef, ServerRef, StreamTarget};
+use super::checkpoints::{CheckpointPage, CheckpointState, HistoryRequest};
+use super::refs::{RevisionRef, ServerRef, StreamTarget, ThreadRef};
 use crate::widgets::jobs::{JobProgress, JobSpec};
 use jiff::{SignedDuration, Timestamp};
 use runtail_api::doctor::Check;
@@ -70,10 +71,14 @@ pub enum SubscriptionEvent {
     /// The threads of an agent server that wait for a person, have failed or are stuck.
     Inbox {
         server: ServerRef,
-        /** When the first request was sent, by our clock. */
+        /// When the first request was sent, by our clock.
         began: Timestamp,
         result: Result<ServerInbox, ApiError>,
     },
+    /// A page of a thread's history.
+    Checkpoints(Result<CheckpointPage, ApiError>),
+    /// The state at a checkpoint; `None` if the server doesn't have that checkpoint.
+    CheckpointState(Result<Option<Arc<CheckpointState>>, ApiError>),
 }
 
 /// When a poll sends its next request.
@@ -132,6 +137,8 @@ pub enum SubscriptionId {
     Job(u64),
     /// The inboxes of a profile's agent servers.
     Inbox(Arc<str>),
+    /// A request for a thread's history or for the state at a checkpoint, by its number in this session.
+    History(u64),
 }
 
 /// A background task that runs while the state needs it.
@@ -178,6 +185,8 @@ pub enum SubscriptionKind {
     Profiles(Vec<Arc<str>>),
     /// A background job.
     Job(JobSpec),
+    /// A part of a thread's history.
+    History(ThreadRef, HistoryRequest),
 }
 
 /// The parameters of a running subscription. A change reaches the task without a restart.

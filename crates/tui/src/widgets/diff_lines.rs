@@ -130,7 +130,7 @@ pub fn tail(clean: &str, room: usize) -> String {
 }
 
 /// Returns a value in short, with its size if the value is long.
-fn value(doc: &JsonIndex, node: u32) -> Line {
+pub fn value(doc: &JsonIndex, node: u32) -> Line {
     let raw = doc.value(node);
     let size = doc.size(node);
     match doc.kind(node) {
@@ -153,7 +153,7 @@ fn value(doc: &JsonIndex, node: u32) -> Line {
 }
 
 /// Returns the text that was appended to a value.
-fn appended(doc: &JsonIndex, change: &Change) -> Line {
+pub fn appended(doc: &JsonIndex, change: &Change) -> Line {
     // Skip the opening quote and the old text.
     let rest = doc.value(change.new).get(change.kept as usize + 1..).unwrap_or_default();
     let rest = rest.strip_suffix('"').unwrap_or(rest);

@@ -8,8 +8,9 @@ use crate::session::subject::Subject;
 use crate::session::{Component, Cx, Request, Requests, Route};
 use crate::widgets::canvas::Canvas;
 use crate::widgets::text_input::{Problem, TextInput};
+use runtail_api::{ForkChange, StateEdit, ThreadIntent};
 use runtail_core::config::{ConfigError, Profile};
-use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent};
+use runtail_core::model::{AuthAuthenticateRequest, DeploymentSpec, Format, Intent, changed_values};
 
 impl Subject {
     /// Returns the profile of the subject.
@@ -20,6 +21,7 @@ impl Subject {
             | Subject::Authenticate { profile, .. }
             | Subject::Service { profile, .. } => profile,
             Subject::Profile(name) => name.as_deref().unwrap_or_default(),
+            Subject::State { thread, .. } => &thread.server.profile,
         }
     }
 
@@ -32,6 +34,7 @@ impl Subject {
             Subject::Service { what, name, .. } => (what.verb().to_uppercase(), name),
             Subject::Profile(Some(_)) => ("PROFILE".into(), ""),
             Subject::Profile(None) => ("PROFILE".into(), "new"),
+            Subject::State { name, .. } => ("STATE".into(), name),
         }
     }
 
@@ -39,6 +42,9 @@ impl Subject {
     pub fn valid_status(&self) -> &'static str {
         match self {
             Subject::Profile(_) => "Valid profile",
+            Subject::State { .. } => {
+                "Only changed keys are sent. The graph's reducers apply them; a list may be appended."
+            }
             _ => "Valid",
         }
     }
@@ -65,6 +71,13 @@ impl Subject {
             Subject::Profile(_) => {
                 ParsedDocument::Profile(Box::new(runtail_core::config::edit::profile_of(text, None).map_err(problem)?))
             }
+            Subject::State { original, .. } => {
+                ParsedDocument::State(changed_values(original, text).map_err(|problem| Problem {
+                    line: problem.place.0,
+                    column: problem.place.1,
+                    message: problem.message,
+                })?)
+            }
         })
     }
 }
@@ -75,6 +88,8 @@ pub enum ParsedDocument {
     Change(Intent),
     Authentication(AuthAuthenticateRequest),
     Profile(Box<Profile>),
+    /// The changed values of a state.
+    State(serde_json::Map<String, serde_json::Value>),
 }
 
 /// Converts an error to a problem with a position in the text.
@@ -175,10 +190,26 @@ impl Editor {
             Ok(ParsedDocument::Change(intent)) => Route::Change(profile, Box::new(intent)).into(),
             Ok(ParsedDocument::Authentication(request)) => Route::SignIn(profile, Box::new(request)).into(),
             Ok(ParsedDocument::Profile(_)) => Request::DefineProfile(text).into(),
+            Ok(ParsedDocument::State(values)) => preview_state(&self.subject, values.into()),
             // Every keypress validates the text, so this is unexpected.
             Err(problem) => Requests::error(problem.message),
         }
     }
+}
+
+/// Opens the preview of an edited state: of the newest one an edit, of an older one a branch that begins with the edit.
+fn preview_state(subject: &Subject, values: serde_json::Value) -> Requests {
+    let Subject::State { thread, checkpoint, is_head, .. } = subject else { return Requests::none() };
+    let (server, thread) = (thread.server.clone(), thread.id.clone());
+    let checkpoint = Some(checkpoint.to_string());
+    let intent = match is_head {
+        true => ThreadIntent::EditState { thread, edit: StateEdit { checkpoint, values, as_node: None } },
+        false => {
+            let edit = StateEdit { checkpoint: None, values, as_node: None };
+            ThreadIntent::Fork { thread, checkpoint, change: ForkChange::Edit(edit) }
+        }
+    };
+    Route::ThreadAction(server, Box::new(intent)).into()
 }
 
 impl Component for Editor {

@@ -2,6 +2,7 @@
 
 pub mod export;
 pub mod find;
+pub mod history;
 mod layout;
 pub mod modes_dialog;
 mod mouse;

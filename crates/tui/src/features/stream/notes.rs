@@ -36,6 +36,13 @@ impl StreamState {
         let window = |(view, (w, h)): (View, (usize, usize))| (view, w, h);
         halves(area, viewer).into_iter().map(|half| window((half.view, size(half.rows)))).collect()
     }
+
+    /// Returns the area of the History view, if it is shown.
+    pub(super) fn history_area(&self, cx: &Cx<'_>) -> Option<Area> {
+        let area = below(cx.area, self.head_height(cx));
+        let all = halves(area, self.tabs.shown()?);
+        all.into_iter().find(|half| half.view == View::History).map(|half| half.rows)
+    }
 }
 
 /// Returns the lines below the view tabs: the banner of a thread that needs attention, and a note about the search,

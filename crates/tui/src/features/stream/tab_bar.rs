@@ -151,10 +151,10 @@ pub fn views(state: &StreamState, cx: &Cx<'_>, viewer: &Viewer, width: u16) -> L
 
 fn view_tabs(viewer: &Viewer, full: bool) -> Line {
     let mut line = Line::new();
-    for (i, view) in VIEWS.iter().enumerate() {
+    for view in &VIEWS {
         let chosen = *view == viewer.view();
         let has_content = viewer.count(*view) > 0 || *view == View::Delivery;
-        line.push(if chosen { Tone::Accent } else { Tone::Dim }, &format!("{}", i + 1));
+        line.push(if chosen { Tone::Accent } else { Tone::Dim }, &view.digit().to_string());
         if full || chosen {
             let tone = match (chosen, has_content) {
                 (true, _) => Tone::Focus,

@@ -150,6 +150,11 @@ impl StreamState {
                 break;
             }
         }
+        let history = self.history_area(cx);
+        if let (Some(area), Some(viewer)) = (history, self.tabs.shown_mut()) {
+            viewer.history.lay_out(area);
+            viewer.request_history(|| cx.session.next_stream.take());
+        }
     }
 
     /// Fills in the parameters that change while the streams are read.
@@ -178,6 +183,7 @@ impl StreamState {
             Action::View6 => viewer.show(View::Custom),
             Action::View7 => viewer.show(View::Raw),
             Action::View8 => viewer.show(View::Delivery),
+            Action::View0 => viewer.show(View::History),
             Action::NextView => viewer.turn(1),
             Action::PrevView => viewer.turn(-1),
             Action::Split => viewer.split = !viewer.split,
@@ -434,6 +440,9 @@ impl Component for StreamState {
                 return Requests::info("This is a recording; there is no server.");
             }
         }
+        if let Some(done) = self.handle_history_action(cx.session, action) {
+            return done;
+        }
         if let Some(done) = self.handle_state_action(action) {
             return done;
         }
@@ -461,8 +470,8 @@ impl Component for StreamState {
 
     fn copied(&mut self) -> Option<String> {
         let viewer = self.tabs.shown()?;
-        // Copies the error of a failed thread, unless an entry is selected.
-        match viewer.offers_error() {
+        // Copies the error of a failed thread, unless an entry is selected. History always has one.
+        match viewer.offers_error() && viewer.view() != View::History {
             true => viewer.thread_status().error().map(str::to_string),
             false => viewer.copy_text(),
         }
@@ -475,6 +484,10 @@ impl Component for StreamState {
     /// Handles Esc, which keeps the stream in its tab, and `q`, which closes it.
     fn back(&mut self, quit: bool) -> Option<Requests> {
         if self.tabs.shown_mut()?.clear_find() {
+            return Some(Requests::none());
+        }
+        let viewer = self.tabs.shown_mut()?;
+        if !quit && viewer.view() == View::History && viewer.history.close() {
             return Some(Requests::none());
         }
         let thread = self.tabs.shown()?.thread_id.clone();
@@ -519,6 +532,7 @@ impl Component for StreamState {
             let landmark = SubscriptionKind::Stream(viewer.server.clone(), viewer.target.clone());
             out.push(Subscription::new(SubscriptionId::Stream(viewer.id), Epoch::default(), landmark));
         }
+        self.history_subscriptions(out);
     }
 
     fn jobs(&self) -> Vec<&PendingJob> {

@@ -47,6 +47,9 @@ pub(super) fn stream(state: &StreamState, viewer: &Viewer, cx: &Cx<'_>, canvas: 
 /// Draws one view.
 fn view(viewer: &Viewer, canvas: &mut Canvas<'_>, half: Half, focused: bool) {
     let rows = half.rows;
+    if half.view == View::History {
+        return super::history::draw(viewer, canvas, rows, focused);
+    }
     let lines = viewer.window(half.view);
     if lines.is_empty() {
         let (tone, text) = no_match_text(viewer, half.view).unwrap_or_else(|| empty_view_text(viewer, half.view));
@@ -124,6 +127,8 @@ fn empty_view_text(viewer: &Viewer, view: View) -> (Tone, String) {
         View::Custom => "No custom events yet. A node has to emit them.",
         View::Runs => "No runs yet.",
         View::Raw | View::Delivery => "No events yet.",
+        // It has texts of its own.
+        View::History => "",
     };
     (Tone::Dim, format!("{text}{hint}"))
 }

@@ -47,7 +47,7 @@ impl Viewer {
     /// arrivals and has none.
     pub fn unseen(&self) -> u64 {
         match self.view() {
-            View::Delivery => 0,
+            View::Delivery | View::History => 0,
             view => self.place(view).unseen(&self.rows(view)),
         }
     }
@@ -131,6 +131,9 @@ impl Viewer {
             self.sync_state();
             return;
         }
+        if view == View::History {
+            return;
+        }
         let moved = self.synced_cursor[view as usize] != Some(self.anchor);
         self.synced_cursor[view as usize] = Some(self.anchor);
         let target = self.anchor.filter(|_| moved).map(|seq| self.spot_of(view, seq));
@@ -170,6 +173,9 @@ impl Viewer {
 
     /// Moves the cursor of the focused view to a line of its window.
     pub fn point_at(&mut self, line: usize) {
+        if self.view() == View::History {
+            return self.history.point_at(line);
+        }
         if self.view() == View::State {
             return self.move_in_state(|place, rows, height| {
                 let spot = scroll::window(&rows, place.top, height).nth(line);
@@ -188,6 +194,9 @@ impl Viewer {
 
     /// Moves by lines: the cursor only, or the cursor together with the window.
     pub fn step(&mut self, lines: isize, whole_window: bool) {
+        if self.view() == View::History {
+            return self.history.step(lines);
+        }
         if self.view() == View::State {
             return self.move_in_state(|place, rows, height| match whole_window {
                 true => place.page(&rows, height, lines),
@@ -216,6 +225,9 @@ impl Viewer {
 
     /// Moves to the first line.
     pub fn to_start(&mut self) {
+        if self.view() == View::History {
+            return self.history.to_edge(true);
+        }
         if self.view() == View::State {
             return self.move_in_state(|place, rows, height| place.to_start(&rows, height));
         }
@@ -229,6 +241,7 @@ impl Viewer {
         }
         let view = self.view();
         match view {
+            View::History => self.history.to_edge(false),
             View::State => {
                 self.set_anchor(view, None);
                 self.sync_state();
@@ -240,6 +253,9 @@ impl Viewer {
 
     /// Returns the number of lines on a page of the focused view.
     pub fn height(&self) -> usize {
+        if self.view() == View::History {
+            return self.history.height();
+        }
         self.windows[self.view() as usize].1
     }
 

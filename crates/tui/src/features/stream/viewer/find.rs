@@ -101,6 +101,7 @@ impl Viewer {
         match &self.state {
             Some(tree) if self.view() == View::State => tree.search_text(),
             _ if self.view() == View::State => "",
+            _ if self.view() == View::History => self.history.searched(),
             _ => self.find.pattern.text(),
         }
     }
@@ -114,6 +115,7 @@ impl Viewer {
                     tree.search(text);
                 }
             }
+            _ if self.view() == View::History => self.history.search(text),
             _ => self.search(text),
         }
     }
@@ -124,6 +126,10 @@ impl Viewer {
         let in_state = self.view() == View::State;
         if let Some(tree) = self.state.as_mut().filter(|tree| in_state && !tree.search_text().is_empty()) {
             tree.search("");
+            return true;
+        }
+        if self.view() == View::History && !self.history.searched().is_empty() {
+            self.history.search("");
             return true;
         }
         match (self.find.pattern.is_empty(), self.find.filter.text().is_empty()) {
@@ -173,7 +179,7 @@ impl Viewer {
             self.find.is_scanning |= !index.is_complete();
             filtered = Some(index);
         }
-        if !self.find.pattern.is_empty() && view != View::State {
+        if !self.find.pattern.is_empty() && !matches!(view, View::State | View::History) {
             // Delivery is short and all of its lines change, so it is always rescanned.
             let mut index = hits.take().filter(|_| view != View::Delivery).unwrap_or_else(|| self.new_index(view));
             let scan_key =
@@ -212,7 +218,7 @@ impl Viewer {
 
     /// Returns whether the filter applies to a view, whose entries must belong to events.
     fn is_filterable(&self, view: View) -> bool {
-        !matches!(view, View::State | View::Delivery)
+        !matches!(view, View::State | View::Delivery | View::History)
     }
 
     fn message(&self, key: u64) -> Option<&Message> {

@@ -1,4 +1,4 @@
-//! A stream on the screen: one event log, its projections, and eight views that share one cursor.
+//! A stream on the screen: one event log, its projections, and the views that share one cursor.
 
 mod cursor;
 mod display_options;
@@ -12,6 +12,7 @@ mod stuck;
 mod time_travel;
 
 use super::find::Find;
+use super::history::History;
 use super::modes_dialog::StreamModes;
 use super::views;
 use super::views::messages::Blocks;
@@ -54,11 +55,22 @@ pub enum View {
     Raw,
     /// Delivery, timing and token usage.
     Delivery,
+    /// The checkpoints of the thread, as the server has them. It has a cursor of its own.
+    History,
 }
 
 /// All views, in the order of their keys.
-pub const VIEWS: [View; 8] =
-    [View::Messages, View::Updates, View::State, View::Timeline, View::Runs, View::Custom, View::Raw, View::Delivery];
+pub const VIEWS: [View; 9] = [
+    View::Messages,
+    View::Updates,
+    View::State,
+    View::Timeline,
+    View::Runs,
+    View::Custom,
+    View::Raw,
+    View::Delivery,
+    View::History,
+];
 
 impl View {
     /// Returns the title of the tab.
@@ -72,6 +84,22 @@ impl View {
             View::Custom => "Custom",
             View::Raw => "Raw",
             View::Delivery => "Delivery",
+            View::History => "History",
+        }
+    }
+
+    /// Returns the digit of its key. 9 is reserved.
+    pub fn digit(self) -> char {
+        match self {
+            View::Messages => '1',
+            View::Updates => '2',
+            View::State => '3',
+            View::Timeline => '4',
+            View::Runs => '5',
+            View::Custom => '6',
+            View::Raw => '7',
+            View::Delivery => '8',
+            View::History => '0',
         }
     }
 }
@@ -159,6 +187,8 @@ pub struct Viewer {
     delivery_rows: Vec<views::delivery::Row>,
     find: Find,
     bars: TimelineRows,
+    /// The checkpoints of the thread.
+    pub history: History,
     /// The cancel request for the active run, if there is one.
     pub cancelling: Option<Cancelling>,
     /// The polling interval of the list of runs, and the number of active runs that are not read; `None` if the server
@@ -231,6 +261,7 @@ impl Viewer {
             delivery_rows: Vec::new(),
             find: Find::default(),
             bars: TimelineRows::default(),
+            history: History::default(),
             cancelling: None,
             polling: None,
             is_shared: false,
@@ -334,7 +365,7 @@ impl Viewer {
     /// Returns the memory used by the event log, the projections and the saved states for time travel, in bytes.
     pub fn bytes(&self) -> usize {
         let shown = if self.playhead().is_some() { self.projections.weight() } else { 0 };
-        self.event_log.kept_bytes() + self.present().weight() + shown + self.past.bytes()
+        self.event_log.kept_bytes() + self.present().weight() + shown + self.past.bytes() + self.history.bytes()
     }
 
     /// Drops the saved states; they can be rebuilt from the event log.
@@ -434,6 +465,7 @@ impl Viewer {
                 })
             }
             View::State => self.value_under_cursor(),
+            View::History => self.history.id_under_cursor().map(str::to_string),
             _ => Some(self.event_under_cursor()?.data.text().to_string()),
         }
     }

@@ -198,16 +198,18 @@ impl Viewer {
 
     /// Returns the background work of the State view.
     pub fn jobs(&self) -> impl Iterator<Item = &PendingJob> {
-        self.state.iter().flat_map(Tree::jobs).chain(self.comparison.work())
+        self.state.iter().flat_map(Tree::jobs).chain(self.comparison.work()).chain(self.history.work())
     }
 
     /// Returns the background work, so that it can be numbered.
     pub fn jobs_mut(&mut self) -> impl Iterator<Item = &mut PendingJob> {
-        self.state.iter_mut().flat_map(Tree::jobs_mut).chain(self.comparison.work_mut())
+        let of_state = self.state.iter_mut().flat_map(Tree::jobs_mut).chain(self.comparison.work_mut());
+        of_state.chain(self.history.work_mut())
     }
 
     /// Applies a result of the background work.
     pub fn on_job_part(&mut self, number: u64, part: &JobProgress) {
+        self.history.on_job_part(number, part);
         if let Some(tree) = &mut self.state {
             tree.take(number, part);
         }

@@ -1,0 +1,175 @@
+//! A state as a document to edit, and the keys that an edit changes. Reducers of the graph apply the new values on the server,
+//! so only changed keys are sent.
+
+use crate::text;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// Significant digits that a number of a JSON value always keeps.
+const EXACT_DIGITS: usize = 15;
+
+/// What is wrong with an edited state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateProblem {
+    /// Line and column, from 1.
+    pub place: (usize, usize),
+    pub message: String,
+}
+
+/// Returns values as a document: each key on a line of its own. `None` if they are no object.
+pub fn state_document(values: &str) -> Option<String> {
+    let fields = fields(values).ok()?;
+    if fields.is_empty() {
+        return Some("{\n}\n".into());
+    }
+    let lines: Vec<String> = fields
+        .iter()
+        .map(|(key, raw)| {
+            // A number that would change stays as it was received.
+            let pretty = serde_json::from_str::<Value>(raw.get()).ok().filter(|_| !has_inexact_number(raw.get()));
+            let pretty = pretty.and_then(|value| serde_json::to_string_pretty(&value).ok());
+            let value = pretty.unwrap_or_else(|| raw.get().to_string()).replace('\n', "\n  ");
+            format!("  {}: {value}", Value::from(key.as_str()))
+        })
+        .collect();
+    Some(format!("{{\n{}\n}}\n", lines.join(",\n")))
+}
+
+/// Returns the top-level keys of a document that differ from the original values.
+///
+/// # Errors
+/// The document is no JSON object, nothing is changed, a key is missing, or a changed value has a number that can't be sent
+/// exactly.
+pub fn changed_values(original: &str, document: &str) -> Result<Map<String, Value>, StateProblem> {
+    let at = |place: (usize, usize), message: String| StateProblem { place, message };
+    let whole = |message: &str| at((1, 1), message.to_string());
+    let edited = fields(document).map_err(|error| {
+        let message = error.to_string();
+        // The position is shown on its own.
+        let message = message.split(" at line ").next().unwrap_or_default().to_string();
+        at((error.line().max(1), error.column().max(1)), message)
+    })?;
+    let before = fields(original).unwrap_or_default();
+    if let Some((key, _)) = before.iter().find(|(key, _)| !edited.iter().any(|(known, _)| known == key)) {
+        return Err(whole(&format!("{} is missing: a key can't be removed, only set to null", text::seen(key, 60))));
+    }
+    let mut changed = Map::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for (key, raw) in &edited {
+        if seen.contains(&key.as_str()) {
+            return Err(whole(&format!("{} is there twice", text::seen(key, 60))));
+        }
+        seen.push(key);
+        let old = before.iter().find(|(known, _)| known == key).map(|(_, raw)| raw.get());
+        let Ok(value) = serde_json::from_str::<Value>(raw.get()) else { continue };
+        // Numbers are compared as they are written, because two large ones may have the same value here.
+        let numbers = |json: &str| numbers(json).map(str::to_string).collect::<Vec<_>>();
+        let is_same = |old: &str| {
+            serde_json::from_str::<Value>(old).is_ok_and(|old| old == value) && numbers(old) == numbers(raw.get())
+        };
+        if old.is_some_and(is_same) {
+            continue;
+        }
+        if has_inexact_number(raw.get()) {
+            let message = format!("{} has a number with more digits than can be sent exactly", text::seen(key, 60));
+            return Err(whole(&message));
+        }
+        changed.insert(key.clone(), value);
+    }
+    if changed.is_empty() { Err(whole("nothing is changed yet")) } else { Ok(changed) }
+}
+
+fn has_inexact_number(json: &str) -> bool {
+    numbers(json).any(|number| {
+        let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
+        let digits = mantissa.bytes().filter(u8::is_ascii_digit).count();
+        let is_integer = number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok();
+        !is_integer && (digits > EXACT_DIGITS || number.parse::<f64>().is_ok_and(f64::is_infinite))
+    })
+}
+
+/// Returns the numbers of a JSON text as they are written.
+fn numbers(json: &str) -> impl Iterator<Item = &str> {
+    let bytes = json.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < bytes.len() {
+            match bytes[at] {
+                b'"' => at = (at + 2 + text::string_end(&bytes[at + 1..])).min(bytes.len()),
+                b'-' | b'0'..=b'9' => {
+                    let from = at;
+                    let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+                    at += bytes[at..].iter().take_while(|byte| is_part(byte)).count();
+                    return json.get(from..at);
+                }
+                _ => at += 1,
+            }
+        }
+        None
+    })
+}
+
+/// Returns the fields of an object in order, duplicates included.
+fn fields(json: &str) -> Result<Vec<(String, &RawValue)>, serde_json::Error> {
+    struct Fields<'a>(Vec<(String, &'a RawValue)>);
+    impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Visitor;
+            impl<'de> serde::de::Visitor<'de> for Visitor {
+                type Value = Vec<(String, &'de RawValue)>;
+                fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str("an object")
+                }
+                fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                    let mut fields = Vec::new();
+                    while let Some(field) = map.next_entry()? {
+                        fields.push(field);
+                    }
+                    Ok(fields)
+                }
+            }
+            deserializer.deserialize_map(Visitor).map(Fields)
+        }
+    }
+    serde_json::from_str::<Fields<'_>>(json).map(|fields| fields.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_changed_keys_are_sent() {
+        let original = r#"{"log":["in", "a"],"n":1,"big":12345678901234567890123,"text":"caf\u00e9"}"#;
+        let document = state_document(original).unwrap();
+        assert!(
+            document.contains("  \"log\": [\n    \"in\",") && document.contains("\"big\": 12345678901234567890123"),
+            "{document}"
+        );
+        let changed = |from: &str, to: &str| changed_values(original, &document.replace(from, to));
+        let message = |result: Result<Map<String, Value>, StateProblem>| result.unwrap_err().message;
+        assert_eq!(message(changed("", "")), "nothing is changed yet");
+        assert_eq!(Value::from(changed("\"n\": 1", "\"n\": 2").unwrap()), json!({"n": 2}));
+        let both = document.replace("\"a\"", "\"b\"").replace("\"n\": 1,", "\"n\": 1, \"new\": {},");
+        assert_eq!(Value::from(changed_values(original, &both).unwrap()), json!({"log": ["in", "b"], "new": {}}));
+        assert_eq!(message(changed("\"n\": 1,", "")), "n is missing: a key can't be removed, only set to null");
+        assert_eq!(message(changed("\"n\": 1,", "\"n\": 1, \"n\": 2,")), "n is there twice");
+        assert!(message(changed("0123,", "0124,")).contains("more digits"));
+        let broken = changed("\"n\": 1,", "\"n\": x,").unwrap_err();
+        assert_eq!((broken.place.0, broken.message.as_str()), (6, "expected value"));
+        assert!(changed_values(original, "[1]").is_err() && changed_values(original, "").is_err());
+    }
+
+    #[test]
+    fn documents_of_odd_values_are_refused() {
+        assert_eq!(state_document("[1]"), None);
+        assert_eq!(state_document("null"), None);
+        assert_eq!(state_document("{}").as_deref(), Some("{\n}\n"));
+        assert!(has_inexact_number("[1.2345678901234567]") && has_inexact_number("1e999"));
+        assert!(!has_inexact_number(
+            r#"["1.2345678901234567 \" 12345678901234567890123", -1.5e3, 18446744073709551615]"#
+        ));
+    }
+}

@@ -1,0 +1,296 @@
+//! The checkpoints of a thread as a tree, newest first.
+
+use super::Checkpoint;
+use super::graph::{GraphRow, layout};
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
+
+/// The checkpoint before another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parent {
+    /// There is none.
+    None,
+    /// It isn't loaded: it is on a later page, or the server no longer has it.
+    NotLoaded,
+    /// Its index.
+    At(usize),
+}
+
+/// What a checkpoint is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// A task of the step after it failed.
+    Failed,
+    /// A task of the step after it waits for an answer.
+    Asks,
+    /// The step after it ended, or there is none.
+    Good,
+}
+
+/// Checkpoints in the order of their ids, newest first; children always before their parents.
+#[derive(Debug, Clone, Default)]
+pub struct CheckpointTree {
+    entries: Vec<Arc<Checkpoint>>,
+    parents: Vec<Option<usize>>,
+    children: Vec<Vec<usize>>,
+    current: Vec<bool>,
+    rows: Vec<GraphRow>,
+    by_id: HashMap<String, usize>,
+}
+
+impl CheckpointTree {
+    /// Builds the tree. Of several checkpoints with one id the last is used.
+    pub fn new(checkpoints: impl IntoIterator<Item = Arc<Checkpoint>>) -> CheckpointTree {
+        let mut unique: HashMap<String, Arc<Checkpoint>> = HashMap::new();
+        for checkpoint in checkpoints {
+            unique.insert(checkpoint.id.clone(), checkpoint);
+        }
+        let mut all: Vec<Arc<Checkpoint>> = unique.into_values().collect();
+        // Ids are UUIDv6, which sort by time.
+        all.sort_unstable_by(|a, b| b.id.cmp(&a.id));
+        let entries = children_first(all);
+        let by_id: HashMap<String, usize> = entries.iter().enumerate().map(|(at, one)| (one.id.clone(), at)).collect();
+        let mut parents: Vec<Option<usize>> = Vec::with_capacity(entries.len());
+        let mut children = vec![Vec::new(); entries.len()];
+        for (at, entry) in entries.iter().enumerate() {
+            let parent = entry.parent.as_ref().and_then(|id| by_id.get(id)).copied();
+            // A cycle has one link against the order, which is left out.
+            let parent = parent.filter(|parent| *parent > at);
+            if let Some(parent) = parent {
+                children[parent].push(at);
+            }
+            parents.push(parent);
+        }
+        let mut current = vec![false; entries.len()];
+        let mut at = if entries.is_empty() { None } else { Some(0) };
+        while let Some(entry) = at {
+            current[entry] = true;
+            at = parents[entry];
+        }
+        let mut tree = CheckpointTree { entries, parents, children, current, rows: Vec::new(), by_id };
+        tree.rows = layout(&(0..tree.len()).map(|at| tree.parent(at)).collect::<Vec<_>>());
+        tree
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Returns the checkpoints, newest first. The first one is the head of the thread.
+    pub fn entries(&self) -> &[Arc<Checkpoint>] {
+        &self.entries
+    }
+
+    /// Returns the drawn rows: one per checkpoint, and one where branches join.
+    pub fn rows(&self) -> &[GraphRow] {
+        &self.rows
+    }
+
+    /// Returns the index of a checkpoint.
+    pub fn find(&self, id: &str) -> Option<usize> {
+        self.by_id.get(id).copied()
+    }
+
+    /// Returns the checkpoint before an entry.
+    pub fn parent(&self, at: usize) -> Parent {
+        let named = self.entries.get(at).and_then(|entry| entry.parent.as_ref());
+        match (self.parents.get(at).copied().flatten(), named) {
+            (Some(parent), _) => Parent::At(parent),
+            (None, Some(id)) if !self.by_id.contains_key(id) => Parent::NotLoaded,
+            (None, _) => Parent::None,
+        }
+    }
+
+    /// Returns the checkpoints after an entry, newest first.
+    pub fn children(&self, at: usize) -> &[usize] {
+        self.children.get(at).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns whether an entry is the head or one of the checkpoints before it.
+    pub fn is_current(&self, at: usize) -> bool {
+        self.current.get(at).copied().unwrap_or_default()
+    }
+
+    /// Returns the number of branches: checkpoints that have none after them.
+    pub fn branches(&self) -> usize {
+        self.children.iter().filter(|children| children.is_empty()).count()
+    }
+
+    /// Returns whether several branches begin at an entry.
+    pub fn is_branch_point(&self, at: usize) -> bool {
+        self.children(at).len() > 1
+    }
+
+    /// Returns the source of an entry.
+    fn source(&self, at: usize) -> &str {
+        self.entries.get(at).map(|entry| &*entry.source).unwrap_or_default()
+    }
+
+    /// Returns whether the step after an entry ended: the graph wrote a checkpoint after it.
+    fn has_step_after(&self, at: usize) -> bool {
+        self.children(at).iter().any(|child| self.source(*child) == "loop")
+    }
+
+    /// Returns what an entry is.
+    pub fn standing(&self, at: usize) -> Standing {
+        let Some(entry) = self.entries.get(at).filter(|_| !self.has_step_after(at)) else { return Standing::Good };
+        let mut open = entry.tasks.iter().filter(|task| !task.has_result);
+        if open.clone().any(|task| task.is_failed) {
+            Standing::Failed
+        } else if open.any(|task| task.asks.is_some()) {
+            Standing::Asks
+        } else {
+            Standing::Good
+        }
+    }
+
+    /// Returns the nodes that an entry is about: those that failed or ask, else those that wrote it.
+    pub fn nodes(&self, at: usize) -> Vec<String> {
+        let standing = self.standing(at);
+        let Some(entry) = self.entries.get(at) else { return Vec::new() };
+        match standing {
+            Standing::Good => self.writers(at),
+            standing => {
+                let is_about = |failed: bool| if standing == Standing::Failed { failed } else { true };
+                let open = entry.tasks.iter().filter(|task| !task.has_result);
+                names(
+                    open.filter(|task| is_about(task.is_failed) && (task.is_failed || task.asks.is_some()))
+                        .map(|t| &*t.node),
+                )
+            }
+        }
+    }
+
+    /// Returns the nodes that wrote an entry. They are the tasks of the checkpoint before it.
+    fn writers(&self, at: usize) -> Vec<String> {
+        match self.source(at) {
+            "loop" => match self.parent(at) {
+                Parent::At(parent) => {
+                    names(self.entries[parent].tasks.iter().filter(|task| task.has_result).map(|t| &*t.node))
+                }
+                _ => Vec::new(),
+            },
+            "update" => vec!["edit".to_string()],
+            source => vec![source.to_string()],
+        }
+    }
+
+    /// Returns what is known of an entry on one line: why its step failed or what that asks, and what was written.
+    pub fn wrote(&self, at: usize) -> String {
+        let Some(entry) = self.entries.get(at) else { return String::new() };
+        let standing = self.standing(at);
+        let open = || entry.tasks.iter().filter(|task| !task.has_result);
+        let mut parts: Vec<String> = Vec::new();
+        match standing {
+            Standing::Failed => {
+                let mut errors = open().filter(|task| task.is_failed).filter_map(|task| task.error.clone());
+                parts.extend(errors.next());
+            }
+            Standing::Asks => {
+                let asks: Vec<&str> = open().filter_map(|task| task.asks.as_deref()).collect();
+                // Once something else follows, nobody waits for the answer here.
+                let verb = if self.children(at).is_empty() { "asks" } else { "asked" };
+                parts.push(match asks.as_slice() {
+                    [one] => format!("{verb}: {one}"),
+                    several => format!("{verb}: {} questions", several.len()),
+                });
+            }
+            Standing::Good => {}
+        }
+        let written = self.written(at);
+        if !written.is_empty() {
+            let writers = self.writers(at).join(", ");
+            parts.push(match standing {
+                Standing::Good => written,
+                _ if writers.is_empty() || self.source(at) != "loop" => written,
+                _ => format!("{writers} {written}"),
+            });
+        }
+        match (entry.next.as_slice(), self.children(at)) {
+            ([], _) if entry.source != "input" => parts.push("end".into()),
+            (next, []) if standing == Standing::Good && !next.is_empty() => {
+                parts.push(format!("next: {}", names(next.iter().map(String::as_str)).join(", ")));
+            }
+            _ => {}
+        }
+        parts.join(" · ")
+    }
+
+    /// Returns what was written between the checkpoint before an entry and the entry.
+    fn written(&self, at: usize) -> String {
+        let entry = &self.entries[at];
+        match &*entry.source {
+            "input" => {
+                let said = entry.tasks.iter().find_map(|task| task.text.as_deref());
+                said.map(|text| format!("\"{text}\"")).unwrap_or_default()
+            }
+            "update" => "state edited".into(),
+            "fork" => "run again".into(),
+            _ => match self.parent(at) {
+                Parent::At(parent) => {
+                    let results = self.entries[parent].tasks.iter().filter(|task| task.has_result);
+                    let texts = names(results.map(|task| &*task.wrote).filter(|text| !text.is_empty()));
+                    match (texts.is_empty(), entry.new_messages) {
+                        (true, Some(count @ 1..)) => format!("+{count} message{}", if count == 1 { "" } else { "s" }),
+                        _ => texts.join(", "),
+                    }
+                }
+                _ => String::new(),
+            },
+        }
+    }
+}
+
+/// Returns texts without repetitions; a repeated one is counted: `ask ×3`.
+fn names<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut counted: Vec<(&str, usize)> = Vec::new();
+    for text in texts {
+        match counted.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((text, 1)),
+        }
+    }
+    let name = |(text, count): (&str, usize)| if count > 1 { format!("{text} ×{count}") } else { text.to_string() };
+    counted.into_iter().map(name).collect()
+}
+
+/// Orders checkpoints so that each one comes before its parent, the greatest id first where that is free. Of a cycle, the
+/// greatest id comes first.
+fn children_first(sorted: Vec<Arc<Checkpoint>>) -> Vec<Arc<Checkpoint>> {
+    let by_id: HashMap<&str, usize> = sorted.iter().enumerate().map(|(at, one)| (&*one.id, at)).collect();
+    let parent = |at: usize| sorted[at].parent.as_deref().and_then(|id| by_id.get(id)).copied();
+    let mut waits_for = vec![0_usize; sorted.len()];
+    (0..sorted.len()).filter_map(parent).for_each(|parent| waits_for[parent] += 1);
+    // The list is sorted, so the smallest index has the greatest id.
+    let mut ready: BinaryHeap<std::cmp::Reverse<usize>> =
+        (0..sorted.len()).filter(|at| waits_for[*at] == 0).map(std::cmp::Reverse).collect();
+    let mut is_placed = vec![false; sorted.len()];
+    let mut order = Vec::with_capacity(sorted.len());
+    let mut unplaced = 0;
+    while order.len() < sorted.len() {
+        let at = match ready.pop() {
+            Some(std::cmp::Reverse(at)) => at,
+            None => {
+                while is_placed[unplaced] {
+                    unplaced += 1;
+                }
+                unplaced
+            }
+        };
+        if std::mem::replace(&mut is_placed[at], true) {
+            continue;
+        }
+        order.push(at);
+        if let Some(parent) = parent(at).filter(|parent| !is_placed[*parent]) {
+            waits_for[parent] -= 1;
+            if waits_for[parent] == 0 {
+                ready.push(std::cmp::Reverse(parent));
+            }
+        }
+    }
+    order.into_iter().map(|at| sorted[at].clone()).collect()
+}

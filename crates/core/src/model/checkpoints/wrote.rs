@@ -1,0 +1,82 @@
+//! What a task wrote, on one line: `+2 messages`, `n 3`, `log ["c"]`.
+
+use super::cut;
+use crate::text;
+use serde_json::Value;
+use std::fmt::Write;
+
+/// Maximum keys that a summary names.
+const MAX_KEYS: usize = 3;
+/// Maximum characters of a value in a summary; larger ones are only counted.
+const MAX_VALUE: usize = 24;
+/// Results with more bytes are not parsed.
+const MAX_RESULT: usize = 1 << 20;
+/// Maximum nesting that is searched for a text.
+const MAX_DEPTH: usize = 6;
+
+/// Describes a result.
+pub(super) fn summary(result: &str) -> String {
+    if result.len() > MAX_RESULT {
+        return text::bytes(result.len() as u64);
+    }
+    let Ok(Value::Object(fields)) = serde_json::from_str::<Value>(result) else { return cut(result) };
+    let mut line = String::new();
+    let messages = fields.get("messages").map(|messages| messages.as_array().map_or(1, Vec::len));
+    if let Some(count) = messages.filter(|count| *count > 0) {
+        let _ = write!(line, "+{count} message{}", if count == 1 { "" } else { "s" });
+    }
+    let others: Vec<_> = fields.iter().filter(|(key, _)| *key != "messages").collect();
+    for (key, value) in others.iter().take(MAX_KEYS) {
+        let separator = if line.is_empty() { "" } else { ", " };
+        let _ = write!(line, "{separator}{} {}", cut(key), short(value));
+    }
+    if let Some(more) = others.len().checked_sub(MAX_KEYS).filter(|more| *more > 0) {
+        let _ = write!(line, ", +{more}");
+    }
+    line
+}
+
+fn short(value: &Value) -> String {
+    let whole = match value {
+        Value::Array(items) if items.len() > MAX_VALUE => String::new(),
+        Value::Object(fields) if fields.len() > MAX_VALUE => String::new(),
+        Value::String(text) if text.len() > 4 * MAX_VALUE => String::new(),
+        value => value.to_string(),
+    };
+    let s = |count: usize| if count == 1 { "" } else { "s" };
+    match value {
+        _ if !whole.is_empty() && whole.chars().count() <= MAX_VALUE => whole,
+        Value::Array(items) => format!("{} item{}", items.len(), s(items.len())),
+        Value::Object(fields) => format!("{} field{}", fields.len(), s(fields.len())),
+        Value::String(text) => format!("\"{}…\"", cut(text).chars().take(MAX_VALUE).collect::<String>()),
+        _ => whole,
+    }
+}
+
+/// Returns the first text of a result: of a message its content, else the first string.
+pub(super) fn first_text(result: &str) -> Option<String> {
+    if result.len() > MAX_RESULT {
+        return None;
+    }
+    let value: Value = serde_json::from_str(result).ok()?;
+    let messages = value.get("messages").and_then(Value::as_array);
+    let said = messages.and_then(|messages| messages.first()).and_then(|message| match message.get("content") {
+        Some(content) => string_in(content, 0),
+        None => string_in(message, 0),
+    });
+    said.or_else(|| string_in(&value, 0)).map(cut)
+}
+
+fn string_in(value: &Value, depth: usize) -> Option<&str> {
+    match value {
+        _ if depth > MAX_DEPTH => None,
+        Value::String(text) => Some(text).map(String::as_str).filter(|text| !text.trim().is_empty()),
+        Value::Array(items) => items.iter().find_map(|item| string_in(item, depth + 1)),
+        // A block of content has its type first.
+        Value::Object(fields) => match fields.get("text") {
+            Some(text) => string_in(text, depth + 1),
+            None => fields.values().find_map(|value| string_in(value, depth + 1)),
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,209 @@
+//! The actions of the History view, and what it does with arriving parts.
+
+use super::load::{Arrived, Known};
+use super::{History, Purpose};
+use crate::features::stream::StreamState;
+use crate::features::stream::viewer::{View, Viewer};
+use crate::input::action::Action;
+use crate::session::checkpoints::CheckpointState;
+use crate::session::msg::{Epoch, Subscription, SubscriptionEvent, SubscriptionId, SubscriptionKind, ThreadRef};
+use crate::session::subject::Subject;
+use crate::session::{Requests, Route, Session, read_only_text};
+use runtail_api::{ForkChange, ThreadIntent};
+use runtail_core::model::state_document;
+use runtail_core::text;
+use runtail_stream::SnapshotFields;
+use std::sync::Arc;
+
+/// Maximum bytes of a state that is edited in the dashboard.
+const MAX_EDITED: usize = 1 << 20;
+
+impl History {
+    /// Marks the checkpoint under the cursor as A, or removes the mark.
+    fn toggle_base(&mut self) {
+        let id = self.id_under_cursor().map(str::to_string);
+        self.base = id.filter(|id| self.base.as_ref() != Some(id));
+    }
+
+    /// Moves the focus between the tree and the difference.
+    fn focus_difference(&mut self, is_wanted: bool) {
+        self.is_in_difference = is_wanted && self.shows_difference();
+    }
+
+    /// Closes the difference below the tree, or leaves it. Returns false if there is nothing to close.
+    pub fn close(&mut self) -> bool {
+        let is_closed = self.is_in_difference || self.is_open_below;
+        if !std::mem::take(&mut self.is_in_difference) {
+            self.is_open_below = false;
+        }
+        is_closed
+    }
+}
+
+impl Viewer {
+    /// Requests what the History view needs, if it is shown.
+    pub(in crate::features::stream) fn request_history(&mut self, number: impl Fn() -> u64) {
+        if !self.shown().iter().any(|(view, _)| *view == View::History) {
+            return;
+        }
+        let loaded = match self.is_recording() {
+            // A recording is shown as of an event.
+            true => self.projections.status.loaded(),
+            false => self.present().status.loaded(),
+        };
+        let known = Known {
+            thread: self.thread_id.clone(),
+            snapshot: loaded.map(|loaded| loaded.seq),
+            refreshes: self.refreshes,
+        };
+        if !self.is_recording() {
+            return self.history.request(known, number);
+        }
+        let event = loaded.and_then(|loaded| self.event_log.get(loaded.seq));
+        let json = event.as_ref().and_then(|event| SnapshotFields::read(event.data.text())?.history);
+        self.history.show_recorded(known, json.map(|raw| raw.get()));
+    }
+
+    fn thread(&self) -> Option<ThreadRef> {
+        Some(ThreadRef { server: self.server.clone(), id: self.thread_id.clone()? })
+    }
+}
+
+impl StreamState {
+    /// Adds the requests of the History views.
+    pub(in crate::features::stream) fn history_subscriptions(&self, out: &mut Vec<Subscription>) {
+        for viewer in self.tabs.all() {
+            let Some(thread) = viewer.thread() else { continue };
+            for (number, request) in viewer.history.requests() {
+                let kind = SubscriptionKind::History(thread.clone(), request);
+                out.push(Subscription::new(SubscriptionId::History(number), Epoch::default(), kind));
+            }
+        }
+    }
+
+    /// Applies a part of a history.
+    pub fn on_history(&mut self, number: u64, event: SubscriptionEvent) -> Requests {
+        let requested = self.tabs.all_mut().iter_mut().find(|viewer| viewer.history.has_request(number));
+        let Some(viewer) = requested else { return Requests::none() };
+        match event {
+            SubscriptionEvent::Checkpoints(page) => viewer.history.on_page(number, page),
+            SubscriptionEvent::CheckpointState(state) => match viewer.history.on_state(number, state) {
+                Arrived::Nothing => {}
+                Arrived::State(Purpose::Show, id, state) => return show(&viewer.history, &id, &state),
+                Arrived::State(Purpose::Edit, id, state) => return edit(viewer, &id, &state),
+                Arrived::Failed(why) => return Requests::error(why),
+            },
+            _ => {}
+        }
+        Requests::none()
+    }
+
+    /// Records that a request's task failed.
+    pub fn on_history_panic(&mut self, number: u64, why: &str) {
+        self.tabs.all_mut().iter_mut().for_each(|viewer| viewer.history.on_panic(number, why));
+    }
+
+    /// Handles the actions of the History view. Returns `None` for actions that mean the same in all views.
+    pub(in crate::features::stream) fn handle_history_action(
+        &mut self,
+        session: &Session,
+        action: Action,
+    ) -> Option<Requests> {
+        let viewer = self.tabs.shown_mut().filter(|viewer| viewer.view() == View::History)?;
+        let is_sealed = session.is_read_only(&viewer.server.profile) && !viewer.is_recording();
+        let history = &mut viewer.history;
+        match action {
+            Action::Play => history.toggle_base(),
+            Action::Collapse => history.difference.toggle_equal(),
+            Action::Left => history.focus_difference(false),
+            Action::Right => history.focus_difference(true),
+            Action::Open if !history.shows_difference() && !history.tree.is_empty() => history.is_open_below = true,
+            Action::Open => return Some(with_state(viewer, Purpose::Show)),
+            Action::Again => return Some(run_again(viewer)),
+            Action::Update if is_sealed => {
+                return Some(Requests::error(read_only_text(&viewer.server.profile)));
+            }
+            Action::Update => return Some(with_state(viewer, Purpose::Edit)),
+            Action::NextMatch | Action::PrevMatch => {
+                let forward = action == Action::NextMatch;
+                if !history.next_of_interest(forward) {
+                    return Some(Requests::info(nothing_text(history, forward)));
+                }
+            }
+            Action::Export => {
+                let how = "`runtail threads history T --tree` prints it.";
+                return Some(Requests::info(format!("The history can't be saved from here. {how}")));
+            }
+            // A mark, and the base of a comparison, belong to events and states of the stream.
+            Action::Mark | Action::Compare => {
+                let key = session.key("stream.play");
+                return Some(Requests::info(format!("Press {key} to set the checkpoint to compare with.")));
+            }
+            _ => return None,
+        }
+        Some(Requests::none())
+    }
+}
+
+fn nothing_text(history: &History, forward: bool) -> String {
+    let place = if forward { "older" } else { "newer" };
+    match history.searched() {
+        "" => format!("No {place} question, failure or branch point among the loaded checkpoints."),
+        text => {
+            format!("No {place} checkpoint has {}. States are searched once they are loaded.", text::seen(text, 40))
+        }
+    }
+}
+
+/// Uses the state under the cursor, once it is loaded.
+fn with_state(viewer: &mut Viewer, purpose: Purpose) -> Requests {
+    if viewer.is_recording() {
+        return Requests::info("A recording has the checkpoints, but not the states at them.");
+    }
+    let history = &mut viewer.history;
+    let Some(id) = history.id_under_cursor().map(str::to_string) else { return Requests::none() };
+    if let Some(why) = history.state_failure(&id) {
+        return Requests::error(why);
+    }
+    match (history.states.get(&id).cloned(), purpose) {
+        (Some(state), Purpose::Show) => show(history, &id, &state),
+        (Some(state), Purpose::Edit) => edit(viewer, &id, &state),
+        (None, _) => {
+            history.awaited = Some((id, purpose));
+            Requests::info("Loading the state…")
+        }
+    }
+}
+
+/// Opens the state at a checkpoint.
+fn show(history: &History, id: &str, state: &CheckpointState) -> Requests {
+    let title = format!("state at {} · {}", history.step_name(id), text::short_id(id));
+    Route::Document { title, text: state.text().clone() }.into()
+}
+
+/// Opens the preview of a run from the checkpoint under the cursor.
+fn run_again(viewer: &Viewer) -> Requests {
+    let (Some(thread), Some(id)) = (viewer.thread_id.clone(), viewer.history.id_under_cursor()) else {
+        return Requests::info("No checkpoint is loaded to run again from.");
+    };
+    let intent = ThreadIntent::Fork { thread, checkpoint: Some(id.to_string()), change: ForkChange::Nothing };
+    Route::ThreadAction(viewer.server.clone(), Box::new(intent)).into()
+}
+
+/// Opens the values at a checkpoint in the editor.
+fn edit(viewer: &Viewer, id: &str, state: &CheckpointState) -> Requests {
+    let Some(thread) = viewer.thread() else { return Requests::none() };
+    let values = state.values();
+    if values.len() > MAX_EDITED {
+        let (size, most) = (text::bytes(values.len() as u64), text::bytes(MAX_EDITED as u64));
+        return Requests::error(format!("The state has {size}; the editor takes up to {most}."));
+    }
+    let Some(document) = state_document(values.as_str()) else {
+        return Requests::error("The values of this state are not an object, so they can't be edited by key.");
+    };
+    let original: Arc<str> = values.as_str().into();
+    let name = format!("{} of {}", viewer.history.step_name(id), text::short_id(&thread.id));
+    let is_head = viewer.history.tree.find(id) == Some(0);
+    let subject = Subject::State { thread, checkpoint: id.into(), is_head, original, name: name.into() };
+    Route::Edit(subject, document).into()
+}

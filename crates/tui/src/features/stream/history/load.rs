@@ -1,0 +1,279 @@
+//! Loading the history page by page, and the states that are shown.
+
+use super::{History, Purpose};
+use crate::session::checkpoints::{CheckpointPage, CheckpointState, HistoryRequest};
+use runtail_api::ApiError;
+use runtail_core::model::Checkpoint;
+use runtail_core::text;
+use runtail_stream::Seq;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Checkpoints per page.
+pub(super) const PAGE: usize = 50;
+/// Checkpoints that are requested to see what is new.
+pub(super) const REFRESH: usize = 20;
+/// Maximum number of loaded checkpoints.
+pub(super) const MAX_CHECKPOINTS: usize = 10_000;
+/// Maximum number of states that are loaded at once.
+const MAX_STATES: usize = 3;
+
+/// What is loaded, and what is being loaded.
+#[derive(Debug, Default)]
+pub(super) struct Loading {
+    /// Whether a page was loaded.
+    has_page: bool,
+    /// Whether the oldest checkpoint is loaded.
+    is_complete: bool,
+    page: Option<PageRequest>,
+    states: Vec<(String, u64)>,
+    failure: Option<Failure>,
+    /// The oldest checkpoint that was received, in the server's order.
+    oldest: Option<String>,
+    /// What was known of the thread when the newest page was requested.
+    seen: Known,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PageRequest {
+    number: u64,
+    before: Option<String>,
+    limit: usize,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Failure {
+    /// The server has no history.
+    NotOffered,
+    Request(Box<ApiError>),
+    /// The task of the request panicked.
+    Task(String),
+}
+
+/// What makes a reload necessary when it changes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Known {
+    pub thread: Option<String>,
+    /// The newest snapshot of the thread.
+    pub snapshot: Option<Seq>,
+    /// How often the user refreshed.
+    pub refreshes: u64,
+}
+
+/// An outcome that the view acts on.
+pub(super) enum Arrived {
+    Nothing,
+    /// The awaited state.
+    State(Purpose, String, Arc<CheckpointState>),
+    /// The awaited state could not be loaded.
+    Failed(String),
+}
+
+impl History {
+    /// Returns the requests in progress, with their numbers.
+    pub fn requests(&self) -> impl Iterator<Item = (u64, HistoryRequest)> + '_ {
+        let page = self.loading.page.as_ref();
+        let page =
+            page.map(|page| (page.number, HistoryRequest::Page { before: page.before.clone(), limit: page.limit }));
+        let states = self.loading.states.iter();
+        page.into_iter().chain(states.map(|(id, number)| (*number, HistoryRequest::State { checkpoint: id.clone() })))
+    }
+
+    /// Returns whether a request is in progress.
+    pub fn has_request(&self, number: u64) -> bool {
+        self.requests().any(|(known, _)| known == number)
+    }
+
+    /// Returns why the history could not be loaded.
+    pub(super) fn failure(&self) -> Option<&Failure> {
+        self.loading.failure.as_ref()
+    }
+
+    /// Returns whether all checkpoints are loaded.
+    pub(super) fn is_complete(&self) -> bool {
+        self.loading.is_complete
+    }
+
+    pub(super) fn is_loading_page(&self) -> bool {
+        self.loading.page.is_some()
+    }
+
+    /// Decides what to load for what is shown. `number` returns the number of a new request.
+    pub fn request(&mut self, known: Known, number: impl Fn() -> u64) {
+        if known.thread != self.loading.seen.thread {
+            *self = History { panes: self.panes, ..History::default() };
+            self.loading.seen.thread = known.thread.clone();
+        }
+        if known.thread.is_none() {
+            return;
+        }
+        if known.refreshes != self.loading.seen.refreshes {
+            self.loading.failure = None;
+            self.states.failed.clear();
+        }
+        self.request_page(known, &number);
+        self.request_states(&number);
+    }
+
+    fn request_page(&mut self, known: Known, number: impl Fn() -> u64) {
+        if self.loading.page.is_some() || self.loading.failure.is_some() {
+            return;
+        }
+        let window_end = self.top + 2 * usize::from(self.panes.rows.h.max(1));
+        let (before, limit) = if !self.loading.has_page {
+            (None, PAGE)
+        } else if known != self.loading.seen {
+            (None, REFRESH)
+        } else if !self.loading.is_complete && window_end >= self.tree.rows().len() && self.len() < MAX_CHECKPOINTS {
+            (self.loading.oldest.clone(), PAGE)
+        } else {
+            return;
+        };
+        if before.is_none() {
+            self.loading.seen = known;
+        }
+        self.loading.page = Some(PageRequest { number: number(), before, limit });
+    }
+
+    fn request_states(&mut self, number: impl Fn() -> u64) {
+        let mut wanted: Vec<String> = self.awaited.iter().map(|(id, _)| id.clone()).collect();
+        if let Some((old, new)) = self.pair().filter(|_| self.shows_difference()) {
+            wanted.extend([new, old]);
+        }
+        wanted.retain(|id| !id.is_empty() && self.states.get(id).is_none() && !self.states.failed.contains_key(id));
+        wanted.dedup();
+        wanted.truncate(MAX_STATES);
+        self.loading.states.retain(|(id, _)| wanted.contains(id));
+        for id in wanted {
+            if !self.loading.states.iter().any(|(known, _)| *known == id) {
+                self.loading.states.push((id, number()));
+            }
+        }
+    }
+
+    /// Applies a page, if it is still the requested one.
+    pub fn on_page(&mut self, number: u64, page: Result<CheckpointPage, ApiError>) {
+        let Some(request) = self.loading.page.take_if(|page| page.number == number) else { return };
+        match page {
+            Ok(page) => self.add_page(request, page),
+            Err(error) if error.may_lack_call() && !self.loading.has_page => {
+                self.loading.failure = Some(Failure::NotOffered);
+            }
+            Err(error) => self.loading.failure = Some(Failure::Request(Box::new(error))),
+        }
+    }
+
+    fn add_page(&mut self, request: PageRequest, page: CheckpointPage) {
+        let is_new = |checkpoint: &Checkpoint| self.tree.find(&checkpoint.id).is_none();
+        let is_older_page = request.before.is_some();
+        let has_new = page.checkpoints.iter().any(is_new);
+        let overlaps = !page.checkpoints.iter().all(is_new);
+        let last = page.checkpoints.last().map(|checkpoint| checkpoint.id.clone());
+        let mut all: Vec<Arc<Checkpoint>> = self.tree.entries().to_vec();
+        if is_older_page {
+            // A server that ignores `before` would return the same page forever.
+            self.loading.is_complete = page.is_last || !has_new;
+            self.loading.oldest = last.or(self.loading.oldest.take());
+        } else if page.is_last || !overlaps {
+            // This is all there is, or there are so many new ones that those between are unknown.
+            all.clear();
+            self.loading.is_complete = page.is_last;
+            self.loading.oldest = last;
+        } else {
+            // What the server no longer has in this range was deleted, as a rollback does.
+            let kept: HashSet<&str> = page.checkpoints.iter().map(|checkpoint| &*checkpoint.id).collect();
+            let from = page.checkpoints.iter().map(|checkpoint| &checkpoint.id).min().cloned().unwrap_or_default();
+            all.retain(|checkpoint| checkpoint.id < from || kept.contains(&*checkpoint.id));
+        }
+        self.loading.has_page = true;
+        self.set_checkpoints(all.into_iter().chain(page.checkpoints.into_iter().map(Arc::new)));
+    }
+
+    /// Uses the checkpoints of a recording's snapshot. It has no states.
+    pub fn show_recorded(&mut self, seen: Known, history: Option<&str>) {
+        if self.loading.has_page && self.loading.seen == seen {
+            return;
+        }
+        self.loading = Loading { has_page: true, seen, ..Loading::default() };
+        self.set_checkpoints(Checkpoint::read_all(history.unwrap_or("[]")).into_iter().map(Arc::new));
+    }
+
+    /// Applies a state, if it is still wanted.
+    pub(super) fn on_state(&mut self, number: u64, state: Result<Option<Arc<CheckpointState>>, ApiError>) -> Arrived {
+        let Some(at) = self.loading.states.iter().position(|(_, known)| *known == number) else {
+            return Arrived::Nothing;
+        };
+        let (id, _) = self.loading.states.remove(at);
+        let purpose = self.awaited.take_if(|(awaited, _)| *awaited == id).map(|(_, purpose)| purpose);
+        let why = match state {
+            Ok(Some(state)) => {
+                let pair = self.pair();
+                let shown: Vec<String> = pair.into_iter().flat_map(|(old, new)| [old, new]).collect();
+                self.states.keep(id.clone(), state.clone(), &shown);
+                return purpose.map_or(Arrived::Nothing, |purpose| Arrived::State(purpose, id, state));
+            }
+            Ok(None) => "The server no longer has this checkpoint. Press r to reload.".to_string(),
+            Err(error) if error.may_lack_call() => "This server doesn't offer the state at a checkpoint.".to_string(),
+            Err(error) => format!("Couldn't load the state: {}. Press r to retry.", error.cause()),
+        };
+        self.states.failed.insert(id, why.clone());
+        if purpose.is_some() { Arrived::Failed(why) } else { Arrived::Nothing }
+    }
+
+    /// Records that the task of a request failed.
+    pub fn on_panic(&mut self, number: u64, why: &str) {
+        if self.loading.page.take_if(|page| page.number == number).is_some() {
+            self.loading.failure = Some(Failure::Task(why.to_string()));
+        } else if let Some(at) = self.loading.states.iter().position(|(_, known)| *known == number) {
+            let (id, _) = self.loading.states.remove(at);
+            self.states.failed.insert(id, format!("Couldn't load the state: {why}"));
+        }
+    }
+
+    /// Returns why a state could not be loaded.
+    pub(super) fn state_failure(&self, id: &str) -> Option<&str> {
+        self.states.failed.get(id).map(String::as_str)
+    }
+
+    /// Returns the line about what is loaded.
+    pub(super) fn loaded_text(&self) -> String {
+        let loaded = self.len() as u64;
+        let count = text::count(loaded);
+        match (&self.loading.failure, self.loading.is_complete) {
+            (Some(failure), _) => format!("Loaded {count}. {}", failure_text(failure)),
+            (None, true) => format!("Loaded {count} of {count}."),
+            (None, false) if self.len() >= MAX_CHECKPOINTS => {
+                format!("Loaded {count}, the maximum. Older checkpoints are not shown.")
+            }
+            // The steps of a thread are counted from -1.
+            (None, false) => match self.tree.entries().iter().filter_map(|entry| entry.step).min() {
+                Some(step @ 0..) if step < 1_000_000 => {
+                    format!("Loaded {count} of about {}.", text::count(loaded + step.unsigned_abs() + 1))
+                }
+                _ => format!("Loaded {count}; more on scroll."),
+            },
+        }
+    }
+
+    /// Returns whether the newest run saved only its last checkpoint, as runs with the durability `exit` do.
+    pub(super) fn saved_only_last(&self) -> bool {
+        let entries = self.tree.entries();
+        let Some(head) = entries.first().filter(|_| self.loading.is_complete) else { return false };
+        let is_of_run = |entry: &&Arc<Checkpoint>| entry.run_id == head.run_id;
+        let before = match self.tree.parent(0) {
+            runtail_core::model::Parent::At(parent) => entries[parent].step,
+            _ => Some(-1),
+        };
+        let skipped = head.step.zip(before).is_some_and(|(step, before)| step > before + 1);
+        head.run_id.is_some() && head.source == "loop" && skipped && entries.iter().filter(is_of_run).count() == 1
+    }
+}
+
+/// Returns why the history could not be loaded.
+pub(super) fn failure_text(failure: &Failure) -> String {
+    match failure {
+        Failure::NotOffered => "The history of a thread is not offered by this server.".into(),
+        Failure::Request(error) => format!("Couldn't load the history: {}. Press r to retry.", error.cause()),
+        Failure::Task(why) => format!("Couldn't load the history: {why}. Press r to retry."),
+    }
+}

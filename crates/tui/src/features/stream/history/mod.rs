@@ -1,0 +1,333 @@
+//! The History view: the checkpoints of a thread as a tree, and the difference between two of them.
+
+mod actions;
+mod difference;
+mod load;
+mod rows;
+mod view;
+
+pub(super) use view::draw;
+
+use crate::session::checkpoints::CheckpointState;
+use crate::widgets::area::Area;
+use crate::widgets::jobs::{JobProgress, PendingJob};
+use difference::StateDifference;
+use load::Loading;
+use runtail_core::model::{Checkpoint, CheckpointTree, Parent};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Minimum width for the tree and the difference side by side.
+const MIN_WIDTH_SIDE_BY_SIDE: u16 = 100;
+/// Minimum height for a heading above the rows.
+const MIN_HEIGHT_HEADING: u16 = 6;
+/// Bytes of states that are kept in addition to the shown ones.
+const MAX_KEPT_STATES: usize = 8 << 20;
+
+/// The history of a thread, as far as it is loaded.
+#[derive(Debug, Default)]
+pub struct History {
+    tree: CheckpointTree,
+    /// The row of each checkpoint in the drawing.
+    row_of: Vec<usize>,
+    loading: Loading,
+    states: States,
+    /// The checkpoint under the cursor; `None` for the newest one, whichever that is.
+    cursor: Option<String>,
+    /// The base of the difference; `None` for the checkpoint before the cursor's.
+    base: Option<String>,
+    /// The first visible row.
+    top: usize,
+    difference: StateDifference,
+    /// Whether the difference is shown below the tree, where there is no room beside it.
+    is_open_below: bool,
+    /// Whether the difference has the focus.
+    is_in_difference: bool,
+    /// What to do with a state once it is loaded.
+    awaited: Option<(String, Purpose)>,
+    /// The text to search for.
+    search: String,
+    /// The areas of the last layout.
+    panes: Panes,
+}
+
+/// Why a state is awaited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Show,
+    Edit,
+}
+
+/// The areas of the view.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Panes {
+    heading: Option<Area>,
+    columns: Option<Area>,
+    rows: Area,
+    difference_heading: Option<Area>,
+    difference: Option<Area>,
+}
+
+/// The states that were loaded, least recently used first.
+#[derive(Debug, Default)]
+struct States {
+    loaded: Vec<(String, Arc<CheckpointState>)>,
+    failed: HashMap<String, String>,
+}
+
+impl States {
+    fn get(&self, id: &str) -> Option<&Arc<CheckpointState>> {
+        self.loaded.iter().find(|(known, _)| known == id).map(|(_, state)| state)
+    }
+
+    /// Keeps a state, and drops the oldest ones that are neither shown nor small.
+    fn keep(&mut self, id: String, state: Arc<CheckpointState>, shown: &[String]) {
+        self.loaded.retain(|(known, _)| *known != id);
+        self.loaded.push((id, state));
+        let mut room = MAX_KEPT_STATES;
+        for at in (0..self.loaded.len()).rev() {
+            let (id, state) = &self.loaded[at];
+            if shown.contains(id) {
+                continue;
+            }
+            match room.checked_sub(state.text().len()) {
+                Some(rest) => room = rest,
+                None => drop(self.loaded.remove(at)),
+            }
+        }
+    }
+}
+
+impl History {
+    /// Returns the number of loaded checkpoints.
+    pub fn len(&self) -> usize {
+        self.tree.len()
+    }
+
+    /// Returns the memory of the loaded states, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.states.loaded.iter().map(|(_, state)| state.text().len()).sum::<usize>() + self.len() * 512
+    }
+
+    /// Returns the index of the checkpoint under the cursor.
+    pub fn under_cursor(&self) -> Option<usize> {
+        let named = self.cursor.as_deref().and_then(|id| self.tree.find(id));
+        named.or((!self.tree.is_empty()).then_some(0))
+    }
+
+    /// Returns the id of the checkpoint under the cursor.
+    pub fn id_under_cursor(&self) -> Option<&str> {
+        self.entry_under_cursor().map(|entry| &*entry.id)
+    }
+
+    fn entry_under_cursor(&self) -> Option<&Arc<Checkpoint>> {
+        self.tree.entries().get(self.under_cursor()?)
+    }
+
+    /// Returns the base of the difference: A, else the checkpoint before the cursor's. An empty id is the empty state before
+    /// the first checkpoint.
+    fn base_id(&self) -> Option<&str> {
+        if let Some(base) = &self.base {
+            return Some(base);
+        }
+        let entry = self.entry_under_cursor()?;
+        Some(match self.tree.parent(self.under_cursor()?) {
+            Parent::None => "",
+            Parent::At(_) | Parent::NotLoaded => entry.parent.as_deref().unwrap_or_default(),
+        })
+    }
+
+    /// Returns the ids of the two states of the difference: the old and the new one.
+    fn pair(&self) -> Option<(String, String)> {
+        Some((self.base_id()?.to_string(), self.id_under_cursor()?.to_string()))
+    }
+
+    /// Uses another set of checkpoints. The cursor stays on its checkpoint.
+    fn set_checkpoints(&mut self, checkpoints: impl IntoIterator<Item = Arc<Checkpoint>>) {
+        // The distance of the cursor from the top of the window stays, too.
+        let offset = self.cursor.as_ref().and_then(|_| Some(self.cursor_row()?.saturating_sub(self.top)));
+        self.tree = CheckpointTree::new(checkpoints);
+        self.row_of = vec![0; self.tree.len()];
+        for (row, entry) in self.tree.rows().iter().enumerate().filter_map(|(row, drawn)| Some((row, drawn.entry?))) {
+            self.row_of[entry] = row;
+        }
+        if self.cursor.as_deref().is_some_and(|id| self.tree.find(id).is_none()) {
+            self.cursor = None;
+        }
+        if let (Some(offset), Some(row)) = (offset, self.cursor_row()) {
+            self.top = row.saturating_sub(offset);
+        }
+    }
+
+    fn cursor_row(&self) -> Option<usize> {
+        self.row_of.get(self.under_cursor()?).copied()
+    }
+
+    fn set_cursor(&mut self, entry: usize) {
+        // At the newest one the cursor stays with the head.
+        self.cursor = self.tree.entries().get(entry).filter(|_| entry > 0).map(|entry| entry.id.clone());
+        self.difference.to_start();
+        self.scroll_to_cursor();
+    }
+
+    fn scroll_to_cursor(&mut self) {
+        let height = usize::from(self.panes.rows.h);
+        let Some(row) = self.cursor_row().filter(|_| height > 0) else { return };
+        // The rows of the first checkpoint include the line about what is loaded.
+        let last =
+            if row + 1 == self.tree.rows().len() { self.tree.rows().len() + self.footer_height() } else { row + 1 };
+        self.top = self.top.clamp(last.saturating_sub(height).min(row), row);
+    }
+
+    /// Moves the cursor by checkpoints, or scrolls the difference if it has the focus.
+    pub fn step(&mut self, lines: isize) {
+        if self.is_in_difference {
+            return self.difference.scroll(lines);
+        }
+        let Some(at) = self.under_cursor() else { return };
+        let to = at.saturating_add_signed(lines).min(self.tree.len().saturating_sub(1));
+        self.set_cursor(to);
+    }
+
+    /// Moves to the newest or to the oldest loaded checkpoint.
+    pub fn to_edge(&mut self, is_start: bool) {
+        if self.is_in_difference {
+            return self.difference.scroll(if is_start { isize::MIN / 2 } else { isize::MAX / 2 });
+        }
+        if !self.tree.is_empty() {
+            self.set_cursor(if is_start { 0 } else { self.tree.len() - 1 });
+        }
+    }
+
+    /// Moves the cursor to a line of the view.
+    pub fn point_at(&mut self, line: usize) {
+        let above =
+            usize::from(self.panes.heading.map_or(0, |area| area.h) + self.panes.columns.map_or(0, |area| area.h));
+        let Some(row) = line.checked_sub(above).filter(|line| *line < usize::from(self.panes.rows.h)) else { return };
+        if let Some(entry) = self.tree.rows().get(self.top + row).and_then(|row| row.entry) {
+            self.is_in_difference = false;
+            self.set_cursor(entry);
+        }
+    }
+
+    /// Returns the number of lines on a page.
+    pub fn height(&self) -> usize {
+        let area = self.panes.difference.filter(|_| self.is_in_difference).unwrap_or(self.panes.rows);
+        area.h.into()
+    }
+
+    /// Returns whether the difference is visible.
+    fn shows_difference(&self) -> bool {
+        self.panes.difference.is_some()
+    }
+
+    /// Computes the areas of the view.
+    fn panes_in(&self, area: Area) -> Panes {
+        let is_wide = area.w >= MIN_WIDTH_SIDE_BY_SIDE;
+        let left = if is_wide { Area { w: (area.w * 9 / 20).max(60), ..area } } else { area };
+        let right = match (is_wide, self.is_open_below) {
+            (true, _) => Some(Area { x: area.x + left.w, w: area.w - left.w, ..area }),
+            (false, true) => Some(Area { y: area.y + area.h / 2, h: area.h - area.h / 2, ..area }),
+            (false, false) => None,
+        };
+        let left = if !is_wide && self.is_open_below { Area { h: area.h / 2, ..left } } else { left };
+        let has_heading = left.h >= MIN_HEIGHT_HEADING;
+        let lines =
+            |area: Area, y: u16, h: u16| Area { y: area.y + y.min(area.h), h: h.min(area.h.saturating_sub(y)), ..area };
+        let above = if has_heading { 2 } else { 0 };
+        Panes {
+            heading: has_heading.then(|| lines(left, 0, 1)),
+            columns: has_heading.then(|| lines(left, 1, 1)),
+            rows: lines(left, above, left.h.saturating_sub(above)),
+            difference_heading: right.map(|right| lines(right, 0, 1)),
+            difference: right.map(|right| lines(right, 1, right.h.saturating_sub(1))),
+        }
+    }
+
+    /// Returns what Enter does, for the footer.
+    pub fn open_label(&self) -> &'static str {
+        if self.shows_difference() { "state" } else { "difference" }
+    }
+
+    pub fn work(&self) -> Option<&PendingJob> {
+        self.difference.work()
+    }
+
+    pub fn work_mut(&mut self) -> Option<&mut PendingJob> {
+        self.difference.work_mut()
+    }
+
+    /// Applies the progress of a comparison.
+    pub fn on_job_part(&mut self, number: u64, part: &JobProgress) {
+        self.difference.on_job_part(number, part);
+    }
+
+    /// Adjusts the layout to the area of the view.
+    pub fn lay_out(&mut self, area: Area) {
+        self.panes = self.panes_in(area);
+        if !self.shows_difference() {
+            self.is_in_difference = false;
+        }
+        self.scroll_to_cursor();
+        let rows = self.tree.rows().len() + self.footer_height();
+        self.top = self.top.min(rows.saturating_sub(usize::from(self.panes.rows.h)));
+        self.difference.height = self.panes.difference.map_or(0, |area| area.h.into());
+        self.compare();
+    }
+
+    /// Compares the two states once both are loaded.
+    fn compare(&mut self) {
+        let Some((old, new)) = self.pair().filter(|_| self.shows_difference()) else { return };
+        let empty: Arc<str> = "{}".into();
+        let values = |id: &str| match id {
+            "" => Some(empty.clone().into()),
+            id => self.states.get(id).map(|state| state.values()),
+        };
+        match (values(&old), values(&new)) {
+            (Some(before), Some(after)) => self.difference.compare((old, new), before, after),
+            _ => self.difference.clear_unless(&(old, new)),
+        }
+    }
+
+    /// Moves to the next or previous question, failure or branch point, or to the next entry with the searched text. Returns
+    /// whether there is one.
+    fn next_of_interest(&mut self, forward: bool) -> bool {
+        let Some(at) = self.under_cursor() else { return false };
+        let is_wanted = |entry: &usize| match self.search.is_empty() {
+            true => {
+                self.tree.standing(*entry) != runtail_core::model::Standing::Good || self.tree.is_branch_point(*entry)
+            }
+            false => self.matches(*entry),
+        };
+        let found = match forward {
+            true => (at + 1..self.tree.len()).find(is_wanted),
+            false => (0..at).rev().find(is_wanted),
+        };
+        found.map(|entry| self.set_cursor(entry)).is_some()
+    }
+
+    /// Returns whether a checkpoint's row or its state, if that is loaded, has the searched text.
+    fn matches(&self, entry: usize) -> bool {
+        let Some(checkpoint) = self.tree.entries().get(entry) else { return false };
+        let wanted = self.search.to_lowercase();
+        let contains = |text: &str| text.to_lowercase().contains(&wanted);
+        contains(&self.tree.wrote(entry))
+            || self.tree.nodes(entry).iter().any(|node| contains(node))
+            || contains(&checkpoint.id)
+            || self.states.get(&checkpoint.id).is_some_and(|state| contains(state.values().as_str()))
+    }
+
+    /// Returns the searched text.
+    pub fn searched(&self) -> &str {
+        &self.search
+    }
+
+    /// Searches for a text, and moves to its first entry from the cursor on.
+    pub fn search(&mut self, text: &str) {
+        self.search = text.to_string();
+        let Some(at) = self.under_cursor().filter(|_| !text.is_empty()) else { return };
+        if !self.matches(at) && !self.next_of_interest(true) {
+            self.next_of_interest(false);
+        }
+    }
+}

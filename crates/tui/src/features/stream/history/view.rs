@@ -1,0 +1,134 @@
+//! Draws the History view.
+
+use super::History;
+use super::load::{Failure, failure_text};
+use super::rows::RowContext;
+use crate::features::stream::viewer::Viewer;
+use crate::widgets::area::Area;
+use crate::widgets::canvas::Canvas;
+use crate::widgets::line::Tone;
+use runtail_core::text;
+
+/// Draws the view in an area.
+pub(in crate::features::stream) fn draw(viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area, focused: bool) {
+    let history = &viewer.history;
+    let panes = history.panes_in(area);
+    if history.tree.is_empty() {
+        let (tone, text) = empty_text(viewer);
+        return canvas.words(area, tone, &text);
+    }
+    let in_difference = history.is_in_difference;
+    if let Some(at) = panes.heading {
+        heading(canvas, at, &history.title(), focused && !in_difference);
+    }
+    let run_number = |id: &str| viewer.run_entry(id).and_then(|run| run.number);
+    let cx = RowContext {
+        tz: &viewer.tz,
+        now: viewer.now,
+        run_number: &run_number,
+        is_active: viewer.thread_status().is_active(),
+        width: usize::from(panes.rows.w.saturating_sub(3)),
+    };
+    let width = panes.rows.w.saturating_sub(3);
+    if let Some(at) = panes.columns {
+        canvas.line(at.x + 2, at.y, width, &history.column_line(&cx));
+    }
+    let cursor = history.under_cursor();
+    let base = history.base.as_deref().and_then(|id| history.tree.find(id));
+    for (y, (line, entry)) in (panes.rows.y..).zip(history.window(&cx)) {
+        canvas.line(panes.rows.x + 2, y, width, &line);
+        if entry.is_some() && entry == base {
+            canvas.text(panes.rows.x, y, 1, "A", canvas.theme.style(Tone::Accent));
+        }
+        if entry.is_some() && entry == cursor {
+            let style = canvas.theme.style(if focused && !in_difference { Tone::Accent } else { Tone::Dim });
+            canvas.text(panes.rows.x + 1, y, 1, "▌", style);
+        }
+    }
+    if let (Some(at), Some(area)) = (panes.difference_heading, panes.difference) {
+        heading(canvas, at, &history.difference_title(), focused && in_difference);
+        difference(viewer, canvas, area);
+    }
+}
+
+fn heading(canvas: &mut Canvas<'_>, at: Area, title: &str, focused: bool) {
+    let title = format!("─ {title} ");
+    let used = canvas.text(at.x + 1, at.y, at.w.saturating_sub(2), &title, canvas.theme.title(focused));
+    let rest = at.w.saturating_sub(used + 2);
+    let style = canvas.theme.style(Tone::Dim);
+    canvas.text(at.x + 1 + used, at.y, rest, &"─".repeat(rest.into()), style);
+}
+
+fn difference(viewer: &Viewer, canvas: &mut Canvas<'_>, area: Area) {
+    let history = &viewer.history;
+    let words = |canvas: &mut Canvas<'_>, tone: Tone, text: &str| {
+        canvas.words(Area { y: area.y.saturating_sub(1), h: area.h + 1, ..area }, tone, text);
+    };
+    if viewer.is_recording() {
+        return words(canvas, Tone::Dim, "A recording has the checkpoints, but not the states at them.");
+    }
+    let Some((old, new)) = history.pair() else { return };
+    if !history.difference.is_known() {
+        return match [&new, &old].into_iter().find_map(|id| history.state_failure(id)) {
+            Some(why) => words(canvas, Tone::Bad, why),
+            None => words(canvas, Tone::Dim, "Loading the states…"),
+        };
+    }
+    for (y, line) in (area.y..area.y + area.h).zip(history.difference.window()) {
+        canvas.line(area.x + 2, y, area.w.saturating_sub(3), &line);
+    }
+}
+
+/// Returns the text of a view without checkpoints.
+fn empty_text(viewer: &Viewer) -> (Tone, String) {
+    if viewer.is_recording() {
+        return (Tone::Dim, "This recording has no history of its thread.".into());
+    }
+    if viewer.thread_id.is_none() {
+        return (Tone::Dim, "This stream has no thread, so there is no history.".into());
+    }
+    match viewer.history.failure() {
+        Some(failure @ Failure::NotOffered) => (Tone::Dim, failure_text(failure)),
+        Some(failure) => (Tone::Bad, failure_text(failure)),
+        None if viewer.history.is_loading_page() || !viewer.history.is_complete() => {
+            (Tone::Dim, "Loading the history…".into())
+        }
+        None => (Tone::Dim, "No checkpoints yet. A run saves one after each step.".into()),
+    }
+}
+
+impl History {
+    /// Returns the title of the tree.
+    fn title(&self) -> String {
+        let plural = |count: usize, one: &str, many: &str| {
+            format!("{} {}", text::count(count as u64), if count == 1 { one } else { many })
+        };
+        let loaded = if self.is_complete() { "" } else { " loaded" };
+        let branches = plural(self.tree.branches(), "branch", "branches");
+        let mut title = format!("{}{loaded} · {branches}", plural(self.len(), "checkpoint", "checkpoints"));
+        if !self.search.is_empty() {
+            title.push_str(&format!(" · /{}", text::seen(&self.search, 24)));
+        }
+        title
+    }
+
+    /// Returns the title of the difference: which states it compares.
+    fn difference_title(&self) -> String {
+        let Some((old, new)) = self.pair() else { return "State".into() };
+        let mark = if self.base.is_some() { "A " } else { "" };
+        let from = if old.is_empty() { "empty".to_string() } else { self.step_name(&old) };
+        format!("State · {mark}{from} → {}", self.step_name(&new))
+    }
+
+    /// Returns the name of a checkpoint: its step. Steps of several branches have the same number, so with another branch its
+    /// id follows.
+    pub(super) fn step_name(&self, id: &str) -> String {
+        let at = self.tree.find(id);
+        let step = at.and_then(|at| self.tree.entries()[at].step);
+        match (step, at.is_some_and(|at| self.tree.is_current(at))) {
+            (Some(step), true) => format!("step {step}"),
+            (Some(step), false) => format!("step {step} ({})", text::short_id(id)),
+            (None, _) => format!("checkpoint {}", text::short_id(id)),
+        }
+    }
+}

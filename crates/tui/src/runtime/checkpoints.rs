@@ -1,0 +1,61 @@
+//! Loads what the History view shows. A task of its own parses the pages, which repeat all values of the thread.
+
+use super::services::Services;
+use super::subs::Out;
+use crate::session::checkpoints::{CheckpointPage, CheckpointState, HistoryRequest};
+use crate::session::msg::{SubscriptionEvent, ThreadRef};
+use runtail_api::{ApiError, Kind};
+use runtail_core::model::Checkpoint;
+use std::sync::Arc;
+
+/// Maximum size of a page, in bytes. If a page is larger, a shorter one is requested.
+const MAX_PAGE: usize = 32 << 20;
+/// Maximum size of the state at a checkpoint, in bytes.
+const MAX_STATE: usize = 64 << 20;
+
+/// Sends what was requested, once.
+pub async fn load(services: &Services, thread: &ThreadRef, request: HistoryRequest, out: &Out) {
+    let event = match request {
+        HistoryRequest::Page { before, limit } => {
+            let page = page(services, thread, before.as_deref(), limit).await;
+            services.apply_error(&thread.server.profile, page.as_ref().err());
+            SubscriptionEvent::Checkpoints(page)
+        }
+        HistoryRequest::State { checkpoint } => {
+            let state = state(services, thread, &checkpoint).await;
+            services.apply_error(&thread.server.profile, state.as_ref().err());
+            SubscriptionEvent::CheckpointState(state)
+        }
+    };
+    out.send(event).await;
+}
+
+async fn page(
+    services: &Services,
+    thread: &ThreadRef,
+    before: Option<&str>,
+    mut limit: usize,
+) -> Result<CheckpointPage, ApiError> {
+    let client = services.agent_server(&thread.server).await?;
+    loop {
+        match client.thread_history_raw(&thread.id, limit, before, MAX_PAGE).await {
+            Ok(rows) => {
+                let is_last = rows.len() < limit;
+                let checkpoints = rows.iter().filter_map(|row| Checkpoint::read(row.get())).collect();
+                return Ok(CheckpointPage { checkpoints, is_last });
+            }
+            Err(error) if matches!(error.kind, Kind::TooLarge(_)) && limit > 1 => limit = (limit / 4).max(1),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+async fn state(
+    services: &Services,
+    thread: &ThreadRef,
+    checkpoint: &str,
+) -> Result<Option<Arc<CheckpointState>>, ApiError> {
+    let client = services.agent_server(&thread.server).await?;
+    let text: Box<str> = client.checkpoint_state_raw(&thread.id, checkpoint, MAX_STATE).await?.into();
+    Ok(CheckpointState::read(text.into()).map(Arc::new))
+}

@@ -1,0 +1,87 @@
+//! What the History view requests from a server, and what it receives.
+
+use runtail_core::model::Checkpoint;
+use runtail_stream::projection::index::Excerpt;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A request of the History view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HistoryRequest {
+    /// Up to `limit` checkpoints, newest first, before this one.
+    Page { before: Option<String>, limit: usize },
+    /// The state at a checkpoint.
+    State { checkpoint: String },
+}
+
+/// A page of a history.
+#[derive(Debug, Clone, Default)]
+pub struct CheckpointPage {
+    /// The checkpoints without values, in the server's order.
+    pub checkpoints: Vec<Checkpoint>,
+    /// Whether the server has none before these.
+    pub is_last: bool,
+}
+
+/// The state at a checkpoint, as received.
+#[derive(Debug)]
+pub struct CheckpointState {
+    text: Arc<str>,
+    values: Range<usize>,
+}
+
+impl CheckpointState {
+    /// Reads a state. Returns `None` for the answer that servers give for an unknown checkpoint: an empty state without
+    /// metadata and without a time (acting reference §5).
+    pub fn read(text: Arc<str>) -> Option<CheckpointState> {
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct State<'a> {
+            #[serde(borrow)]
+            values: Option<&'a RawValue>,
+            #[serde(borrow)]
+            metadata: Option<&'a RawValue>,
+            #[serde(borrow)]
+            created_at: Option<&'a RawValue>,
+        }
+        let state: State<'_> = serde_json::from_str(&text).ok()?;
+        if state.metadata.is_none() && state.created_at.is_none() {
+            return None;
+        }
+        // The values are a part of the text, so their place follows from the addresses.
+        let values = state.values.map(RawValue::get).unwrap_or_default();
+        let from = (values.as_ptr() as usize).checked_sub(text.as_ptr() as usize).filter(|_| !values.is_empty());
+        let values = from.map_or(0..0, |from| from..from + values.len());
+        Some(CheckpointState { text, values })
+    }
+
+    /// Returns the whole state.
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// Returns its values.
+    pub fn values(&self) -> Excerpt {
+        let values = Excerpt::new(self.text.clone(), self.values.clone()).filter(|values| !values.is_empty());
+        values.unwrap_or_else(|| Arc::<str>::from("{}").into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_found_and_unknown_checkpoints_have_no_state() {
+        let state = CheckpointState::read(r#"{"next":[], "values": {"a":[1]} ,"metadata":{"step":1}}"#.into()).unwrap();
+        assert_eq!(state.values().as_str(), r#"{"a":[1]}"#);
+        let none = CheckpointState::read(r#"{"values":null,"created_at":"2026-11-22T03:00:00Z"}"#.into()).unwrap();
+        assert_eq!(none.values().as_str(), "{}");
+        let unknown =
+            r#"{"values":{},"next":[],"metadata":null,"created_at":null,"checkpoint":{"checkpoint_id":"nope"}}"#;
+        assert!(CheckpointState::read(unknown.into()).is_none());
+        assert!(CheckpointState::read("[]".into()).is_none());
+    }
+}
