@@ -1,6 +1,7 @@
 //! An agent server: assistants, threads, runs and their streams (contract §4, agent-server reference §4 and §6).
 
 mod cancel;
+mod checkpoints;
 mod quirks;
 mod runs;
 

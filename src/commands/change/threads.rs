@@ -76,7 +76,7 @@ pub(crate) async fn follow(
     stream::wait(playing, transport, source).await
 }
 
-fn unplanned_run(error: PlanError) -> Failure {
+pub(super) fn unplanned_run(error: PlanError) -> Failure {
     match error {
         PlanError::Unfit(why) | PlanError::Nothing(why) => {
             Failure::new(Exit::Failed, format!("nothing was sent\n  {why}"))
@@ -91,6 +91,7 @@ fn not_started(failed: StartError, context: &Context, thread: &str) -> Failure {
     let (exit, what) = match failure {
         StartFailure::NotOpen => (Exit::Failed, "This question is no longer open. Nothing was sent.".to_string()),
         StartFailure::Changed => (Exit::Failed, "The thread changed. Nothing was sent.".into()),
+        StartFailure::AfterEdit => (Exit::Failed, "Only the first of two requests was done.".into()),
         StartFailure::Busy => (Exit::Failed, "Someone answered first. The server refused this answer.".into()),
         StartFailure::Unchecked => (Exit::of(&error), "The thread couldn't be checked again. Nothing was sent.".into()),
         StartFailure::Refused => (Exit::of(&error), "The server refused the run.".into()),

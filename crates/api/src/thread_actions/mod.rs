@@ -2,14 +2,21 @@
 //! has not changed (acting reference §1, design §7).
 
 mod answer;
+mod base;
+mod edit;
+mod fork;
 mod loaded;
 mod plan;
+mod repair;
 mod start;
 #[cfg(test)]
 mod tests;
+mod write;
 
 pub use loaded::LoadedThread;
 pub use start::{RunStart, StartError, StartFailure, StartGuard, Started};
+use write::StateWrite;
+pub use write::{WriteKind, Written};
 
 use super::{AgentServer, ApiError, CancelAction, CancelState, CancelTarget, Kind, PlanError};
 use runtail_core::model::{GivenAnswer, Preview};
@@ -125,8 +132,8 @@ impl ThreadPlan {
     /// Returns the run that it starts, if it starts one.
     pub fn run_start(&self) -> Option<&RunStart> {
         match &self.step {
-            Step::Start(start) => Some(start),
-            Step::Cancel { .. } | Step::Delete { .. } => None,
+            Step::Start(start) | Step::WriteAndStart(_, start) => Some(start),
+            Step::Cancel { .. } | Step::Delete { .. } | Step::Write(_) => None,
         }
     }
 }
@@ -147,9 +154,19 @@ pub enum Choice {
 
 #[derive(Clone)]
 enum Step {
-    Cancel { thread: String, targets: Vec<CancelTarget>, action: CancelAction },
+    Cancel {
+        thread: String,
+        targets: Vec<CancelTarget>,
+        action: CancelAction,
+    },
     Start(Box<RunStart>),
-    Delete { thread: String },
+    Delete {
+        thread: String,
+    },
+    /// Edits the state.
+    Write(Box<StateWrite>),
+    /// Edits the state, then starts a run from the new checkpoint.
+    WriteAndStart(Box<StateWrite>, Box<RunStart>),
 }
 
 /// What carrying out a plan led to.
@@ -159,6 +176,14 @@ pub enum Acted {
     Cancelling(Vec<CancelTarget>),
     /// A run was started.
     Started(Started),
+    /// The state was edited, which made this checkpoint, and a run was started from it.
+    Forked {
+        /// The new checkpoint.
+        checkpoint: String,
+        started: Started,
+    },
+    /// The state was edited.
+    Written(Written),
     /// The thread was deleted.
     Deleted,
 }
@@ -177,6 +202,11 @@ impl AgentServer {
             }
             Step::Start(start) => self.start_on_thread(start).await.map(Acted::Started),
             Step::Delete { thread } => self.delete_quiet_thread(thread).await.map(|()| Acted::Deleted),
+            Step::Write(write) => self.write_state(write).await.map(Acted::Written),
+            Step::WriteAndStart(write, start) => {
+                let (checkpoint, started) = self.write_and_start(write, start).await?;
+                Ok(Acted::Forked { checkpoint, started })
+            }
         }
     }
 

@@ -409,7 +409,7 @@ fn meaning(failure: StartFailure) -> &'static str {
         StartFailure::Unchecked => {
             "Couldn't check that the question is still open. Nothing was sent; your draft is kept."
         }
-        StartFailure::Refused => "The server refused the answer. Your draft is kept.",
+        StartFailure::Refused | StartFailure::AfterEdit => "The server refused the answer. Your draft is kept.",
         StartFailure::NotOffered => "This server can't start runs in the background. Your draft is kept.",
         StartFailure::Unknown => {
             "It's unknown whether the answer was received: the server's reply was lost. Look at the thread's runs before you \

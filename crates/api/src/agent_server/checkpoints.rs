@@ -1,0 +1,27 @@
+//! What a server says of a past state, and of the state's keys.
+
+use super::AgentServer;
+use crate::ApiError;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+impl AgentServer {
+    /// Returns the state at a checkpoint as received. For an unknown id, servers answer with an empty state.
+    ///
+    /// # Errors
+    /// [`crate::Kind::TooLarge`] if the response is larger than `max_bytes`; see [`ApiError`] for the rest.
+    pub async fn checkpoint_state_raw(
+        &self,
+        thread: &str,
+        checkpoint: &str,
+        max_bytes: usize,
+    ) -> Result<Box<RawValue>, ApiError> {
+        self.get_up_to(&["threads", thread, "state", checkpoint], &[], max_bytes).await?.json()
+    }
+
+    /// Returns the JSON schemas of an assistant, by its id: `{input_schema, state_schema, …}`. Only Python and Aegra servers
+    /// answer this.
+    pub async fn assistant_schemas(&self, assistant: &str) -> Result<Value, ApiError> {
+        self.get(&["assistants", assistant, "schemas"], &[]).await?.json()
+    }
+}
