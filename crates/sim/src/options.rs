@@ -25,6 +25,11 @@ pub enum Scenario {
         /// Number of deployments.
         deployments: usize,
     },
+    /// One agent server with a thread that has this many checkpoints, created at the first request.
+    History {
+        /// Minimum number of checkpoints.
+        checkpoints: usize,
+    },
 }
 
 impl Scenario {
@@ -34,7 +39,7 @@ impl Scenario {
             Scenario::Contract => Some(Dialect::Contract),
             Scenario::JavaScript => Some(Dialect::JavaScript),
             Scenario::Aegra => Some(Dialect::Aegra),
-            Scenario::Demo | Scenario::Empty | Scenario::Fleet { .. } => None,
+            Scenario::Demo | Scenario::Empty | Scenario::Fleet { .. } | Scenario::History { .. } => None,
         }
     }
 }
@@ -50,15 +55,17 @@ impl FromStr for Scenario {
             "javascript" | "js" => Ok(Scenario::JavaScript),
             "aegra" => Ok(Scenario::Aegra),
             "fleet" => Ok(Scenario::Fleet { deployments: 250 }),
-            other => other
-                .strip_prefix("fleet:")
-                .and_then(|count| count.parse().ok())
-                .map(|deployments| Scenario::Fleet { deployments })
-                .ok_or_else(|| {
+            "history" => Ok(Scenario::History { checkpoints: 1000 }),
+            other => {
+                let count = |name: &str| other.strip_prefix(name).and_then(|count| count.parse().ok());
+                let fleet = count("fleet:").map(|deployments| Scenario::Fleet { deployments });
+                fleet.or(count("history:").map(|checkpoints| Scenario::History { checkpoints })).ok_or_else(|| {
                     format!(
-                        "unknown scenario '{other}' (known: demo, empty, contract, javascript, aegra, fleet, fleet:N)"
+                        "unknown scenario '{other}' (known: demo, empty, contract, javascript, aegra, fleet, fleet:N, \
+                         history, history:N)"
                     )
-                }),
+                })
+            }
         }
     }
 }
@@ -184,6 +191,7 @@ mod tests {
     #[test]
     fn scenarios_and_dialects_are_parsed() {
         assert_eq!("fleet:3".parse(), Ok(Scenario::Fleet { deployments: 3 }));
+        assert_eq!("history:40".parse(), Ok(Scenario::History { checkpoints: 40 }));
         assert_eq!("demo".parse(), Ok(Scenario::Demo));
         assert_eq!("js".parse(), Ok(Scenario::JavaScript));
         assert!("fleet:x".parse::<Scenario>().is_err_and(|error| error.contains("fleet:N")));

@@ -174,7 +174,7 @@ async fn errors_match_the_python_server() {
         (run("/threads/nope/runs/stream".into(), agent(json!({}))), 400, "badly formed hexadecimal UUID string".into()),
         (run(stream.clone(), agent(json!({"assistant_id": unknown}))), 404, "Thread or assistant not found.".into()),
         (run(stream.clone(), agent(json!({"assistant_id": "nope"}))), 422, "Invalid assistant: 'nope'. Must be either:\n- A valid assistant UUID, or\n- One of the registered graphs: agent, support, research, approval, broken, slow, firehose, two, clarify, hitl, schema, \
-             release, counter, failing, crawl, sync".into()),
+             release, counter, failing, crawl, sync, mailer".into()),
         (run(stream.clone(), json!({"input": {}})), 422, format!("\"assistant_id\" is a required property\n\nFailed validating \"required\" {place}\n\nOn instance:\n    {{\"input\":{{}}}}")),
         (run(stream.clone(), agent(json!({"stream_mode": "banana"}))), 422, format!("\"banana\" is not valid under any of the schemas listed in the 'anyOf' keyword\n\nFailed validating \"anyOf\" {place}[\"properties\"][\"stream_mode\"]\n\nOn instance[\"stream_mode\"]:\n    \"banana\"")),
         (run(stream.clone(), agent(json!({"multitask_strategy": "x"}))), 422, format!("\"x\" is not one of \"reject\", \"rollback\" or 2 other candidates\n\nFailed validating \"enum\" {place}[\"properties\"][\"multitask_strategy\"]\n\nOn instance[\"multitask_strategy\"]:\n    \"x\"")),

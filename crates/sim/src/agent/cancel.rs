@@ -1,6 +1,7 @@
 //! Cancelling and deleting runs.
 
 use super::Agent;
+use super::python::python_repr;
 use super::state::Cancel;
 use crate::Dialect;
 use jiff::Timestamp;
@@ -97,7 +98,7 @@ impl Agent {
         runs.iter().filter(|run| run.is_active()).for_each(|run| run.stop.cancel());
     }
 
-    /// The rows of a thread's active runs, as a Python error shows them.
+    /// The rows of a thread's active runs as a Python error shows them, with all parameters.
     pub fn active_runs(&self, thread: &str) -> String {
         let memory = self.memory();
         let runs = memory.threads.get(thread).map(|thread| thread.runs.as_slice()).unwrap_or_default();
@@ -107,12 +108,13 @@ impl Agent {
             .map(|run| {
                 let uuid = |id: &str| format!("UUID('{id}')");
                 format!(
-                    "{{'run_id': {}, 'thread_id': {}, 'assistant_id': {}, 'status': '{}', 'kwargs': {{'input': {}}}}}",
+                    "{{'run_id': {}, 'thread_id': {}, 'assistant_id': {}, 'metadata': {}, 'status': '{}', 'kwargs': {}}}",
                     uuid(&run.id),
                     uuid(&run.thread),
                     uuid(&run.assistant),
+                    python_repr(&json!(run.metadata)),
                     run.status,
-                    json!(run.kwargs["input"])
+                    python_repr(&run.kwargs)
                 )
             })
             .collect();

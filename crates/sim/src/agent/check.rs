@@ -115,6 +115,7 @@ impl Agent {
             self.check_word(body, field, allowed, run_schema(field))?;
         }
         self.check_word(body, "durability", &["sync", "async", "exit"], "[\"properties\"][\"durability\"]".into())?;
+        self.check_webhook(body)?;
         for field in ["config", "metadata", "context"] {
             let value = &body[field];
             if !value.is_null() && !value.is_object() {
@@ -134,6 +135,29 @@ impl Agent {
             return Err(self.refuse(Problem::Python(StatusCode::BAD_REQUEST, text.into())));
         }
         Ok(())
+    }
+
+    /// Checks how long a thread is to be kept. Only the Python server looks at it.
+    pub fn check_ttl(&self, body: &Value) -> Result<(), Refusal> {
+        let ttl = &body["ttl"];
+        if ttl.is_null() || ttl.is_object() || self.dialect != Dialect::Python {
+            return Ok(());
+        }
+        let (says, place) = (format!("{ttl} is not of type \"object\""), "[\"properties\"][\"ttl\"]".to_owned());
+        Err(self.refuse(Problem::Schema { says, rule: "type", place, at: "ttl", value: ttl.clone() }))
+    }
+
+    /// Checks where a run reports its end: the Python server calls no address of its own machine or network.
+    fn check_webhook(&self, body: &Value) -> Result<(), Refusal> {
+        let Some(webhook) = body["webhook"].as_str().filter(|_| self.dialect == Dialect::Python) else { return Ok(()) };
+        let refused = |text: &str| self.refuse(Problem::Python(StatusCode::UNPROCESSABLE_ENTITY, text.to_owned()));
+        let url = url::Url::parse(webhook).ok();
+        match url.as_ref().and_then(url::Url::host) {
+            None => Err(refused("Invalid webhook hostname ''")),
+            Some(url::Host::Ipv4(ip)) if ip.is_loopback() => Err(refused("Webhook host blocked: loopback IP range")),
+            Some(url::Host::Ipv6(ip)) if ip.is_loopback() => Err(refused("Webhook host blocked: loopback IP range")),
+            Some(_) => Ok(()),
+        }
     }
 
     fn check_modes(&self, asked: &Value) -> Result<(), Refusal> {

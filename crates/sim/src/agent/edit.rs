@@ -1,5 +1,6 @@
 //! Manual state edits.
 
+use super::python::python_repr;
 use super::refuse::Problem;
 use super::rows;
 use super::state::{Checkpoint, Object, Task, Thread};
@@ -28,14 +29,15 @@ pub fn edit(dialect: Dialect, thread: &mut Thread, body: &Value, now: Timestamp)
         let text = format!(
             "Expected dict, got {}\nFor troubleshooting, visit: \
              https://docs.langchain.com/oss/python/langgraph/errors/INVALID_GRAPH_NODE_RETURN_VALUE",
-            body["values"]
+            python_repr(&body["values"])
         );
         return Err(Problem::Python(StatusCode::BAD_REQUEST, text));
     }
     let copies = node == Some("__copy__");
     let mut values: Object = base.as_ref().map_or_else(|| graph.initial(), |base| base.values.clone());
-    // Finished tasks of an unfinished step have already written.
-    for task in base.iter().filter(|_| !copies).flat_map(|base| &base.tasks) {
+    // Finished tasks of an unfinished step have already written, but not for an edit of a checkpoint that is named.
+    let unfinished = base.as_ref().filter(|_| !copies && asked.is_none());
+    for task in unfinished.into_iter().flat_map(|base| base.tasks_for(Some(graph))) {
         if let Some(result) = &task.result {
             graph.merge(&mut values, result);
         }
@@ -46,14 +48,17 @@ pub fn edit(dialect: Dialect, thread: &mut Thread, body: &Value, now: Timestamp)
         (Some("__end__"), _) => Vec::new(),
         (Some(node), _) if !copies => graph.next(&[node], &values).into_iter().map(str::to_owned).collect(),
         // The edit counts as another write of the node that wrote last, so the same nodes are next.
-        (_, Some(base)) => base.tasks.iter().map(|task| task.name.clone()).collect(),
+        (_, Some(base)) => base.tasks_for(Some(graph)).map(|task| task.name.clone()).collect(),
         (_, None) => Vec::new(),
     };
     let step = base.as_ref().map_or(-1, Checkpoint::step) + 1;
-    let metadata = json!({
+    let mut metadata = json!({
         "graph_id": graph.name(), "thread_id": thread.id, "source": if copies { "fork" } else { "update" },
         "step": step, "parents": {},
     });
+    if let Some(id) = asked.filter(|_| dialect != Dialect::JavaScript) {
+        metadata["checkpoint_id"] = json!(id);
+    }
     let metadata = match (dialect, node, &base) {
         // The JavaScript server keeps the metadata of the edited state.
         (Dialect::JavaScript, Some("__end__"), Some(base)) => {
@@ -66,7 +71,9 @@ pub fn edit(dialect: Dialect, thread: &mut Thread, body: &Value, now: Timestamp)
         _ => metadata,
     };
     let at = thread.later(now);
-    let id = checkpoint_id(at, step);
+    // The ids of these two repeat the step of the state before.
+    let repeats = copies || node == Some("__end__");
+    let id = checkpoint_id(at, step - i64::from(repeats));
     let parent = if copies { base.and_then(|base| base.parent) } else { base.map(|base| base.id) };
     // The new tasks have new ids, and the questions of the old ones are gone.
     let tasks: Vec<Task> = names.iter().map(|name| Task::new(name)).collect();
@@ -77,9 +84,9 @@ pub fn edit(dialect: Dialect, thread: &mut Thread, body: &Value, now: Timestamp)
 }
 
 /// Applies an edit to the thread's row. Only the Python server shows a new status, even for a thread that was busy without a run.
-fn touch(dialect: Dialect, thread: &mut Thread, now: Timestamp) {
+pub(super) fn touch(dialect: Dialect, thread: &mut Thread, now: Timestamp) {
     let Some(newest) = thread.checkpoints.last() else { return };
-    let (values, waits) = (newest.values.clone(), !newest.tasks.is_empty());
+    let (values, waits) = (newest.values_for(thread.graph()), !newest.tasks.is_empty());
     match dialect {
         Dialect::Aegra => {}
         Dialect::JavaScript => thread.values = Some(values),

@@ -77,6 +77,8 @@ pub struct Output {
     pub subgraphs: bool,
     /// Whether its events are stored for a replay.
     pub stored: bool,
+    /// Whether only its last state is saved.
+    pub only_last: bool,
     /// Its own stream.
     pub feed: Arc<Feed>,
     /// Its thread's stream.

@@ -62,6 +62,19 @@ pub fn prepare(
     origin: Origin,
     clock: &Arc<Clock>,
 ) -> Result<(Started, BoxFuture<'static, ()>), Refusal> {
+    prepare_late(agent, thread, body, stateless, origin, clock, Duration::ZERO)
+}
+
+/// Does the same for a run that waits this long for a free worker.
+pub fn prepare_late(
+    agent: &Arc<Agent>,
+    thread: &str,
+    body: &Value,
+    stateless: bool,
+    origin: Origin,
+    clock: &Arc<Clock>,
+    worker: Duration,
+) -> Result<(Started, BoxFuture<'static, ()>), Refusal> {
     agent.check_run(body)?;
     let resumes = !body["command"]["resume"].is_null();
     if stateless && resumes && agent.dialect != Dialect::JavaScript {
@@ -122,7 +135,7 @@ pub fn prepare(
     }
     let reader = run.feed.reader(|_| false);
     let delay = Duration::from_secs_f64(body["after_seconds"].as_f64().unwrap_or(0.0).clamp(0.0, 86_400.0));
-    let work = live(agent.clone(), run.clone(), assistant, delay).boxed();
+    let work = live(agent.clone(), run.clone(), assistant, delay + worker).boxed();
     Ok((Started { run, reader }, work))
 }
 
@@ -332,6 +345,7 @@ fn output(agent: &Arc<Agent>, run: &Run, assistant: &Assistant) -> Output {
         metadata: run.metadata.clone(),
         modes,
         subgraphs: run.kwargs["subgraphs"] == true,
+        only_last: run.kwargs["durability"] == "exit" || run.kwargs["checkpoint_during"] == false,
         stored: matches!(agent.dialect, Dialect::Contract | Dialect::Aegra) || run.resumable(),
         feed: run.feed.clone(),
         thread_feed: agent.thread_feed(&run.thread),

@@ -15,6 +15,7 @@ pub mod life;
 pub mod message;
 pub mod message_stream;
 pub mod metadata;
+pub mod python;
 pub mod refuse;
 mod routes;
 pub mod rows;
@@ -23,6 +24,7 @@ pub mod scripts;
 pub mod search;
 pub mod state;
 pub mod streams;
+pub mod supersteps;
 pub mod threads;
 
 pub use refuse::detail;

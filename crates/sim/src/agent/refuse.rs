@@ -129,6 +129,9 @@ const BUSY: &str = "Thread is already running a task. Wait for it to finish or c
 fn python(problem: Problem) -> Response {
     use StatusCode as S;
     let (status, text) = match problem {
+        Problem::Python(S::INTERNAL_SERVER_ERROR, said) => {
+            return text(S::INTERNAL_SERVER_ERROR, "text/plain; charset=utf-8", &said);
+        }
         Problem::NoRoute => (S::NOT_FOUND, "Not Found".into()),
         Problem::NoMethod => (S::METHOD_NOT_ALLOWED, "Method Not Allowed".into()),
         Problem::BadJson => (S::UNPROCESSABLE_ENTITY, "Invalid JSON in request body".into()),

@@ -122,13 +122,15 @@ fn place(dialect: Dialect, thread: &str, id: Option<&str>) -> Value {
     place
 }
 
-/// A state. The newest one is `live`: its values contain what finished tasks of an unfinished step wrote.
+/// A state, as the graph of the thread's last run reads it. The newest one is `live`: its values contain what finished tasks of an
+/// unfinished step wrote.
 pub fn state(dialect: Dialect, thread: &Thread, checkpoint: &Checkpoint, live: bool) -> Value {
-    let shown = || checkpoint.tasks.iter().filter(|one| !one.added || dialect == Dialect::JavaScript);
+    let graph = thread.graph();
+    let shown = || checkpoint.tasks_for(graph).filter(|one| !one.added || dialect == Dialect::JavaScript);
     let tasks: Vec<Value> = shown().map(|one| task(dialect, one, live)).collect();
     let finished = |one: &Task| live && one.result.is_some();
     let next: Vec<&str> = shown().filter(|one| !finished(one)).map(|one| one.name.as_str()).collect();
-    let values = if live { checkpoint.live_values(thread.graph()) } else { checkpoint.values.clone() };
+    let values = if live { checkpoint.live_values(graph) } else { checkpoint.values_for(graph) };
     let mut row = json!({
         "values": values, "next": next, "tasks": tasks, "metadata": metadata(dialect, checkpoint),
         "created_at": time(dialect, checkpoint.at), "checkpoint": place(dialect, &thread.id, Some(&checkpoint.id)),

@@ -118,19 +118,27 @@ pub async fn drawing(State(agent): State<Arc<Agent>>, Path(id): Path<String>, ur
     }
 }
 
-fn found_threads(agent: &Agent, body: &Value) -> Vec<Value> {
+fn found_threads(agent: &Agent, body: &Value) -> Result<Vec<Value>, Refusal> {
     let ids: Option<Vec<&str>> =
         body["ids"].as_array().map(|ids| ids.iter().filter_map(Value::as_str).collect::<Vec<_>>());
     let memory = agent.memory();
-    memory
+    let mut found: Vec<Value> = memory
         .threads
         .values()
         .filter(|thread| ids.as_ref().is_none_or(|ids| ids.contains(&thread.id.as_str())))
         .filter(|thread| body["status"].as_str().is_none_or(|status| thread.status == status))
         .map(|thread| rows::thread(agent.dialect, thread))
         .filter(|row| body["metadata"].is_null() || contains(&row["metadata"], &body["metadata"]))
-        .filter(|row| body["values"].is_null() || contains(&row["values"], &body["values"]))
-        .collect()
+        .collect();
+    if !body["values"].is_null() {
+        // The Python server fails at the first thread without a state.
+        if agent.dialect == Dialect::Python && found.iter().any(|row| row["values"].is_null()) {
+            let text = "Internal Server Error".to_owned();
+            return Err(agent.refuse(Problem::Python(StatusCode::INTERNAL_SERVER_ERROR, text)));
+        }
+        found.retain(|row| contains(&row["values"], &body["values"]));
+    }
+    Ok(found)
 }
 
 const FIELDS: [&str; 9] = [
@@ -169,7 +177,7 @@ pub async fn threads(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response 
                 return Err(agent.refuse(Problem::Python(StatusCode::UNPROCESSABLE_ENTITY, text)));
             }
         }
-        let mut found = found_threads(&agent, &body);
+        let mut found = found_threads(&agent, &body)?;
         if python && body["extract"].is_object() {
             found.iter_mut().for_each(|row| row["extracted"] = extracted(row, &body["extract"]));
             if !page.select.is_empty() {
@@ -216,7 +224,7 @@ fn extracted(row: &Value, paths: &Value) -> Value {
 pub async fn count_threads(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
     answer(agent.optional_body(&bytes).and_then(|body| {
         agent.check_thread_filters(&body)?;
-        Ok(ok(&json!(found_threads(&agent, &body).len())))
+        Ok(ok(&json!(found_threads(&agent, &body)?.len())))
     }))
 }
 

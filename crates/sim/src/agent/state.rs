@@ -125,19 +125,29 @@ impl Checkpoint {
         self.metadata["source"].as_str().unwrap_or_default()
     }
 
-    /// The open questions.
+    /// The open questions of all graphs.
     pub fn pending(&self) -> impl Iterator<Item = &Interrupt> {
         self.tasks.iter().filter_map(Task::pending)
     }
 
     /// The state with the writes of finished tasks while other tasks of the step are unfinished.
     pub fn live_values(&self, graph: Option<Graph>) -> Object {
-        let mut values = self.values.clone();
+        let mut values = self.values_for(graph);
         if let Some(graph) = graph {
-            let written = self.tasks.iter().filter(|task| !task.added).filter_map(|task| task.result.as_ref());
-            written.for_each(|result| graph.merge(&mut values, result));
+            let own = self.tasks.iter().filter(|task| !task.added && graph.has(task));
+            own.filter_map(|task| task.result.as_ref()).for_each(|result| graph.merge(&mut values, result));
         }
         values
+    }
+
+    /// The state as a graph reads it, without what only other graphs read.
+    pub fn values_for(&self, graph: Option<Graph>) -> Object {
+        graph.map_or_else(|| self.values.clone(), |graph| graph.split(&self.values).0)
+    }
+
+    /// The tasks as a graph reads them.
+    pub fn tasks_for(&self, graph: Option<Graph>) -> impl Iterator<Item = &Task> {
+        self.tasks.iter().filter(move |task| graph.is_none_or(|graph| graph.has(task)))
     }
 }
 
@@ -227,6 +237,16 @@ impl Thread {
         self.runs.retain(|run| run.id != id);
         self.checkpoints.retain(|checkpoint| checkpoint.metadata["run_id"] != id);
         self.runs.len() < before
+    }
+
+    /// Drops the checkpoint before a new one if the same run saved it, and returns the parent of the new one. A run with the
+    /// durability `exit` saves only its last state.
+    pub fn forget_step(&mut self, parent: Option<String>, run: &str) -> Option<String> {
+        let at = self.checkpoints.iter().position(|saved| Some(&saved.id) == parent.as_ref());
+        match at.filter(|at| self.checkpoints[*at].metadata["run_id"] == run) {
+            Some(at) => self.checkpoints.remove(at).parent,
+            None => parent,
+        }
     }
 
     /// Whether a run is pending or running.

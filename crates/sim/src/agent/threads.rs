@@ -4,12 +4,12 @@ use super::feed::{Ended, Item, Kind};
 use super::history::{self, Asked};
 use super::refuse::{Problem, Refusal};
 use super::state::Thread;
-use super::{Agent, edit, empty, json_response, query_pairs, rows};
+use super::{Agent, edit, empty, json_response, query_pairs, rows, supersteps};
 use crate::Dialect;
 use crate::ids::{uuid4, uuid7};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::{StatusCode, Uri};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -31,6 +31,7 @@ pub async fn create(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
         let fresh = || if agent.dialect == Dialect::Aegra { uuid4() } else { uuid7(now) };
         let id = body["thread_id"].as_str().map_or_else(fresh, str::to_owned);
         agent.check_thread_id(&id, false)?;
+        agent.check_ttl(&body)?;
         let mut metadata = body["metadata"].as_object().cloned().unwrap_or_default();
         if agent.dialect == Dialect::Aegra {
             metadata.insert("owner".into(), json!("anonymous"));
@@ -42,7 +43,11 @@ pub async fn create(State(agent): State<Arc<Agent>>, bytes: Bytes) -> Response {
             }
             return Err(agent.refuse(Problem::ThreadExists(id)));
         }
-        let thread = Thread::new(id.clone(), now, metadata);
+        let mut thread = Thread::new(id.clone(), now, metadata);
+        if agent.dialect != Dialect::Aegra {
+            let built = supersteps::build(agent.dialect, &mut thread, &body["supersteps"], now);
+            built.map_err(|problem| agent.refuse(problem))?;
+        }
         let shown = rows::thread(agent.dialect, &thread);
         memory.threads.insert(id, thread);
         Ok(ok(&shown))
@@ -63,14 +68,23 @@ pub async fn get(State(agent): State<Arc<Agent>>, Path(id): Path<String>) -> Res
     of_thread(&agent, &id, |thread| Ok(rows::thread(agent.dialect, thread)))
 }
 
-/// `PATCH /threads/{t}`: metadata is merged.
-pub async fn patch(State(agent): State<Arc<Agent>>, Path(id): Path<String>, bytes: Bytes) -> Response {
-    answer(agent.body(&bytes).map(|body| {
+/// `PATCH /threads/{t}`: metadata is merged. The Python server accepts a wish for an empty response.
+pub async fn patch(
+    State(agent): State<Arc<Agent>>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+    bytes: Bytes,
+) -> Response {
+    answer(agent.body(&bytes).and_then(|body| {
+        agent.check_ttl(&body)?;
         agent.with_thread(&id, |thread| {
             thread.metadata.extend(body["metadata"].as_object().cloned().unwrap_or_default());
             thread.updated_at = Timestamp::now();
         });
-        of_thread(&agent, &id, |thread| Ok(rows::thread(agent.dialect, thread)))
+        let minimal = headers.get("prefer").is_some_and(|wish| wish == "return=minimal");
+        let shown = of_thread(&agent, &id, |thread| Ok(rows::thread(agent.dialect, thread)));
+        let short = minimal && agent.dialect == Dialect::Python && shown.status().is_success();
+        Ok(if short { empty(StatusCode::NO_CONTENT) } else { shown })
     }))
 }
 

@@ -32,6 +32,14 @@ pub fn fill(
                 fleet::fill(plane, agents.first().map(|agent| agent.url.as_str()), deployments);
             }
         }
+        Scenario::History { checkpoints } => {
+            let made = |agent: &Arc<Agent>| {
+                let agent = agent.clone();
+                let made = async move { past::long_history(&agent, checkpoints).await };
+                async move { tokio::spawn(made).await.unwrap_or_default() }.boxed().shared()
+            };
+            return agents.iter().map(made).collect();
+        }
         Scenario::Demo => {
             for (plane, agent) in planes.iter().zip(agents) {
                 demo::fill(plane, &agent.url);

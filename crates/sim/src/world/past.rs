@@ -18,8 +18,11 @@ use std::time::Duration;
 /// Modes for a person who watches.
 const WATCHED: [&str; 5] = ["values", "updates", "messages-tuple", "custom", "tasks"];
 
-/// Older runs publish no events, since no server would replay them. A crawl may still be running.
+/// Older runs publish no events, since no server would replay them. A crawl or a slow job may still be running.
 const SILENT: f64 = 1800.0;
+
+/// How long a run stays pending if all workers are busy.
+const NO_WORKER: Duration = Duration::from_secs(6 * 3600);
 
 /// Creates the assistants and the past.
 pub async fn fill(agent: &Arc<Agent>, region: &str) {
@@ -41,14 +44,21 @@ async fn tell(agent: &Arc<Agent>, region: &str, now: Timestamp, story: Story) {
     while let Some((ago, act)) = acts.next() {
         let at = before(now, ago);
         match act {
-            Act::Run(body) => {
+            Act::Run(_) | Act::RunAs(..) | Act::Queue(_) => {
+                let (graph, body, worker) = match act {
+                    Act::RunAs(graph, body) => (graph, body, Duration::ZERO),
+                    Act::Queue(body) => (story.graph, body, NO_WORKER),
+                    Act::Run(body) => (story.graph, body, Duration::ZERO),
+                    _ => continue,
+                };
                 let stop = acts.next_if(|(_, next)| matches!(next, Act::Cancel | Act::Delete));
-                let silent = ago > SILENT && story.graph != Graph::Crawl;
+                let silent = ago > SILENT && !matches!(graph, Graph::Crawl | Graph::Slow);
                 let clock = Clock::past(at, agent.speed, agent.ids.kind(), silent);
-                let body = watched(story.graph, &body);
-                happen(agent, &id, &body, &clock, stop.map(|(then, act)| (ago - then, act))).await;
+                let body = watched(graph, &located(agent, &id, &body));
+                happen(agent, &id, &body, &clock, worker, stop.map(|(then, act)| (ago - then, act))).await;
             }
             Act::Edit(body) => {
+                let body = located(agent, &id, &body);
                 // The stories contain no invalid requests.
                 let _ = agent.with_thread(&id, |thread| edit::edit(agent.dialect, thread, &body, at));
             }
@@ -60,6 +70,17 @@ async fn tell(agent: &Arc<Agent>, region: &str, now: Timestamp, story: Story) {
             Act::Copy(_) | Act::Cancel | Act::Delete => {}
         }
     }
+}
+
+/// Replaces the number of a checkpoint, counted from the oldest one, by its id.
+fn located(agent: &Agent, thread: &str, body: &Value) -> Value {
+    let mut body = body.clone();
+    if let Some(number) = body["checkpoint_id"].as_u64() {
+        let memory = agent.memory();
+        let saved = memory.threads.get(thread).and_then(|thread| thread.checkpoints.get(number as usize));
+        body["checkpoint_id"] = json!(saved.map(|saved| &saved.id));
+    }
+    body
 }
 
 fn watched(graph: Graph, body: &Value) -> Value {
@@ -74,8 +95,16 @@ fn watched(graph: Graph, body: &Value) -> Value {
 }
 
 /// Runs a past run, and stops it after some seconds if requested.
-async fn happen(agent: &Arc<Agent>, thread: &str, body: &Value, clock: &Arc<Clock>, stop: Option<(f64, Act)>) {
-    let Ok((started, work)) = life::prepare(agent, thread, body, false, Origin::Background, clock) else { return };
+async fn happen(
+    agent: &Arc<Agent>,
+    thread: &str,
+    body: &Value,
+    clock: &Arc<Clock>,
+    worker: Duration,
+    stop: Option<(f64, Act)>,
+) {
+    let prepared = life::prepare_late(agent, thread, body, false, Origin::Background, clock, worker);
+    let Ok((started, work)) = prepared else { return };
     let run = started.run.id.clone();
     drop(started);
     let work = match stop {
@@ -97,6 +126,18 @@ async fn happen(agent: &Arc<Agent>, thread: &str, body: &Value, clock: &Arc<Cloc
     if let Some(rest) = clock.catch_up(work).await {
         tokio::spawn(rest);
     }
+}
+
+/// Creates a thread with a long history: a crawl that ended some minutes ago.
+pub async fn long_history(agent: &Arc<Agent>, checkpoints: usize) {
+    const PACE: f64 = 30.0;
+    // Besides two for each page there are four: the input, the plan, the first fetch and the end.
+    let pages = checkpoints.saturating_sub(4).div_ceil(2).max(1);
+    let body = json!({"input": {"pages": pages, "seconds": PACE}, "config": {"recursion_limit": 2 * pages + 100}});
+    let ago = pages as f64 * PACE + 300.0;
+    let acts = vec![(ago, Act::Run(body))];
+    let story = Story { graph: Graph::Crawl, owner: "cron", subject: "long history", acts };
+    tell(agent, "local", Timestamp::now(), story).await;
 }
 
 /// Runs to its end, in the present.

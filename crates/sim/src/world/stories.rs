@@ -5,8 +5,12 @@ use serde_json::{Value, json};
 
 /// What a client did with a thread.
 pub enum Act {
-    /// Started a run with this body.
+    /// Started a run with this body. A number as `checkpoint_id` counts checkpoints from the oldest one.
     Run(Value),
+    /// Started a run of another graph's assistant.
+    RunAs(Graph, Value),
+    /// Started a run that no worker picks up, because all are busy.
+    Queue(Value),
     /// Cancelled the run.
     Cancel,
     /// Deleted the run while it was running.
@@ -64,7 +68,9 @@ pub fn stories(region: &str) -> Vec<Story> {
         stories.extend(europe());
     } else {
         stories.extend(active());
+        stories.extend(stuck());
         stories.extend(waiting());
+        stories.extend(changed());
         stories.extend(failed());
         stories.extend(old());
     }
@@ -140,6 +146,64 @@ fn active() -> Vec<Story> {
     ]
 }
 
+/// Runs that are active and do nothing. The third kind, a thread that is busy without a run, is "orphaned import" above.
+fn stuck() -> Vec<Story> {
+    let nap = |seconds: u32| json!({"input": {"seconds": seconds}});
+    vec![
+        story(
+            Graph::Slow,
+            "cron",
+            "search index",
+            vec![(25.6 * HOUR, Act::Run(nap(40))), (1.6 * HOUR, Act::Queue(nap(40)))],
+        ),
+        story(Graph::Slow, "marek", "embeddings", vec![(52.0 * MINUTE, Act::Run(nap(9000)))]),
+    ]
+}
+
+/// Threads whose state was changed by hand, or by a run that should not have run there.
+fn changed() -> Vec<Story> {
+    let bill = |amount: f64, to: &str| input(json!({"amount": amount, "to": to}));
+    let rerun = |number: u32| Act::Run(json!({"input": null, "checkpoint_id": number}));
+    let polish = json!({"checkpoint_id": 8, "values": {"messages": [{"type": "human", "id": "in-polish",
+        "content": "I was charged twice. Please answer in Polish."}]}});
+    vec![
+        story(
+            Graph::Approval,
+            "finance",
+            "invoice 4470",
+            vec![
+                (1.9 * HOUR, bill(1300.0, "Alpenblick Hotel")),
+                (1.7 * HOUR, Act::Edit(json!({"values": {"amount": 130}}))),
+            ],
+        ),
+        story(
+            Graph::Approval,
+            "finance",
+            "invoice 4475",
+            vec![
+                (2.3 * HOUR, bill(742.0, "Göteborg Logistics")),
+                (41.0 * MINUTE, Act::RunAs(Graph::Support, json!({"command": {"resume": true}}))),
+            ],
+        ),
+        // Four runs with five checkpoints each; then the tools of the second one again, and its answer after an edit.
+        story(
+            Graph::Support,
+            "ana@acme.example",
+            "three attempts",
+            vec![
+                (3.4 * HOUR, input(said("Where is my order A-20931?"))),
+                (3.3 * HOUR, input(said("I was charged twice for it, can I get a refund?"))),
+                (3.1 * HOUR, input(said("When do I get the money?"))),
+                (2.9 * HOUR, input(said("And who pays for the way back?"))),
+                (2.6 * HOUR, rerun(7)),
+                (2.4 * HOUR, input(said("Can you send the invoice to my company?"))),
+                (2.2 * HOUR, Act::Edit(polish)),
+                (2.15 * HOUR, Act::Run(json!({"input": null}))),
+            ],
+        ),
+    ]
+}
+
 /// Threads that wait for a person.
 fn waiting() -> Vec<Story> {
     let clarify = said("Where is my order?");
@@ -165,6 +229,12 @@ fn waiting() -> Vec<Story> {
             )],
         ),
         story(Graph::Release, "ci", "release 2.4.1", vec![(33.0 * MINUTE, Act::Run(release))]),
+        story(
+            Graph::Mailer,
+            "lea",
+            "delay notice",
+            vec![(1.2 * HOUR, input(json!({"to": "h.weber@acme.example", "subject": "Your order is late"})))],
+        ),
         story(
             Graph::Approval,
             "finance",
@@ -233,5 +303,15 @@ fn europe() -> Vec<Story> {
         runs(Graph::Support, vec![said("Kann ich die Rechnung als PDF bekommen?")], 50.0, "h.weber", "invoice copy"),
         story(Graph::Crawl, "cron", "Katalog", vec![(17.0 * MINUTE, Act::Run(crawl(300, 40.0)))]),
         story(Graph::Clarify, "web chat", "Rückfrage", vec![(47.0 * MINUTE, input(said("Wo ist meine Bestellung?")))]),
+        story(
+            Graph::Mailer,
+            "h.weber",
+            "Versandmail",
+            vec![(
+                9.0 * MINUTE,
+                input(json!({"to": "j.dupont@acme.example", "subject": "Ihre Bestellung A-20944",
+                    "body": "Guten Tag,\n\nIhre Bestellung ist unterwegs.\n\nFreundliche Grüße"})),
+            )],
+        ),
     ]
 }

@@ -176,17 +176,20 @@ impl Level<'_> {
         if javascript && base.tasks.is_empty() && base.source() == "input" && how.answers == Answers::None {
             return Err(self.no_input());
         }
-        if matches!(how.answers, Answers::Bare(_)) && base.pending().count() > 1 && !javascript {
+        let own: Vec<Task> = base.tasks.iter().filter(|task| self.graph.has(task)).cloned().collect();
+        if matches!(how.answers, Answers::Bare(_)) && own.iter().filter_map(Task::pending).count() > 1 && !javascript {
             return Err(Stop::failed("RuntimeError", AMBIGUOUS));
         }
         self.answers = how.answers.clone();
         if let Answers::Bare(value) = &how.answers {
             *self.bare.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(value.clone());
         }
-        if how.update.is_object() {
+        // The JavaScript server saves a fork before it applies the command.
+        let later = javascript && how.fork && (how.update.is_object() || !how.goto.is_empty());
+        if how.update.is_object() && !later {
             self.merge(&how.update);
         }
-        self.tasks = base.tasks;
+        self.tasks = own;
         let known = self.graph.nodes();
         let added = how.goto.iter().filter(|node| known.contains(&node.as_str()));
         let missing = |tasks: &[Task], node: &str| tasks.iter().all(|task| task.name != node);
@@ -208,6 +211,12 @@ impl Level<'_> {
             self.tasks = self.tasks.iter().map(|task| Task::new(&task.name)).collect();
             self.step += 1;
             self.save("fork");
+            if later {
+                self.merge(&how.update);
+                self.tasks = self.tasks.iter().map(|task| Task::new(&task.name)).collect();
+                self.step += 1;
+                self.save("input");
+            }
         } else if javascript && (how.update.is_object() || !how.goto.is_empty()) {
             self.store();
             self.tasks.iter_mut().filter(|task| task.result.is_none()).for_each(|task| *task = Task::new(&task.name));

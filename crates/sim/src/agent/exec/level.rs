@@ -20,6 +20,8 @@ pub(super) struct Level<'a> {
     pub(super) parents: Object,
     /// The state at the start of the step.
     pub(super) values: Object,
+    /// What other graphs wrote on this thread. This graph does not see it, and its checkpoints keep it.
+    foreign: Object,
     /// The step of the current checkpoint.
     pub(super) step: i64,
     /// The current checkpoint.
@@ -112,13 +114,14 @@ fn named(tasks: &[Task], names: &[String]) -> bool {
 
 impl<'a> Level<'a> {
     fn new(out: &'a Output, graph: Graph, ns: Vec<String>, parents: Object, base: Option<&Checkpoint>) -> Self {
-        let values = base.map_or_else(|| graph.initial(), |base| base.values.clone());
+        let (values, foreign) = base.map_or_else(|| (graph.initial(), Object::new()), |base| graph.split(&base.values));
         Level {
             out,
             graph,
             ns,
             parents,
             values,
+            foreign,
             step: base.map_or(-2, Checkpoint::step),
             checkpoint: base.map(|base| base.id.clone()),
             parent: base.and_then(|base| base.parent.clone()),
@@ -230,8 +233,10 @@ impl<'a> Level<'a> {
         let (Some(checkpoint), true) = (&self.checkpoint, self.ns.is_empty()) else { return };
         self.out.agent.with_thread(&self.out.thread, |thread| {
             if let Some(checkpoint) = thread.checkpoint_mut(checkpoint) {
-                checkpoint.values = self.values.clone();
-                checkpoint.tasks = self.tasks.clone();
+                checkpoint.values = self.saved_values();
+                // The tasks of another graph stay as they are.
+                checkpoint.tasks.retain(|task| !self.graph.has(task));
+                checkpoint.tasks.extend(self.tasks.iter().cloned());
             }
         });
     }
@@ -248,12 +253,22 @@ impl<'a> Level<'a> {
             out.agent.with_thread(&out.thread, |thread| {
                 let at = thread.later(now);
                 let id = checkpoint_id(at, self.step);
-                let (parent, values, tasks) = (self.parent.clone(), self.values.clone(), self.tasks.clone());
+                let mut parent = self.parent.clone();
+                if out.only_last {
+                    parent = thread.forget_step(parent, &out.run);
+                }
+                let (values, tasks) = (self.saved_values(), self.tasks.clone());
                 thread.checkpoints.push(Checkpoint { id: id.clone(), parent, values, tasks, metadata, at });
                 id
             })
         });
         // A thread that was deleted in the meantime stores nothing.
         self.checkpoint = Some(saved.flatten().unwrap_or_else(|| checkpoint_id(now, self.step)));
+    }
+    /// The state as a checkpoint stores it.
+    fn saved_values(&self) -> Object {
+        let mut values = self.foreign.clone();
+        values.extend(self.values.clone());
+        values
     }
 }

@@ -68,6 +68,8 @@ struct Given {
     asked: usize,
     /// Whether it used an answer.
     used: bool,
+    /// Whether it used the answer that was sent without an id; a second question of the node does not get it, too.
+    took_bare: bool,
 }
 
 /// The context of a node.
@@ -108,9 +110,11 @@ impl Node<'_> {
         given.asked += 1;
         let mut bare = self.bare.lock().unwrap_or_else(PoisonError::into_inner);
         if given.answers.len() == index
+            && !given.took_bare
             && let Some(answer) = bare.clone()
         {
             given.answers.push(answer);
+            given.took_bare = true;
             // The Python server uses it once. The JavaScript server gives it to every task.
             if self.out.agent.dialect != Dialect::JavaScript {
                 *bare = None;

@@ -8,7 +8,7 @@ use crate::agent::state::{Interrupt, Object, Task};
 use futures::future::{BoxFuture, FutureExt};
 use serde_json::{Value, json};
 use std::future::poll_fn;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 
 /// How a task ended: its index, its result, and whether it used an answer.
@@ -111,6 +111,8 @@ impl<'a> Level<'a> {
                 Err(Stop::Held) => return Err(Stop::Held),
             }
         }
+        // An answer counts for the checkpoint that it was sent to. A question of a later step does not get it.
+        *self.bare.lock().unwrap_or_else(PoisonError::into_inner) = None;
         match asked {
             Some(question) => {
                 self.stop_asking();

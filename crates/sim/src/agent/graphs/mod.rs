@@ -1,10 +1,11 @@
 //! The graphs that the simulator runs: their structure, their state, and the code of their nodes.
 
+mod channels;
 mod drawing;
 
 use super::exec::{Node, Stop};
 use super::message;
-use super::scripts::{asking, chat, firehose, jobs, research, small};
+use super::scripts::{asking, chat, firehose, jobs, mail, research, small};
 use super::state::Object;
 use futures::future::{BoxFuture, FutureExt};
 use serde_json::{Value, json};
@@ -43,6 +44,8 @@ pub enum Graph {
     Crawl,
     /// A job that fails only if its input requests it.
     Sync,
+    /// Asks before it sends a mail, in the older shape of agent-inbox.
+    Mailer,
     /// A subgraph of `research`: reviews a draft.
     Critic,
     /// A subgraph of the critic: checks the sources.
@@ -50,7 +53,7 @@ pub enum Graph {
 }
 
 /// The graphs that a client can run.
-pub const GRAPHS: [Graph; 16] = [
+pub const GRAPHS: [Graph; 17] = [
     Graph::Agent,
     Graph::Support,
     Graph::Research,
@@ -67,6 +70,7 @@ pub const GRAPHS: [Graph; 16] = [
     Graph::Failing,
     Graph::Crawl,
     Graph::Sync,
+    Graph::Mailer,
 ];
 
 const REVIEW: &str = "HumanInTheLoopMiddleware.after_model";
@@ -93,6 +97,7 @@ impl Graph {
             Graph::Failing => "failing",
             Graph::Crawl => "crawl",
             Graph::Sync => "sync",
+            Graph::Mailer => "mailer",
             Graph::Critic => "critic",
             Graph::Sources => "sources",
         }
@@ -122,46 +127,8 @@ impl Graph {
             Graph::Failing => "7dfb5300-69cc-586d-be0d-9adc6b95ff79",
             Graph::Crawl => "67eec3f2-1ed2-50cd-bc60-cb8c333bc8f5",
             Graph::Sync => "29865d80-008c-5bca-ab5b-e77a86bf5231",
+            Graph::Mailer => "2520f37d-99e7-56ed-bad4-6f98d9047daa",
             Graph::Critic | Graph::Sources => "",
-        }
-    }
-
-    /// The state before any input.
-    pub fn initial(self) -> Object {
-        let state = match self {
-            Graph::Agent | Graph::Support | Graph::Firehose | Graph::Clarify | Graph::Hitl => json!({"messages": []}),
-            Graph::Research | Graph::Critic | Graph::Sources => json!({"notes": [], "messages": []}),
-            Graph::Two => json!({"answers": []}),
-            Graph::Schema => json!({}),
-            _ => json!({"log": []}),
-        };
-        match state {
-            Value::Object(state) => state,
-            _ => Object::new(),
-        }
-    }
-
-    /// Merges a node's result or an input into a state: lists of the graph grow, everything else is replaced.
-    pub fn merge(self, state: &mut Object, update: &Value) {
-        for (key, value) in update.as_object().into_iter().flatten() {
-            let grows = self.initial().get(key).is_some_and(Value::is_array);
-            match (grows, value.as_array()) {
-                (true, Some(added)) => {
-                    let list = state.entry(key.clone()).or_insert_with(|| json!([]));
-                    let Some(list) = list.as_array_mut() else { continue };
-                    for item in added {
-                        if key == "messages" { message::add(list, item) } else { list.push(item.clone()) }
-                    }
-                }
-                (true, None) if key == "messages" => {
-                    if let Some(list) = state.entry(key.clone()).or_insert_with(|| json!([])).as_array_mut() {
-                        message::add(list, value);
-                    }
-                }
-                _ => {
-                    state.insert(key.clone(), value.clone());
-                }
-            }
         }
     }
 
@@ -284,6 +251,7 @@ impl Graph {
             Graph::Slow => chain(&["nap", "wake"]),
             Graph::Firehose => chain(&["burst"]),
             Graph::Schema => chain(&["ask"]),
+            Graph::Mailer => chain(&["write", "ask", "send"]),
             Graph::Release => chain(&["build", "test", "release"]),
             Graph::Sync => chain(&["fetch", "transform", "save"]),
             Graph::Critic => chain(&["read", "sources"]),
@@ -329,6 +297,9 @@ impl Graph {
                 (Graph::Two, "left" | "right") => asking::side(node),
                 (Graph::Two, "done") => Ok(asking::done(node)),
                 (Graph::Schema, "ask") => asking::review(node),
+                (Graph::Mailer, "write") => mail::write(node).await,
+                (Graph::Mailer, "ask") => mail::ask(node),
+                (Graph::Mailer, "send") => mail::send(node).await,
                 (Graph::Clarify, "look_up") => asking::look_up(node).await,
                 (Graph::Clarify, "ask") => asking::which(node),
                 (Graph::Clarify, "reply") => asking::reply(node).await,
@@ -350,19 +321,6 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_grow_and_messages_are_replaced_by_id() {
-        let mut state = Graph::Agent.initial();
-        Graph::Agent.merge(&mut state, &json!({"messages": [{"role": "user", "content": "a"}], "topic": "x"}));
-        let first = state["messages"][0].clone();
-        Graph::Agent.merge(&mut state, &json!({"messages": [first], "topic": "y"}));
-        assert_eq!(state["messages"].as_array().map(Vec::len), Some(1));
-        assert_eq!(state["topic"], "y");
-        let id = state["messages"][0]["id"].clone();
-        Graph::Agent.merge(&mut state, &json!({"messages": [{"type": "remove", "id": id}]}));
-        assert_eq!(state["messages"], json!([]));
-    }
 
     #[test]
     fn next_nodes_follow_the_edges() {

@@ -3,6 +3,7 @@
 
 use crate::agent::exec::{Node, Stop};
 use crate::agent::message::{self, Call, Reply};
+use crate::agent::python::{python_repr, python_type};
 use serde_json::{Value, json};
 
 fn failed(error: &str, message: String) -> Stop {
@@ -209,33 +210,6 @@ fn decide(last: &mut Value, call: &Value, name: &str, decision: &Value) -> Optio
         }
         Some("respond") => Some(message::tool(name, id, text)),
         _ => None,
-    }
-}
-
-fn python_type(value: &Value) -> &'static str {
-    match value {
-        Value::Array(_) => "list",
-        Value::Object(_) => "dict",
-        Value::String(_) => "str",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float",
-        Value::Number(_) => "int",
-        Value::Null => "NoneType",
-    }
-}
-
-fn python_repr(value: &Value) -> String {
-    match value {
-        Value::Null => "None".into(),
-        Value::Bool(yes) => (if *yes { "True" } else { "False" }).into(),
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
-        Value::Array(list) => format!("[{}]", list.iter().map(python_repr).collect::<Vec<_>>().join(", ")),
-        Value::Object(map) => {
-            let items: Vec<String> =
-                map.iter().map(|(key, value)| format!("'{key}': {}", python_repr(value))).collect();
-            format!("{{{}}}", items.join(", "))
-        }
     }
 }
 

@@ -1,0 +1,45 @@
+//! Values as Python shows them in error messages.
+
+use serde_json::Value;
+
+/// The name of a value's type in Python.
+pub fn python_type(value: &Value) -> &'static str {
+    match value {
+        Value::Array(_) => "list",
+        Value::Object(_) => "dict",
+        Value::String(_) => "str",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float",
+        Value::Number(_) => "int",
+        Value::Null => "NoneType",
+    }
+}
+
+/// A value as Python's `repr` shows it.
+pub fn python_repr(value: &Value) -> String {
+    match value {
+        Value::Null => "None".into(),
+        Value::Bool(yes) => (if *yes { "True" } else { "False" }).into(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
+        Value::Array(list) => format!("[{}]", list.iter().map(python_repr).collect::<Vec<_>>().join(", ")),
+        Value::Object(map) => {
+            let items: Vec<String> =
+                map.iter().map(|(key, value)| format!("'{key}': {}", python_repr(value))).collect();
+            format!("{{{}}}", items.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_are_shown_as_python_shows_them() {
+        let value = json!([{"log": ["x"], "n": 1.5}, null, true]);
+        assert_eq!(python_repr(&value), "[{'log': ['x'], 'n': 1.5}, None, True]");
+        assert_eq!(python_type(&json!(1.5)), "float");
+    }
+}
