@@ -1,5 +1,7 @@
 //! Thread actions from the dashboard: the effects of keys, the answer card and dialogs, and the requests that are sent.
 
+mod repair_requests;
+mod repairs;
 mod server;
 
 use proptest::prelude::*;

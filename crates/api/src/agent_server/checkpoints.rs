@@ -20,7 +20,7 @@ impl AgentServer {
     }
 
     /// Returns the JSON schemas of an assistant, by its id: `{input_schema, state_schema, …}`. Only Python and Aegra servers
-    /// answer this.
+    /// answer this; JavaScript servers refuse it after some seconds.
     pub async fn assistant_schemas(&self, assistant: &str) -> Result<Value, ApiError> {
         self.get(&["assistants", assistant, "schemas"], &[]).await?.json()
     }

@@ -5,7 +5,7 @@ use super::base::Base;
 use super::plan::{assistant_of, named};
 use super::{LoadedThread, StartGuard, StateEdit, StateWrite, Step, ThreadPlan, WriteKind, unfit};
 use crate::answer::Service;
-use crate::{AgentServer, ApiError, PlanError};
+use crate::{AgentServer, ApiError, PlanError, ServerKind};
 use reqwest::Method;
 use runtail_core::model::{Change, Note, PlainRequest, Preview, ThreadStatus, summary_of};
 use runtail_core::text::{self, short_id};
@@ -57,7 +57,7 @@ impl AgentServer {
             body["checkpoint_id"] = base.id.as_str().into();
         }
         notes.insert(0, Note::fact(format!("Edits {}. No run is started.", base.name())));
-        notes.extend(leaves_head(&loaded, &base, "Continue the thread to have it asked again."));
+        notes.extend(leaves_head(&loaded, &base, "The edit closes it; continuing the thread asks it again."));
         if !base.is_newest {
             notes.push(Note::warning(
                 "The thread's newest state is then the edited one. The branch that is newest now stays in the history.",
@@ -140,7 +140,11 @@ impl AgentServer {
     pub(super) async fn keys_of(&self, assistant: &str, base: &Base, newest: Option<&Base>) -> Keys {
         let bases = std::iter::once(base).chain(newest);
         let seen: BTreeSet<String> = bases.flat_map(|base| base.values.keys().cloned()).collect();
-        let schemas = self.assistant_schemas(assistant).await.unwrap_or_default();
+        // JavaScript servers take five seconds to refuse this.
+        let schemas = match self.info().await.is_ok_and(|info| info.kind == ServerKind::JavaScript) {
+            true => Value::Null,
+            false => self.assistant_schemas(assistant).await.unwrap_or_default(),
+        };
         let declared: BTreeSet<String> = ["state_schema", "input_schema", "output_schema"]
             .iter()
             .filter_map(|name| schemas[*name]["properties"].as_object())
@@ -283,7 +287,7 @@ pub(super) fn leaves_head(loaded: &LoadedThread, base: &Base, then: &str) -> Opt
     let ThreadStatus::Waiting { questions, .. } = loaded.status() else { return None };
     let question = text::clean(&summary_of(&questions)).into_owned();
     Some(Note::warning(match base.is_newest {
-        true => format!("The open question is no longer listed: {question}. {then}"),
+        true => format!("Open question: {question}. {then}"),
         false => {
             let head = loaded.checkpoint().map(|id| format!(" from checkpoint {id}")).unwrap_or_default();
             format!(

@@ -219,12 +219,12 @@ fn called_again(base: &Base) -> Note {
 
 /// Says what happens to the open question.
 fn question_note(loaded: &LoadedThread, base: &Base) -> Option<Note> {
-    leaves_head(loaded, base, "The run asks again, under a new id, if it gets there.")
+    leaves_head(loaded, base, "The run asks it again, maybe under another id, if it gets there.")
 }
 
 /// Says that a new input discards the question.
 fn discards(loaded: &LoadedThread, base: &Base) -> Option<Note> {
-    leaves_head(loaded, base, "A new input does not answer it.")
+    leaves_head(loaded, base, "The new input discards it.")
 }
 
 /// Warns of a run that the server no longer lists.

@@ -68,7 +68,7 @@ pub(super) fn why(view: &ThreadView<'_>, session: &Session) -> Why {
             "The thread's status is busy, but none of its runs is active. Most likely an active run was deleted; it may still \
              be running, and the server doesn't release the thread on its own.",
         )
-        .action("why.release", "release the thread: writes a state update without values; the thread becomes idle")
+        .action("why.release", "release the thread: a state update without values")
         .new_run(": also releases the thread"),
         stopped => stopped_run(stopped, &name),
     };
